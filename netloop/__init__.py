@@ -1,0 +1,1 @@
+"""TensorRT's network builder on JAX."""

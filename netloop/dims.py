@@ -1,0 +1,146 @@
+"""Shapes, permutations and weights as TensorRT's scripts write them."""
+
+import ctypes
+import operator
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from netloop.enums import DataType
+from netloop.types import data_type, numpy_type
+
+
+class Dims(tuple[int, ...]):
+    """The lengths of the axes of a tensor, at most eight; -1 is a length not known yet."""
+
+    MAX_DIMS = 8
+    LENGTH: int | None = None
+
+    def __new__(cls, shape: Iterable[int] = ()) -> "Dims":
+        if isinstance(shape, str | bytes) or not isinstance(shape, Iterable):
+            raise TypeError(f"{cls.__name__} takes a sequence of ints, not {shape!r}")
+        lengths = tuple(operator.index(length) for length in shape)
+        if len(lengths) > cls.MAX_DIMS:
+            raise ValueError(f"a shape has at most {cls.MAX_DIMS} axes, not {len(lengths)}")
+        if cls.LENGTH is not None and len(lengths) != cls.LENGTH:
+            raise ValueError(f"{cls.__name__} has {cls.LENGTH} numbers, not {len(lengths)}")
+        return super().__new__(cls, lengths)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, tuple | list) and tuple(self) == tuple(other)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    __hash__ = tuple.__hash__
+
+    def __repr__(self) -> str:
+        return str(tuple(self))
+
+
+class Dims2(Dims):
+    """Two lengths."""
+
+    LENGTH = 2
+
+
+class DimsHW(Dims2):
+    """A height and a width."""
+
+    @property
+    def h(self) -> int:
+        """The height."""
+        return self[0]
+
+    @property
+    def w(self) -> int:
+        """The width."""
+        return self[1]
+
+
+class Dims3(Dims):
+    """Three lengths."""
+
+    LENGTH = 3
+
+
+class Dims4(Dims):
+    """Four lengths."""
+
+    LENGTH = 4
+
+
+class Permutation(tuple[int, ...]):
+    """An order of axes: element ``i`` is the axis of the input that becomes axis ``i`` of the output."""
+
+    def __new__(cls, order: Iterable[int] = ()) -> "Permutation":
+        return super().__new__(cls, (operator.index(axis) for axis in order))
+
+
+class Weights:
+    """A flat, typed run of numbers: an array, or an empty run of a type.
+
+    ``Weights(type)`` is empty, ``Weights(array)`` keeps ``array`` without a copy, and
+    ``Weights(type, ptr, count)`` reads ``count`` elements at the host address ``ptr``.
+    """
+
+    def __init__(self, *args: Any, **named: Any) -> None:
+        array = named.pop("a", None)
+        if args and isinstance(args[0], np.ndarray):
+            array, args = args[0], args[1:]
+        if array is not None:
+            if args or named:
+                raise TypeError("Weights(array) takes nothing beside the array")
+            self._array: npt.NDArray[Any] = weights_array(array)
+        else:
+            self._array = _from_address(*args, **named)
+
+    @property
+    def dtype(self) -> DataType:
+        """The element type."""
+        return data_type(self._array.dtype)
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return self._array.size
+
+    @property
+    def nbytes(self) -> int:
+        """The size in bytes."""
+        return self._array.nbytes
+
+    def numpy(self) -> npt.NDArray[Any]:
+        """The elements, flat, without a copy."""
+        return self._array.reshape(-1)
+
+    def __len__(self) -> int:
+        return self.size
+
+
+def _from_address(type: DataType = DataType.FLOAT, ptr: int = 0, count: int = 0) -> npt.NDArray[Any]:
+    dtype = numpy_type(type)
+    if not count:
+        return np.empty(0, dtype)
+    memory = (ctypes.c_char * (count * dtype.itemsize)).from_address(ptr)
+    return np.frombuffer(memory, dtype)
+
+
+def weights_array(given: Any) -> npt.NDArray[Any]:
+    """``given`` as an array that a layer may keep: C-contiguous, of a type that networks have.
+
+    Raises:
+        TypeError: it is neither an array nor ``Weights``.
+        ValueError: it is not C-contiguous, or no network has its element type.
+    """
+    if isinstance(given, Weights):
+        return given.numpy()
+    if not isinstance(given, np.ndarray | np.generic):
+        raise TypeError(f"weights are a numpy array or Weights, not {type(given).__name__}")
+    array = np.asarray(given)
+    data_type(array.dtype)
+    if not array.flags.c_contiguous:
+        raise ValueError("weights must be C-contiguous; pass np.ascontiguousarray(...)")
+    return array

@@ -1,0 +1,284 @@
+"""The enumerations of TensorRT, with its names and numbers."""
+
+from enum import Enum
+
+
+class TensorRTEnum(Enum):
+    """An enumeration as TensorRT's bindings have it: a member converts to its number, and is no number itself."""
+
+    def __int__(self) -> int:
+        return int(self.value)
+
+    __index__ = __int__
+
+    def __str__(self) -> str:
+        return f"{type(self).__name__}.{self.name}"
+
+
+class DataType(TensorRTEnum):
+    """The element type of a tensor."""
+
+    FLOAT = 0
+    HALF = 1
+    INT8 = 2
+    INT32 = 3
+    BOOL = 4
+    UINT8 = 5
+    FP8 = 6  # E4M3
+    BF16 = 7
+    INT64 = 8
+    INT4 = 9
+    FP4 = 10
+    E8M0 = 11
+    DOUBLE = 100  # netloop's own: float64, which no TensorRT has
+
+
+class LayerType(TensorRTEnum):
+    """The kind of a layer."""
+
+    CONVOLUTION = 0
+    CAST = 1
+    ACTIVATION = 2
+    POOLING = 3
+    LRN = 4
+    SCALE = 5
+    SOFTMAX = 6
+    DECONVOLUTION = 7
+    CONCATENATION = 8
+    ELEMENTWISE = 9
+    PLUGIN = 10
+    UNARY = 11
+    PADDING = 12
+    SHUFFLE = 13
+    REDUCE = 14
+    TOPK = 15
+    GATHER = 16
+    MATRIX_MULTIPLY = 17
+    RAGGED_SOFTMAX = 18
+    CONSTANT = 19
+    IDENTITY = 20
+    PLUGIN_V2 = 21
+    SLICE = 22
+    SHAPE = 23
+    PARAMETRIC_RELU = 24
+    RESIZE = 25
+    TRIP_LIMIT = 26
+    RECURRENCE = 27
+    ITERATOR = 28
+    LOOP_OUTPUT = 29
+    SELECT = 30
+    FILL = 31
+    QUANTIZE = 32
+    DEQUANTIZE = 33
+    CONDITION = 34
+    CONDITIONAL_INPUT = 35
+    CONDITIONAL_OUTPUT = 36
+    SCATTER = 37
+    EINSUM = 38
+    ASSERTION = 39
+    ONE_HOT = 40
+    NON_ZERO = 41
+    GRID_SAMPLE = 42
+    NMS = 43
+    REVERSE_SEQUENCE = 44
+    NORMALIZATION = 45
+    PLUGIN_V3 = 46
+    SQUEEZE = 47
+    UNSQUEEZE = 48
+    CUMULATIVE = 49
+    DYNAMIC_QUANTIZE = 50
+    ATTENTION_INPUT = 51
+    ATTENTION_OUTPUT = 52
+    ROTARY_EMBEDDING = 53
+    KV_CACHE_UPDATE = 54
+    MOE = 55
+    DIST_COLLECTIVE = 56
+
+
+class ActivationType(TensorRTEnum):
+    """The functions of :meth:`INetworkDefinition.add_activation`."""
+
+    RELU = 0
+    SIGMOID = 1
+    TANH = 2
+    LEAKY_RELU = 3
+    ELU = 4
+    SELU = 5
+    SOFTSIGN = 6
+    SOFTPLUS = 7
+    CLIP = 8
+    HARD_SIGMOID = 9
+    SCALED_TANH = 10
+    THRESHOLDED_RELU = 11
+    GELU_ERF = 12
+    GELU_TANH = 13
+
+
+class UnaryOperation(TensorRTEnum):
+    """The functions of :meth:`INetworkDefinition.add_unary`."""
+
+    EXP = 0
+    LOG = 1
+    SQRT = 2
+    RECIP = 3
+    ABS = 4
+    NEG = 5
+    SIN = 6
+    COS = 7
+    TAN = 8
+    SINH = 9
+    COSH = 10
+    ASIN = 11
+    ACOS = 12
+    ATAN = 13
+    ASINH = 14
+    ACOSH = 15
+    ATANH = 16
+    CEIL = 17
+    FLOOR = 18
+    ERF = 19
+    NOT = 20
+    SIGN = 21
+    ROUND = 22  # half to even
+    ISINF = 23
+    ISNAN = 24
+
+
+class ElementWiseOperation(TensorRTEnum):
+    """The operations of :meth:`INetworkDefinition.add_elementwise`."""
+
+    SUM = 0
+    PROD = 1
+    MAX = 2
+    MIN = 3
+    SUB = 4
+    DIV = 5  # on integers, towards zero
+    POW = 6
+    FLOOR_DIV = 7  # towards minus infinity
+    AND = 8
+    OR = 9
+    XOR = 10
+    EQUAL = 11
+    GREATER = 12
+    LESS = 13
+
+
+class ReduceOperation(TensorRTEnum):
+    """The operations of :meth:`INetworkDefinition.add_reduce`."""
+
+    SUM = 0
+    PROD = 1
+    MAX = 2
+    MIN = 3
+    AVG = 4
+    NONE = 5
+
+
+class CumulativeOperation(TensorRTEnum):
+    """The operations of :meth:`INetworkDefinition.add_cumulative`."""
+
+    SUM = 0
+
+
+class TopKOperation(TensorRTEnum):
+    """Which end of the order :meth:`INetworkDefinition.add_topk` takes."""
+
+    MAX = 0
+    MIN = 1
+
+
+class MatrixOperation(TensorRTEnum):
+    """How :meth:`INetworkDefinition.add_matrix_multiply` reads an operand."""
+
+    NONE = 0
+    TRANSPOSE = 1
+    VECTOR = 2  # the operand has one axis fewer: a vector, or a batch of them
+
+
+class GatherMode(TensorRTEnum):
+    """The modes of :meth:`INetworkDefinition.add_gather_v2`."""
+
+    DEFAULT = 0  # np.take along one axis
+    ELEMENT = 1  # np.take_along_axis
+    ND = 2  # the last axis of the indices is a position
+
+
+class ScatterMode(TensorRTEnum):
+    """The modes of :meth:`INetworkDefinition.add_scatter`."""
+
+    ELEMENT = 0  # np.put_along_axis
+    ND = 1  # the last axis of the indices is a position
+
+
+class SampleMode(TensorRTEnum):
+    """What a slice reads where it leaves its input."""
+
+    STRICT_BOUNDS = 0  # never leaves it
+    WRAP = 1  # the input again and again
+    CLAMP = 2  # the nearest element
+    FILL = 3  # a fill value
+    REFLECT = 4  # the input mirrored at the centres of its edge elements
+
+
+class FillOperation(TensorRTEnum):
+    """How :meth:`INetworkDefinition.add_fill` makes its elements."""
+
+    LINSPACE = 0  # alpha + the sum of beta[d] * index[d]
+    RANDOM_UNIFORM = 1  # between alpha and beta
+    RANDOM_NORMAL = 2  # of mean alpha and standard deviation beta
+
+
+class TripLimit(TensorRTEnum):
+    """What ends a loop."""
+
+    COUNT = 0  # the number of trips
+    WHILE = 1  # ends before the first trip in which it is false
+
+
+class LoopOutput(TensorRTEnum):
+    """Which elements of a sequence leave a loop."""
+
+    LAST_VALUE = 0  # element n, after n trips
+    CONCATENATE = 1  # elements 0 to n-1, stacked
+    REVERSE = 2  # elements n-1 to 0, stacked
+
+
+class TensorLocation(TensorRTEnum):
+    """Where the elements of a tensor are kept."""
+
+    DEVICE = 0
+    HOST = 1
+
+
+class TensorFormat(TensorRTEnum):
+    """The memory layout of a tensor; netloop knows LINEAR alone."""
+
+    LINEAR = 0
+    CHW2 = 1
+    HWC8 = 2
+    CHW4 = 3
+    CHW16 = 4
+    CHW32 = 5
+    DHWC8 = 6
+    CDHW32 = 7
+    HWC = 8
+    DLA_LINEAR = 9
+    DLA_HWC4 = 10
+    HWC16 = 11
+    DHWC = 12
+
+
+class TensorIOMode(TensorRTEnum):
+    """Whether a tensor of an engine is an input or an output."""
+
+    NONE = 0
+    INPUT = 1
+    OUTPUT = 2
+
+
+class NetworkDefinitionCreationFlag(TensorRTEnum):
+    """The flags of :meth:`Builder.create_network`, each a bit position."""
+
+    STRONGLY_TYPED = 0
+    PREFER_JIT_PYTHON_PLUGINS = 1
+    PREFER_AOT_PYTHON_PLUGINS = 2

@@ -1,0 +1,1 @@
+"""What a network is made of, whatever its kinds of layers."""

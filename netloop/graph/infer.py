@@ -1,0 +1,142 @@
+"""The types of the tensors of a network, found when asked for and remembered until an edit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from netloop.diagnostics import Finding, LayerError
+from netloop.types import LARGEST_KNOWN_VALUE, Array, TensorType
+
+if TYPE_CHECKING:
+    from netloop.graph.layer import ILayer, Types
+    from netloop.graph.tensor import ITensor
+
+Known = TensorType | Finding
+"""The type of a tensor, or the reason why it has none."""
+
+
+class TypeTable:
+    """The types of all tensors of a network.
+
+    A layer's types follow from those of its inputs (``ILayer.infer``); where all inputs are known values, so is the
+    output, by the layer's own ``evaluate``.
+    The walk keeps its own stack, so that a network may be of any depth.
+
+    Args:
+        given: types of inputs of the network that stand in place of the declared ones.
+    """
+
+    def __init__(self, given: Mapping[ITensor, TensorType] | None = None) -> None:
+        self._given = dict(given or {})
+        self._known: dict[ITensor, Known] = {}
+        self.shape_tensors: Callable[[], frozenset[ITensor]] = frozenset
+
+    def __getitem__(self, tensor: ITensor) -> TensorType:
+        """The type of a tensor that is known to have one."""
+        found = self.of(tensor)
+        assert isinstance(found, TensorType), f"no type for {tensor.name!r}: {found}"
+        return found
+
+    def of(self, tensor: ITensor) -> Known:
+        """The type of a tensor, or the finding that tells why it has none."""
+        if tensor not in self._known:
+            self._walk(tensor)
+        return self._known[tensor]
+
+    def forget(self, tensors: Iterable[ITensor]) -> None:
+        """Forget the types of some tensors, and of all that depend on them."""
+        stack = list(tensors)
+        while stack:
+            tensor = stack.pop()
+            if self._known.pop(tensor, None) is not None:
+                stack.extend(each for layer, _ in tensor.uses for each in layer.dependent_tensors())
+
+    def _walk(self, wanted: ITensor) -> None:
+        stack = [wanted]
+        entered: set[ILayer] = set()
+        while stack:
+            tensor = stack[-1]
+            layer = tensor.producer
+            if tensor in self._known:
+                stack.pop()
+            elif layer is None:
+                assert tensor.declared is not None
+                self._known[tensor] = self._given.get(tensor, tensor.declared)
+            else:
+                unknown = [each for each in layer.type_inputs() if each is not None and each not in self._known]
+                if unknown and layer not in entered:
+                    entered.add(layer)
+                    stack.extend(reversed(unknown))
+                elif unknown:
+                    self._learn(layer, self._cycle(layer, entered))
+                else:
+                    self._learn(layer, self._infer(layer))
+
+    def _cycle(self, layer: ILayer, entered: set[ILayer]) -> Finding:
+        """The finding that a layer depends on itself; the layers entered and still without types are the way around."""
+        way = [layer]
+        while way.count(way[-1]) == 1:
+            unknown = (each.producer for each in way[-1].type_inputs() if each is not None and each not in self._known)
+            way.append(next(each for each in unknown if each in entered))
+        loop = way[way.index(way[-1]) :]
+        return layer.finding(
+            "NL102",
+            f"{layer.name!r} depends on itself: " + " <- ".join(repr(each.name) for each in loop[:10]),
+            "only the second input of a recurrence may lead back to what comes after it",
+            "let the value go around through ILoop.add_recurrence",
+        )
+
+    def _learn(self, layer: ILayer, found: Types | Finding) -> None:
+        types = found if isinstance(found, tuple) else (found,) * len(layer.outputs)
+        self._known.update(zip(layer.outputs, types, strict=True))
+
+    def _infer(self, layer: ILayer) -> Types | Finding:
+        types: list[TensorType | None] = []
+        for position, tensor in enumerate(layer.type_inputs()):
+            found = None if tensor is None else self._known[tensor]
+            if isinstance(found, Finding):
+                return found
+            if found is None and position < layer.REQUIRED_INPUTS:
+                return missing_input(layer, position)
+            types.append(found)
+        try:
+            return _with_values(layer, types, layer.infer(*types))
+        except LayerError as error:
+            return layer.finding_of(error)
+
+
+def missing_input(layer: ILayer, position: int) -> Finding:
+    """The finding that a layer lacks an input it cannot do without."""
+    return layer.finding(
+        "NL101",
+        f"input {position} of {layer.name!r} is missing",
+        "the layer computes from it",
+        f"call set_input({position}, tensor) on the layer",
+    )
+
+
+def _with_values(layer: ILayer, inputs: list[TensorType | None], outputs: Types) -> Types:
+    """The types of the outputs, with their values where these follow from known values and are small."""
+    evaluate = getattr(layer, "evaluate", None)
+    types = outputs if isinstance(outputs, tuple) else (outputs,)
+    if evaluate is None or not types or not _foldable(layer, inputs, types):
+        return outputs
+    try:
+        with np.errstate(all="ignore"):
+            made = evaluate(*(None if each is None else each.value for each in inputs))
+    except LayerError:
+        return outputs
+    values: tuple[Array, ...] = made if isinstance(made, tuple) else (made,)
+    known = tuple(replace(each, value=value, shape=value.shape) for each, value in zip(types, values, strict=True))
+    return known if isinstance(outputs, tuple) else known[0]
+
+
+def _foldable(layer: ILayer, inputs: list[TensorType | None], outputs: tuple[TensorType, ...]) -> bool:
+    small = all(
+        each.value is None and 0 <= each.volume * each.dtype.itemsize <= LARGEST_KNOWN_VALUE for each in outputs
+    )
+    return small and not getattr(layer, "draws", False) and all(each is None or each.value is not None for each in inputs)

@@ -1,0 +1,385 @@
+"""Layers: what all kinds have in common, and what a kind must say."""
+
+from __future__ import annotations
+
+import operator
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, fields
+from enum import Enum
+from types import UnionType
+from typing import Any, ClassVar, TypeVar, get_args, get_type_hints
+
+import jax.numpy as jnp
+import numpy as np
+from typing_extensions import dataclass_transform
+
+from netloop.diagnostics import Finding, LayerError, NetworkError, Place, Severity, did_you_mean
+from netloop.dims import Dims, Permutation, weights_array
+from netloop.enums import DataType, LayerType
+from netloop.graph.infer import TypeTable
+from netloop.graph.place import call_site
+from netloop.graph.tensor import ITensor
+from netloop.types import HALVES, Array, TensorType, data_type
+
+Types = TensorType | tuple[TensorType, ...]
+Arrays = Array | tuple[Array, ...]
+
+
+class ILayer(ABC):
+    """A layer of a network.
+
+    The attributes of a kind are the fields of its class: each is checked when it is set, and setting one makes the
+    network forget the types that depend on it. The wiring is ``inputs`` and ``outputs``.
+
+    Attributes:
+        name: its name, not necessarily unique.
+        metadata: any text.
+        num_ranks: the number of ranks that it runs on.
+        inputs: the tensors that it reads; None for one that is missing or left out.
+        outputs: the tensors that it makes.
+        index: its number in the network.
+        place: the line of the user's source that added it.
+    """
+
+    LAYER_TYPE: ClassVar[LayerType]
+    LABEL: ClassVar[str]
+    """What default names call the kind."""
+    NUM_OUTPUTS: ClassVar[int] = 1
+    REQUIRED_INPUTS: ClassVar[int] = 1
+    """How many of the first inputs must be there."""
+    MAX_INPUTS: ClassVar[int] = 0
+    """Up to how many inputs ``set_input`` may add; those there from the start are always allowed."""
+    SHAPE_INPUTS: ClassVar[frozenset[int]] = frozenset()
+    """The inputs whose value, and not only its type, decides the type of an output."""
+    INPUT_OF: ClassVar[dict[str, int]] = {}
+    """The attributes that are the fixed form of an input: setting one takes the input away."""
+    READ_ONLY: ClassVar[frozenset[str]] = frozenset()
+    """The attributes that are fixed once the layer is in a network."""
+    ATTRIBUTES: ClassVar[dict[str, Callable[[str, Any], Any]]] = {}
+
+    name: str
+    metadata: str = ""
+    num_ranks: int = 1
+    types: TypeTable
+    inputs: list[ITensor | None]
+    outputs: tuple[ITensor, ...] = ()
+    index: int = -1
+    place: Place | None = None
+
+    def attach(self, types: TypeTable, index: int, inputs: Iterable[ITensor | None]) -> None:
+        """Make the layer number ``index`` of a network, wired to ``inputs``."""
+        own = vars(self)
+        own["types"], own["index"], own["place"] = types, index, call_site()
+        own["name"] = f"(Unnamed Layer* {index}) [{self.LABEL}]"
+        own["inputs"] = list(inputs)
+        for tensor in filter(None, self.inputs):
+            check_same_network(self, tensor)
+        for position, tensor in enumerate(self.inputs):
+            if tensor is not None:
+                tensor.uses[self, position] = None
+        own["outputs"] = tuple(
+            ITensor(f"{self.name}_output" + (f" ({position})" if position else ""), types, self, position)
+            for position in range(self.NUM_OUTPUTS)
+        )
+
+    @property
+    def num_inputs(self) -> int:
+        """The number of inputs, those that are missing counted."""
+        return len(self.inputs)
+
+    @property
+    def num_outputs(self) -> int:
+        """The number of outputs."""
+        return len(self.outputs)
+
+    def get_input(self, index: int) -> ITensor | None:
+        """Input number ``index``; None if it is missing or there is none of this number."""
+        return self.inputs[index] if 0 <= index < len(self.inputs) else None
+
+    def get_output(self, index: int) -> ITensor | None:
+        """Output number ``index``; None if there is none of this number."""
+        return self.outputs[index] if 0 <= index < len(self.outputs) else None
+
+    def get_output_type(self, index: int) -> DataType:
+        """The element type of output number ``index``."""
+        return data_type(self.outputs[index].type.dtype)
+
+    def set_input(self, index: int, tensor: ITensor) -> None:
+        """Read ``tensor`` as input number ``index`` from now on; it may be made later than this layer.
+
+        Raises:
+            TypeError: it is no tensor.
+            IndexError: the layer has no such input.
+            ValueError: the tensor is of another network.
+        """
+        index = operator.index(index)
+        check_tensor(tensor, "tensor")
+        check_same_network(self, tensor)
+        if not 0 <= index < max(len(self.inputs), self.MAX_INPUTS):
+            raise IndexError(f"{self.described} has no input {index}")
+        self.inputs.extend([None] * (index + 1 - len(self.inputs)))
+        self._rewire(index, tensor)
+
+    def _rewire(self, index: int, tensor: ITensor | None) -> None:
+        before = self.inputs[index]
+        if before is not None:
+            before.uses.pop((self, index), None)
+        self.inputs[index] = tensor
+        if tensor is not None:
+            tensor.uses[self, index] = None
+        self.types.forget(self.dependent_tensors())
+
+    def dependent_tensors(self) -> Sequence[ITensor]:
+        """The tensors whose types change with this layer's inputs and attributes."""
+        return self.outputs
+
+    def type_inputs(self) -> Sequence[ITensor | None]:
+        """The tensors on which the types of the outputs depend, in the order in which ``infer`` takes them."""
+        return self.inputs
+
+    @abstractmethod
+    def infer(self, *inputs: Any, **named: Any) -> Types:
+        """The types of the outputs, from the types of the inputs.
+
+        Raises:
+            LayerError: the inputs or attributes have no meaning.
+        """
+
+    @property
+    def described(self) -> str:
+        """Class and name, as messages put it."""
+        return f"{type(self).__name__} {self.name!r}"
+
+    @property
+    def where(self) -> str:
+        """Place, class and name, as messages put it."""
+        return f"{self.place}, {self.described}" if self.place else type(self).__name__
+
+    def finding(
+        self, code: str, what: str, why: str = "", fix: str = "", severity: Severity = Severity.ERROR
+    ) -> Finding:
+        """A finding at this layer."""
+        return Finding(code, what, self.where, why, fix, severity, self)
+
+    def finding_of(self, error: LayerError, code: str = "") -> Finding:
+        """The finding that a complaint of this layer amounts to."""
+        why = error.why or f"the layer means: {self.meaning()}"
+        return self.finding(code or error.code, error.what, why, error.fix)
+
+    @classmethod
+    def meaning(cls) -> str:
+        """The first sentence of the documentation of the kind."""
+        return (cls.__doc__ or "").strip().split("\n\n")[0].replace("\n    ", " ")
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        convert = self.ATTRIBUTES.get(name) or BASE_ATTRIBUTES.get(name)
+        if convert is None:
+            if name != "__class__":
+                hint = did_you_mean(name, self.ATTRIBUTES)
+                raise AttributeError(f"{type(self).__name__} has no attribute {name!r} to set{hint and f'; {hint}'}")
+            object.__setattr__(self, name, value)
+            return
+        if self.index >= 0 and name in self.READ_ONLY:
+            raise AttributeError(f"{name!r} of {type(self).__name__} is fixed when the layer is added")
+        vars(self)[name] = convert(f"{type(self).__name__}.{name}", value)
+        if self.index >= 0 and name in self.ATTRIBUTES:
+            self._attribute_changed(name)
+
+    def _attribute_changed(self, name: str) -> None:
+        index = self.INPUT_OF.get(name)
+        if index is not None and index < len(self.inputs):
+            self._rewire(index, None)
+        self.types.forget(self.dependent_tensors())
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{name}={getattr(self, name)!r}" for name in self.ATTRIBUTES)
+        return f"<{self.described} {shown}>"
+
+
+class Operation(ILayer):
+    """A layer that computes. It says what, from types and arrays alone, and never looks at the tensors it is wired to."""
+
+    @abstractmethod
+    def evaluate(self, *inputs: Any, **named: Any) -> Arrays:
+        """The reference: the outputs as numpy arrays, computed the obvious way.
+
+        Raises:
+            LayerError: the values have no meaning, such as an index out of range.
+        """
+
+    @abstractmethod
+    def lower(self, *inputs: Any, **named: Any) -> Any:
+        """The outputs as JAX arrays, computed the fast way; the ``SHAPE_INPUTS`` are numpy arrays."""
+
+    @property
+    def draws(self) -> bool:
+        """Whether it draws random numbers; ``evaluate`` and ``lower`` then take ``seed``, a tuple of integers."""
+        return False
+
+
+class Elementary(Operation):
+    """An operation that is one array formula, the same for numpy and JAX, and written once."""
+
+    @abstractmethod
+    def formula(self, xp: Any, *inputs: Any) -> Any:
+        """The output, with the functions of the array module ``xp``."""
+
+    def evaluate(self, *inputs: Array) -> Array:
+        """The formula in numpy; on half-precision inputs it is computed in float32 and rounded once."""
+        half = next((each.dtype for each in inputs if each.dtype in HALVES), None)
+        wide = [each.astype(np.float32) if each.dtype in HALVES else each for each in inputs]
+        with np.errstate(all="ignore"):
+            made = np.asarray(self.formula(np, *wide))
+        return made.astype(half) if half is not None and made.dtype == np.float32 else made
+
+    def lower(self, *inputs: Any) -> Any:
+        """The formula in JAX."""
+        return self.formula(jnp, *inputs)
+
+
+# ---------------------------------------------------------------------------- attributes
+
+def _convert_int(name: str, value: Any) -> int:
+    if isinstance(value, bool | np.bool_):
+        raise TypeError(f"{name} is an int, not {value!r}")
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name} is an int, not {value!r}") from None
+
+
+def _convert_float(name: str, value: Any) -> float:
+    if isinstance(value, bool | np.bool_ | str):
+        raise TypeError(f"{name} is a number, not {value!r}")
+    try:
+        return float(value)
+    except TypeError:
+        raise TypeError(f"{name} is a number, not {value!r}") from None
+
+
+def _convert_bool(name: str, value: Any) -> bool:
+    if not isinstance(value, bool | np.bool_ | int) or value not in (0, 1):
+        raise TypeError(f"{name} is a bool, not {value!r}")
+    return bool(value)
+
+
+def _convert_str(name: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{name} is a str, not {value!r}")
+    return value
+
+
+def _convert_dims(name: str, value: Any) -> Dims:
+    try:
+        return Dims(value)
+    except TypeError:
+        raise TypeError(f"{name} is a sequence of ints, not {value!r}") from None
+
+
+def _convert_permutation(name: str, value: Any) -> Permutation:
+    try:
+        return Permutation(value)
+    except TypeError:
+        raise TypeError(f"{name} is a sequence of ints, not {value!r}") from None
+
+
+def _convert_weights(name: str, value: Any) -> Array:
+    return weights_array(value)
+
+
+_CONVERTERS: dict[Any, Callable[[str, Any], Any]] = {
+    int: _convert_int,
+    float: _convert_float,
+    bool: _convert_bool,
+    str: _convert_str,
+    Dims: _convert_dims,
+    Permutation: _convert_permutation,
+    Array: _convert_weights,
+}
+
+BASE_ATTRIBUTES = {"name": _convert_str, "metadata": _convert_str, "num_ranks": _convert_int}
+
+
+def _converter(hint: Any) -> Callable[[str, Any], Any]:
+    """The function that checks a value for an attribute annotated ``hint`` and brings it into its own form."""
+    if isinstance(hint, UnionType):
+        (inner,) = (each for each in get_args(hint) if each is not type(None))
+        convert = _converter(inner)
+        return lambda name, value: None if value is None else convert(name, value)
+    if isinstance(hint, type) and issubclass(hint, Enum):
+        return lambda name, value: check_member(name, value, hint)
+    if hint in _CONVERTERS:
+        return _CONVERTERS[hint]
+    return lambda name, value: check_instance(name, value, hint)
+
+
+def check_member(name: str, value: Any, enum: type[Enum]) -> Any:
+    """``value``, if it is a member of ``enum``.
+
+    Raises:
+        TypeError: it is not.
+    """
+    if not isinstance(value, enum):
+        raise TypeError(f"{name} is a member of {enum.__name__}, not {value!r}")
+    return value
+
+
+def check_instance(name: str, value: Any, cls: type) -> Any:
+    """``value``, if it is a ``cls``.
+
+    Raises:
+        TypeError: it is not.
+    """
+    if not isinstance(value, cls):
+        raise TypeError(f"{name} is {cls.__name__}, not {value!r}")
+    return value
+
+
+def check_tensor(value: Any, name: str) -> ITensor:
+    """``value``, if it is a tensor.
+
+    Raises:
+        TypeError: it is not.
+    """
+    if not isinstance(value, ITensor):
+        hint = ": give its output, layer.get_output(0)" if isinstance(value, ILayer) else ""
+        raise TypeError(f"{name} is an ITensor, not {type(value).__name__}{hint}")
+    return value
+
+
+def check_same_network(reader: ILayer, tensor: ITensor) -> None:
+    """Complain about a tensor of another network.
+
+    Raises:
+        NetworkError: it is of another network than the layer that is to read it.
+    """
+    if tensor.types is not reader.types:
+        what = f"tensor {tensor.name!r} is of another network than {reader.name!r}, which is to read it"
+        why = "a layer reads the tensors of its own network"
+        raise NetworkError(reader.finding("NL103", what, why, "make the tensor in this network, or mark it as an input"))
+
+
+L = TypeVar("L", bound=type[ILayer])
+
+
+@dataclass_transform(eq_default=False, kw_only_default=True)
+def layer(kind: LayerType, label: str) -> Callable[[L], L]:
+    """Make a class a kind of layer: its annotated fields become attributes.
+
+    Args:
+        kind: its number.
+        label: what default names call it.
+    """
+
+    def declare(cls: L) -> L:
+        cls = dataclass(eq=False, repr=False, kw_only=True)(cls)
+        names = [each.name for each in fields(cls)]  # pyright: ignore[reportArgumentType]
+        hints = get_type_hints(cls)
+        cls.LAYER_TYPE, cls.LABEL = kind, label
+        cls.ATTRIBUTES = {name: _converter(hints[name]) for name in names}
+        if "type" not in names:
+            cls.type = kind  # pyright: ignore[reportAttributeAccessIssue]
+        return cls
+
+    return declare

@@ -1,0 +1,124 @@
+"""A tensor of a network."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from netloop.diagnostics import Finding, NetworkError
+from netloop.dims import Dims
+from netloop.enums import DataType, TensorFormat, TensorLocation
+from netloop.types import TensorType, data_type
+
+if TYPE_CHECKING:
+    from netloop.graph.infer import TypeTable
+    from netloop.graph.layer import ILayer
+
+ALL_FORMATS = sum(1 << int(each) for each in TensorFormat)
+LONGEST_NAME = 4095
+
+
+class ITensor:
+    """A tensor of a network: an input, or an output of a layer. Inside a loop, a sequence of them.
+
+    Attributes:
+        producer: the layer whose output it is; None for an input of the network.
+        position: its number among the outputs of its producer, or the inputs of the network.
+        declared: the type of an input, as given; None for the output of a layer.
+        types: the types of the tensors of its network.
+        uses: the layers that read it, each with the number of its input, in the order in which they came to it.
+    """
+
+    def __init__(
+        self, name: str, types: TypeTable, producer: ILayer | None, position: int, declared: TensorType | None = None
+    ) -> None:
+        self.types = types
+        self.producer = producer
+        self.position = position
+        self.declared = declared
+        self.uses: dict[tuple[ILayer, int], None] = {}
+        self.is_network_output = False
+        self.location = TensorLocation.DEVICE
+        self.allowed_formats = ALL_FORMATS
+        self.broadcast_across_batch = False
+        self._dimension_names: dict[int, str] = {}
+        self.name = name
+
+    @property
+    def name(self) -> str:
+        """The name; unique among the inputs and outputs of a network."""
+        return self._name
+
+    @name.setter
+    def name(self, name: str) -> None:
+        if not isinstance(name, str):
+            raise TypeError(f"the name of a tensor is a str, not {type(name).__name__}")
+        if len(name.encode()) > LONGEST_NAME:
+            raise ValueError(f"the name of a tensor has at most {LONGEST_NAME} bytes")
+        self._name = name
+
+    @property
+    def type(self) -> TensorType:
+        """Element type and shape.
+
+        Raises:
+            NetworkError: it has none, for the reason that the finding gives.
+        """
+        found = self.types.of(self)
+        if isinstance(found, Finding):
+            raise NetworkError(found)
+        return found
+
+    @property
+    def shape(self) -> Dims:
+        """The lengths of the axes, -1 where unknown; it can be set for an input of the network.
+
+        Raises:
+            NetworkError: it has none, for the reason that the finding gives.
+        """
+        return Dims(self.type.shape)
+
+    @shape.setter
+    def shape(self, shape: Sequence[int]) -> None:
+        if self.declared is None:
+            raise AttributeError(f"the shape of {self.name!r} follows from its layer; only that of an input can be set")
+        self.declared = self.declared.with_shape(Dims(shape))
+        self.types.forget([self])
+
+    @property
+    def dtype(self) -> DataType:
+        """The element type.
+
+        Raises:
+            NetworkError: it has none, for the reason that the finding gives.
+        """
+        return data_type(self.type.dtype)
+
+    @property
+    def is_network_input(self) -> bool:
+        """Whether it is an input of the network."""
+        return self.producer is None
+
+    @property
+    def is_shape_tensor(self) -> bool:
+        """Whether a shape somewhere depends on its value, so far as the network is wired now."""
+        return self in self.types.shape_tensors()
+
+    @property
+    def is_execution_tensor(self) -> bool:
+        """Whether it is computed while the network runs; true of every tensor but an input needed for shapes alone."""
+        return not (self.is_network_input and self.is_shape_tensor)
+
+    def set_dimension_name(self, index: int, name: str) -> None:
+        """Name an axis of an input."""
+        self._dimension_names[operator.index(index)] = name
+
+    def get_dimension_name(self, index: int) -> str | None:
+        """The name of an axis, or None."""
+        return self._dimension_names.get(index)
+
+    def __repr__(self) -> str:
+        found = self.types.of(self)
+        shown = "type unknown" if isinstance(found, Finding) else str(found)
+        return f"<ITensor {self.name!r} {shown}>"

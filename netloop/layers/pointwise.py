@@ -1,0 +1,309 @@
+"""Layers that compute each element on its own: activation, unary, element-wise, select, cast, identity."""
+
+import math
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from netloop.diagnostics import require
+from netloop.enums import ActivationType, DataType, ElementWiseOperation, LayerType, UnaryOperation
+from netloop.graph.layer import Elementary, Operation, layer
+from netloop.types import Array, TensorType, broadcast, numpy_type
+
+
+def _sigmoid(xp: Any, x: Any) -> Any:
+    return jax.nn.sigmoid(x) if xp is jnp else 1 / (1 + np.exp(-x))
+
+
+def _erf(xp: Any, x: Any) -> Any:
+    return jax.scipy.special.erf(x) if xp is jnp else _reference_erf(x)
+
+
+def _reference_erf(x: Array) -> Array:
+    return np.asarray(np.vectorize(math.erf, otypes=[np.float64])(x)).astype(x.dtype)
+
+
+# fmt: off
+ACTIVATIONS: dict[ActivationType, Any] = {
+    ActivationType.RELU:             lambda xp, x, alpha, beta: xp.maximum(x, 0),
+    ActivationType.SIGMOID:          lambda xp, x, alpha, beta: _sigmoid(xp, x),
+    ActivationType.TANH:             lambda xp, x, alpha, beta: xp.tanh(x),
+    ActivationType.LEAKY_RELU:       lambda xp, x, alpha, beta: xp.where(x >= 0, x, alpha * x),
+    ActivationType.ELU:              lambda xp, x, alpha, beta: xp.where(x >= 0, x, alpha * xp.expm1(xp.minimum(x, 0))),
+    ActivationType.SELU:             lambda xp, x, alpha, beta: beta * xp.where(x > 0, x, alpha * xp.expm1(xp.minimum(x, 0))),
+    ActivationType.SOFTSIGN:         lambda xp, x, alpha, beta: x / (1 + xp.abs(x)),
+    ActivationType.SOFTPLUS:         lambda xp, x, alpha, beta: alpha * xp.logaddexp(beta * x, xp.zeros_like(x)),
+    ActivationType.CLIP:             lambda xp, x, alpha, beta: xp.maximum(alpha, xp.minimum(beta, x)),
+    ActivationType.HARD_SIGMOID:     lambda xp, x, alpha, beta: xp.maximum(0, xp.minimum(1, alpha * x + beta)),
+    ActivationType.SCALED_TANH:      lambda xp, x, alpha, beta: alpha * xp.tanh(beta * x),
+    ActivationType.THRESHOLDED_RELU: lambda xp, x, alpha, beta: xp.where(x > alpha, x, 0),
+    ActivationType.GELU_ERF:         lambda xp, x, alpha, beta: 0.5 * x * (1 + _erf(xp, x * math.sqrt(0.5))),
+    ActivationType.GELU_TANH:        lambda xp, x, alpha, beta: 0.5 * x * (1 + xp.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))),
+}
+# fmt: on
+
+
+@layer(LayerType.ACTIVATION, "Activation")
+class IActivationLayer(Elementary):
+    """Apply an activation function to every element.
+
+    Floating-point in and out, the shape kept; RELU takes int32 and int64 too.
+
+    Attributes:
+        type: the function.
+        alpha, beta: its parameters, finite, where it has any.
+
+    ===================  ==========================================
+    LEAKY_RELU           x if x >= 0, else alpha x
+    ELU                  x if x >= 0, else alpha (exp x - 1)
+    SELU                 beta x if x > 0, else beta alpha (exp x - 1)
+    SOFTSIGN             x / (1 + abs x)
+    SOFTPLUS             alpha log(exp(beta x) + 1)
+    CLIP                 max(alpha, min(beta, x))
+    HARD_SIGMOID         max(0, min(1, alpha x + beta))
+    SCALED_TANH          alpha tanh(beta x)
+    THRESHOLDED_RELU     x if x > alpha, else 0
+    GELU_ERF, GELU_TANH  x times the normal distribution function of x, exact and through tanh
+    ===================  ==========================================
+    """
+
+    type: ActivationType
+    alpha: float = 0.0
+    beta: float = 0.0
+
+    def infer(self, x: TensorType) -> TensorType:
+        takes_integers = self.type is ActivationType.RELU
+        require(
+            x.is_float or (takes_integers and x.is_index),
+            f"{self.type.name} takes floating-point numbers{', int32 or int64' if takes_integers else ''}, not {x}",
+            fix="convert the input with add_cast",
+        )
+        for name in ("alpha", "beta"):
+            require(math.isfinite(getattr(self, name)), f"{name} is {getattr(self, name)}, and must be finite")
+        return x.without_value()
+
+    def formula(self, xp: Any, x: Any) -> Any:
+        return ACTIVATIONS[self.type](xp, x, self.alpha, self.beta).astype(x.dtype)
+
+
+# fmt: off
+UNARIES: dict[UnaryOperation, Any] = {
+    UnaryOperation.EXP:   lambda xp, x: xp.exp(x),
+    UnaryOperation.LOG:   lambda xp, x: xp.log(x),
+    UnaryOperation.SQRT:  lambda xp, x: xp.sqrt(x),
+    UnaryOperation.RECIP: lambda xp, x: 1 / x,
+    UnaryOperation.ABS:   lambda xp, x: xp.abs(x),
+    UnaryOperation.NEG:   lambda xp, x: -x,
+    UnaryOperation.SIN:   lambda xp, x: xp.sin(x),
+    UnaryOperation.COS:   lambda xp, x: xp.cos(x),
+    UnaryOperation.TAN:   lambda xp, x: xp.tan(x),
+    UnaryOperation.SINH:  lambda xp, x: xp.sinh(x),
+    UnaryOperation.COSH:  lambda xp, x: xp.cosh(x),
+    UnaryOperation.ASIN:  lambda xp, x: xp.arcsin(x),
+    UnaryOperation.ACOS:  lambda xp, x: xp.arccos(x),
+    UnaryOperation.ATAN:  lambda xp, x: xp.arctan(x),
+    UnaryOperation.ASINH: lambda xp, x: xp.arcsinh(x),
+    UnaryOperation.ACOSH: lambda xp, x: xp.arccosh(x),
+    UnaryOperation.ATANH: lambda xp, x: xp.arctanh(x),
+    UnaryOperation.CEIL:  lambda xp, x: xp.ceil(x),
+    UnaryOperation.FLOOR: lambda xp, x: xp.floor(x),
+    UnaryOperation.ERF:   lambda xp, x: _erf(xp, x),
+    UnaryOperation.NOT:   lambda xp, x: xp.logical_not(x),
+    UnaryOperation.SIGN:  lambda xp, x: xp.sign(x),
+    UnaryOperation.ROUND: lambda xp, x: xp.round(x),
+    UnaryOperation.ISINF: lambda xp, x: xp.isinf(x),
+    UnaryOperation.ISNAN: lambda xp, x: xp.isnan(x),
+}
+# fmt: on
+UNARIES_ON_INTEGERS = {UnaryOperation.ABS, UnaryOperation.NEG, UnaryOperation.SIGN}
+UNARIES_TO_BOOL = {UnaryOperation.NOT, UnaryOperation.ISINF, UnaryOperation.ISNAN}
+
+
+@layer(LayerType.UNARY, "Unary")
+class IUnaryLayer(Elementary):
+    """Apply a function of one argument to every element.
+
+    Floating-point in and out, the shape kept. ABS, NEG and SIGN take int32 and int64 too, NOT takes bool,
+    ISINF and ISNAN give bool, ROUND takes a half to the even neighbour.
+
+    Attributes:
+        op: the function.
+    """
+
+    op: UnaryOperation
+
+    def infer(self, x: TensorType) -> TensorType:
+        if self.op is UnaryOperation.NOT:
+            require(x.is_bool, f"NOT takes bool, not {x}", fix="compare first, with add_elementwise")
+            return x.without_value()
+        takes_integers = self.op in UNARIES_ON_INTEGERS
+        require(
+            x.is_float or (takes_integers and x.is_index),
+            f"{self.op.name} takes floating-point numbers{', int32 or int64' if takes_integers else ''}, not {x}",
+            fix="convert the input with add_cast",
+        )
+        return x.with_dtype(np.bool_) if self.op in UNARIES_TO_BOOL else x.without_value()
+
+    def formula(self, xp: Any, x: Any) -> Any:
+        return UNARIES[self.op](xp, x)
+
+
+def _divide(xp: Any, a: Any, b: Any) -> Any:
+    if not xp.issubdtype(a.dtype, xp.integer):
+        return a / b
+    _require_no_zero(xp, b)
+    floor = a // b
+    return floor + ((floor * b != a) & ((a < 0) != (b < 0))).astype(a.dtype)
+
+
+def _floor_divide(xp: Any, a: Any, b: Any) -> Any:
+    if not xp.issubdtype(a.dtype, xp.integer):
+        return xp.floor(a / b)
+    _require_no_zero(xp, b)
+    return a // b
+
+
+def _require_no_zero(xp: Any, divisor: Any) -> None:
+    if xp is np:
+        require(bool(np.all(divisor != 0)), "an integer is divided by zero", why="no integer is the quotient")
+
+
+# fmt: off
+ELEMENTWISE: dict[ElementWiseOperation, Any] = {
+    ElementWiseOperation.SUM:       lambda xp, a, b: a + b,
+    ElementWiseOperation.PROD:      lambda xp, a, b: a * b,
+    ElementWiseOperation.MAX:       lambda xp, a, b: xp.maximum(a, b),
+    ElementWiseOperation.MIN:       lambda xp, a, b: xp.minimum(a, b),
+    ElementWiseOperation.SUB:       lambda xp, a, b: a - b,
+    ElementWiseOperation.DIV:       _divide,
+    ElementWiseOperation.POW:       lambda xp, a, b: xp.power(a, b),
+    ElementWiseOperation.FLOOR_DIV: _floor_divide,
+    ElementWiseOperation.AND:       lambda xp, a, b: xp.logical_and(a, b),
+    ElementWiseOperation.OR:        lambda xp, a, b: xp.logical_or(a, b),
+    ElementWiseOperation.XOR:       lambda xp, a, b: xp.logical_xor(a, b),
+    ElementWiseOperation.EQUAL:     lambda xp, a, b: a == b,
+    ElementWiseOperation.GREATER:   lambda xp, a, b: a > b,
+    ElementWiseOperation.LESS:      lambda xp, a, b: a < b,
+}
+# fmt: on
+LOGIC = {ElementWiseOperation.AND, ElementWiseOperation.OR, ElementWiseOperation.XOR}
+COMPARISONS = {ElementWiseOperation.EQUAL, ElementWiseOperation.GREATER, ElementWiseOperation.LESS}
+
+
+@layer(LayerType.ELEMENTWISE, "ElementWise")
+class IElementWiseLayer(Elementary):
+    """Combine two tensors element by element; axes of length 1 are stretched.
+
+    Both inputs have the same element type and equally many axes. AND, OR and XOR take bool; EQUAL, GREATER and LESS
+    give bool; the others take floating-point numbers and, POW apart, int8, int32 and int64. DIV of integers goes
+    towards zero, FLOOR_DIV towards minus infinity.
+
+    Attributes:
+        op: the operation.
+    """
+
+    REQUIRED_INPUTS = 2
+
+    op: ElementWiseOperation
+
+    def infer(self, a: TensorType, b: TensorType) -> TensorType:
+        require(
+            a.dtype == b.dtype,
+            f"{self.op.name} takes two inputs of one element type, not {a} and {b}",
+            why="TensorRT's networks are strongly typed: nothing is converted silently",
+            fix="convert one input with add_cast",
+        )
+        require(self._takes(a), f"{self.op.name} takes {self._wanted()}, not {a.dtype}")
+        shape = broadcast(a.shape, b.shape)
+        return TensorType(np.dtype(np.bool_) if self.op in COMPARISONS else a.dtype, shape)
+
+    def _takes(self, x: TensorType) -> bool:
+        if self.op in LOGIC:
+            return x.is_bool
+        if self.op is ElementWiseOperation.EQUAL:
+            return True
+        if self.op is ElementWiseOperation.POW:
+            return x.is_float
+        return x.is_float or x.is_integer and x.dtype != np.uint8
+
+    def _wanted(self) -> str:
+        if self.op in LOGIC:
+            return "bool"
+        return "floating-point numbers" + ("" if self.op is ElementWiseOperation.POW else ", int8, int32 or int64")
+
+    def formula(self, xp: Any, a: Any, b: Any) -> Any:
+        return ELEMENTWISE[self.op](xp, a, b)
+
+
+@layer(LayerType.SELECT, "Select")
+class ISelectLayer(Elementary):
+    """``then_input`` where the condition is true, ``else_input`` elsewhere; axes of length 1 are stretched.
+
+    The condition is bool, the other two have one element type, and all three have equally many axes.
+    """
+
+    REQUIRED_INPUTS = 3
+
+    def infer(self, condition: TensorType, then_input: TensorType, else_input: TensorType) -> TensorType:
+        require(condition.is_bool, f"the condition is bool, not {condition}", fix="compare first, with add_elementwise")
+        require(
+            then_input.dtype == else_input.dtype,
+            f"the two values have one element type, not {then_input} and {else_input}",
+            fix="convert one of them with add_cast",
+        )
+        return then_input.with_shape(broadcast(condition.shape, then_input.shape, else_input.shape))
+
+    def formula(self, xp: Any, condition: Any, then_input: Any, else_input: Any) -> Any:
+        return xp.where(condition, then_input, else_input)
+
+
+@layer(LayerType.CAST, "Cast")
+class ICastLayer(Operation):
+    """Convert every element to another type.
+
+    To bool: whether it is not 0. Floating-point to integer: towards zero, the nearest integer of the type for what is
+    beyond its range, and 0 for NaN; to uint8, what is below 0 gives 0 and what is above 255 wraps.
+
+    Attributes:
+        to_type: the new element type.
+    """
+
+    to_type: DataType
+
+    def infer(self, x: TensorType) -> TensorType:
+        return x.with_dtype(numpy_type(self.to_type))
+
+    def evaluate(self, x: Array) -> Array:
+        dtype = numpy_type(self.to_type)
+        if dtype == np.uint8 and x.dtype.kind not in "biu":
+            return self._to_integer(x, np.dtype(np.int64)).clip(0, None).astype(np.uint8)
+        if dtype.kind in "iu" and x.dtype.kind not in "biu":
+            return self._to_integer(x, dtype)
+        return x.astype(dtype)
+
+    @staticmethod
+    def _to_integer(x: Array, dtype: np.dtype[Any]) -> Array:
+        limits = np.iinfo(dtype)
+        wide = np.trunc(np.nan_to_num(x.astype(np.float64), posinf=np.inf, neginf=-np.inf))
+        below, above = wide < limits.min, wide >= float(limits.max) + 1
+        inside = np.where(below | above, 0, wide).astype(dtype)
+        return np.select([below, above], [limits.min, limits.max], inside).astype(dtype)
+
+    def lower(self, x: Any) -> Any:
+        dtype = numpy_type(self.to_type)
+        if dtype == np.uint8 and jnp.issubdtype(x.dtype, jnp.floating):
+            return jnp.maximum(jnp.asarray(x).astype(jnp.int64), 0).astype(dtype)
+        return jnp.asarray(x).astype(dtype)
+
+
+@layer(LayerType.IDENTITY, "Identity")
+class IIdentityLayer(Elementary):
+    """The input itself."""
+
+    def infer(self, x: TensorType) -> TensorType:
+        return x.without_value()
+
+    def formula(self, xp: Any, x: Any) -> Any:
+        return xp.asarray(x)

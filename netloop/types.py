@@ -1,0 +1,205 @@
+"""The types of tensors: element type and shape, known or not yet, and sometimes the value itself."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+import numpy.typing as npt
+
+from netloop.diagnostics import require
+from netloop.enums import DataType
+
+Array = npt.NDArray[Any]
+Shape = tuple[int, ...]
+
+UNKNOWN = -1
+"""A length that is not known yet."""
+
+LARGEST_KNOWN_VALUE = 1024
+"""Values above this many bytes are not kept while building."""
+
+# fmt: off
+NUMPY_TYPES: dict[DataType, np.dtype[Any]] = {
+    DataType.FLOAT:  np.dtype(np.float32),
+    DataType.HALF:   np.dtype(np.float16),
+    DataType.BF16:   np.dtype(jnp.bfloat16),
+    DataType.DOUBLE: np.dtype(np.float64),
+    DataType.FP8:    np.dtype(jnp.float8_e4m3fn),
+    DataType.INT4:   np.dtype(jnp.int4),
+    DataType.INT8:   np.dtype(np.int8),
+    DataType.INT32:  np.dtype(np.int32),
+    DataType.INT64:  np.dtype(np.int64),
+    DataType.UINT8:  np.dtype(np.uint8),
+    DataType.BOOL:   np.dtype(np.bool_),
+}
+# fmt: on
+DATA_TYPES = {dtype: name for name, dtype in NUMPY_TYPES.items()}
+
+FLOATS = {NUMPY_TYPES[name] for name in (DataType.FLOAT, DataType.HALF, DataType.BF16, DataType.DOUBLE)}
+HALVES = {NUMPY_TYPES[name] for name in (DataType.HALF, DataType.BF16)}
+INDICES = {np.dtype(np.int32), np.dtype(np.int64)}
+INTEGERS = INDICES | {np.dtype(np.int8), np.dtype(np.uint8)}
+
+
+def numpy_type(name: DataType) -> np.dtype[Any]:
+    """The numpy type of a TensorRT type.
+
+    Raises:
+        ValueError: netloop has no arrays of this type.
+    """
+    if name not in NUMPY_TYPES:
+        raise ValueError(f"{name} has no arrays in netloop")
+    return NUMPY_TYPES[name]
+
+
+def data_type(dtype: Any) -> DataType:
+    """The TensorRT type of a numpy type.
+
+    Raises:
+        ValueError: networks have no tensors of this type.
+    """
+    found = DATA_TYPES.get(np.dtype(dtype))
+    if found is None:
+        raise ValueError(f"no tensor has the element type {np.dtype(dtype)}; there are {', '.join(map(str, DATA_TYPES))}")
+    return found
+
+
+@dataclass(frozen=True)
+class TensorType:
+    """What is known of a tensor before the network runs.
+
+    Attributes:
+        dtype: the element type.
+        shape: the lengths of the axes, -1 where unknown.
+        value: the tensor itself, where it follows from constants and shapes alone and is small.
+    """
+
+    dtype: np.dtype[Any]
+    shape: Shape = ()
+    value: Array | None = field(default=None, compare=False, repr=False)
+
+    @staticmethod
+    def of(value: Array) -> "TensorType":
+        """The type of a known value, which is kept if it is small."""
+        small = value.nbytes <= LARGEST_KNOWN_VALUE
+        return TensorType(value.dtype, value.shape, value if small else None)
+
+    @property
+    def rank(self) -> int:
+        """The number of axes."""
+        return len(self.shape)
+
+    @property
+    def is_float(self) -> bool:
+        """Whether the elements are floating-point numbers."""
+        return self.dtype in FLOATS
+
+    @property
+    def is_integer(self) -> bool:
+        """Whether the elements are integers, of any width."""
+        return self.dtype in INTEGERS
+
+    @property
+    def is_index(self) -> bool:
+        """Whether the elements are int32 or int64, which is what sizes, axes and indices are."""
+        return self.dtype in INDICES
+
+    @property
+    def is_bool(self) -> bool:
+        """Whether the elements are truth values."""
+        return self.dtype == np.bool_
+
+    @property
+    def is_fixed(self) -> bool:
+        """Whether every length is known."""
+        return UNKNOWN not in self.shape
+
+    @property
+    def volume(self) -> int:
+        """The number of elements, -1 where a length is unknown."""
+        return math.prod(self.shape) if self.is_fixed else UNKNOWN
+
+    def with_shape(self, shape: Iterable[int]) -> "TensorType":
+        """The same element type in another shape."""
+        return TensorType(self.dtype, tuple(shape))
+
+    def with_dtype(self, dtype: Any) -> "TensorType":
+        """The same shape of another element type."""
+        return TensorType(np.dtype(dtype), self.shape)
+
+    def without_value(self) -> "TensorType":
+        """The same type, its value forgotten."""
+        return replace(self, value=None)
+
+    def ints(self) -> list[int] | None:
+        """The value as a flat list of Python ints, or None where it is unknown."""
+        return None if self.value is None else [int(each) for each in self.value.reshape(-1)]
+
+    def __str__(self) -> str:
+        return f"{self.dtype}[{','.join(map(str, self.shape))}]"
+
+
+def agree(a: Shape, b: Shape) -> bool:
+    """Whether two shapes can be the same, an unknown length being any."""
+    return len(a) == len(b) and all(x == y or UNKNOWN in (x, y) for x, y in zip(a, b, strict=True))
+
+
+def merge(a: Shape, b: Shape) -> Shape:
+    """What is known of a shape that agrees with both."""
+    return tuple(y if x == UNKNOWN else x for x, y in zip(a, b, strict=True))
+
+
+def broadcast(*shapes: Shape) -> Shape:
+    """The shape that equal-rank shapes stretch to, each length being equal or 1.
+
+    Raises:
+        LayerError: the ranks differ, or two lengths do and neither is 1.
+    """
+    ranks = {len(shape) for shape in shapes}
+    require(
+        len(ranks) == 1,
+        f"the inputs have {_listed(map(len, shapes))} axes, and must have equally many",
+        why="TensorRT stretches axes of length 1, but never adds an axis",
+        fix="add the missing axes with add_shuffle and reshape_dims, or add_unsqueeze",
+    )
+    return tuple(_broadcast_length(axis, lengths) for axis, lengths in enumerate(zip(*shapes, strict=True)))
+
+
+def _broadcast_length(axis: int, lengths: tuple[int, ...]) -> int:
+    fixed = {length for length in lengths if length not in (1, UNKNOWN)}
+    require(
+        len(fixed) <= 1,
+        f"axis {axis} has {_listed(lengths)} elements",
+        why="along each axis the inputs have equally many elements, or one",
+    )
+    if fixed:
+        return fixed.pop()
+    return UNKNOWN if UNKNOWN in lengths else 1
+
+
+def _listed(numbers: Iterable[int]) -> str:
+    *most, last = map(str, numbers)
+    return f"{', '.join(most)} and {last}" if most else last
+
+
+def normal_axis(axis: int, rank: int, what: str = "axis") -> int:
+    """``axis`` counted from the front; a negative one counts from the end.
+
+    Raises:
+        LayerError: there is no such axis.
+    """
+    require(-rank <= axis < rank, f"{what} {axis} is none of the {rank} axes (0 to {rank - 1}, or negative from the end)")
+    return axis % rank
+
+
+def axes_of(mask: int, rank: int) -> tuple[int, ...]:
+    """The axes of a bitmask: bit ``i`` stands for axis ``i``.
+
+    Raises:
+        LayerError: a bit stands for no axis.
+    """
+    require(0 <= mask < 1 << rank, f"the bitmask {mask:#b} names axes past the {rank} of the input")
+    return tuple(axis for axis in range(rank) if mask >> axis & 1)
