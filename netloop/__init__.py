@@ -1,1 +1,102 @@
-"""TensorRT's network builder on JAX."""
+"""TensorRT's network builder, loops and all, on every device that JAX has.
+
+``import netloop as trt``, build a network as for TensorRT, and then
+
+>>> # engine = trt.compile(network); engine({"x": x})["y"]
+"""
+
+from netloop.check import check as check
+from netloop.diagnostics import ExecutionError as ExecutionError
+from netloop.diagnostics import FileFormatError as FileFormatError
+from netloop.diagnostics import Finding as Finding
+from netloop.diagnostics import InputError as InputError
+from netloop.diagnostics import NetloopError as NetloopError
+from netloop.diagnostics import NetworkError as NetworkError
+from netloop.diagnostics import Severity as Severity
+from netloop.dims import Dims as Dims
+from netloop.dims import Dims2 as Dims2
+from netloop.dims import Dims3 as Dims3
+from netloop.dims import Dims4 as Dims4
+from netloop.dims import DimsHW as DimsHW
+from netloop.dims import Permutation as Permutation
+from netloop.dims import Weights as Weights
+from netloop.enums import ActivationType as ActivationType
+from netloop.enums import CumulativeOperation as CumulativeOperation
+from netloop.enums import DataType as DataType
+from netloop.enums import ElementWiseOperation as ElementWiseOperation
+from netloop.enums import FillOperation as FillOperation
+from netloop.enums import GatherMode as GatherMode
+from netloop.enums import LayerType as LayerType
+from netloop.enums import LoopOutput as LoopOutput
+from netloop.enums import MatrixOperation as MatrixOperation
+from netloop.enums import NetworkDefinitionCreationFlag as NetworkDefinitionCreationFlag
+from netloop.enums import ReduceOperation as ReduceOperation
+from netloop.enums import SampleMode as SampleMode
+from netloop.enums import ScatterMode as ScatterMode
+from netloop.enums import TensorFormat as TensorFormat
+from netloop.enums import TensorIOMode as TensorIOMode
+from netloop.enums import TensorLocation as TensorLocation
+from netloop.enums import TopKOperation as TopKOperation
+from netloop.enums import TripLimit as TripLimit
+from netloop.enums import UnaryOperation as UnaryOperation
+from netloop.graph.layer import ILayer as ILayer
+from netloop.graph.tensor import ITensor as ITensor
+from netloop.layers.assertion import IAssertionLayer as IAssertionLayer
+from netloop.layers.conditional import IConditionLayer as IConditionLayer
+from netloop.layers.conditional import IIfConditional as IIfConditional
+from netloop.layers.conditional import IIfConditionalBoundaryLayer as IIfConditionalBoundaryLayer
+from netloop.layers.conditional import IIfConditionalInputLayer as IIfConditionalInputLayer
+from netloop.layers.conditional import IIfConditionalOutputLayer as IIfConditionalOutputLayer
+from netloop.layers.gather import IGatherLayer as IGatherLayer
+from netloop.layers.gather import IOneHotLayer as IOneHotLayer
+from netloop.layers.gather import IScatterLayer as IScatterLayer
+from netloop.layers.loop import IIteratorLayer as IIteratorLayer
+from netloop.layers.loop import ILoop as ILoop
+from netloop.layers.loop import ILoopBoundaryLayer as ILoopBoundaryLayer
+from netloop.layers.loop import ILoopOutputLayer as ILoopOutputLayer
+from netloop.layers.loop import IRecurrenceLayer as IRecurrenceLayer
+from netloop.layers.loop import ITripLimitLayer as ITripLimitLayer
+from netloop.layers.matrix import IEinsumLayer as IEinsumLayer
+from netloop.layers.matrix import IMatrixMultiplyLayer as IMatrixMultiplyLayer
+from netloop.layers.pointwise import IActivationLayer as IActivationLayer
+from netloop.layers.pointwise import ICastLayer as ICastLayer
+from netloop.layers.pointwise import IElementWiseLayer as IElementWiseLayer
+from netloop.layers.pointwise import IIdentityLayer as IIdentityLayer
+from netloop.layers.pointwise import ISelectLayer as ISelectLayer
+from netloop.layers.pointwise import IUnaryLayer as IUnaryLayer
+from netloop.layers.rearrange import IConcatenationLayer as IConcatenationLayer
+from netloop.layers.rearrange import IShuffleLayer as IShuffleLayer
+from netloop.layers.rearrange import ISqueezeLayer as ISqueezeLayer
+from netloop.layers.rearrange import IUnsqueezeLayer as IUnsqueezeLayer
+from netloop.layers.reduce import ICumulativeLayer as ICumulativeLayer
+from netloop.layers.reduce import IReduceLayer as IReduceLayer
+from netloop.layers.reduce import ISoftMaxLayer as ISoftMaxLayer
+from netloop.layers.reduce import ITopKLayer as ITopKLayer
+from netloop.layers.slice import ISliceLayer as ISliceLayer
+from netloop.layers.sources import IConstantLayer as IConstantLayer
+from netloop.layers.sources import IFillLayer as IFillLayer
+from netloop.layers.sources import IShapeLayer as IShapeLayer
+from netloop.network import INetworkDefinition as INetworkDefinition
+from netloop.reference import evaluate as evaluate
+from netloop.runtime.builder import Builder as Builder
+from netloop.runtime.engine import ICudaEngine as ICudaEngine
+from netloop.runtime.engine import compile as compile
+from netloop.runtime.logger import ILogger as ILogger
+from netloop.runtime.logger import Logger as Logger
+from netloop.runtime.to_jax import to_jax as to_jax
+
+__version__ = "0.1.0"
+
+float32 = DataType.FLOAT
+float16 = DataType.HALF
+bfloat16 = DataType.BF16
+float64 = DataType.DOUBLE
+int8 = DataType.INT8
+int32 = DataType.INT32
+int64 = DataType.INT64
+uint8 = DataType.UINT8
+bool = DataType.BOOL
+fp8 = DataType.FP8
+int4 = DataType.INT4
+fp4 = DataType.FP4
+e8m0 = DataType.E8M0

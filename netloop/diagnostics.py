@@ -2,7 +2,7 @@
 
 import difflib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
 
@@ -46,6 +46,10 @@ class Finding:
     fix: str = ""
     severity: Severity = Severity.ERROR
     at: Any = None
+
+    def as_error(self) -> "Finding":
+        """The same finding, weighing as an error."""
+        return replace(self, severity=Severity.ERROR)
 
     def __str__(self) -> str:
         lines = [f"{self.code}: {self.what}"]

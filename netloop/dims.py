@@ -16,17 +16,30 @@ class Dims(tuple[int, ...]):
     """The lengths of the axes of a tensor, at most eight; -1 is a length not known yet."""
 
     MAX_DIMS = 8
-    LENGTH: int | None = None
+    NAMES: tuple[str, ...] = ()
+    """What the lengths are called, where their number is fixed."""
 
-    def __new__(cls, shape: Iterable[int] = ()) -> "Dims":
+    def __new__(cls, *args: Any, **named: Any) -> "Dims":
+        shape = cls._given(*args, **named)
         if isinstance(shape, str | bytes) or not isinstance(shape, Iterable):
             raise TypeError(f"{cls.__name__} takes a sequence of ints, not {shape!r}")
         lengths = tuple(operator.index(length) for length in shape)
         if len(lengths) > cls.MAX_DIMS:
             raise ValueError(f"a shape has at most {cls.MAX_DIMS} axes, not {len(lengths)}")
-        if cls.LENGTH is not None and len(lengths) != cls.LENGTH:
-            raise ValueError(f"{cls.__name__} has {cls.LENGTH} numbers, not {len(lengths)}")
+        if cls.NAMES and len(lengths) != len(cls.NAMES):
+            raise ValueError(f"{cls.__name__} has {len(cls.NAMES)} numbers, not {len(lengths)}")
         return super().__new__(cls, lengths)
+
+    @classmethod
+    def _given(cls, *args: Any, **named: Any) -> Any:
+        """The lengths as a sequence; they come as one, or each on its own, or not at all, which means zeros."""
+        if not args and not named:
+            return (0,) * len(cls.NAMES)
+        if len(args) + len(named) == 1 and (args or "shape" in named):
+            return args[0] if args else named["shape"]
+        if sorted(cls.NAMES[len(args) :]) != sorted(named):
+            raise TypeError(f"{cls.__name__} takes {', '.join(cls.NAMES) or 'a sequence of ints'}, not {args} {named}")
+        return (*args, *(named[name] for name in cls.NAMES[len(args) :]))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, tuple | list) and tuple(self) == tuple(other)
@@ -43,11 +56,13 @@ class Dims(tuple[int, ...]):
 class Dims2(Dims):
     """Two lengths."""
 
-    LENGTH = 2
+    NAMES = ("dim0", "dim1")
 
 
 class DimsHW(Dims2):
     """A height and a width."""
+
+    NAMES = ("h", "w")
 
     @property
     def h(self) -> int:
@@ -63,13 +78,13 @@ class DimsHW(Dims2):
 class Dims3(Dims):
     """Three lengths."""
 
-    LENGTH = 3
+    NAMES = ("dim0", "dim1", "dim2")
 
 
 class Dims4(Dims):
     """Four lengths."""
 
-    LENGTH = 4
+    NAMES = ("dim0", "dim1", "dim2", "dim3")
 
 
 class Permutation(tuple[int, ...]):
@@ -121,11 +136,13 @@ class Weights:
 
 
 def _from_address(type: DataType = DataType.FLOAT, ptr: int = 0, count: int = 0) -> npt.NDArray[Any]:
+    if not isinstance(type, DataType):
+        raise TypeError(f"weights are an array, or a DataType with an address and a count, not {type!r}")
     dtype = numpy_type(type)
     if not count:
         return np.empty(0, dtype)
     memory = (ctypes.c_char * (count * dtype.itemsize)).from_address(ptr)
-    return np.frombuffer(memory, dtype)
+    return np.frombuffer(memoryview(memory), dtype)
 
 
 def weights_array(given: Any) -> npt.NDArray[Any]:

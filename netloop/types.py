@@ -191,6 +191,7 @@ def normal_axis(axis: int, rank: int, what: str = "axis") -> int:
     Raises:
         LayerError: there is no such axis.
     """
+    require(rank > 0, f"{what} {axis} is none of the axes: there are none")
     require(-rank <= axis < rank, f"{what} {axis} is none of the {rank} axes (0 to {rank - 1}, or negative from the end)")
     return axis % rank
 

@@ -47,6 +47,14 @@ class TypeTable:
             self._walk(tensor)
         return self._known[tensor]
 
+    def complaint(self, layer: ILayer) -> Finding | None:
+        """What is wrong with a layer itself; None if nothing is, or only with what it depends on."""
+        for tensor in layer.type_inputs():
+            if tensor is not None:
+                self.of(tensor)
+        found = self.of(layer.outputs[0]) if layer.outputs else self._infer(layer)
+        return found if isinstance(found, Finding) and found.at is layer else None
+
     def forget(self, tensors: Iterable[ITensor]) -> None:
         """Forget the types of some tensors, and of all that depend on them."""
         stack = list(tensors)

@@ -222,7 +222,7 @@ class Elementary(Operation):
     """An operation that is one array formula, the same for numpy and JAX, and written once."""
 
     @abstractmethod
-    def formula(self, xp: Any, *inputs: Any) -> Any:
+    def formula(self, xp: Any, *inputs: Any, **named: Any) -> Any:
         """The output, with the functions of the array module ``xp``."""
 
     def evaluate(self, *inputs: Array) -> Array:

@@ -1,6 +1,6 @@
 """The line of the user's source that made a thing."""
 
-import sys
+import inspect
 from pathlib import Path
 
 from netloop.diagnostics import Place
@@ -11,7 +11,8 @@ _INSIDE = (str(_PACKAGE / "graph"), str(_PACKAGE / "layers"), str(_PACKAGE / "ne
 
 def call_site() -> Place:
     """The innermost line on the stack that is not part of the builder."""
-    frame = sys._getframe(1)
+    frame = inspect.currentframe()
+    assert frame is not None
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_INSIDE):
         frame = frame.f_back
     return Place(frame.f_code.co_filename, frame.f_lineno)

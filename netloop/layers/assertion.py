@@ -1,13 +1,40 @@
 """Assertion."""
 
+from typing import Any
+
+from netloop.diagnostics import require
 from netloop.enums import LayerType
 from netloop.graph.layer import ILayer, layer
+from netloop.types import TensorType
+
+MOST_CONDITIONS = 64
 
 
 @layer(LayerType.ASSERTION, "Assertion")
 class IAssertionLayer(ILayer):
-    """."""
+    """End the run unless every element of the condition is true.
+
+    The condition is bool, 0-D or 1-D, with at most 64 elements; without any it holds. There is no output.
+
+    Attributes:
+        message: what is said if it does not hold.
+    """
 
     NUM_OUTPUTS = 0
 
     message: str
+
+    def infer(self, condition: TensorType) -> tuple[()]:
+        require(condition.is_bool, f"the condition is bool, not {condition}", fix="compare first, with add_elementwise")
+        require(condition.rank <= 1, f"the condition is 0-D or 1-D, not {condition}", fix="flatten it with add_shuffle")
+        require(
+            condition.volume <= MOST_CONDITIONS,
+            f"the condition has {condition.volume} elements, and may have {MOST_CONDITIONS}",
+            fix="combine them first",
+        )
+        return ()
+
+    @staticmethod
+    def holds(condition: Any) -> Any:
+        """Whether every element is true; a bool of numpy or JAX, as the condition is."""
+        return condition.all()

@@ -1,12 +1,38 @@
 """Layers that read and write by index: gather, scatter, one-hot."""
 
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from netloop.diagnostics import require
 from netloop.enums import GatherMode, LayerType, ScatterMode
 from netloop.graph.layer import Operation, layer
+from netloop.types import UNKNOWN, Array, Shape, TensorType, agree, broadcast, merge, normal_axis
 
 
 @layer(LayerType.GATHER, "Gather")
 class IGatherLayer(Operation):
-    """."""
+    """Read the elements or slices of the data that the indices name.
+
+    ::
+
+        DEFAULT   output[a.., i.., c..] = data[a.., indices[i..], c..]     indices in the place of the axis
+        ELEMENT   output[p] = data[p, but indices[p] along the axis]       shape of the indices
+        ND        output[i.., c..] = data[indices[i.., :], c..]            the last axis of the indices is a position
+
+    With ``num_elementwise_dims`` e, the first e axes of data, indices and output go together, and the formula holds
+    inside them; in mode DEFAULT such an axis may have one element on one side.
+
+    The indices are int32 or int64; negative ones count from the end. An index out of range is an error in the
+    reference; a compiled network reads 0 there, or False.
+
+    Attributes:
+        mode: which of the three.
+        axis: the axis of the data, for DEFAULT and ELEMENT; negative from the end.
+        num_elementwise_dims: how many leading axes are batch axes; 0 or 1 for DEFAULT, 0 for ELEMENT.
+    """
 
     REQUIRED_INPUTS = 2
 
@@ -14,22 +40,321 @@ class IGatherLayer(Operation):
     axis: int = 0
     num_elementwise_dims: int = 0
 
+    def infer(self, data: TensorType, indices: TensorType) -> TensorType:
+        _require_index_type(indices)
+        match self.mode:
+            case GatherMode.DEFAULT:
+                return data.with_shape(self._shape_by_axis(data, indices))
+            case GatherMode.ELEMENT:
+                return data.with_shape(self._shape_by_element(data, indices))
+            case GatherMode.ND:
+                return data.with_shape(self._shape_by_position(data, indices))
+
+    def _shape_by_axis(self, data: TensorType, indices: TensorType) -> Shape:
+        axis, batch = _axis_of(self.axis, data), self.num_elementwise_dims
+        require(batch in (0, 1), f"num_elementwise_dims is {batch}, and mode DEFAULT takes 0 or 1")
+        require(
+            axis >= batch,
+            "axis 0 is the batch axis, and cannot be gathered along",
+            why="num_elementwise_dims is 1: axis 0 of the data and axis 0 of the indices go together",
+            fix="gather along a later axis, or set num_elementwise_dims to 0",
+        )
+        require(indices.rank >= batch, "the indices are a scalar, and num_elementwise_dims is 1: they need axis 0")
+        together = broadcast(data.shape[:batch], indices.shape[:batch])
+        return together + data.shape[batch:axis] + indices.shape[batch:] + data.shape[axis + 1 :]
+
+    def _shape_by_element(self, data: TensorType, indices: TensorType) -> Shape:
+        batch = self.num_elementwise_dims
+        require(batch == 0, f"num_elementwise_dims is {batch}, and mode ELEMENT takes 0")
+        _require_within(data, indices, _axis_of(self.axis, data))
+        return indices.shape
+
+    def _shape_by_position(self, data: TensorType, indices: TensorType) -> Shape:
+        batch = self.num_elementwise_dims
+        _require_positions(indices)
+        most = min(data.rank, indices.rank - 1)
+        require(
+            0 <= batch <= most,
+            f"num_elementwise_dims is {batch}, and goes from 0 to {most} here",
+            why=f"the data {data} and, before their last axis, the indices {indices} have that many axes in common",
+        )
+        require(
+            agree(data.shape[:batch], indices.shape[:batch]),
+            f"the data {data} and the indices {indices} differ in their first {batch} axes",
+            why=f"num_elementwise_dims is {batch}: these axes go together",
+        )
+        depth = _depth_of(indices, data.rank - batch)
+        together = merge(data.shape[:batch], indices.shape[:batch])
+        return together + indices.shape[batch:-1] + data.shape[batch + depth :]
+
+    def evaluate(self, data: Array, indices: Array) -> Array:
+        match self.mode:
+            case GatherMode.DEFAULT if self.num_elementwise_dims:
+                return _take_in_batch(data, indices, self.axis % data.ndim)
+            case GatherMode.DEFAULT:
+                return _take(data, indices, self.axis % data.ndim)
+            case GatherMode.ELEMENT:
+                return _take_elements(data, indices, self.axis % data.ndim)
+            case GatherMode.ND:
+                return _take_positions(data, indices, self.num_elementwise_dims)
+
+    def lower(self, data: Any, indices: Any) -> Any:
+        if 0 in data.shape:
+            inferred = self.infer(TensorType(data.dtype, data.shape), TensorType(indices.dtype, indices.shape))
+            return jnp.zeros(inferred.shape, data.dtype)
+        data, indices = jnp.asarray(data), jnp.asarray(indices)
+        match self.mode:
+            case GatherMode.DEFAULT if self.num_elementwise_dims:
+                return _lower_in_batch(data, indices, self.axis % data.ndim - 1)
+            case GatherMode.DEFAULT:
+                return jnp.take(data, indices, self.axis, mode="fill", fill_value=0)
+            case GatherMode.ELEMENT:
+                return _lower_elements(data, indices, self.axis % data.ndim)
+            case GatherMode.ND:
+                return _lower_positions(data, indices, self.num_elementwise_dims)
+
+
+def _require_index_type(indices: TensorType) -> None:
+    require(indices.is_index, f"the indices are int32 or int64, not {indices}", fix="convert them with add_cast")
+
+
+def _axis_of(axis: int, data: TensorType) -> int:
+    require(data.rank > 0, f"the data is a scalar, {data}, and has no axis to index")
+    return normal_axis(axis, data.rank)
+
+
+def _require_within(data: TensorType, indices: TensorType, axis: int) -> None:
+    """Complain unless the indices have the axes of the data, and off ``axis`` no more elements."""
+    require(
+        data.rank == indices.rank,
+        f"the data has {data.rank} axes and the indices {indices.rank}; mode ELEMENT takes equally many",
+        why="each index takes the place of one coordinate of its own position",
+    )
+    for other, (length, reach) in enumerate(zip(data.shape, indices.shape, strict=True)):
+        require(
+            other == axis or UNKNOWN in (length, reach) or reach <= length,
+            f"axis {other} has {reach} indices, and the data only {length} elements",
+            why=f"off axis {axis}, an index stands at the position of its element",
+        )
+
+
+def _require_positions(indices: TensorType) -> None:
+    require(indices.rank > 0, "the indices are a scalar; in mode ND their last axis is a position in the data")
+    require(
+        indices.shape[-1] != UNKNOWN,
+        f"the last axis of the indices {indices} has an unknown length",
+        why="it is the number of axes that they index, which decides how many are left",
+    )
+
+
+def _depth_of(indices: TensorType, most: int) -> int:
+    depth = indices.shape[-1]
+    require(
+        1 <= depth <= most,
+        f"the last axis of the indices has {depth} elements, and takes 1 to {most} here",
+        why="it is a position in the data, with a coordinate for each axis that is indexed",
+    )
+    return depth
+
+
+def _require_in_range(indices: Array, axis: int, length: int) -> None:
+    wrong = indices[(indices < -length) | (indices >= length)]
+    require(
+        wrong.size == 0,
+        f"index {wrong[0] if wrong.size else ''} is out of range: axis {axis} has {length} elements",
+        why=f"an index is at least {-length} and less than {length}",
+    )
+
+
+def _take(data: Array, indices: Array, axis: int) -> Array:
+    _require_in_range(indices, axis, data.shape[axis])
+    made = np.empty(data.shape[:axis] + indices.shape + data.shape[axis + 1 :], data.dtype)
+    before = (slice(None),) * axis
+    for position in np.ndindex(indices.shape):
+        made[before + position] = data[(*before, indices[position])]
+    return made
+
+
+def _take_in_batch(data: Array, indices: Array, axis: int) -> Array:
+    batch = indices.shape[0] if data.shape[0] == 1 else data.shape[0]
+    made = np.empty((batch, *data.shape[1:axis], *indices.shape[1:], *data.shape[axis + 1 :]), data.dtype)
+    for member in range(batch):
+        made[member] = _take(data[member % data.shape[0]], indices[member % indices.shape[0]], axis - 1)
+    return made
+
+
+def _take_elements(data: Array, indices: Array, axis: int) -> Array:
+    _require_in_range(indices, axis, data.shape[axis])
+    made = np.empty(indices.shape, data.dtype)
+    for position in np.ndindex(indices.shape):
+        made[position] = data[(*position[:axis], indices[position], *position[axis + 1 :])]
+    return made
+
+
+def _take_positions(data: Array, indices: Array, batch: int) -> Array:
+    depth = indices.shape[-1]
+    for axis in range(depth):
+        _require_in_range(indices[..., axis], batch + axis, data.shape[batch + axis])
+    made = np.empty(indices.shape[:-1] + data.shape[batch + depth :], data.dtype)
+    for position in np.ndindex(indices.shape[:-1]):
+        made[position] = data[(*position[:batch], *indices[position])]
+    return made
+
+
+def _lower_in_batch(data: jax.Array, indices: jax.Array, axis: int) -> jax.Array:
+    def take(member: jax.Array, own: jax.Array) -> jax.Array:
+        return jnp.take(member, own, axis, mode="fill", fill_value=0)
+
+    if data.shape[0] == 1:
+        return jax.vmap(take, (None, 0))(data[0], indices)
+    return jax.vmap(take)(data, jnp.broadcast_to(indices, (data.shape[0], *indices.shape[1:])))
+
+
+def _lower_elements(data: jax.Array, indices: jax.Array, axis: int) -> jax.Array:
+    near = tuple(slice(None if other == axis else reach) for other, reach in enumerate(indices.shape))
+    return jnp.take_along_axis(data[near], indices, axis, mode="fill", fill_value=0)
+
+
+def _lower_positions(data: jax.Array, indices: jax.Array, batch: int) -> jax.Array:
+    def read(member: jax.Array, own: jax.Array) -> jax.Array:
+        return member.at[_coordinates(own)].get(mode="fill", fill_value=0)
+
+    for _ in range(batch):
+        read = jax.vmap(read)
+    return read(data, indices)
+
+
+def _coordinates(positions: jax.Array) -> tuple[jax.Array, ...]:
+    return tuple(positions[..., axis] for axis in range(positions.shape[-1]))
+
 
 @layer(LayerType.SCATTER, "Scatter")
 class IScatterLayer(Operation):
-    """."""
+    """The data, with the updates written where the indices say.
+
+    ::
+
+        ELEMENT   output[p, but indices[p] along the axis] = updates[p]      indices and updates have one shape
+        ND        output[indices[i.., :], c..] = updates[i.., c..]           the last axis of the indices is a position
+
+    The indices are int32 or int64; negative ones count from the end. Data and updates have one element type, which is
+    any. An index out of range is an error in the reference; a compiled network drops its update. Where several
+    updates go to one place, TensorRT leaves open which stays, and so does a compiled network; in the reference it is
+    the last.
+
+    Attributes:
+        mode: which of the two.
+        axis: the axis of the data, for ELEMENT; negative from the end.
+    """
 
     REQUIRED_INPUTS = 3
 
     mode: ScatterMode
     axis: int = 0
 
+    def infer(self, data: TensorType, indices: TensorType, updates: TensorType) -> TensorType:
+        _require_index_type(indices)
+        require(
+            data.dtype == updates.dtype,
+            f"the updates are {updates.dtype}, and the data {data.dtype}; the two are of one element type",
+            why="TensorRT's networks are strongly typed: nothing is converted silently",
+            fix="convert one of them with add_cast",
+        )
+        wanted = self._updates_shape(data, indices)
+        require(
+            agree(updates.shape, wanted),
+            f"the updates are {updates}, and must be {updates.with_shape(wanted)}",
+            why=f"data {data} and indices {indices} leave that shape for them in mode {self.mode.name}",
+        )
+        return data.without_value()
+
+    def _updates_shape(self, data: TensorType, indices: TensorType) -> Shape:
+        if self.mode is ScatterMode.ELEMENT:
+            _require_within(data, indices, _axis_of(self.axis, data))
+            return indices.shape
+        _require_positions(indices)
+        return indices.shape[:-1] + data.shape[_depth_of(indices, data.rank) :]
+
+    def evaluate(self, data: Array, indices: Array, updates: Array) -> Array:
+        if self.mode is ScatterMode.ELEMENT:
+            return _put_elements(data, indices, updates, self.axis % data.ndim)
+        return _put_positions(data, indices, updates)
+
+    def lower(self, data: Any, indices: Any, updates: Any) -> Any:
+        data, indices = jnp.asarray(data), jnp.asarray(indices)
+        if self.mode is ScatterMode.ND:
+            return data.at[_coordinates(indices)].set(updates, mode="drop")
+        coordinates: list[Any] = list(np.indices(indices.shape, sparse=True))
+        coordinates[self.axis] = indices
+        return data.at[tuple(coordinates)].set(updates, mode="drop")
+
+
+def _put_elements(data: Array, indices: Array, updates: Array, axis: int) -> Array:
+    _require_in_range(indices, axis, data.shape[axis])
+    made = data.copy()
+    for position in np.ndindex(indices.shape):
+        made[(*position[:axis], indices[position], *position[axis + 1 :])] = updates[position]
+    return made
+
+
+def _put_positions(data: Array, indices: Array, updates: Array) -> Array:
+    for axis in range(indices.shape[-1]):
+        _require_in_range(indices[..., axis], axis, data.shape[axis])
+    made = data.copy()
+    for position in np.ndindex(indices.shape[:-1]):
+        made[tuple(indices[position])] = updates[position]
+    return made
+
 
 @layer(LayerType.ONE_HOT, "OneHot")
 class IOneHotLayer(Operation):
-    """."""
+    """Along a new axis, the second of the values at the place that an index names, and the first everywhere else.
+
+    output[a.., d, b..] = values[1] if d == indices[a.., b..] else values[0], for d from 0 to depth - 1.
+
+    The indices are int32, or int64; the values, [off, on], are of any type, which is that of the output; the depth is
+    a scalar above 0. A row whose index is none of 0 to depth - 1 is all off: a negative index does not count from the
+    end.
+
+    Attributes:
+        axis: where the output has the new axis; negative from the end of the output.
+    """
 
     REQUIRED_INPUTS = 3
     SHAPE_INPUTS = frozenset({2})
 
     axis: int
+
+    def infer(self, indices: TensorType, values: TensorType, depth: TensorType) -> TensorType:
+        _require_index_type(indices)
+        require(
+            agree(values.shape, (2,)),
+            f"the values are {values}, and must have 2 elements",
+            why="they are what stands off and on the index",
+        )
+        require(depth.is_index and depth.rank == 0, f"the depth is an int32 or int64 scalar, not {depth}")
+        axis = normal_axis(self.axis, indices.rank + 1)
+        return values.with_shape((*indices.shape[:axis], self._length(depth), *indices.shape[axis:]))
+
+    @staticmethod
+    def _length(depth: TensorType) -> int:
+        if depth.value is None:
+            return UNKNOWN
+        length = int(depth.value)
+        require(length > 0, f"the depth is {length}, and must be above 0", why="it is the length of the new axis")
+        return length
+
+    def evaluate(self, indices: Array, values: Array, depth: Array) -> Array:
+        axis = self.axis % (indices.ndim + 1)
+        made = np.full((*indices.shape[:axis], int(depth), *indices.shape[axis:]), values[0], values.dtype)
+        for position in np.ndindex(indices.shape):
+            if 0 <= indices[position] < depth:
+                made[(*position[:axis], indices[position], *position[axis:])] = values[1]
+        return made
+
+    def lower(self, indices: Any, values: Any, depth: Array) -> Any:
+        indices, values = jnp.expand_dims(indices, self.axis), jnp.asarray(values)
+        shape = [1] * indices.ndim
+        shape[self.axis] = int(depth)
+        places = jnp.arange(int(depth), dtype=indices.dtype).reshape(shape)
+        return jnp.where(indices == places, values[1], values[0])

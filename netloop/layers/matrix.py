@@ -1,21 +1,292 @@
 """Products of matrices and tensors: matrix multiply, einsum."""
 
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from netloop.diagnostics import require
 from netloop.enums import LayerType, MatrixOperation
 from netloop.graph.layer import Operation, layer
+from netloop.types import HALVES, UNKNOWN, Array, Shape, TensorType, broadcast
+
+PRECISION: jax.lax.Precision | None = None
+"""How exactly products of float32 are formed; None leaves it to JAX, which takes the fast way of the device."""
+
+
+def _require_float(operands: Sequence[TensorType]) -> None:
+    for position, x in enumerate(operands):
+        require(
+            x.is_float,
+            f"operand {position} is {x}, and must be floating-point",
+            why="TensorRT forms products of floating-point tensors only",
+            fix="convert it with add_cast, or multiply with add_elementwise and sum with add_reduce",
+        )
+    require(
+        len({x.dtype for x in operands}) == 1,
+        f"the operands are {' and '.join(map(str, operands))}, and must be of one element type",
+        why="TensorRT's networks are strongly typed: nothing is converted silently",
+        fix="convert one of them with add_cast",
+    )
+
+
+def _accumulator(dtype: np.dtype[Any]) -> Any:
+    """The type that sums of products are formed in, where it is not ``dtype`` itself."""
+    return np.float32 if dtype in HALVES else None
 
 
 @layer(LayerType.MATRIX_MULTIPLY, "Matrix Multiply")
 class IMatrixMultiplyLayer(Operation):
-    """."""
+    """The product of two matrices, of a matrix and a vector, or of batches of them.
+
+    output[.., i, j] = sum over k of a[.., i, k] b[.., k, j]
+
+    The last two axes of an operand are its matrix, transposed first for TRANSPOSE. For VECTOR only the last axis
+    counts: a row if it is the first operand, a column if the second, and the output has no axis i, or j. The axes
+    before are equally many on both sides; one of length 1 is stretched.
+
+    Floating-point, both of one type; half types are summed in float32 and rounded once.
+
+    Attributes:
+        op0: how to read the first operand.
+        op1: how to read the second.
+    """
 
     REQUIRED_INPUTS = 2
 
     op0: MatrixOperation
     op1: MatrixOperation
 
+    def infer(self, a: TensorType, b: TensorType) -> TensorType:
+        _require_float([a, b])
+        _require_axes("first", a, self.op0)
+        _require_axes("second", b, self.op1)
+        batch_a, rows, inner_a = _split(a.shape, self.op0, 1)
+        batch_b, columns, inner_b = _split(b.shape, self.op1, 0)
+        require(
+            inner_a == inner_b or UNKNOWN in (inner_a, inner_b),
+            f"the rows of the first operand, {a} read as {self.op0.name}, have {inner_a} elements, "
+            f"and the columns of the second, {b} read as {self.op1.name}, have {inner_b}",
+            why="each row is multiplied by each column, element by element",
+        )
+        require(
+            len(batch_a) == len(batch_b),
+            f"the first operand has {len(batch_a)} axes before its {_kind(self.op0)}, "
+            f"and the second {len(batch_b)} before its {_kind(self.op1)}",
+            why="TensorRT stretches axes of length 1, but never adds an axis",
+            fix="add the missing axes with add_unsqueeze, or add_shuffle and reshape_dims",
+        )
+        return a.with_shape(broadcast(batch_a, batch_b) + rows + columns)
+
+    def evaluate(self, a: Array, b: Array) -> Array:
+        batch_a, rows, inner = _split(a.shape, self.op0, 1)
+        batch_b, columns, _ = _split(b.shape, self.op1, 0)
+        batch = broadcast(batch_a, batch_b)
+        left = a.swapaxes(-1, -2) if self.op0 is MatrixOperation.TRANSPOSE else a
+        right = b.swapaxes(-1, -2) if self.op1 is MatrixOperation.TRANSPOSE else b
+        made = np.zeros(batch + rows + columns)
+        with np.errstate(all="ignore"):
+            for position in np.ndindex(batch):
+                x, y = _member(left, position), _member(right, position)
+                for k in range(inner):
+                    made[position] += np.multiply.outer(x[..., k], y[k])
+            return made.astype(a.dtype)
+
+    def lower(self, a: Any, b: Any) -> Any:
+        left, right = _lower_operand(a, self.op0, -2), _lower_operand(b, self.op1, -1)
+        made = jnp.matmul(left, right, precision=PRECISION, preferred_element_type=_accumulator(a.dtype))
+        vectors = [axis for axis, op in ((-2, self.op0), (-1, self.op1)) if op is MatrixOperation.VECTOR]
+        return jnp.squeeze(made, vectors).astype(a.dtype)
+
+
+def _kind(op: MatrixOperation) -> str:
+    return "vector" if op is MatrixOperation.VECTOR else "matrix"
+
+
+def _require_axes(which: str, x: TensorType, op: MatrixOperation) -> None:
+    if op is MatrixOperation.VECTOR:
+        require(x.rank >= 1, f"the {which} operand is a scalar, {x}, and no vector", fix="use add_elementwise PROD")
+        return
+    require(
+        x.rank >= 2,
+        f"the {which} operand, {x}, is no matrix",
+        why=f"{op.name} reads its last two axes as one",
+        fix=f"read it as MatrixOperation.VECTOR: op{0 if which == 'first' else 1}" if x.rank else "",
+    )
+
+
+def _split(shape: Shape, op: MatrixOperation, inner: int) -> tuple[Shape, Shape, int]:
+    """The axes before the matrix, its axis that stays (none for a vector), and the length of the one summed over.
+
+    Args:
+        shape: the shape of an operand.
+        op: how it is read.
+        inner: which axis of the matrix is summed over.
+    """
+    if op is MatrixOperation.VECTOR:
+        return shape[:-1], (), shape[-1]
+    matrix = shape[-2:] if op is MatrixOperation.NONE else (shape[-1], shape[-2])
+    return shape[:-2], (matrix[1 - inner],), matrix[inner]
+
+
+def _member(x: Array, position: Shape) -> Array:
+    """The matrix or vector of a batch at a position of the stretched batch."""
+    own = tuple(i % length for i, length in zip(position, x.shape, strict=False))
+    return x[own].astype(np.float64)
+
+
+def _lower_operand(x: Any, op: MatrixOperation, vector_axis: int) -> Any:
+    if op is MatrixOperation.VECTOR:
+        return jnp.expand_dims(x, vector_axis)
+    return jnp.swapaxes(x, -1, -2) if op is MatrixOperation.TRANSPOSE else jnp.asarray(x)
+
+
+Labels = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Subscripts:
+    """An equation that fits its operands: a label for each axis.
+
+    Letters are the user's; the axes that "..." stands for have numbers, "1" for the last.
+
+    Attributes:
+        operands: the labels of the axes of each operand.
+        result: those of the result.
+    """
+
+    operands: tuple[Labels, ...]
+    result: Labels
+
+    @staticmethod
+    def of(equation: str, ranks: Sequence[int]) -> "Subscripts":
+        """The labels that an equation gives to operands of some ranks.
+
+        Raises:
+            LayerError: the equation is malformed, or does not fit.
+        """
+        left, arrow, right = equation.replace(" ", "").partition("->")
+        terms = left.split(",")
+        require(
+            len(terms) == len(ranks),
+            f"the equation {equation!r} has {len(terms)} operands, and the layer {len(ranks)} inputs",
+        )
+        operands = tuple(_labels(equation, term, rank) for term, rank in zip(terms, ranks, strict=True))
+        counts = Counter(label for own in operands for label in own)
+        dots = sorted((label for label in counts if label.isdigit()), key=int, reverse=True)
+        if not arrow:
+            return Subscripts(
+                operands, (*dots, *sorted(each for each, n in counts.items() if n == 1 and each.isalpha()))
+            )
+        result = _result_labels(equation, right, len(dots))
+        for label in result:
+            require(label in counts, f"the result of {equation!r} has the label {label!r}, and no operand has it")
+        return Subscripts(operands, result)
+
+    def lengths(self, shapes: Sequence[Shape]) -> dict[str, int]:
+        """The length of each label.
+
+        Raises:
+            LayerError: a label stands for two lengths.
+        """
+        found: dict[str, int] = {}
+        for own, shape in zip(self.operands, shapes, strict=True):
+            for label, length in zip(own, shape, strict=True):
+                found[label] = _common_length(label, found.get(label, length), length)
+        return found
+
+
+def _labels(equation: str, term: str, rank: int) -> Labels:
+    _require_term(equation, term)
+    before, dots, after = term.partition("...")
+    rest = rank - len(before) - len(after)
+    require(
+        rest == 0 or (rest > 0 and bool(dots)),
+        f"{term!r} in {equation!r} labels {len(before) + len(after)} axes, and its operand has {rank}",
+        why="each axis has a label, or is one of those that '...' stands for",
+    )
+    return (*before, *map(str, range(rest, 0, -1)), *after)
+
+
+def _result_labels(equation: str, term: str, num_dots: int) -> Labels:
+    _require_term(equation, term)
+    before, dots, after = term.partition("...")
+    require(
+        bool(dots) or num_dots == 0,
+        f"the result of {equation!r} has no '...', and {num_dots} axes of the operands stand under one",
+        why="axes without a label are not summed over",
+        fix=f"write '...{term}' as the result, or label these axes",
+    )
+    twice = [label for label, count in Counter(before + after).items() if count > 1]
+    require(not twice, f"the result of {equation!r} has the label {twice and twice[0]!r} twice")
+    return (*before, *map(str, range(num_dots, 0, -1)), *after)
+
+
+def _require_term(equation: str, term: str) -> None:
+    require(
+        re.fullmatch(r"[a-z]*(\.\.\.)?[a-z]*", term) is not None,
+        f"{term!r} in the equation {equation!r} is no list of labels",
+        why="a label is a lower-case letter, and one '...' may stand for any number of axes",
+    )
+
+
+def _common_length(label: str, one: int, other: int) -> int:
+    if label.isdigit():
+        return broadcast((one,), (other,))[0]
+    require(
+        one == other or UNKNOWN in (one, other),
+        f"the label {label!r} stands for axes of {one} and of {other} elements",
+        why="one label means one length; only under '...' is a length of 1 stretched",
+    )
+    return other if one == UNKNOWN else one
+
 
 @layer(LayerType.EINSUM, "Einsum")
 class IEinsumLayer(Operation):
-    """."""
+    """The sum of products of elements over the labels that the result does not have.
+
+    "ij,jk->ik": output[i, k] = sum over j of a[i, j] b[j, k]
+
+    Each axis of an operand has a lower-case letter. A letter that an operand has twice takes its diagonal. "..."
+    stands for any axes, the last with the last; they are stretched where they have one element. Without "->" the
+    result has what "..." stands for, and then the letters that appear once, in the order of the alphabet.
+
+    Floating-point, all of one type; half types are summed in float32 and rounded once.
+
+    Attributes:
+        equation: the labels; spaces count for nothing.
+    """
 
     equation: str
+
+    def infer(self, *operands: TensorType) -> TensorType:
+        require(len(operands) > 0, "the layer has no operands")
+        _require_float(operands)
+        subscripts = Subscripts.of(self.equation, [x.rank for x in operands])
+        lengths = subscripts.lengths([x.shape for x in operands])
+        return operands[0].with_shape(lengths[label] for label in subscripts.result)
+
+    def evaluate(self, *operands: Array) -> Array:
+        subscripts = Subscripts.of(self.equation, [x.ndim for x in operands])
+        lengths = subscripts.lengths([x.shape for x in operands])
+        labels = [*subscripts.result, *(label for label in lengths if label not in subscripts.result)]
+        places = np.indices([lengths[label] for label in labels], sparse=True)
+        place = dict(zip(labels, places, strict=True))
+        product = np.ones(())
+        with np.errstate(all="ignore"):
+            for x, own in zip(operands, subscripts.operands, strict=True):
+                at = tuple(place[label] % length for label, length in zip(own, x.shape, strict=True))
+                product = product * x[at].astype(np.float64)
+            summed = tuple(range(len(subscripts.result), len(labels)))
+            return np.asarray(np.sum(product, summed)).astype(operands[0].dtype)
+
+    def lower(self, *operands: Any) -> Any:
+        dtype = operands[0].dtype
+        accumulator = _accumulator(dtype)
+        made: Any = jnp.einsum(self.equation, *operands, precision=PRECISION, preferred_element_type=accumulator)
+        return made.astype(dtype)

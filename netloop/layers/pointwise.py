@@ -10,7 +10,7 @@ import numpy as np
 from netloop.diagnostics import require
 from netloop.enums import ActivationType, DataType, ElementWiseOperation, LayerType, UnaryOperation
 from netloop.graph.layer import Elementary, Operation, layer
-from netloop.types import Array, TensorType, broadcast, numpy_type
+from netloop.types import NUMPY_TYPES, Array, TensorType, broadcast, numpy_type
 
 
 def _sigmoid(xp: Any, x: Any) -> Any:
@@ -273,23 +273,26 @@ class ICastLayer(Operation):
     to_type: DataType
 
     def infer(self, x: TensorType) -> TensorType:
+        require(self.to_type in NUMPY_TYPES, f"to_type is {self.to_type.name}, and netloop has no arrays of it")
         return x.with_dtype(numpy_type(self.to_type))
 
     def evaluate(self, x: Array) -> Array:
         dtype = numpy_type(self.to_type)
-        if dtype == np.uint8 and x.dtype.kind not in "biu":
-            return self._to_integer(x, np.dtype(np.int64)).clip(0, None).astype(np.uint8)
-        if dtype.kind in "iu" and x.dtype.kind not in "biu":
+        with np.errstate(all="ignore"):
+            if not (jnp.issubdtype(x.dtype, jnp.floating) and jnp.issubdtype(dtype, jnp.integer)):
+                return x.astype(dtype)
+            if dtype == np.uint8:
+                return self._to_integer(x, np.dtype(np.int64)).clip(0, None).astype(dtype)
             return self._to_integer(x, dtype)
-        return x.astype(dtype)
 
     @staticmethod
     def _to_integer(x: Array, dtype: np.dtype[Any]) -> Array:
-        limits = np.iinfo(dtype)
+        limits = jnp.iinfo(dtype)
+        least, most = int(limits.min), int(limits.max)
         wide = np.trunc(np.nan_to_num(x.astype(np.float64), posinf=np.inf, neginf=-np.inf))
-        below, above = wide < limits.min, wide >= float(limits.max) + 1
-        inside = np.where(below | above, 0, wide).astype(dtype)
-        return np.select([below, above], [limits.min, limits.max], inside).astype(dtype)
+        below, above = wide < least, wide >= float(most) + 1
+        inside = np.where(below | above, 0, wide).astype(np.int64)
+        return np.select([below, above], [np.int64(least), np.int64(most)], inside).astype(dtype)
 
     def lower(self, x: Any) -> Any:
         dtype = numpy_type(self.to_type)

@@ -1,13 +1,33 @@
 """Layers that move elements about: shuffle, squeeze, unsqueeze, concatenation."""
 
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from netloop.diagnostics import require
 from netloop.dims import Dims, Permutation
 from netloop.enums import LayerType
 from netloop.graph.layer import Operation, layer
+from netloop.types import UNKNOWN, Array, Shape, TensorType, agree, merge, normal_axis
 
 
 @layer(LayerType.SHUFFLE, "Shuffle")
 class IShuffleLayer(Operation):
-    """."""
+    """Transpose, reshape and transpose again; each of the three may be left out.
+
+    Axis i of what a transposition gives is axis ``permutation[i]`` of what it takes. Any element type, which is kept.
+    Input 1, 1-D, int32 or int64, stands in place of ``reshape_dims``.
+
+    Attributes:
+        first_transpose: the order of the axes before the reshape.
+        reshape_dims: the lengths that the reshape gives. One may be -1: it is what the others leave; axes whose
+            length is copied take no part in that, so that it is known for an empty input too.
+        second_transpose: the order of the axes after the reshape.
+        zero_is_placeholder: whether 0 copies the length at the same position of what is reshaped, or means 0.
+    """
 
     MAX_INPUTS = 2
     SHAPE_INPUTS = frozenset({1})
@@ -18,25 +38,238 @@ class IShuffleLayer(Operation):
     second_transpose: Permutation | None = None
     zero_is_placeholder: bool = True
 
+    def infer(self, x: TensorType, reshape: TensorType | None = None) -> TensorType:
+        shape = self._transposed(x.shape, "first_transpose")
+        if reshape is not None:
+            shape = self._reshaped_by_input(shape, reshape)
+        elif self.reshape_dims is not None:
+            shape = self._reshaped(shape, self.reshape_dims)
+        return x.with_shape(self._transposed(shape, "second_transpose"))
+
+    def _transposed(self, shape: Shape, name: str) -> Shape:
+        order = getattr(self, name)
+        if order is None:
+            return shape
+        require(
+            sorted(order) == list(range(len(shape))),
+            f"{name} is {tuple(order)}, and must have each of the {len(shape)} axes once",
+            why=f"what it transposes has the shape {shape}",
+        )
+        return tuple(shape[axis] for axis in order)
+
+    def _reshaped_by_input(self, shape: Shape, reshape: TensorType) -> Shape:
+        require(reshape.rank == 1 and reshape.is_index, f"the new shape is 1-D, int32 or int64, not {reshape}")
+        require(
+            reshape.is_fixed,
+            f"the new shape {reshape} has an unknown number of lengths",
+            why="the rank of every tensor is known while building",
+        )
+        most = Dims.MAX_DIMS
+        require(reshape.volume <= most, f"the new shape has {reshape.volume} lengths, and may have {most}")
+        dims = reshape.ints()
+        return (UNKNOWN,) * reshape.volume if dims is None else self._reshaped(shape, dims)
+
+    def _reshaped(self, shape: Shape, dims: Sequence[int]) -> Shape:
+        """The shape that ``dims`` make of ``shape``, where either may have unknown lengths."""
+        dims = tuple(dims)
+        require(min(dims, default=0) >= UNKNOWN, f"reshape_dims {dims} have a length below -1")
+        require(dims.count(UNKNOWN) <= 1, f"reshape_dims {dims} have -1 more than once", "only one can be worked out")
+        copied = [axis for axis, length in enumerate(dims) if length == 0 and self.zero_is_placeholder]
+        require(
+            max(copied, default=-1) < len(shape),
+            f"reshape_dims {dims} copy length {max(copied, default=-1)} of an input with {len(shape)} axes",
+            fix="set zero_is_placeholder to False if a length of 0 is meant",
+        )
+        before = [length for axis, length in enumerate(shape) if axis not in copied]
+        after = [length for axis, length in enumerate(dims) if axis not in copied]
+        empty = UNKNOWN not in dims and any(shape[axis] == 0 for axis in copied)
+        require(
+            empty or _fits(before, after),
+            f"reshape_dims {dims} do not fit a tensor of shape {shape}",
+            why="a reshape keeps the number of elements",
+        )
+        rest = _volume_left(before, after)
+        return tuple(shape[a] if a in copied else rest if n == UNKNOWN else n for a, n in enumerate(dims))
+
+    def _moved(self, x: Any, reshape: Array | None) -> Any:
+        dims = self.reshape_dims if reshape is None else [int(length) for length in reshape]
+        self._transposed(x.shape, "first_transpose")
+        x = x if self.first_transpose is None else x.transpose(self.first_transpose)
+        x = x if dims is None else x.reshape(self._reshaped(x.shape, dims))
+        self._transposed(x.shape, "second_transpose")
+        return x if self.second_transpose is None else x.transpose(self.second_transpose)
+
+    def evaluate(self, x: Array, reshape: Array | None = None) -> Array:
+        return self._moved(x, reshape)
+
+    def lower(self, x: Any, reshape: Array | None = None) -> Any:
+        return self._moved(jnp.asarray(x), reshape)
+
+
+def _known_volume(lengths: Sequence[int]) -> int:
+    return math.prod(length for length in lengths if length != UNKNOWN)
+
+
+def _fits(before: Sequence[int], after: Sequence[int]) -> bool:
+    """Whether lengths can have equally many elements, each -1 being any length, but -1 in ``after`` being one only."""
+    old, new = _known_volume(before), _known_volume(after)
+    if UNKNOWN in after:
+        return new > 0 and (UNKNOWN in before or old % new == 0)
+    if UNKNOWN in before:
+        return new % old == 0 if old else new == 0
+    return old == new
+
+
+def _volume_left(before: Sequence[int], after: Sequence[int]) -> int:
+    """The length that -1 in ``after`` stands for."""
+    if UNKNOWN in before or UNKNOWN not in after:
+        return UNKNOWN
+    return _known_volume(before) // _known_volume(after)
+
 
 @layer(LayerType.SQUEEZE, "Squeeze")
 class ISqueezeLayer(Operation):
-    """."""
+    """Drop axes of length 1.
+
+    Any element type, which is kept. Input 1, 1-D, int32 or int64, lists the axes, negative ones from the end; without
+    it every axis of length 1 goes.
+    """
 
     MAX_INPUTS = 2
     SHAPE_INPUTS = frozenset({1})
 
+    def infer(self, x: TensorType, axes: TensorType | None = None) -> TensorType:
+        if axes is not None and axes.value is None:
+            require(axes.rank == 1, f"the axes are 1-D, not {axes}")
+            count = _axis_count(axes)
+            require(count <= x.rank, f"{count} axes are to go, and the input {x} has {x.rank}")
+            return x.with_shape((UNKNOWN,) * (x.rank - count))
+        dropped = self._dropped(x, axes)
+        return x.with_shape(length for axis, length in enumerate(x.shape) if axis not in dropped)
+
+    @staticmethod
+    def _dropped(x: TensorType, axes: TensorType | None) -> tuple[int, ...]:
+        if axes is None:
+            require(
+                x.is_fixed,
+                f"the input {x} has axes of unknown length",
+                why="without a list of axes every axis of length 1 goes, and which these are must be known",
+                fix="list the axes: set_input(1, axes)",
+            )
+            return tuple(axis for axis, length in enumerate(x.shape) if length == 1)
+        require(axes.rank == 1, f"the axes are 1-D, not {axes}")
+        dropped = _distinct_axes(axes, x.rank)
+        for axis in dropped:
+            require(x.shape[axis] in (1, UNKNOWN), f"axis {axis} has {x.shape[axis]} elements, and only 1 can go")
+        return dropped
+
+    def evaluate(self, x: Array, axes: Array | None = None) -> Array:
+        return np.squeeze(x, self._dropped(TensorType.of(x), None if axes is None else TensorType.of(axes)))
+
+    def lower(self, x: Any, axes: Array | None = None) -> Any:
+        return jnp.squeeze(jnp.asarray(x), None if axes is None else tuple(axes.tolist()))
+
 
 @layer(LayerType.UNSQUEEZE, "Unsqueeze")
 class IUnsqueezeLayer(Operation):
-    """."""
+    """Add axes of length 1.
+
+    Any element type, which is kept. Input 1, 1-D or 0-D, int32 or int64, lists the positions of the new axes in the
+    output, negative ones from the end; the output has at most eight axes.
+    """
 
     REQUIRED_INPUTS = 2
     SHAPE_INPUTS = frozenset({1})
 
+    def infer(self, x: TensorType, axes: TensorType) -> TensorType:
+        added = self._added(x.rank, axes)
+        if added is None:
+            return x.with_shape((UNKNOWN,) * (x.rank + _axis_count(axes)))
+        lengths = iter(x.shape)
+        return x.with_shape(1 if axis in added else next(lengths) for axis in range(x.rank + len(added)))
+
+    @staticmethod
+    def _added(rank: int, axes: TensorType) -> tuple[int, ...] | None:
+        total, most = rank + _axis_count(axes), Dims.MAX_DIMS
+        require(total <= most, f"the output has {total} axes, and may have {most}")
+        return None if axes.value is None else _distinct_axes(axes, total)
+
+    def evaluate(self, x: Array, axes: Array) -> Array:
+        added = self._added(x.ndim, TensorType.of(axes))
+        assert added is not None, "the value of the axes is there"
+        return np.expand_dims(x, added)
+
+    def lower(self, x: Any, axes: Array) -> Any:
+        return jnp.expand_dims(x, tuple(axes.reshape(-1).tolist()))
+
+
+def _axis_count(axes: TensorType) -> int:
+    """How many axes a tensor lists."""
+    require(axes.is_index and axes.rank <= 1, f"the axes are int32 or int64, and 1-D, not {axes}")
+    require(
+        axes.is_fixed, f"the axes {axes} are unknown in number", why="the rank of every tensor is known while building"
+    )
+    return axes.volume
+
+
+def _distinct_axes(axes: TensorType, rank: int) -> tuple[int, ...]:
+    """The axes that a known tensor lists, counted from the front."""
+    _axis_count(axes)
+    given = axes.ints() or []
+    found = tuple(normal_axis(axis, rank) for axis in given)
+    require(len(set(found)) == len(found), f"the axes {given} name an axis twice")
+    return found
+
 
 @layer(LayerType.CONCATENATION, "Concatenation")
 class IConcatenationLayer(Operation):
-    """."""
+    """Join tensors along an axis, one after the other.
+
+    One element type, any, which is kept. All have equally many axes, at least one, and but for the axis along which
+    they are joined equal lengths.
+
+    Attributes:
+        axis: that axis; a negative one counts from the end.
+    """
 
     axis: int
+
+    def infer(self, *inputs: TensorType) -> TensorType:
+        require(len(inputs) > 0, "the list of inputs is empty", why="nothing tells the type of the output")
+        first = inputs[0]
+        require(first.rank >= 1, f"input 0 is {first}, and has no axis to join along", fix="add one with add_unsqueeze")
+        axis = normal_axis(self.axis, first.rank)
+        shape = first.shape
+        for position, each in enumerate(inputs[1:], 1):
+            require(
+                each.dtype == first.dtype,
+                f"input {position} is {each}, and input 0 is {first}",
+                why="all inputs have one element type",
+                fix="convert one of them with add_cast",
+            )
+            shape = self._joined(shape, each.shape, axis, position)
+        return first.with_shape(shape)
+
+    @staticmethod
+    def _joined(before: Shape, shape: Shape, axis: int, position: int) -> Shape:
+        require(
+            len(shape) == len(before),
+            f"input {position} has {len(shape)} axes, and input 0 has {len(before)}",
+            why="all inputs have equally many axes",
+        )
+        others = (*shape[:axis], before[axis], *shape[axis + 1 :])
+        require(
+            agree(before, others),
+            f"input {position} has the shape {shape}, and those before it make {before}",
+            why=f"all lengths but that of axis {axis} are equal",
+        )
+        length = UNKNOWN if UNKNOWN in (before[axis], shape[axis]) else before[axis] + shape[axis]
+        made = merge(before, others)
+        return (*made[:axis], length, *made[axis + 1 :])
+
+    def evaluate(self, *inputs: Array) -> Array:
+        self.infer(*map(TensorType.of, inputs))
+        return np.concatenate(inputs, self.axis)
+
+    def lower(self, *inputs: Any) -> Any:
+        return jnp.concatenate(inputs, self.axis)

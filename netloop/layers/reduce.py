@@ -1,21 +1,121 @@
 """Layers that go along axes: reduce, cumulative, softmax, top-k."""
 
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from netloop.diagnostics import require
 from netloop.enums import CumulativeOperation, DataType, LayerType, ReduceOperation, TopKOperation
-from netloop.graph.layer import Operation, layer
+from netloop.graph.layer import Elementary, Operation, layer
+from netloop.types import FLOATS, HALVES, INTEGERS, UNKNOWN, Array, TensorType, axes_of, normal_axis, numpy_type
+
+MOST_TOPK = 3840
+"""The largest k that TensorRT takes."""
+
+
+def _wide(x: Any) -> Any:
+    """``x`` in the type that sums are formed in: float32 for half types, int32 for bytes."""
+    if x.dtype in HALVES:
+        return x.astype(np.float32)
+    return x.astype(np.int32) if x.dtype.itemsize == 1 else x
+
+
+def _lowest(dtype: np.dtype[Any]) -> float | int:
+    return -np.inf if dtype in FLOATS else int(np.iinfo(dtype).min)
+
+
+def _highest(dtype: np.dtype[Any]) -> float | int:
+    return np.inf if dtype in FLOATS else int(np.iinfo(dtype).max)
+
+
+def _sum(xp: Any, x: Any, over: dict[str, Any]) -> Any:
+    return xp.sum(_wide(x), dtype=_wide(x).dtype, **over)
+
+
+def _mean(xp: Any, x: Any, over: dict[str, Any]) -> Any:
+    total = _sum(xp, x, over)
+    count = int(np.prod([x.shape[axis] for axis in over["axis"]]))
+    if x.dtype in FLOATS:
+        return total / np.asarray(count, total.dtype)
+    return (total - xp.fmod(total, count)) // count if count else total
+
+
+# fmt: off
+REDUCTIONS: dict[ReduceOperation, Any] = {
+    ReduceOperation.SUM:  _sum,
+    ReduceOperation.PROD: lambda xp, x, over: xp.prod(_wide(x), dtype=_wide(x).dtype, **over),
+    ReduceOperation.MAX:  lambda xp, x, over: xp.max(x, initial=_lowest(x.dtype), **over),
+    ReduceOperation.MIN:  lambda xp, x, over: xp.min(x, initial=_highest(x.dtype), **over),
+    ReduceOperation.AVG:  _mean,
+}
+# fmt: on
 
 
 @layer(LayerType.REDUCE, "Reduce")
-class IReduceLayer(Operation):
-    """."""
+class IReduceLayer(Elementary):
+    """The sum, product, maximum, minimum or mean over some axes.
+
+    Numbers in and out, of one type; sums of half types are formed in float32, integers wrap, and AVG of integers goes
+    towards zero. The axes reduced are dropped, or stay with one element. MAX and MIN of a NaN are NaN.
+
+    ==========  ===========================================
+    operation   over no elements at all
+    ==========  ===========================================
+    SUM, PROD   0, 1
+    MAX, MIN    minus and plus infinity, or the limits of the integers
+    AVG         NaN, or 0 for integers
+    ==========  ===========================================
+
+    Attributes:
+        op: the operation; NONE is none.
+        axes: the axes to reduce, as a bitmask; at least one.
+        keep_dims: whether the axes stay, with one element.
+    """
 
     op: ReduceOperation
     axes: int
     keep_dims: bool
 
+    def infer(self, x: TensorType) -> TensorType:
+        require(
+            self.op is not ReduceOperation.NONE,
+            "op is NONE, which combines nothing",
+            why="NONE is for collectives that only move data",
+            fix="use SUM, PROD, MAX, MIN or AVG",
+        )
+        require(
+            x.is_float or x.is_integer,
+            f"{self.op.name} takes numbers, not {x}",
+            fix="convert the input with add_cast",
+        )
+        axes = axes_of(self.axes, x.rank)
+        require(len(axes) > 0, "axes is 0, and names no axis to reduce", fix="set bit i of axes for axis i")
+        if self.keep_dims:
+            return x.with_shape(1 if axis in axes else length for axis, length in enumerate(x.shape))
+        return x.with_shape(length for axis, length in enumerate(x.shape) if axis not in axes)
+
+    def formula(self, xp: Any, x: Any) -> Any:
+        over = {"axis": axes_of(self.axes, x.ndim), "keepdims": self.keep_dims}
+        return REDUCTIONS[self.op](xp, x, over).astype(x.dtype)
+
 
 @layer(LayerType.CUMULATIVE, "Cumulative")
 class ICumulativeLayer(Operation):
-    """."""
+    """The running sums along an axis.
+
+    output[i] = input[0] + ... + input[i], the last term left out if exclusive; reversed, it is
+    input[i] + ... + input[n - 1], the first term left out if exclusive.
+
+    int32, int64 and floating-point, the shape kept; sums of half types are formed in float32, integers wrap. Input 1
+    is the axis, an int32 or int64 scalar, negative from the end.
+
+    Attributes:
+        op: the operation, SUM.
+        exclusive: whether an element stays out of its own sum.
+        reverse: whether the sums run from the end.
+    """
 
     REQUIRED_INPUTS = 2
     SHAPE_INPUTS = frozenset({1})
@@ -24,17 +124,96 @@ class ICumulativeLayer(Operation):
     exclusive: bool
     reverse: bool
 
+    def infer(self, x: TensorType, axis: TensorType) -> TensorType:
+        require(
+            x.is_float or x.is_index,
+            f"{self.op.name} takes floating-point numbers, int32 or int64, not {x}",
+            fix="convert the input with add_cast",
+        )
+        require(x.rank > 0, f"the input is a scalar, {x}, and has no axis to run along")
+        require(axis.is_index and axis.rank == 0, f"the axis is an int32 or int64 scalar, not {axis}")
+        if axis.value is not None:
+            normal_axis(int(axis.value), x.rank)
+        return x.without_value()
+
+    def evaluate(self, x: Array, axis: Array) -> Array:
+        along = np.moveaxis(_wide(x), int(axis), 0)
+        made = np.empty_like(along)
+        total = np.zeros(along.shape[1:], along.dtype)
+        with np.errstate(all="ignore"):
+            for i in reversed(range(len(along))) if self.reverse else range(len(along)):
+                before, total = total, total + along[i]
+                made[i] = before if self.exclusive else total
+        return np.moveaxis(made, 0, int(axis)).astype(x.dtype)
+
+    def lower(self, x: Any, axis: Array) -> Any:
+        along = int(axis) % x.ndim
+        terms = jnp.asarray(_wide(x))
+        if self.exclusive:
+            terms = self._shifted(terms, along)
+        return jax.lax.cumsum(terms, along, reverse=self.reverse).astype(x.dtype)
+
+    def _shifted(self, x: jax.Array, along: int) -> jax.Array:
+        """``x`` moved on by one along an axis: subtracting the own element from its sum would be inexact."""
+        shift = (-1, 1, 0) if self.reverse else (1, -1, 0)
+        return jax.lax.pad(x, jnp.zeros((), x.dtype), [shift if axis == along else (0, 0, 0) for axis in range(x.ndim)])
+
 
 @layer(LayerType.SOFTMAX, "Softmax")
 class ISoftMaxLayer(Operation):
-    """."""
+    """The exponentials along an axis, divided by their sum.
+
+    output[i] = exp(input[i]) / (exp(input[0]) + ... + exp(input[n - 1])), without overflow.
+
+    Floating-point in and out, the shape kept.
+
+    Attributes:
+        axes: the axis, as a bitmask with one bit.
+    """
 
     axes: int
+
+    def infer(self, x: TensorType) -> TensorType:
+        require(x.is_float, f"the input is {x}, and must be floating-point", fix="convert it with add_cast")
+        _only_axis(self.axes, x.rank)
+        return x.without_value()
+
+    def evaluate(self, x: Array) -> Array:
+        axis = _only_axis(self.axes, x.ndim)
+        with np.errstate(all="ignore"):
+            terms = np.exp(_wide(x) - np.max(_wide(x), axis, keepdims=True, initial=-np.inf))
+            return (terms / np.sum(terms, axis, keepdims=True)).astype(x.dtype)
+
+    def lower(self, x: Any) -> Any:
+        return jax.nn.softmax(_wide(x), axis=_only_axis(self.axes, x.ndim)).astype(x.dtype)
+
+
+def _only_axis(mask: int, rank: int) -> int:
+    axes = axes_of(mask, rank)
+    require(
+        len(axes) == 1,
+        f"axes is {mask:#b}, and names {len(axes)} axes",
+        why="the layer goes along exactly one",
+        fix="set axes to 1 << axis",
+    )
+    return axes[0]
 
 
 @layer(LayerType.TOPK, "TopK")
 class ITopKLayer(Operation):
-    """."""
+    """The k largest or smallest elements along an axis, and where they stand.
+
+    Output 0 has the values, largest first for MAX and smallest first for MIN; output 1 their indices along the axis.
+    Of equal elements the one with the smaller index comes first. A NaN comes before every number, for MAX and for MIN.
+
+    Floating-point numbers and integers. Input 1, if it is there, is k, an int32 or int64 scalar.
+
+    Attributes:
+        op: which end of the order.
+        k: how many elements, at most 3840 and as many as the axis has; input 1 takes its place.
+        axes: the axis, as a bitmask with one bit; one of the last four.
+        indices_type: INT32 or INT64.
+    """
 
     NUM_OUTPUTS = 2
     MAX_INPUTS = 2
@@ -45,3 +224,85 @@ class ITopKLayer(Operation):
     k: int
     axes: int
     indices_type: DataType = DataType.INT32
+
+    def infer(self, x: TensorType, k: TensorType | None = None) -> tuple[TensorType, TensorType]:
+        require(x.is_float or x.is_integer, f"{self.op.name} takes numbers, not {x}", fix="convert them with add_cast")
+        require(
+            self.indices_type in (DataType.INT32, DataType.INT64),
+            f"indices_type is {self.indices_type}, and must be INT32 or INT64",
+        )
+        axis = _only_axis(self.axes, x.rank)
+        require(
+            x.rank - axis <= 4,
+            f"axis {axis} is not among the last 4 of {x.rank}",
+            why="TensorRT's top-k goes along one of these",
+            fix="transpose with add_shuffle",
+        )
+        count = self._count(k)
+        _require_count(count, axis, x.shape[axis])
+        made = x.with_shape((*x.shape[:axis], count, *x.shape[axis + 1 :]))
+        return made, made.with_dtype(numpy_type(self.indices_type))
+
+    def _count(self, k: TensorType | None) -> int:
+        if k is None:
+            require(self.k >= 0, f"k is {self.k}, and counts elements")
+            return self.k
+        require(k.is_index and k.rank == 0, f"k is an int32 or int64 scalar, not {k}")
+        if k.value is None:
+            return UNKNOWN
+        require(int(k.value) >= 0, f"k is {int(k.value)}, and counts elements")
+        return int(k.value)
+
+    def evaluate(self, x: Array, k: Array | None = None) -> tuple[Array, Array]:
+        axis, count = _only_axis(self.axes, x.ndim), self.k if k is None else int(k)
+        _require_count(count, axis, x.shape[axis])
+        rows = np.moveaxis(x, axis, -1)
+        indices = np.empty((*rows.shape[:-1], count), numpy_type(self.indices_type))
+        values = np.empty(indices.shape, x.dtype)
+        for row in np.ndindex(rows.shape[:-1]):
+            indices[row] = self._order(rows[row].tolist())[:count]
+            values[row] = rows[row][indices[row]]
+        return np.moveaxis(values, -1, axis), np.moveaxis(indices, -1, axis)
+
+    def _order(self, row: list[Any]) -> list[int]:
+        sign = -1 if self.op is TopKOperation.MAX else 1
+
+        def rank(index: int) -> tuple[bool, Any]:
+            is_number = row[index] == row[index]
+            return is_number, sign * row[index] if is_number else 0
+
+        return sorted(range(len(row)), key=rank)
+
+    def lower(self, x: Any, k: Array | None = None) -> tuple[Any, Any]:
+        axis, count = _only_axis(self.axes, x.ndim), self.k if k is None else int(k)
+        rows = jnp.moveaxis(jnp.asarray(x), axis, -1)
+        values, indices = self._lower_best(rows) if count == 1 else self._lower_sorted(rows, count)
+        return jnp.moveaxis(values, -1, axis), jnp.moveaxis(indices, -1, axis).astype(numpy_type(self.indices_type))
+
+    def _lower_best(self, rows: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """The first extreme: max, compare and min of the indices are faster than an argmax in a loop."""
+        extreme = jnp.max if self.op is TopKOperation.MAX else jnp.min
+        values = extreme(rows, -1, keepdims=True)
+        places = jax.lax.broadcasted_iota(np.int32, rows.shape, rows.ndim - 1)
+        is_best = (rows == values) | (rows != rows)
+        return values, jnp.min(jnp.where(is_best, places, rows.shape[-1]), -1, keepdims=True)
+
+    def _lower_sorted(self, rows: jax.Array, count: int) -> tuple[jax.Array, jax.Array]:
+        _, indices = jax.lax.top_k(jax.lax.stop_gradient(self._key(rows)), count)
+        return jnp.take_along_axis(rows, indices, -1, mode="promise_in_bounds"), indices
+
+    def _key(self, x: jax.Array) -> jax.Array:
+        """What is larger the earlier an element comes, in XLA's total order, where -0 < +0 and -NaN < numbers < NaN."""
+        if x.dtype in INTEGERS:
+            return x if self.op is TopKOperation.MAX else ~x
+        key = x if self.op is TopKOperation.MAX else -x
+        return jnp.where(key == 0, 0, jnp.where(key != key, jnp.nan, key))
+
+
+def _require_count(count: int, axis: int, length: int) -> None:
+    require(count <= MOST_TOPK, f"k is {count}, and at most {MOST_TOPK}", why="TensorRT's top-k ends there")
+    require(
+        UNKNOWN in (count, length) or count <= length,
+        f"k is {count}, and axis {axis} has only {length} elements",
+        fix="take k from the length, with add_shape and add_elementwise MIN",
+    )

@@ -1,13 +1,69 @@
 """Slice, in its five modes."""
 
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from netloop.diagnostics import require
 from netloop.dims import Dims
 from netloop.enums import LayerType, SampleMode
 from netloop.graph.layer import Operation, layer
+from netloop.types import UNKNOWN, Array, TensorType, agree, normal_axis
+
+
+def _mirrored(place: int, length: int) -> int:
+    there_and_back = [*range(length), *range(length - 2, 0, -1)]
+    return there_and_back[place % len(there_and_back)]
+
+
+# fmt: off
+PLACES: dict[SampleMode, Callable[[int, int], int | None]] = {
+    SampleMode.STRICT_BOUNDS: lambda place, length: place,
+    SampleMode.WRAP:          lambda place, length: place % length,
+    SampleMode.CLAMP:         lambda place, length: min(max(place, 0), length - 1),
+    SampleMode.FILL:          lambda place, length: place if 0 <= place < length else None,
+    SampleMode.REFLECT:       _mirrored,
+}
+# fmt: on
+"""Which element a place along an axis of some length stands for; None for the fill value."""
+
+
+class _Places(NamedTuple):
+    """The places start + o * stride along an axis, for o from 0 up to size."""
+
+    start: Any
+    size: int
+    stride: Any
 
 
 @layer(LayerType.SLICE, "Slice")
 class ISliceLayer(Operation):
-    """."""
+    """Element o of the output is element start + o * stride of the input, along each axis.
+
+    Any element type, which is kept. Strides are positive, negative or 0. What lies outside of the input stands for:
+
+    =============  ==============================================================
+    STRICT_BOUNDS  nothing: it is an error
+    WRAP           the element at the place modulo the length
+    CLAMP          the nearest element
+    FILL           the fill value, 0 unless input 4 gives it
+    REFLECT        the input mirrored at the centres of its first and last element
+    =============  ==============================================================
+
+    An empty output reads nothing. Inputs in place of attributes: 1 start, 2 shape, 3 stride, 5 axes; all 1-D, int32 or
+    int64. Input 4 is the fill value, 0-D, of the element type of the input.
+
+    Attributes:
+        start: the first place that is read.
+        shape: the shape of the output, and not where it ends.
+        stride: the step from place to place.
+        mode: what places outside of the input stand for.
+        axes: the axes that start, shape and stride speak of, negative ones from the end, the others being taken
+            whole; None for all.
+    """
 
     MAX_INPUTS = 6
     SHAPE_INPUTS = frozenset({2, 5})
@@ -18,3 +74,174 @@ class ISliceLayer(Operation):
     stride: Dims
     mode: SampleMode = SampleMode.STRICT_BOUNDS
     axes: Dims | None = None
+
+    def infer(
+        self,
+        x: TensorType,
+        start: TensorType | None = None,
+        size: TensorType | None = None,
+        stride: TensorType | None = None,
+        fill: TensorType | None = None,
+        axes: TensorType | None = None,
+    ) -> TensorType:
+        if fill is not None:
+            wanted = TensorType(x.dtype)
+            require(fill.dtype == x.dtype and fill.rank == 0, f"the fill value is {fill}, and must be {wanted}")
+        along, count = self._axes_of(x, axes)
+        starts = _numbers("start", self.start, start, count)
+        sizes = _numbers("shape", self.shape, size, count)
+        strides = _numbers("stride", self.stride, stride, count)
+        if along is None:
+            return x.with_shape((UNKNOWN,) * x.rank)
+        if sizes is None:
+            return x.with_shape(UNKNOWN if axis in along else length for axis, length in enumerate(x.shape))
+        shape = _replaced(x.shape, along, sizes)
+        require(min(sizes, default=0) >= 0, f"shape {tuple(sizes)} has a negative length", fix="give it as input 2")
+        if 0 not in shape:
+            unknown = [None] * len(along)
+            for axis, first, length, step in zip(along, starts or unknown, sizes, strides or unknown, strict=True):
+                self._check_places(axis, x.shape[axis], _Places(first, length, step))
+        return x.with_shape(shape)
+
+    def _axes_of(self, x: TensorType, axes: TensorType | None) -> tuple[Sequence[int] | None, int]:
+        """The axes that are sliced, None where unknown, and how many they are."""
+        given = self.axes if axes is None else axes.ints()
+        if axes is not None:
+            require(axes.rank == 1 and axes.is_index, f"the axes are 1-D, int32 or int64, not {axes}")
+            if given is None:
+                return None, axes.shape[0]
+        if given is None:
+            return range(x.rank), x.rank
+        along = [normal_axis(axis, x.rank) for axis in given]
+        require(len(set(along)) == len(along), f"axes {tuple(given)} name an axis twice")
+        return along, len(along)
+
+    def _check_places(self, axis: int, length: int, places: _Places) -> None:
+        if self.mode is SampleMode.STRICT_BOUNDS:
+            first, last = _at_best(places)
+            known = None not in places
+            require(
+                min(first, last) >= 0 and (length == UNKNOWN or max(first, last) < length),
+                f"axis {axis} is read from {first} to {last}{'' if known else ' at best'}, "
+                f"and has {'unknown' if length == UNKNOWN else length} elements",
+                why="STRICT_BOUNDS never leaves the input",
+                fix="set mode to CLAMP, FILL, REFLECT or WRAP, or read less",
+            )
+        elif self.mode is not SampleMode.FILL:
+            require(length != 0, f"axis {axis} has 0 elements", why=f"{self.mode.name} has none to read instead")
+
+    def evaluate(
+        self,
+        x: Array,
+        start: Array | None = None,
+        size: Array | None = None,
+        stride: Array | None = None,
+        fill: Array | None = None,
+        axes: Array | None = None,
+    ) -> Array:
+        types = [None if each is None else _known(each) for each in (start, size, stride, fill, axes)]
+        shape = self.infer(_known(x), *types).shape
+        along, _ = self._axes_of(_known(x), types[-1])
+        starts, strides = [0] * x.ndim, [1] * x.ndim
+        for position, axis in enumerate(along or ()):
+            starts[axis] = int((self.start if start is None else start)[position])
+            strides[axis] = int((self.stride if stride is None else stride)[position])
+        made = np.full(shape, 0 if fill is None else fill, x.dtype)
+        for index in np.ndindex(*shape):
+            places = (first + step * i for first, step, i in zip(starts, strides, index, strict=True))
+            source = tuple(map(PLACES[self.mode], places, x.shape))
+            if None not in source:
+                made[index] = x[source]
+        return made
+
+    def lower(
+        self,
+        x: Any,
+        start: Any = None,
+        size: Array | None = None,
+        stride: Any = None,
+        fill: Any = None,
+        axes: Array | None = None,
+    ) -> Any:
+        x = jnp.asarray(x)
+        chosen = self.axes if axes is None else axes.tolist()
+        along = range(x.ndim) if chosen is None else [axis % x.ndim for axis in chosen]
+        sizes = self.shape if size is None else size.tolist()
+        shape = _replaced(x.shape, along, sizes)
+        if 0 in shape:
+            return jnp.zeros(shape, x.dtype)
+        starts = _scalars(self.start if start is None else start)
+        strides = _scalars(self.stride if stride is None else stride)
+        steps_by_one = _all_ints(strides) and set(strides) <= {1}
+        if self.mode is SampleMode.STRICT_BOUNDS and steps_by_one and not _all_ints(starts):
+            return lax.dynamic_slice(x, _replaced((0,) * x.ndim, along, starts), shape, allow_negative_indices=False)
+        value = jnp.asarray(0 if fill is None else fill, x.dtype)
+        for axis, *places in zip(along, starts, sizes, strides, strict=True):
+            x = self._read(x, axis, _Places(*places), value)
+        return x
+
+    def _read(self, x: Any, axis: int, places: _Places, fill: Any) -> Any:
+        """The elements at some places along one axis: a window where it can be one, else gathered one by one."""
+        start, size, stride = places
+        length = x.shape[axis]
+        static = _all_ints(places)
+        made = self._window(x, axis, places) if static else None
+        if made is None or self.mode is SampleMode.FILL:
+            numbers = start + stride * (np if static else jnp).arange(size)
+            made = self._gathered(x, axis, numbers) if made is None else made
+            if self.mode is SampleMode.FILL:
+                inside = (numbers >= 0) & (numbers < length)
+                return jnp.where(inside.reshape((-1,) + (1,) * (x.ndim - axis - 1)), made, fill)
+        return made
+# fmt: off
+ELEMENTS: dict[SampleMode, Callable[[Any, int], Any]] = {
+    SampleMode.STRICT_BOUNDS: lambda places, length: places,
+    SampleMode.WRAP:          lambda places, length: places % length,
+    SampleMode.CLAMP:         lambda places, length: places,
+    SampleMode.FILL:          lambda places, length: places,
+    SampleMode.REFLECT:       lambda places, length: length - 1 - abs(places % max(2 * length - 2, 1) - (length - 1)),
+}
+# fmt: on
+"""The same for arrays of places, but for those that clipping brings to the right element, or to any."""
+
+
+def _padded(x: Any, axis: int, window: tuple[int, int], fill: Any) -> Any:
+    """The part of an axis from one place to another, which may be outside of it."""
+    low, high = window
+    return lax.pad(x, fill, [(-low, high - x.shape[axis], 0) if each == axis else (0, 0, 0) for each in range(x.ndim)])
+
+
+def _all_ints(numbers: Iterable[Any]) -> bool:
+    return all(isinstance(each, int) for each in numbers)
+
+
+def _scalars(numbers: Any) -> list[Any]:
+    """The numbers one by one: Python ints, or scalars that JAX traces."""
+    return [int(each) if isinstance(numbers, tuple | np.ndarray) else each for each in numbers]
+
+
+def _known(x: Array) -> TensorType:
+    return TensorType(x.dtype, x.shape, x)
+
+
+def _numbers(name: str, own: Dims, given: TensorType | None, count: int) -> Sequence[int] | None:
+    """Start, shape or stride, one number for each axis; None where unknown."""
+    shape = (len(own),) if given is None else given.shape
+    if given is not None:
+        require(given.rank == 1 and given.is_index, f"{name} is 1-D, int32 or int64, not {given}")
+    require(agree(shape, (count,)), f"{name} has {shape[0]} numbers, and {count} axes are sliced")
+    return own if given is None else given.ints()
+
+
+def _replaced(numbers: Iterable[Any], along: Iterable[int], by: Iterable[Any]) -> tuple[Any, ...]:
+    made = list(numbers)
+    for axis, number in zip(along, by, strict=True):
+        made[axis] = number
+    return tuple(made)
+
+
+def _at_best(places: _Places) -> tuple[int, int]:
+    """The first and the last place; those that need the fewest elements where start or stride are unknown."""
+    reach = (places.size - 1) * (places.stride or 0)
+    first = max(0, -reach) if places.start is None else places.start
+    return first, first + reach

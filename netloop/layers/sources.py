@@ -1,24 +1,78 @@
 """Layers that make tensors out of nothing but attributes, shapes and sizes: constant, fill, shape."""
 
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from netloop.diagnostics import require
 from netloop.dims import Dims
 from netloop.enums import DataType, FillOperation, LayerType
 from netloop.graph.layer import Operation, layer
-from netloop.types import Array
+from netloop.types import FLOATS, HALVES, INDICES, UNKNOWN, Array, Shape, TensorType, agree, numpy_type
 
 
 @layer(LayerType.CONSTANT, "Constant")
 class IConstantLayer(Operation):
-    """."""
+    """The numbers of an array, in a shape of their own.
+
+    Any element type. The volume of the shape is the number of elements; the shape of a single number is ``()``.
+
+    Attributes:
+        shape: the lengths of the axes; one may be -1, and is then what the others leave.
+        weights: the numbers, in row-major order.
+    """
 
     REQUIRED_INPUTS = 0
 
     shape: Dims
     weights: Array
 
+    def infer(self) -> TensorType:
+        return TensorType.of(self.evaluate())
+
+    def evaluate(self) -> Array:
+        shape, size = self.shape, self.weights.size
+        require(min(shape, default=0) >= UNKNOWN, f"shape {shape} has a length below -1")
+        require(
+            shape.count(UNKNOWN) <= 1, f"shape {shape} has -1 more than once", why="only one length can be left open"
+        )
+        given = math.prod(length for length in shape if length != UNKNOWN)
+        fits = given > 0 and size % given == 0 if UNKNOWN in shape else size == given
+        require(
+            fits,
+            f"weights have {size} elements, and shape {shape} does not hold {size}",
+            fix="give the shape of the array, weights.shape",
+        )
+        return self.weights.reshape(shape)
+
+    def lower(self) -> Any:
+        return jnp.asarray(self.evaluate())
+
 
 @layer(LayerType.FILL, "Fill")
 class IFillLayer(Operation):
-    """."""
+    """A tensor of evenly spaced or random numbers.
+
+    ==============  ============================================================================================
+    LINSPACE        alpha + the sum over the axes d of beta[d] i[d], at the index i; int32, int64, floating-point
+    RANDOM_UNIFORM  numbers drawn from alpha up to, and without, beta; floating-point
+    RANDOM_NORMAL   numbers drawn around the mean alpha with the standard deviation beta; floating-point
+    ==============  ============================================================================================
+
+    Inputs, all optional: 0 the shape, 1-D, int32 or int64; 1 alpha, 0-D; 2 beta, 0-D, for LINSPACE 1-D with a number
+    for each axis. Alpha and beta are inputs both or neither, and of the element type of the output. As an attribute
+    beta is one number, so that LINSPACE has then at most one axis.
+
+    Attributes:
+        shape: the shape of the output.
+        operation: which numbers.
+        to_type: the element type.
+        alpha, beta: the two parameters.
+    """
 
     REQUIRED_INPUTS = 0
     MAX_INPUTS = 3
@@ -31,7 +85,134 @@ class IFillLayer(Operation):
     alpha: float = 0.0
     beta: float = 1.0
 
+    @property
+    def draws(self) -> bool:
+        return self.operation is not FillOperation.LINSPACE
+
+    def is_alpha_beta_int64(self) -> bool:
+        """Whether alpha and beta are int64, which they are if the elements are."""
+        return self.to_type is DataType.INT64
+
+    def infer(
+        self, shape: TensorType | None = None, alpha: TensorType | None = None, beta: TensorType | None = None
+    ) -> TensorType:
+        dtype = numpy_type(self.to_type)
+        takes = FLOATS if self.draws else FLOATS | INDICES
+        integers = "" if self.draws else "int32, int64 or "
+        require(dtype in takes, f"{self.operation.name} makes {integers}floating-point numbers, not {dtype}")
+        made = TensorType(dtype, self._shape_of(shape))
+        require(
+            (alpha is None) == (beta is None),
+            f"{'alpha' if beta is None else 'beta'} is an input, and {'beta' if beta is None else 'alpha'} is not",
+            why="both are attributes, or both are inputs",
+            fix=f"call set_input({2 if beta is None else 1}, tensor) too",
+        )
+        if alpha is not None and beta is not None:
+            self._check_inputs(made, alpha, beta)
+        else:
+            self._check_attributes(made)
+        return made
+
+    def _shape_of(self, shape: TensorType | None) -> Shape:
+        lengths = list(self.shape)
+        if shape is not None:
+            require(shape.rank == 1 and shape.is_index, f"the shape is 1-D, int32 or int64, not {shape}")
+            require(shape.is_fixed, f"the shape {shape} has an unknown number of lengths", why="the rank is fixed")
+            known = shape.ints()
+            if known is None:
+                return (UNKNOWN,) * shape.volume
+            lengths = known
+        require(min(lengths, default=0) >= 0, f"the shape {tuple(lengths)} has a negative length")
+        return tuple(lengths)
+
+    def _check_inputs(self, made: TensorType, alpha: TensorType, beta: TensorType) -> None:
+        wanted = TensorType(made.dtype, () if self.draws else (made.rank,))
+        require(
+            alpha.dtype == made.dtype and alpha.rank == 0, f"alpha is {alpha}, and must be {TensorType(made.dtype)}"
+        )
+        require(
+            beta.dtype == made.dtype and agree(beta.shape, wanted.shape),
+            f"beta is {beta}, and must be {wanted}",
+            why="" if self.draws else "LINSPACE has one step for each axis",
+        )
+        if alpha.value is not None and beta.value is not None and self.draws:
+            self._check_range(float(alpha.value), float(beta.value))
+
+    def _check_attributes(self, made: TensorType) -> None:
+        if self.draws:
+            return self._check_range(self.alpha, self.beta)
+        require(
+            made.rank <= 1,
+            f"the shape has {made.rank} axes, and beta is one number",
+            why="LINSPACE has one step for each axis",
+            fix="give alpha and beta as inputs 1 and 2",
+        )
+        for name in ("alpha", "beta"):
+            value = getattr(self, name)
+            require(made.is_float or value.is_integer(), f"{name} is {value}, and {made.dtype} has only whole numbers")
+        return None
+
+    def _check_range(self, alpha: float, beta: float) -> None:
+        if self.operation is FillOperation.RANDOM_UNIFORM:
+            require(alpha <= beta, f"alpha is {alpha} and beta {beta}", why="no number is from alpha up to beta")
+
+    def evaluate(
+        self,
+        shape: Array | None = None,
+        alpha: Array | None = None,
+        beta: Array | None = None,
+        seed: tuple[int, ...] = (),
+    ) -> Array:
+        lengths = self._shape_of(None if shape is None else TensorType(shape.dtype, shape.shape, shape))
+        dtype = numpy_type(self.to_type)
+        if self.draws:
+            with jax.enable_x64(True):
+                return np.asarray(self._draw(lengths, alpha, beta, seed))
+        wide = dtype if dtype in INDICES else np.dtype(np.float64)
+        return self._linspace(np, wide, lengths, alpha, beta).astype(dtype)
+
+    def lower(self, shape: Array | None = None, alpha: Any = None, beta: Any = None, seed: tuple[Any, ...] = ()) -> Any:
+        lengths = tuple(self.shape if shape is None else shape.tolist())
+        if self.draws:
+            return self._draw(lengths, alpha, beta, seed)
+        dtype = numpy_type(self.to_type)
+        wide = np.dtype(np.float32) if dtype in HALVES else dtype
+        return self._linspace(jnp, wide, lengths, alpha, beta).astype(dtype)
+
+    def _linspace(self, xp: Any, dtype: np.dtype[Any], shape: Sequence[int], alpha: Any, beta: Any) -> Any:
+        made = xp.full(shape, self.alpha if alpha is None else alpha, dtype)
+        steps = xp.asarray([self.beta] if beta is None else beta).astype(dtype)
+        for axis, length in enumerate(shape):
+            index = xp.arange(length, dtype=dtype).reshape((length,) + (1,) * (len(shape) - axis - 1))
+            made = made + steps[axis] * index
+        return made
+
+    def _draw(self, shape: Sequence[int], alpha: Any, beta: Any, seed: tuple[Any, ...]) -> Any:
+        key = jax.random.key(0, impl="threefry2x32")
+        for number in seed:
+            key = jax.random.fold_in(key, number)
+        dtype = numpy_type(self.to_type)
+        low = jnp.asarray(self.alpha if alpha is None else alpha, dtype)
+        high = jnp.asarray(self.beta if beta is None else beta, dtype)
+        if self.operation is FillOperation.RANDOM_NORMAL:
+            return low + high * jax.random.normal(key, shape, dtype)
+        drawn = jax.random.uniform(key, shape, dtype, low, high)
+        return jnp.where(drawn < high, drawn, low)  # rounding can bring a number up to beta
+
 
 @layer(LayerType.SHAPE, "Shape")
 class IShapeLayer(Operation):
-    """."""
+    """The lengths of the axes of the input.
+
+    Any element type in; int64 out, 1-D, with one number for each axis, and so none for a 0-D input.
+    """
+
+    def infer(self, x: TensorType) -> TensorType:
+        value = np.array(x.shape, np.int64) if x.is_fixed else None
+        return TensorType(np.dtype(np.int64), (x.rank,), value)
+
+    def evaluate(self, x: Array) -> Array:
+        return np.array(x.shape, np.int64)
+
+    def lower(self, x: Any) -> Any:
+        return np.array(x.shape, np.int64)

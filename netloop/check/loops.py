@@ -1,0 +1,229 @@
+"""Rules about loops: limits, recurrences, iterators, outputs, and how loops nest."""
+
+from collections.abc import Iterator
+from typing import TypeVar
+
+from netloop.check.rule import Broken, Subject, rule
+from netloop.diagnostics import Severity
+from netloop.enums import LoopOutput, TripLimit
+from netloop.graph.layer import ILayer
+from netloop.graph.tensor import ITensor
+from netloop.layers.loop import (
+    IIteratorLayer,
+    ILoop,
+    ILoopBoundaryLayer,
+    ILoopOutputLayer,
+    IRecurrenceLayer,
+    ITripLimitLayer,
+)
+from netloop.nest.scope import Loops
+from netloop.types import agree
+
+B = TypeVar("B", bound=ILoopBoundaryLayer)
+
+
+@rule("NL201")
+def loop_has_a_limit(subject: Subject) -> Iterator[Broken]:
+    """A loop ends when its COUNT is reached or its WHILE is false; without either it never does.
+
+    Wrong: a loop without ``add_trip_limit``
+    Right: ``loop.add_trip_limit(count, TripLimit.COUNT)``
+    """
+    for loop in subject.network.loops:
+        if loop.layers and not loop.boundary(ITripLimitLayer):
+            fix = "call add_trip_limit(tensor, TripLimit.COUNT) or (tensor, TripLimit.WHILE) on the loop"
+            yield Broken(loop, f"{loop.name!r} has no trip limit", fix)
+
+
+@rule("NL202")
+def loop_has_one_limit_of_a_kind(subject: Subject) -> Iterator[Broken]:
+    """A loop has at most one COUNT and one WHILE.
+
+    Wrong: two COUNT limits on one loop
+    Right: one COUNT limit, the smaller of the two
+    """
+    for loop in subject.network.loops:
+        for kind in TripLimit:
+            limits = [each for each in loop.boundary(ITripLimitLayer) if each.kind is kind]
+            for second in limits[1:]:
+                fix = f"combine them into one tensor; the first is {limits[0].name!r}"
+                yield Broken(second, f"{loop.name!r} has a second {kind.name} limit, {second.name!r}", fix)
+
+
+@rule("NL203")
+def recurrence_has_a_next_value(subject: Subject) -> Iterator[Broken]:
+    """A recurrence is X, Y0, Y1, ...: its input 0 is the first value X, and its input 1 the next value Y.
+
+    Wrong: ``loop.add_recurrence(x)`` alone
+    Right: ``recurrence.set_input(1, y)`` after it
+    """
+    for layer in _boundary(subject, IRecurrenceLayer):
+        if layer.get_input(1) is None:
+            fix = "call set_input(1, tensor) on the layer, with the value that the next trip is to see"
+            yield Broken(layer, f"{layer.name!r} has no next value", fix)
+
+
+@rule("NL204", Severity.PORTABILITY)
+def last_value_is_of_a_recurrence(subject: Subject) -> Iterator[Broken]:
+    """TensorRT takes the last value of a recurrence alone.
+
+    A loop of n trips makes the elements X0 ... Xn-1 of every tensor in it. LAST_VALUE asks for Xn, one past the last
+    trip. A recurrence has that element; of any other tensor netloop computes it, and TensorRT refuses to.
+
+    Wrong: ``loop.add_loop_output(total.get_output(0), LoopOutput.LAST_VALUE)``
+    Right: ``loop.add_loop_output(running.get_output(0), LoopOutput.LAST_VALUE)``
+    """
+    for layer in _boundary(subject, ILoopOutputLayer):
+        tensor = layer.inputs[0]
+        if layer.kind is not LoopOutput.LAST_VALUE or tensor is None:
+            continue
+        recurrences = layer.loop.boundary(IRecurrenceLayer)
+        if tensor.producer in recurrences:
+            continue
+        fed = [each.name for each in recurrences if each.get_input(1) is tensor]
+        what = f"the LAST_VALUE output {layer.name!r} reads {tensor.name!r}, which is no recurrence of {layer.loop.name!r}"
+        yield Broken(layer, what, f"read the recurrence that it feeds, {fed[0]!r}" if fed else "")
+
+
+@rule("NL205")
+def recurrence_keeps_its_type(subject: Subject) -> Iterator[Broken]:
+    """The value of a recurrence has one element type and shape in all trips.
+
+    Wrong: a state that grows by concatenation
+    Right: a buffer of fixed length and a scatter into it, or a CONCATENATE output
+    """
+    for layer in _boundary(subject, IRecurrenceLayer):
+        first, second = (subject.type(layer.get_input(position)) for position in (0, 1))
+        if first is None or second is None:
+            continue
+        if first.dtype != second.dtype:
+            fix = "convert one of them with add_cast"
+        elif not agree(first.shape, second.shape):
+            fix = "keep the shape: collect what grows with a CONCATENATE output, or write into a buffer with add_scatter"
+        else:
+            continue
+        yield Broken(layer, f"{layer.name!r} starts as {first}, and its next value is {second}", fix)
+
+
+@rule("NL208")
+def what_a_loop_starts_from_is_outside(subject: Subject) -> Iterator[Broken]:
+    """Initial values, iterated tensors, counts and lengths are known before the first trip, so they are not made in it.
+
+    Wrong: ``loop.add_iterator(recurrence.get_output(0))``
+    Right: ``loop.add_iterator(x)`` with an ``x`` from outside
+    """
+    for loop in subject.network.loops:
+        for layer in loop.layers:
+            for position, role in _from_outside(layer).items():
+                tensor = layer.get_input(position)
+                if tensor is not None and loop in subject.scopes.of(tensor):
+                    what = f"{role} of {layer.name!r}, {tensor.name!r}, is made inside {loop.name!r} itself"
+                    yield Broken(layer, what, "use a tensor from outside the loop, or one of its loop outputs in another")
+
+
+def _from_outside(layer: ILayer) -> dict[int, str]:
+    """The inputs of a boundary layer that must come from outside its loop."""
+    if isinstance(layer, IRecurrenceLayer):
+        return {0: "the initial value"}
+    if isinstance(layer, IIteratorLayer):
+        return {0: "the input"}
+    if isinstance(layer, ILoopOutputLayer):
+        return {1: "the length"}
+    return {0: "the count"} if isinstance(layer, ITripLimitLayer) and layer.kind is TripLimit.COUNT else {}
+
+
+@rule("NL209")
+def loops_nest_cleanly(subject: Subject) -> Iterator[Broken]:
+    """Of two loops that share tensors one is inside the other; neither can be inside each other.
+
+    Wrong: a loop L whose recurrence takes its next value from inside M, where M iterates over something inside L
+    Right: let the value out of M with a loop output, and use that
+    """
+    loops = subject.network.loops
+    for number, first in enumerate(loops):
+        for second in loops[number + 1 :]:
+            if first in subject.scopes.around(second) and second in subject.scopes.around(first):
+                one, other = _proof(subject, first, second), _proof(subject, second, first)
+                what = (
+                    f"{first.name!r} and {second.name!r} are each inside the other: {second.name!r} uses {one!r} from "
+                    f"inside {first.name!r}, and {first.name!r} uses {other!r} from inside {second.name!r}"
+                )
+                yield Broken(second, what, f"let {other!r} out of {second.name!r} with add_loop_output")
+
+
+def _proof(subject: Subject, outer: ILoop, inner: ILoop) -> str:
+    """The name of a tensor that varies in ``outer`` and that the boundary of ``inner`` reads."""
+    tensors = (tensor for layer in inner.layers for tensor in layer.inputs if tensor is not None)
+    return next(each.name for each in tensors if outer in subject.scopes.of(each))
+
+
+@rule("NL210")
+def outputs_are_outside_all_loops(subject: Subject) -> Iterator[Broken]:
+    """Inside a loop a tensor is a sequence, a value for each trip; only a loop output lets one value or all of them out.
+
+    Wrong: ``network.mark_output(recurrence.get_output(0))``
+    Right: ``network.mark_output(loop.add_loop_output(recurrence.get_output(0), LAST_VALUE).get_output(0))``
+    """
+    for tensor in subject.network.outputs:
+        scope = subject.scopes.of(tensor)
+        if not scope or _unclean(subject, scope):
+            continue
+        loop = subject.scopes.chain(scope)[-1]
+        what = f"the network output {tensor.name!r} varies in {loop.name!r}: it escapes the loop"
+        yield Broken(tensor.producer or tensor, what, f"mark an output of {loop.name!r}.add_loop_output instead")
+
+
+@rule("NL211")
+def tensor_varies_in_nested_loops(subject: Subject) -> Iterator[Broken]:
+    """A tensor varies in one loop and those around it; two loops side by side have no trips in common.
+
+    Wrong: ``network.add_elementwise(tensor_of_loop_1, tensor_of_loop_2, SUM)``
+    Right: let one of them out with a loop output first
+    """
+    for layer in subject.network.layers:
+        scope = subject.scopes.of_layer(layer)
+        if not scope or _is_chain(subject, scope) or _unclean(subject, scope):
+            continue
+        inputs = [tensor for tensor in layer.inputs if tensor is not None]
+        if all(_is_chain(subject, subject.scopes.of(each)) for each in inputs):
+            yield _mixed(subject, layer, inputs)
+
+
+def _mixed(subject: Subject, layer: ILayer, inputs: list[ITensor]) -> Broken:
+    shown = [
+        f"{each.name!r} varies in {subject.scopes.chain(scope)[-1].name!r}"
+        for each in inputs
+        if (scope := subject.scopes.of(each))
+    ]
+    what = f"{layer.name!r} mixes loops that are not nested" + (": " + " and ".join(shown) if shown else "")
+    return Broken(layer, what, "let one of the tensors out of its loop with add_loop_output")
+
+
+def _is_chain(subject: Subject, scope: Loops) -> bool:
+    """Whether the loops of a scope are one and all that is around it."""
+    if not scope:
+        return True
+    innermost = subject.scopes.chain(scope)[-1]
+    return scope == subject.scopes.around(innermost) | {innermost} and _is_chain(subject, subject.scopes.around(innermost))
+
+
+def _unclean(subject: Subject, scope: Loops) -> bool:
+    """Whether two loops of a scope are each inside the other."""
+    return any(a is not b and a in subject.scopes.around(b) and b in subject.scopes.around(a) for a in scope for b in scope)
+
+
+@rule("NL212")
+def reverse_iterator_has_a_count(subject: Subject) -> Iterator[Broken]:
+    """A reverse iterator begins at the last element that the COUNT limit reaches, so there must be one.
+
+    Wrong: ``loop.add_iterator(x, 0, reverse=True)`` in a loop with a WHILE limit alone
+    Right: a COUNT limit beside it, the length of the axis
+    """
+    for layer in _boundary(subject, IIteratorLayer):
+        if layer.reverse and layer.loop.limit(TripLimit.COUNT) is None:
+            what = f"{layer.name!r} goes backwards, and {layer.loop.name!r} has no COUNT limit to begin at"
+            yield Broken(layer, what, f"call {layer.loop.name!r}.add_trip_limit(length, TripLimit.COUNT)")
+
+
+def _boundary(subject: Subject, kind: type[B]) -> Iterator[B]:
+    return (each for each in subject.network.layers if isinstance(each, kind))

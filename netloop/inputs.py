@@ -1,0 +1,50 @@
+"""The arrays that a caller gives for the inputs of a network."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+
+from netloop.diagnostics import Finding, InputError, did_you_mean, listed
+from netloop.graph.tensor import ITensor
+from netloop.types import TensorType, agree
+
+
+def check_inputs(tensors: Sequence[ITensor], given: Mapping[str, Any]) -> dict[ITensor, Any]:
+    """The arrays given for some inputs, if each fits its input exactly.
+
+    Raises:
+        InputError: one is missing, unknown, or of another element type or shape; all of it is told.
+    """
+    if not isinstance(given, Mapping):
+        raise TypeError(f"inputs are a dict from names to arrays, not {type(given).__name__}")
+    names = {tensor.name for tensor in tensors}
+    findings = [_unknown(name, names) for name in given if name not in names]
+    arrays: dict[ITensor, Any] = {}
+    for tensor in tensors:
+        if tensor.name not in given:
+            findings.append(Finding("NL602", f"input {tensor.name!r} is missing; it is {tensor.declared}", at=tensor))
+            continue
+        array = given[tensor.name]
+        arrays[tensor] = array = array if isinstance(array, jax.Array) else np.asarray(array)
+        findings += _misfit(tensor, array)
+    if findings:
+        raise InputError(*findings)
+    return arrays
+
+
+def _unknown(name: str, names: set[str]) -> Finding:
+    what = f"the network has no input {name!r}; it has {listed(sorted(names)) or 'none'}"
+    return Finding("NL602", what, fix=did_you_mean(str(name), names))
+
+
+def _misfit(tensor: ITensor, array: Any) -> list[Finding]:
+    declared = tensor.declared
+    assert declared is not None
+    shape, dtype = tuple(array.shape), np.dtype(array.dtype)
+    if dtype == declared.dtype and agree(shape, declared.shape):
+        return []
+    what = f"input {tensor.name!r} is {declared}, and was given {TensorType(dtype, shape)}"
+    fix = f"pass an array of dtype {declared.dtype}" if dtype != declared.dtype else ""
+    return [Finding("NL603", what, why="nothing is converted or reshaped silently", fix=fix, at=tensor)]

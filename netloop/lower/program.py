@@ -1,0 +1,216 @@
+"""A network as one JAX function, for one set of input shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from netloop.diagnostics import Finding, NetworkError
+from netloop.enums import TripLimit
+from netloop.graph.infer import TypeTable
+from netloop.graph.layer import ILayer, Operation
+from netloop.graph.tensor import ITensor
+from netloop.layers.assertion import IAssertionLayer
+from netloop.layers.conditional import IIfConditionalInputLayer
+from netloop.layers.loop import IIteratorLayer, ILoop, ILoopOutputLayer, IRecurrenceLayer
+from netloop.layers.sources import IConstantLayer
+from netloop.lower.conditional import lower_conditional
+from netloop.lower.frame import Failures, Frame
+from netloop.lower.loop import Road, lower_iterator, lower_loop
+from netloop.nest import Block, IfStep, LayerStep, LoopStep, Scopes, Step, nest
+from netloop.nest.tree import live_layers
+from netloop.network import INetworkDefinition
+
+DEEPEST_NEST = 100
+"""XLA's compiler has been seen to crash on loops nested more than twice as deep."""
+
+
+class Program:
+    """A network, lowered for one set of input types.
+
+    Calling it, under ``jax.enable_x64``, traces it.
+
+    Attributes:
+        types: the types of all tensors, each of fixed shape.
+        failures: what can go wrong in it; known once it was traced.
+        roads: how each loop runs and why; known once it was traced.
+    """
+
+    def __init__(self, network: INetworkDefinition, types: TypeTable, scopes: Scopes) -> None:
+        self.types = types
+        self.failures = Failures()
+        self.roads: dict[ILoop, Road] = {}
+        self.scopes = scopes
+        self._network = network
+        self._block = nest(network, scopes)
+        require_fixed_shapes(network, types)
+        _require_shallow(network, scopes)
+
+    def __call__(self, weights: Mapping[ILayer, Any], inputs: Mapping[ITensor, Any]) -> tuple[list[Any], Any]:
+        """The outputs, in the order in which they were marked, and the status: 0, or the number of the failure.
+
+        Args:
+            weights: the arrays of the constants of ``constants_of``.
+            inputs: the arrays of the inputs of the network.
+        """
+        frame = Frame({**inputs, **{layer.outputs[0]: array for layer, array in weights.items()}})
+        self.run(self._block.steps, frame)
+        return [self.array(tensor, frame) for tensor in self._network.outputs], frame.status
+
+    def run(self, steps: Iterable[Step], frame: Frame) -> None:
+        """Run steps one after the other; their results come into the frame."""
+        for step in steps:
+            if isinstance(step, LayerStep):
+                self._run_layer(step.layer, frame)
+            elif isinstance(step, IfStep):
+                lower_conditional(self, step, frame)
+            else:
+                lower_loop(self, step, frame)
+
+    def read(self, tensor: ITensor, frame: Frame) -> Any:
+        """The value of a tensor: a numpy array if it is a known integer or bool, else a JAX array."""
+        known = self.types[tensor]
+        if known.value is not None and not known.is_float:
+            return known.value
+        return frame.values[tensor]
+
+    def array(self, tensor: ITensor, frame: Frame) -> jax.Array:
+        """The value of a tensor as a JAX array of exactly its type."""
+        return jnp.asarray(self.read(tensor, frame), self.types[tensor].dtype)
+
+    def can_fail(self, steps: Iterable[Step]) -> bool:
+        """Whether something in some steps can set the status."""
+        return any(self._step_can_fail(step) for step in steps)
+
+    @property
+    def longest_body(self) -> int:
+        """The number of layers in the longest body of a loop, those of loops inside it counted."""
+        return max((_size(step.body) for step in self._block.steps if isinstance(step, LoopStep)), default=0)
+
+    def _step_can_fail(self, step: Step) -> bool:
+        if isinstance(step, LayerStep):
+            layer = step.layer
+            return isinstance(layer, IAssertionLayer) or (
+                isinstance(layer, IIteratorLayer) and not self.stays_inside(layer)
+            )
+        if isinstance(step, IfStep):
+            return any(self.can_fail(block.steps) for block in step.branches)
+        return self.can_fail(step.body.steps) or any(self._output_can_fail(step, each) for each in step.outputs)
+
+    def _output_can_fail(self, step: LoopStep, output: ILoopOutputLayer) -> bool:
+        if output.stacks:
+            return not self.has_room(step.loop, output.tensor(1))
+        # the element after the last of an iterator may be past the end of its axis
+        return bool(step.iterators) and not isinstance(output.tensor(0).producer, IRecurrenceLayer)
+
+    def count(self, loop: ILoop) -> int | None:
+        """The COUNT limit of a loop, if it is known; None if it has none or it is not."""
+        limit = loop.limit(TripLimit.COUNT)
+        known = None if limit is None else self.types[limit.tensor(0)].ints()
+        return None if known is None else max(0, known[0])
+
+    def stays_inside(self, iterator: IIteratorLayer) -> bool:
+        """Whether an iterator is known to end before the end of its axis."""
+        count = self.count(iterator.loop)
+        return count is not None and count <= self.types[iterator.tensor(0)].shape[iterator.axis]
+
+    def has_room(self, loop: ILoop, length: ITensor) -> bool:
+        """Whether a length is known to be enough for all trips of a loop."""
+        count, known = self.count(loop), self.types[length].ints()
+        return count is not None and known is not None and count <= known[0]
+
+    def _run_layer(self, layer: ILayer, frame: Frame) -> None:
+        if isinstance(layer, IIteratorLayer):
+            lower_iterator(self, layer, frame)
+        elif isinstance(layer, IAssertionLayer):
+            condition = self.read(_tensor(layer, 0), frame)
+            self.failures.report(frame, jnp.logical_not(jnp.all(condition)), layer.failure())
+        elif isinstance(layer, IIfConditionalInputLayer):
+            frame.values[layer.outputs[0]] = self.read(_tensor(layer, 0), frame)
+        elif not self._is_known(layer) and layer.outputs[0] not in frame.values:
+            self._compute(layer, frame)
+
+    def _is_known(self, layer: ILayer) -> bool:
+        types = [self.types[each] for each in layer.outputs]
+        return all(each.value is not None and not each.is_float for each in types)
+
+    def _compute(self, layer: ILayer, frame: Frame) -> None:
+        assert isinstance(layer, Operation)
+        arrays = [self._operand(layer, position, frame) for position in range(len(layer.inputs))]
+        named: dict[str, Any] = {}
+        if layer.draws:
+            loops = self.scopes.chain_of(layer.outputs[0])
+            named["seed"] = (layer.index, *(frame.trips[loop] for loop in loops))
+        try:
+            with jax.named_scope(_scope_name(layer)):
+                made = layer.lower(*arrays, **named)
+        except Exception as error:
+            error.add_note(f"while lowering {layer.described}, added at {layer.place}")
+            raise
+        outputs = made if isinstance(made, tuple) else (made,)
+        frame.values.update(zip(layer.outputs, outputs, strict=True))
+
+    def _operand(self, layer: ILayer, position: int, frame: Frame) -> Any:
+        tensor = layer.inputs[position]
+        if tensor is None:
+            return None
+        return self.types[tensor].value if position in layer.SHAPE_INPUTS else self.read(tensor, frame)
+
+
+def _size(block: Block) -> int:
+    sizes = {LayerStep: lambda step: 1, LoopStep: lambda step: _size(step.body), IfStep: lambda step: sum(map(_size, step.branches))}
+    return sum(sizes[type(step)](step) for step in block.steps)
+
+
+def _scope_name(layer: ILayer) -> str:
+    """The name of a layer as XLA's profiles can show it."""
+    return "".join(each if each.isalnum() or each in "_-." else "_" for each in layer.name) or layer.LABEL
+
+
+def _tensor(layer: ILayer, position: int) -> ITensor:
+    found = layer.inputs[position]
+    assert found is not None
+    return found
+
+
+def constants_of(network: INetworkDefinition) -> list[IConstantLayer]:
+    """The constants that a program takes as arguments: all that the network needs, but for small integers and bools."""
+    constants = [each for each in live_layers(network) if isinstance(each, IConstantLayer)]
+    types = network.types
+    return [each for each in constants if types[each.outputs[0]].is_float or types[each.outputs[0]].value is None]
+
+
+def require_fixed_shapes(network: INetworkDefinition, types: TypeTable) -> None:
+    """Refuse a network in which a shape is known only while it runs.
+
+    Raises:
+        NetworkError: there is such a shape; the layer that first makes one is told.
+    """
+    unfixed = [layer for layer in live_layers(network) if not _is_fixed(layer.outputs, types)]
+    causes = [layer for layer in unfixed if _is_fixed(layer.type_inputs(), types)] or unfixed
+    if causes:
+        raise NetworkError(*(_unfixed(layer, types) for layer in causes))
+
+
+def _is_fixed(tensors: Sequence[ITensor | None], types: TypeTable) -> bool:
+    return all(each is None or types[each].is_fixed for each in tensors)
+
+
+def _unfixed(layer: ILayer, types: TypeTable) -> Finding:
+    return layer.finding(
+        "NL501",
+        f"{layer.name!r} makes a {types[layer.outputs[0]]}, a shape that only the run tells",
+        "a compiled program has fixed shapes: they follow from constants and from the shapes and shape values of inputs",
+        "compute sizes and lengths from constants, add_shape or integer inputs; netloop.evaluate runs the network as it is",
+    )
+
+
+def _require_shallow(network: INetworkDefinition, scopes: Scopes) -> None:
+    deepest = max(network.loops, key=lambda loop: len(scopes.around(loop)), default=None)
+    if deepest is not None and len(scopes.around(deepest)) >= DEEPEST_NEST:
+        what = f"{deepest.name!r} is inside {len(scopes.around(deepest))} other loops"
+        why = f"XLA's compiler can crash on loops nested more than {DEEPEST_NEST} deep"
+        raise NetworkError(Finding("NL502", what, f"{deepest.place}, ILoop {deepest.name!r}", why, at=deepest))

@@ -1,0 +1,9 @@
+"""A flat network as the tree of regions that it means."""
+
+from netloop.nest.scope import Scopes as Scopes
+from netloop.nest.tree import Block as Block
+from netloop.nest.tree import IfStep as IfStep
+from netloop.nest.tree import LayerStep as LayerStep
+from netloop.nest.tree import LoopStep as LoopStep
+from netloop.nest.tree import Step as Step
+from netloop.nest.tree import nest as nest

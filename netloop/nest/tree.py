@@ -1,0 +1,381 @@
+"""The tree of steps that a network runs as.
+
+A block holds steps in running order: a layer; a loop, with the block of its body; a conditional, with a block a branch.
+What varies in no loop is in no loop, and what only one branch needs is in that branch.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+from graphlib import CycleError, TopologicalSorter
+
+from netloop.diagnostics import Finding, NetworkError
+from netloop.graph.layer import ILayer
+from netloop.graph.tensor import ITensor
+from netloop.layers.assertion import IAssertionLayer
+from netloop.layers.conditional import IConditionLayer, IIfConditional, IIfConditionalOutputLayer
+from netloop.layers.loop import (
+    IIteratorLayer,
+    ILoop,
+    ILoopBoundaryLayer,
+    ILoopOutputLayer,
+    IRecurrenceLayer,
+    ITripLimitLayer,
+)
+from netloop.nest.scope import Loops, Scopes
+from netloop.network import INetworkDefinition
+
+
+@dataclass(eq=False)
+class Block:
+    """Steps in running order."""
+
+    steps: list[Step] = field(default_factory=list["Step"])
+
+    def needed(self, wanted: Iterable[ITensor], *, assertions: bool = False) -> list[Step]:
+        """The steps that some tensors need, and the assertions too if asked for."""
+        missing = set(wanted)
+        found: list[Step] = []
+        for step in reversed(self.steps):
+            if missing.intersection(step.writes) or (assertions and step.has_assertions):
+                found.append(step)
+                missing.update(step.reads)
+        return found[::-1]
+
+    def reads(self, wanted: Iterable[ITensor] = ()) -> dict[ITensor, None]:
+        """The tensors from before the block that its steps read, and those of ``wanted`` that it does not write."""
+        written = {tensor for step in self.steps for tensor in step.writes}
+        read = [tensor for step in self.steps for tensor in step.reads] + list(wanted)
+        return dict.fromkeys(tensor for tensor in read if tensor not in written)
+
+    @property
+    def has_assertions(self) -> bool:
+        """Whether an assertion is somewhere in it."""
+        return any(step.has_assertions for step in self.steps)
+
+
+@dataclass(eq=False)
+class LayerStep:
+    """One layer."""
+
+    layer: ILayer
+
+    @property
+    def reads(self) -> list[ITensor]:
+        """The tensors that it needs."""
+        return [each for each in self.layer.inputs if each is not None]
+
+    @property
+    def writes(self) -> tuple[ITensor, ...]:
+        """The tensors that it makes."""
+        return self.layer.outputs
+
+    @property
+    def has_assertions(self) -> bool:
+        """Whether it is an assertion."""
+        return isinstance(self.layer, IAssertionLayer)
+
+
+@dataclass(eq=False)
+class LoopStep:
+    """A loop: what of it the network needs."""
+
+    loop: ILoop
+    body: Block = field(default_factory=Block)
+    limits: list[ITripLimitLayer] = field(default_factory=list[ITripLimitLayer])
+    recurrences: list[IRecurrenceLayer] = field(default_factory=list[IRecurrenceLayer])
+    iterators: list[IIteratorLayer] = field(default_factory=list[IIteratorLayer])
+    outputs: list[ILoopOutputLayer] = field(default_factory=list[ILoopOutputLayer])
+
+    @cached_property
+    def reads(self) -> list[ITensor]:
+        """The tensors from outside that it needs."""
+        boundary = [tensor for layer in (*self.limits, *self.recurrences, *self.outputs) for tensor in layer.inputs]
+        inside = {each.outputs[0] for each in self.recurrences}
+        return [each for each in self.body.reads(filter(None, boundary)) if each not in inside]
+
+    @cached_property
+    def writes(self) -> tuple[ITensor, ...]:
+        """The tensors that it makes."""
+        return tuple(each.outputs[0] for each in self.outputs)
+
+    @cached_property
+    def has_assertions(self) -> bool:
+        """Whether an assertion is somewhere in it."""
+        return self.body.has_assertions
+
+
+@dataclass(eq=False)
+class IfStep:
+    """A conditional, or those of its outputs that vary in the same loops."""
+
+    conditional: IIfConditional
+    outputs: list[IIfConditionalOutputLayer] = field(default_factory=list[IIfConditionalOutputLayer])
+    branches: tuple[Block, Block] = field(default_factory=lambda: (Block(), Block()))
+
+    @property
+    def condition(self) -> ITensor:
+        """What decides."""
+        found = self.conditional.condition
+        assert found is not None
+        return found
+
+    def results(self, branch: int) -> list[ITensor]:
+        """What the outputs are if a branch is taken: 0 if the condition is true, 1 if it is false."""
+        return [tensor for each in self.outputs if (tensor := each.inputs[branch]) is not None]
+
+    @cached_property
+    def reads(self) -> list[ITensor]:
+        """The tensors from before it that it needs."""
+        inside = {each: None for branch in (0, 1) for each in self.branches[branch].reads(self.results(branch))}
+        return list({self.condition: None} | inside)
+
+    @cached_property
+    def writes(self) -> tuple[ITensor, ...]:
+        """The tensors that it makes."""
+        return tuple(each.outputs[0] for each in self.outputs)
+
+    @cached_property
+    def has_assertions(self) -> bool:
+        """Whether an assertion is somewhere in it."""
+        return any(block.has_assertions for block in self.branches)
+
+
+Step = LayerStep | LoopStep | IfStep
+Path = tuple[tuple[IfStep, int], ...]
+"""The branches that lead to a step, from the outermost conditional of its region."""
+
+
+def nest(network: INetworkDefinition, scopes: Scopes) -> Block:
+    """The steps that a network runs as.
+
+    Raises:
+        NetworkError: a loop reads what comes out of it.
+    """
+    return _Tree(network, scopes).build()
+
+
+def live_layers(network: INetworkDefinition) -> list[ILayer]:
+    """The layers that an output or an assertion of the network needs, in the order in which they were added."""
+    stack = [each.producer for each in network.outputs]
+    stack += [each for each in network.layers if isinstance(each, IAssertionLayer)]
+    found: set[ILayer] = set()
+    while stack:
+        layer = stack.pop()
+        if layer is None or layer in found:
+            continue
+        found.add(layer)
+        stack.extend(each.producer for each in layer.inputs if each is not None)
+        if isinstance(layer, ILoopBoundaryLayer):
+            stack.extend(layer.loop.boundary(ITripLimitLayer))
+        if isinstance(layer, IIfConditionalOutputLayer):
+            stack.extend(each for each in layer.conditional.layers if isinstance(each, IConditionLayer))
+    return [each for each in network.layers if each in found]
+
+
+@dataclass(eq=False)
+class _Region:
+    """The steps of one scope while they are put in order.
+
+    Attributes:
+        ranks: the steps, each with the number of its first layer, which breaks ties in the order.
+        before: for each step the steps that it needs.
+        uses: for each step the steps that need it, each with the branch (0, 1) for which, or None.
+        roots: the steps that make what leaves the region.
+    """
+
+    ranks: dict[Step, int] = field(default_factory=dict["Step", int])
+    before: dict[Step, dict[Step, None]] = field(default_factory=dict["Step", "dict[Step, None]"])
+    uses: dict[Step, list[tuple[Step, int | None]]] = field(default_factory=dict["Step", "list[tuple[Step, int | None]]"])
+    roots: dict[Step, None] = field(default_factory=dict["Step", None])
+
+
+class _Tree:
+    """The tree while it grows: first the steps of each region, then what needs what, then order and branches."""
+
+    def __init__(self, network: INetworkDefinition, scopes: Scopes) -> None:
+        self.scopes = scopes
+        self.network = network
+        self.regions: dict[Loops, _Region] = {frozenset(): _Region()}
+        self.loops: dict[ILoop, LoopStep] = {}
+        self.conditionals: dict[tuple[IIfConditional, Loops], IfStep] = {}
+        self.makers: dict[ITensor, tuple[Step, Loops]] = {}
+        self.top = Block()
+
+    def build(self) -> Block:
+        layers = live_layers(self.network)
+        readers = [(layer, *self._place(layer)) for layer in layers if not isinstance(layer, IConditionLayer)]
+        for layer, step, scope in readers:
+            self._connect(layer, step, scope)
+        for tensor in self.network.outputs:
+            self._root(tensor)
+        for scope, region in self.regions.items():
+            self._arrange(region, self._block(scope))
+        return self._block(frozenset())
+
+    def _block(self, scope: Loops) -> Block:
+        return self.loops[self.scopes.chain(scope)[-1]].body if scope else self.top
+
+    # -------------------------------------------------------- steps
+
+    def _place(self, layer: ILayer) -> tuple[Step, Loops]:
+        """The step that a layer belongs to, and the scope in which this step runs."""
+        scope = self.scopes.of_layer(layer)
+        if isinstance(layer, ILoopBoundaryLayer) and not isinstance(layer, IIteratorLayer):
+            return self._loop_step(layer), self.scopes.around(layer.loop)
+        if isinstance(layer, IIfConditionalOutputLayer):
+            step: Step = self.conditionals.setdefault((layer.conditional, scope), IfStep(layer.conditional))
+            step.outputs.append(layer)
+        else:
+            step = LayerStep(layer)
+        if isinstance(layer, IIteratorLayer):
+            self._loop_step(layer).iterators.append(layer)
+        self._enter(step, scope, layer)
+        return step, scope
+
+    def _enter(self, step: Step, scope: Loops, layer: ILayer) -> None:
+        self.regions.setdefault(scope, _Region()).ranks.setdefault(step, layer.index)
+        for tensor in layer.outputs:
+            self.makers[tensor] = step, scope
+
+    def _loop_step(self, layer: ILoopBoundaryLayer) -> LoopStep:
+        around = self.scopes.around(layer.loop)
+        step = self.loops.setdefault(layer.loop, LoopStep(layer.loop))
+        self.regions.setdefault(around, _Region()).ranks.setdefault(step, layer.index)
+        self.regions.setdefault(around | {layer.loop}, _Region())
+        if isinstance(layer, ITripLimitLayer):
+            step.limits.append(layer)
+        elif isinstance(layer, IRecurrenceLayer):
+            step.recurrences.append(layer)
+        elif isinstance(layer, ILoopOutputLayer):
+            step.outputs.append(layer)
+            self.makers[layer.outputs[0]] = step, around
+        return step
+
+    # -------------------------------------------------------- what needs what
+
+    def _connect(self, layer: ILayer, step: Step, scope: Loops) -> None:
+        for position, tensor in enumerate(layer.inputs):
+            if tensor is None:
+                continue
+            if isinstance(step, LoopStep) and step.loop in self.scopes.of(tensor):
+                self._root(tensor)
+            else:
+                self._edge(tensor, step, scope, position if isinstance(step, IfStep) else None)
+        if isinstance(step, IfStep):
+            self._edge(step.condition, step, scope, None)
+
+    def _root(self, tensor: ITensor) -> None:
+        if tensor in self.makers:
+            step, scope = self.makers[tensor]
+            self.regions[scope].roots[step] = None
+
+    def _edge(self, tensor: ITensor, reader: Step, scope: Loops, branch: int | None) -> None:
+        """Note that ``reader`` in ``scope`` needs a tensor, made in the same region or in one around it."""
+        if tensor not in self.makers:
+            return
+        maker, home = self.makers[tensor]
+        while scope != home:
+            innermost = self.scopes.chain(scope)[-1]
+            reader, scope, branch = self.loops[innermost], self.scopes.around(innermost), None
+        region = self.regions[home]
+        region.before.setdefault(reader, {})[maker] = None
+        region.uses.setdefault(maker, []).append((reader, branch))
+
+    # -------------------------------------------------------- order and branches
+
+    def _arrange(self, region: _Region, block: Block) -> None:
+        order = _in_order(region)
+        paths = _paths(region, order)
+        for step in order:
+            path = paths[step]
+            home = path[-1][0].branches[path[-1][1]] if path else block
+            home.steps.append(step)
+
+
+def _in_order(region: _Region) -> list[Step]:
+    """The steps so that each comes after those that it needs, and else as their layers were added."""
+    sorter = TopologicalSorter({step: region.before.get(step, {}) for step in region.ranks})
+    try:
+        sorter.prepare()
+    except CycleError as error:
+        raise NetworkError(_loop_feeds_itself(error.args[1])) from None
+    order: list[Step] = []
+    ready: list[tuple[int, Step]] = []
+    while sorter.is_active():
+        for step in sorter.get_ready():
+            heapq.heappush(ready, (region.ranks[step], step))
+        _, step = heapq.heappop(ready)
+        order.append(step)
+        sorter.done(step)
+    return order
+
+
+def _loop_feeds_itself(cycle: list[Step]) -> Finding:
+    step = next(each for each in cycle if not isinstance(each, LayerStep))
+    boundary = step.outputs[0]
+    name = step.loop.name if isinstance(step, LoopStep) else step.conditional.name
+    return boundary.finding(
+        "NL207",
+        f"{name!r} reads what comes out of it",
+        "the outputs of a loop are known when it has ended, those of a conditional when it has been decided",
+        "make two loops, or carry the value through a recurrence",
+    )
+
+
+def _paths(region: _Region, order: list[Step]) -> dict[Step, Path]:
+    """For each step the branches that lead to it: those that all of its uses have in common.
+
+    An assertion, or a loop that is there for its assertions alone, has no use: it goes where the innermost of what it
+    reads goes.
+    """
+    unused = [step for step in order if step not in region.uses and step not in region.roots]
+    pinned: dict[Step, Path] = {}
+    if unused:
+        pinned = _paths_of_unused(region, order, unused, _common_paths(region, order, pinned))
+    return {step: path or () for step, path in _common_paths(region, order, pinned).items()}
+
+
+def _common_paths(region: _Region, order: list[Step], pinned: dict[Step, Path]) -> dict[Step, Path | None]:
+    """The common path of each step's uses, or the one that it is pinned to; None for a step without either."""
+    paths: dict[Step, Path | None] = {}
+    for step in reversed(order):
+        found: Path | None = () if step in region.roots else pinned.get(step)
+        for user, branch in region.uses.get(step, ()):
+            path = paths[user]
+            if path is None:
+                continue
+            if branch is not None and isinstance(user, IfStep):
+                path = (*path, (user, branch))
+            found = path if found is None else _common(found, path)
+        paths[step] = found
+    return paths
+
+
+def _paths_of_unused(
+    region: _Region, order: list[Step], unused: list[Step], paths: dict[Step, Path | None]
+) -> dict[Step, Path]:
+    found: dict[Step, Path] = {}
+    for step in order:
+        path = paths[step]
+        if path is None:
+            path = ()
+            for maker in region.before.get(step, ()):
+                path = _deeper(path, found[maker])
+        found[step] = path
+    return {step: found[step] for step in unused}
+
+
+def _common(a: Path, b: Path) -> Path:
+    shared = 0
+    while shared < min(len(a), len(b)) and a[shared] == b[shared]:
+        shared += 1
+    return a[:shared]
+
+
+def _deeper(a: Path, b: Path) -> Path:
+    common = _common(a, b)
+    return max(a, b, key=len) if common in (a, b) else common

@@ -1,0 +1,1 @@
+"""What runs a network: builder, engine, and the functions that make them."""

@@ -1,0 +1,57 @@
+"""Loggers."""
+
+import sys
+
+from netloop.enums import TensorRTEnum
+from netloop.graph.layer import check_member
+
+
+class ILogger:
+    """What receives messages; derive from it and override ``log``."""
+
+    class Severity(TensorRTEnum):
+        """How severe a message is; the smaller, the more."""
+
+        INTERNAL_ERROR = 0
+        ERROR = 1
+        WARNING = 2
+        INFO = 3
+        VERBOSE = 4
+
+        def __lt__(self, other: "ILogger.Severity") -> bool:
+            return self.value < other.value
+
+        def __le__(self, other: "ILogger.Severity") -> bool:
+            return self.value <= other.value
+
+        def __gt__(self, other: "ILogger.Severity") -> bool:
+            return self.value > other.value
+
+        def __ge__(self, other: "ILogger.Severity") -> bool:
+            return self.value >= other.value
+
+    INTERNAL_ERROR = Severity.INTERNAL_ERROR
+    ERROR = Severity.ERROR
+    WARNING = Severity.WARNING
+    INFO = Severity.INFO
+    VERBOSE = Severity.VERBOSE
+
+    def log(self, severity: Severity, msg: str) -> None:
+        """Take a message."""
+        raise NotImplementedError(f"{type(self).__name__} overrides no log(severity, msg)")
+
+
+class Logger(ILogger):
+    """Prints messages of at least a severity to standard error.
+
+    Attributes:
+        min_severity: the least severe messages that are printed.
+    """
+
+    def __init__(self, min_severity: ILogger.Severity = ILogger.Severity.WARNING) -> None:
+        self.min_severity: ILogger.Severity = check_member("min_severity", min_severity, ILogger.Severity)
+
+    def log(self, severity: ILogger.Severity, msg: str) -> None:
+        """Print a message if it is severe enough."""
+        if severity <= self.min_severity:
+            print(f"[netloop] [{severity.name}] {msg}", file=sys.stderr)

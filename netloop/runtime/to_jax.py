@@ -1,0 +1,86 @@
+"""A network as a pure JAX function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from netloop.check import require_sound
+from netloop.diagnostics import Finding, InputError
+from netloop.graph.tensor import ITensor
+from netloop.inputs import check_inputs
+from netloop.layers.sources import IConstantLayer
+from netloop.lower import constants_of
+from netloop.network import INetworkDefinition
+from netloop.runtime.specialise import shape_inputs, specialise
+
+Weights = dict[str, jax.Array]
+PureFunction = Callable[[Mapping[str, Any], Mapping[str, Any]], dict[str, jax.Array]]
+
+
+def to_jax(network: INetworkDefinition) -> tuple[PureFunction, Weights]:
+    """A network as a pure function, and its weights.
+
+    ``function(weights, inputs)`` gives a dict of the outputs by name, in the order in which they were marked, and works
+    under ``jax.jit``, ``jax.grad``, ``jax.vmap`` and the like. ``weights`` has the floating-point constants by the
+    names of their layers; ``inputs`` is a dict from names to arrays. A loop whose COUNT limit is known while JAX traces
+    can be differentiated both ways, others forward only. What an engine reports as an ExecutionError is not reported
+    here, as a pure function cannot raise: such outputs mean nothing.
+
+    Raises:
+        NetworkError: the network has no meaning.
+    """
+    require_sound(network)
+    network = network.copy()
+    constants = constants_of(network)
+    names = _names(constants)
+    fixed = {each: each.evaluate() for each in constants if each not in names.values()}
+    valued = shape_inputs(network)
+
+    def function(weights: Mapping[str, Any], inputs: Mapping[str, Any]) -> dict[str, jax.Array]:
+        with jax.enable_x64(True):
+            given = check_inputs(network.inputs, _as_declared(network, inputs))
+            program = specialise(network, given, valued)
+            named = {layer: _weight(weights, name, layer) for name, layer in names.items()}
+            outputs, _ = program({**fixed, **named}, given)
+            return {tensor.name: array for tensor, array in zip(network.outputs, outputs, strict=True)}
+
+    return function, {name: jnp.asarray(layer.evaluate()) for name, layer in names.items()}
+
+
+def _names(constants: list[IConstantLayer]) -> dict[str, IConstantLayer]:
+    """A name of its own for each floating-point constant: that of its layer, with the number of the layer if need be."""
+    names: dict[str, IConstantLayer] = {}
+    for layer in constants:
+        if layer.outputs[0].type.is_float:
+            names[f"{layer.name}#{layer.index}" if layer.name in names else layer.name] = layer
+    return names
+
+
+def _weight(weights: Mapping[str, Any], name: str, layer: IConstantLayer) -> jax.Array:
+    wanted = layer.outputs[0].type
+    if name not in weights:
+        raise InputError(layer.finding("NL605", f"weight {name!r} is missing; it is {wanted}"))
+    array = jnp.asarray(weights[name])
+    if tuple(array.shape) != wanted.shape:
+        raise InputError(layer.finding("NL605", f"weight {name!r} is {wanted}, and was given the shape {array.shape}"))
+    return array.astype(wanted.dtype)
+
+
+def _as_declared(network: INetworkDefinition, inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """The inputs, with 64-bit types restored where JAX's own setting had narrowed them before the call."""
+    declared = {each.name: each.declared for each in network.inputs}
+    given = dict(inputs)
+    for name, array in given.items():
+        wanted = declared.get(name)
+        if isinstance(array, jax.Array) and wanted is not None and array.dtype == _narrowed(wanted.dtype):
+            given[name] = array.astype(wanted.dtype)
+    return given
+
+
+def _narrowed(dtype: Any) -> Any:
+    with jax.enable_x64(False):
+        return jax.dtypes.canonicalize_dtype(dtype)

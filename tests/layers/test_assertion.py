@@ -1,0 +1,59 @@
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from netloop.enums import DataType
+from netloop.layers.assertion import IAssertionLayer
+from netloop.network import INetworkDefinition
+from netloop.types import TensorType
+from tests.laws import refuses
+
+LAYER = IAssertionLayer(message="the sizes differ")
+
+
+def boolean(*shape):
+    return TensorType(np.dtype(np.bool_), shape)
+
+
+@pytest.mark.parametrize("shape", [(), (0,), (1,), (64,), (-1,)])
+def test_assertion_has_no_output(shape):
+    assert LAYER.infer(boolean(*shape)) == ()
+
+
+@pytest.mark.parametrize("array", [np.array, jnp.array])
+@pytest.mark.parametrize(
+    ("condition", "wanted"), [(True, True), (False, False), ([True, True], True), ([True, False], False)]
+)
+def test_assertion_holds_if_every_element_is_true(array, condition, wanted):
+    assert bool(LAYER.holds(array(condition))) == wanted
+
+
+def test_assertion_about_nothing_holds():
+    assert LAYER.holds(np.zeros(0, np.bool_))
+
+
+def test_condition_of_numbers_is_refused():
+    refuses(LAYER, np.int32([1]), match="the condition is bool, not int32[1]")
+
+
+def test_condition_of_two_axes_is_refused():
+    refuses(LAYER, boolean(2, 2), match="the condition is 0-D or 1-D, not bool[2,2]")
+
+
+def test_condition_of_65_elements_is_refused():
+    refuses(LAYER, boolean(65), match="the condition has 65 elements, and may have 64")
+
+
+def test_network_takes_an_assertion():
+    network = INetworkDefinition()
+    condition = network.add_input("same", DataType.BOOL, ())
+    made = network.add_assertion(condition, "the sizes differ")
+
+    assert made.num_outputs == 0
+    assert made.message == "the sizes differ"
+    assert network.num_layers == 1
+
+
+def test_message_that_is_no_text_is_refused():
+    with pytest.raises(TypeError, match=r"IAssertionLayer\.message is a str, not 3"):
+        LAYER.message = 3

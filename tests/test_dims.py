@@ -1,0 +1,168 @@
+import copy
+
+import numpy as np
+import pytest
+
+from netloop.dims import Dims, Dims2, Dims3, Dims4, DimsHW, Permutation, Weights, weights_array
+from netloop.enums import DataType
+
+
+def test_dims_is_a_tuple_of_ints():
+    assert tuple(Dims([2, np.int64(-1), 3])) == (2, -1, 3)
+
+
+def test_dims_is_printed_as_a_tuple():
+    assert [str(Dims(shape)) for shape in ((), (3,), (1, 2))] == ["()", "(3,)", "(1, 2)"]
+
+
+@pytest.mark.parametrize("other", [(1, 2), [1, 2], Dims((1, 2)), Dims2(1, 2)])
+def test_dims_equals_any_sequence_of_the_same_lengths(other):
+    assert Dims((1, 2)) == other
+
+
+@pytest.mark.parametrize("other", [(1,), [2, 1], "12", None, 3])
+def test_dims_differs_from_everything_else(other):
+    assert Dims((1, 2)) != other
+
+
+def test_equal_dims_have_equal_hashes():
+    assert {Dims((1, 2)): "here"}[Dims([1, 2])] == "here"
+
+
+def test_dims_counts_from_the_end():
+    assert Dims((4, 5, 6))[-1] == 6
+
+
+def test_slice_of_dims_is_a_tuple():
+    assert type(Dims((4, 5, 6))[1:]) is tuple
+
+
+def test_dims_without_a_shape_is_that_of_a_scalar():
+    assert Dims() == ()
+
+
+def test_dims_has_at_most_eight_axes():
+    assert Dims.MAX_DIMS == len(Dims([1] * 8))
+    with pytest.raises(ValueError, match="a shape has at most 8 axes, not 9"):
+        Dims([1] * 9)
+
+
+@pytest.mark.parametrize("shape", ["12", b"12", 5, None])
+def test_dims_takes_nothing_but_a_sequence(shape):
+    with pytest.raises(TypeError, match="Dims takes a sequence of ints, not"):
+        Dims(shape)
+
+
+@pytest.mark.parametrize("shape", [(1.0,), ("1",), (None,)])
+def test_dims_takes_nothing_but_ints(shape):
+    with pytest.raises(TypeError):
+        Dims(shape)
+
+
+@pytest.mark.parametrize("cls", [Dims2, Dims3, Dims4, DimsHW])
+def test_dims_of_fixed_length_checks_it(cls):
+    with pytest.raises(ValueError, match=f"{cls.__name__} has {len(cls())} numbers, not 1"):
+        cls([1])
+
+
+@pytest.mark.parametrize("made", [DimsHW(3, 4), DimsHW([3, 4]), DimsHW(h=3, w=4), DimsHW(3, w=4), DimsHW(shape=(3, 4))])
+def test_lengths_come_as_a_sequence_or_one_by_one(made):
+    assert (made.h, made.w) == (3, 4)
+
+
+@pytest.mark.parametrize(("cls", "zeros"), [(Dims2, (0, 0)), (Dims3, (0, 0, 0)), (Dims4, (0, 0, 0, 0))])
+def test_dims_of_fixed_length_starts_with_zeros(cls, zeros):
+    assert cls() == zeros
+
+
+@pytest.mark.parametrize("named", [{"h": 3}, {"h": 3, "depth": 4}, {"dim0": 3, "dim1": 4}])
+def test_dims_takes_no_other_names(named):
+    with pytest.raises(TypeError, match="DimsHW takes h, w, not"):
+        DimsHW(**named)
+
+
+def test_dims_takes_its_lengths_as_one_argument():
+    with pytest.raises(TypeError, match="Dims takes a sequence of ints"):
+        Dims(1, 2)
+
+
+def test_copy_of_dims_is_of_its_class():
+    assert copy.deepcopy(DimsHW(3, 4)).w == 4
+
+
+def test_permutation_is_a_tuple_of_axes():
+    assert Permutation(np.array([1, 0])) == (1, 0)
+
+
+# ---------------------------------------------------------------------------- weights
+
+
+def test_weights_keep_an_array_without_a_copy():
+    array = np.arange(6, dtype=np.float32).reshape(2, 3)
+
+    assert np.shares_memory(Weights(array).numpy(), array)
+
+
+def test_weights_are_flat():
+    np.testing.assert_array_equal(Weights(a=np.array([[1, 2], [3, 4]])).numpy(), [1, 2, 3, 4])
+
+
+def test_weights_know_their_size():
+    weights = Weights(np.zeros((2, 3), np.float16))
+
+    assert (weights.dtype, weights.size, len(weights), weights.nbytes) == (DataType.HALF, 6, 6, 12)
+
+
+def test_weights_without_an_array_are_empty():
+    assert (Weights().dtype, Weights().size, Weights(DataType.INT8).dtype) == (DataType.FLOAT, 0, DataType.INT8)
+
+
+def test_weights_are_read_from_an_address():
+    array = np.array([1, 2, 3], np.int32)
+    weights = Weights(DataType.INT32, array.ctypes.data, 2)
+    array[0] = 7
+
+    np.testing.assert_array_equal(weights.numpy(), [7, 2])
+
+
+def test_array_of_weights_is_taken_as_it_is():
+    array = np.zeros(3, np.int8)
+
+    assert weights_array(Weights(array)).base is array or weights_array(Weights(array)) is array
+    assert weights_array(array) is array
+
+
+def test_scalar_is_an_array_of_weights():
+    assert weights_array(np.float32(3)).shape == ()
+
+
+@pytest.mark.parametrize("given", [3, 3.5, None, "DataType.FLOAT"])
+def test_weights_begin_with_an_array_or_a_type(given):
+    with pytest.raises(TypeError, match="weights are an array, or a DataType"):
+        Weights(given)
+
+
+def test_weights_of_an_array_take_nothing_else():
+    with pytest.raises(TypeError, match="takes nothing beside the array"):
+        Weights(np.zeros(3), 3)
+
+
+def test_list_is_no_array_of_weights():
+    with pytest.raises(TypeError, match="weights are a numpy array or Weights, not list"):
+        weights_array([1, 2])
+
+
+def test_array_with_gaps_is_no_array_of_weights():
+    with pytest.raises(ValueError, match="weights must be C-contiguous"):
+        weights_array(np.zeros((2, 2))[:, 0])
+
+
+@pytest.mark.parametrize("dtype", [np.complex64, np.uint32, np.dtype("U3")])
+def test_weights_have_a_type_that_tensors_have(dtype):
+    with pytest.raises(ValueError, match="no tensor has the element type"):
+        weights_array(np.zeros(2, dtype))
+
+
+def test_type_without_arrays_has_no_weights():
+    with pytest.raises(ValueError, match=r"DataType.FP4 has no arrays in netloop"):
+        Weights(DataType.FP4)

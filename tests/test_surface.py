@@ -1,0 +1,207 @@
+"""What netloop exports has the names, numbers, parameters and defaults that TensorRT's Python package has.
+
+``data/tensorrt_surface.json`` holds them as recorded from that package: facts, no code.
+"""
+
+import ast
+import inspect
+import json
+import re
+import textwrap
+from enum import Enum
+from functools import cache, cached_property
+from inspect import Parameter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import netloop
+from netloop.enums import DataType
+from netloop.graph.layer import BASE_ATTRIBUTES, ILayer
+
+RECORDED: dict[str, Any] = json.loads((Path(__file__).parent / "data" / "tensorrt_surface.json").read_text())
+EXPORTED = {name: getattr(netloop, name) for name in dir(netloop) if not name.startswith("_")}
+
+EXTRA_MEMBERS = {"DataType": {"DOUBLE": 100}}
+"""Members of enumerations that TensorRT does not have."""
+
+# fmt: off
+MISSING: dict[str, set[str]] = {
+    "INetworkDefinition": {
+        "add_attention", "add_attention_v2", "add_convolution_nd", "add_deconvolution_nd", "add_dequantize",
+        "add_dist_collective", "add_dynamic_quantize", "add_dynamic_quantize_v2", "add_grid_sample",
+        "add_kv_cache_update", "add_lrn", "add_moe", "add_nms", "add_non_zero", "add_normalization",
+        "add_normalization_v2", "add_padding_nd", "add_parametric_relu", "add_plugin", "add_plugin_v2",
+        "add_plugin_v3", "add_pooling_nd", "add_quantize", "add_ragged_softmax", "add_resize",
+        "add_reverse_sequence", "add_rotary_embedding", "add_scale", "add_scale_nd",
+        "are_weights_marked_refittable", "is_debug_tensor", "mark_debug", "mark_output_for_shapes",
+        "mark_unfused_tensors_as_debug_tensors", "mark_weights_refittable", "set_weights_name", "unmark_debug",
+        "unmark_output_for_shapes", "unmark_unfused_tensors_as_debug_tensors", "unmark_weights_refittable",
+    },
+}
+# fmt: on
+"""Methods, properties and (bases) that TensorRT has and netloop has not, by class."""
+
+DIFFERENT: dict[str, set[str]] = {
+    "DimsHW": {"h", "w"},  # shapes are tuples, and do not change
+    "INetworkDefinition": {"builder", "flags"},  # plain attributes, which the network itself sets
+    "ITensor": {"is_network_output"},  # a plain attribute, which the network sets
+}
+"""What netloop has with other parameters, other defaults, or settable where TensorRT's is not or the reverse."""
+
+
+def found(dotted: str) -> Any:
+    """What netloop exports under a name, which may be that of a class within a class."""
+    outer, *inner = dotted.split(".")
+    value = EXPORTED.get(outer)
+    for name in inner:
+        value = getattr(value, name, None)
+    return value
+
+
+ENUMS = [name for name in RECORDED["enums"] if found(name) is not None]
+CLASSES = [name for name in RECORDED["classes"] if found(name) is not None]
+CONSTANTS = [name for name in RECORDED["constants"] if found(name) is not None]
+
+
+@pytest.mark.parametrize("name", ENUMS)
+def test_enumeration_has_the_recorded_members(name):
+    members = {member: int(each) for member, each in found(name).__members__.items()}
+
+    assert members == RECORDED["enums"][name] | EXTRA_MEMBERS.get(name, {})
+
+
+@pytest.mark.parametrize("name", CONSTANTS)
+def test_constant_stands_for_the_recorded_type(name):
+    assert found(name) is DataType[RECORDED["constants"][name].removeprefix("DataType.")]
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_class_lacks_only_what_is_listed(name):
+    assert set(missing(name)) == MISSING.get(name, set())
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_class_differs_only_in_what_is_listed(name):
+    assert {each.split(":")[0] for each in differences(name)} == DIFFERENT.get(name, set()), differences(name)
+
+
+def missing(name: str) -> list[str]:
+    """The recorded bases, methods and properties that a class has not."""
+    cls, recorded = found(name), RECORDED["classes"][name]
+    lineage = [each.__name__ for each in cls.__mro__]
+    return [
+        *(f"({base})" for base in recorded["bases"] if base not in lineage),
+        *(method for method in recorded["methods"] if not has_method(cls, method)),
+        *(each for each in recorded["properties"] if not has_property(cls, each)),
+    ]
+
+
+def differences(name: str) -> list[str]:
+    """What a class has in another way than recorded, as ``name: the difference``."""
+    cls, recorded = found(name), RECORDED["classes"][name]
+    overloads = {method: each for method, each in recorded["methods"].items() if has_method(cls, method)}
+    properties = {each: access for each, access in recorded["properties"].items() if has_property(cls, each)}
+    return [
+        *(
+            f"{method}: ({ours_as_text(cls, method)}) for ({overload})"
+            for method, each in overloads.items()
+            for overload in each
+            if not covers(parameters(cls, method), overload, several=len(each) > 1)
+        ),
+        *(f"{each}: to {access}" for each, access in properties.items() if access != access_to(cls, each)),
+    ]
+
+
+# ---------------------------------------------------------------------------- methods
+
+
+def has_method(cls: type, method: str) -> bool:
+    return callable(getattr(cls, method, None))
+
+
+def parameters(cls: type, method: str) -> list[Parameter] | None:
+    """The parameters after ``self``; None where Python cannot tell them."""
+    function = inspect.getattr_static(cls, method, None)
+    try:
+        if method == "__init__":
+            return list(inspect.signature(cls).parameters.values())
+        ours = list(inspect.signature(getattr(cls, method)).parameters.values())
+    except ValueError:
+        return None
+    return ours if isinstance(function, staticmethod | classmethod) else ours[1:]
+
+
+def ours_as_text(cls: type, method: str) -> str:
+    return ", ".join(map(str, parameters(cls, method) or []))
+
+
+def covers(ours: list[Parameter] | None, overload: str, several: bool) -> bool:
+    """Whether every call that fits a recorded signature means the same with our parameters.
+
+    Where several signatures are recorded, ours stands for all of them: the parameters that only some have are optional.
+    """
+    if ours is None or any(each.kind in (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD) for each in ours):
+        return True
+    theirs = [each.partition("=") for each in overload.split(", ") if each]
+    if len(theirs) > len(ours) or (len(theirs) < len(ours) and not several):
+        return False
+    after_optional = False
+    for mine, (name, is_optional, default) in zip(ours, theirs, strict=False):
+        if mine.name != name and not re.fullmatch(r"arg\d", name):
+            return False
+        if is_optional and default_as_text(mine) != default:
+            return False
+        if not is_optional and mine.default is not Parameter.empty and not (several or after_optional):
+            return False
+        after_optional |= bool(is_optional)
+    return all(mine.default is not Parameter.empty for mine in ours[len(theirs) :])
+
+
+def default_as_text(parameter: Parameter) -> str:
+    value = parameter.default
+    return f"{type(value).__name__}.{value.name}" if isinstance(value, Enum) else repr(value)
+
+
+# ---------------------------------------------------------------------------- properties
+
+
+def has_property(cls: type, name: str) -> bool:
+    if hasattr(cls, name) or name in instance_attributes(cls):
+        return True
+    kinds = [each for each in descendants(cls) if not inspect.isabstract(each)]
+    return inspect.isabstract(cls) and bool(kinds) and all(has_property(each, name) for each in kinds)
+
+
+def descendants(cls: type) -> list[type]:
+    """The classes of netloop below a class."""
+    below = [each for each in cls.__subclasses__() if each.__module__.startswith("netloop.")]
+    return below + [deeper for each in below for deeper in descendants(each)]
+
+
+def access_to(cls: type, name: str) -> str:
+    """``write`` if the property can be set on an object of the class, else ``read``."""
+    static = inspect.getattr_static(cls, name, None)
+    if isinstance(static, property):
+        return "read" if static.fset is None else "write"
+    if issubclass(cls, ILayer):
+        settable = (cls.ATTRIBUTES.keys() | BASE_ATTRIBUTES.keys()) - cls.READ_ONLY
+        return "write" if name in settable else "read"
+    dataclass = getattr(cls, "__dataclass_params__", None)
+    fixed = isinstance(static, cached_property) or (dataclass is not None and dataclass.frozen)
+    return "write" if name in instance_attributes(cls) and not fixed else "read"
+
+
+@cache
+def instance_attributes(cls: type) -> frozenset[str]:
+    """The attributes that a class of netloop and its bases annotate, or set on ``self``."""
+    own = [each for each in cls.__mro__ if each.__module__.startswith("netloop.")]
+    annotated = (name for each in own for name in vars(each).get("__annotations__", {}))
+    return frozenset({*annotated, *(name for each in own for name in set_on_self(each))})
+
+
+def set_on_self(cls: type) -> set[str]:
+    tree = ast.parse(textwrap.dedent(inspect.getsource(cls)))
+    stored = (each for each in ast.walk(tree) if isinstance(each, ast.Attribute) and isinstance(each.ctx, ast.Store))
+    return {each.attr for each in stored if isinstance(each.value, ast.Name) and each.value.id == "self"}
