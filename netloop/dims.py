@@ -37,9 +37,11 @@ class Dims(tuple[int, ...]):
             return (0,) * len(cls.NAMES)
         if len(args) + len(named) == 1 and (args or "shape" in named):
             return args[0] if args else named["shape"]
-        if sorted(cls.NAMES[len(args) :]) != sorted(named):
-            raise TypeError(f"{cls.__name__} takes {', '.join(cls.NAMES) or 'a sequence of ints'}, not {args} {named}")
-        return (*args, *(named[name] for name in cls.NAMES[len(args) :]))
+        rest = cls.NAMES[len(args) :]
+        if len(args) > len(cls.NAMES) or set(rest) != set(named):
+            wanted = ", ".join(cls.NAMES) or "a sequence of ints"
+            raise TypeError(f"{cls.__name__} takes {wanted}, not {len(args)} arguments and {sorted(named)}")
+        return (*args, *(named[name] for name in rest))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, tuple | list) and tuple(self) == tuple(other)

@@ -63,7 +63,9 @@ def data_type(dtype: Any) -> DataType:
     """
     found = DATA_TYPES.get(np.dtype(dtype))
     if found is None:
-        raise ValueError(f"no tensor has the element type {np.dtype(dtype)}; there are {', '.join(map(str, DATA_TYPES))}")
+        raise ValueError(
+            f"no tensor has the element type {np.dtype(dtype)}; there are {', '.join(map(str, DATA_TYPES))}"
+        )
     return found
 
 
@@ -192,7 +194,9 @@ def normal_axis(axis: int, rank: int, what: str = "axis") -> int:
         LayerError: there is no such axis.
     """
     require(rank > 0, f"{what} {axis} is none of the axes: there are none")
-    require(-rank <= axis < rank, f"{what} {axis} is none of the {rank} axes (0 to {rank - 1}, or negative from the end)")
+    require(
+        -rank <= axis < rank, f"{what} {axis} is none of the {rank} axes (0 to {rank - 1}, or negative from the end)"
+    )
     return axis % rank
 
 

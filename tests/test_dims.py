@@ -42,7 +42,7 @@ def test_dims_without_a_shape_is_that_of_a_scalar():
 
 
 def test_dims_has_at_most_eight_axes():
-    assert Dims.MAX_DIMS == len(Dims([1] * 8))
+    assert len(Dims([1] * 8)) == Dims.MAX_DIMS
     with pytest.raises(ValueError, match="a shape has at most 8 axes, not 9"):
         Dims([1] * 9)
 

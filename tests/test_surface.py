@@ -28,22 +28,39 @@ EXTRA_MEMBERS = {"DataType": {"DOUBLE": 100}}
 
 # fmt: off
 MISSING: dict[str, set[str]] = {
+    "Builder": {
+        "build_engine_with_config", "build_serialized_network", "build_serialized_network_to_stream",
+        "create_builder_config", "create_optimization_profile", "error_recorder", "get_plugin_registry",
+        "gpu_allocator", "is_network_supported", "max_DLA_batch_size", "max_threads", "num_DLA_cores", "reset",
+    },
+    "ICudaEngine": {
+        "create_engine_inspector", "create_execution_context", "create_runtime_config", "create_serialization_config",
+        "device_memory_size_v2", "engine_capability", "error_recorder", "get_aliased_input_tensor",
+        "get_device_memory_size_for_profile_v2", "get_engine_stat", "get_tensor_bytes_per_component",
+        "get_tensor_components_per_element", "get_tensor_format", "get_tensor_format_desc", "get_tensor_location",
+        "get_tensor_profile_shape", "get_tensor_profile_values", "get_tensor_vectorized_dim",
+        "get_weight_streaming_automatic_budget", "hardware_compatibility_level", "is_debug_tensor",
+        "is_shape_inference_io", "num_aux_streams", "num_optimization_profiles", "profiling_verbosity", "refittable",
+        "serialize", "serialize_with_config", "streamable_weights_size", "tactic_sources",
+        "weight_streaming_budget_v2", "weight_streaming_scratch_memory_size",
+    },
     "INetworkDefinition": {
         "add_attention", "add_attention_v2", "add_convolution_nd", "add_deconvolution_nd", "add_dequantize",
         "add_dist_collective", "add_dynamic_quantize", "add_dynamic_quantize_v2", "add_grid_sample",
         "add_kv_cache_update", "add_lrn", "add_moe", "add_nms", "add_non_zero", "add_normalization",
         "add_normalization_v2", "add_padding_nd", "add_parametric_relu", "add_plugin", "add_plugin_v2",
-        "add_plugin_v3", "add_pooling_nd", "add_quantize", "add_ragged_softmax", "add_resize",
-        "add_reverse_sequence", "add_rotary_embedding", "add_scale", "add_scale_nd",
-        "are_weights_marked_refittable", "is_debug_tensor", "mark_debug", "mark_output_for_shapes",
-        "mark_unfused_tensors_as_debug_tensors", "mark_weights_refittable", "set_weights_name", "unmark_debug",
-        "unmark_output_for_shapes", "unmark_unfused_tensors_as_debug_tensors", "unmark_weights_refittable",
+        "add_plugin_v3", "add_pooling_nd", "add_quantize", "add_ragged_softmax", "add_resize", "add_reverse_sequence",
+        "add_rotary_embedding", "add_scale", "add_scale_nd", "are_weights_marked_refittable", "is_debug_tensor",
+        "mark_debug", "mark_output_for_shapes", "mark_unfused_tensors_as_debug_tensors", "mark_weights_refittable",
+        "set_weights_name", "unmark_debug", "unmark_output_for_shapes", "unmark_unfused_tensors_as_debug_tensors",
+        "unmark_weights_refittable",
     },
 }
 # fmt: on
 """Methods, properties and (bases) that TensorRT has and netloop has not, by class."""
 
 DIFFERENT: dict[str, set[str]] = {
+    "Builder": {"logger"},  # a plain attribute
     "DimsHW": {"h", "w"},  # shapes are tuples, and do not change
     "INetworkDefinition": {"builder", "flags"},  # plain attributes, which the network itself sets
     "ITensor": {"is_network_output"},  # a plain attribute, which the network sets

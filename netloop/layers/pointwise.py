@@ -25,22 +25,26 @@ def _reference_erf(x: Array) -> Array:
     return np.asarray(np.vectorize(math.erf, otypes=[np.float64])(x)).astype(x.dtype)
 
 
+def _gelu_tanh(xp: Any, x: Any) -> Any:
+    return 0.5 * x * (1 + xp.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
+
+
 # fmt: off
 ACTIVATIONS: dict[ActivationType, Any] = {
-    ActivationType.RELU:             lambda xp, x, alpha, beta: xp.maximum(x, 0),
-    ActivationType.SIGMOID:          lambda xp, x, alpha, beta: _sigmoid(xp, x),
-    ActivationType.TANH:             lambda xp, x, alpha, beta: xp.tanh(x),
-    ActivationType.LEAKY_RELU:       lambda xp, x, alpha, beta: xp.where(x >= 0, x, alpha * x),
-    ActivationType.ELU:              lambda xp, x, alpha, beta: xp.where(x >= 0, x, alpha * xp.expm1(xp.minimum(x, 0))),
-    ActivationType.SELU:             lambda xp, x, alpha, beta: beta * xp.where(x > 0, x, alpha * xp.expm1(xp.minimum(x, 0))),
-    ActivationType.SOFTSIGN:         lambda xp, x, alpha, beta: x / (1 + xp.abs(x)),
-    ActivationType.SOFTPLUS:         lambda xp, x, alpha, beta: alpha * xp.logaddexp(beta * x, xp.zeros_like(x)),
-    ActivationType.CLIP:             lambda xp, x, alpha, beta: xp.maximum(alpha, xp.minimum(beta, x)),
-    ActivationType.HARD_SIGMOID:     lambda xp, x, alpha, beta: xp.maximum(0, xp.minimum(1, alpha * x + beta)),
-    ActivationType.SCALED_TANH:      lambda xp, x, alpha, beta: alpha * xp.tanh(beta * x),
-    ActivationType.THRESHOLDED_RELU: lambda xp, x, alpha, beta: xp.where(x > alpha, x, 0),
-    ActivationType.GELU_ERF:         lambda xp, x, alpha, beta: 0.5 * x * (1 + _erf(xp, x * math.sqrt(0.5))),
-    ActivationType.GELU_TANH:        lambda xp, x, alpha, beta: 0.5 * x * (1 + xp.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))),
+    ActivationType.RELU:             lambda xp, x, a, b: xp.maximum(x, 0),
+    ActivationType.SIGMOID:          lambda xp, x, a, b: _sigmoid(xp, x),
+    ActivationType.TANH:             lambda xp, x, a, b: xp.tanh(x),
+    ActivationType.LEAKY_RELU:       lambda xp, x, a, b: xp.where(x >= 0, x, a * x),
+    ActivationType.ELU:              lambda xp, x, a, b: xp.where(x >= 0, x, a * xp.expm1(xp.minimum(x, 0))),
+    ActivationType.SELU:             lambda xp, x, a, b: b * xp.where(x > 0, x, a * xp.expm1(xp.minimum(x, 0))),
+    ActivationType.SOFTSIGN:         lambda xp, x, a, b: x / (1 + xp.abs(x)),
+    ActivationType.SOFTPLUS:         lambda xp, x, a, b: a * xp.logaddexp(b * x, xp.zeros_like(x)),
+    ActivationType.CLIP:             lambda xp, x, a, b: xp.maximum(a, xp.minimum(b, x)),
+    ActivationType.HARD_SIGMOID:     lambda xp, x, a, b: xp.maximum(0, xp.minimum(1, a * x + b)),
+    ActivationType.SCALED_TANH:      lambda xp, x, a, b: a * xp.tanh(b * x),
+    ActivationType.THRESHOLDED_RELU: lambda xp, x, a, b: xp.where(x > a, x, 0),
+    ActivationType.GELU_ERF:         lambda xp, x, a, b: 0.5 * x * (1 + _erf(xp, x * math.sqrt(0.5))),
+    ActivationType.GELU_TANH:        lambda xp, x, a, b: _gelu_tanh(xp, x),
 }
 # fmt: on
 
@@ -226,7 +230,7 @@ class IElementWiseLayer(Elementary):
             return True
         if self.op is ElementWiseOperation.POW:
             return x.is_float
-        return x.is_float or x.is_integer and x.dtype != np.uint8
+        return x.is_float or (x.is_integer and x.dtype != np.uint8)
 
     def _wanted(self) -> str:
         if self.op in LOGIC:

@@ -123,7 +123,7 @@ class ISliceLayer(Operation):
             require(
                 min(first, last) >= 0 and (length == UNKNOWN or max(first, last) < length),
                 f"axis {axis} is read from {first} to {last}{'' if known else ' at best'}, "
-                f"and has {'unknown' if length == UNKNOWN else length} elements",
+                f"and has {'an unknown number of' if length == UNKNOWN else length} elements",
                 why="STRICT_BOUNDS never leaves the input",
                 fix="set mode to CLAMP, FILL, REFLECT or WRAP, or read less",
             )
@@ -172,9 +172,10 @@ class ISliceLayer(Operation):
             return jnp.zeros(shape, x.dtype)
         starts = _scalars(self.start if start is None else start)
         strides = _scalars(self.stride if stride is None else stride)
-        steps_by_one = _all_ints(strides) and set(strides) <= {1}
-        if self.mode is SampleMode.STRICT_BOUNDS and steps_by_one and not _all_ints(starts):
-            return lax.dynamic_slice(x, _replaced((0,) * x.ndim, along, starts), shape, allow_negative_indices=False)
+        by_one = _all_ints(strides) and set(strides) <= {1}
+        if self.mode is SampleMode.STRICT_BOUNDS and by_one and not _all_ints(starts):
+            corner = _replaced(np.zeros(x.ndim, starts[0].dtype), along, starts)
+            return lax.dynamic_slice(x, corner, shape, allow_negative_indices=False)
         value = jnp.asarray(0 if fill is None else fill, x.dtype)
         for axis, *places in zip(along, starts, sizes, strides, strict=True):
             x = self._read(x, axis, _Places(*places), value)
@@ -183,16 +184,28 @@ class ISliceLayer(Operation):
     def _read(self, x: Any, axis: int, places: _Places, fill: Any) -> Any:
         """The elements at some places along one axis: a window where it can be one, else gathered one by one."""
         start, size, stride = places
+        if not _all_ints(places):
+            return self._gathered(x, axis, start + stride * jnp.arange(size), fill)
+        last = start + (size - 1) * stride
+        window = min(start, last), max(start, last) + 1
+        if stride and window[0] >= 0 and window[1] <= x.shape[axis]:
+            made = lax.slice_in_dim(x, *window, abs(stride), axis)
+        elif self.mode is SampleMode.FILL and abs(stride) == 1:
+            made = _padded(x, axis, window, fill)
+        else:
+            return self._gathered(x, axis, start + stride * np.arange(size), fill)
+        return lax.rev(made, [axis]) if stride < 0 else made
+
+    def _gathered(self, x: Any, axis: int, places: Any, fill: Any) -> Any:
         length = x.shape[axis]
-        static = _all_ints(places)
-        made = self._window(x, axis, places) if static else None
-        if made is None or self.mode is SampleMode.FILL:
-            numbers = start + stride * (np if static else jnp).arange(size)
-            made = self._gathered(x, axis, numbers) if made is None else made
-            if self.mode is SampleMode.FILL:
-                inside = (numbers >= 0) & (numbers < length)
-                return jnp.where(inside.reshape((-1,) + (1,) * (x.ndim - axis - 1)), made, fill)
-        return made
+        x = x if length else _padded(x, axis, (0, 1), fill)
+        made = jnp.take(x, ELEMENTS[self.mode](places, length), axis, mode="clip")
+        if self.mode is not SampleMode.FILL:
+            return made
+        inside = (places >= 0) & (places < length)
+        return jnp.where(inside.reshape((-1,) + (1,) * (x.ndim - axis - 1)), made, fill)
+
+
 # fmt: off
 ELEMENTS: dict[SampleMode, Callable[[Any, int], Any]] = {
     SampleMode.STRICT_BOUNDS: lambda places, length: places,
@@ -206,9 +219,16 @@ ELEMENTS: dict[SampleMode, Callable[[Any, int], Any]] = {
 
 
 def _padded(x: Any, axis: int, window: tuple[int, int], fill: Any) -> Any:
-    """The part of an axis from one place to another, which may be outside of it."""
-    low, high = window
-    return lax.pad(x, fill, [(-low, high - x.shape[axis], 0) if each == axis else (0, 0, 0) for each in range(x.ndim)])
+    """The part of an axis from one place up to another, which may be outside of it."""
+    (low, high), length = window, x.shape[axis]
+
+    def filled(count: int) -> Any:
+        return jnp.full((*x.shape[:axis], count, *x.shape[axis + 1 :]), fill)
+
+    before, after = min(high, 0) - min(low, 0), max(high, length) - max(low, length)
+    inner = lax.slice_in_dim(x, min(max(low, 0), length), min(max(high, 0), length), axis=axis)
+    # lax.pad would do, but JAX 0.10.2 fails at its derivative by the fill value alone
+    return jnp.concatenate([filled(before), inner, filled(after)], axis)
 
 
 def _all_ints(numbers: Iterable[Any]) -> bool:

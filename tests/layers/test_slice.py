@@ -69,6 +69,7 @@ CASES = [
         (CUBE, i64(2, 1), None, None, None, i64(2, 0)),
         CUBE[1:2, :, 2:4],
     ),
+    Case("int32 start of one axis as input", cut((), (2,), (1,), axes=(1,)), (CUBE, i32(1)), CUBE[:, 1:3]),
     Case("start of no axes as input", cut(), (np.float32(7), NONE, NONE, NONE), np.float32(7)),
     Case("moving start, backwards", cut((), (3,), (-2,)), (ROW, i64(4)), ROW[::-2]),
     Case("wrap", row(-2, 9, 1, WRAP), (ROW,), np.float32([13, 14, 10, 11, 12, 13, 14, 10, 11])),
@@ -145,7 +146,7 @@ def slices(draw):
     return mode, lengths, *zip(*per_axis, strict=True), draw(st.booleans())
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(slices())
 def test_slice_reads_where_numpy_pads(drawn):
     mode, lengths, start, size, stride, moving = drawn
@@ -164,8 +165,10 @@ def test_slice_reads_where_numpy_pads(drawn):
     check_laws(Case("drawn", cut(start, size, stride, mode=mode), (x, *inputs, np.int32(-1)), wanted))
 
 
-@settings(max_examples=40, deadline=None)
-@given(st.integers(1, 6), st.integers(0, 5), st.integers(1, 6), st.sampled_from([-3, -2, -1, 0, 1, 2, 3]), st.booleans())
+@settings(max_examples=25, deadline=None)
+@given(
+    st.integers(1, 6), st.integers(0, 5), st.integers(1, 6), st.sampled_from([-3, -2, -1, 0, 1, 2, 3]), st.booleans()
+)
 def test_slice_within_bounds_is_indexing(length, start, size, stride, moving):
     places = start + stride * np.arange(size)
     x = np.arange(2 * length, dtype=np.float32).reshape(2, length)
@@ -229,7 +232,7 @@ def test_reading_before_the_start_is_refused():
 
 
 def test_reading_before_the_start_of_an_unknown_length_is_refused():
-    refuses(cut((-1,), (1,), (1,)), f32(-1), match="axis 0 is read from -1 to -1, and has unknown elements")
+    refuses(cut((-1,), (1,), (1,)), f32(-1), match="axis 0 is read from -1 to -1, and has an unknown number")
 
 
 def test_reading_more_than_there_is_from_an_unknown_start_is_refused():
@@ -275,7 +278,7 @@ def test_start_of_rank_0_is_refused():
 
 
 def test_fill_value_of_another_type_is_refused():
-    refuses(row(0, 1, 1, FILL), ROW, None, None, None, np.int32(0).reshape(()), match="the fill value is int32[]")
+    refuses(row(0, 1, 1, FILL), ROW, None, None, None, np.array(0, np.int32), match="the fill value is int32[]")
 
 
 def test_fill_value_with_axes_is_refused():

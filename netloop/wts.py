@@ -1,0 +1,209 @@
+"""Weight files of TensorRT's samples: ``.wts``, versions 1 and 2.
+
+A file is a line with the number of buffers, and then the buffers, one after the other. Version 2 is binary::
+
+    2
+    bias 0 (512,) <2048 raw bytes>
+    kernel 0 (193, 512) <395264 raw bytes>
+
+that is a name without spaces, the element type as a DataType value, the shape as a Python tuple, one space, the elements
+as little-endian bytes in C order, and a newline. Version 1 is text, a line for each buffer, and knows no shapes::
+
+    1
+    bias 0 3 3f800000 0 bf000000
+
+that is a name, a type, the number of elements, and each element's bit pattern in hexadecimal. Which of the two a file
+is shows after the first type. Element types are 0 float32, 1 float16, 2 int8, 3 int32, 4 bool and 8 int64.
+"""
+
+import math
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple, NoReturn
+
+import numpy as np
+
+from netloop.diagnostics import FileFormatError, Finding
+from netloop.dims import Dims
+from netloop.enums import DataType
+from netloop.types import Array, data_type, numpy_type
+
+TYPES = {
+    each.value: numpy_type(each)
+    for each in (DataType.FLOAT, DataType.HALF, DataType.INT8, DataType.INT32, DataType.BOOL, DataType.INT64)
+}
+"""The element types by the numbers that files have for them."""
+
+LARGEST = 2**60
+"""No buffer has more elements, its axes of length 0 left out: arrays of more have no meaning to numpy."""
+
+_COUNT = re.compile(rb"([0-9]{1,9})\n")
+_HEADER = re.compile(rb"([^\s]+) ([0-9]{1,3}) (?=(\()?)")
+_SHAPE = re.compile(rb"\(((?:[0-9]{1,18}, ?)*(?:[0-9]{1,18})?)\) ")
+_LENGTH = re.compile(rb"([0-9]{1,18})(?=[ \n])")
+
+
+class Header(NamedTuple):
+    """What a buffer says of itself.
+
+    Attributes:
+        name: its name.
+        dtype: the type of its elements.
+    """
+
+    name: str
+    dtype: np.dtype[Any]
+
+
+def load(path: str | os.PathLike[str]) -> dict[str, Array]:
+    """The arrays of a weight file by name, in the order of the file; those of version 1 are flat.
+
+    Raises:
+        FileFormatError: the file is damaged, cut short or no weight file.
+    """
+    file = _File(os.fspath(path), Path(path).read_bytes())
+    count = int(file.expect(_COUNT, "the number of buffers, on a line of its own")[1])
+    arrays: dict[str, Array] = {}
+    for name, array in _buffers(file, count):
+        if name in arrays:
+            file.refuse(f"buffer {name!r} is there twice", "buffers are told apart by name")
+        arrays[name] = array
+    if file.at != len(file.data):
+        what = f"{len(file.data) - file.at} bytes follow the last of {count} buffers"
+        file.refuse(what, "the first line of a file tells the number of its buffers")
+    return arrays
+
+
+def save(path: str | os.PathLike[str], weights: Mapping[str, Any]) -> None:
+    """Write a weight file of version 2.
+
+    The file is written beside ``path`` and then renamed, so that there is never half a file.
+
+    Args:
+        path: where to; a file that is there is replaced.
+        weights: arrays by name.
+
+    Raises:
+        ValueError: a name is empty or has white space in it, or files have no such element type.
+    """
+    arrays = {name: np.asarray(array) for name, array in weights.items()}
+    parts = [f"{len(arrays)}\n".encode(), *(_written(name, array) for name, array in arrays.items())]
+    beside = Path(f"{os.fspath(path)}.{os.getpid()}.tmp")
+    try:
+        beside.write_bytes(b"".join(parts))
+        beside.replace(path)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def _written(name: str, array: Array) -> bytes:
+    if not re.fullmatch(r"\S+", name):
+        raise ValueError(f"a buffer's name has no white space and is not empty: {name!r}")
+    if array.dtype not in TYPES.values():
+        raise ValueError(f"buffer {name!r} is {array.dtype}; files have {', '.join(map(str, TYPES.values()))}")
+    header = f"{name} {data_type(array.dtype).value} {array.shape} ".encode()
+    return header + array.astype(array.dtype.newbyteorder("<")).tobytes() + b"\n"
+
+
+class _File:
+    """The bytes of a file, and how far they have been read."""
+
+    def __init__(self, path: str, data: bytes) -> None:
+        self.path = path
+        self.data = data
+        self.at = 0
+
+    def expect(self, pattern: re.Pattern[bytes], what: str) -> re.Match[bytes]:
+        """What comes next, if it fits a pattern."""
+        found = pattern.match(self.data, self.at)
+        if found is None:
+            self.refuse(f"here should be {what}, and is {self.data[self.at : self.at + 24]!r}")
+        self.at = found.end()
+        return found
+
+    def take(self, size: int, what: str) -> bytes:
+        """The next bytes, if there are so many."""
+        left = len(self.data) - self.at
+        if size > left:
+            self.refuse(f"{what} should have {size} bytes, and {left} are left", "the file was cut short")
+        self.at += size
+        return self.data[self.at - size : self.at]
+
+    def end_line(self, what: str) -> None:
+        """Go past a newline."""
+        if self.take(1, f"the newline after {what}") != b"\n":
+            self.at -= 1
+            self.refuse(f"no newline follows {what}", "a buffer ends with one, after as many elements as it tells")
+
+    def refuse(self, what: str, why: str = "", fix: str = "") -> NoReturn:
+        """Complain about what is here."""
+        why = why or "the file is damaged, cut short or no weight file"
+        fix = fix or "get the file anew, or write it with netloop.wts.save"
+        raise FileFormatError(Finding("NL701", what, f"{self.path}, byte {self.at}", why, fix))
+
+
+def _buffers(file: _File, count: int) -> Iterator[tuple[str, Array]]:
+    read = None
+    for _ in range(count):
+        header, has_shape = _header(file)
+        read = read or (_read_binary if has_shape else _read_text)
+        yield header.name, read(file, header)
+
+
+def _header(file: _File) -> tuple[Header, bool]:
+    start = file.at
+    found = file.expect(_HEADER, "a name, a type and a shape or a number of elements, a space after each")
+    dtype = TYPES.get(int(found[2]))
+    try:
+        name = found[1].decode()
+    except UnicodeDecodeError:
+        file.at = start
+        file.refuse(f"the name {found[1][:24]!r} is not UTF-8")
+    if dtype is None:
+        file.at = found.start(2)
+        file.refuse(f"buffer {name!r} is of type {int(found[2])}", f"types are {', '.join(map(str, TYPES))}")
+    return Header(name, dtype), found[3] is not None
+
+
+Read = Callable[[_File, Header], Array]
+
+
+def _read_binary(file: _File, header: Header) -> Array:
+    """The elements of a buffer of version 2."""
+    what = f"buffer {header.name!r}"
+    digits = file.expect(_SHAPE, f"the shape of {what}, such as (2, 3), and a space")[1]
+    shape = tuple(int(each) for each in digits.split(b",") if each.strip())
+    if len(shape) > Dims.MAX_DIMS or math.prod(max(1, length) for length in shape) > LARGEST:
+        file.refuse(f"{what} has the shape {shape}", "no array has so many axes or elements")
+    raw = file.take(math.prod(shape) * header.dtype.itemsize, what)
+    if header.dtype == np.bool_ and raw.translate(None, b"\0\1"):
+        file.refuse(f"{what} has bytes other than 0 and 1", "its elements are bools")
+    file.end_line(what)
+    return np.frombuffer(raw, header.dtype.newbyteorder("<")).astype(header.dtype).reshape(shape)
+
+
+def _read_text(file: _File, header: Header) -> Array:
+    """The elements of a buffer of version 1."""
+    what = f"buffer {header.name!r}"
+    count = int(file.expect(_LENGTH, f"the number of elements of {what}")[1])
+    size = file.data.find(b"\n", file.at) - file.at
+    if size < 2 * count:
+        file.refuse(f"the line of {what} is too short for {count} elements", "the file was cut short or damaged")
+    words = file.take(size, what).split()
+    if len(words) != count:
+        file.refuse(f"{what} should have {count} elements, and has {len(words)}")
+    file.end_line(what)
+    return _from_hex(file, header, words)
+
+
+def _from_hex(file: _File, header: Header, words: list[bytes]) -> Array:
+    digits = 2 * header.dtype.itemsize
+    pattern = re.compile(rb"[0-9a-fA-F]{1,%d}" % digits)
+    wrong = next((each for each in words if not pattern.fullmatch(each)), None)
+    if wrong is not None or (header.dtype == np.bool_ and not set(words) <= {b"0", b"1", b"00", b"01"}):
+        shown = (wrong or b"")[:24]
+        file.refuse(f"buffer {header.name!r} has an element {shown!r}", f"elements are hexadecimal, {digits} digits at most")
+    raw = b"".join(int(each, 16).to_bytes(header.dtype.itemsize, "little") for each in words)
+    return np.frombuffer(raw, header.dtype.newbyteorder("<")).astype(header.dtype)
