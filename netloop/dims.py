@@ -2,8 +2,8 @@
 
 import ctypes
 import operator
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -94,6 +94,13 @@ class Permutation(tuple[int, ...]):
 
     def __new__(cls, order: Iterable[int] = ()) -> "Permutation":
         return super().__new__(cls, (operator.index(axis) for axis in order))
+
+
+DimsLike = Annotated[Sequence[int], Dims]
+"""What a script may give where Dims are kept."""
+
+PermutationLike = Annotated[Sequence[int], Permutation]
+"""What a script may give where a Permutation is kept."""
 
 
 class Weights:

@@ -119,8 +119,10 @@ class INetworkDefinition:
 
     def remove_tensor(self, tensor: ITensor) -> None:
         """Take away an input that no layer reads; any other tensor stays."""
-        if tensor in self.inputs and not tensor.uses:
+        if tensor in self.inputs and not tensor.uses and not tensor.is_network_output:
             self.inputs.remove(tensor)
+            for position, each in enumerate(self.inputs):
+                each.position = position
 
     @property
     def num_layers(self) -> int:
@@ -193,9 +195,7 @@ class INetworkDefinition:
         """The numbers ``weights`` in the shape ``shape``."""
         return self._add(IConstantLayer(shape=Dims(shape), weights=weights_array(weights)), [])
 
-    def add_fill(
-        self, shape: Sequence[int], op: FillOperation, output_type: DataType = DataType.FLOAT
-    ) -> IFillLayer:
+    def add_fill(self, shape: Sequence[int], op: FillOperation, output_type: DataType = DataType.FLOAT) -> IFillLayer:
         """A tensor of evenly spaced or random numbers."""
         return self._add(IFillLayer(shape=Dims(shape), operation=op, to_type=output_type), [])
 
@@ -384,6 +384,7 @@ def _copy_tensor(tensor: ITensor, types: TypeTable, producer: ILayer | None) -> 
     twin = ITensor.__new__(ITensor)
     vars(twin).update(vars(tensor))
     twin.types, twin.producer, twin.uses = types, producer, {}
+    twin.dimension_names = dict(tensor.dimension_names)
     return twin
 
 

@@ -6,8 +6,8 @@ A file is a line with the number of buffers, and then the buffers, one after the
     bias 0 (512,) <2048 raw bytes>
     kernel 0 (193, 512) <395264 raw bytes>
 
-that is a name without spaces, the element type as a DataType value, the shape as a Python tuple, one space, the elements
-as little-endian bytes in C order, and a newline. Version 1 is text, a line for each buffer, and knows no shapes::
+that is a name without spaces, the element type as a DataType value, the shape as a Python tuple, one space, the
+elements as little-endian bytes in C order, and a newline. Version 1 is text, a line for each buffer, without shapes::
 
     1
     bias 0 3 3f800000 0 bf000000
@@ -51,10 +51,12 @@ class Header(NamedTuple):
     Attributes:
         name: its name.
         dtype: the type of its elements.
+        has_shape: whether a shape follows, as in version 2, and not a number of elements.
     """
 
     name: str
     dtype: np.dtype[Any]
+    has_shape: bool
 
 
 def load(path: str | os.PathLike[str]) -> dict[str, Array]:
@@ -101,9 +103,10 @@ def save(path: str | os.PathLike[str], weights: Mapping[str, Any]) -> None:
 def _written(name: str, array: Array) -> bytes:
     if not re.fullmatch(r"\S+", name):
         raise ValueError(f"a buffer's name has no white space and is not empty: {name!r}")
-    if array.dtype not in TYPES.values():
-        raise ValueError(f"buffer {name!r} is {array.dtype}; files have {', '.join(map(str, TYPES.values()))}")
-    header = f"{name} {data_type(array.dtype).value} {array.shape} ".encode()
+    dtype = array.dtype.newbyteorder("=")
+    if dtype not in TYPES.values():
+        raise ValueError(f"buffer {name!r} is {dtype}; files have {', '.join(map(str, TYPES.values()))}")
+    header = f"{name} {data_type(dtype).value} {array.shape} ".encode()
     return header + array.astype(array.dtype.newbyteorder("<")).tobytes() + b"\n"
 
 
@@ -134,40 +137,36 @@ class _File:
     def end_line(self, what: str) -> None:
         """Go past a newline."""
         if self.take(1, f"the newline after {what}") != b"\n":
-            self.at -= 1
             self.refuse(f"no newline follows {what}", "a buffer ends with one, after as many elements as it tells")
 
-    def refuse(self, what: str, why: str = "", fix: str = "") -> NoReturn:
-        """Complain about what is here."""
+    def refuse(self, what: str, why: str = "", at: int | None = None) -> NoReturn:
+        """Complain about what is here, or at another byte."""
+        where = f"{self.path}, byte {self.at if at is None else at}"
         why = why or "the file is damaged, cut short or no weight file"
-        fix = fix or "get the file anew, or write it with netloop.wts.save"
-        raise FileFormatError(Finding("NL701", what, f"{self.path}, byte {self.at}", why, fix))
+        raise FileFormatError(
+            Finding("NL701", what, where, why, "get or write the file anew, as netloop.wts.save does")
+        )
 
 
 def _buffers(file: _File, count: int) -> Iterator[tuple[str, Array]]:
-    read = None
+    read: Callable[[_File, Header], Array] | None = None
     for _ in range(count):
-        header, has_shape = _header(file)
-        read = read or (_read_binary if has_shape else _read_text)
+        header = _header(file)
+        read = read or (_read_binary if header.has_shape else _read_text)
         yield header.name, read(file, header)
 
 
-def _header(file: _File) -> tuple[Header, bool]:
+def _header(file: _File) -> Header:
     start = file.at
     found = file.expect(_HEADER, "a name, a type and a shape or a number of elements, a space after each")
-    dtype = TYPES.get(int(found[2]))
+    number = int(found[2])
     try:
         name = found[1].decode()
     except UnicodeDecodeError:
-        file.at = start
-        file.refuse(f"the name {found[1][:24]!r} is not UTF-8")
-    if dtype is None:
-        file.at = found.start(2)
-        file.refuse(f"buffer {name!r} is of type {int(found[2])}", f"types are {', '.join(map(str, TYPES))}")
-    return Header(name, dtype), found[3] is not None
-
-
-Read = Callable[[_File, Header], Array]
+        file.refuse(f"the name {found[1][:24]!r} is not UTF-8", at=start)
+    if number not in TYPES:
+        file.refuse(f"buffer {name!r} is of type {number}", f"types are {', '.join(map(str, TYPES))}", at=start)
+    return Header(name, TYPES[number], found[3] is not None)
 
 
 def _read_binary(file: _File, header: Header) -> Array:
@@ -199,11 +198,11 @@ def _read_text(file: _File, header: Header) -> Array:
 
 
 def _from_hex(file: _File, header: Header, words: list[bytes]) -> Array:
-    digits = 2 * header.dtype.itemsize
-    pattern = re.compile(rb"[0-9a-fA-F]{1,%d}" % digits)
+    size = header.dtype.itemsize
+    pattern = re.compile(rb"0?[01]" if header.dtype == np.bool_ else rb"[0-9a-fA-F]{1,%d}" % (2 * size))
     wrong = next((each for each in words if not pattern.fullmatch(each)), None)
-    if wrong is not None or (header.dtype == np.bool_ and not set(words) <= {b"0", b"1", b"00", b"01"}):
-        shown = (wrong or b"")[:24]
-        file.refuse(f"buffer {header.name!r} has an element {shown!r}", f"elements are hexadecimal, {digits} digits at most")
-    raw = b"".join(int(each, 16).to_bytes(header.dtype.itemsize, "little") for each in words)
+    if wrong is not None:
+        why = f"{header.dtype} has {2 * size} hexadecimal digits at most"
+        file.refuse(f"buffer {header.name!r} has the element {wrong[:24]!r}", why)
+    raw = b"".join(int(each, 16).to_bytes(size, "little") for each in words)
     return np.frombuffer(raw, header.dtype.newbyteorder("<")).astype(header.dtype)

@@ -169,7 +169,10 @@ class Grower:
         return self.outputs(loop, states, inside, bound)
 
     def limits(self, loop: trt.ILoop, pool: list[ITensor], inside: list[ITensor], bound: int) -> bool:
-        """Give a loop limits that keep it within ``bound`` trips; whether one is a COUNT."""
+        """Give a loop limits that keep it within ``bound`` trips; whether one is a COUNT.
+
+        A WHILE limit is asked once more than there are trips, and may ask an iterator: it ends the loop a trip earlier.
+        """
         kind = self.draw(st.sampled_from(["count", "computed count", "while", "both"]))
         if kind == "computed count":
             loop.add_trip_limit(self.computed_count(pool, bound), trt.TripLimit.COUNT)
@@ -181,7 +184,7 @@ class Grower:
             counter = loop.add_recurrence(self.fixed(np.int32(0)))
             now = counter.get_output(0)
             counter.set_input(1, self.network.add_elementwise(now, self.fixed(np.int32(1)), Op.SUM).get_output(0))
-            within = self.network.add_elementwise(now, self.fixed(np.int32(bound)), Op.LESS).get_output(0)
+            within = self.network.add_elementwise(now, self.fixed(np.int32(bound - 1)), Op.LESS).get_output(0)
             self.within[loop] = within
             inside.append(now)
         return kind != "while"

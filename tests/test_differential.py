@@ -7,11 +7,17 @@ from hypothesis import HealthCheck, given, settings
 import netloop as trt
 from tests.strategies import Grown, networks
 
-SETTINGS = {"deadline": None, "suppress_health_check": list(HealthCheck), "print_blob": True, "report_multiple_bugs": False}
+SETTINGS = {
+    "deadline": None,
+    "suppress_health_check": list(HealthCheck),
+    "print_blob": True,
+    "report_multiple_bugs": False,
+}
 
 
 def agree(grown: Grown) -> None:
-    assert [each for each in trt.check(grown.network) if each.severity is trt.Severity.ERROR] == []
+    errors = [str(each) for each in trt.check(grown.network) if each.severity is trt.Severity.ERROR]
+    assert not errors, "\n".join(errors)
     meant = trt.evaluate(grown.network, grown.inputs)
     engine = trt.compile(grown.network)
     got = engine(grown.inputs)

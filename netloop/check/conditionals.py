@@ -8,7 +8,7 @@ from netloop.layers.conditional import IConditionLayer
 
 @rule("NL301")
 def conditional_has_one_condition(subject: Subject) -> Iterator[Broken]:
-    """One condition decides which branch is taken.
+    """one condition decides which branch is taken.
 
     Wrong: a conditional without ``set_condition``
     Right: ``conditional.set_condition(is_positive)``

@@ -24,7 +24,7 @@ B = TypeVar("B", bound=ILoopBoundaryLayer)
 
 @rule("NL201")
 def loop_has_a_limit(subject: Subject) -> Iterator[Broken]:
-    """A loop ends when its COUNT is reached or its WHILE is false; without either it never does.
+    """a loop ends when its COUNT is reached or its WHILE is false; without either it never does.
 
     Wrong: a loop without ``add_trip_limit``
     Right: ``loop.add_trip_limit(count, TripLimit.COUNT)``
@@ -37,7 +37,7 @@ def loop_has_a_limit(subject: Subject) -> Iterator[Broken]:
 
 @rule("NL202")
 def loop_has_one_limit_of_a_kind(subject: Subject) -> Iterator[Broken]:
-    """A loop has at most one COUNT and one WHILE.
+    """a loop has at most one COUNT and one WHILE.
 
     Wrong: two COUNT limits on one loop
     Right: one COUNT limit, the smaller of the two
@@ -52,7 +52,7 @@ def loop_has_one_limit_of_a_kind(subject: Subject) -> Iterator[Broken]:
 
 @rule("NL203")
 def recurrence_has_a_next_value(subject: Subject) -> Iterator[Broken]:
-    """A recurrence is X, Y0, Y1, ...: its input 0 is the first value X, and its input 1 the next value Y.
+    """a recurrence is X, Y0, Y1, ...: its input 0 is the first value X, and its input 1 the next value Y.
 
     Wrong: ``loop.add_recurrence(x)`` alone
     Right: ``recurrence.set_input(1, y)`` after it
@@ -81,13 +81,15 @@ def last_value_is_of_a_recurrence(subject: Subject) -> Iterator[Broken]:
         if tensor.producer in recurrences:
             continue
         fed = [each.name for each in recurrences if each.get_input(1) is tensor]
-        what = f"the LAST_VALUE output {layer.name!r} reads {tensor.name!r}, which is no recurrence of {layer.loop.name!r}"
+        what = (
+            f"the LAST_VALUE output {layer.name!r} reads {tensor.name!r}, which is no recurrence of {layer.loop.name!r}"
+        )
         yield Broken(layer, what, f"read the recurrence that it feeds, {fed[0]!r}" if fed else "")
 
 
 @rule("NL205")
 def recurrence_keeps_its_type(subject: Subject) -> Iterator[Broken]:
-    """The value of a recurrence has one element type and shape in all trips.
+    """the value of a recurrence has one element type and shape in all trips.
 
     Wrong: a state that grows by concatenation
     Right: a buffer of fixed length and a scatter into it, or a CONCATENATE output
@@ -99,7 +101,9 @@ def recurrence_keeps_its_type(subject: Subject) -> Iterator[Broken]:
         if first.dtype != second.dtype:
             fix = "convert one of them with add_cast"
         elif not agree(first.shape, second.shape):
-            fix = "keep the shape: collect what grows with a CONCATENATE output, or write into a buffer with add_scatter"
+            fix = (
+                "keep the shape: collect what grows with a CONCATENATE output, or write into a buffer with add_scatter"
+            )
         else:
             continue
         yield Broken(layer, f"{layer.name!r} starts as {first}, and its next value is {second}", fix)
@@ -107,7 +111,7 @@ def recurrence_keeps_its_type(subject: Subject) -> Iterator[Broken]:
 
 @rule("NL208")
 def what_a_loop_starts_from_is_outside(subject: Subject) -> Iterator[Broken]:
-    """Initial values, iterated tensors, counts and lengths are known before the first trip, so they are not made in it.
+    """initial values, iterated tensors, counts and lengths are known before the first trip, so they are not made in it.
 
     Wrong: ``loop.add_iterator(recurrence.get_output(0))``
     Right: ``loop.add_iterator(x)`` with an ``x`` from outside
@@ -118,7 +122,9 @@ def what_a_loop_starts_from_is_outside(subject: Subject) -> Iterator[Broken]:
                 tensor = layer.get_input(position)
                 if tensor is not None and loop in subject.scopes.of(tensor):
                     what = f"{role} of {layer.name!r}, {tensor.name!r}, is made inside {loop.name!r} itself"
-                    yield Broken(layer, what, "use a tensor from outside the loop, or one of its loop outputs in another")
+                    yield Broken(
+                        layer, what, "use a tensor from outside the loop, or one of its loop outputs in another"
+                    )
 
 
 def _from_outside(layer: ILayer) -> dict[int, str]:
@@ -134,7 +140,7 @@ def _from_outside(layer: ILayer) -> dict[int, str]:
 
 @rule("NL209")
 def loops_nest_cleanly(subject: Subject) -> Iterator[Broken]:
-    """Of two loops that share tensors one is inside the other; neither can be inside each other.
+    """of two loops that share tensors one is inside the other; neither can be inside each other.
 
     Wrong: a loop L whose recurrence takes its next value from inside M, where M iterates over something inside L
     Right: let the value out of M with a loop output, and use that
@@ -159,7 +165,7 @@ def _proof(subject: Subject, outer: ILoop, inner: ILoop) -> str:
 
 @rule("NL210")
 def outputs_are_outside_all_loops(subject: Subject) -> Iterator[Broken]:
-    """Inside a loop a tensor is a sequence, a value for each trip; only a loop output lets one value or all of them out.
+    """inside a loop a tensor is a sequence, a value for each trip; only a loop output lets values out.
 
     Wrong: ``network.mark_output(recurrence.get_output(0))``
     Right: ``network.mark_output(loop.add_loop_output(recurrence.get_output(0), LAST_VALUE).get_output(0))``
@@ -175,7 +181,7 @@ def outputs_are_outside_all_loops(subject: Subject) -> Iterator[Broken]:
 
 @rule("NL211")
 def tensor_varies_in_nested_loops(subject: Subject) -> Iterator[Broken]:
-    """A tensor varies in one loop and those around it; two loops side by side have no trips in common.
+    """a tensor varies in one loop and those around it; two loops side by side have no trips in common.
 
     Wrong: ``network.add_elementwise(tensor_of_loop_1, tensor_of_loop_2, SUM)``
     Right: let one of them out with a loop output first
@@ -204,17 +210,21 @@ def _is_chain(subject: Subject, scope: Loops) -> bool:
     if not scope:
         return True
     innermost = subject.scopes.chain(scope)[-1]
-    return scope == subject.scopes.around(innermost) | {innermost} and _is_chain(subject, subject.scopes.around(innermost))
+    return scope == subject.scopes.around(innermost) | {innermost} and _is_chain(
+        subject, subject.scopes.around(innermost)
+    )
 
 
 def _unclean(subject: Subject, scope: Loops) -> bool:
     """Whether two loops of a scope are each inside the other."""
-    return any(a is not b and a in subject.scopes.around(b) and b in subject.scopes.around(a) for a in scope for b in scope)
+    return any(
+        a is not b and a in subject.scopes.around(b) and b in subject.scopes.around(a) for a in scope for b in scope
+    )
 
 
 @rule("NL212")
 def reverse_iterator_has_a_count(subject: Subject) -> Iterator[Broken]:
-    """A reverse iterator begins at the last element that the COUNT limit reaches, so there must be one.
+    """a reverse iterator begins at the last element that the COUNT limit reaches, so there must be one.
 
     Wrong: ``loop.add_iterator(x, 0, reverse=True)`` in a loop with a WHILE limit alone
     Right: a COUNT limit beside it, the length of the axis

@@ -8,7 +8,7 @@ from netloop.diagnostics import Finding
 
 @rule("NL401")
 def inputs_fit_their_layers(subject: Subject) -> Iterator[Broken | Finding]:
-    """A layer has a meaning only for inputs of certain types and shapes.
+    """a layer has a meaning only for inputs of certain types and shapes.
 
     Which ones, is part of the documentation of each kind of layer. Nothing is converted silently: a cast is a layer.
     A layer whose inputs have no types is not complained about again.

@@ -7,7 +7,7 @@ from netloop.check.rule import Broken, Subject, rule
 
 @rule("NL105")
 def network_has_an_output(subject: Subject) -> Iterator[Broken]:
-    """What no output needs is never computed.
+    """what no output needs is never computed.
 
     Wrong: a network without ``mark_output``
     Right: ``network.mark_output(y)``
@@ -18,7 +18,7 @@ def network_has_an_output(subject: Subject) -> Iterator[Broken]:
 
 @rule("NL106")
 def inputs_and_outputs_have_names_of_their_own(subject: Subject) -> Iterator[Broken]:
-    """The inputs and outputs of a network are told apart by name.
+    """the inputs and outputs of a network are told apart by name.
 
     Wrong: ``y.name = z.name = "out"``, both marked as outputs
     Right: two names

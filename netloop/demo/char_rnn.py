@@ -1,163 +1,28 @@
 """A character-level language model of two LSTM layers, built as TensorRT's sampleCharRNN builds it.
 
-Three networks share its layers: one makes a step on the host's command, one generates a whole text in a loop of its own,
-and one reads whole sequences, to be trained.
+Three networks share its layers: one makes a step when the host asks for it, one generates a whole text in a loop of its
+own, and one reads whole sequences, to be trained.
 """
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 import netloop as trt
-from netloop import wts
-from netloop.types import Array
-
-VOCABULARY = "\n! $'&-,.3;:?ACBEDGFIHKJMLONQPSRUTWVYXZacbedgfihkjmlonqpsrutwvyxz"
-"""Character number i is the one with the id i; the order is that of the training code that the sample names."""
-
-WEIGHTS = Path(__file__).with_name("char_rnn.wts")
-"""The weights that come with netloop."""
-
-LAYERS = 2
-GATES = 4  # in the order i, c, f, o
-KERNEL = "rnn_multi_rnn_cell_cell_{}_basic_lstm_cell_kernel"
-BIAS = "rnn_multi_rnn_cell_cell_{}_basic_lstm_cell_bias"
-SOFTMAX_W, SOFTMAX_B, EMBEDDING = "softmax_softmax_w", "softmax_softmax_b", "embedding"
-
-
-# ---------------------------------------------------------------------- characters
-
-
-def encode(text: str) -> Array:
-    """The ids of the characters of a text, int32.
-
-    Raises:
-        InputError: a character is not in the vocabulary.
-    """
-    strange = sorted(set(text) - set(VOCABULARY))
-    if strange:
-        what = f"the text has {'characters' if strange[1:] else 'a character'} that the model does not know: {strange}"
-        why = f"the model was made for these {len(VOCABULARY)}: {VOCABULARY!r}"
-        raise trt.InputError(trt.Finding("NL703", what, why=why))
-    return np.array([VOCABULARY.index(each) for each in text], np.int32)
-
-
-def decode(ids: Iterable[Any]) -> str:
-    """The text of some ids."""
-    return "".join(VOCABULARY[int(each)] for each in ids)
-
-
-# ---------------------------------------------------------------------- weights
-
-
-@dataclass(frozen=True)
-class CharRnn:
-    """The weights of a model.
-
-    A kernel has a row for each element of what the layer reads, then one for each element of its hidden state, and a
-    column for each gate of each hidden element, gate by gate: i, c, f, o.
-
-    Attributes:
-        arrays: float32, by the names that the sample's weight file has.
-        source: where they came from, for messages.
-    """
-
-    arrays: Mapping[str, Array]
-    source: str = ""
-
-    def __post_init__(self) -> None:
-        for name, shape in self._shapes().items():
-            found = self._array(name)
-            if found.shape != shape or found.dtype != np.float32:
-                self._refuse(name, f"is {found.dtype}{list(found.shape)}, and should be float32{list(shape)}")
-
-    @property
-    def hidden(self) -> int:
-        """The length of the hidden state of a layer."""
-        return self._array(BIAS.format(0)).size // GATES
-
-    @property
-    def width(self) -> int:
-        """The length of the vector that stands for a character."""
-        return self._array(EMBEDDING).size // len(VOCABULARY)
-
-    def _shapes(self) -> dict[str, tuple[int, ...]]:
-        hidden, characters = self.hidden, len(VOCABULARY)
-        shapes: dict[str, tuple[int, ...]] = {}
-        for layer, width in enumerate((self.width, *[hidden] * (LAYERS - 1))):
-            shapes[KERNEL.format(layer)] = (width + hidden, GATES * hidden)
-            shapes[BIAS.format(layer)] = (GATES * hidden,)
-        shapes[SOFTMAX_W], shapes[SOFTMAX_B] = (hidden, characters), (characters,)
-        return {**shapes, EMBEDDING: (characters, self.width)}
-
-    def _array(self, name: str) -> Array:
-        return self.arrays[name] if name in self.arrays else self._refuse(name, "is missing")
-
-    def _refuse(self, name: str, what: str) -> Any:
-        why = "the model has two LSTM layers of one size, an embedding and a projection onto 65 characters"
-        raise trt.FileFormatError(trt.Finding("NL702", f"buffer {name!r} {what}", self.source, why))
-
-    def constants(self) -> dict[str, Array]:
-        """The constants of the networks, by the names of their layers."""
-        made: dict[str, Array] = {EMBEDDING: self.arrays[EMBEDDING]}
-        for layer in range(LAYERS):
-            kernel, bias = KERNEL.format(layer), self.arrays[BIAS.format(layer)]
-            width = len(self.arrays[kernel]) - self.hidden
-            made[f"{kernel}_input"] = _transposed(self.arrays[kernel][:width])
-            made[f"{kernel}_recurrent"] = _transposed(self.arrays[kernel][width:])
-            made[f"{BIAS.format(layer)}_input"] = bias
-            made[f"{BIAS.format(layer)}_recurrent"] = np.zeros_like(bias)
-        made[SOFTMAX_W] = _transposed(self.arrays[SOFTMAX_W])
-        made[SOFTMAX_B] = self.arrays[SOFTMAX_B].reshape(-1, 1)
-        return made
-
-
-def from_constants(constants: Mapping[str, Any]) -> CharRnn:
-    """The model whose networks have these constants: the inverse of ``CharRnn.constants``."""
-    given = {name: np.asarray(array, np.float32) for name, array in constants.items()}
-    arrays: dict[str, Array] = {}
-    for layer in range(LAYERS):
-        kernel, bias = KERNEL.format(layer), BIAS.format(layer)
-        arrays[kernel] = np.vstack([given[f"{kernel}_input"].T, given[f"{kernel}_recurrent"].T])
-        arrays[bias] = given[f"{bias}_input"] + given[f"{bias}_recurrent"]
-    arrays[SOFTMAX_W], arrays[SOFTMAX_B] = _transposed(given[SOFTMAX_W]), given[SOFTMAX_B].reshape(-1)
-    return CharRnn({**arrays, EMBEDDING: given[EMBEDDING]})
-
-
-def _transposed(array: Array) -> Array:
-    return np.ascontiguousarray(array.T)
-
-
-def load(path: str | os.PathLike[str] = WEIGHTS) -> CharRnn:
-    """The model of a weight file.
-
-    Raises:
-        FileFormatError: the file is damaged, or its buffers are not those of this model.
-    """
-    return CharRnn(wts.load(path), os.fspath(path))
-
-
-def untrained(hidden: int, width: int, seed: int = 0) -> CharRnn:
-    """A model that has learned nothing yet: small random weights, and gates f that remember."""
-    random = np.random.default_rng(seed)
-
-    def matrix(rows: int, columns: int) -> Array:
-        return random.uniform(-1, 1, (rows, columns)).astype(np.float32) / np.float32(np.sqrt(rows))
-
-    bias = np.repeat(np.array([0, 0, 1, 0], np.float32), hidden)
-    arrays = {EMBEDDING: random.normal(0, 0.5, (len(VOCABULARY), width)).astype(np.float32)}
-    for layer, reads in enumerate((width, *[hidden] * (LAYERS - 1))):
-        arrays |= {KERNEL.format(layer): matrix(reads + hidden, GATES * hidden), BIAS.format(layer): bias}
-    return CharRnn({**arrays, SOFTMAX_W: matrix(hidden, len(VOCABULARY)), SOFTMAX_B: np.zeros(len(VOCABULARY), np.float32)})
-
-
-# ---------------------------------------------------------------------- layers
+from netloop.demo.weights import BIAS, KERNEL, SOFTMAX_B, SOFTMAX_W
+from netloop.demo.weights import EMBEDDING as EMBEDDING
+from netloop.demo.weights import LAYERS as LAYERS
+from netloop.demo.weights import VOCABULARY as VOCABULARY
+from netloop.demo.weights import WEIGHTS as WEIGHTS
+from netloop.demo.weights import CharRnn as CharRnn
+from netloop.demo.weights import decode as decode
+from netloop.demo.weights import encode as encode
+from netloop.demo.weights import from_constants as from_constants
+from netloop.demo.weights import load as load
+from netloop.demo.weights import untrained as untrained
 
 
 class State(NamedTuple):
@@ -200,7 +65,9 @@ class Assembly:
     """
 
     def __init__(self, model: CharRnn, name: str) -> None:
-        self.network = trt.Builder(trt.Logger()).create_network(1 << int(trt.NetworkDefinitionCreationFlag.STRONGLY_TYPED))
+        self.network = trt.Builder(trt.Logger()).create_network(
+            1 << int(trt.NetworkDefinitionCreationFlag.STRONGLY_TYPED)
+        )
         self.network.name = name
         self.model = model
         self._constants = model.constants()
@@ -229,7 +96,7 @@ class Assembly:
     def reshape(self, tensor: trt.ITensor, *shape: int) -> trt.ITensor:
         """A tensor in another shape."""
         layer = self.network.add_shuffle(tensor)
-        layer.reshape_dims = shape
+        layer.reshape_dims = trt.Dims(shape)
         return self.output(layer)
 
     def row(self, tensor: trt.ITensor, index: trt.ITensor) -> trt.ITensor:
@@ -239,11 +106,11 @@ class Assembly:
     # ------------------------------------------------------------------ LSTM
 
     def sum(self, a: trt.ITensor, b: trt.ITensor) -> trt.ITensor:
-        """a + b."""
+        """The sum of two tensors."""
         return self.output(self.network.add_elementwise(a, b, trt.ElementWiseOperation.SUM))
 
     def product(self, a: trt.ITensor, b: trt.ITensor) -> trt.ITensor:
-        """a * b, element by element."""
+        """The product of two tensors, element by element."""
         return self.output(self.network.add_elementwise(a, b, trt.ElementWiseOperation.PROD))
 
     def activation(self, x: trt.ITensor, kind: trt.ActivationType) -> trt.ITensor:
@@ -278,7 +145,7 @@ class Assembly:
         names = (f"{kernel}_input", f"{kernel}_recurrent", f"{bias}_input", f"{bias}_recurrent")
         return Cell(number, *map(self.constant, names))
 
-    def lstm(self, cell: Cell, steps: Steps, first: State) -> tuple[trt.ITensor, State]:
+    def add_lstm(self, cell: Cell, steps: Steps, first: State) -> tuple[trt.ITensor, State]:
         """The hidden states of an LSTM layer after each step, a row each, and its last state."""
         loop = self.network.add_loop()
         loop.name = f"lstm{cell.number}"
@@ -293,14 +160,14 @@ class Assembly:
         last = [loop.add_loop_output(each.outputs[0], trt.LoopOutput.LAST_VALUE) for each in (hidden, memory)]
         return self.output(rows, f"lstm{cell.number}"), State(*(each.outputs[0] for each in last))
 
-    def lstms(self, steps: Steps, first: State) -> tuple[trt.ITensor, list[Cell], list[State]]:
-        """All LSTM layers, each reading the one before: what the last one makes, their weights and their last states."""
+    def add_lstms(self, steps: Steps, first: State) -> tuple[trt.ITensor, list[Cell], list[State]]:
+        """All LSTM layers, each reading the one before: the rows of the last one, all weights and all last states."""
         data, cells, states = steps.data, list[Cell](), list[State]()
         for number in range(LAYERS):
             index = self.number(number, f"layer{number}")
             begin = State(self.row(first.hidden, index), self.row(first.cell, index))
             cells.append(self.cell(number))
-            data, last = self.lstm(cells[-1], steps._replace(data=data), begin)
+            data, last = self.add_lstm(cells[-1], steps._replace(data=data), begin)
             states.append(last)
         return data, cells, states
 
@@ -335,14 +202,15 @@ class Assembly:
 def step_network(model: CharRnn) -> trt.INetworkDefinition:
     """The network of sampleCharRNN, which makes one step at a time.
 
-    Inputs: ``data`` [1, width], the vector of a character; ``hiddenIn`` and ``cellIn`` [2, hidden], the state; ``seqLen``
-    [], how many steps to make, which is 1. Outputs: ``hiddenOut``, ``cellOut``; ``pred`` [1, 1], the next character's id.
+    Inputs: ``data`` [1, width], the vector of a character; ``hiddenIn`` and ``cellIn`` [2, hidden], the states;
+    ``seqLen`` [], how many steps to make, which is 1. Outputs: ``hiddenOut``, ``cellOut``; ``pred`` [1, 1], the id of
+    the next character.
     """
     make = Assembly(model, "char_rnn_step")
     data = make.network.add_input("data", trt.float32, (1, model.width))
     first = _state_inputs(make)
     length = make.network.add_input("seqLen", trt.int32, ())
-    rows, _, last = make.lstms(Steps(data, length, make.number(1, "maxSeqSize")), first)
+    rows, _, last = make.add_lstms(Steps(data, length, make.number(1, "maxSeqSize")), first)
     hidden, cell = _stacked(make, last)
     return make.mark(hiddenOut=hidden, cellOut=cell, pred=make.likeliest(make.logits(make.head(), rows)))
 
@@ -350,16 +218,16 @@ def step_network(model: CharRnn) -> trt.INetworkDefinition:
 def training_network(model: CharRnn, length: int) -> trt.INetworkDefinition:
     """The same layers over a whole sequence.
 
-    Inputs: ``ids`` [length]; ``hiddenIn`` and ``cellIn`` [2, hidden]. Outputs: ``logits`` [length, 65], for the character
-    after each of the sequence; ``hiddenOut``, ``cellOut``.
+    Inputs: ``ids`` [length]; ``hiddenIn`` and ``cellIn`` [2, hidden]. Outputs: ``logits`` [length, 65], for the
+    character after each of the sequence; ``hiddenOut``, ``cellOut``.
     """
     make = Assembly(model, "char_rnn_training")
     ids = make.network.add_input("ids", trt.int32, (length,))
     first = _state_inputs(make)
     steps = make.number(length, "length")
-    rows, _, last = make.lstms(Steps(make.row(make.constant(EMBEDDING), ids), steps, steps), first)
+    rows, _, last = make.add_lstms(Steps(make.row(make.constant(EMBEDDING), ids), steps, steps), first)
     by_row = make.network.add_shuffle(make.logits(make.head(), rows))
-    by_row.first_transpose = (1, 0)
+    by_row.first_transpose = trt.Permutation((1, 0))
     hidden, cell = _stacked(make, last)
     return make.mark(logits=make.output(by_row), hiddenOut=hidden, cellOut=cell)
 
@@ -374,8 +242,10 @@ def generating_network(model: CharRnn) -> trt.INetworkDefinition:
     count = make.network.add_input("count", trt.int32, ())
     embedding = make.constant(EMBEDDING)
     length = make.reshape(make.output(make.network.add_shape(seed)))
-    zeros = make.output(make.network.add_constant((LAYERS, model.hidden), np.zeros((LAYERS, model.hidden), np.float32)), "zeros")
-    _, cells, states = make.lstms(Steps(make.row(embedding, seed), length, length), State(zeros, zeros))
+    zeros = make.output(
+        make.network.add_constant((LAYERS, model.hidden), np.zeros((LAYERS, model.hidden), np.float32)), "zeros"
+    )
+    _, cells, states = make.add_lstms(Steps(make.row(embedding, seed), length, length), State(zeros, zeros))
     head = make.head()
 
     def next_id(hidden: trt.ITensor) -> trt.ITensor:

@@ -8,14 +8,14 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
 from enum import Enum
 from types import UnionType
-from typing import Any, ClassVar, TypeVar, get_args, get_type_hints
+from typing import Any, ClassVar, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import jax.numpy as jnp
 import numpy as np
 from typing_extensions import dataclass_transform
 
 from netloop.diagnostics import Finding, LayerError, NetworkError, Place, Severity, did_you_mean
-from netloop.dims import Dims, Permutation, weights_array
+from netloop.dims import Dims, DimsLike, Permutation, PermutationLike, weights_array
 from netloop.enums import DataType, LayerType
 from netloop.graph.infer import TypeTable
 from netloop.graph.place import call_site
@@ -58,7 +58,7 @@ class ILayer(ABC):
     """The attributes that are fixed once the layer is in a network."""
     ATTRIBUTES: ClassVar[dict[str, Callable[[str, Any], Any]]] = {}
 
-    name: str
+    name: str = ""
     metadata: str = ""
     num_ranks: int = 1
     types: TypeTable
@@ -175,7 +175,7 @@ class ILayer(ABC):
     def __setattr__(self, name: str, value: Any) -> None:
         convert = self.ATTRIBUTES.get(name) or BASE_ATTRIBUTES.get(name)
         if convert is None:
-            if name != "__class__":
+            if name != "__class__" or not isinstance(self, value):
                 hint = did_you_mean(name, self.ATTRIBUTES)
                 raise AttributeError(f"{type(self).__name__} has no attribute {name!r} to set{hint and f'; {hint}'}")
             object.__setattr__(self, name, value)
@@ -198,7 +198,7 @@ class ILayer(ABC):
 
 
 class Operation(ILayer):
-    """A layer that computes. It says what, from types and arrays alone, and never looks at the tensors it is wired to."""
+    """A layer that computes. It says what from types and arrays alone, and never looks at its wiring."""
 
     @abstractmethod
     def evaluate(self, *inputs: Any, **named: Any) -> Arrays:
@@ -231,7 +231,7 @@ class Elementary(Operation):
         wide = [each.astype(np.float32) if each.dtype in HALVES else each for each in inputs]
         with np.errstate(all="ignore"):
             made = np.asarray(self.formula(np, *wide))
-        return made.astype(half) if half is not None and made.dtype == np.float32 else made
+            return made.astype(half) if half is not None and made.dtype == np.float32 else made
 
     def lower(self, *inputs: Any) -> Any:
         """The formula in JAX."""
@@ -239,6 +239,7 @@ class Elementary(Operation):
 
 
 # ---------------------------------------------------------------------------- attributes
+
 
 def _convert_int(name: str, value: Any) -> int:
     if isinstance(value, bool | np.bool_):
@@ -293,8 +294,8 @@ _CONVERTERS: dict[Any, Callable[[str, Any], Any]] = {
     float: _convert_float,
     bool: _convert_bool,
     str: _convert_str,
-    Dims: _convert_dims,
-    Permutation: _convert_permutation,
+    DimsLike: _convert_dims,
+    PermutationLike: _convert_permutation,
     Array: _convert_weights,
 }
 
@@ -303,7 +304,7 @@ BASE_ATTRIBUTES = {"name": _convert_str, "metadata": _convert_str, "num_ranks": 
 
 def _converter(hint: Any) -> Callable[[str, Any], Any]:
     """The function that checks a value for an attribute annotated ``hint`` and brings it into its own form."""
-    if isinstance(hint, UnionType):
+    if get_origin(hint) in (Union, UnionType):
         (inner,) = (each for each in get_args(hint) if each is not type(None))
         convert = _converter(inner)
         return lambda name, value: None if value is None else convert(name, value)
@@ -357,7 +358,9 @@ def check_same_network(reader: ILayer, tensor: ITensor) -> None:
     if tensor.types is not reader.types:
         what = f"tensor {tensor.name!r} is of another network than {reader.name!r}, which is to read it"
         why = "a layer reads the tensors of its own network"
-        raise NetworkError(reader.finding("NL103", what, why, "make the tensor in this network, or mark it as an input"))
+        raise NetworkError(
+            reader.finding("NL103", what, why, "make the tensor in this network, or mark it as an input")
+        )
 
 
 L = TypeVar("L", bound=type[ILayer])
@@ -375,7 +378,7 @@ def layer(kind: LayerType, label: str) -> Callable[[L], L]:
     def declare(cls: L) -> L:
         cls = dataclass(eq=False, repr=False, kw_only=True)(cls)
         names = [each.name for each in fields(cls)]  # pyright: ignore[reportArgumentType]
-        hints = get_type_hints(cls)
+        hints = get_type_hints(cls, include_extras=True)
         cls.LAYER_TYPE, cls.LABEL = kind, label
         cls.ATTRIBUTES = {name: _converter(hints[name]) for name in names}
         if "type" not in names:

@@ -27,6 +27,7 @@ class ITensor:
         position: its number among the outputs of its producer, or the inputs of the network.
         declared: the type of an input, as given; None for the output of a layer.
         types: the types of the tensors of its network.
+        dimension_names: the names of some axes.
         uses: the layers that read it, each with the number of its input, in the order in which they came to it.
     """
 
@@ -42,7 +43,7 @@ class ITensor:
         self.location = TensorLocation.DEVICE
         self.allowed_formats = ALL_FORMATS
         self.broadcast_across_batch = False
-        self._dimension_names: dict[int, str] = {}
+        self.dimension_names: dict[int, str] = {}
         self.name = name
 
     @property
@@ -112,11 +113,11 @@ class ITensor:
 
     def set_dimension_name(self, index: int, name: str) -> None:
         """Name an axis of an input."""
-        self._dimension_names[operator.index(index)] = name
+        self.dimension_names[operator.index(index)] = name
 
     def get_dimension_name(self, index: int) -> str | None:
         """The name of an axis, or None."""
-        return self._dimension_names.get(index)
+        return self.dimension_names.get(index)
 
     def __repr__(self) -> str:
         found = self.types.of(self)

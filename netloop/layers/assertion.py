@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from netloop.diagnostics import require
+from netloop.diagnostics import Finding, require
 from netloop.enums import LayerType
 from netloop.graph.layer import ILayer, layer
 from netloop.types import TensorType
@@ -38,3 +38,7 @@ class IAssertionLayer(ILayer):
     def holds(condition: Any) -> Any:
         """Whether every element is true; a bool of numpy or JAX, as the condition is."""
         return condition.all()
+
+    def failure(self) -> Finding:
+        """The finding that the condition does not hold."""
+        return self.finding("NL601", f"the assertion {self.name!r} does not hold: {self.message}")

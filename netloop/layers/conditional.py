@@ -41,9 +41,7 @@ class IIfConditional:
         """Bring a tensor into the branches. netloop needs no inputs to be lazy; TensorRT does."""
         return self._bound(IIfConditionalInputLayer(conditional=self), input=input)
 
-    def add_output(
-        self, true_subgraph_output: ITensor, false_subgraph_output: ITensor
-    ) -> IIfConditionalOutputLayer:
+    def add_output(self, true_subgraph_output: ITensor, false_subgraph_output: ITensor) -> IIfConditionalOutputLayer:
         """The first tensor if the condition is true, the second if it is false."""
         return self._bound(
             IIfConditionalOutputLayer(conditional=self),
@@ -104,9 +102,7 @@ class IConditionLayer(IIfConditionalBoundaryLayer):
         return [tensor for each in self.conditional.output_layers for tensor in each.outputs]
 
     def infer(self, x: TensorType) -> Types:
-        require(
-            x.is_bool and x.rank == 0, f"the condition of {self.conditional.name!r} is {x}, and must be a bool[]"
-        )
+        require(x.is_bool and x.rank == 0, f"the condition of {self.conditional.name!r} is {x}, and must be a bool[]")
         return ()
 
     def element(self, at: Trips, types: TypeTable) -> Meaning:

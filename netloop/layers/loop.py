@@ -23,7 +23,7 @@ from netloop.types import UNKNOWN, Array, TensorType, normal_axis
 Trips = dict["ILoop", int]
 """The number of the trip, from 0, in each loop around."""
 Demand = tuple[ITensor, Trips]
-Meaning = Generator[Demand, Array, Any]
+Meaning = Generator[Demand, Any, Any]
 
 B = TypeVar("B", bound="ILoopBoundaryLayer")
 
@@ -179,7 +179,7 @@ class IRecurrenceLayer(ILoopBoundaryLayer):
 
 @layer(LayerType.ITERATOR, "Iterator")
 class IIteratorLayer(ILoopBoundaryLayer):
-    """The slices of a tensor along an axis, one a trip: X[0], X[1], ...; in reverse X[M-1], X[M-2], ... for a count of M.
+    """The slices of a tensor along an axis, one a trip: X[0], X[1], ...; in reverse X[M-1], X[M-2], ... for a count M.
 
     The axis is dropped. To read past its end is an error, but only if something needs what was read.
 
@@ -242,7 +242,7 @@ class ILoopOutputLayer(ILoopBoundaryLayer):
         return self.kind is not LoopOutput.LAST_VALUE
 
     def set_input(self, index: int, tensor: ITensor) -> None:
-        """Read ``tensor`` as input ``index``; a length given to a LAST_VALUE output makes it CONCATENATE, as in TensorRT."""
+        """Read ``tensor`` as input ``index``; a length makes a LAST_VALUE output CONCATENATE, as in TensorRT."""
         super().set_input(index, tensor)
         if index == 1 and not self.stacks:
             vars(self)["kind"] = LoopOutput.CONCATENATE

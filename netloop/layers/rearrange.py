@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from netloop.diagnostics import require
-from netloop.dims import Dims, Permutation
+from netloop.dims import Dims, DimsLike, PermutationLike
 from netloop.enums import LayerType
 from netloop.graph.layer import Operation, layer
 from netloop.types import UNKNOWN, Array, Shape, TensorType, agree, merge, normal_axis
@@ -33,9 +33,9 @@ class IShuffleLayer(Operation):
     SHAPE_INPUTS = frozenset({1})
     INPUT_OF = {"reshape_dims": 1}
 
-    first_transpose: Permutation | None = None
-    reshape_dims: Dims | None = None
-    second_transpose: Permutation | None = None
+    first_transpose: PermutationLike | None = None
+    reshape_dims: DimsLike | None = None
+    second_transpose: PermutationLike | None = None
     zero_is_placeholder: bool = True
 
     def infer(self, x: TensorType, reshape: TensorType | None = None) -> TensorType:

@@ -8,7 +8,7 @@ import numpy as np
 from jax import lax
 
 from netloop.diagnostics import require
-from netloop.dims import Dims
+from netloop.dims import DimsLike
 from netloop.enums import LayerType, SampleMode
 from netloop.graph.layer import Operation, layer
 from netloop.types import UNKNOWN, Array, TensorType, agree, normal_axis
@@ -69,11 +69,11 @@ class ISliceLayer(Operation):
     SHAPE_INPUTS = frozenset({2, 5})
     INPUT_OF = {"start": 1, "shape": 2, "stride": 3, "axes": 5}
 
-    start: Dims
-    shape: Dims
-    stride: Dims
+    start: DimsLike
+    shape: DimsLike
+    stride: DimsLike
     mode: SampleMode = SampleMode.STRICT_BOUNDS
-    axes: Dims | None = None
+    axes: DimsLike | None = None
 
     def infer(
         self,
@@ -244,7 +244,7 @@ def _known(x: Array) -> TensorType:
     return TensorType(x.dtype, x.shape, x)
 
 
-def _numbers(name: str, own: Dims, given: TensorType | None, count: int) -> Sequence[int] | None:
+def _numbers(name: str, own: Sequence[int], given: TensorType | None, count: int) -> Sequence[int] | None:
     """Start, shape or stride, one number for each axis; None where unknown."""
     shape = (len(own),) if given is None else given.shape
     if given is not None:

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from netloop.diagnostics import require
-from netloop.dims import Dims
+from netloop.dims import DimsLike
 from netloop.enums import DataType, FillOperation, LayerType
 from netloop.graph.layer import Operation, layer
 from netloop.types import FLOATS, HALVES, INDICES, UNKNOWN, Array, Shape, TensorType, agree, numpy_type
@@ -28,7 +28,7 @@ class IConstantLayer(Operation):
 
     REQUIRED_INPUTS = 0
 
-    shape: Dims
+    shape: DimsLike
     weights: Array
 
     def infer(self) -> TensorType:
@@ -79,7 +79,7 @@ class IFillLayer(Operation):
     SHAPE_INPUTS = frozenset({0})
     INPUT_OF = {"shape": 0, "alpha": 1, "beta": 2}
 
-    shape: Dims
+    shape: DimsLike
     operation: FillOperation
     to_type: DataType = DataType.FLOAT
     alpha: float = 0.0

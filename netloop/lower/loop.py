@@ -162,7 +162,7 @@ class _Loop:
         return _Done(*lax.while_loop(test, body, (trip, states, buffers, status, goes_on))[:4])
 
     def _goes_on(self, trip: Any, states: list[Any], status: Any) -> tuple[Any, Any]:
-        """Whether there is a trip of this number, and the status after asking; what a reached count hides cannot fail."""
+        """Whether there is a trip of this number, and the status after asking; past the count nothing fails."""
         count, goes_on = self.step.loop.limit(TripLimit.COUNT), self.step.loop.limit(TripLimit.WHILE)
         within = jnp.bool_(True) if count is None else trip < self.program.read(count.tensor(0), self.frame)
         if goes_on is None:

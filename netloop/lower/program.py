@@ -20,8 +20,7 @@ from netloop.layers.sources import IConstantLayer
 from netloop.lower.conditional import lower_conditional
 from netloop.lower.frame import Failures, Frame
 from netloop.lower.loop import Road, lower_iterator, lower_loop
-from netloop.nest import Block, IfStep, LayerStep, LoopStep, Scopes, Step, nest
-from netloop.nest.tree import live_layers
+from netloop.nest import Block, IfStep, LayerStep, LoopStep, Scopes, Step, live_layers, nest
 from netloop.network import INetworkDefinition
 
 DEEPEST_NEST = 100
@@ -49,7 +48,7 @@ class Program:
         require_fixed_shapes(network, types)
         _require_shallow(network, scopes)
 
-    def __call__(self, weights: Mapping[ILayer, Any], inputs: Mapping[ITensor, Any]) -> tuple[list[Any], Any]:
+    def __call__(self, weights: Mapping[IConstantLayer, Any], inputs: Mapping[ITensor, Any]) -> tuple[list[Any], Any]:
         """The outputs, in the order in which they were marked, and the status: 0, or the number of the failure.
 
         Args:
@@ -126,8 +125,8 @@ class Program:
         if isinstance(layer, IIteratorLayer):
             lower_iterator(self, layer, frame)
         elif isinstance(layer, IAssertionLayer):
-            condition = self.read(_tensor(layer, 0), frame)
-            self.failures.report(frame, jnp.logical_not(jnp.all(condition)), layer.failure())
+            holds = layer.holds(self.array(_tensor(layer, 0), frame))
+            self.failures.report(frame, jnp.logical_not(holds), layer.failure())
         elif isinstance(layer, IIfConditionalInputLayer):
             frame.values[layer.outputs[0]] = self.read(_tensor(layer, 0), frame)
         elif not self._is_known(layer) and layer.outputs[0] not in frame.values:
@@ -161,7 +160,11 @@ class Program:
 
 
 def _size(block: Block) -> int:
-    sizes = {LayerStep: lambda step: 1, LoopStep: lambda step: _size(step.body), IfStep: lambda step: sum(map(_size, step.branches))}
+    sizes = {
+        LayerStep: lambda step: 1,
+        LoopStep: lambda step: _size(step.body),
+        IfStep: lambda step: sum(map(_size, step.branches)),
+    }
     return sum(sizes[type(step)](step) for step in block.steps)
 
 
@@ -203,8 +206,8 @@ def _unfixed(layer: ILayer, types: TypeTable) -> Finding:
     return layer.finding(
         "NL501",
         f"{layer.name!r} makes a {types[layer.outputs[0]]}, a shape that only the run tells",
-        "a compiled program has fixed shapes: they follow from constants and from the shapes and shape values of inputs",
-        "compute sizes and lengths from constants, add_shape or integer inputs; netloop.evaluate runs the network as it is",
+        "a compiled program has fixed shapes, which follow from constants and from the inputs of the call",
+        "compute sizes from constants, add_shape or small integer inputs; netloop.evaluate runs it as it is",
     )
 
 

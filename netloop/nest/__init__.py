@@ -1,5 +1,6 @@
 """A flat network as the tree of regions that it means."""
 
+from netloop.nest.live import live_layers as live_layers
 from netloop.nest.scope import Scopes as Scopes
 from netloop.nest.tree import Block as Block
 from netloop.nest.tree import IfStep as IfStep

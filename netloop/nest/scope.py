@@ -16,13 +16,17 @@ from netloop.graph.layer import ILayer
 from netloop.graph.tensor import ITensor
 from netloop.layers.conditional import IConditionLayer, IIfConditionalOutputLayer
 from netloop.layers.loop import IIteratorLayer, ILoop, ILoopBoundaryLayer, IRecurrenceLayer
+from netloop.nest.live import live_layers
 from netloop.network import INetworkDefinition
 
 Loops = frozenset[ILoop]
 
 
 class Scopes:
-    """The scopes of all tensors of a network, and what is around its loops."""
+    """The scopes of the tensors of a network, and what is around its loops.
+
+    What nothing depends on is never computed: it varies in no loop, and puts no loop around another.
+    """
 
     def __init__(self, network: INetworkDefinition) -> None:
         self._bits = {loop: 1 << number for number, loop in enumerate(network.loops)}
@@ -30,7 +34,7 @@ class Scopes:
         self._scopes: dict[ITensor, int] = {}
         self._sets: dict[int, Loops] = {}
         self._chains: dict[int, tuple[ILoop, ...]] = {}
-        self._find(network)
+        self._find(live_layers(network))
 
     def of(self, tensor: ITensor) -> Loops:
         """The loops in which a tensor varies."""
@@ -60,19 +64,19 @@ class Scopes:
             self._sets[mask] = frozenset(loop for loop, bit in self._bits.items() if mask & bit)
         return self._sets[mask]
 
-    def _find(self, network: INetworkDefinition) -> None:
-        queue = deque(network.layers)
+    def _find(self, layers: list[ILayer]) -> None:
+        live, queue = set(layers), deque(layers)
         while queue:
             layer = queue.popleft()
             if isinstance(layer, ILoopBoundaryLayer) and self._widen(layer):
-                queue.extend(layer.loop.layers)
+                queue.extend(each for each in layer.loop.layers if each in live)
             if isinstance(layer, IConditionLayer):
                 queue.extend(layer.conditional.output_layers)
             mask = self._mask(layer)
             for tensor in layer.outputs:
                 if self._scopes.get(tensor, 0) != mask:
                     self._scopes[tensor] = mask
-                    queue.extend(user for user, _ in tensor.uses)
+                    queue.extend(user for user, _ in tensor.uses if user in live)
 
     def _widen(self, layer: ILoopBoundaryLayer) -> bool:
         """Whether the inputs of a boundary layer tell of more loops around its loop."""

@@ -25,6 +25,7 @@ from netloop.layers.loop import (
     IRecurrenceLayer,
     ITripLimitLayer,
 )
+from netloop.nest.live import live_layers
 from netloop.nest.scope import Loops, Scopes
 from netloop.network import INetworkDefinition
 
@@ -158,24 +159,6 @@ def nest(network: INetworkDefinition, scopes: Scopes) -> Block:
     return _Tree(network, scopes).build()
 
 
-def live_layers(network: INetworkDefinition) -> list[ILayer]:
-    """The layers that an output or an assertion of the network needs, in the order in which they were added."""
-    stack = [each.producer for each in network.outputs]
-    stack += [each for each in network.layers if isinstance(each, IAssertionLayer)]
-    found: set[ILayer] = set()
-    while stack:
-        layer = stack.pop()
-        if layer is None or layer in found:
-            continue
-        found.add(layer)
-        stack.extend(each.producer for each in layer.inputs if each is not None)
-        if isinstance(layer, ILoopBoundaryLayer):
-            stack.extend(layer.loop.boundary(ITripLimitLayer))
-        if isinstance(layer, IIfConditionalOutputLayer):
-            stack.extend(each for each in layer.conditional.layers if isinstance(each, IConditionLayer))
-    return [each for each in network.layers if each in found]
-
-
 @dataclass(eq=False)
 class _Region:
     """The steps of one scope while they are put in order.
@@ -189,7 +172,9 @@ class _Region:
 
     ranks: dict[Step, int] = field(default_factory=dict["Step", int])
     before: dict[Step, dict[Step, None]] = field(default_factory=dict["Step", "dict[Step, None]"])
-    uses: dict[Step, list[tuple[Step, int | None]]] = field(default_factory=dict["Step", "list[tuple[Step, int | None]]"])
+    uses: dict[Step, list[tuple[Step, int | None]]] = field(
+        default_factory=dict["Step", "list[tuple[Step, int | None]]"]
+    )
     roots: dict[Step, None] = field(default_factory=dict["Step", None])
 
 

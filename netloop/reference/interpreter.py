@@ -19,7 +19,7 @@ from netloop.inputs import check_inputs
 from netloop.layers.assertion import IAssertionLayer
 from netloop.layers.conditional import IIfConditionalBoundaryLayer
 from netloop.layers.loop import ILoopBoundaryLayer, Meaning, Trips
-from netloop.nest import Block, IfStep, LayerStep, Scopes, Step, nest
+from netloop.nest import Block, IfStep, LayerStep, Step, nest
 from netloop.network import INetworkDefinition
 from netloop.types import Array, TensorType
 
@@ -52,9 +52,7 @@ class Interpreter:
 
     def __init__(self, network: INetworkDefinition, inputs: Mapping[str, Any]) -> None:
         scopes = require_sound(network)
-        self._inputs = {
-            tensor: np.asarray(array) for tensor, array in check_inputs(network.inputs, inputs).items()
-        }
+        self._inputs = {tensor: np.asarray(array) for tensor, array in check_inputs(network.inputs, inputs).items()}
         self._types = TypeTable({tensor: TensorType.of(array) for tensor, array in self._inputs.items()})
         self._scopes = scopes
         self._block = nest(network, self._scopes)
@@ -155,5 +153,5 @@ class Interpreter:
 
     def _check(self, layer: IAssertionLayer, at: Trips) -> Generator[Any, Any, None]:
         condition = yield layer.inputs[0], at
-        if not np.all(condition):
+        if not layer.holds(condition):
             raise ExecutionError(layer.failure())

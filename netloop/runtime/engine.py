@@ -60,7 +60,6 @@ class ICudaEngine:
             with jax.enable_x64(True):
                 self._program({each: jax.ShapeDtypeStruct(each.type.shape, each.type.dtype) for each in network.inputs})
 
-
     def __call__(self, inputs: Mapping[str, Any]) -> dict[str, jax.Array]:
         """The outputs by name, in the order in which they were marked.
 
@@ -169,7 +168,7 @@ class _Compiled:
 
     Attributes:
         lowered: the program.
-        run: takes the weights and the inputs, and gives the outputs and the status; the status is None if it cannot fail.
+        run: from the weights and the inputs to the outputs and the status, which is None if nothing can fail.
     """
 
     lowered: Program

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import jax
 import numpy as np
+from jax.core import Tracer
 
 from netloop.check import require_sound
 from netloop.diagnostics import Finding, InputError
@@ -52,8 +52,10 @@ def concrete(tensor: ITensor, array: Any) -> np.ndarray[Any, Any]:
     Raises:
         InputError: it is not known, as JAX is tracing it.
     """
-    if isinstance(array, jax.core.Tracer):
+    if isinstance(array, Tracer):
         what = f"input {tensor.name!r} decides a shape, and JAX is tracing it"
         why = "a compiled program has fixed shapes"
-        raise InputError(Finding("NL604", what, why=why, fix="give it as a numpy array, outside jit and vmap", at=tensor))
+        raise InputError(
+            Finding("NL604", what, why=why, fix="give it as a numpy array, outside jit and vmap", at=tensor)
+        )
     return np.asarray(array)

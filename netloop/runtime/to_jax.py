@@ -9,8 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from netloop.check import require_sound
-from netloop.diagnostics import Finding, InputError
-from netloop.graph.tensor import ITensor
+from netloop.diagnostics import InputError
 from netloop.inputs import check_inputs
 from netloop.layers.sources import IConstantLayer
 from netloop.lower import constants_of
@@ -52,7 +51,7 @@ def to_jax(network: INetworkDefinition) -> tuple[PureFunction, Weights]:
 
 
 def _names(constants: list[IConstantLayer]) -> dict[str, IConstantLayer]:
-    """A name of its own for each floating-point constant: that of its layer, with the number of the layer if need be."""
+    """A name for each floating-point constant: that of its layer, with the layer's number if need be."""
     names: dict[str, IConstantLayer] = {}
     for layer in constants:
         if layer.outputs[0].type.is_float:

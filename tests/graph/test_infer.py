@@ -257,15 +257,22 @@ def test_branches_that_differ_in_a_length_give_an_unknown_one(choice):
     assert choice[1].shape == (2, -1)
 
 
-def test_condition_set_later_is_taken_into_account(network, choice):
+def test_known_condition_set_later_takes_its_branch(network, choice):
     conditional, y = choice
     assert y.shape == (2, -1)
+
+    conditional.set_condition(network.add_constant((), np.array(False)).get_output(0))
+
+    assert y.shape == (2, 4)
+
+
+def test_value_given_for_a_condition_takes_its_branch(network, choice):
+    conditional, y = choice
     given = network.add_input("condition", DataType.BOOL, ())
     conditional.set_condition(given)
-    known = TypeTable({given: TensorType.of(np.array(False))})
 
     assert y.shape == (2, -1)
-    assert known.of(y).shape == (2, 4)
+    assert TypeTable({given: TensorType.of(np.array(True))}).of(y).shape == (2, 3)
 
 
 def test_limits_and_conditions_have_no_outputs_to_infer(network, x):

@@ -1,0 +1,25 @@
+"""The part of a network that anything depends on."""
+
+from netloop.graph.layer import ILayer
+from netloop.layers.assertion import IAssertionLayer
+from netloop.layers.conditional import IConditionLayer, IIfConditionalOutputLayer
+from netloop.layers.loop import ILoopBoundaryLayer, ITripLimitLayer
+from netloop.network import INetworkDefinition
+
+
+def live_layers(network: INetworkDefinition) -> list[ILayer]:
+    """The layers that an output or an assertion of the network needs, in the order in which they were added."""
+    stack = [each.producer for each in network.outputs]
+    stack += [each for each in network.layers if isinstance(each, IAssertionLayer)]
+    found: set[ILayer] = set()
+    while stack:
+        layer = stack.pop()
+        if layer is None or layer in found:
+            continue
+        found.add(layer)
+        stack.extend(each.producer for each in layer.inputs if each is not None)
+        if isinstance(layer, ILoopBoundaryLayer):
+            stack.extend(layer.loop.boundary(ITripLimitLayer))
+        if isinstance(layer, IIfConditionalOutputLayer):
+            stack.extend(each for each in layer.conditional.layers if isinstance(each, IConditionLayer))
+    return [each for each in network.layers if each in found]
