@@ -282,3 +282,115 @@ class NetworkDefinitionCreationFlag(TensorRTEnum):
     STRONGLY_TYPED = 0
     PREFER_JIT_PYTHON_PLUGINS = 1
     PREFER_AOT_PYTHON_PLUGINS = 2
+
+
+class PaddingMode(TensorRTEnum):
+    """How the padding of a convolution or pooling is found."""
+
+    EXPLICIT_ROUND_DOWN = 0
+    EXPLICIT_ROUND_UP = 1
+    SAME_UPPER = 2
+    SAME_LOWER = 3
+
+
+class PoolingType(TensorRTEnum):
+    """What :meth:`INetworkDefinition.add_pooling_nd` takes of a window."""
+
+    MAX = 0
+    AVERAGE = 1
+    MAX_AVERAGE_BLEND = 2
+
+
+class ScaleMode(TensorRTEnum):
+    """What the weights of :meth:`INetworkDefinition.add_scale` go with: all, channels, or elements."""
+
+    UNIFORM = 0
+    CHANNEL = 1
+    ELEMENTWISE = 2
+
+
+class InterpolationMode(TensorRTEnum):
+    """How a resize or grid sample finds values between elements."""
+
+    NEAREST = 0
+    LINEAR = 1
+    CUBIC = 2
+
+
+class ResizeCoordinateTransformation(TensorRTEnum):
+    """Where the elements of a resized axis lie on the original."""
+
+    ALIGN_CORNERS = 0
+    ASYMMETRIC = 1
+    HALF_PIXEL = 2
+
+
+class ResizeSelector(TensorRTEnum):
+    """Where the only element of a resized axis lies on the original."""
+
+    FORMULA = 0
+    UPPER = 1
+
+
+class ResizeRoundMode(TensorRTEnum):
+    """Which neighbour is the nearest."""
+
+    HALF_UP = 0
+    HALF_DOWN = 1
+    FLOOR = 2
+    CEIL = 3
+
+
+class BoundingBoxFormat(TensorRTEnum):
+    """How four numbers tell of a box."""
+
+    CORNER_PAIRS = 0
+    CENTER_SIZES = 1
+
+
+class AttentionNormalizationOp(TensorRTEnum):
+    """What turns the scores of an attention into weights."""
+
+    NONE = 0
+    SOFTMAX = 1
+
+
+class CausalMaskKind(TensorRTEnum):
+    """Which keys a query may attend to."""
+
+    NONE = 0
+    UPPER_LEFT = 1
+    LOWER_RIGHT = 2
+
+
+class AttentionIOForm(TensorRTEnum):
+    """How sequences of several lengths share a tensor."""
+
+    PADDED_BHND = 0
+    PACKED_NHD = 1
+
+
+class KVCacheMode(TensorRTEnum):
+    """How a key-value cache is written."""
+
+    LINEAR = 0
+
+
+class MoEActType(TensorRTEnum):
+    """The activation inside the experts of a mixture."""
+
+    NONE = 0
+    SILU = 1
+
+
+class CollectiveOperation(TensorRTEnum):
+    """The operations of :meth:`INetworkDefinition.add_dist_collective`."""
+
+    ALL_REDUCE = 0
+    ALL_GATHER = 1
+    BROADCAST = 2
+    REDUCE = 3
+    REDUCE_SCATTER = 4
+    ALL_TO_ALL = 5
+    GATHER = 6
+    SCATTER = 7

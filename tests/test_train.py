@@ -55,21 +55,22 @@ def test_the_gradient_is_the_slope(trainer, losses, name):
     assert measured == pytest.approx(np.linalg.norm(slope), rel=5e-3, abs=5e-5)
 
 
-def test_40_steps_lower_the_loss(training, capsys):
-    options = training.Options(sequences=2, length=8, rate=0.03, steps=40)
+@pytest.fixture(scope="module")
+def trained(training):
+    options = training.Options(sequences=2, length=8, rate=0.03, steps=40, report=10)
+    return options, *training.train(char_rnn.untrained(hidden=16, width=8), TEXT, options)
 
-    _, perplexity = training.train(char_rnn.untrained(hidden=16, width=8), TEXT, options)
+
+def test_40_steps_lower_the_loss(trained):
+    _, _, perplexity = trained
 
     assert perplexity < 20  # 65 to begin with
-    assert "held-out perplexity" in capsys.readouterr().out
 
 
-def test_the_model_that_is_given_back_has_the_perplexity_that_is_told(training):
-    options = training.Options(sequences=2, length=8, rate=0.03, steps=12, report=4)
+def test_the_model_that_is_given_back_has_the_perplexity_that_is_told(training, trained):
+    options, model, perplexity = trained
 
-    model, perplexity = training.train(char_rnn.untrained(hidden=6, width=4), TEXT, options)
-
-    held_out = training.Pieces(char_rnn.encode(TEXT)[int(len(TEXT) * 0.9) :], 2, 8)
+    held_out = training.Pieces(char_rnn.encode(TEXT)[int(len(TEXT) * 0.9) :], options.sequences, options.length)
     assert training.Trainer(model, options).perplexity(held_out) == pytest.approx(perplexity, rel=1e-4)
 
 
@@ -84,16 +85,19 @@ def test_pieces_are_read_on_from_window_to_window(training):
     ]
 
 
-def test_training_from_the_command_line_writes_weights(training, monkeypatch, tmp_path):
-    (tmp_path / "text").write_text(TEXT * 50)
-    sizes = ["--hidden", "4", "--embedding", "3", "--steps", "1"]
+def test_the_command_line_says_what_to_train(training, monkeypatch, tmp_path):
+    (tmp_path / "text").write_text(TEXT)
     files = ["--text", str(tmp_path / "text"), "--output", str(tmp_path / "made.wts")]
-    monkeypatch.setattr(sys, "argv", ["train_char_rnn.py", *files, *sizes])
+    monkeypatch.setattr(sys, "argv", ["train_char_rnn.py", *files, "--hidden", "4", "--embedding", "3", "--steps", "7"])
+    asked = []
+    monkeypatch.setattr(training, "train", lambda *arguments: asked.extend(arguments) or (arguments[0], 5.0))
 
     training.main()
 
-    model = char_rnn.load(tmp_path / "made.wts")
+    model, text, options = asked
+    assert (text, options.steps) == (TEXT, 7)
     assert (model.hidden, model.width) == (4, 3)
+    assert char_rnn.load(tmp_path / "made.wts").hidden == 4
 
 
 @pytest.mark.parametrize(("text", "message"), [("naïve", "does not know: \\['ï'\\]"), ("to be", "too short")])

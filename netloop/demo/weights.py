@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -72,6 +72,8 @@ class CharRnn:
     def __post_init__(self) -> None:
         for name, shape in self._shapes().items():
             found = self._array(name)
+            if not found.size:
+                self._refuse(name, "is empty")
             if found.shape != shape or found.dtype != np.float32:
                 self._refuse(name, f"is {found.dtype}{list(found.shape)}, and should be float32{list(shape)}")
 
@@ -86,19 +88,20 @@ class CharRnn:
         return self._array(EMBEDDING).size // len(VOCABULARY)
 
     def _shapes(self) -> dict[str, tuple[int, ...]]:
+        """What the shapes should be; those first after which the others go."""
         hidden, characters = self.hidden, len(VOCABULARY)
-        shapes: dict[str, tuple[int, ...]] = {}
+        shapes: dict[str, tuple[int, ...]] = {EMBEDDING: (characters, self.width)}
+        for layer in range(LAYERS):
+            shapes[BIAS.format(layer)] = (GATES * hidden,)
         for layer, width in enumerate((self.width, *[hidden] * (LAYERS - 1))):
             shapes[KERNEL.format(layer)] = (width + hidden, GATES * hidden)
-            shapes[BIAS.format(layer)] = (GATES * hidden,)
-        shapes[SOFTMAX_W], shapes[SOFTMAX_B] = (hidden, characters), (characters,)
-        return {**shapes, EMBEDDING: (characters, self.width)}
+        return {**shapes, SOFTMAX_W: (hidden, characters), SOFTMAX_B: (characters,)}
 
     def _array(self, name: str) -> Array:
         return self.arrays[name] if name in self.arrays else self._refuse(name, "is missing")
 
-    def _refuse(self, name: str, what: str) -> Any:
-        why = "the model has two LSTM layers of one size, an embedding and a projection onto 65 characters"
+    def _refuse(self, name: str, what: str) -> NoReturn:
+        why = f"the sizes of all buffers follow from those of {EMBEDDING!r} and {BIAS.format(0)!r}"
         raise FileFormatError(Finding("NL702", f"buffer {name!r} {what}", self.source, why))
 
     def constants(self) -> dict[str, Array]:

@@ -72,16 +72,20 @@ class ILayer(ABC):
         own = vars(self)
         own["types"], own["index"], own["place"] = types, index, call_site()
         own["name"] = f"(Unnamed Layer* {index}) [{self.LABEL}]"
-        own["inputs"] = list(inputs)
+        self.wire(inputs)
+        own["outputs"] = tuple(
+            ITensor(f"{self.name}_output" + (f" ({position})" if position else ""), types, self, position)
+            for position in range(self.NUM_OUTPUTS)
+        )
+
+    def wire(self, inputs: Iterable[ITensor | None]) -> None:
+        """Read ``inputs``, and nothing else, from now on; a layer in use is wired with ``set_input``."""
+        vars(self)["inputs"] = list(inputs)
         for tensor in filter(None, self.inputs):
             check_same_network(self, tensor)
         for position, tensor in enumerate(self.inputs):
             if tensor is not None:
                 tensor.uses[self, position] = None
-        own["outputs"] = tuple(
-            ITensor(f"{self.name}_output" + (f" ({position})" if position else ""), types, self, position)
-            for position in range(self.NUM_OUTPUTS)
-        )
 
     @property
     def num_inputs(self) -> int:

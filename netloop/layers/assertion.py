@@ -4,7 +4,9 @@ from typing import Any
 
 from netloop.diagnostics import Finding, require
 from netloop.enums import LayerType
-from netloop.graph.layer import ILayer, layer
+from netloop.graph.adding import AddsLayers
+from netloop.graph.layer import ILayer, check_tensor, layer
+from netloop.graph.tensor import ITensor
 from netloop.types import TensorType
 
 MOST_CONDITIONS = 64
@@ -42,3 +44,11 @@ class IAssertionLayer(ILayer):
     def failure(self) -> Finding:
         """The finding that the condition does not hold."""
         return self.finding("NL601", f"the assertion {self.name!r} does not hold: {self.message}")
+
+
+class AssertionMethods(AddsLayers):
+    """The methods of a network that add layers of this file."""
+
+    def add_assertion(self, condition: ITensor, message: str) -> IAssertionLayer:
+        """End the run with ``message`` if an element of ``condition`` is false."""
+        return self.add(IAssertionLayer(message=message), [check_tensor(condition, "condition")])

@@ -8,7 +8,9 @@ import numpy as np
 
 from netloop.diagnostics import require
 from netloop.enums import GatherMode, LayerType, ScatterMode
-from netloop.graph.layer import Operation, layer
+from netloop.graph.adding import AddsLayers
+from netloop.graph.layer import Operation, check_tensor, layer
+from netloop.graph.tensor import ITensor
 from netloop.types import UNKNOWN, Array, Shape, TensorType, agree, broadcast, merge, normal_axis
 
 
@@ -358,3 +360,27 @@ class IOneHotLayer(Operation):
         shape[self.axis] = int(depth)
         places = jnp.arange(int(depth), dtype=indices.dtype).reshape(shape)
         return jnp.where(indices == places, values[1], values[0])
+
+
+class IndexMethods(AddsLayers):
+    """The methods of a network that add layers of this file."""
+
+    def add_gather(self, input: ITensor, indices: ITensor, axis: int) -> IGatherLayer:
+        """The slices of ``input`` along ``axis`` that ``indices`` name."""
+        tensors = [check_tensor(input, "input"), check_tensor(indices, "indices")]
+        return self.add(IGatherLayer(axis=axis), tensors)
+
+    def add_gather_v2(self, input: ITensor, indices: ITensor, mode: GatherMode) -> IGatherLayer:
+        """The parts of ``input`` that ``indices`` name, as ``mode`` reads them."""
+        tensors = [check_tensor(input, "input"), check_tensor(indices, "indices")]
+        return self.add(IGatherLayer(mode=mode), tensors)
+
+    def add_scatter(self, data: ITensor, indices: ITensor, updates: ITensor, mode: ScatterMode) -> IScatterLayer:
+        """``data`` with ``updates`` written where ``indices`` say."""
+        tensors = [check_tensor(data, "data"), check_tensor(indices, "indices"), check_tensor(updates, "updates")]
+        return self.add(IScatterLayer(mode=mode), tensors)
+
+    def add_one_hot(self, indices: ITensor, values: ITensor, depth: ITensor, axis: int) -> IOneHotLayer:
+        """Along a new axis of length ``depth``, ``values[1]`` where the index is, ``values[0]`` elsewhere."""
+        tensors = [check_tensor(indices, "indices"), check_tensor(values, "values"), check_tensor(depth, "depth")]
+        return self.add(IOneHotLayer(axis=axis), tensors)

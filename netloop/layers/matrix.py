@@ -12,7 +12,9 @@ import numpy as np
 
 from netloop.diagnostics import require
 from netloop.enums import LayerType, MatrixOperation
-from netloop.graph.layer import Operation, layer
+from netloop.graph.adding import AddsLayers, check_tensors
+from netloop.graph.layer import Operation, check_tensor, layer
+from netloop.graph.tensor import ITensor
 from netloop.types import HALVES, UNKNOWN, Array, Shape, TensorType, broadcast
 
 PRECISION: jax.lax.Precision | None = None
@@ -290,3 +292,18 @@ class IEinsumLayer(Operation):
         accumulator = _accumulator(dtype)
         made: Any = jnp.einsum(self.equation, *operands, precision=PRECISION, preferred_element_type=accumulator)
         return made.astype(dtype)
+
+
+class ProductMethods(AddsLayers):
+    """The methods of a network that add layers of this file."""
+
+    def add_matrix_multiply(
+        self, input0: ITensor, op0: MatrixOperation, input1: ITensor, op1: MatrixOperation
+    ) -> IMatrixMultiplyLayer:
+        """The product of two matrices, of batches of them, or of a matrix and a vector."""
+        tensors = [check_tensor(input0, "input0"), check_tensor(input1, "input1")]
+        return self.add(IMatrixMultiplyLayer(op0=op0, op1=op1), tensors)
+
+    def add_einsum(self, inputs: Sequence[ITensor], equation: str) -> IEinsumLayer:
+        """A sum of products over the axes that an equation names."""
+        return self.add(IEinsumLayer(equation=equation), check_tensors(inputs))

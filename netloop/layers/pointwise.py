@@ -9,7 +9,9 @@ import numpy as np
 
 from netloop.diagnostics import require
 from netloop.enums import ActivationType, DataType, ElementWiseOperation, LayerType, UnaryOperation
-from netloop.graph.layer import Elementary, Operation, layer
+from netloop.graph.adding import AddsLayers
+from netloop.graph.layer import Elementary, Operation, check_tensor, layer
+from netloop.graph.tensor import ITensor
 from netloop.types import NUMPY_TYPES, Array, TensorType, broadcast, numpy_type
 
 
@@ -314,3 +316,37 @@ class IIdentityLayer(Elementary):
 
     def formula(self, xp: Any, x: Any) -> Any:
         return xp.asarray(x)
+
+
+class PointwiseMethods(AddsLayers):
+    """The methods of a network that add layers of this file."""
+
+    def add_activation(self, input: ITensor, type: ActivationType) -> IActivationLayer:
+        """An activation function of every element."""
+        return self.add(IActivationLayer(type=type), [check_tensor(input, "input")])
+
+    def add_unary(self, input: ITensor, op: UnaryOperation) -> IUnaryLayer:
+        """A function of every element."""
+        return self.add(IUnaryLayer(op=op), [check_tensor(input, "input")])
+
+    def add_elementwise(self, input1: ITensor, input2: ITensor, op: ElementWiseOperation) -> IElementWiseLayer:
+        """Two tensors combined element by element."""
+        tensors = [check_tensor(input1, "input1"), check_tensor(input2, "input2")]
+        return self.add(IElementWiseLayer(op=op), tensors)
+
+    def add_select(self, condition: ITensor, then_input: ITensor, else_input: ITensor) -> ISelectLayer:
+        """Elements of ``then_input`` where the condition is true, of ``else_input`` elsewhere."""
+        tensors = [
+            check_tensor(condition, "condition"),
+            check_tensor(then_input, "then_input"),
+            check_tensor(else_input, "else_input"),
+        ]
+        return self.add(ISelectLayer(), tensors)
+
+    def add_cast(self, input: ITensor, to_type: DataType) -> ICastLayer:
+        """Every element converted to another type."""
+        return self.add(ICastLayer(to_type=to_type), [check_tensor(input, "input")])
+
+    def add_identity(self, input: ITensor) -> IIdentityLayer:
+        """The input itself."""
+        return self.add(IIdentityLayer(), [check_tensor(input, "input")])

@@ -10,7 +10,9 @@ import numpy as np
 from netloop.diagnostics import require
 from netloop.dims import Dims, DimsLike, PermutationLike
 from netloop.enums import LayerType
-from netloop.graph.layer import Operation, layer
+from netloop.graph.adding import AddsLayers, check_tensors, third_from_end
+from netloop.graph.layer import Operation, check_tensor, layer
+from netloop.graph.tensor import ITensor
 from netloop.types import UNKNOWN, Array, Shape, TensorType, agree, merge, normal_axis
 
 
@@ -273,3 +275,26 @@ class IConcatenationLayer(Operation):
 
     def lower(self, *inputs: Any) -> Any:
         return jnp.concatenate(inputs, self.axis)
+
+
+class RearrangingMethods(AddsLayers):
+    """The methods of a network that add layers of this file."""
+
+    def add_shuffle(self, input: ITensor) -> IShuffleLayer:
+        """Transpose, reshape, transpose."""
+        return self.add(IShuffleLayer(), [check_tensor(input, "input")])
+
+    def add_concatenation(self, inputs: Sequence[ITensor]) -> IConcatenationLayer:
+        """Tensors joined along one axis, the third from the end until ``axis`` is set."""
+        tensors = check_tensors(inputs)
+        axis = third_from_end(tensors[0]) if tensors else 0
+        return self.add(IConcatenationLayer(axis=axis), tensors)
+
+    def add_squeeze(self, input: ITensor, axes: ITensor | None = None) -> ISqueezeLayer:
+        """Axes of length 1 dropped: those in ``axes``, or all."""
+        tensors = [check_tensor(input, "input")] + ([] if axes is None else [check_tensor(axes, "axes")])
+        return self.add(ISqueezeLayer(), tensors)
+
+    def add_unsqueeze(self, input: ITensor, axes: ITensor) -> IUnsqueezeLayer:
+        """Axes of length 1 added at the positions ``axes`` of the output."""
+        return self.add(IUnsqueezeLayer(), [check_tensor(input, "input"), check_tensor(axes, "axes")])

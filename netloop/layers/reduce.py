@@ -8,7 +8,9 @@ import numpy as np
 
 from netloop.diagnostics import require
 from netloop.enums import CumulativeOperation, DataType, LayerType, ReduceOperation, TopKOperation
-from netloop.graph.layer import Elementary, Operation, layer
+from netloop.graph.adding import AddsLayers, third_from_end
+from netloop.graph.layer import Elementary, Operation, check_tensor, layer
+from netloop.graph.tensor import ITensor
 from netloop.types import FLOATS, HALVES, INTEGERS, UNKNOWN, Array, TensorType, axes_of, normal_axis, numpy_type
 
 MOST_TOPK = 3840
@@ -306,3 +308,29 @@ def _require_count(count: int, axis: int, length: int) -> None:
         f"k is {count}, and axis {axis} has only {length} elements",
         fix="take k from the length, with add_shape and add_elementwise MIN",
     )
+
+
+class ReductionMethods(AddsLayers):
+    """The methods of a network that add layers of this file."""
+
+    def add_softmax(self, input: ITensor) -> ISoftMaxLayer:
+        """Softmax along one axis, the third from the end until ``axes`` is set."""
+        return self.add(ISoftMaxLayer(axes=1 << third_from_end(input)), [check_tensor(input, "input")])
+
+    def add_reduce(self, input: ITensor, op: ReduceOperation, axes: int, keep_dims: bool) -> IReduceLayer:
+        """A sum, product, maximum, minimum or mean over the axes of a bitmask."""
+        return self.add(IReduceLayer(op=op, axes=axes, keep_dims=keep_dims), [check_tensor(input, "input")])
+
+    def add_topk(
+        self, input: ITensor, op: TopKOperation, k: int, axes: int, indices_type: DataType = DataType.INT32
+    ) -> ITopKLayer:
+        """The ``k`` largest or smallest elements along an axis, and their indices."""
+        made = ITopKLayer(op=op, k=k, axes=axes, indices_type=indices_type)
+        return self.add(made, [check_tensor(input, "input")])
+
+    def add_cumulative(
+        self, input: ITensor, axis: ITensor, op: CumulativeOperation, exclusive: bool, reverse: bool
+    ) -> ICumulativeLayer:
+        """Running sums along an axis."""
+        tensors = [check_tensor(input, "input"), check_tensor(axis, "axis")]
+        return self.add(ICumulativeLayer(op=op, exclusive=exclusive, reverse=reverse), tensors)

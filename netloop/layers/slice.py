@@ -8,9 +8,11 @@ import numpy as np
 from jax import lax
 
 from netloop.diagnostics import require
-from netloop.dims import DimsLike
+from netloop.dims import Dims, DimsLike
 from netloop.enums import LayerType, SampleMode
-from netloop.graph.layer import Operation, layer
+from netloop.graph.adding import AddsLayers
+from netloop.graph.layer import Operation, check_tensor, layer
+from netloop.graph.tensor import ITensor
 from netloop.types import UNKNOWN, Array, TensorType, agree, normal_axis
 
 
@@ -265,3 +267,14 @@ def _at_best(places: _Places) -> tuple[int, int]:
     reach = (places.size - 1) * (places.stride or 0)
     first = max(0, -reach) if places.start is None else places.start
     return first, first + reach
+
+
+class SliceMethods(AddsLayers):
+    """The methods of a network that add layers of this file."""
+
+    def add_slice(
+        self, input: ITensor, start: Sequence[int], shape: Sequence[int], stride: Sequence[int]
+    ) -> ISliceLayer:
+        """A strided box of ``input``; ``shape`` is the shape of the output."""
+        made = ISliceLayer(start=Dims(start), shape=Dims(shape), stride=Dims(stride))
+        return self.add(made, [check_tensor(input, "input")])

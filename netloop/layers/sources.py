@@ -9,9 +9,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from netloop.diagnostics import require
-from netloop.dims import DimsLike
+from netloop.dims import Dims, DimsLike, Weights, weights_array
 from netloop.enums import DataType, FillOperation, LayerType
-from netloop.graph.layer import Operation, layer
+from netloop.graph.adding import AddsLayers
+from netloop.graph.layer import Operation, check_tensor, layer
+from netloop.graph.tensor import ITensor
 from netloop.types import FLOATS, HALVES, INDICES, UNKNOWN, Array, Shape, TensorType, agree, numpy_type
 
 
@@ -216,3 +218,19 @@ class IShapeLayer(Operation):
 
     def lower(self, x: Any) -> Any:
         return np.array(x.shape, np.int64)
+
+
+class SourceMethods(AddsLayers):
+    """The methods of a network that add layers of this file."""
+
+    def add_constant(self, shape: Sequence[int], weights: Array | Weights) -> IConstantLayer:
+        """The numbers ``weights`` in the shape ``shape``."""
+        return self.add(IConstantLayer(shape=Dims(shape), weights=weights_array(weights)), [])
+
+    def add_fill(self, shape: Sequence[int], op: FillOperation, output_type: DataType = DataType.FLOAT) -> IFillLayer:
+        """A tensor of evenly spaced or random numbers."""
+        return self.add(IFillLayer(shape=Dims(shape), operation=op, to_type=output_type), [])
+
+    def add_shape(self, input: ITensor) -> IShapeLayer:
+        """The shape of a tensor, as int64."""
+        return self.add(IShapeLayer(), [check_tensor(input, "input")])
