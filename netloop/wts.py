@@ -37,11 +37,14 @@ TYPES = {
 """The element types by the numbers that files have for them."""
 
 LARGEST = 2**60
-"""No buffer has more elements, its axes of length 0 left out: arrays of more have no meaning to numpy."""
+"""No buffer has more elements, its axes of length 0 left out: numpy has no such arrays."""
+
+LONGEST_NAME = 4095
 
 _COUNT = re.compile(rb"([0-9]{1,9})\n")
-_HEADER = re.compile(rb"([^\s]+) ([0-9]{1,3}) (?=(\()?)")
-_SHAPE = re.compile(rb"\(((?:[0-9]{1,18}, ?)*(?:[0-9]{1,18})?)\) ")
+_NAME = rb"\S{1,%d}" % LONGEST_NAME
+_HEADER = re.compile(rb"(%b) ([0-9]{1,3}) (?=(\()?)" % _NAME)
+_SHAPE = re.compile(rb"\(((?:[0-9]{1,18}, ?){0,%d}(?:[0-9]{1,18})?)\) " % Dims.MAX_DIMS)
 _LENGTH = re.compile(rb"([0-9]{1,18})(?=[ \n])")
 
 
@@ -88,7 +91,7 @@ def save(path: str | os.PathLike[str], weights: Mapping[str, Any]) -> None:
         weights: arrays by name.
 
     Raises:
-        ValueError: a name is empty or has white space in it, or files have no such element type.
+        ValueError: a name is empty, too long or has white space in it, or files have no such element type.
     """
     arrays = {name: np.asarray(array) for name, array in weights.items()}
     parts = [f"{len(arrays)}\n".encode(), *(_written(name, array) for name, array in arrays.items())]
@@ -101,8 +104,8 @@ def save(path: str | os.PathLike[str], weights: Mapping[str, Any]) -> None:
 
 
 def _written(name: str, array: Array) -> bytes:
-    if not re.fullmatch(r"\S+", name):
-        raise ValueError(f"a buffer's name has no white space and is not empty: {name!r}")
+    if not re.fullmatch(_NAME, name.encode()):
+        raise ValueError(f"a buffer's name is 1 to {LONGEST_NAME} bytes without white space, not {name!r}")
     dtype = array.dtype.newbyteorder("=")
     if dtype not in TYPES.values():
         raise ValueError(f"buffer {name!r} is {dtype}; files have {', '.join(map(str, TYPES.values()))}")

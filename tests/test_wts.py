@@ -101,7 +101,15 @@ def test_loaded_arrays_can_be_written_to(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "weights", [{"a b": np.zeros(1)}, {"": np.zeros(1)}, {"a\n": np.zeros(1)}, {"x": np.zeros(1)}, {"x": np.array("s")}]
+    "weights",
+    [
+        {"a b": np.zeros(1)},
+        {"": np.zeros(1)},
+        {"a\n": np.zeros(1)},
+        {"a" * 5000: np.zeros(1)},
+        {"x": np.zeros(1)},
+        {"x": np.array("s")},
+    ],
 )
 def test_what_no_file_can_hold_is_refused(tmp_path, weights):
     with pytest.raises(ValueError, match=r"name|files have"):
@@ -152,6 +160,8 @@ MALFORMED = {
     "shape that does not end":  (b"1\nx 0 (1, 1234\n",                      "the shape of buffer 'x'"),
     "no space after the shape": (b"1\nx 0 (1,)1234\n",                      "the shape of buffer 'x'"),
     "nine axes":                (b"1\nx 0 (1,1,1,1,1,1,1,1,1) 1234\n",      "has the shape (1, 1"),
+    "a thousand axes":          (b"1\nx 0 (" + b"1," * 1000 + b") 1234\n",  "the shape of buffer 'x'"),
+    "name that does not end":   (b"1\n" + b"x" * 5000 + b" 0 (1,) 1234\n",  "a name, a type and a shape"),
     "huge length":              (b"1\nx 0 (999999999999999999,) 1234\n",    "should have 3999999999999999996 bytes"),
     "huge product":             (b"1\nx 2 (4294967296, 4294967296) 1\n",    "has the shape (4294967296"),
     "huge beside an empty one": (b"1\nx 2 (0, 4294967296, 4294967296) \n",  "has the shape (0, 4294967296"),

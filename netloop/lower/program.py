@@ -16,7 +16,7 @@ from netloop.graph.tensor import ITensor
 from netloop.layers.assertion import IAssertionLayer
 from netloop.layers.conditional import IIfConditionalInputLayer
 from netloop.layers.loop import IIteratorLayer, ILoop, ILoopOutputLayer, IRecurrenceLayer
-from netloop.layers.sources import IConstantLayer
+from netloop.layers.sources import IConstantLayer, IShapeLayer
 from netloop.lower.conditional import lower_conditional
 from netloop.lower.frame import Failures, Frame
 from netloop.lower.loop import Road, lower_iterator, lower_loop
@@ -43,6 +43,7 @@ class Program:
         self.failures = Failures()
         self.roads: dict[ILoop, Road] = {}
         self.scopes = scopes
+        self._baked: dict[ITensor, bool] = {}
         self._network = network
         self._block = nest(network, scopes)
         require_fixed_shapes(network, types)
@@ -70,11 +71,24 @@ class Program:
                 lower_loop(self, step, frame)
 
     def read(self, tensor: ITensor, frame: Frame) -> Any:
-        """The value of a tensor: a numpy array if it is a known integer or bool, else a JAX array."""
-        known = self.types[tensor]
-        if known.value is not None and not known.is_float:
-            return known.value
-        return frame.values[tensor]
+        """The value of a tensor: a numpy array if it is baked, else a JAX array."""
+        return self.types[tensor].value if self.is_baked(tensor) else frame.values[tensor]
+
+    def is_baked(self, tensor: ITensor) -> bool:
+        """Whether a tensor is part of the program: an integer or bool that follows from shapes and integers alone.
+
+        What follows from floating-point constants is not, as these are arguments of the program.
+        """
+        if tensor not in self._baked:
+            known = self.types[tensor]
+            is_constant = known.value is not None and not known.is_float
+            self._baked[tensor] = is_constant and self._follows_from_shapes(tensor.producer)
+        return self._baked[tensor]
+
+    def _follows_from_shapes(self, layer: ILayer | None) -> bool:
+        if layer is None or isinstance(layer, IShapeLayer):
+            return True
+        return isinstance(layer, Operation) and all(self.is_baked(each) for each in layer.inputs if each is not None)
 
     def array(self, tensor: ITensor, frame: Frame) -> jax.Array:
         """The value of a tensor as a JAX array of exactly its type."""
@@ -129,12 +143,8 @@ class Program:
             self.failures.report(frame, jnp.logical_not(holds), layer.failure())
         elif isinstance(layer, IIfConditionalInputLayer):
             frame.values[layer.outputs[0]] = self.read(_tensor(layer, 0), frame)
-        elif not self._is_known(layer) and layer.outputs[0] not in frame.values:
+        elif layer.outputs[0] not in frame.values and not all(map(self.is_baked, layer.outputs)):
             self._compute(layer, frame)
-
-    def _is_known(self, layer: ILayer) -> bool:
-        types = [self.types[each] for each in layer.outputs]
-        return all(each.value is not None and not each.is_float for each in types)
 
     def _compute(self, layer: ILayer, frame: Frame) -> None:
         assert isinstance(layer, Operation)

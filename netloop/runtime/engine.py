@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from netloop.check import require_sound
 from netloop.diagnostics import ExecutionError, Finding, InputError, did_you_mean, listed
@@ -20,10 +18,7 @@ from netloop.inputs import check_inputs
 from netloop.lower import Program, constants_of
 from netloop.lower.loop import Road
 from netloop.network import INetworkDefinition
-from netloop.runtime.specialise import shape_inputs, specialise
-
-MOST_PROGRAMS = 64
-"""How many programs an engine keeps; the one used longest ago makes room."""
+from netloop.runtime.programs import Given, Programs
 
 LONGEST_FUSED_BODY = 2000
 """XLA's compiler for CPUs has crashed while fusing loop bodies of 4,000 operations."""
@@ -53,12 +48,10 @@ class ICudaEngine:
         self._constants = constants_of(network)
         with jax.enable_x64(True):
             self._weights = [jnp.array(each.evaluate()) for each in self._constants]
-        self._valued = shape_inputs(network)
-        self._programs: OrderedDict[Any, _Compiled] = OrderedDict()
-        self._last: _Compiled | None = None
-        if not self._valued and all(each.type.is_fixed for each in network.inputs):
+        self._programs = Programs(network, self._compile)
+        if not self._programs.shape_inputs and all(each.type.is_fixed for each in network.inputs):
             with jax.enable_x64(True):
-                self._program({each: jax.ShapeDtypeStruct(each.type.shape, each.type.dtype) for each in network.inputs})
+                self._programs.find({each: jax.ShapeDtypeStruct(*_shape_and_type(each)) for each in network.inputs})
 
     def __call__(self, inputs: Mapping[str, Any]) -> dict[str, jax.Array]:
         """The outputs by name, in the order in which they were marked.
@@ -73,26 +66,13 @@ class ICudaEngine:
         """
         given = check_inputs(self._network.inputs, inputs)
         with jax.enable_x64(True):
-            program = self._program(given)
+            program = self._programs.find(given)
             outputs, status = program.run(self._weights, list(given.values()))
         if status is not None and int(status):
             raise ExecutionError(program.lowered.failures.findings[int(status) - 1])
         return {tensor.name: array for tensor, array in zip(self._network.outputs, outputs, strict=True)}
 
-    def _program(self, given: Mapping[ITensor, Any]) -> _Compiled:
-        key: tuple[Any, ...] = tuple((array.shape, getattr(array, "sharding", None)) for array in given.values())
-        key += tuple(np.asarray(given[each]).tobytes() for each in self._valued)
-        if key in self._programs:
-            self._programs.move_to_end(key)
-        else:
-            self._programs[key] = self._compile(given)
-            if len(self._programs) > MOST_PROGRAMS:
-                self._programs.popitem(last=False)
-        self._last = self._programs[key]
-        return self._last
-
-    def _compile(self, given: Mapping[ITensor, Any]) -> _Compiled:
-        program = specialise(self._network, given, self._valued)
+    def _compile(self, program: Program, given: Given) -> _Compiled:
         inputs = list(given)
 
         def run(weights: list[Any], arrays: list[Any]) -> tuple[list[Any], Any]:
@@ -145,7 +125,8 @@ class ICudaEngine:
     @property
     def roads(self) -> dict[str, Road]:
         """How each loop ran in the latest program, and why, by the name of the loop."""
-        return {loop.name: road for loop, road in self._last.lowered.roads.items()} if self._last else {}
+        latest = self._programs.latest
+        return {loop.name: road for loop, road in latest.lowered.roads.items()} if latest else {}
 
     def _tensors(self) -> list[ITensor]:
         return self._network.inputs + [each for each in self._network.outputs if not each.is_network_input]
@@ -173,6 +154,10 @@ class _Compiled:
 
     lowered: Program
     run: Callable[[list[Any], list[Any]], tuple[list[Any], Any]]
+
+
+def _shape_and_type(tensor: ITensor) -> tuple[Any, Any]:
+    return tensor.type.shape, tensor.type.dtype
 
 
 def _options(program: Program) -> dict[str, Any]:

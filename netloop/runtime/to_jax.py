@@ -12,9 +12,9 @@ from netloop.check import require_sound
 from netloop.diagnostics import InputError
 from netloop.inputs import check_inputs
 from netloop.layers.sources import IConstantLayer
-from netloop.lower import constants_of
+from netloop.lower import Program, constants_of
 from netloop.network import INetworkDefinition
-from netloop.runtime.specialise import shape_inputs, specialise
+from netloop.runtime.programs import Given, Programs
 
 Weights = dict[str, jax.Array]
 PureFunction = Callable[[Mapping[str, Any], Mapping[str, Any]], dict[str, jax.Array]]
@@ -37,14 +37,23 @@ def to_jax(network: INetworkDefinition) -> tuple[PureFunction, Weights]:
     constants = constants_of(network)
     names = _names(constants)
     fixed = {each: each.evaluate() for each in constants if each not in names.values()}
-    valued = shape_inputs(network)
+
+    def make(program: Program, given: Given) -> Callable[..., list[Any]]:
+        inputs = list(given)
+
+        def run(weights: list[Any], arrays: list[Any]) -> list[Any]:
+            named = dict(zip(names.values(), weights, strict=True))
+            return program({**fixed, **named}, dict(zip(inputs, arrays, strict=True)))[0]
+
+        return jax.jit(run)
+
+    programs = Programs(network, make)
 
     def function(weights: Mapping[str, Any], inputs: Mapping[str, Any]) -> dict[str, jax.Array]:
         with jax.enable_x64(True):
             given = check_inputs(network.inputs, _as_declared(network, inputs))
-            program = specialise(network, given, valued)
-            named = {layer: _weight(weights, name, layer) for name, layer in names.items()}
-            outputs, _ = program({**fixed, **named}, given)
+            named = [_weight(weights, name, layer) for name, layer in names.items()]
+            outputs = programs.find(given)(named, list(given.values()))
             return {tensor.name: array for tensor, array in zip(network.outputs, outputs, strict=True)}
 
     return function, {name: jnp.asarray(layer.evaluate()) for name, layer in names.items()}
