@@ -1,13 +1,15 @@
 """What is wrong with a network: every rule that it breaks, each with a code and a reason."""
 
+from typing import NamedTuple
+
 from netloop.check import conditionals, loops, types, wiring
 from netloop.check.rule import RULES, Subject
 from netloop.diagnostics import Finding, NetworkError, Severity
 from netloop.graph.infer import TypeTable
-from netloop.nest import Scopes
+from netloop.nest import Block, Scopes, nest
 from netloop.network import INetworkDefinition
 
-__all__ = ["check", "require_sound"]
+__all__ = ["Sound", "check", "require_sound"]
 
 _FAMILIES = (wiring, types, loops, conditionals)
 """The modules whose rules are in the register."""
@@ -25,12 +27,19 @@ def check(network: INetworkDefinition, target: str | None = None) -> list[Findin
     """
     if target not in (None, "tensorrt"):
         raise ValueError(f"target is None or 'tensorrt', not {target!r}")
-    findings = _findings(Subject(network, network.types, Scopes(network)))
+    findings, _ = _examine(Subject(network, network.types, Scopes(network)))
     return [each.as_error() for each in findings] if target else findings
 
 
-def require_sound(network: INetworkDefinition, types: TypeTable | None = None) -> Scopes:
-    """The scopes of a network without errors.
+class Sound(NamedTuple):
+    """What is known of a network without errors: in which loops its tensors vary, and the steps that it runs as."""
+
+    scopes: Scopes
+    block: Block
+
+
+def require_sound(network: INetworkDefinition, types: TypeTable | None = None) -> Sound:
+    """The scopes and steps of a network without errors.
 
     Args:
         network: the network.
@@ -39,13 +48,20 @@ def require_sound(network: INetworkDefinition, types: TypeTable | None = None) -
     Raises:
         NetworkError: it has errors, all of which are told.
     """
-    scopes = Scopes(network)
-    findings = _findings(Subject(network, types or network.types, scopes))
-    errors = [each for each in findings if each.severity is Severity.ERROR]
-    if errors:
-        raise NetworkError(*errors)
-    return scopes
+    subject = Subject(network, types or network.types, Scopes(network))
+    findings, block = _examine(subject)
+    if block is None:
+        raise NetworkError(*(each for each in findings if each.severity is Severity.ERROR))
+    return Sound(subject.scopes, block)
 
 
-def _findings(subject: Subject) -> list[Finding]:
-    return [found for each in sorted(RULES.values(), key=lambda rule: rule.code) for found in each.apply(subject)]
+def _examine(subject: Subject) -> tuple[list[Finding], Block | None]:
+    """All findings, and the steps that the network runs as; None if it has errors."""
+    rules = sorted(RULES.values(), key=lambda rule: rule.code)
+    findings = [found for each in rules for found in each.apply(subject)]
+    if any(each.severity is Severity.ERROR for each in findings):
+        return findings, None
+    try:
+        return findings, nest(subject.network, subject.scopes)
+    except NetworkError as error:
+        return [*findings, *error.findings], None

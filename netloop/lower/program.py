@@ -8,6 +8,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from netloop.check import Sound
 from netloop.diagnostics import Finding, NetworkError
 from netloop.enums import TripLimit
 from netloop.graph.infer import TypeTable
@@ -20,7 +21,7 @@ from netloop.layers.sources import IConstantLayer, IShapeLayer
 from netloop.lower.conditional import lower_conditional
 from netloop.lower.frame import Failures, Frame
 from netloop.lower.loop import Road, lower_iterator, lower_loop
-from netloop.nest import Block, IfStep, LayerStep, LoopStep, Scopes, Step, live_layers, nest
+from netloop.nest import Block, IfStep, LayerStep, LoopStep, Scopes, Step, live_layers
 from netloop.network import INetworkDefinition
 
 DEEPEST_NEST = 100
@@ -38,16 +39,16 @@ class Program:
         roads: how each loop runs and why; known once it was traced.
     """
 
-    def __init__(self, network: INetworkDefinition, types: TypeTable, scopes: Scopes) -> None:
+    def __init__(self, network: INetworkDefinition, types: TypeTable, sound: Sound) -> None:
         self.types = types
         self.failures = Failures()
         self.roads: dict[ILoop, Road] = {}
-        self.scopes = scopes
+        self.scopes = sound.scopes
         self._baked: dict[ITensor, bool] = {}
         self._network = network
-        self._block = nest(network, scopes)
+        self._block = sound.block
         require_fixed_shapes(network, types)
-        _require_shallow(network, scopes)
+        _require_shallow(network, sound.scopes)
 
     def __call__(self, weights: Mapping[IConstantLayer, Any], inputs: Mapping[ITensor, Any]) -> tuple[list[Any], Any]:
         """The outputs, in the order in which they were marked, and the status: 0, or the number of the failure.

@@ -19,7 +19,7 @@ from netloop.inputs import check_inputs
 from netloop.layers.assertion import IAssertionLayer
 from netloop.layers.conditional import IIfConditionalBoundaryLayer
 from netloop.layers.loop import ILoopBoundaryLayer, Meaning, Trips
-from netloop.nest import Block, IfStep, LayerStep, Step, nest
+from netloop.nest import Block, IfStep, LayerStep, Step
 from netloop.network import INetworkDefinition
 from netloop.types import Array, TensorType
 
@@ -51,11 +51,13 @@ class Interpreter:
     """The elements of all tensors of a network, for given inputs."""
 
     def __init__(self, network: INetworkDefinition, inputs: Mapping[str, Any]) -> None:
-        scopes = require_sound(network)
         self._inputs = {tensor: np.asarray(array) for tensor, array in check_inputs(network.inputs, inputs).items()}
-        self._types = TypeTable({tensor: TensorType.of(array) for tensor, array in self._inputs.items()})
-        self._scopes = scopes
-        self._block = nest(network, self._scopes)
+        valued = network.shape_tensors()
+        types = {tensor: TensorType.of(array) for tensor, array in self._inputs.items()}
+        self._types = TypeTable(
+            {each: type if each in valued else type.without_value() for each, type in types.items()}
+        )
+        self._scopes, self._block = require_sound(network, self._types)
         self._known: dict[Key, Array | tuple[Array, ...]] = {}
 
     def value(self, tensor: ITensor, at: Trips | None = None) -> Array:
@@ -127,6 +129,8 @@ class Interpreter:
         arrays: list[Array | None] = []
         for tensor in layer.inputs:
             arrays.append(None if tensor is None else (yield tensor, at))
+        if not self._types[layer.outputs[0]].is_fixed:
+            layer.infer(*(None if each is None else TensorType.of(each) for each in arrays))
         if not layer.draws:
             return layer.evaluate(*arrays)
         trips = (at[loop] for loop in self._scopes.chain_of(layer.outputs[0]))
