@@ -12,6 +12,7 @@ import pytest
 
 import netloop
 from netloop.check.rule import RULES
+from netloop.cli import main
 
 ROOT = Path(__file__).parent.parent
 DOCS = sorted((ROOT / "docs").rglob("*.md"))
@@ -22,13 +23,17 @@ FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 CODE = re.compile(r"\bNL\d{3}\b")
+PATH = re.compile(r"`((?:netloop|tests|samples|docs)/[\w./]*)`")
+NAME_IN_FILE = re.compile(r"`(\w+)` in `(netloop/[\w./]+\.py)`")
 
 
 def name_of(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
 
 
-each_page = pytest.mark.parametrize("path", PAGES, ids=name_of)
+each_page_with_examples = pytest.mark.parametrize(
+    "path", [each for each in PAGES if "```python" in each.read_text(encoding="utf-8")], ids=name_of
+)
 each_linked_page = pytest.mark.parametrize("path", LINKED, ids=name_of)
 
 
@@ -48,11 +53,11 @@ class Example(NamedTuple):
 
 def examples(text: str) -> Iterator[Example]:
     blocks = list(FENCE.finditer(text))
-    for block, after in zip(blocks, [*blocks[1:], None], strict=True):
-        if block[1] != "python":
-            continue
-        follows = after is not None and after[1] == "text" and not text[block.end() : after.start()].strip()
-        yield Example(text.count("\n", 0, block.start(2)) + 1, block[2], after[2] if after and follows else None)
+    for number, block in enumerate(blocks):
+        if block[1] == "python":
+            after = next((each for each in blocks[number + 1 : number + 2] if each[1] == "text"), None)
+            follows = after is not None and not text[block.end() : after.start()].strip()
+            yield Example(text.count("\n", 0, block.start(2)) + 1, block[2], after[2] if after and follows else None)
 
 
 def run(example: Example, page: str, names: dict[str, Any]) -> str:
@@ -63,7 +68,7 @@ def run(example: Example, page: str, names: dict[str, Any]) -> str:
     return printed.getvalue()
 
 
-@each_page
+@each_page_with_examples
 def test_examples_print_what_the_page_says(path):
     names: dict[str, Any] = {"__name__": path.stem}
     for example in examples(path.read_text(encoding="utf-8")):
@@ -111,8 +116,58 @@ def test_rules_exist(path):
     assert set(CODE.findall(path.read_text(encoding="utf-8"))) <= set(RULES) | set(CODE.findall(sources))
 
 
+@each_linked_page
+def test_files_exist(path):
+    assert [each for each in PATH.findall(path.read_text(encoding="utf-8")) if not (ROOT / each).exists()] == []
+
+
+def test_architecture_names_what_is_in_the_files():
+    named = NAME_IN_FILE.findall((ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8"))
+
+    assert named
+    assert [name for name, file in named if not re.search(rf"(def|class) {name}\b", (ROOT / file).read_text())] == []
+
+
+def test_architecture_names_every_room():
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    rooms = [each.stem for each in Path(netloop.__file__).parent.iterdir() if each.suffix == ".py" or each.is_dir()]
+
+    assert [each for each in rooms if f"`{each}`" not in text and each != "__pycache__"] == []
+
+
+def test_readme_shows_what_the_demo_prints(capsys):
+    blocks = [block[2] for block in FENCE.finditer((ROOT / "README.md").read_text(encoding="utf-8"))]
+    shown = blocks[blocks.index("python -m netloop demo\n") + 1]
+
+    assert main(["demo"]) == 0
+
+    assert without_times(capsys.readouterr().out) == without_times(shown)
+
+
+def without_times(text: str) -> str:
+    return re.sub(r"\d+\.\d+", "...", text)
+
+
+def methods_named(section: str) -> set[str]:
+    """The ``add_`` methods that a section of the README names."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    begin = text.index(f"## {section}\n")
+    return set(re.findall(r"`(add_\w+)`", text[begin : text.index("\n## ", begin)]))
+
+
+def test_readme_names_every_method_that_is_there():
+    there = {name for name in dir(netloop.INetworkDefinition) if name.startswith("add_")}
+
+    assert methods_named("What is there") == there
+
+
+def test_readme_calls_nothing_missing_that_is_there():
+    assert not [name for name in methods_named("What is not there yet") if hasattr(netloop.INetworkDefinition, name)]
+
+
 def test_semantics_has_the_order_of_the_source():
-    classes = re.findall(r"^class (I\w+)\(?", (ROOT / "netloop" / "layers" / "loop.py").read_text("utf-8"), re.MULTILINE)
+    source = (ROOT / "netloop" / "layers" / "loop.py").read_text(encoding="utf-8")
+    classes = re.findall(r"^class (I\w+)", source, re.MULTILINE)
     headings = " ".join(HEADING.findall(prose(ROOT / "docs" / "loops.md")))
 
     places = [headings.find(f"`{name}`") for name in classes if f"`{name}`" in headings]
