@@ -26,12 +26,20 @@ def check_inputs(tensors: Sequence[ITensor], given: Mapping[str, Any]) -> dict[I
         if tensor.name not in given:
             findings.append(Finding("NL602", f"input {tensor.name!r} is missing; it is {tensor.declared}", at=tensor))
             continue
-        array = given[tensor.name]
-        arrays[tensor] = array = array if isinstance(array, jax.Array) else np.asarray(array)
-        findings += _misfit(tensor, array)
+        try:
+            arrays[tensor] = array = _array(given[tensor.name])
+        except ValueError as error:
+            what = f"input {tensor.name!r} is {tensor.declared}, and was given what is no array"
+            findings.append(Finding("NL603", what, why=str(error), at=tensor))
+        else:
+            findings += _misfit(tensor, array)
     if findings:
         raise InputError(*findings)
     return arrays
+
+
+def _array(given: Any) -> Any:
+    return given if isinstance(given, jax.Array) else np.asarray(given)
 
 
 def _unknown(name: str, names: set[str]) -> Finding:

@@ -13,14 +13,21 @@ from netloop.graph.infer import TypeTable
 from netloop.graph.layer import ILayer, check_instance, check_member, check_tensor
 from netloop.graph.place import call_site
 from netloop.graph.tensor import ITensor
+from netloop.layers.affine import AffineMethods
 from netloop.layers.assertion import AssertionMethods
+from netloop.layers.attention import AttentionMethods
 from netloop.layers.conditional import IIfConditional
+from netloop.layers.convolution import ConvolutionMethods
 from netloop.layers.gather import IndexMethods
 from netloop.layers.loop import ILoop
 from netloop.layers.matrix import ProductMethods
+from netloop.layers.normalization import NormalizationMethods
+from netloop.layers.padding import PaddingMethods
 from netloop.layers.pointwise import PointwiseMethods
+from netloop.layers.pooling import PoolingMethods
 from netloop.layers.rearrange import RearrangingMethods
 from netloop.layers.reduce import ReductionMethods
+from netloop.layers.resample import ResampleMethods
 from netloop.layers.slice import SliceMethods
 from netloop.layers.sources import IConstantLayer, IShapeLayer, SourceMethods
 from netloop.types import LARGEST_KNOWN_VALUE, TensorType, numpy_type
@@ -34,6 +41,13 @@ class INetworkDefinition(
     IndexMethods,
     RearrangingMethods,
     SliceMethods,
+    ConvolutionMethods,
+    PoolingMethods,
+    AffineMethods,
+    PaddingMethods,
+    ResampleMethods,
+    NormalizationMethods,
+    AttentionMethods,
     AssertionMethods,
 ):
     """A network, built layer by layer. ``network[i]`` is layer number ``i``.

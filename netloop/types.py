@@ -144,6 +144,11 @@ class TensorType:
         return f"{self.dtype}[{','.join(map(str, self.shape))}]"
 
 
+def wide(x: Any) -> Any:
+    """``x``, or its conversion to float32 if it is of a half type, which is too narrow to sum in."""
+    return x.astype(np.float32) if x.dtype in HALVES else x
+
+
 def agree(a: Shape, b: Shape) -> bool:
     """Whether two shapes can be the same, an unknown length being any."""
     return len(a) == len(b) and all(x == y or UNKNOWN in (x, y) for x, y in zip(a, b, strict=True))

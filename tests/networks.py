@@ -101,7 +101,7 @@ def newton() -> trt.INetworkDefinition:
 
 
 def lstm(batch: int = -1, steps: int = -1) -> trt.INetworkDefinition:
-    """y, c: the last states of an LSTM with weights of ones over x[batch, steps, 7] from h0, c0[batch, 5]; hs: all h."""
+    """y, c: the last states of an LSTM of ones over x[batch, steps, 7] from h0, c0[batch, 5]; hs: all h."""
     network = trt.INetworkDefinition()
     x = network.add_input("x", trt.float32, (batch, steps, 7))
     h0 = network.add_input("h0", trt.float32, (batch, 5))
@@ -123,13 +123,10 @@ def lstm(batch: int = -1, steps: int = -1) -> trt.INetworkDefinition:
 def _gate(network: trt.INetworkDefinition, x: ITensor, h: ITensor, type: trt.ActivationType) -> ITensor:
     none = trt.MatrixOperation.NONE
     products = [
-        network.add_matrix_multiply(
-            each, none, constant(network, np.ones((rows, 5), np.float32)), none
-        ).get_output(0)
+        network.add_matrix_multiply(each, none, constant(network, np.ones((rows, 5), np.float32)), none).get_output(0)
         for each, rows in ((x, 7), (h, 5))
     ]
-    biased = combine(network, combine(network, *products), constant(network, np.ones((1, 5), np.float32)))
-    return network.add_activation(biased, type).get_output(0)
+    return network.add_activation(combine(network, *products), type).get_output(0)
 
 
 def _length_of(network: trt.INetworkDefinition, tensor: ITensor, axis: int) -> ITensor:
@@ -325,9 +322,7 @@ X = np.arange(15, dtype=F).reshape(5, 3)
 
 EXAMPLES = {
     "running sum": Example(running_sum, {"x": X}, {"y": F([9, 12, 15])}),
-    "running sums": Example(
-        lambda: running_sum(2, CONCATENATE, 1), {"x": X}, {"y": F([[0, 3], [1, 5], [2, 7]])}
-    ),
+    "running sums": Example(lambda: running_sum(2, CONCATENATE, 1), {"x": X}, {"y": F([[0, 3], [1, 5], [2, 7]])}),
     "running sums, reversed": Example(
         lambda: running_sum(2, REVERSE, 0, 3), {"x": X}, {"y": F([[3, 5, 7], [0, 1, 2], [0, 0, 0]])}
     ),

@@ -1,7 +1,8 @@
 """Random networks with loops and conditionals, valid by construction.
 
 All arithmetic is exact: floats are small whole numbers, and integers wrap alike everywhere. So an engine and the
-reference have to agree to the last bit.
+reference have to agree to the last bit. A risky network has assertions that may not hold, iterators that may pass the
+end of their axes and outputs that may have too little room.
 """
 
 from dataclasses import dataclass, field
@@ -15,7 +16,8 @@ from netloop.graph.tensor import ITensor
 from netloop.types import numpy_type
 
 Op = trt.ElementWiseOperation
-DTYPES = [trt.int32, trt.int64, trt.float32, trt.bool]
+DTYPES = [trt.int32, trt.int64, trt.float32, trt.bool, trt.float16, trt.bfloat16]
+FLOATS = [trt.float32, trt.float16, trt.bfloat16]
 SHAPES = [(), (2,), (3,), (2, 3)]
 MOST_TRIPS = 4
 
@@ -34,9 +36,10 @@ class Grown:
 class Grower:
     """Grows a network from the choices of a hypothesis ``draw``."""
 
-    def __init__(self, draw: Any, depth: int) -> None:
+    def __init__(self, draw: Any, depth: int, risky: bool = False) -> None:
         self.draw = draw
         self.depth = depth
+        self.risky = risky
         self.grown = Grown(trt.INetworkDefinition())
         self.network = self.grown.network
         self.within: dict[trt.ILoop, ITensor] = {}
@@ -82,6 +85,7 @@ class Grower:
         pool = list(pool)
         for _ in range(number):
             kinds = ["layer"] * 3 + (["loop"] * 2 + ["conditional"] if depth else [])
+            kinds += ["assertion"] if self.risky else []
             kind = self.draw(st.sampled_from(kinds))
             pool += getattr(self, kind)(pool, depth)
         return pool
@@ -111,7 +115,7 @@ class Grower:
 
     def tame(self, tensor: ITensor) -> ITensor:
         """Keep floats small and whole, so that all arithmetic on them is exact."""
-        if tensor.dtype is not trt.float32:
+        if tensor.dtype not in FLOATS:
             return tensor
         clip = self.network.add_activation(tensor, trt.ActivationType.CLIP)
         clip.alpha, clip.beta = -64, 64
@@ -143,6 +147,23 @@ class Grower:
         shuffle.reshape_dims = (1, *row.shape)
         return self.tame(self.network.add_elementwise(tensor, shuffle.get_output(0), Op.SUM).get_output(0))
 
+    def assertion(self, pool: list[ITensor], depth: int) -> list[ITensor]:
+        flag = self.pick(pool, lambda each: each.dtype is trt.bool and len(each.shape) < 2)
+        if flag is not None:
+            self.network.add_assertion(flag, "it may hold")
+        return []
+
+    def number(self, pool: list[ITensor], wanted: int) -> ITensor:
+        """A number, as a constant or computed from the length of an axis."""
+        source = self.pick(pool, lambda each: len(each.shape))
+        if source is None or self.draw(st.booleans()):
+            return self.fixed(self.draw(st.sampled_from([np.int32, np.int64]))(wanted))
+        axis = self.draw(st.integers(0, len(source.shape) - 1))
+        shape = self.network.add_shape(source).get_output(0)
+        length = self.network.add_gather(shape, self.fixed(np.int32(axis)), 0).get_output(0)
+        off = self.fixed(np.int64(wanted - source.shape[axis]))
+        return self.network.add_elementwise(length, off, Op.SUM).get_output(0)
+
     # ------------------------------------------------------------------ loops
 
     def loop(self, pool: list[ITensor], depth: int) -> list[ITensor]:
@@ -157,6 +178,8 @@ class Grower:
                 iterators.append(loop.add_iterator(source, axis, False))
                 bound = min(bound, source.shape[axis])
                 inside.append(iterators[-1].get_output(0))
+        if self.risky:
+            bound = min(MOST_TRIPS, bound + self.draw(st.integers(0, 1)))
         counted = self.limits(loop, pool, inside, bound)
         for iterator in iterators:
             iterator.reverse = counted and self.draw(st.booleans())
@@ -166,7 +189,7 @@ class Grower:
         for state in states:
             state.set_input(1, self.like(inside, state.get_output(0)))
         self.end(loop, inside)
-        return self.outputs(loop, states, inside, bound)
+        return self.outputs(loop, states, inside, [bound, pool])
 
     def limits(self, loop: trt.ILoop, pool: list[ITensor], inside: list[ITensor], bound: int) -> bool:
         """Give a loop limits that keep it within ``bound`` trips; whether one is a COUNT.
@@ -177,9 +200,7 @@ class Grower:
         if kind == "computed count":
             loop.add_trip_limit(self.computed_count(pool, bound), trt.TripLimit.COUNT)
         elif kind != "while":
-            count = self.draw(st.integers(-1, bound))
-            dtype = self.draw(st.sampled_from([np.int32, np.int64]))
-            loop.add_trip_limit(self.fixed(dtype(count)), trt.TripLimit.COUNT)
+            loop.add_trip_limit(self.number(pool, self.draw(st.integers(-1, bound))), trt.TripLimit.COUNT)
         if kind in ("while", "both"):
             counter = loop.add_recurrence(self.fixed(np.int32(0)))
             now = counter.get_output(0)
@@ -206,8 +227,9 @@ class Grower:
             within = self.network.add_elementwise(within, flag, Op.AND).get_output(0)
         loop.add_trip_limit(within, trt.TripLimit.WHILE)
 
-    def outputs(self, loop: trt.ILoop, states: list[Any], inside: list[ITensor], bound: int) -> list[ITensor]:
+    def outputs(self, loop: trt.ILoop, states: list[Any], inside: list[ITensor], around: list[Any]) -> list[ITensor]:
         made = []
+        bound, pool = around
         for _ in range(self.draw(st.integers(1, 3))):
             kind = self.draw(st.sampled_from(list(trt.LoopOutput)))
             if kind is trt.LoopOutput.LAST_VALUE:
@@ -217,7 +239,8 @@ class Grower:
             tensor = self.pick(inside, lambda each: len(each.shape) < 3)
             axis = self.draw(st.integers(-len(tensor.shape) - 1, len(tensor.shape)))
             output = loop.add_loop_output(tensor, kind, axis)
-            output.set_input(1, self.fixed(np.int32(bound + self.draw(st.integers(0, 1)))))
+            room = max(0, bound + self.draw(st.integers(-1 if self.risky else 0, 1)))
+            output.set_input(1, self.number(pool, room))
             made.append(output.get_output(0))
         return made
 
@@ -242,6 +265,6 @@ class Grower:
 
 
 @st.composite
-def networks(draw: Any, depth: int = 2) -> Grown:
+def networks(draw: Any, depth: int = 2, risky: bool = False) -> Grown:
     """Random valid networks, loops and conditionals nested up to ``depth``."""
-    return Grower(draw, depth).grow()
+    return Grower(draw, depth, risky).grow()

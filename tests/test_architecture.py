@@ -20,7 +20,7 @@ FLOORS = [
     ["network"],
     ["nest", "inputs"],
     ["check"],
-    ["reference", "passes", "lower", "onnx", "openvino", "wts"],
+    ["reference", "passes", "lower", "onnx", "openvino", "wts", "plan"],
     ["runtime"],
     ["cli", "demo", "__init__", "__main__"],
 ]

@@ -23,47 +23,65 @@ from netloop.graph.layer import BASE_ATTRIBUTES, ILayer
 RECORDED: dict[str, Any] = json.loads((Path(__file__).parent / "data" / "tensorrt_surface.json").read_text())
 EXPORTED = {name: getattr(netloop, name) for name in dir(netloop) if not name.startswith("_")}
 
-EXTRA_MEMBERS = {"DataType": {"DOUBLE": 100}}
-"""Members of enumerations that TensorRT does not have."""
+EXTRA_MEMBERS = {
+    "DataType": {"DOUBLE": 100},
+    "BuilderFlag": {
+        "FP16": 40,
+        "INT8": 41,
+        "BF16": 42,
+        "FP8": 43,
+        "INT4": 44,
+        "FP4": 45,
+        "OBEY_PRECISION_CONSTRAINTS": 46,
+        "PREFER_PRECISION_CONSTRAINTS": 47,
+        "REJECT_EMPTY_ALGORITHMS": 48,
+        "WEIGHTLESS": 49,
+    },
+    "PreviewFeature": {"PROFILE_SHARING_0806": 40},
+    "TacticSource": {"CUBLAS": 40, "CUBLAS_LT": 41, "CUDNN": 42},
+}
+"""Members of enumerations that TensorRT 11 does not have: netloop's own, and those of TensorRT 10 that scripts use."""
 
 # fmt: off
 MISSING: dict[str, set[str]] = {
     "Builder": {
-        "build_engine_with_config", "build_serialized_network", "build_serialized_network_to_stream",
-        "create_builder_config", "create_optimization_profile", "error_recorder", "get_plugin_registry",
-        "gpu_allocator", "is_network_supported", "max_DLA_batch_size", "max_threads", "num_DLA_cores", "reset",
+        "build_serialized_network_to_stream", "get_plugin_registry", "gpu_allocator",
+    },
+    "IBuilderConfig": {
+        "all_build_routes", "build_route", "create_timing_cache", "get_timing_cache", "set_timing_cache",
     },
     "ICudaEngine": {
-        "create_engine_inspector", "create_execution_context", "create_runtime_config", "create_serialization_config",
-        "device_memory_size_v2", "engine_capability", "error_recorder", "get_aliased_input_tensor",
-        "get_device_memory_size_for_profile_v2", "get_engine_stat", "get_tensor_bytes_per_component",
-        "get_tensor_components_per_element", "get_tensor_format", "get_tensor_format_desc", "get_tensor_location",
-        "get_tensor_profile_shape", "get_tensor_profile_values", "get_tensor_vectorized_dim",
-        "get_weight_streaming_automatic_budget", "hardware_compatibility_level", "is_debug_tensor",
-        "is_shape_inference_io", "num_aux_streams", "num_optimization_profiles", "profiling_verbosity", "refittable",
-        "serialize", "serialize_with_config", "streamable_weights_size", "tactic_sources",
-        "weight_streaming_budget_v2", "weight_streaming_scratch_memory_size",
+        "create_runtime_config", "create_serialization_config", "get_device_memory_size_for_profile_v2",
+        "get_weight_streaming_automatic_budget", "is_debug_tensor", "serialize_with_config",
+        "streamable_weights_size", "tactic_sources", "weight_streaming_budget_v2",
+        "weight_streaming_scratch_memory_size",
+    },
+    "IExecutionContext": {
+        "get_debug_state", "get_runtime_config", "set_all_tensors_debug_state", "set_communicator",
+        "set_tensor_debug_state",
     },
     "INetworkDefinition": {
-        "add_attention", "add_attention_v2", "add_convolution_nd", "add_deconvolution_nd", "add_dequantize",
-        "add_dist_collective", "add_dynamic_quantize", "add_dynamic_quantize_v2", "add_grid_sample",
-        "add_kv_cache_update", "add_lrn", "add_moe", "add_nms", "add_non_zero", "add_normalization",
-        "add_normalization_v2", "add_padding_nd", "add_parametric_relu", "add_plugin", "add_plugin_v2",
-        "add_plugin_v3", "add_pooling_nd", "add_quantize", "add_ragged_softmax", "add_resize", "add_reverse_sequence",
-        "add_rotary_embedding", "add_scale", "add_scale_nd", "are_weights_marked_refittable", "is_debug_tensor",
-        "mark_debug", "mark_output_for_shapes", "mark_unfused_tensors_as_debug_tensors", "mark_weights_refittable",
-        "set_weights_name", "unmark_debug", "unmark_output_for_shapes", "unmark_unfused_tensors_as_debug_tensors",
-        "unmark_weights_refittable",
+        "add_dequantize", "add_dist_collective", "add_dynamic_quantize", "add_dynamic_quantize_v2", "add_moe",
+        "add_nms", "add_non_zero", "add_plugin", "add_plugin_v2", "add_plugin_v3", "add_quantize",
+        "are_weights_marked_refittable", "is_debug_tensor", "mark_debug", "mark_output_for_shapes",
+        "mark_unfused_tensors_as_debug_tensors", "mark_weights_refittable", "set_weights_name", "unmark_debug",
+        "unmark_output_for_shapes", "unmark_unfused_tensors_as_debug_tensors", "unmark_weights_refittable",
+    },
+    "Runtime": {
+        "DLA_core", "dla_workspace_allocation_strategy", "engine_host_code_allowed", "get_plugin_registry",
+        "gpu_allocator", "load_runtime", "num_DLA_cores", "tempfile_control_flags", "temporary_directory",
     },
 }
 # fmt: on
 """Methods, properties and (bases) that TensorRT has and netloop has not, by class."""
 
 DIFFERENT: dict[str, set[str]] = {
-    "Builder": {"logger"},  # a plain attribute
+    "Builder": {"build_serialized_network"},  # without the form that returns the text of kernels, as there are none
     "DimsHW": {"h", "w"},  # shapes are tuples, and do not change
+    "ICudaEngine": {"create_execution_context"},  # two forms in one
     "INetworkDefinition": {"builder", "flags"},  # plain attributes, which the network itself sets
     "ITensor": {"is_network_output"},  # a plain attribute, which the network sets
+    "Runtime": {"deserialize_cuda_engine"},  # from bytes alone
 }
 """What netloop has with other parameters, other defaults, or settable where TensorRT's is not or the reverse."""
 

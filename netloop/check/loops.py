@@ -172,11 +172,13 @@ def outputs_are_outside_all_loops(subject: Subject) -> Iterator[Broken]:
     """
     for tensor in subject.network.outputs:
         scope = subject.scopes.of(tensor)
-        if not scope or _unclean(subject, scope):
+        if not scope or not _is_chain(subject, scope) or _unclean(subject, scope):
             continue
         loop = subject.scopes.chain(scope)[-1]
         what = f"the network output {tensor.name!r} varies in {loop.name!r}: it escapes the loop"
-        yield Broken(tensor.producer or tensor, what, f"mark an output of {loop.name!r}.add_loop_output instead")
+        yield Broken(
+            tensor.producer or tensor, what, f"let it out of {loop.name!r} with add_loop_output, and mark that output"
+        )
 
 
 @rule("NL211")
@@ -216,10 +218,8 @@ def _is_chain(subject: Subject, scope: Loops) -> bool:
 
 
 def _unclean(subject: Subject, scope: Loops) -> bool:
-    """Whether two loops of a scope are each inside the other."""
-    return any(
-        a is not b and a in subject.scopes.around(b) and b in subject.scopes.around(a) for a in scope for b in scope
-    )
+    """Whether a loop of a scope is inside another one that is inside it."""
+    return any(a in subject.scopes.around(b) for a in scope for b in subject.scopes.around(a))
 
 
 @rule("NL212")
@@ -232,7 +232,7 @@ def reverse_iterator_has_a_count(subject: Subject) -> Iterator[Broken]:
     for layer in _boundary(subject, IIteratorLayer):
         if layer.reverse and layer.loop.limit(TripLimit.COUNT) is None:
             what = f"{layer.name!r} goes backwards, and {layer.loop.name!r} has no COUNT limit to begin at"
-            yield Broken(layer, what, f"call {layer.loop.name!r}.add_trip_limit(length, TripLimit.COUNT)")
+            yield Broken(layer, what, f"give {layer.loop.name!r} one with add_trip_limit(length, TripLimit.COUNT)")
 
 
 def _boundary(subject: Subject, kind: type[B]) -> Iterator[B]:

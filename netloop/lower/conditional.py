@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from netloop.lower.frame import Frame
+from netloop.lower.frame import Frame, first
 from netloop.nest import IfStep
 
 if TYPE_CHECKING:
@@ -18,21 +18,40 @@ if TYPE_CHECKING:
 
 def lower_conditional(program: Program, step: IfStep, frame: Frame) -> None:
     """Bring the outputs of a conditional into the frame; only the branch taken is computed."""
-    condition = program.read(step.condition, frame)
-    if isinstance(condition, np.ndarray):
-        taken = 0 if condition else 1
-        program.run(step.branches[taken].steps, frame)
-        results: Any = [program.array(each, frame) for each in step.results(taken)]
-    else:
-        results, status = lax.cond(condition, _branch(program, step, 0, frame), _branch(program, step, 1, frame))
-        frame.status = status if program.can_fail([step]) else frame.status
-    frame.values.update(zip(step.writes, results, strict=True))
+    condition, known = program.read(step.condition, frame), program.types[step.condition].value
+    if isinstance(condition, np.ndarray) or (known is not None and not _alike(program, step)):
+        _take(program, step, frame, 0 if known else 1)
+        return
+    carries = program.can_fail([step]) or frame.fault(step.reads) is not None
+    branches = (_branch(program, step, branch, frame, carries) for branch in (0, 1))
+    results, faults, status = lax.cond(condition, *branches)
+    decided = frame.fault([step.condition])
+    for tensor, result, fault in zip(step.writes, results, faults, strict=True):
+        frame.values[tensor] = result
+        frame.spoil([tensor], first(decided, fault))
+    if step.has_assertions:
+        frame.status = first(frame.status, decided, status)
 
 
-def _branch(program: Program, step: IfStep, branch: int, frame: Frame) -> Callable[[], tuple[list[Any], Any]]:
-    def run() -> tuple[list[Any], Any]:
+def _take(program: Program, step: IfStep, frame: Frame, branch: int) -> None:
+    program.run(step.branches[branch].steps, frame)
+    for tensor, result in zip(step.writes, step.results(branch), strict=True):
+        frame.values[tensor] = program.array(result, frame)
+        frame.spoil([tensor], frame.fault([result]))
+
+
+def _alike(program: Program, step: IfStep) -> bool:
+    """Whether both branches give the same types; if not, the value that the condition has while building decides."""
+    pairs = zip(step.results(0), step.results(1), strict=True)
+    return all(program.types[true] == program.types[false] for true, false in pairs)
+
+
+def _branch(program: Program, step: IfStep, branch: int, frame: Frame, carries: bool) -> Callable[[], Any]:
+    def run() -> Any:
         inside = frame.inside()
         program.run(step.branches[branch].steps, inside)
-        return [program.array(each, inside) for each in step.results(branch)], jnp.int32(inside.status)
+        results = step.results(branch)
+        faults = [first(0, inside.fault([each])) if carries else None for each in results]
+        return [program.array(each, inside) for each in results], faults, jnp.int32(inside.status)
 
     return run

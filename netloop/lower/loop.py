@@ -17,7 +17,7 @@ from jax import lax
 from netloop.enums import LoopOutput, TripLimit
 from netloop.graph.tensor import ITensor
 from netloop.layers.loop import IIteratorLayer, ILoopOutputLayer
-from netloop.lower.frame import Frame
+from netloop.lower.frame import Frame, first
 from netloop.nest import LoopStep, Step
 from netloop.types import normal_axis
 
@@ -48,10 +48,11 @@ def lower_loop(program: Program, step: LoopStep, frame: Frame) -> None:
     loop = _Loop(program, step, frame)
     program.roads[step.loop] = road = choose_road(program, step)
     done = loop.scan(road.trips) if road.name == "scan" and road.trips is not None else loop.repeat()
-    if loop.can_fail:
-        frame.status = done.status
+    if step.has_assertions:
+        frame.status = first(done.faults.status, done.faults.trips)
     for layer in step.outputs:
-        frame.values[layer.outputs[0]] = loop.output(layer, done)
+        frame.values[layer.outputs[0]], fault = loop.output(layer, done)
+        frame.spoil(layer.outputs, fault)
 
 
 def choose_road(program: Program, step: LoopStep) -> Road:
@@ -69,6 +70,7 @@ def choose_road(program: Program, step: LoopStep) -> Road:
 def lower_iterator(program: Program, layer: IIteratorLayer, frame: Frame) -> None:
     """Bring the slice of an iterator for the present trip into the frame, unless the scan did."""
     output = layer.outputs[0]
+    frame.spoil(layer.outputs, frame.fault(layer.inputs))
     if output in frame.values:
         return
     array = program.array(layer.tensor(0), frame)
@@ -78,7 +80,8 @@ def lower_iterator(program: Program, layer: IIteratorLayer, frame: Frame) -> Non
     length = array.shape[axis]
     if layer.loop in frame.ended or not program.stays_inside(layer):
         finding = layer.finding("NL601", *layer.past_the_end("past the end", length))
-        program.failures.report(frame, (position < 0) | (position >= length), finding)
+        fault = program.failures.fault((position < 0) | (position >= length), finding)
+        frame.spoil(layer.outputs, first(frame.fault([output, _count_of(layer)]), fault))
     if length == 0:
         frame.values[output] = jnp.zeros(program.types[output].shape, array.dtype)
     else:
@@ -86,9 +89,30 @@ def lower_iterator(program: Program, layer: IIteratorLayer, frame: Frame) -> Non
 
 
 def _count(program: Program, layer: IIteratorLayer, frame: Frame) -> Any:
-    limit = layer.loop.limit(TripLimit.COUNT)
+    limit = _count_of(layer)
     assert limit is not None
-    return jnp.maximum(jnp.asarray(program.read(limit.tensor(0), frame), jnp.int64), 0)
+    return jnp.maximum(jnp.asarray(program.read(limit, frame), jnp.int64), 0)
+
+
+def _count_of(layer: IIteratorLayer) -> ITensor | None:
+    limit = layer.loop.limit(TripLimit.COUNT) if layer.reverse else None
+    return None if limit is None else limit.tensor(0)
+
+
+class _Faults(NamedTuple):
+    """What went wrong in a loop so far; None, which costs nothing, where nothing can.
+
+    Attributes:
+        trips: in what decides the number of trips.
+        states: in the value of each recurrence.
+        rows: in the elements of each stacked output.
+        status: in assertions.
+    """
+
+    trips: Any
+    states: Any
+    rows: Any
+    status: Any
 
 
 class _Done(NamedTuple):
@@ -98,13 +122,13 @@ class _Done(NamedTuple):
         trips: the number of trips that it made.
         states: the values of the recurrences.
         rows: for every stacked output its elements, along axis 0.
-        status: the status.
+        faults: what went wrong.
     """
 
     trips: Any
     states: list[Any]
     rows: list[Any]
-    status: Any
+    faults: _Faults
 
 
 class _Loop:
@@ -118,7 +142,7 @@ class _Loop:
         self.next = [each.tensor(1) for each in step.recurrences]
         self.stacked = [each for each in step.outputs if each.stacks]
         self.body = step.body.needed([*self.next, *(each.tensor(0) for each in self.stacked)], assertions=True)
-        self.can_fail = program.can_fail([step])
+        self.carries = program.can_fail([step]) or frame.fault(step.reads) is not None
 
     # ------------------------------------------------------------------ the two roads
 
@@ -129,48 +153,54 @@ class _Loop:
 
         def body(carry: Any, given: Any) -> Any:
             trip, elements = given
-            inside = self._inside(trip, *carry)
+            states, faults = carry
+            inside = self._inside(trip, states, faults)
             inside.values.update(zip((layer.outputs[0] for layer in iterators), elements, strict=True))
-            states, rows = self._trip(inside)
-            return (states, self._status(inside)), rows
+            states, rows, faults = self._trip(inside, faults)
+            return (states, faults), rows
 
-        carry = self._initial(), self._status(self.frame)
-        (states, status), rows = lax.scan(body, carry, (jnp.arange(trips), slices), length=trips)
-        return _Done(trips, states, rows, status)
+        carry = self._initial(), self._faults()
+        (states, faults), rows = lax.scan(body, carry, (jnp.arange(trips), slices), length=trips)
+        return _Done(trips, states, rows, faults)
 
     def repeat(self) -> _Done:
         """Run until a limit ends it."""
-        carried = self.program.can_fail(self._while_steps())
 
         def test(carry: Any) -> Any:
-            trip, states, _, status, goes_on = carry
-            return goes_on if carried else self._goes_on(trip, states, status)[0]
+            trip, states, _, faults, goes_on = carry
+            return goes_on if self.carries else self._goes_on(trip, states, faults)[0]
 
         def body(carry: Any) -> Any:
-            trip, states, buffers, status, goes_on = carry
-            inside = self._inside(trip, states, status)
-            states, rows = self._trip(inside)
+            trip, states, buffers, faults, goes_on = carry
+            inside = self._inside(trip, states, faults)
+            states, rows, faults = self._trip(inside, faults)
             buffers = [_write(buffer, row, trip) for buffer, row in zip(buffers, rows, strict=True)]
-            status = self._status(inside)
-            if carried:
-                goes_on, status = self._goes_on(trip + 1, states, status)
-            return trip + 1, states, buffers, status, goes_on
+            if self.carries:
+                goes_on, faults = self._goes_on(trip + 1, states, faults)
+            return trip + 1, states, buffers, faults, goes_on
 
-        trip, states, status = jnp.int64(0), self._initial(), self._status(self.frame)
-        goes_on, status = self._goes_on(trip, states, status) if carried else (None, status)
+        trip, states, faults = jnp.int64(0), self._initial(), self._faults()
+        goes_on, faults = self._goes_on(trip, states, faults) if self.carries else (None, faults)
         buffers = [self._buffer(each) for each in self.stacked]
-        return _Done(*lax.while_loop(test, body, (trip, states, buffers, status, goes_on))[:4])
+        return _Done(*lax.while_loop(test, body, (trip, states, buffers, faults, goes_on))[:4])
 
-    def _goes_on(self, trip: Any, states: list[Any], status: Any) -> tuple[Any, Any]:
-        """Whether there is a trip of this number, and the status after asking; past the count nothing fails."""
+    def _goes_on(self, trip: Any, states: list[Any], faults: _Faults) -> tuple[Any, _Faults]:
+        """Whether there is a trip of this number, and the faults after asking; what is spoilt ends the loop."""
         count, goes_on = self.step.loop.limit(TripLimit.COUNT), self.step.loop.limit(TripLimit.WHILE)
         within = jnp.bool_(True) if count is None else trip < self.program.read(count.tensor(0), self.frame)
+        if self.carries:
+            within = jnp.logical_and(within, faults.trips == 0)
         if goes_on is None:
-            return within, status
-        inside = self._inside(trip, states, status)
+            return within, faults
+        inside = self._inside(trip, states, faults)
+        inside.is_trip = False
         self.program.run(self._while_steps(), inside)
         true = jnp.logical_and(within, self.program.read(goes_on.tensor(0), inside))
-        return true, None if status is None else jnp.where(within, jnp.int32(inside.status), status)
+        fault = inside.fault([goes_on.tensor(0)])
+        if fault is None:
+            return true, faults
+        fault = jnp.where(within, fault, 0)
+        return jnp.logical_and(true, fault == 0), faults._replace(trips=first(faults.trips, fault))
 
     def _while_steps(self) -> list[Step]:
         goes_on = self.step.loop.limit(TripLimit.WHILE)
@@ -178,25 +208,37 @@ class _Loop:
 
     # ------------------------------------------------------------------ one trip
 
-    def _inside(self, trip: Any, states: list[Any], status: Any) -> Frame:
+    def _inside(self, trip: Any, states: list[Any], faults: _Faults) -> Frame:
         inside = self.frame.inside()
         inside.trips[self.step.loop] = trip
         inside.values.update(zip(self.states, states, strict=True))
-        inside.status = 0 if status is None else status
+        if self.carries:
+            inside.faults.update(zip(self.states, faults.states, strict=True))
+            inside.status = faults.status
         return inside
 
-    def _trip(self, inside: Frame) -> tuple[list[Any], list[Any]]:
-        """The next values of the recurrences and the elements of the stacked outputs."""
+    def _trip(self, inside: Frame, faults: _Faults) -> tuple[list[Any], list[Any], _Faults]:
+        """The next values of the recurrences, the elements of the stacked outputs, and the faults after the trip."""
         self.program.run(self.body, inside)
-        rows = [self.program.array(each.tensor(0), inside) for each in self.stacked]
-        return [self.program.array(each, inside) for each in self.next], rows
+        rows = [each.tensor(0) for each in self.stacked]
+        if self.carries:
+            spoilt = [first(old, inside.fault([each])) for old, each in zip(faults.rows, rows, strict=True)]
+            states = [first(0, inside.fault([each])) for each in self.next]
+            faults = _Faults(faults.trips, states, spoilt, first(inside.status))
+        arrays = [self.program.array(each, inside) for each in rows]
+        return [self.program.array(each, inside) for each in self.next], arrays, faults
 
     def _initial(self) -> list[Any]:
         return [self.program.array(each.tensor(0), self.frame) for each in self.step.recurrences]
 
-    def _status(self, frame: Frame) -> Any:
-        """The status to carry; None, which costs nothing, where nothing can fail."""
-        return jnp.int32(frame.status) if self.can_fail else None
+    def _faults(self) -> _Faults:
+        """The faults before the first trip."""
+        if not self.carries:
+            return _Faults(None, None, None, None)
+        count = self.step.loop.limit(TripLimit.COUNT)
+        trips = first(0, None if count is None else self.frame.fault(count.inputs))
+        states = [first(0, self.frame.fault([each.tensor(0)])) for each in self.step.recurrences]
+        return _Faults(trips, states, [first(0)] * len(self.stacked), first(self.frame.status))
 
     def _slices(self, layer: IIteratorLayer, trips: int) -> jax.Array:
         """What an iterator reads, in the order in which it does, along axis 0."""
@@ -210,25 +252,26 @@ class _Loop:
 
     # ------------------------------------------------------------------ outputs
 
-    def output(self, layer: ILoopOutputLayer, done: _Done) -> Any:
-        """The value of an output of the loop that has ended."""
+    def output(self, layer: ILoopOutputLayer, done: _Done) -> tuple[Any, Any]:
+        """The value of an output of the loop that has ended, and its fault."""
         if not layer.stacks:
             return self._last(layer.tensor(0), done)
-        length = self._length(layer)
+        length, fault = self._length(layer), done.faults.trips
         if not self.program.has_room(self.step.loop, layer.tensor(1)):
             finding = layer.finding("NL601", *layer.too_short(f"more than {length}", length))
-            self.program.failures.report(self.frame, done.trips > length, finding)
-        rows = _arrange(done.rows[self.stacked.index(layer)], done.trips, length, layer.kind)
-        return jnp.moveaxis(rows, 0, normal_axis(layer.axis, rows.ndim))
+            fault = first(fault, self.program.failures.fault(done.trips > length, finding))
+        position = self.stacked.index(layer)
+        rows = _arrange(done.rows[position], done.trips, length, layer.kind)
+        spoilt = done.faults.rows[position] if self.carries else None
+        return jnp.moveaxis(rows, 0, normal_axis(layer.axis, rows.ndim)), first(fault, spoilt)
 
-    def _last(self, tensor: ITensor, done: _Done) -> Any:
-        """Element n of a tensor, after n trips."""
-        inside = self._inside(jnp.int64(done.trips), done.states, done.status)
+    def _last(self, tensor: ITensor, done: _Done) -> tuple[Any, Any]:
+        """Element n of a tensor, after n trips, and its fault."""
+        inside = self._inside(jnp.int64(done.trips), done.states, done.faults)
         inside.ended.add(self.step.loop)
+        inside.is_trip = False
         self.program.run(self.step.body.needed([tensor]), inside)
-        if self.can_fail:
-            self.frame.status = inside.status
-        return self.program.array(tensor, inside)
+        return self.program.array(tensor, inside), first(done.faults.trips, inside.fault([tensor]))
 
     def _length(self, layer: ILoopOutputLayer) -> int:
         known = self.program.types[layer.tensor(1)].ints()

@@ -19,7 +19,7 @@ from netloop.layers.conditional import IIfConditionalInputLayer
 from netloop.layers.loop import IIteratorLayer, ILoop, ILoopOutputLayer, IRecurrenceLayer
 from netloop.layers.sources import IConstantLayer, IShapeLayer
 from netloop.lower.conditional import lower_conditional
-from netloop.lower.frame import Failures, Frame
+from netloop.lower.frame import Failures, Frame, first
 from netloop.lower.loop import Road, lower_iterator, lower_loop
 from netloop.nest import Block, IfStep, LayerStep, LoopStep, Scopes, Step, live_layers
 from netloop.network import INetworkDefinition
@@ -59,7 +59,8 @@ class Program:
         """
         frame = Frame({**inputs, **{layer.outputs[0]: array for layer, array in weights.items()}})
         self.run(self._block.steps, frame)
-        return [self.array(tensor, frame) for tensor in self._network.outputs], frame.status
+        outputs = self._network.outputs
+        return [self.array(tensor, frame) for tensor in outputs], first(frame.fault(outputs), frame.status)
 
     def run(self, steps: Iterable[Step], frame: Frame) -> None:
         """Run steps one after the other; their results come into the frame."""
@@ -96,8 +97,13 @@ class Program:
         return jnp.asarray(self.read(tensor, frame), self.types[tensor].dtype)
 
     def can_fail(self, steps: Iterable[Step]) -> bool:
-        """Whether something in some steps can set the status."""
+        """Whether something in some steps can fail."""
         return any(self._step_can_fail(step) for step in steps)
+
+    @property
+    def depth(self) -> int:
+        """How deep loops are nested."""
+        return max((len(self.scopes.around(loop)) + 1 for loop in self._network.loops), default=0)
 
     @property
     def longest_body(self) -> int:
@@ -123,7 +129,9 @@ class Program:
     def count(self, loop: ILoop) -> int | None:
         """The COUNT limit of a loop, if it is known; None if it has none or it is not."""
         limit = loop.limit(TripLimit.COUNT)
-        known = None if limit is None else self.types[limit.tensor(0)].ints()
+        if limit is None or not self.is_baked(limit.tensor(0)):
+            return None
+        known = self.types[limit.tensor(0)].ints()
         return None if known is None else max(0, known[0])
 
     def stays_inside(self, iterator: IIteratorLayer) -> bool:
@@ -140,12 +148,18 @@ class Program:
         if isinstance(layer, IIteratorLayer):
             lower_iterator(self, layer, frame)
         elif isinstance(layer, IAssertionLayer):
-            holds = layer.holds(self.array(_tensor(layer, 0), frame))
-            self.failures.report(frame, jnp.logical_not(holds), layer.failure())
+            self._assert(layer, frame)
         elif isinstance(layer, IIfConditionalInputLayer):
             frame.values[layer.outputs[0]] = self.read(_tensor(layer, 0), frame)
+            frame.spoil(layer.outputs, frame.fault(layer.inputs))
         elif layer.outputs[0] not in frame.values and not all(map(self.is_baked, layer.outputs)):
             self._compute(layer, frame)
+
+    def _assert(self, layer: IAssertionLayer, frame: Frame) -> None:
+        if frame.is_trip:
+            holds = layer.holds(self.array(_tensor(layer, 0), frame))
+            fault = self.failures.fault(jnp.logical_not(holds), layer.failure())
+            frame.status = first(frame.status, frame.fault(layer.inputs), fault)
 
     def _compute(self, layer: ILayer, frame: Frame) -> None:
         assert isinstance(layer, Operation)
@@ -162,6 +176,7 @@ class Program:
             raise
         outputs = made if isinstance(made, tuple) else (made,)
         frame.values.update(zip(layer.outputs, outputs, strict=True))
+        frame.spoil(layer.outputs, frame.fault(layer.inputs))
 
     def _operand(self, layer: ILayer, position: int, frame: Frame) -> Any:
         tensor = layer.inputs[position]
@@ -216,7 +231,7 @@ def _is_fixed(tensors: Sequence[ITensor | None], types: TypeTable) -> bool:
 def _unfixed(layer: ILayer, types: TypeTable) -> Finding:
     return layer.finding(
         "NL501",
-        f"{layer.name!r} makes a {types[layer.outputs[0]]}, a shape that only the run tells",
+        f"{layer.name!r} makes {types[layer.outputs[0]]}, a shape that only the run tells",
         "a compiled program has fixed shapes, which follow from constants and from the inputs of the call",
         "compute sizes from constants, add_shape or small integer inputs; netloop.evaluate runs it as it is",
     )

@@ -71,7 +71,7 @@ class Scopes:
             if isinstance(layer, ILoopBoundaryLayer) and self._widen(layer):
                 queue.extend(each for each in layer.loop.layers if each in live)
             if isinstance(layer, IConditionLayer):
-                queue.extend(layer.conditional.output_layers)
+                queue.extend(each for each in layer.conditional.output_layers if each in live)
             mask = self._mask(layer)
             for tensor in layer.outputs:
                 if self._scopes.get(tensor, 0) != mask:

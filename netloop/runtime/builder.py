@@ -1,25 +1,121 @@
-"""The builder, from which networks come."""
+"""The builder: networks come from it, and engines."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeVar
+
+from netloop.check import check, require_sound
+from netloop.diagnostics import NetloopError, Severity
 from netloop.graph.layer import check_instance
 from netloop.network import INetworkDefinition
+from netloop.runtime.config import IBuilderConfig
+from netloop.runtime.engine import ICudaEngine
+from netloop.runtime.enums import ErrorCodeTRT
 from netloop.runtime.logger import ILogger
+from netloop.runtime.memory import IHostMemory
+from netloop.runtime.observers import IErrorRecorder
+from netloop.runtime.origin import Origin
+from netloop.runtime.profile import IOptimizationProfile
+from netloop.runtime.progress import Cancelled, Progress
+
+T = TypeVar("T")
 
 
 class Builder:
-    """Makes networks.
+    """Makes networks, and engines and plans of networks.
+
+    A build that fails is logged, and gives None, as in TensorRT; :func:`netloop.compile` raises instead.
 
     Attributes:
-        logger: what its messages go to.
+        error_recorder: what is told of errors; None if nothing is.
+        max_threads: recorded, and of no effect.
     """
 
     def __init__(self, logger: ILogger) -> None:
-        self.logger: ILogger = check_instance("logger", logger, ILogger)
+        self._logger: ILogger = check_instance("logger", logger, ILogger)
+        self.error_recorder: IErrorRecorder | None = None
+        self.max_threads = 1
+
+    @property
+    def logger(self) -> ILogger:
+        """What its messages go to."""
+        return self._logger
+
+    @property
+    def num_DLA_cores(self) -> int:
+        """0: there is no DLA."""
+        return 0
+
+    @property
+    def max_DLA_batch_size(self) -> int:
+        """0: there is no DLA."""
+        return 0
 
     def create_network(self, flags: int = 0) -> INetworkDefinition:
         """A network without layers. It is strongly typed, whatever the flags say."""
         return INetworkDefinition(self, flags)
+
+    def create_builder_config(self) -> IBuilderConfig:
+        """The settings of a build, at their defaults."""
+        return IBuilderConfig()
+
+    def create_optimization_profile(self) -> IOptimizationProfile:
+        """A profile without ranges."""
+        return IOptimizationProfile()
+
+    def reset(self) -> None:
+        """Nothing: a builder keeps nothing."""
+
+    def is_network_supported(self, network: INetworkDefinition, config: IBuilderConfig) -> bool:
+        """Whether a network has no errors."""
+        return not any(each.severity is Severity.ERROR for each in check(network))
+
+    def build_engine_with_config(self, network: INetworkDefinition, config: IBuilderConfig) -> ICudaEngine | None:
+        """The engine of a network; None, with the reasons in the log, if it has errors or a monitor ends the build."""
+        return self._build(network, config, lambda progress: self._engine(network, config, progress))
+
+    def build_serialized_network(self, network: INetworkDefinition, config: IBuilderConfig) -> IHostMemory | None:
+        """The plan of a network; None, with the reasons in the log, if it has errors or a monitor ends the build."""
+
+        def build(progress: Progress) -> IHostMemory:
+            engine = self._engine(network, config, progress)
+            with progress.phase("Serialize"):
+                return engine.serialize()
+
+        return self._build(network, config, build)
+
+    def _engine(self, network: INetworkDefinition, config: IBuilderConfig, progress: Progress) -> ICudaEngine:
+        with progress.phase("Check"):
+            require_sound(network)
+        with progress.phase("Compile"):
+            origin = Origin(self._logger, tuple(config.profiles), config.profiling_verbosity)
+            return ICudaEngine(network, origin)
+
+    def _build(self, network: INetworkDefinition, config: IBuilderConfig, build: Callable[[Progress], T]) -> T | None:
+        check_instance("network", network, INetworkDefinition)
+        check_instance("config", config, IBuilderConfig)
+        self._tell_of(config)
+        progress = Progress(config.progress_monitor)
+        try:
+            with progress.build(3):
+                return build(progress)
+        except NetloopError as error:
+            for finding in error.findings:
+                self._refuse(str(finding))
+        except Cancelled as error:
+            self._logger.log(ILogger.WARNING, f"the progress monitor ended the build in the phase {error}")
+        return None
+
+    def _tell_of(self, config: IBuilderConfig) -> None:
+        names = config.without_meaning()
+        if names:
+            self._logger.log(ILogger.INFO, f"of no effect here, as XLA chooses: {', '.join(names)}")
+
+    def _refuse(self, what: str) -> None:
+        self._logger.log(ILogger.ERROR, what)
+        if self.error_recorder is not None:
+            self.error_recorder.report_error(ErrorCodeTRT.INVALID_CONFIG, what)
 
     def __enter__(self) -> Builder:
         return self

@@ -1,27 +1,31 @@
-"""An engine: a network compiled, and compiled anew for each set of input shapes."""
+"""Engines: compiled networks, as TensorRT's scripts hold them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
-import jax
-import jax.numpy as jnp
-
-from netloop.check import require_sound
-from netloop.diagnostics import ExecutionError, Finding, InputError, did_you_mean, listed
+from netloop.diagnostics import Finding, InputError, did_you_mean, listed
 from netloop.dims import Dims
-from netloop.enums import DataType, TensorIOMode
+from netloop.enums import DataType, TensorFormat, TensorIOMode, TensorLocation
 from netloop.graph.tensor import ITensor
-from netloop.inputs import check_inputs
-from netloop.lower import Program, constants_of
-from netloop.lower.loop import Road
 from netloop.network import INetworkDefinition
-from netloop.runtime.programs import Given, Programs
-
-LONGEST_FUSED_BODY = 2000
-"""XLA's compiler for CPUs has crashed while fusing loop bodies of 4,000 operations."""
+from netloop.runtime.context import IExecutionContext
+from netloop.runtime.enums import (
+    EngineCapability,
+    EngineStat,
+    ErrorCodeTRT,
+    ExecutionContextAllocationStrategy,
+    HardwareCompatibilityLevel,
+    ProfilingVerbosity,
+)
+from netloop.runtime.executable import Executable
+from netloop.runtime.inspector import EngineInspector
+from netloop.runtime.logger import ILogger
+from netloop.runtime.memory import IHostMemory
+from netloop.runtime.observers import IErrorRecorder
+from netloop.runtime.origin import Origin
+from netloop.runtime.planning import write_plan
+from netloop.runtime.profile import IOptimizationProfile
 
 
 def compile(network: INetworkDefinition) -> ICudaEngine:
@@ -35,70 +39,99 @@ def compile(network: INetworkDefinition) -> ICudaEngine:
     return ICudaEngine(network)
 
 
-class ICudaEngine:
+class ICudaEngine(Executable):
     """A compiled network, called with a dict of arrays: ``engine({"x": x})["y"]``.
 
     It keeps its own copy of the network and of the weights; later edits do not reach it. The name is TensorRT's: it
     runs on any device that JAX has.
+
+    Attributes:
+        origin: what it keeps of its build.
+        error_recorder: what is told of errors; None if nothing is.
     """
 
-    def __init__(self, network: INetworkDefinition) -> None:
-        require_sound(network)
-        self._network = network = network.copy()
-        self._constants = constants_of(network)
-        with jax.enable_x64(True):
-            self._weights = [jnp.array(each.evaluate()) for each in self._constants]
-        self._programs = Programs(network, self._compile)
-        if not self._programs.shape_inputs and all(each.type.is_fixed for each in network.inputs):
-            with jax.enable_x64(True):
-                self._programs.find({each: jax.ShapeDtypeStruct(*_shape_and_type(each)) for each in network.inputs})
+    def __init__(self, network: INetworkDefinition, origin: Origin | None = None) -> None:
+        self.origin = origin or Origin()
+        self.error_recorder: IErrorRecorder | None = None
+        super().__init__(network)
 
-    def __call__(self, inputs: Mapping[str, Any]) -> dict[str, jax.Array]:
-        """The outputs by name, in the order in which they were marked.
+    def __enter__(self) -> ICudaEngine:
+        return self
 
-        Args:
-            inputs: an array for each input, numpy's or JAX's, of exactly its element type and shape.
+    def __exit__(self, *exception: object) -> None:
+        pass
 
-        Raises:
-            InputError: an input is missing, unknown, or of another element type or shape.
-            NetworkError: for these shapes the network has no meaning.
-            ExecutionError: something without a meaning was met, such as more trips than an output has room for.
-        """
-        given = check_inputs(self._network.inputs, inputs)
-        with jax.enable_x64(True):
-            program = self._programs.find(given)
-            outputs, status = program.run(self._weights, list(given.values()))
-        if status is not None and int(status):
-            raise ExecutionError(program.lowered.failures.findings[int(status) - 1])
-        return {tensor.name: array for tensor, array in zip(self._network.outputs, outputs, strict=True)}
+    def create_execution_context(
+        self,
+        strategy: ExecutionContextAllocationStrategy = ExecutionContextAllocationStrategy.STATIC,
+        runtime_config: Any = None,
+    ) -> IExecutionContext:
+        """A context, through which the engine runs on addresses."""
+        return IExecutionContext(self)
 
-    def _compile(self, program: Program, given: Given) -> _Compiled:
-        inputs = list(given)
+    def create_engine_inspector(self) -> EngineInspector:
+        """What tells of the layers of the engine."""
+        return EngineInspector(self)
 
-        def run(weights: list[Any], arrays: list[Any]) -> tuple[list[Any], Any]:
-            named = dict(zip(self._constants, weights, strict=True))
-            outputs, status = program(named, dict(zip(inputs, arrays, strict=True)))
-            return outputs, status if program.failures.findings else None
-
-        lowered = jax.jit(run).lower(self._weights, list(given.values()))
-        return _Compiled(program, lowered.compile(compiler_options=_options(program)))
+    def serialize(self) -> IHostMemory:
+        """The engine as a plan, ready to be written to a file."""
+        return write_plan(self.network, self.origin)
 
     # ------------------------------------------------------------------ what it is
 
     @property
     def name(self) -> str:
         """The name of the network."""
-        return self._network.name
+        return self.network.name
 
     @property
     def num_layers(self) -> int:
         """The number of layers of the network."""
-        return self._network.num_layers
+        return self.network.num_layers
 
     @property
     def num_io_tensors(self) -> int:
         """The number of inputs and outputs."""
         return len(self._tensors())
+
+    @property
+    def num_optimization_profiles(self) -> int:
+        """The number of optimization profiles, 1 if none was given."""
+        return max(1, len(self.origin.profiles))
+
+    @property
+    def profiling_verbosity(self) -> ProfilingVerbosity:
+        """How much the engine tells of its layers."""
+        return self.origin.verbosity
+
+    @property
+    def engine_capability(self) -> EngineCapability:
+        """STANDARD, always."""
+        return EngineCapability.STANDARD
+
+    @property
+    def hardware_compatibility_level(self) -> HardwareCompatibilityLevel:
+        """NONE: a plan runs wherever JAX does, without asking for it."""
+        return HardwareCompatibilityLevel.NONE
+
+    @property
+    def refittable(self) -> bool:
+        """Whether its weights may be replaced."""
+        return self.origin.refittable
+
+    @property
+    def num_aux_streams(self) -> int:
+        """0: there are no streams."""
+        return 0
+
+    @property
+    def device_memory_size_v2(self) -> int:
+        """0: XLA takes the memory that it needs."""
+        return 0
+
+    def get_engine_stat(self, stat: EngineStat = EngineStat.TOTAL_WEIGHTS_SIZE) -> int:
+        """The size of the weights in bytes; no weights are stripped."""
+        return sum(each.nbytes for each in self.weights) if stat is EngineStat.TOTAL_WEIGHTS_SIZE else 0
 
     def get_tensor_name(self, index: int) -> str:
         """The name of an input or output: first the inputs as they were added, then the outputs as they were marked."""
@@ -109,7 +142,7 @@ class ICudaEngine:
 
     def get_tensor_mode(self, name: str) -> TensorIOMode:
         """Whether a tensor is an input, an output, or neither."""
-        tensor = self._tensor(name)
+        tensor = self.find_tensor(name)
         if tensor is None:
             return TensorIOMode.NONE
         return TensorIOMode.INPUT if tensor.is_network_input else TensorIOMode.OUTPUT
@@ -122,20 +155,73 @@ class ICudaEngine:
         """The shape of an input or output; -1 for a length that each call tells."""
         return self._named(name).shape
 
-    @property
-    def roads(self) -> dict[str, Road]:
-        """How each loop ran in the latest program, and why, by the name of the loop."""
-        latest = self._programs.latest
-        return {loop.name: road for loop, road in latest.lowered.roads.items()} if latest else {}
+    def get_tensor_location(self, name: str) -> TensorLocation:
+        """HOST for an input whose value decides a shape, DEVICE for the rest."""
+        return TensorLocation.HOST if self.is_shape_inference_io(name) else TensorLocation.DEVICE
 
-    def _tensors(self) -> list[ITensor]:
-        return self._network.inputs + [each for each in self._network.outputs if not each.is_network_input]
+    def is_shape_inference_io(self, name: str) -> bool:
+        """Whether the value of an input decides a shape."""
+        return self._named(name) in self.shape_inputs
 
-    def _tensor(self, name: str) -> ITensor | None:
+    def get_tensor_profile_shape(self, name: str, profile_index: int) -> list[Dims]:
+        """The least, usual and largest shape of an input in a profile; its own shape three times if none is set."""
+        self._named(name)
+        return self.profile_of(profile_index).get_shape(name) or [self.get_tensor_shape(name)] * 3
+
+    def get_tensor_profile_values(self, name: str, profile_index: int) -> list[list[int]]:
+        """The least, usual and largest values of a shape input in a profile; empty if none are set."""
+        self._named(name)
+        return self.profile_of(profile_index).get_shape_input(name)
+
+    def get_tensor_format(self, name: str, profile_index: int = 0) -> TensorFormat:
+        """LINEAR, always."""
+        self._named(name)
+        return TensorFormat.LINEAR
+
+    def get_tensor_format_desc(self, name: str, profile_index: int = 0) -> str:
+        """The layout of a tensor, in words."""
+        described = DESCRIBED.get(self.get_tensor_dtype(name), str(self._named(name).type.dtype))
+        return f"Row major linear {described} format (kLINEAR)"
+
+    def get_tensor_vectorized_dim(self, name: str, profile_index: int = 0) -> int:
+        """-1: no axis is vectorized."""
+        self._named(name)
+        return -1
+
+    def get_tensor_components_per_element(self, name: str, profile_index: int = 0) -> int:
+        """-1: no axis is vectorized."""
+        self._named(name)
+        return -1
+
+    def get_tensor_bytes_per_component(self, name: str, profile_index: int = 0) -> int:
+        """-1: no axis is vectorized."""
+        self._named(name)
+        return -1
+
+    def get_aliased_input_tensor(self, name: str) -> str | None:
+        """None: no output has the memory of an input."""
+        self._named(name)
+
+    def profile_of(self, index: int) -> IOptimizationProfile:
+        """An optimization profile; an empty one if none was given."""
+        return self.origin.profiles[index] if self.origin.profiles else IOptimizationProfile()
+
+    def log_error(self, what: str) -> None:
+        """Tell the logger and the error recorder of an error."""
+        if self.origin.logger is not None:
+            self.origin.logger.log(ILogger.ERROR, what)
+        if self.error_recorder is not None:
+            self.error_recorder.report_error(ErrorCodeTRT.FAILED_EXECUTION, what)
+
+    def find_tensor(self, name: str) -> ITensor | None:
+        """The input or output of a name; None if there is none."""
         return next((each for each in self._tensors() if each.name == name), None)
 
+    def _tensors(self) -> list[ITensor]:
+        return self.network.inputs + [each for each in self.network.outputs if not each.is_network_input]
+
     def _named(self, name: str) -> ITensor:
-        tensor = self._tensor(name)
+        tensor = self.find_tensor(name)
         if tensor is None:
             names = [each.name for each in self._tensors()]
             what = f"the engine has no input or output {name!r}; it has {listed(names)}"
@@ -143,22 +229,15 @@ class ICudaEngine:
         return tensor
 
 
-@dataclass(frozen=True)
-class _Compiled:
-    """A program and its compiled form.
-
-    Attributes:
-        lowered: the program.
-        run: from the weights and the inputs to the outputs and the status, which is None if nothing can fail.
-    """
-
-    lowered: Program
-    run: Callable[[list[Any], list[Any]], tuple[list[Any], Any]]
-
-
-def _shape_and_type(tensor: ITensor) -> tuple[Any, Any]:
-    return tensor.type.shape, tensor.type.dtype
-
-
-def _options(program: Program) -> dict[str, Any]:
-    return {"xla_disable_hlo_passes": "fusion"} if program.longest_body > LONGEST_FUSED_BODY else {}
+DESCRIBED = {
+    DataType.FLOAT: "FP32",
+    DataType.HALF: "FP16",
+    DataType.BF16: "BF16",
+    DataType.INT32: "INT32",
+    DataType.INT64: "INT64",
+    DataType.INT8: "INT8",
+    DataType.UINT8: "UINT8",
+    DataType.BOOL: "BOOL",
+    DataType.FP8: "FP8",
+}
+"""What TensorRT calls the element types in words."""

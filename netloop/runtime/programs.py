@@ -45,6 +45,9 @@ class Programs(Generic[P]):
         self._kept: OrderedDict[Any, P] = OrderedDict()
         self._lock = threading.Lock()
 
+    def __len__(self) -> int:
+        return len(self._kept)
+
     def find(self, given: Given) -> P:
         """The program for such inputs.
 
@@ -54,7 +57,7 @@ class Programs(Generic[P]):
         """
         values = {tensor: _value(tensor, given[tensor]) for tensor in self.shape_inputs}
         key = (
-            tuple((array.shape, getattr(array, "sharding", None)) for array in given.values()),
+            tuple((array.shape, _placement(array)) for array in given.values()),
             tuple(None if value is None else value.tobytes() for value in values.values()),
         )
         with self._lock:
@@ -82,3 +85,9 @@ def _value(tensor: ITensor, array: Any) -> Array | None:
         fix = "give it as a numpy array, outside of jit and vmap"
         raise InputError(Finding("NL604", what, why="a compiled program has fixed shapes", fix=fix, at=tensor))
     return np.asarray(array) if array.nbytes <= LARGEST_KNOWN_VALUE else None
+
+
+def _placement(array: Any) -> Any:
+    """Where an array has to stay; None if JAX may move it, as it may a numpy array or what was made from one."""
+    bound = isinstance(array, Tracer) or getattr(array, "committed", False)
+    return getattr(array, "sharding", None) if bound else None

@@ -25,9 +25,10 @@ def to_jax(network: INetworkDefinition) -> tuple[PureFunction, Weights]:
 
     ``function(weights, inputs)`` gives a dict of the outputs by name, in the order in which they were marked, and works
     under ``jax.jit``, ``jax.grad``, ``jax.vmap`` and the like. ``weights`` has the floating-point constants by the
-    names of their layers; ``inputs`` is a dict from names to arrays. A loop whose COUNT limit is known while JAX traces
-    can be differentiated both ways, others forward only. What an engine reports as an ExecutionError is not reported
-    here, as a pure function cannot raise: such outputs mean nothing.
+    names of their layers; ``inputs`` is a dict from names to arrays. A loop whose COUNT limit follows from integer
+    constants and shapes can be differentiated both ways, others forward only. Shapes that follow from floating-point
+    constants stay what they are, whatever weights are given. What an engine reports as an ExecutionError is not
+    reported here, as a pure function cannot raise: such outputs mean nothing.
 
     Raises:
         NetworkError: the network has no meaning.
@@ -56,7 +57,8 @@ def to_jax(network: INetworkDefinition) -> tuple[PureFunction, Weights]:
             outputs = programs.find(given)(named, list(given.values()))
             return {tensor.name: array for tensor, array in zip(network.outputs, outputs, strict=True)}
 
-    return function, {name: jnp.asarray(layer.evaluate()) for name, layer in names.items()}
+    with jax.enable_x64(True):
+        return function, {name: jnp.array(layer.evaluate()) for name, layer in names.items()}
 
 
 def _names(constants: list[IConstantLayer]) -> dict[str, IConstantLayer]:

@@ -1,0 +1,156 @@
+"""Layers that multiply and shift each element: scale, and the rectifier with slopes of its own."""
+
+from typing import Any
+
+import numpy as np
+
+from netloop.diagnostics import require
+from netloop.dims import Weights, weights_array
+from netloop.enums import LayerType, ScaleMode
+from netloop.graph.adding import AddsLayers, third_from_end
+from netloop.graph.layer import Elementary, check_tensor, layer
+from netloop.graph.tensor import ITensor
+from netloop.types import HALVES, UNKNOWN, Array, Shape, TensorType, normal_axis
+
+
+@layer(LayerType.SCALE, "Scale")
+class IScaleLayer(Elementary):
+    """Multiply each element, shift it, and raise it to a power.
+
+    output = (input * scale + shift) ^ power
+
+    ===========  ========================================================================
+    UNIFORM      one number for all elements
+    CHANNEL      one for each place along ``channel_axis``
+    ELEMENTWISE  one for each place along ``channel_axis`` and all axes after it together
+    ===========  ========================================================================
+
+    Floating-point in and out, the shape kept, 4 axes at least; the weights are of the same type. Half types are
+    computed in float32 and rounded once.
+
+    Attributes:
+        mode: which elements have numbers of their own.
+        shift: the numbers added; 0 where empty.
+        scale: the factors; 1 where empty.
+        power: the powers; 1 where empty.
+        channel_axis: the axis of the channels.
+    """
+
+    mode: ScaleMode
+    shift: Array | None = None
+    scale: Array | None = None
+    power: Array | None = None
+    channel_axis: int = 1
+
+    def infer(self, x: TensorType) -> TensorType:
+        require(x.is_float, f"the input is {x}, and must be floating-point", fix="convert it with add_cast")
+        require(x.rank >= 4, f"the input {x} has {x.rank} axes, and must have at least 4")
+        shape = self._weights_shape(x.shape)
+        for name in ("shift", "scale", "power"):
+            weights: Array | None = getattr(self, name)
+            if weights is not None and weights.size:
+                self._check_weights(name, weights, x.with_shape(shape))
+        return x.without_value()
+
+    def _check_weights(self, name: str, weights: Array, wanted: TensorType) -> None:
+        require(
+            weights.dtype == wanted.dtype,
+            f"{name} is {weights.dtype}, and the input {wanted.dtype}",
+            why="TensorRT's networks are strongly typed: nothing is converted silently",
+        )
+        require(
+            wanted.volume in (UNKNOWN, weights.size),
+            f"{name} has {weights.size} elements, and {self.mode.name} takes {wanted.volume}",
+            why=f"axis {self.channel_axis} is the axis of the channels",
+        )
+
+    def _weights_shape(self, shape: Shape) -> Shape:
+        """The shape in which weights stretch to an input of some shape."""
+        axis = normal_axis(self.channel_axis, len(shape), "channel_axis")
+        end = {ScaleMode.UNIFORM: axis, ScaleMode.CHANNEL: axis + 1, ScaleMode.ELEMENTWISE: len(shape)}[self.mode]
+        return tuple(length if axis <= each < end else 1 for each, length in enumerate(shape))
+
+    def formula(self, xp: Any, x: Any) -> Any:
+        made = x.astype(np.float32) if x.dtype in HALVES else x
+        shape = self._weights_shape(x.shape)
+        shift, scale, power = (
+            None if each is None or not each.size else xp.asarray(each.reshape(shape)).astype(made.dtype)
+            for each in (self.shift, self.scale, self.power)
+        )
+        made = made if scale is None else made * scale
+        made = made if shift is None else made + shift
+        made = made if power is None else made**power
+        return made.astype(x.dtype)
+
+
+@layer(LayerType.PARAMETRIC_RELU, "Parametric ReLU")
+class IParametricReLULayer(Elementary):
+    """Keep what is not negative, and multiply the rest by a slope.
+
+    output = input if input >= 0, else slopes * input
+
+    Floating-point, both inputs of one type. The slopes have as many axes as the input, each as long or of length 1,
+    which is stretched; the output has the shape of the input.
+    """
+
+    REQUIRED_INPUTS = 2
+
+    def infer(self, x: TensorType, slopes: TensorType) -> TensorType:
+        require(x.is_float, f"the input is {x}, and must be floating-point", fix="convert it with add_cast")
+        require(
+            x.dtype == slopes.dtype,
+            f"the slopes are {slopes}, and the input is {x}",
+            why="TensorRT's networks are strongly typed: nothing is converted silently",
+            fix="convert one of them with add_cast",
+        )
+        require(
+            x.rank == slopes.rank,
+            f"the slopes {slopes} have {slopes.rank} axes, and the input {x} has {x.rank}",
+            why="TensorRT stretches axes of length 1, but never adds an axis",
+            fix="add the missing axes with add_shuffle and reshape_dims, or add_unsqueeze",
+        )
+        for axis, (own, length) in enumerate(zip(slopes.shape, x.shape, strict=True)):
+            require(
+                own in (1, length, UNKNOWN) or length == UNKNOWN,
+                f"along axis {axis} the slopes {slopes} have {own} elements, and the input {x} has {length}",
+                why="the slopes are stretched to the input, and never the other way",
+            )
+        known = (own if own > 1 else length for own, length in zip(slopes.shape, x.shape, strict=True))
+        return x.with_shape(known)
+
+    def formula(self, xp: Any, x: Any, slopes: Any) -> Any:
+        return xp.where(x >= 0, x, slopes * x)
+
+
+class AffineMethods(AddsLayers):
+    """The methods of a network that add layers of this file."""
+
+    def add_scale(
+        self,
+        input: ITensor,
+        mode: ScaleMode,
+        shift: Array | Weights | None = None,
+        scale: Array | Weights | None = None,
+        power: Array | Weights | None = None,
+    ) -> IScaleLayer:
+        """(input * scale + shift) ^ power; channels are axis 1, and ELEMENTWISE weights go with the last three axes."""
+        axis = max(1, third_from_end(input)) if mode is ScaleMode.ELEMENTWISE else 1
+        return self.add_scale_nd(input, mode, shift, scale, power, axis)
+
+    def add_scale_nd(
+        self,
+        input: ITensor,
+        mode: ScaleMode,
+        shift: Array | Weights | None = None,
+        scale: Array | Weights | None = None,
+        power: Array | Weights | None = None,
+        channel_axis: int = 1,
+    ) -> IScaleLayer:
+        """(input * scale + shift) ^ power, the channels being those of ``channel_axis``."""
+        shift, scale, power = (None if each is None else weights_array(each) for each in (shift, scale, power))
+        made = IScaleLayer(mode=mode, shift=shift, scale=scale, power=power, channel_axis=channel_axis)
+        return self.add(made, [check_tensor(input, "input")])
+
+    def add_parametric_relu(self, input: ITensor, slopes: ITensor) -> IParametricReLULayer:
+        """The elements of ``input``, the negative ones multiplied by ``slopes``."""
+        return self.add(IParametricReLULayer(), [check_tensor(input, "input"), check_tensor(slopes, "slopes")])

@@ -1,0 +1,115 @@
+"""Key-value caches."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from netloop.diagnostics import require
+from netloop.enums import AttentionIOForm, KVCacheMode, LayerType
+from netloop.graph.layer import Operation, layer
+from netloop.graph.tensor import ITensor
+from netloop.layers.packed import batch_of, sequences_of, tokens_of
+from netloop.types import UNKNOWN, Array, TensorType, agree
+
+LENGTHS = 3
+"""The number of the input with the lengths."""
+
+
+@layer(LayerType.KV_CACHE_UPDATE, "KVCacheUpdate")
+class IKVCacheUpdateLayer(Operation):
+    """The cache, with the tokens of an update written one after another from a place on that each sequence tells.
+
+    output[i, :, write_indices[i] + s, :] = update[i, :, s, :], and the cache elsewhere.
+
+    Cache [B, H, Smax, D]; update [B, H, S, D], or [T, H, D] if packed, and then input 3 has the B + 1 cumulative
+    lengths; write_indices [B]; both int32 or int64. Cache and update are floating-point, of one type. A token beyond
+    the cache is not written.
+
+    TensorRT writes into the memory of the cache, which has to be an input of the network, and the output one of its
+    outputs. Here the cache may be any tensor, and keeps its value.
+
+    Attributes:
+        cache_mode: how it is written.
+        update_form: whether the update is padded or packed.
+        update_lengths: input 3; None if there is none.
+    """
+
+    REQUIRED_INPUTS = 3
+    MAX_INPUTS = 4
+
+    cache_mode: KVCacheMode
+    update_form: AttentionIOForm = AttentionIOForm.PADDED_BHND
+
+    @property
+    def update_lengths(self) -> ITensor | None:
+        """Input 3, the cumulative lengths of a packed update."""
+        return self.get_input(LENGTHS)
+
+    @update_lengths.setter
+    def update_lengths(self, lengths: ITensor | None) -> None:
+        if lengths is not None:
+            self.set_input(LENGTHS, lengths)
+        elif self.num_inputs > LENGTHS:
+            self._rewire(LENGTHS, None)
+
+    @property
+    def _is_packed(self) -> bool:
+        return self.update_form is AttentionIOForm.PACKED_NHD
+
+    def infer(
+        self, cache: TensorType, update: TensorType, places: TensorType, lengths: TensorType | None = None
+    ) -> TensorType:
+        require(cache.rank == 4, f"the cache is {cache}, and has 4 axes: batch, head, token, element")
+        require(cache.is_float, f"the cache is floating-point, not {cache}", fix="convert it with add_cast")
+        batch, heads, _, elements = cache.shape
+        wanted = (UNKNOWN, heads, elements) if self._is_packed else (batch, heads, UNKNOWN, elements)
+        require(
+            update.dtype == cache.dtype and agree(update.shape, wanted),
+            f"the update is {update}, and must be {cache.with_shape(wanted)} (-1 for any number of tokens)",
+            why=f"the cache is {cache}, and update_form {self.update_form.name}",
+        )
+        require(
+            places.is_index and agree(places.shape, (batch,)),
+            f"the write_indices are {places}, and must be int32[{batch}] or int64[{batch}]",
+            why="each sequence has a place where writing begins",
+        )
+        self._check_lengths(batch, lengths)
+        return cache.without_value()
+
+    def _check_lengths(self, batch: int, lengths: TensorType | None) -> None:
+        if self._is_packed:
+            found = batch_of("update_lengths", lengths)
+            require(
+                UNKNOWN in (batch, found) or batch == found,
+                f"the update_lengths are of {found} sequences, and the cache has {batch}",
+            )
+        else:
+            require(
+                lengths is None,
+                f"there are update_lengths, {lengths}, and update_form is PADDED_BHND",
+                why="they tell where the sequences of a packed update begin",
+                fix="set update_form to PACKED_NHD, or update_lengths to None",
+            )
+
+    def evaluate(self, cache: Array, update: Array, places: Array, lengths: Array | None = None) -> Array:
+        made = cache.copy()
+        tokens = update.swapaxes(1, 2) if lengths is None else sequences_of(update, lengths)
+        for sequence, first, written in zip(made, places, tokens, strict=True):
+            for place, token in enumerate(written, int(first)):
+                if 0 <= place < made.shape[2]:
+                    sequence[:, place] = token
+        return made
+
+    def lower(self, cache: Any, update: Any, places: Any, lengths: Any = None) -> Any:
+        cache, update, places = jnp.asarray(cache), jnp.asarray(update), jnp.asarray(places)
+        if lengths is None:
+            tokens, rows = update.swapaxes(1, 2), np.arange(cache.shape[0])[:, None]
+            columns = places[:, None] + jnp.arange(update.shape[2], dtype=places.dtype)
+        else:
+            rows, within = tokens_of(jnp.asarray(lengths), update.shape[0])
+            tokens, columns = update, places.at[rows].get(mode="clip") + within
+        beyond = jnp.where(columns < 0, cache.shape[2], columns)
+        return cache.at[rows, :, beyond].set(tokens, mode="drop")

@@ -1,0 +1,137 @@
+"""Layers that move elements along axes: padding with zeros, and the reversal of sequences."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from netloop.diagnostics import require
+from netloop.dims import Dims, DimsLike
+from netloop.enums import LayerType
+from netloop.graph.adding import AddsLayers
+from netloop.graph.layer import Operation, check_tensor, layer
+from netloop.graph.tensor import ITensor
+from netloop.types import UNKNOWN, Array, TensorType, agree, normal_axis
+
+
+@layer(LayerType.PADDING, "Padding")
+class IPaddingLayer(Operation):
+    """Put zeros around the last two axes of the input, or cut its edges off.
+
+    output[.., i, j] = input[.., i - pre[0], j - pre[1]], or 0 outside of the input
+
+    Any element type, which is kept; 4 axes at least. A negative padding cuts off.
+
+    Attributes:
+        pre_padding_nd: how many zeros stand before the input, along either axis.
+        post_padding_nd: how many stand after.
+    """
+
+    pre_padding_nd: DimsLike
+    post_padding_nd: DimsLike
+
+    def infer(self, x: TensorType) -> TensorType:
+        require(x.rank >= 4, f"the input {x} has {x.rank} axes, and must have at least 4")
+        for name in ("pre_padding_nd", "post_padding_nd"):
+            given: Sequence[int] = getattr(self, name)
+            require(
+                len(given) == 2, f"{name} is {given}, and must have 2 numbers", why="they are for the last two axes"
+            )
+        made = list(x.shape)
+        for axis, before, after in self._along(x.rank):
+            made[axis] = UNKNOWN if x.shape[axis] == UNKNOWN else before + x.shape[axis] + after
+            require(
+                x.shape[axis] == UNKNOWN or made[axis] >= 0,
+                f"axis {axis} of the input {x} has {x.shape[axis]} elements, and {-before - after} are cut off",
+            )
+        return x.with_shape(made)
+
+    def _along(self, rank: int) -> list[tuple[int, int, int]]:
+        """The padded axes, each with the padding before and after."""
+        return list(zip((rank - 2, rank - 1), self.pre_padding_nd, self.post_padding_nd, strict=True))
+
+    def evaluate(self, x: Array) -> Array:
+        made = np.zeros(self.infer(TensorType(x.dtype, x.shape)).shape, x.dtype)
+        (top, left), (height, width) = self.pre_padding_nd, x.shape[-2:]
+        for i, j in np.ndindex(made.shape[-2:]):
+            if 0 <= i - top < height and 0 <= j - left < width:
+                made[..., i, j] = x[..., i - top, j - left]
+        return made
+
+    def lower(self, x: Any) -> Any:
+        widths = [(0, 0, 0)] * (x.ndim - 2) + [(before, after, 0) for _, before, after in self._along(x.ndim)]
+        return lax.pad(jnp.asarray(x), np.zeros((), x.dtype), widths)
+
+
+@layer(LayerType.REVERSE_SEQUENCE, "Reverse Sequence")
+class IReverseSequenceLayer(Operation):
+    """Reverse the first elements of each sequence of a batch.
+
+    Of a sequence of length n, element t of the output is element n - 1 - t of the input for t < n, else element t.
+
+    Any element type, which is kept, as is the shape. Input 1 holds the lengths, one for each element of the batch: 1-D,
+    int32 or int64.
+
+    Attributes:
+        batch_axis: the axis along which one sequence follows the other.
+        sequence_axis: the axis along which a sequence runs; another one.
+    """
+
+    REQUIRED_INPUTS = 2
+
+    batch_axis: int = 1
+    sequence_axis: int = 0
+
+    def infer(self, x: TensorType, sequence_lens: TensorType) -> TensorType:
+        batch, sequence = self._axes(x.rank)
+        require(
+            batch != sequence, f"batch_axis and sequence_axis are both axis {batch}", why="a sequence runs along one"
+        )
+        require(
+            sequence_lens.rank == 1 and sequence_lens.is_index,
+            f"the lengths of the sequences are {sequence_lens}, and must be 1-D, int32 or int64",
+        )
+        require(
+            agree(sequence_lens.shape, (x.shape[batch],)),
+            f"there are {sequence_lens.shape[0]} lengths, and {x.shape[batch]} sequences along axis {batch} of {x}",
+        )
+        return x.without_value()
+
+    def _axes(self, rank: int) -> tuple[int, int]:
+        batch = normal_axis(self.batch_axis, rank, "batch_axis")
+        return batch, normal_axis(self.sequence_axis, rank, "sequence_axis")
+
+    def evaluate(self, x: Array, sequence_lens: Array) -> Array:
+        batch, sequence = self._axes(x.ndim)
+        longest = x.shape[sequence]
+        made = x.copy()
+        source, target = np.moveaxis(x, (batch, sequence), (0, 1)), np.moveaxis(made, (batch, sequence), (0, 1))
+        for position, length in enumerate(sequence_lens.tolist()):
+            require(0 <= length <= longest, f"sequence {position} has length {length}, and {longest} at most")
+            for t in range(length):
+                target[position, t] = source[position, length - 1 - t]
+        return made
+
+    def lower(self, x: Any, sequence_lens: Any) -> Any:
+        x, (batch, sequence) = jnp.asarray(x), self._axes(x.ndim)
+        lengths = jnp.expand_dims(sequence_lens, [axis for axis in range(x.ndim) if axis != batch])
+        places = lax.broadcasted_iota(
+            lengths.dtype, [n if axis == sequence else 1 for axis, n in enumerate(x.shape)], sequence
+        )
+        return jnp.take_along_axis(x, jnp.where(places < lengths, lengths - 1 - places, places), sequence, mode="clip")
+
+
+class PaddingMethods(AddsLayers):
+    """The methods of a network that add layers of this file."""
+
+    def add_padding_nd(self, input: ITensor, pre_padding: Sequence[int], post_padding: Sequence[int]) -> IPaddingLayer:
+        """Zeros around the last two axes of ``input``; a negative number cuts off."""
+        made = IPaddingLayer(pre_padding_nd=Dims(pre_padding), post_padding_nd=Dims(post_padding))
+        return self.add(made, [check_tensor(input, "input")])
+
+    def add_reverse_sequence(self, input: ITensor, sequence_lens: ITensor) -> IReverseSequenceLayer:
+        """The sequences of ``input``, along axis 0, the first ``sequence_lens`` elements of each reversed."""
+        tensors = [check_tensor(input, "input"), check_tensor(sequence_lens, "sequence_lens")]
+        return self.add(IReverseSequenceLayer(), tensors)

@@ -1,0 +1,208 @@
+"""Layers that sum up the neighbourhood of each element: pooling over space, and normalization over channels."""
+
+from collections.abc import Callable, Sequence
+from functools import reduce
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from netloop.diagnostics import require
+from netloop.dims import Dims, DimsLike
+from netloop.enums import LayerType, PoolingType
+from netloop.graph.adding import AddsLayers
+from netloop.graph.layer import Operation, check_tensor, layer
+from netloop.graph.tensor import ITensor
+from netloop.layers.convolution import Places, SlidingWindow, Window, places_read
+from netloop.types import HALVES, Array, Shape, TensorType
+
+# fmt: off
+POOLINGS: dict[PoolingType, Callable[[Any, Any, float], Any]] = {
+    PoolingType.MAX:               lambda most, mean, blend: most(),
+    PoolingType.AVERAGE:           lambda most, mean, blend: mean(),
+    PoolingType.MAX_AVERAGE_BLEND: lambda most, mean, blend: (1 - blend) * most() + blend * mean(),
+}
+# fmt: on
+"""What is taken of a window, given how to find its maximum and its average."""
+
+
+@layer(LayerType.POOLING, "Pooling")
+class IPoolingLayer(SlidingWindow):
+    """The maximum or the average of a window that slides over the input, for each channel on its own.
+
+    output[n, c, p] = the maximum or average over f of input[n, c, p * stride + f - pre_padding]
+
+    =================  ==========================================================
+    MAX                the maximum; padding counts as minus infinity
+    AVERAGE            the sum divided by a count of elements; padding counts as 0
+    MAX_AVERAGE_BLEND  (1 - blend_factor) * maximum + blend_factor * average
+    =================  ==========================================================
+
+    where p and f have 1 to 3 axes. An average divides by the number of elements of the window within the input, or
+    within the padded input if padding is not excluded; one of nothing but padding is 0.
+
+    Input [N, C, ..], output [N, C, ..], floating-point; half types are summed in float32 and rounded once. The lengths
+    follow from the padding mode (see ``SlidingWindow``).
+
+    Attributes:
+        type: what is taken of a window.
+        window_size_nd: the shape of the window.
+        stride_nd: the steps of the window.
+        padding_nd: pre_padding; setting it sets both.
+        pre_padding: how much padding stands before the input.
+        post_padding: how much stands after.
+        padding_mode: what of the padding, and of the last window, counts.
+        blend_factor: the part of the average in MAX_AVERAGE_BLEND, from 0 to 1.
+        average_count_excludes_padding: whether an average divides by the elements of the input alone.
+    """
+
+    LEAST = {"window_size_nd": 1, "stride_nd": 1, "pre_padding": 0, "post_padding": 0}
+
+    type: PoolingType
+    window_size_nd: DimsLike
+    blend_factor: float = 0.0
+    average_count_excludes_padding: bool = True
+
+    @property
+    def spans(self) -> Sequence[int]:
+        return self.window_size_nd
+
+    def places_along(self, length: int, window: Window) -> Places:
+        return places_read(length, window, self.padding_mode)
+
+    def infer(self, x: TensorType) -> TensorType:
+        lengths = self.infer_lengths(x)
+        require(
+            self.type is not PoolingType.MAX_AVERAGE_BLEND or 0 <= self.blend_factor <= 1,
+            f"blend_factor is {self.blend_factor}, and must be from 0 to 1",
+        )
+        return x.with_shape((*x.shape[:2], *lengths))
+
+    def evaluate(self, x: Array) -> Array:
+        places = self.places(x.shape[2:])
+        made = np.zeros((*x.shape[:2], *(each.length for each in places)))
+        with np.errstate(all="ignore"):
+            for place in np.ndindex(made.shape[2:]):
+                start = [p * step - each.before for p, step, each in zip(place, self.stride_nd, places, strict=True)]
+                made[:, :, *place] = self._pooled(x.astype(np.float64), start, places)
+            return made.astype(x.dtype)
+
+    def _pooled(self, x: Array, start: Sequence[int], places: Sequence[Places]) -> Any:
+        found: list[Array] = []
+        padding = 0
+        for tap in np.ndindex(*self.window_size_nd):
+            at = tuple(first + f for first, f in zip(start, tap, strict=True))
+            if all(0 <= i < length for i, length in zip(at, x.shape[2:], strict=True)):
+                found.append(x[:, :, *at])
+            elif all(i < length + each.after for i, length, each in zip(at, x.shape[2:], places, strict=True)):
+                padding += 1
+        count = len(found) + (0 if self.average_count_excludes_padding else padding)
+        blank = np.zeros(x.shape[:2])
+        return POOLINGS[self.type](
+            lambda: reduce(np.maximum, found, blank - np.inf),
+            lambda: sum(found, blank) / max(count, 1),
+            self.blend_factor,
+        )
+
+    def lower(self, x: Any) -> Any:
+        x = jnp.asarray(x)
+        wide = x.astype(np.float32) if x.dtype in HALVES and self.type is not PoolingType.MAX else x
+        made = POOLINGS[self.type](
+            lambda: self._reduced(wide, -np.inf, lax.max),
+            lambda: self._reduced(wide, 0, lax.add) / self._counts(x.shape[2:]).astype(wide.dtype),
+            self.blend_factor,
+        )
+        return made.astype(x.dtype)
+
+    def _reduced(self, x: Any, start: float, combine: Callable[[Any, Any], Any]) -> Any:
+        lengths = x.shape[2:]
+        steps = zip(lengths, self.window_size_nd, self.stride_nd, self.places(lengths), strict=True)
+        padding = [
+            (each.before, max(0, (each.length - 1) * stride + size - length - each.before))
+            for length, size, stride, each in steps
+        ]
+        window, strides = (1, 1, *self.window_size_nd), (1, 1, *self.stride_nd)
+        return lax.reduce_window(x, np.array(start, x.dtype), combine, window, strides, [(0, 0), (0, 0), *padding])
+
+    def _counts(self, lengths: Shape) -> Array:
+        """What the averages divide by: the elements of the windows, those along the axes multiplied."""
+        along: list[Array] = []
+        for length, size, stride, each in zip(
+            lengths, self.window_size_nd, self.stride_nd, self.places(lengths), strict=True
+        ):
+            before, after = (0, 0) if self.average_count_excludes_padding else each[1:]
+            start = np.arange(each.length) * stride - each.before
+            along.append(np.minimum(start + size, length + after) - np.maximum(start, -before))
+        return np.maximum(reduce(np.multiply.outer, (np.maximum(each, 0) for each in along)), 1)
+
+
+@layer(LayerType.LRN, "LRN")
+class ILRNLayer(Operation):
+    """Divide each element by a power of the sum of the squares in the channels around its own.
+
+    output[n, c] = input[n, c] / (k + alpha / window_size * the sum over d of input[n, d]^2)^beta
+
+    where d are the channels, those of axis 1, at most window_size // 2 away from c. At the first and last channels
+    fewer are summed, and the sum is divided by window_size all the same.
+
+    Floating-point in and out, the shape kept, 3 axes at least; half types are computed in float32 and rounded once.
+
+    Attributes:
+        window_size: the number of channels in a sum, odd, from 1 to 15.
+        alpha: the factor of the sum, from -1e20 to 1e20.
+        beta: the power, from 0.01 to 1e5.
+        k: what is added to the sum, from 1e-5 to 1e10.
+    """
+
+    window_size: int
+    alpha: float
+    beta: float
+    k: float
+
+    def infer(self, x: TensorType) -> TensorType:
+        require(x.is_float, f"the input is {x}, and must be floating-point", fix="convert it with add_cast")
+        require(x.rank >= 3, f"the input {x} has {x.rank} axes, and must have at least 3", why="axis 1 is the channels")
+        require(
+            self.window_size % 2 == 1 and 1 <= self.window_size <= 15,
+            f"window_size is {self.window_size}, and must be odd, from 1 to 15",
+            why="as many channels count on either side",
+        )
+        for name, (least, most) in LRN_LIMITS.items():
+            value = getattr(self, name)
+            require(least <= value <= most, f"{name} is {value}, and must be from {least:g} to {most:g}")
+        return x.without_value()
+
+    def evaluate(self, x: Array) -> Array:
+        wide, reach = x.astype(np.float64), self.window_size // 2
+        made = np.zeros_like(wide)
+        for channel in range(x.shape[1]):
+            around = wide[:, max(0, channel - reach) : channel + reach + 1]
+            with np.errstate(all="ignore"):
+                mean = (around**2).sum(1) / self.window_size
+                made[:, channel] = wide[:, channel] / (self.k + self.alpha * mean) ** self.beta
+        return made.astype(x.dtype)
+
+    def lower(self, x: Any) -> Any:
+        x = jnp.asarray(x)
+        wide = x.astype(np.float32) if x.dtype in HALVES else x
+        window = [self.window_size if axis == 1 else 1 for axis in range(x.ndim)]
+        reach = [(size // 2, size // 2) for size in window]
+        squares = lax.reduce_window(wide * wide, np.zeros((), wide.dtype), lax.add, window, (1,) * x.ndim, reach)
+        return (wide / (self.k + self.alpha / self.window_size * squares) ** self.beta).astype(x.dtype)
+
+
+LRN_LIMITS = {"alpha": (-1e20, 1e20), "beta": (0.01, 1e5), "k": (1e-5, 1e10)}
+
+
+class PoolingMethods(AddsLayers):
+    """The methods of a network that add layers of this file."""
+
+    def add_pooling_nd(self, input: ITensor, type: PoolingType, window_size: Sequence[int]) -> IPoolingLayer:
+        """The maximum or the average of a window slid over ``input``."""
+        return self.add(IPoolingLayer(type=type, window_size_nd=Dims(window_size)), [check_tensor(input, "input")])
+
+    def add_lrn(self, input: ITensor, window: int, alpha: float, beta: float, k: float) -> ILRNLayer:
+        """Each element divided by a power of the sum of the squares in the ``window`` channels around its own."""
+        made = ILRNLayer(window_size=window, alpha=alpha, beta=beta, k=k)
+        return self.add(made, [check_tensor(input, "input")])

@@ -1,0 +1,130 @@
+"""Plans: networks with their weights as files, that load to the same network or not at all.
+
+A plan is a zip that any zip tool opens (see ``container``): a manifest with the SHA-256 of every member, the network as
+JSON (see ``network_json``) and the weights as ``.npy`` (see ``arrays``). The same network gives the same bytes. Nothing
+is unpickled, nothing is compressed, and hashes are verified before anything is decoded. So a file that was damaged or
+cut short, wherever it is, gives one FileFormatError, and so does one that somebody made to do harm. A hash is no
+signature: who can write the file can write another plan.
+"""
+
+import os
+import secrets
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from netloop.diagnostics import FileFormatError, Finding, NetworkError
+from netloop.network import INetworkDefinition
+from netloop.plan import arrays
+from netloop.plan.container import NETWORK, Part, pack, unpack
+from netloop.plan.document import Node, from_json, to_json
+from netloop.plan.network_json import BUILD, Reader, Writer
+
+__all__ = ["Plan", "dumps", "load", "loads", "read", "save"]
+
+
+class Plan(NamedTuple):
+    """What is in a plan: a network, and what was kept of its build, if anything was."""
+
+    network: INetworkDefinition
+    build: Node | None
+
+
+def dumps(network: INetworkDefinition, build: Mapping[str, Any] | None = None) -> bytes:
+    """The plan of a network, which may have errors; equal networks give equal bytes.
+
+    Args:
+        network: the network.
+        build: what an engine keeps of its build, in the types of JSON; ``read`` gives it back.
+
+    Raises:
+        NetworkError: something in it has no form in a plan, such as a layer of a kind that netloop does not have.
+    """
+    return b"".join(_pieces(network, build))
+
+
+def loads(data: bytes | bytearray | memoryview) -> INetworkDefinition:
+    """The network of a plan; its weights cannot be written to, and equal ones are one array.
+
+    Raises:
+        FileFormatError: the plan is damaged, cut short, of a newer version, or no plan.
+    """
+    return read(data).network
+
+
+def read(data: bytes | bytearray | memoryview) -> Plan:
+    """The network of a plan, and what was kept of its build.
+
+    Raises:
+        FileFormatError: the plan is damaged, cut short, of a newer version, or no plan.
+    """
+    if not isinstance(data, bytes | bytearray | memoryview):
+        raise TypeError(f"a plan is bytes, not {type(data).__name__}")
+    network, files = unpack(bytes(data))
+    reader = Reader(from_json(network, NETWORK), files)
+    return Plan(reader.network(), reader.build)
+
+
+def save(network: INetworkDefinition, path: str | os.PathLike[str]) -> None:
+    """Write the plan of a network.
+
+    It is written beside ``path`` and then renamed: whatever happens meanwhile, the old file or the new one is there.
+
+    Raises:
+        NetworkError: something in it has no form in a plan.
+    """
+    pieces = _pieces(network)
+    path = Path(path)
+    beside = path.with_name(f"{path.name}.{secrets.token_hex(8)}.tmp")
+    try:
+        _write(beside, pieces)
+        beside.replace(path)
+    finally:
+        beside.unlink(missing_ok=True)
+    _make_lasting(path.parent)
+
+
+def load(path: str | os.PathLike[str]) -> INetworkDefinition:
+    """The network of a plan in a file; see ``loads``.
+
+    Raises:
+        FileFormatError: the plan is damaged, cut short, of a newer version, or no plan.
+    """
+    data = Path(path).read_bytes()
+    try:
+        return loads(data)
+    except FileFormatError as error:
+        raise FileFormatError(*(_in_file(each, os.fspath(path)) for each in error.findings)) from None
+
+
+def _pieces(network: INetworkDefinition, build: Mapping[str, Any] | None = None) -> list[Part]:
+    writer = Writer(network)
+    document = to_json(writer.document() | ({} if build is None else {BUILD: dict(build)}))
+    files = [[arrays.header(dtype, array.shape), arrays.elements(array, dtype)] for dtype, array in writer.arrays]
+    try:
+        return pack(document, files)
+    except ValueError as error:
+        raise NetworkError(Finding("NL714", f"the network cannot be saved: {error}", at=network)) from None
+
+
+def _in_file(finding: Finding, path: str) -> Finding:
+    return replace(finding, where=f"{path}, {finding.where}" if finding.where else path)
+
+
+def _write(path: Path, pieces: Iterable[Part]) -> None:
+    with path.open("xb") as file:
+        file.writelines(pieces)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _make_lasting(folder: Path) -> None:
+    """Write the names in a folder to the disk, where the system can."""
+    if not hasattr(os, "O_DIRECTORY"):
+        return
+    opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)

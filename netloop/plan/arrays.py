@@ -1,0 +1,81 @@
+"""Arrays as ``.npy`` files, version 1.0, in C order and little-endian.
+
+Element types that plain numpy lacks are stored as raw integers of their width. A file is read only if it is, to the
+byte, the one that would be written for its element type and shape, which are known beforehand: nothing is parsed.
+"""
+
+import math
+import struct
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from netloop.enums import DataType
+from netloop.types import Array, numpy_type
+
+# fmt: off
+STORED: dict[DataType, str] = {
+    DataType.FLOAT:  "<f4",
+    DataType.HALF:   "<f2",
+    DataType.BF16:   "<u2",
+    DataType.DOUBLE: "<f8",
+    DataType.FP8:    "|u1",
+    DataType.INT4:   "|i1",
+    DataType.INT8:   "|i1",
+    DataType.INT32:  "<i4",
+    DataType.INT64:  "<i8",
+    DataType.UINT8:  "|u1",
+    DataType.BOOL:   "|b1",
+}
+# fmt: on
+"""What the elements of each type are in the file."""
+
+BYTES_OF_VALUES = {DataType.BOOL: (0, 1), DataType.INT4: (-8, 7)}
+"""The least and the greatest byte that is a value, where not every byte is one."""
+
+ALIGNMENT = 64
+MOST_AXES = 64
+
+
+def header(dtype: DataType, shape: Sequence[int]) -> bytes:
+    """How the file of an array begins."""
+    text = f"{{'descr': '{STORED[dtype]}', 'fortran_order': False, 'shape': {tuple(shape)}, }}"
+    start = b"\x93NUMPY\x01\x00"
+    room = -(len(start) + 2 + len(text) + 1) % ALIGNMENT
+    return start + struct.pack("<H", len(text) + room + 1) + text.encode("ascii") + b" " * room + b"\n"
+
+
+def elements(array: Array, dtype: DataType) -> memoryview:
+    """How the file of an array goes on; the bytes of the array itself on a little-endian machine."""
+    stored = np.dtype(STORED[dtype])
+    flat = array.reshape(-1)
+    raw = flat.astype(np.int8) if dtype is DataType.INT4 else flat.view(stored.newbyteorder("="))
+    return raw.astype(stored, copy=False).view(np.uint8).data
+
+
+def load(file: memoryview, dtype: DataType, shape: Sequence[int]) -> Array:
+    """The array of an element type and shape in a file; it cannot be written to.
+
+    Raises:
+        ValueError: the file holds no such array.
+    """
+    if len(shape) > MOST_AXES:
+        raise ValueError(f"the shape has {len(shape)} axes, and no array has more than {MOST_AXES}")
+    start, stored = header(dtype, shape), np.dtype(STORED[dtype])
+    if len(file) != len(start) + math.prod(shape) * stored.itemsize or bytes(file[: len(start)]) != start:
+        raise ValueError(f"it is not the .npy file of {dtype.name} elements in the shape {tuple(shape)}")
+    raw: Array = np.frombuffer(file, stored, offset=len(start)).astype(stored.newbyteorder("="))
+    _check_values(raw, dtype)
+    made = raw.astype(numpy_type(dtype)) if dtype is DataType.INT4 else raw.view(numpy_type(dtype))
+    array = made.reshape(shape)
+    array.flags.writeable = False
+    return array
+
+
+def _check_values(raw: Array, dtype: DataType) -> None:
+    if dtype in BYTES_OF_VALUES and raw.size:
+        least, most = BYTES_OF_VALUES[dtype]
+        numbers: np.ndarray[Any, np.dtype[np.int8]] = raw.view(np.int8)
+        if numbers.min() < least or numbers.max() > most:
+            raise ValueError(f"it has elements that are no {dtype.name}")

@@ -1,0 +1,195 @@
+"""JSON that nobody vouches for: a value is read as what it should be, or refused with its place in the document."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Collection, Mapping, Sequence
+from enum import Enum
+from typing import Any, NoReturn, TypeVar
+
+from netloop.diagnostics import FileFormatError, Finding, did_you_mean, listed
+
+T = TypeVar("T")
+E = TypeVar("E", bound=Enum)
+
+LEAST, MOST = -(2**63), 2**63 - 1
+"""Whole numbers in a document have 64 bits."""
+
+MOST_DIGITS = 20
+DEEPEST = 16
+"""Lists and objects within each other; plans have half as many."""
+
+LONGEST_SHOWN = 40
+
+_STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
+_BRACKETS = bytes.maketrans(b"{}", b"[]")
+_NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
+
+
+def to_json(value: Any) -> bytes:
+    """A value as JSON: the same value, its keys in the same order, gives the same bytes."""
+    return json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":")).encode("ascii")
+
+
+def from_json(data: bytes, name: str) -> Node:
+    """The document ``name``.
+
+    Raises:
+        FileFormatError: it is no JSON, is nested too deeply, has a key twice in one object, or a number too long.
+    """
+    if _is_deep(data):
+        raise _refusal(f"the document has more than {DEEPEST} lists and objects within each other, or open ones", name)
+    try:
+        value = json.loads(data.decode(), parse_int=_whole, parse_constant=_no_number, object_pairs_hook=_without_twins)
+    except RecursionError:
+        raise _refusal("the document is nested deeper than Python's stack has room left", name) from None
+    except ValueError as error:
+        raise _refusal(f"the document is no JSON that plans have: {error}", name) from None
+    return Node(value, name)
+
+
+def _is_deep(data: bytes) -> bool:
+    """Whether brackets are nested too deeply, or do not match; found without recursion, as the decoder has it."""
+    brackets = _STRING.sub(b"", data).translate(_BRACKETS, _NO_BRACKETS)
+    for _ in range(DEEPEST):
+        brackets = brackets.replace(b"[]", b"")
+    return bool(brackets)
+
+
+def _whole(digits: str) -> int:
+    if len(digits) > MOST_DIGITS:
+        raise ValueError(f"a whole number has {len(digits)} characters")
+    return int(digits)
+
+
+def _no_number(word: str) -> NoReturn:
+    raise ValueError(f"{word} is no number of JSON")
+
+
+def _without_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        raise ValueError("an object has a key twice")
+    return made
+
+
+def _refusal(what: str, where: str, why: str = "") -> FileFormatError:
+    return FileFormatError(Finding("NL713", what, where, why or "netloop writes no such plan"))
+
+
+class Node:
+    """A value in a document, and where it is.
+
+    Attributes:
+        value: what the JSON decoder made of it.
+    """
+
+    __slots__ = ("_key", "_parent", "value")
+
+    def __init__(self, value: Any, key: str | int, parent: Node | None = None) -> None:
+        self.value = value
+        self._key = key
+        self._parent = parent
+
+    @property
+    def where(self) -> str:
+        """The place, as ``network.json: layers[3].inputs``."""
+        keys: list[str | int] = []
+        node = self
+        while node._parent is not None:
+            keys.append(node._key)
+            node = node._parent
+        steps = (f"[{key}]" if isinstance(key, int) else f".{key}" for key in reversed(keys))
+        path = "".join(steps).removeprefix(".")
+        return f"{node._key}: {path}" if path else str(node._key)
+
+    def refuse(self, what: str, why: str = "") -> NoReturn:
+        """Complain about this value.
+
+        Raises:
+            FileFormatError: always.
+        """
+        raise _refusal(what, self.where, why)
+
+    # ------------------------------------------------------------------ what a value should be
+
+    def text(self) -> str:
+        """A string."""
+        return self.value if isinstance(self.value, str) else self._unlike("a string")
+
+    def flag(self) -> bool:
+        """True or false."""
+        return self.value if isinstance(self.value, bool) else self._unlike("true or false")
+
+    def whole(self, least: int = LEAST, most: int = MOST) -> int:
+        """A whole number from ``least`` to ``most``."""
+        if type(self.value) is not int:
+            self._unlike("a whole number")
+        if not least <= self.value <= most:
+            self.refuse(f"here should be a number from {least} to {most}, and is {self.value}")
+        return self.value
+
+    def number(self) -> float:
+        """A floating-point number; those that JSON lacks are the strings nan, inf and -inf."""
+        if self.value in ("nan", "inf", "-inf"):
+            return float(self.value)
+        if type(self.value) is not float or not math.isfinite(self.value):
+            self._unlike("a number with a point")
+        return self.value
+
+    def member(self, enum: type[E]) -> E:
+        """The name of a member of an enumeration."""
+        return self.one_of(enum.__members__, f"the name of a {enum.__name__}")
+
+    def one_of(self, known: Mapping[str, T], what: str) -> T:
+        """What a known name stands for."""
+        name = self.text()
+        if name not in known:
+            hint = did_you_mean(name[:LONGEST_SHOWN], known)
+            self.refuse(f"here should be {what}, and is {_shown(name)}{hint and f'; {hint}'}")
+        return known[name]
+
+    def numbered(self, items: Sequence[T], what: str) -> T:
+        """What the number of one of ``items`` stands for."""
+        number = self.whole()
+        if not 0 <= number < len(items):
+            self.refuse(f"here should be the number of {what}, of which there are {len(items)}, and is {number}")
+        return items[number]
+
+    def items(self) -> list[Node]:
+        """The elements of a list."""
+        if not isinstance(self.value, list):
+            self._unlike("a list")
+        return [Node(each, position, self) for position, each in enumerate(self.value)]
+
+    def pair(self) -> list[Node]:
+        """The elements of a list of two."""
+        items = self.items()
+        if len(items) != 2:
+            self.refuse(f"here should be a list of 2 elements, and has {len(items)}")
+        return items
+
+    def fields(self, required: Collection[str], optional: Collection[str] = ()) -> dict[str, Node]:
+        """The values of an object that has certain keys and no others."""
+        if not isinstance(self.value, dict):
+            self._unlike("an object")
+        missing = [key for key in required if key not in self.value]
+        unknown = [key[:LONGEST_SHOWN] for key in self.value if key not in required and key not in optional]
+        if missing or unknown:
+            lacks = [f"lacks {listed(missing)}"] if missing else []
+            has = [f"has {listed(unknown)}, unknown here"] if unknown else []
+            self.refuse(f"the object {' and '.join(lacks + has)}")
+        return {key: Node(value, key, self) for key, value in self.value.items()}
+
+    def _unlike(self, wanted: str) -> NoReturn:
+        self.refuse(f"here should be {wanted}, and is {_shown(self.value)}")
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, list | dict):
+        return "a list" if isinstance(value, list) else "an object"
+    if isinstance(value, str) and len(value) > LONGEST_SHOWN:
+        return f"{value[:LONGEST_SHOWN]!r}..."
+    return json.dumps(value) if value is None or isinstance(value, bool) else repr(value)

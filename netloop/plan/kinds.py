@@ -1,0 +1,194 @@
+"""The kinds of layers that a plan can hold, and how their attributes are written and read.
+
+The names in a plan are looked up in tables, and never in modules: a kind is a class of ``netloop.layers``, and its
+attributes are the fields of the class.
+"""
+
+import inspect
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import MISSING, dataclass, fields
+from enum import Enum
+from functools import cache
+from types import UnionType
+from typing import Any, Protocol, Union, get_args, get_origin, get_type_hints
+
+from netloop.dims import DimsLike, PermutationLike
+from netloop.graph.layer import ILayer
+from netloop.layers.conditional import IIfConditional
+from netloop.layers.loop import ILoop
+from netloop.plan.document import LEAST, MOST, Node
+from netloop.types import Array
+
+Numbers = tuple[float, ...]
+
+
+class Writes(Protocol):
+    """What gives numbers to the things that attributes refer to."""
+
+    def number_of(self, part: Any) -> int:
+        """The number of a loop or conditional."""
+        ...
+
+    def number_of_array(self, array: Array) -> int:
+        """The number of an array."""
+        ...
+
+
+class Reads(Protocol):
+    """What finds the things that attributes refer to by number."""
+
+    def loop(self, node: Node) -> ILoop:
+        """The loop with a number."""
+        ...
+
+    def conditional(self, node: Node) -> IIfConditional:
+        """The conditional with a number."""
+        ...
+
+    def array(self, node: Node) -> Array:
+        """The array with a number."""
+        ...
+
+
+@dataclass(frozen=True)
+class Form:
+    """The form of a value in a plan.
+
+    Attributes:
+        write: the value as JSON; a ValueError says why that cannot be.
+        read: the value of a node.
+    """
+
+    write: Callable[[Any, Writes], Any]
+    read: Callable[[Node, Reads], Any]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of layer.
+
+    Attributes:
+        cls: its class.
+        forms: the forms of its attributes.
+        required: those that have no default.
+        least_inputs, most_inputs: how many inputs a layer can have, those that are missing counted.
+    """
+
+    cls: type[ILayer]
+    forms: dict[str, Form]
+    required: frozenset[str]
+    least_inputs: int
+    most_inputs: float
+
+
+def whole(value: Any) -> int:
+    """``value``, if it is a whole number of 64 bits."""
+    if type(value) is not int:
+        raise ValueError(f"is {value!r}, and a plan has a whole number there")
+    if not LEAST <= value <= MOST:
+        raise ValueError(f"has {value.bit_length()} bits and a sign, and numbers in a plan have 64")
+    return value
+
+
+def text(value: Any) -> str:
+    """``value``, if it is a string."""
+    if not isinstance(value, str):
+        raise ValueError(f"is {value!r}, and a plan has a string there")
+    return value
+
+
+def flag(value: Any) -> bool:
+    """``value``, if it is true or false."""
+    if not isinstance(value, bool):
+        raise ValueError(f"is {value!r}, and a plan has true or false there")
+    return value
+
+
+def member(value: Any, enum: type[Enum]) -> str:
+    """The name of ``value``, if it is a member of an enumeration."""
+    if not isinstance(value, enum):
+        raise ValueError(f"is {value!r}, and a plan has a {enum.__name__} there")
+    return value.name
+
+
+def number(value: float) -> float | str:
+    """A number as JSON can hold it, to the last bit."""
+    return value if math.isfinite(value) else str(value)
+
+
+def wholes(values: Any) -> list[int]:
+    """A shape or a permutation as a list."""
+    return [whole(each) for each in values]
+
+
+def read_wholes(node: Node) -> list[int]:
+    """A list of whole numbers."""
+    return [each.whole() for each in node.items()]
+
+
+def read_numbers(node: Node) -> tuple[float, ...]:
+    """A list of floating-point numbers."""
+    return tuple(each.number() for each in node.items())
+
+
+# fmt: off
+FORMS: dict[Any, Form] = {
+    int:             Form(lambda value, _: whole(value),                     lambda node, _: node.whole()),
+    float:           Form(lambda value, _: number(value),                    lambda node, _: node.number()),
+    bool:            Form(lambda value, _: flag(value),                      lambda node, _: node.flag()),
+    str:             Form(lambda value, _: text(value),                      lambda node, _: node.text()),
+    DimsLike:        Form(lambda value, _: wholes(value),                    lambda node, _: read_wholes(node)),
+    PermutationLike: Form(lambda value, _: wholes(value),                    lambda node, _: read_wholes(node)),
+    Numbers:         Form(lambda value, _: list(map(number, value)),         lambda node, _: read_numbers(node)),
+    Array:           Form(lambda value, plan: plan.number_of_array(value),   lambda node, plan: plan.array(node)),
+    ILoop:           Form(lambda value, plan: plan.number_of(value),         lambda node, plan: plan.loop(node)),
+    IIfConditional:  Form(lambda value, plan: plan.number_of(value),         lambda node, plan: plan.conditional(node)),
+}
+# fmt: on
+
+
+def form_of(hint: Any) -> Form:
+    """The form of an attribute annotated ``hint``."""
+    if get_origin(hint) in (Union, UnionType):
+        (inner,) = (each for each in get_args(hint) if each is not type(None))
+        return _or_null(form_of(inner))
+    if isinstance(hint, type) and issubclass(hint, Enum):
+        return Form(lambda value, _: member(value, hint), lambda node, _: node.member(hint))
+    assert hint in FORMS, f"plans have no form for attributes annotated {hint}"
+    return FORMS[hint]
+
+
+def _or_null(form: Form) -> Form:
+    return Form(
+        lambda value, plan: None if value is None else form.write(value, plan),
+        lambda node, plan: None if node.value is None else form.read(node, plan),
+    )
+
+
+@cache
+def kinds() -> dict[str, type[ILayer]]:
+    """The classes of the kinds of layers by their names."""
+    return {cls.__name__: cls for cls in _classes(ILayer)}
+
+
+def _classes(above: type[ILayer]) -> Iterator[type[ILayer]]:
+    for cls in above.__subclasses__():
+        if "LAYER_TYPE" in vars(cls) and cls.__module__.startswith("netloop.layers."):
+            yield cls
+        yield from _classes(cls)
+
+
+@cache
+def kind_of(cls: type[ILayer]) -> Kind:
+    """The kind of layer that a class is."""
+    hints = get_type_hints(cls, include_extras=True)
+    required = [each.name for each in fields(cls) if each.default is MISSING]  # pyright: ignore[reportArgumentType]
+    forms = {name: form_of(hints[name]) for name in cls.ATTRIBUTES}
+    least, most = (0, math.inf) if _is_variadic(cls) else (cls.REQUIRED_INPUTS, cls.MAX_INPUTS or cls.REQUIRED_INPUTS)
+    return Kind(cls, forms, frozenset(required), least, most)
+
+
+def _is_variadic(cls: type[ILayer]) -> bool:
+    """Whether its type rule takes any number of inputs."""
+    return any(each.kind is each.VAR_POSITIONAL for each in inspect.signature(cls.infer).parameters.values())

@@ -1,0 +1,345 @@
+"""A network as JSON, and back.
+
+::
+
+    {"name": "...", "flags": 0,
+     "files": ["model.py"],
+     "arrays": [{"dtype": "FLOAT", "shape": [2, 3]}],
+     "inputs": [{"name": "x", "dtype": "FLOAT", "shape": [-1, 3]}],
+     "loops": [{"name": "...", "place": [0, 41]}],
+     "conditionals": [],
+     "layers": [{"kind": "IIteratorLayer", "name": "...", "place": [0, 42],
+                 "attributes": {"loop": 0, "axis": 0, "reverse": false},
+                 "inputs": [[-1, 0]], "outputs": [{"name": "..."}]}],
+     "outputs": [[7, 0]]}
+
+A tensor is ``[layer, output]``, or ``[-1, input]`` for an input of the network; a layer may read what comes later, and
+``null`` is an input that is missing. A place is ``[file, line]``. Loops, conditionals and arrays are numbers where
+attributes refer to them; enumerations are names. Numbers without a finite value are the strings nan, inf and -inf. What
+a tensor or layer has beside this is there only if it is not as usual: ``metadata``, ``num_ranks``, ``location``,
+``allowed_formats``, ``broadcast_across_batch``, ``dimension_names``. ``build``, if there, is what an engine keeps of
+its build; whoever wrote it knows what it means.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from netloop.diagnostics import Finding, NetworkError, Place
+from netloop.dims import Dims, DimsLike
+from netloop.enums import DataType, TensorLocation
+from netloop.graph.layer import ILayer
+from netloop.graph.tensor import ALL_FORMATS, ITensor
+from netloop.layers.conditional import IIfConditional, IIfConditionalBoundaryLayer
+from netloop.layers.loop import ILoop, ILoopBoundaryLayer
+from netloop.network import INetworkDefinition
+from netloop.plan import arrays
+from netloop.plan.document import Node
+from netloop.plan.kinds import Form, Kind, form_of, kind_of, kinds
+from netloop.types import NUMPY_TYPES, Array, TensorType, data_type, numpy_type
+
+Fields = dict[str, Node]
+G = TypeVar("G", ILoop, IIfConditional)
+
+NETWORK_INPUT = -1
+
+# fmt: off
+LAYER_EXTRAS: dict[str, tuple[Form, Any]] = {
+    "metadata":                (form_of(str),            ""),
+    "num_ranks":               (form_of(int),            1),
+}
+TENSOR_EXTRAS: dict[str, tuple[Form, Any]] = {
+    "location":                (form_of(TensorLocation), TensorLocation.DEVICE),
+    "allowed_formats":         (form_of(int),            ALL_FORMATS),
+    "broadcast_across_batch":  (form_of(bool),           False),
+}
+# fmt: on
+"""What all layers and all tensors have, each with its form and what is usual."""
+
+NAMES = "dimension_names"
+BUILD = "build"
+LAYER_FIELDS = ("kind", "name", "place", "attributes", "inputs", "outputs")
+FIELDS = ("name", "flags", "files", "arrays", "inputs", "loops", "conditionals", "layers", "outputs")
+
+
+# ---------------------------------------------------------------------------- writing
+
+
+class Writer:
+    """A network on its way into a document.
+
+    Attributes:
+        arrays: the arrays that the document refers to by number, each with its element type; equal ones are there once.
+    """
+
+    def __init__(self, network: INetworkDefinition) -> None:
+        self.arrays: list[tuple[DataType, Array]] = []
+        self._network = network
+        self._numbers: dict[Any, int] = {}
+        self._seen: dict[int, int] = {}
+        self._equal: dict[Any, int] = {}
+        self._files: dict[str, int] = {}
+        for group in (network.loops, network.conditionals):
+            self._numbers.update((each, number) for number, each in enumerate(group))
+        self._tensors = {each: [NETWORK_INPUT, number] for number, each in enumerate(network.inputs)}
+        for number, layer in enumerate(network.layers):
+            self._tensors.update((each, [number, each.position]) for each in layer.outputs)
+
+    def document(self) -> dict[str, Any]:
+        """The document.
+
+        Raises:
+            NetworkError: something in the network has no form in a document.
+        """
+        network = self._network
+        made: dict[str, Any] = dict.fromkeys(FIELDS)
+        made["name"] = self._form(network, "name", form_of(str))
+        made["flags"] = self._form(network, "flags", form_of(int))
+        made["inputs"] = [self._input(each) for each in network.inputs]
+        made["loops"] = [self._group(each) for each in network.loops]
+        made["conditionals"] = [self._group(each) for each in network.conditionals]
+        made["layers"] = [self._layer(each) for each in network.layers]
+        made["outputs"] = [self._reference(each, network) for each in network.outputs]
+        made["files"] = list(self._files)
+        made["arrays"] = [{"dtype": dtype.name, "shape": list(array.shape)} for dtype, array in self.arrays]
+        return made
+
+    def number_of(self, part: Any) -> int:
+        """The number of a loop or conditional."""
+        return self._numbers[part]
+
+    def number_of_array(self, array: Array) -> int:
+        """The number of an array."""
+        if id(array) not in self._seen:
+            dtype = data_type(array.dtype)
+            key = dtype, array.shape, hashlib.sha256(arrays.elements(array, dtype)).digest()
+            self._seen[id(array)] = number = self._equal.setdefault(key, len(self.arrays))
+            if number == len(self.arrays):
+                self.arrays.append((dtype, array))
+        return self._seen[id(array)]
+
+    def _layer(self, layer: ILayer) -> dict[str, Any]:
+        if kinds().get(type(layer).__name__) is not type(layer):
+            raise _unwritable(
+                layer, f"{layer.described} is of no kind that plans have", "only netloop's own can be read"
+            )
+        forms = kind_of(type(layer)).forms.items()
+        return {
+            "kind": type(layer).__name__,
+            "name": self._form(layer, "name", form_of(str)),
+            "place": self._place(layer.place),
+            "attributes": {name: self._form(layer, name, form) for name, form in forms},
+            "inputs": [None if each is None else self._reference(each, layer) for each in layer.inputs],
+            "outputs": [self._tensor(each) for each in layer.outputs],
+            **self._extras(layer, LAYER_EXTRAS),
+        }
+
+    def _input(self, tensor: ITensor) -> dict[str, Any]:
+        declared = tensor.declared
+        assert declared is not None, f"the input {tensor.name!r} has no type"
+        shape = self._written(tensor, "shape", form_of(DimsLike), declared.shape)
+        return {**self._tensor(tensor), "dtype": data_type(declared.dtype).name, "shape": shape}
+
+    def _tensor(self, tensor: ITensor) -> dict[str, Any]:
+        made = {"name": tensor.name, **self._extras(tensor, TENSOR_EXTRAS)}
+        named = [
+            [self._written(tensor, NAMES, form_of(int), axis), self._written(tensor, NAMES, form_of(str), name)]
+            for axis, name in tensor.dimension_names.items()
+        ]
+        return {**made, NAMES: named} if named else made
+
+    def _group(self, group: ILoop | IIfConditional) -> dict[str, Any]:
+        return {"name": self._form(group, "name", form_of(str)), "place": self._place(group.place)}
+
+    def _extras(self, at: Any, extras: dict[str, tuple[Form, Any]]) -> dict[str, Any]:
+        return {
+            name: self._form(at, name, form) for name, (form, usual) in extras.items() if getattr(at, name) != usual
+        }
+
+    def _place(self, place: Place | None) -> list[int]:
+        assert place is not None, "what is in a network has a place"
+        return [self._files.setdefault(place.file, len(self._files)), place.line]
+
+    def _reference(self, tensor: ITensor, reader: Any) -> list[int]:
+        if tensor not in self._tensors:
+            what = f"tensor {tensor.name!r} is no longer in the network"
+            raise _unwritable(reader, what, "it is still used, though its input was removed with remove_tensor")
+        return self._tensors[tensor]
+
+    def _form(self, at: Any, name: str, form: Form) -> Any:
+        return self._written(at, name, form, getattr(at, name))
+
+    def _written(self, at: Any, name: str, form: Form, value: Any) -> Any:
+        try:
+            return form.write(value, self)
+        except ValueError as error:
+            raise _unwritable(at, f"{name} of {type(at).__name__} {at.name!r} {error}") from None
+
+
+def _unwritable(at: Any, what: str, why: str = "") -> NetworkError:
+    where = str(getattr(at, "where", "") or getattr(at, "place", ""))
+    return NetworkError(Finding("NL714", f"the network cannot be saved: {what}", where, why, at=at))
+
+
+# ---------------------------------------------------------------------------- reading
+
+
+class Reader:
+    """A document on its way into a network.
+
+    Args:
+        document: the document.
+        files: the files of the arrays.
+
+    Attributes:
+        build: what was kept of a build; None if nothing was.
+    """
+
+    def __init__(self, document: Node, files: Sequence[memoryview]) -> None:
+        self._fields = document.fields(FIELDS, (BUILD,))
+        self.build = self._fields.get(BUILD)
+        self._files = [each.text() for each in self._fields["files"].items()]
+        self._arrays = self._read_arrays(files)
+        self._made = INetworkDefinition(None, self._fields["flags"].whole(0))
+        self._made.name = self._fields["name"].text()
+        self._wiring: list[Node] = []
+
+    def network(self) -> INetworkDefinition:
+        """The network.
+
+        Raises:
+            FileFormatError: the document describes none.
+        """
+        made, fields = self._made, self._fields
+        made.inputs = [self._input(node, position) for position, node in enumerate(fields["inputs"].items())]
+        made.loops = [self._group(node, ILoop) for node in fields["loops"].items()]
+        made.conditionals = [self._group(node, IIfConditional) for node in fields["conditionals"].items()]
+        made.layers = [self._layer(node, index) for index, node in enumerate(fields["layers"].items())]
+        for layer, node in zip(made.layers, self._wiring, strict=True):
+            layer.wire(self._inputs(node, kind_of(type(layer))))
+        for node in fields["outputs"].items():
+            self._mark(node)
+        return made
+
+    def loop(self, node: Node) -> ILoop:
+        """The loop with a number."""
+        return node.numbered(self._made.loops, "a loop")
+
+    def conditional(self, node: Node) -> IIfConditional:
+        """The conditional with a number."""
+        return node.numbered(self._made.conditionals, "a conditional")
+
+    def array(self, node: Node) -> Array:
+        """The array with a number."""
+        return node.numbered(self._arrays, "an array")
+
+    def _read_arrays(self, files: Sequence[memoryview]) -> list[Array]:
+        nodes = self._fields["arrays"].items()
+        if len(nodes) != len(files):
+            self._fields["arrays"].refuse(f"here should be {len(files)} arrays, and are {len(nodes)}")
+        return [_array(node, file) for node, file in zip(nodes, files, strict=True)]
+
+    def _input(self, node: Node, position: int) -> ITensor:
+        fields = node.fields(("name", "dtype", "shape"), (*TENSOR_EXTRAS, NAMES))
+        shape = [each.whole() for each in fields["shape"].items()]
+        if len(shape) > Dims.MAX_DIMS:
+            fields["shape"].refuse(f"the shape has {len(shape)} axes", f"a tensor has {Dims.MAX_DIMS} at most")
+        declared = TensorType(numpy_type(_dtype(fields["dtype"])), tuple(shape))
+        return self._tensor(ITensor("", self._made.types, None, position, declared), fields)
+
+    def _output(self, node: Node, producer: ILayer, position: int) -> ITensor:
+        fields = node.fields(("name",), (*TENSOR_EXTRAS, NAMES))
+        return self._tensor(ITensor("", self._made.types, producer, position), fields)
+
+    def _tensor(self, tensor: ITensor, fields: Fields) -> ITensor:
+        """A tensor with the name and the unusual things that fields tell."""
+        try:
+            tensor.name = fields["name"].text()
+        except ValueError as error:
+            fields["name"].refuse(str(error))
+        for name, (form, _) in TENSOR_EXTRAS.items():
+            if name in fields:
+                setattr(tensor, name, form.read(fields[name], self))
+        for node in fields[NAMES].items() if NAMES in fields else ():
+            axis, name = node.pair()
+            if axis.whole() in tensor.dimension_names:
+                axis.refuse(f"axis {axis.value} has two names")
+            tensor.set_dimension_name(axis.whole(), name.text())
+        return tensor
+
+    def _group(self, node: Node, cls: Callable[..., G]) -> G:
+        fields = node.fields(("name", "place"))
+        group = cls(self._made.add, fields["name"].text())
+        group.place = self._place(fields["place"])
+        return group
+
+    def _layer(self, node: Node, index: int) -> ILayer:
+        fields = node.fields(LAYER_FIELDS, LAYER_EXTRAS)
+        self._wiring.append(fields["inputs"])
+        kind = kind_of(fields["kind"].one_of(kinds(), "a kind of layer"))
+        layer = object.__new__(kind.cls)
+        own = vars(layer)
+        own.update(self._attributes(fields["attributes"], kind))
+        own.update((name, form.read(fields[name], self)) for name, (form, _) in LAYER_EXTRAS.items() if name in fields)
+        own.update(types=self._made.types, index=index, name=fields["name"].text(), place=self._place(fields["place"]))
+        nodes = fields["outputs"].items()
+        if len(nodes) != layer.NUM_OUTPUTS:
+            fields["outputs"].refuse(f"the layer has {len(nodes)} outputs, and its kind {layer.NUM_OUTPUTS}")
+        own["outputs"] = tuple(self._output(each, layer, position) for position, each in enumerate(nodes))
+        if isinstance(layer, ILoopBoundaryLayer):
+            layer.loop.layers.append(layer)
+        elif isinstance(layer, IIfConditionalBoundaryLayer):
+            layer.conditional.layers.append(layer)
+        return layer
+
+    def _attributes(self, node: Node, kind: Kind) -> dict[str, Any]:
+        fields = node.fields(kind.required, kind.forms)
+        return {name: self._attribute(fields[name], kind, name) for name in kind.forms if name in fields}
+
+    def _attribute(self, node: Node, kind: Kind, name: str) -> Any:
+        value = kind.forms[name].read(node, self)
+        try:
+            return kind.cls.ATTRIBUTES[name](name, value)
+        except (TypeError, ValueError) as error:
+            node.refuse(str(error))
+
+    def _inputs(self, node: Node, kind: Kind) -> list[ITensor | None]:
+        nodes = node.items()
+        if not kind.least_inputs <= len(nodes) <= kind.most_inputs:
+            takes = f"{kind.least_inputs}" if kind.least_inputs == kind.most_inputs else f"up to {kind.most_inputs}"
+            node.refuse(f"the layer has {len(nodes)} inputs, and its kind takes {takes}")
+        return [None if each.value is None else self._reference(each) for each in nodes]
+
+    def _reference(self, node: Node) -> ITensor:
+        layer, position = node.pair()
+        if layer.value == NETWORK_INPUT:
+            return position.numbered(self._made.inputs, "an input")
+        return position.numbered(layer.numbered(self._made.layers, "a layer").outputs, "an output")
+
+    def _mark(self, node: Node) -> None:
+        tensor = self._reference(node)
+        if tensor.is_network_output:
+            node.refuse(f"tensor {tensor.name!r} is marked as an output twice")
+        self._made.mark_output(tensor)
+
+    def _place(self, node: Node) -> Place:
+        file, line = node.pair()
+        return Place(file.numbered(self._files, "a file"), line.whole(0))
+
+
+def _dtype(node: Node) -> DataType:
+    dtype = node.member(DataType)
+    if dtype not in NUMPY_TYPES:
+        node.refuse(f"the element type is {dtype.name}, of which netloop has no arrays")
+    return dtype
+
+
+def _array(node: Node, file: memoryview) -> Array:
+    fields = node.fields(("dtype", "shape"))
+    dtype, shape = _dtype(fields["dtype"]), [each.whole(0) for each in fields["shape"].items()]
+    try:
+        return arrays.load(file, dtype, shape)
+    except ValueError as error:
+        node.refuse(f"the file of the array is another: {error}")

@@ -1,0 +1,288 @@
+"""Execution contexts: shapes and addresses are set, then the engine runs on them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from netloop.check import require_sound
+from netloop.diagnostics import Finding, InputError, NetloopError
+from netloop.dims import Dims
+from netloop.graph.infer import TypeTable
+from netloop.graph.tensor import ITensor
+from netloop.runtime import memory
+from netloop.runtime.enums import ErrorCodeTRT, ProfilingVerbosity
+from netloop.runtime.observers import IDebugListener, IErrorRecorder, IOutputAllocator, IProfiler
+from netloop.runtime.settings import Settings
+from netloop.types import UNKNOWN, Array, TensorType, agree, numpy_type
+
+if TYPE_CHECKING:
+    from netloop.runtime.engine import ICudaEngine
+
+ALIGNMENT = 256
+"""The alignment in bytes that output allocators are asked for."""
+
+
+class IExecutionContext(Settings):
+    """A run of an engine in the making: the shapes and addresses of its inputs and outputs.
+
+    Addresses are host addresses, such as ``array.ctypes.data`` of a numpy array. All inputs are read before the first
+    output is written, so an input and an output may share memory. What fails is logged, and answered with False.
+    """
+
+    name: str = ""
+    debug_sync: bool = False
+    device_memory: int = 0
+    enqueue_emits_profile: bool = True
+    error_recorder: IErrorRecorder | None = None
+    nvtx_verbosity: ProfilingVerbosity = ProfilingVerbosity.LAYER_NAMES_ONLY
+    persistent_cache_limit: int = 0
+    profiler: IProfiler | None = None
+    temporary_allocator: Any = None
+    unfused_tensors_debug_state: bool = False
+
+    def __init__(self, engine: ICudaEngine) -> None:
+        self._engine = engine
+        self._shapes: dict[str, Dims] = {}
+        self._addresses: dict[str, int] = {}
+        self._allocators: dict[str, IOutputAllocator] = {}
+        self._listener: IDebugListener | None = None
+        self._profile = 0
+
+    def __enter__(self) -> IExecutionContext:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        pass
+
+    @property
+    def engine(self) -> ICudaEngine:
+        """The engine that it runs."""
+        return self._engine
+
+    # ------------------------------------------------------------------ profiles
+
+    @property
+    def active_optimization_profile(self) -> int:
+        """The number of the optimization profile in force."""
+        return self._profile
+
+    def set_optimization_profile_async(self, profile_index: int, stream_handle: int) -> bool:
+        """Put an optimization profile in force; the shapes that were set are forgotten."""
+        if not 0 <= profile_index < self._engine.num_optimization_profiles:
+            return self._refuse(f"there is no optimization profile {profile_index}")
+        self._profile = profile_index
+        self._shapes.clear()
+        return True
+
+    # ------------------------------------------------------------------ shapes
+
+    def set_input_shape(self, name: str, shape: Sequence[int]) -> bool:
+        """Set the shape of an input; False, with a line in the log, if the input cannot have it.
+
+        Raises:
+            RuntimeError: the shape has more axes than any tensor.
+        """
+        try:
+            wanted = Dims(shape)
+        except ValueError as error:
+            raise RuntimeError(str(error)) from None
+        tensor = self._input(name)
+        if tensor is None or tensor.declared is None:
+            return self._refuse(f"there is no input {name!r}")
+        if not agree(wanted, tensor.declared.shape):
+            return self._refuse(f"input {name!r} is {tensor.declared}, and cannot have the shape {wanted}")
+        limits = self._engine.profile_of(self._profile).shapes().get(name)
+        if limits is not None and not limits.holds(wanted):
+            return self._refuse(
+                f"the shape {wanted} of {name!r} is outside of its profile, {limits.min} to {limits.max}"
+            )
+        self._shapes[name] = wanted
+        return True
+
+    @property
+    def all_binding_shapes_specified(self) -> bool:
+        """Whether the shapes of all inputs are known."""
+        return not any(UNKNOWN in self.get_tensor_shape(each.name) for each in self._engine.network.inputs)
+
+    def infer_shapes(self) -> list[str]:
+        """The inputs whose shape, or whose value if it decides shapes, was not set; if there is none, all fits.
+
+        Raises:
+            RuntimeError: the shapes do not fit together.
+        """
+        missing = self._missing()
+        if not missing:
+            try:
+                require_sound(self._engine.network, TypeTable(self._types()))
+            except NetloopError as error:
+                raise RuntimeError(str(error)) from error
+        return missing
+
+    def get_tensor_shape(self, name: str) -> Dims:
+        """The shape of an input or output, so far as what was set tells; -1 for the rest."""
+        declared = self._engine.get_tensor_shape(name)
+        if name in self._shapes:
+            return self._shapes[name]
+        output = self._output(name)
+        if output is None or UNKNOWN not in declared or self._missing():
+            return declared
+        found = TypeTable(self._types()).of(output)
+        return declared if isinstance(found, Finding) else Dims(found.shape)
+
+    def get_tensor_strides(self, name: str) -> Dims:
+        """How many elements lie between neighbours of each axis: the layout is row-major."""
+        shape = self.get_tensor_shape(name)
+        return Dims(int(np.prod(shape[axis + 1 :])) for axis in range(len(shape)))
+
+    def get_max_output_size(self, name: str) -> int:
+        """The size of an output in bytes, -1 where a length is unknown."""
+        shape = self.get_tensor_shape(name)
+        return (
+            -1 if UNKNOWN in shape else int(np.prod(shape)) * numpy_type(self._engine.get_tensor_dtype(name)).itemsize
+        )
+
+    def _missing(self) -> list[str]:
+        shapeless = [each.name for each in self._engine.network.inputs if UNKNOWN in self._input_shape(each)]
+        return shapeless + [each.name for each in self._engine.shape_inputs if each.name not in self._addresses]
+
+    def _input_shape(self, tensor: ITensor) -> Dims:
+        return self._shapes.get(tensor.name, tensor.shape)
+
+    def _types(self) -> dict[ITensor, TensorType]:
+        types: dict[ITensor, TensorType] = {}
+        for tensor in self._engine.network.inputs:
+            declared = tensor.type.with_shape(self._input_shape(tensor))
+            valued = tensor in self._engine.shape_inputs
+            types[tensor] = TensorType.of(self._read(tensor)) if valued else declared
+        return types
+
+    # ------------------------------------------------------------------ addresses
+
+    def set_tensor_address(self, name: str, memory: int) -> bool:
+        """Set the host address of an input or output."""
+        if self._engine.find_tensor(name) is None:
+            return self._refuse(f"there is no input or output {name!r}")
+        self._addresses[name] = int(memory)
+        return True
+
+    def get_tensor_address(self, name: str) -> int:
+        """The address of an input or output; 0 if it was not set."""
+        return self._addresses.get(name, 0)
+
+    def set_output_allocator(self, name: str, output_allocator: IOutputAllocator) -> bool:
+        """Let an output's memory be allocated when its size is known."""
+        if self._output(name) is None:
+            return self._refuse(f"there is no output {name!r}")
+        self._allocators[name] = output_allocator
+        return True
+
+    def get_output_allocator(self, name: str) -> IOutputAllocator | None:
+        """The allocator of an output; None if it has none."""
+        return self._allocators.get(name)
+
+    # ------------------------------------------------------------------ running
+
+    def execute_v2(self, bindings: Sequence[int]) -> bool:
+        """Run on these addresses, in the order of the engine's inputs and outputs; whether it went well."""
+        names = [self._engine.get_tensor_name(index) for index in range(self._engine.num_io_tensors)]
+        if len(bindings) != len(names):
+            return self._refuse(
+                f"the engine has {len(names)} inputs and outputs, and was given {len(bindings)} addresses"
+            )
+        self._addresses.update(zip(names, map(int, bindings), strict=True))
+        return self._run(0)
+
+    def execute_async_v3(self, stream_handle: int) -> bool:
+        """Run on the addresses that were set; it is over when this returns. Whether it went well."""
+        return self._run(stream_handle)
+
+    def _run(self, stream: int) -> bool:
+        begin = time.perf_counter()
+        try:
+            outputs = self._engine(self._arrays())
+            arrays = {name: np.asarray(array) for name, array in outputs.items()}
+            for name, array in arrays.items():
+                self._write(name, array, stream)
+        except NetloopError as error:
+            return self._refuse(str(error))
+        if self.profiler is not None:
+            self.profiler.report_layer_time(self._engine.name, (time.perf_counter() - begin) * 1e3)
+        return True
+
+    def report_to_profiler(self) -> bool:
+        """Whether the latest run was reported to the profiler; every run is, when it ends."""
+        return self.profiler is not None
+
+    def _arrays(self) -> dict[str, Array]:
+        return {each.name: self._read(each) for each in self._engine.network.inputs}
+
+    def _read(self, tensor: ITensor) -> Array:
+        shape = self._input_shape(tensor)
+        if UNKNOWN in shape:
+            raise InputError(_unset(tensor.name, "shape", "set_input_shape"))
+        if tensor.name not in self._addresses:
+            raise InputError(_unset(tensor.name, "address", "set_tensor_address"))
+        return memory.read(self._addresses[tensor.name], tensor.type.dtype, tuple(shape))
+
+    def _write(self, name: str, array: Array, stream: int) -> None:
+        allocator = self._allocators.get(name)
+        if allocator is not None:
+            before = self._addresses.get(name, 0)
+            self._addresses[name] = allocator.reallocate_output_async(name, before, array.nbytes, ALIGNMENT, stream)
+            allocator.notify_shape(name, Dims(array.shape))
+        if not self._addresses.get(name):
+            raise InputError(_unset(name, "address", "set_tensor_address"))
+        memory.write(self._addresses[name], array)
+
+    # ------------------------------------------------------------------ debug tensors
+
+    def set_debug_listener(self, listener: IDebugListener) -> bool:
+        """Set what is told of debug tensors."""
+        self._listener = listener
+        return True
+
+    def get_debug_listener(self) -> IDebugListener | None:
+        """What is told of debug tensors; None if nothing is."""
+        return self._listener
+
+    # ------------------------------------------------------------------ what has no meaning on a host
+
+    def set_aux_streams(self, aux_streams: Sequence[int]) -> None:
+        """Nothing: there are no streams."""
+
+    def set_device_memory(self, memory: int, size: int) -> None:
+        """Nothing: XLA takes the memory that it needs."""
+
+    def update_device_memory_size_for_shapes(self) -> int:
+        """0: XLA takes the memory that it needs."""
+        return 0
+
+    def set_input_consumed_event(self, event: int) -> bool:
+        """True: the inputs are read when the call returns."""
+        return True
+
+    def get_input_consumed_event(self) -> int:
+        """0: there are no events."""
+        return 0
+
+    def _input(self, name: str) -> ITensor | None:
+        tensor = self._engine.find_tensor(name)
+        return tensor if tensor is not None and tensor.is_network_input else None
+
+    def _output(self, name: str) -> ITensor | None:
+        tensor = self._engine.find_tensor(name)
+        return tensor if tensor is not None and not tensor.is_network_input else None
+
+    def _refuse(self, what: str) -> bool:
+        self._engine.log_error(what)
+        if self.error_recorder is not None:
+            self.error_recorder.report_error(ErrorCodeTRT.FAILED_EXECUTION, what)
+        return False
+
+
+def _unset(name: str, what: str, method: str) -> Finding:
+    return Finding("NL606", f"the {what} of {name!r} is not set", fix=f"call {method}({name!r}, ...) first")

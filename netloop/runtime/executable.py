@@ -1,0 +1,119 @@
+"""A network compiled, and compiled anew for each set of input shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from netloop.check import require_sound
+from netloop.diagnostics import ExecutionError
+from netloop.graph.tensor import ITensor
+from netloop.inputs import check_inputs
+from netloop.lower import Program, constants_of
+from netloop.lower.loop import Road
+from netloop.network import INetworkDefinition
+from netloop.runtime.programs import Given, Programs
+from netloop.runtime.recursion import room_for
+
+LONGEST_FUSED_BODY = 2000
+"""XLA's compiler for CPUs has crashed while fusing loop bodies of 4,000 operations."""
+
+
+class Executable:
+    """A compiled network, called with a dict of arrays.
+
+    It keeps its own copy of the network and of the weights; later edits do not reach it. Where all input shapes are
+    fixed the program is compiled here, else in the first call that brings new shapes.
+
+    Attributes:
+        network: the network.
+        constants: the constants that are arguments of its programs.
+        weights: their values on the device; others may take their places, and no program is compiled anew.
+    """
+
+    def __init__(self, network: INetworkDefinition) -> None:
+        require_sound(network)
+        self.network = network = network.copy()
+        self.constants = constants_of(network)
+        self.take_weights()
+        self._programs = Programs(network, self._compile)
+        if not self._programs.shape_inputs and all(each.type.is_fixed for each in network.inputs):
+            with jax.enable_x64(True):
+                self._programs.find({each: jax.ShapeDtypeStruct(*_shape_and_type(each)) for each in network.inputs})
+
+    def take_weights(self) -> None:
+        """Bring the arrays of the constants to the device, as they are now; programs under way keep the old ones."""
+        with jax.enable_x64(True):
+            self.weights = [jnp.array(each.evaluate()) for each in self.constants]
+
+    def __call__(self, inputs: Mapping[str, Any]) -> dict[str, jax.Array]:
+        """The outputs by name, in the order in which they were marked.
+
+        Args:
+            inputs: an array for each input, numpy's or JAX's, of exactly its element type and shape.
+
+        Raises:
+            InputError: an input is missing, unknown, or of another element type or shape.
+            NetworkError: for these shapes the network has no meaning.
+            ExecutionError: something without a meaning was met, such as more trips than an output has room for.
+        """
+        given = check_inputs(self.network.inputs, inputs)
+        with jax.enable_x64(True):
+            program = self._programs.find(given)
+            outputs, status = program.run(self.weights, list(given.values()))
+        if status is not None and int(status):
+            raise ExecutionError(program.lowered.failures.findings[int(status) - 1])
+        return {tensor.name: array for tensor, array in zip(self.network.outputs, outputs, strict=True)}
+
+    def _compile(self, program: Program, given: Given) -> _Compiled:
+        inputs = list(given)
+
+        def run(weights: list[Any], arrays: list[Any]) -> tuple[list[Any], Any]:
+            named = dict(zip(self.constants, weights, strict=True))
+            outputs, status = program(named, dict(zip(inputs, arrays, strict=True)))
+            return outputs, status if program.failures.findings else None
+
+        with room_for(program.depth):
+            lowered = jax.jit(run).lower(self.weights, list(given.values()))
+            return _Compiled(program, lowered.compile(compiler_options=_options(program)))
+
+    @property
+    def shape_inputs(self) -> list[ITensor]:
+        """The inputs whose values decide shapes."""
+        return self._programs.shape_inputs
+
+    @property
+    def program_count(self) -> int:
+        """The number of programs that are kept."""
+        return len(self._programs)
+
+    @property
+    def roads(self) -> dict[str, Road]:
+        """How each loop ran in the latest program, and why, by the name of the loop."""
+        latest = self._programs.latest
+        return {loop.name: road for loop, road in latest.lowered.roads.items()} if latest else {}
+
+
+@dataclass(frozen=True)
+class _Compiled:
+    """A program and its compiled form.
+
+    Attributes:
+        lowered: the program.
+        run: from the weights and the inputs to the outputs and the status, which is None if nothing can fail.
+    """
+
+    lowered: Program
+    run: Callable[[list[Any], list[Any]], tuple[list[Any], Any]]
+
+
+def _shape_and_type(tensor: ITensor) -> tuple[Any, Any]:
+    return tensor.type.shape, tensor.type.dtype
+
+
+def _options(program: Program) -> dict[str, Any]:
+    return {"xla_disable_hlo_passes": "fusion"} if program.longest_body > LONGEST_FUSED_BODY else {}

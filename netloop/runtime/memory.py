@@ -1,0 +1,38 @@
+"""Host memory: what a build gives, and what addresses point to."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from typing import Any
+
+import numpy as np
+
+from netloop.enums import DataType
+from netloop.types import Array
+
+
+class IHostMemory(bytes):
+    """Bytes that the library gave; a plan, ready to be written to a file."""
+
+    @property
+    def nbytes(self) -> int:
+        """The size in bytes."""
+        return len(self)
+
+    @property
+    def dtype(self) -> DataType:
+        """The type of the elements: INT8, as in TensorRT."""
+        return DataType.INT8
+
+
+def read(address: int, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Array:
+    """A copy of the array at a host address."""
+    size = math.prod(shape) * dtype.itemsize
+    return np.frombuffer(ctypes.string_at(address, size), dtype).reshape(shape)
+
+
+def write(address: int, array: Array) -> None:
+    """Write an array to a host address."""
+    array = np.ascontiguousarray(array)
+    ctypes.memmove(address, array.ctypes.data, array.nbytes)

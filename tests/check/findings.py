@@ -1,0 +1,28 @@
+"""What the tests of the rules ask of findings."""
+
+from pathlib import Path
+from typing import Any
+
+import netloop as trt
+
+
+def only(network: trt.INetworkDefinition, code: str, at: Any = None) -> trt.Finding:
+    """The finding of a network that has one, of this code and at this thing; a build tells it too if it is an error."""
+    (found,) = trt.check(network)
+    assert found.code == code
+    assert at is None or found.at is at
+    try:
+        trt.compile(network)
+    except trt.NetworkError as error:
+        assert found.severity is trt.Severity.ERROR
+        assert [str(each) for each in error.findings] == [str(found)]  # noqa: PT017
+    else:
+        assert found.severity is trt.Severity.PORTABILITY
+    return found
+
+
+def line_of(file: str, code: str) -> str:
+    """``file:line`` of the one line of a file that contains ``code``."""
+    lines = Path(file).read_text(encoding="utf-8").splitlines()
+    (number,) = (number for number, line in enumerate(lines, 1) if line.strip().startswith(code))
+    return f"{file}:{number}"

@@ -1,0 +1,182 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import netloop
+from netloop.enums import AttentionIOForm, DataType, KVCacheMode
+from netloop.layers.cache import IKVCacheUpdateLayer
+from netloop.network import INetworkDefinition
+from netloop.types import TensorType
+from tests.laws import Case, check_laws, refuses
+
+PADDED, PACKED = AttentionIOForm.PADDED_BHND, AttentionIOForm.PACKED_NHD
+
+
+def f32(*shape):
+    return TensorType(np.dtype(np.float32), shape)
+
+
+def index(*shape):
+    return TensorType(np.dtype(np.int32), shape)
+
+
+def i32(*numbers):
+    return np.array(numbers, np.int32)
+
+
+def slope(function, x):
+    return jax.jit(jax.grad(function))(x)
+
+
+def network_of(**shapes):
+    network = INetworkDefinition()
+    tensors = {name: network.add_input(name, DataType.FLOAT, shape) for name, shape in shapes.items()}
+    return network, tensors
+
+
+def both_ways(network, **feed):
+    """The output, after the reference and the compiled network agreed on it."""
+    evaluated, compiled = netloop.evaluate(network, feed)["y"], netloop.compile(network)(feed)["y"]
+    np.testing.assert_allclose(compiled, evaluated, rtol=1e-5, atol=1e-6)
+    return evaluated
+
+
+CACHE = np.arange(12, dtype=np.float32).reshape(2, 1, 3, 2)
+NEW = -np.arange(1, 9, dtype=np.float32).reshape(2, 1, 2, 2)
+
+
+def writing(**named):
+    return IKVCacheUpdateLayer(cache_mode=KVCacheMode.LINEAR, **named)
+
+
+def rows(*pairs):
+    return np.float32(pairs).reshape(2, 1, 3, 2)
+
+
+WRITES = [
+    Case(
+        "from two places",
+        writing(),
+        (CACHE, NEW, i32(0, 1)),
+        rows((-1, -2), (-3, -4), (4, 5), (6, 7), (-5, -6), (-7, -8)),
+    ),
+    Case(
+        "what is beyond is not written",
+        writing(),
+        (CACHE, NEW, np.array([2, -1])),
+        rows((0, 1), (2, 3), (-1, -2), (-7, -8), (8, 9), (10, 11)),
+    ),
+    Case("all beyond", writing(), (CACHE, NEW, i32(3, -2)), CACHE),
+    Case(
+        "packed",
+        writing(update_form=PACKED),
+        (CACHE, NEW.reshape(4, 1, 2), i32(2, 0), i32(0, 1, 4)),
+        rows((0, 1), (2, 3), (-1, -2), (-3, -4), (-5, -6), (-7, -8)),
+    ),
+    Case(
+        "packed, and beyond",
+        writing(update_form=PACKED),
+        (CACHE, NEW.reshape(4, 1, 2), i32(2, -1), np.array([0, 3, 4])),
+        rows((0, 1), (2, 3), (-1, -2), (6, 7), (8, 9), (10, 11)),
+    ),
+    Case(
+        "packed, one empty",
+        writing(update_form=PACKED),
+        (CACHE, NEW.reshape(4, 1, 2)[:1], i32(2, 1), i32(0, 0, 1)),
+        rows((0, 1), (2, 3), (4, 5), (6, 7), (-1, -2), (10, 11)),
+    ),
+    Case("nothing new", writing(), (CACHE, NEW[:, :, :0], i32(0, 0)), CACHE),
+    Case("an empty batch", writing(), (CACHE[:0], NEW[:0], i32()), CACHE[:0]),
+    Case(
+        "an empty packed batch",
+        writing(update_form=PACKED),
+        (CACHE[:0], np.zeros((0, 1, 2), np.float32), i32(), i32(0)),
+    ),
+    *(
+        Case(f"{np.dtype(dtype)}", writing(), (CACHE.astype(dtype), NEW.astype(dtype), i32(0, 1)))
+        for dtype in (np.float16, jnp.bfloat16, np.float64)
+    ),
+]
+
+
+@pytest.mark.parametrize("case", WRITES, ids=str)
+def test_laws_of_cache_updates(case):
+    check_laws(case)
+
+
+def test_unknown_lengths_of_a_cache():
+    assert writing().infer(f32(-1, 2, 8, 4), f32(3, 2, -1, -1), index(-1)).shape == (-1, 2, 8, 4)
+
+
+def test_unknown_lengths_of_a_packed_update():
+    assert writing(update_form=PACKED).infer(f32(2, 2, 8, 4), f32(-1, -1, 4), index(2), index(-1)).shape == (2, 2, 8, 4)
+
+
+@pytest.mark.parametrize(
+    ("form", "inputs", "match"),
+    [
+        (PADDED, (f32(2, 3, 4), NEW, index(2)), "the cache is float32[2,3,4], and has 4 axes"),
+        (PADDED, (index(2, 1, 3, 2), NEW, index(2)), "the cache is floating-point, not int32[2,1,3,2]"),
+        (PADDED, (CACHE, NEW[0], index(2)), "the update is float32[1,2,2], and must be float32[2,1,-1,2]"),
+        (PADDED, (CACHE, NEW.astype(np.float16), index(2)), "the update is float16[2,1,2,2], and must be float32"),
+        (PACKED, (CACHE, NEW, index(2), index(3)), "the update is float32[2,1,2,2], and must be float32[-1,1,2]"),
+        (PADDED, (CACHE, NEW, f32(2)), "the write_indices are float32[2], and must be int32[2]"),
+        (PADDED, (CACHE, NEW, index(3)), "the write_indices are int32[3], and must be int32[2]"),
+        (PADDED, (CACHE, NEW, index(2), index(3)), "there are update_lengths, int32[3], and update_form is PADDED"),
+        (PACKED, (CACHE, f32(4, 1, 2), index(2)), "there are no update_lengths"),
+        (
+            PACKED,
+            (CACHE, f32(4, 1, 2), index(2), index(2)),
+            "the update_lengths are of 1 sequences, and the cache has 2",
+        ),
+        (PACKED, (CACHE, f32(4, 1, 2), index(2), f32(3)), "the update_lengths are float32[3], and must be B + 1"),
+    ],
+)
+def test_cache_update_refuses(form, inputs, match):
+    refuses(writing(update_form=form), *inputs, match=match)
+
+
+def test_cache_keeps_its_value():
+    before = CACHE.copy()
+    writing().evaluate(CACHE, NEW, i32(0, 0))
+
+    np.testing.assert_array_equal(CACHE, before)
+
+
+def test_gradient_of_a_cache_is_zero_where_it_was_overwritten():
+    found = slope(lambda cache: writing().lower(cache, NEW, i32(0, 1)).sum(), jnp.asarray(CACHE))
+
+    np.testing.assert_array_equal(found[..., 0].ravel(), [0, 0, 1, 1, 0, 0])
+
+
+def test_network_updates_a_cache():
+    network, x = network_of(cache=CACHE.shape, update=NEW.shape)
+    places = network.add_input("places", DataType.INT32, (2,))
+    layer = network.add_kv_cache_update(x["cache"], x["update"], places, KVCacheMode.LINEAR)
+    layer.get_output(0).name = "y"
+    network.mark_output(layer.get_output(0))
+
+    assert (layer.cache_mode, layer.update_form, layer.update_lengths) == (KVCacheMode.LINEAR, PADDED, None)
+    found = both_ways(network, cache=CACHE, update=NEW, places=i32(0, 1))
+    np.testing.assert_array_equal(found, WRITES[0].expected)
+
+
+def test_update_lengths_are_input_3():
+    network, x = network_of(cache=CACHE.shape, update=(4, 1, 2))
+    places, lengths = (
+        network.add_input(name, DataType.INT32, (size,)) for name, size in (("places", 2), ("lengths", 3))
+    )
+    layer = network.add_kv_cache_update(x["cache"], x["update"], places, KVCacheMode.LINEAR)
+    layer.update_lengths = None
+    layer.update_form = PACKED
+    layer.update_lengths = lengths
+    assert layer.update_lengths is layer.get_input(3) is lengths
+    assert layer.get_output(0).shape == CACHE.shape
+
+    layer.update_lengths = None
+    assert layer.get_input(3) is None
+    with pytest.raises(TypeError, match="tensor is an ITensor, not int"):
+        layer.update_lengths = 3
+    with pytest.raises(AttributeError, match="did you mean 'update_form'"):
+        layer.update_forms = PACKED
