@@ -179,8 +179,8 @@ class ILayer(ABC):
     def __setattr__(self, name: str, value: Any) -> None:
         convert = self.ATTRIBUTES.get(name) or BASE_ATTRIBUTES.get(name)
         if convert is None:
-            is_view = isinstance(getattr(type(self), name, None), property)
-            if not is_view and (name != "__class__" or not isinstance(self, value)):
+            view = getattr(type(self), name, None)
+            if not (isinstance(view, property) and view.fset) and (name != "__class__" or not isinstance(self, value)):
                 hint = did_you_mean(name, self.ATTRIBUTES)
                 raise AttributeError(f"{type(self).__name__} has no attribute {name!r} to set{hint and f'; {hint}'}")
             object.__setattr__(self, name, value)

@@ -142,7 +142,7 @@ class _Loop:
         self.next = [each.tensor(1) for each in step.recurrences]
         self.stacked = [each for each in step.outputs if each.stacks]
         self.body = step.body.needed([*self.next, *(each.tensor(0) for each in self.stacked)], assertions=True)
-        self.carries = program.can_fail([step]) or frame.fault(step.reads) is not None
+        self.carries = program.can_fail(step.body.steps) or frame.fault(step.reads) is not None
 
     # ------------------------------------------------------------------ the two roads
 
