@@ -6,6 +6,7 @@
 """
 
 from netloop.check import check as check
+from netloop.check import explain as explain
 from netloop.diagnostics import ExecutionError as ExecutionError
 from netloop.diagnostics import FileFormatError as FileFormatError
 from netloop.diagnostics import Finding as Finding
@@ -20,9 +21,11 @@ from netloop.dims import Dims4 as Dims4
 from netloop.dims import DimsHW as DimsHW
 from netloop.dims import Permutation as Permutation
 from netloop.dims import Weights as Weights
+from netloop.dims import volume as volume
 from netloop.enums import ActivationType as ActivationType
 from netloop.enums import AttentionIOForm as AttentionIOForm
 from netloop.enums import AttentionNormalizationOp as AttentionNormalizationOp
+from netloop.enums import BoundingBoxFormat as BoundingBoxFormat
 from netloop.enums import CausalMaskKind as CausalMaskKind
 from netloop.enums import CumulativeOperation as CumulativeOperation
 from netloop.enums import DataType as DataType
@@ -67,6 +70,8 @@ from netloop.layers.conditional import IIfConditionalInputLayer as IIfConditiona
 from netloop.layers.conditional import IIfConditionalOutputLayer as IIfConditionalOutputLayer
 from netloop.layers.convolution import IConvolutionLayer as IConvolutionLayer
 from netloop.layers.convolution import IDeconvolutionLayer as IDeconvolutionLayer
+from netloop.layers.detection import INMSLayer as INMSLayer
+from netloop.layers.detection import INonZeroLayer as INonZeroLayer
 from netloop.layers.gather import IGatherLayer as IGatherLayer
 from netloop.layers.gather import IOneHotLayer as IOneHotLayer
 from netloop.layers.gather import IScatterLayer as IScatterLayer
@@ -90,6 +95,9 @@ from netloop.layers.pointwise import ISelectLayer as ISelectLayer
 from netloop.layers.pointwise import IUnaryLayer as IUnaryLayer
 from netloop.layers.pooling import ILRNLayer as ILRNLayer
 from netloop.layers.pooling import IPoolingLayer as IPoolingLayer
+from netloop.layers.quantize import IDequantizeLayer as IDequantizeLayer
+from netloop.layers.quantize import IDynamicQuantizeLayer as IDynamicQuantizeLayer
+from netloop.layers.quantize import IQuantizeLayer as IQuantizeLayer
 from netloop.layers.rearrange import IConcatenationLayer as IConcatenationLayer
 from netloop.layers.rearrange import IShuffleLayer as IShuffleLayer
 from netloop.layers.rearrange import ISqueezeLayer as ISqueezeLayer
@@ -136,11 +144,13 @@ from netloop.runtime.observers import IErrorRecorder as IErrorRecorder
 from netloop.runtime.observers import IOutputAllocator as IOutputAllocator
 from netloop.runtime.observers import IProfiler as IProfiler
 from netloop.runtime.observers import Profiler as Profiler
+from netloop.runtime.plugins import init_libnvinfer_plugins as init_libnvinfer_plugins
 from netloop.runtime.profile import IOptimizationProfile as IOptimizationProfile
 from netloop.runtime.progress import IProgressMonitor as IProgressMonitor
 from netloop.runtime.refitter import Refitter as Refitter
 from netloop.runtime.runtime import Runtime as Runtime
 from netloop.runtime.to_jax import to_jax as to_jax
+from netloop.types import nptype as nptype
 
 __version__ = "0.1.0"
 

@@ -11,7 +11,9 @@ class Severity(Enum):
     """How much a finding weighs."""
 
     ERROR = "error"  # the network has no meaning
-    PORTABILITY = "portability"  # it means something here, and TensorRT refuses it or leaves it undefined
+    PORTABILITY = (
+        "portability"  # it means something here, and TensorRT refuses it, leaves it undefined or runs it otherwise
+    )
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,27 @@ class Finding:
     def as_error(self) -> "Finding":
         """The same finding, weighing as an error."""
         return replace(self, severity=Severity.ERROR)
+
+    def as_json(self) -> dict[str, Any]:
+        """The finding in types that JSON has.
+
+        ``where`` has the file, the line, and as ``layer`` the name of the layer, loop, conditional or tensor; None stands
+        for what is not known.
+        """
+        place = getattr(self.at, "place", None)
+        known = isinstance(place, Place)
+        return {
+            "code": self.code,
+            "severity": self.severity.value,
+            "what": self.what,
+            "where": {
+                "file": place.file if known else None,
+                "line": place.line if known else None,
+                "layer": getattr(self.at, "name", None),
+            },
+            "why": self.why,
+            "fix": self.fix,
+        }
 
     def __str__(self) -> str:
         lines = [f"{self.code}: {self.what}"]

@@ -1,6 +1,7 @@
 """Shapes, permutations and weights as TensorRT's scripts write them."""
 
 import ctypes
+import math
 import operator
 from collections.abc import Iterable, Sequence
 from typing import Annotated, Any
@@ -87,6 +88,11 @@ class Dims4(Dims):
     """Four lengths."""
 
     NAMES = ("dim0", "dim1", "dim2", "dim3")
+
+
+def volume(iterable: Iterable[int]) -> int:
+    """The product of lengths, which is the number of elements of a shape; 1 if there are none."""
+    return math.prod(iterable)
 
 
 class Permutation(tuple[int, ...]):

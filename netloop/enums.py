@@ -32,6 +32,28 @@ class DataType(TensorRTEnum):
     E8M0 = 11
     DOUBLE = 100  # netloop's own: float64, which no TensorRT has
 
+    @property
+    def itemsize(self) -> float:
+        """The size of an element in bytes; half a byte for INT4 and FP4, as in TensorRT."""
+        return _ITEMSIZES[self]
+
+
+_ITEMSIZES = {
+    DataType.FLOAT: 4,
+    DataType.HALF: 2,
+    DataType.INT8: 1,
+    DataType.INT32: 4,
+    DataType.BOOL: 1,
+    DataType.UINT8: 1,
+    DataType.FP8: 1,
+    DataType.BF16: 2,
+    DataType.INT64: 8,
+    DataType.INT4: 0.5,
+    DataType.FP4: 0.5,
+    DataType.E8M0: 1,
+    DataType.DOUBLE: 8,
+}
+
 
 class LayerType(TensorRTEnum):
     """The kind of a layer."""
@@ -280,6 +302,7 @@ class NetworkDefinitionCreationFlag(TensorRTEnum):
     """The flags of :meth:`Builder.create_network`, each a bit position."""
 
     STRONGLY_TYPED = 0
+    EXPLICIT_BATCH = 0  # of TensorRT 10, where it is 0 too; gone in 11, and of no effect in either
     PREFER_JIT_PYTHON_PLUGINS = 1
     PREFER_AOT_PYTHON_PLUGINS = 2
 

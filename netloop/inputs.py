@@ -6,6 +6,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from netloop.codes import reason
 from netloop.diagnostics import Finding, InputError, did_you_mean, listed
 from netloop.graph.tensor import ITensor
 from netloop.types import TensorType, agree
@@ -55,4 +56,4 @@ def _misfit(tensor: ITensor, array: Any) -> list[Finding]:
         return []
     what = f"input {tensor.name!r} is {declared}, and was given {TensorType(dtype, shape)}"
     fix = f"pass an array of dtype {declared.dtype}" if dtype != declared.dtype else ""
-    return [Finding("NL603", what, why="nothing is converted or reshaped silently", fix=fix, at=tensor)]
+    return [Finding("NL603", what, why=reason("NL603"), fix=fix, at=tensor)]

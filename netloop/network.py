@@ -6,6 +6,7 @@ import operator
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from netloop.codes import reason
 from netloop.diagnostics import Finding, NetworkError
 from netloop.dims import Dims
 from netloop.enums import DataType, NetworkDefinitionCreationFlag
@@ -18,6 +19,7 @@ from netloop.layers.assertion import AssertionMethods
 from netloop.layers.attention import AttentionMethods
 from netloop.layers.conditional import IIfConditional
 from netloop.layers.convolution import ConvolutionMethods
+from netloop.layers.detection import DetectionMethods
 from netloop.layers.gather import IndexMethods
 from netloop.layers.loop import ILoop
 from netloop.layers.matrix import ProductMethods
@@ -25,6 +27,7 @@ from netloop.layers.normalization import NormalizationMethods
 from netloop.layers.padding import PaddingMethods
 from netloop.layers.pointwise import PointwiseMethods
 from netloop.layers.pooling import PoolingMethods
+from netloop.layers.quantize import QuantizationMethods
 from netloop.layers.rearrange import RearrangingMethods
 from netloop.layers.reduce import ReductionMethods
 from netloop.layers.resample import ResampleMethods
@@ -48,6 +51,8 @@ class INetworkDefinition(
     ResampleMethods,
     NormalizationMethods,
     AttentionMethods,
+    QuantizationMethods,
+    DetectionMethods,
     AssertionMethods,
 ):
     """A network, built layer by layer. ``network[i]`` is layer number ``i``.
@@ -90,8 +95,8 @@ class INetworkDefinition(
         check_instance("name", name, str)
         check_member("dtype", dtype, DataType)
         if any(each.name == name for each in self.inputs):
-            why = "the inputs and outputs of a network are told apart by name"
-            raise NetworkError(Finding("NL104", f"an input {name!r} is there already", str(call_site()), why, at=self))
+            what = f"an input {name!r} is there already"
+            raise NetworkError(Finding("NL104", what, str(call_site()), reason("NL104"), at=self))
         declared = TensorType(numpy_type(dtype), tuple(Dims(shape)))
         tensor = ITensor(name, self.types, None, len(self.inputs), declared)
         self.inputs.append(tensor)
@@ -102,8 +107,7 @@ class INetworkDefinition(
         check_tensor(tensor, "tensor")
         if tensor.types is not self.types:
             what = f"tensor {tensor.name!r} is of another network"
-            why = "a network gives out its own tensors"
-            raise NetworkError(Finding("NL103", what, str(call_site()), why, at=tensor))
+            raise NetworkError(Finding("NL103", what, str(call_site()), reason("NL103"), at=tensor))
         if not tensor.is_network_output:
             tensor.is_network_output = True
             self.outputs.append(tensor)

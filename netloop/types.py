@@ -28,6 +28,8 @@ NUMPY_TYPES: dict[DataType, np.dtype[Any]] = {
     DataType.BF16:   np.dtype(jnp.bfloat16),
     DataType.DOUBLE: np.dtype(np.float64),
     DataType.FP8:    np.dtype(jnp.float8_e4m3fn),
+    DataType.FP4:    np.dtype(jnp.float4_e2m1fn),
+    DataType.E8M0:   np.dtype(jnp.float8_e8m0fnu),
     DataType.INT4:   np.dtype(jnp.int4),
     DataType.INT8:   np.dtype(np.int8),
     DataType.INT32:  np.dtype(np.int32),
@@ -53,6 +55,18 @@ def numpy_type(name: DataType) -> np.dtype[Any]:
     if name not in NUMPY_TYPES:
         raise ValueError(f"{name} has no arrays in netloop")
     return NUMPY_TYPES[name]
+
+
+def nptype(trt_type: DataType) -> type[np.generic]:
+    """The type that numpy itself has for a TensorRT type, as TensorRT's function of this name gives it.
+
+    Raises:
+        TypeError: numpy itself has none, as for BF16, FP8, INT4, FP4 and E8M0.
+    """
+    found = NUMPY_TYPES.get(trt_type)
+    if found is None or found.isbuiltin != 1:
+        raise TypeError(f"numpy itself has no type for {trt_type}")
+    return found.type
 
 
 def data_type(dtype: Any) -> DataType:

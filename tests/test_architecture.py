@@ -13,7 +13,7 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 
 FLOORS = [
     ["enums", "diagnostics"],
-    ["types"],
+    ["types", "codes"],
     ["dims"],
     ["graph"],
     ["layers"],

@@ -3,7 +3,7 @@ import copy
 import numpy as np
 import pytest
 
-from netloop.dims import Dims, Dims2, Dims3, Dims4, DimsHW, Permutation, Weights, weights_array
+from netloop.dims import Dims, Dims2, Dims3, Dims4, DimsHW, Permutation, Weights, volume, weights_array
 from netloop.enums import DataType
 
 
@@ -13,6 +13,11 @@ def test_dims_is_a_tuple_of_ints():
 
 def test_dims_is_printed_as_a_tuple():
     assert [str(Dims(shape)) for shape in ((), (3,), (1, 2))] == ["()", "(3,)", "(1, 2)"]
+
+
+@pytest.mark.parametrize(("shape", "elements"), [((), 1), (Dims((2, 3)), 6), ([4, 0], 0), ((-1, 3), -3)])
+def test_volume_is_the_product_of_the_lengths(shape, elements):
+    assert volume(shape) == elements
 
 
 @pytest.mark.parametrize("other", [(1, 2), [1, 2], Dims((1, 2)), Dims2(1, 2)])

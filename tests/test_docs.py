@@ -4,6 +4,7 @@ import contextlib
 import doctest
 import io
 import re
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,10 +14,12 @@ import pytest
 import netloop
 from netloop.check.rule import RULES
 from netloop.cli import main
+from tests.test_surface import MISSING, has_method, has_property
 
 ROOT = Path(__file__).parent.parent
 DOCS = sorted((ROOT / "docs").rglob("*.md"))
 PAGES = [ROOT / "README.md", *DOCS]
+TENSORRT = "coming-from-tensorrt.md"
 LINKED = [*PAGES, ROOT / "ARCHITECTURE.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", ROOT / "SECURITY.md"]
 
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -163,6 +166,31 @@ def test_readme_names_every_method_that_is_there():
 
 def test_readme_calls_nothing_missing_that_is_there():
     assert not [name for name in methods_named("What is not there yet") if hasattr(netloop.INetworkDefinition, name)]
+
+
+def section_of(page: str, heading: str) -> str:
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    return text.partition(f"## {heading}\n")[2].partition("\n## ")[0]
+
+
+def test_page_for_users_of_tensorrt_names_exactly_what_is_missing():
+    named = defaultdict[str, set[str]](set)
+    for cls, names in re.findall(r"^\| `(\w+)` \| (.*?) \|", section_of(TENSORRT, "What is not there"), re.MULTILINE):
+        named[cls].update(re.findall(r"`(\w+)`", names))
+
+    assert named == MISSING
+
+
+def test_page_for_users_of_tensorrt_names_in_python_what_is_there():
+    names = re.findall(r"`(\w+)\.(\w+)`", section_of(TENSORRT, "From C++"))
+    classes = {name: getattr(netloop, name) for name, _ in names if name not in ("trt", "TripLimit")}
+
+    assert len(classes) > 10
+    assert [
+        (name, member)
+        for name, member in names
+        if name in classes and not (has_method(classes[name], member) or has_property(classes[name], member))
+    ] == []
 
 
 def test_semantics_has_the_order_of_the_source():

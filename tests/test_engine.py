@@ -457,7 +457,7 @@ def test_trips_of_a_long_scan_take_no_memory(network):
     engine = trt.compile(network)
     (kept,) = engine._programs._kept.values()
 
-    assert kept.run.memory_analysis().temp_size_in_bytes < 10_000
+    assert kept.compiled.memory_analysis().temp_size_in_bytes < 10_000
 
 
 @pytest.mark.parametrize("loops", [20, 40, 100])
@@ -591,7 +591,7 @@ def test_network_that_cannot_fail_has_no_status():
     engine = trt.compile(running_sum())
     (program,) = engine._programs._kept.values()
 
-    assert program.lowered.failures.findings == []
+    assert program.program.failures.findings == []
 
 
 def test_length_that_is_enough_for_a_known_count_cannot_fail(network):
@@ -599,4 +599,4 @@ def test_length_that_is_enough_for_a_known_count_cannot_fail(network):
     mark(network, y=stacked(loop, counter(network, loop), constant(network, 4, np.int32)))
     (program,) = trt.compile(network)._programs._kept.values()
 
-    assert program.lowered.failures.findings == []
+    assert program.program.failures.findings == []

@@ -8,8 +8,18 @@ from pathlib import Path
 import pytest
 
 SAMPLES = Path(__file__).parent.parent / "samples"
-NAMES = ["counting_loop", "newton_sqrt", "running_sum", "lstm", "nested_loops", "conditional_in_loop"]
-MOST_LINES = 80
+NAMES = [
+    "counting_loop",
+    "newton_sqrt",
+    "running_sum",
+    "lstm",
+    "nested_loops",
+    "conditional_in_loop",
+    "tensorrt_lstm",
+    "tensorrt_char_rnn",
+    "tensorrt10_style",
+]
+MOST_LINES = 100
 
 
 def promised(path: Path) -> str:

@@ -37,6 +37,7 @@ EXTRA_MEMBERS = {
         "REJECT_EMPTY_ALGORITHMS": 48,
         "WEIGHTLESS": 49,
     },
+    "NetworkDefinitionCreationFlag": {"EXPLICIT_BATCH": 0},
     "PreviewFeature": {"PROFILE_SHARING_0806": 40},
     "TacticSource": {"CUBLAS": 40, "CUBLAS_LT": 41, "CUDNN": 42},
 }

@@ -15,6 +15,7 @@ from netloop.types import (
     data_type,
     merge,
     normal_axis,
+    nptype,
     numpy_type,
 )
 
@@ -31,6 +32,29 @@ def test_every_type_with_arrays_is_found_again(name):
 def test_some_types_have_no_arrays(name):
     with pytest.raises(ValueError, match=f"{name} has no arrays in netloop"):
         numpy_type(name)
+
+
+@pytest.mark.parametrize("name", [each for each in DATA_TYPES.values() if each.itemsize >= 1])
+def test_type_is_as_wide_as_its_arrays(name):
+    assert name.itemsize == numpy_type(name).itemsize
+
+
+@pytest.mark.parametrize("name", [DataType.INT4, DataType.FP4])
+def test_two_elements_of_four_bits_share_a_byte(name):
+    assert 2 * name.itemsize == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "found"), [(DataType.FLOAT, np.float32), (DataType.BOOL, np.bool_), (DataType.INT64, np.int64)]
+)
+def test_numpy_has_most_types_itself(name, found):
+    assert nptype(name) is found
+
+
+@pytest.mark.parametrize("name", [DataType.BF16, DataType.FP8, DataType.INT4, DataType.FP4, DataType.E8M0])
+def test_numpy_lacks_some_types(name):
+    with pytest.raises(TypeError, match=f"numpy itself has no type for {name}"):
+        nptype(name)
 
 
 def test_types_of_numpy_alone_are_refused():

@@ -2,16 +2,17 @@
 
 from typing import NamedTuple
 
-from netloop.check import conditionals, loops, types, wiring
+from netloop.check import conditionals, loops, portability, types, wiring
+from netloop.check.explain import explain
 from netloop.check.rule import RULES, Subject
 from netloop.diagnostics import Finding, NetworkError, Severity
 from netloop.graph.infer import TypeTable
 from netloop.nest import Block, Scopes, nest
 from netloop.network import INetworkDefinition
 
-__all__ = ["Sound", "check", "require_sound"]
+__all__ = ["Sound", "check", "explain", "require_sound"]
 
-_FAMILIES = (wiring, types, loops, conditionals)
+_FAMILIES = (wiring, types, loops, conditionals, portability)
 """The modules whose rules are in the register."""
 
 
@@ -57,8 +58,7 @@ def require_sound(network: INetworkDefinition, types: TypeTable | None = None) -
 
 def _examine(subject: Subject) -> tuple[list[Finding], Block | None]:
     """All findings, and the steps that the network runs as; None if it has errors."""
-    rules = sorted(RULES.values(), key=lambda rule: rule.code)
-    findings = [found for each in rules for found in each.apply(subject)]
+    findings = [found for code in sorted(RULES) for found in RULES[code].apply(subject)]
     if any(each.severity is Severity.ERROR for each in findings):
         return findings, None
     try:

@@ -1,14 +1,16 @@
 """A rule, and the register of all rules."""
 
-import inspect
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
+from netloop.codes import Code, enter
 from netloop.diagnostics import Finding, Severity
 from netloop.graph.infer import TypeTable
+from netloop.graph.layer import ILayer
 from netloop.graph.tensor import ITensor
-from netloop.nest import Scopes
+from netloop.nest import Scopes, live_layers
 from netloop.network import INetworkDefinition
 from netloop.types import TensorType
 
@@ -20,6 +22,16 @@ class Subject:
     network: INetworkDefinition
     types: TypeTable
     scopes: Scopes
+
+    @cached_property
+    def live(self) -> list[ILayer]:
+        """The layers that an output or an assertion of the network needs."""
+        return live_layers(self.network)
+
+    @cached_property
+    def live_set(self) -> frozenset[ILayer]:
+        """The same, to ask whether one is among them."""
+        return frozenset(self.live)
 
     def type(self, tensor: ITensor | None) -> TensorType | None:
         """The type of a tensor; None if it has none, which another rule tells."""
@@ -40,15 +52,11 @@ class Rule:
     """A rule that every network obeys.
 
     Attributes:
-        code: its code; it never changes its meaning.
-        severity: how much it weighs.
-        why: the reason, as messages give it.
+        code: its code, with the reason.
         find: the function that finds what breaks it.
     """
 
-    code: str
-    severity: Severity
-    why: str
+    code: Code
     find: Callable[[Subject], Iterator[Broken | Finding]]
 
     def apply(self, subject: Subject) -> Iterator[Finding]:
@@ -57,21 +65,21 @@ class Rule:
             if isinstance(found, Finding):
                 yield found
             else:
-                yield Finding(self.code, found.what, _where(found.at), self.why, found.fix, self.severity, found.at)
+                code = self.code
+                yield Finding(code.name, found.what, _where(found.at), code.why, found.fix, code.severity, found.at)
 
 
 RULES: dict[str, Rule] = {}
 
 
 def rule(code: str, severity: Severity = Severity.ERROR) -> Callable[..., Any]:
-    """Enter a function into the register as the rule ``code``; its docstring begins with the reason."""
+    """Enter a function into the registers as the rule ``code``; its docstring is the text of the code."""
 
-    def enter(find: Callable[[Subject], Iterator[Broken | Finding]]) -> Any:
-        first_line = inspect.getdoc(find) or ""
-        RULES[code] = Rule(code, severity, first_line.split("\n\n")[0].replace("\n", " ").rstrip("."), find)
+    def register(find: Callable[[Subject], Iterator[Broken | Finding]]) -> Any:
+        RULES[code] = Rule(enter(code, find.__doc__ or "", severity), find)
         return find
 
-    return enter
+    return register
 
 
 def _where(at: Any) -> str:

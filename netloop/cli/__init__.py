@@ -4,16 +4,16 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from netloop.cli import demo
+from netloop.cli import check, demo, explain, rules
 from netloop.diagnostics import NetloopError
 
-COMMANDS = (demo,)
+COMMANDS = (check, explain, rules, demo)
 """The modules of the commands. Each has ``add_to(commands)``, which adds its parser and says what to run."""
 
-FAILED = 1
-"""The command ran, and its answer is no."""
 MISUSED = 2
-"""The command could not run: an argument or a file is wrong."""
+"""The exit status of a command that could not run, as an argument or a file is wrong. One that ran gives 0 for yes and
+1 for no.
+"""
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from netloop.codes import reason
 from netloop.diagnostics import Finding, LayerError
 from netloop.types import LARGEST_KNOWN_VALUE, Array, TensorType
 
@@ -27,12 +28,11 @@ class TypeTable:
     The walk keeps its own stack, so that a network may be of any depth.
 
     Args:
-        given: types of inputs of the network that stand in place of the declared ones.
+        given: types that are known already, such as those of the inputs of a call.
     """
 
     def __init__(self, given: Mapping[ITensor, TensorType] | None = None) -> None:
-        self._given = dict(given or {})
-        self._known: dict[ITensor, Known] = {}
+        self._known: dict[ITensor, Known] = dict(given or {})
         self.shape_tensors: Callable[[], frozenset[ITensor]] = frozenset
 
     def __getitem__(self, tensor: ITensor) -> TensorType:
@@ -73,7 +73,7 @@ class TypeTable:
                 stack.pop()
             elif layer is None:
                 assert tensor.declared is not None
-                self._known[tensor] = self._given.get(tensor, tensor.declared)
+                self._known[tensor] = tensor.declared
             else:
                 unknown = [each for each in layer.type_inputs() if each is not None and each not in self._known]
                 if unknown and layer not in entered:
@@ -94,13 +94,14 @@ class TypeTable:
         return layer.finding(
             "NL102",
             f"{layer.name!r} depends on itself: " + " <- ".join(repr(each.name) for each in loop[:10]),
-            "only the second input of a recurrence may lead back to what comes after it",
+            reason("NL102"),
             "let the value go around through ILoop.add_recurrence",
         )
 
     def _learn(self, layer: ILayer, found: Types | Finding) -> None:
         types = found if isinstance(found, tuple) else (found,) * len(layer.outputs)
-        self._known.update(zip(layer.outputs, types, strict=True))
+        for tensor, type in zip(layer.outputs, types, strict=True):
+            self._known.setdefault(tensor, type)
 
     def _infer(self, layer: ILayer) -> Types | Finding:
         types: list[TensorType | None] = []
@@ -122,7 +123,7 @@ def missing_input(layer: ILayer, position: int) -> Finding:
     return layer.finding(
         "NL101",
         f"input {position} of {layer.name!r} is missing",
-        "the layer computes from it",
+        reason("NL101"),
         f"call set_input({position}, tensor) on the layer",
     )
 

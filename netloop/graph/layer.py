@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from typing_extensions import dataclass_transform
 
+from netloop.codes import reason
 from netloop.diagnostics import Finding, LayerError, NetworkError, Place, Severity, did_you_mean
 from netloop.dims import Dims, DimsLike, Permutation, PermutationLike, weights_array
 from netloop.enums import DataType, LayerType
@@ -362,10 +363,8 @@ def check_same_network(reader: ILayer, tensor: ITensor) -> None:
     """
     if tensor.types is not reader.types:
         what = f"tensor {tensor.name!r} is of another network than {reader.name!r}, which is to read it"
-        why = "a layer reads the tensors of its own network"
-        raise NetworkError(
-            reader.finding("NL103", what, why, "make the tensor in this network, or mark it as an input")
-        )
+        fix = "make the tensor in this network, or mark it as an input"
+        raise NetworkError(reader.finding("NL103", what, reason("NL103"), fix))
 
 
 L = TypeVar("L", bound=type[ILayer])

@@ -274,12 +274,28 @@ class ILoopOutputLayer(ILoopBoundaryLayer):
         rows: list[Array] = []
         for trip in range(trips):
             rows.append((yield self.tensor(0), {**at, self.loop: trip}))
-        if self.kind is LoopOutput.REVERSE:
-            rows.reverse()
-        return self._stack(rows, length, types[self.tensor(0)])
+        return self.stack(rows, length, types[self.tensor(0)])
 
-    def _stack(self, rows: list[Array], length: int, row: TensorType) -> Array:
-        shape = rows[0].shape if rows else row.shape
+    def stack(self, rows: Sequence[Array], length: int, row: TensorType) -> Array:
+        """The elements on the new axis, in the order of the kind, and zeros up to its length.
+
+        Args:
+            rows: the elements, in the order of the trips.
+            length: the length of the axis.
+            row: the type of an element; without any, a length that it leaves open is 0.
+
+        Raises:
+            LayerError: the elements are of several shapes.
+        """
+        shapes = {each.shape for each in rows} or {tuple(max(0, length) for length in row.shape)}
+        require(
+            len(shapes) == 1,
+            f"{self.name!r} stacks elements of the shapes {' and '.join(map(str, sorted(shapes)))}",
+            "what is stacked has one shape in all trips",
+        )
+        (shape,) = shapes
+        if self.kind is LoopOutput.REVERSE:
+            rows = rows[::-1]
         stacked = np.zeros((length, *shape), row.dtype)
         if rows:
             stacked[: len(rows)] = rows

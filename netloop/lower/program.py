@@ -1,14 +1,15 @@
-"""A network as one JAX function, for one set of input shapes."""
+"""A network, or a piece of one, as a JAX function for one set of shapes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 
 from netloop.check import Sound
+from netloop.codes import reason
 from netloop.diagnostics import Finding, NetworkError
 from netloop.enums import TripLimit
 from netloop.graph.infer import TypeTable
@@ -23,44 +24,74 @@ from netloop.lower.frame import Failures, Frame, first
 from netloop.lower.loop import Road, lower_iterator, lower_loop
 from netloop.nest import Block, IfStep, LayerStep, LoopStep, Scopes, Step, live_layers
 from netloop.network import INetworkDefinition
+from netloop.types import TensorType
 
 DEEPEST_NEST = 100
 """XLA's compiler has been seen to crash on loops nested more than twice as deep."""
 
 
+class Outcome(NamedTuple):
+    """What a program computes.
+
+    Attributes:
+        values: the outputs.
+        faults: for each output 0, or the number of the failure that spoilt it; None where none can.
+        status: 0, or the number of the assertion that failed; 0 too where there is none.
+    """
+
+    values: list[Any]
+    faults: list[Any]
+    status: Any
+
+    def verdict(self) -> Any:
+        """0, or the number of the first failure; None where there can be none."""
+        return first(*self.faults, None if isinstance(self.status, int) else self.status)
+
+
 class Program:
-    """A network, lowered for one set of input types.
+    """Steps of a network, lowered for one set of types.
 
     Calling it, under ``jax.enable_x64``, traces it.
 
     Attributes:
+        outputs: the tensors that it computes.
         types: the types of all tensors, each of fixed shape.
+        scopes: the loops in which the tensors vary.
         failures: what can go wrong in it; known once it was traced.
         roads: how each loop runs and why; known once it was traced.
     """
 
-    def __init__(self, network: INetworkDefinition, types: TypeTable, sound: Sound) -> None:
+    def __init__(self, steps: Sequence[Step], outputs: Sequence[ITensor], types: TypeTable, scopes: Scopes) -> None:
+        self.outputs = outputs
         self.types = types
+        self.scopes = scopes
         self.failures = Failures()
         self.roads: dict[ILoop, Road] = {}
-        self.scopes = sound.scopes
-        self._baked: dict[ITensor, bool] = {}
-        self._network = network
-        self._block = sound.block
-        require_fixed_shapes(network, types)
-        _require_shallow(network, sound.scopes)
+        self._block = Block(list(steps))
+        self._baked = {tensor: self._is_constant(tensor) for tensor in self._block.reads()}
 
-    def __call__(self, weights: Mapping[IConstantLayer, Any], inputs: Mapping[ITensor, Any]) -> tuple[list[Any], Any]:
-        """The outputs, in the order in which they were marked, and the status: 0, or the number of the failure.
+    @staticmethod
+    def of(network: INetworkDefinition, types: TypeTable, sound: Sound) -> Program:
+        """The program of a whole network.
+
+        Raises:
+            NetworkError: a shape is known only while it runs, or its loops are nested too deep.
+        """
+        require_fixed_shapes(network, types)
+        require_shallow(network, sound.scopes)
+        return Program(sound.block.steps, network.outputs, types, sound.scopes)
+
+    def __call__(self, given: Mapping[ITensor, Any], trips: Mapping[ILoop, Any] | None = None) -> Outcome:
+        """The outputs.
 
         Args:
-            weights: the arrays of the constants of ``constants_of``.
-            inputs: the arrays of the inputs of the network.
+            given: the values of what the steps read: inputs of the network, and the constants of ``constants_of``.
+            trips: the numbers of the trips in the loops around.
         """
-        frame = Frame({**inputs, **{layer.outputs[0]: array for layer, array in weights.items()}})
+        frame = Frame(dict(given), trips=dict(trips or {}))
         self.run(self._block.steps, frame)
-        outputs = self._network.outputs
-        return [self.array(tensor, frame) for tensor in outputs], first(frame.fault(outputs), frame.status)
+        values = [self.array(tensor, frame) for tensor in self.outputs]
+        return Outcome(values, [frame.fault([tensor]) for tensor in self.outputs], frame.status)
 
     def run(self, steps: Iterable[Step], frame: Frame) -> None:
         """Run steps one after the other; their results come into the frame."""
@@ -82,10 +113,12 @@ class Program:
         What follows from floating-point constants is not, as these are arguments of the program.
         """
         if tensor not in self._baked:
-            known = self.types[tensor]
-            is_constant = known.value is not None and not known.is_float
-            self._baked[tensor] = is_constant and self._follows_from_shapes(tensor.producer)
+            self._baked[tensor] = self._is_constant(tensor) and self._follows_from_shapes(tensor.producer)
         return self._baked[tensor]
+
+    def _is_constant(self, tensor: ITensor) -> bool:
+        known = self.types[tensor]
+        return known.value is not None and not known.is_float
 
     def _follows_from_shapes(self, layer: ILayer | None) -> bool:
         if layer is None or isinstance(layer, IShapeLayer):
@@ -103,7 +136,7 @@ class Program:
     @property
     def depth(self) -> int:
         """How deep loops are nested."""
-        return max((len(self.scopes.around(loop)) + 1 for loop in self._network.loops), default=0)
+        return _depth(self._block)
 
     @property
     def longest_body(self) -> int:
@@ -194,6 +227,15 @@ def _size(block: Block) -> int:
     return sum(sizes[type(step)](step) for step in block.steps)
 
 
+def _depth(block: Block) -> int:
+    depths = {
+        LayerStep: lambda step: 0,
+        LoopStep: lambda step: 1 + _depth(step.body),
+        IfStep: lambda step: max(map(_depth, step.branches)),
+    }
+    return max((depths[type(step)](step) for step in block.steps), default=0)
+
+
 def _scope_name(layer: ILayer) -> str:
     """The name of a layer as XLA's profiles can show it."""
     return "".join(each if each.isalnum() or each in "_-." else "_" for each in layer.name) or layer.LABEL
@@ -218,26 +260,46 @@ def require_fixed_shapes(network: INetworkDefinition, types: TypeTable) -> None:
     Raises:
         NetworkError: there is such a shape; the layer that first makes one is told.
     """
-    unfixed = [layer for layer in live_layers(network) if not _is_fixed(layer.outputs, types)]
-    causes = [layer for layer in unfixed if _is_fixed(layer.type_inputs(), types)] or unfixed
-    if causes:
-        raise NetworkError(*(_unfixed(layer, types) for layer in causes))
+    unfixed = [layer for layer in live_layers(network) if not is_fixed(layer, types)]
+    made_here = [layer for layer in unfixed if all(map(_is_known(types), layer.type_inputs()))]
+    if unfixed:
+        raise NetworkError(*(_unfixed(layer, types) for layer in made_here or unfixed))
 
 
-def _is_fixed(tensors: Sequence[ITensor | None], types: TypeTable) -> bool:
-    return all(each is None or types[each].is_fixed for each in tensors)
+def has_fixed_shapes(network: INetworkDefinition, types: TypeTable) -> bool:
+    """Whether all shapes are known before the network runs."""
+    return all(is_fixed(layer, types) for layer in live_layers(network))
+
+
+def is_fixed(layer: ILayer, types: TypeTable) -> bool:
+    """Whether the shapes of what a layer makes are known, and the values that decide what it does with shapes."""
+    sizes = [tensor for position, tensor in enumerate(layer.inputs) if position in layer.SHAPE_INPUTS and tensor]
+    return all(map(_is_known(types), layer.outputs)) and all(types[each].value is not None for each in sizes)
+
+
+def _is_known(types: TypeTable) -> Callable[[ITensor | None], bool]:
+    def is_known(tensor: ITensor | None) -> bool:
+        found = None if tensor is None else types.of(tensor)
+        return found is None or (isinstance(found, TensorType) and found.is_fixed)
+
+    return is_known
 
 
 def _unfixed(layer: ILayer, types: TypeTable) -> Finding:
     return layer.finding(
         "NL501",
         f"{layer.name!r} makes {types[layer.outputs[0]]}, a shape that only the run tells",
-        "a compiled program has fixed shapes, which follow from constants and from the inputs of the call",
-        "compute sizes from constants, add_shape or small integer inputs; netloop.evaluate runs it as it is",
+        reason("NL501"),
+        "compute sizes from constants, add_shape or small integer inputs; netloop.compile runs it as it is",
     )
 
 
-def _require_shallow(network: INetworkDefinition, scopes: Scopes) -> None:
+def require_shallow(network: INetworkDefinition, scopes: Scopes) -> None:
+    """Refuse a network whose loops are nested deeper than XLA's compiler bears.
+
+    Raises:
+        NetworkError: they are.
+    """
     deepest = max(network.loops, key=lambda loop: len(scopes.around(loop)), default=None)
     if deepest is not None and len(scopes.around(deepest)) >= DEEPEST_NEST:
         what = f"{deepest.name!r} is inside {len(scopes.around(deepest))} other loops"

@@ -7,4 +7,5 @@ from netloop.nest.tree import IfStep as IfStep
 from netloop.nest.tree import LayerStep as LayerStep
 from netloop.nest.tree import LoopStep as LoopStep
 from netloop.nest.tree import Step as Step
+from netloop.nest.tree import layers_of as layers_of
 from netloop.nest.tree import nest as nest

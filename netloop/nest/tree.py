@@ -7,11 +7,12 @@ What varies in no loop is in no loop, and what only one branch needs is in that 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
 
+from netloop.codes import reason
 from netloop.diagnostics import Finding, NetworkError
 from netloop.graph.layer import ILayer
 from netloop.graph.tensor import ITensor
@@ -146,6 +147,19 @@ class IfStep:
 
 
 Step = LayerStep | LoopStep | IfStep
+
+
+def layers_of(step: Step) -> Iterator[ILayer]:
+    """The layers of a step, those inside of it too."""
+    if isinstance(step, LayerStep):
+        yield step.layer
+        return
+    blocks = [step.body] if isinstance(step, LoopStep) else step.branches
+    yield from (*step.limits, *step.recurrences, *step.outputs) if isinstance(step, LoopStep) else step.outputs
+    for each in (each for block in blocks for each in block.steps):
+        yield from layers_of(each)
+
+
 Path = tuple[tuple[IfStep, int], ...]
 """The branches that lead to a step, from the outermost conditional of its region."""
 
@@ -306,7 +320,7 @@ def _loop_feeds_itself(cycle: list[Step]) -> Finding:
     return boundary.finding(
         "NL207",
         f"{name!r} reads what comes out of it",
-        "the outputs of a loop are known when it has ended, those of a conditional when it has been decided",
+        reason("NL207"),
         "make two loops, or carry the value through a recurrence",
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import deepcopy
 from typing import TypeVar
 
 from netloop.check import check, require_sound
@@ -89,7 +90,7 @@ class Builder:
         with progress.phase("Check"):
             require_sound(network)
         with progress.phase("Compile"):
-            origin = Origin(self._logger, tuple(config.profiles), config.profiling_verbosity)
+            origin = Origin(self._logger, tuple(map(deepcopy, config.profiles)), config.profiling_verbosity)
             return ICudaEngine(network, origin)
 
     def _build(self, network: INetworkDefinition, config: IBuilderConfig, build: Callable[[Progress], T]) -> T | None:

@@ -55,6 +55,12 @@ class IBuilderConfig(Settings):
     def __init__(self) -> None:
         self.reset()
 
+    def __enter__(self) -> IBuilderConfig:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        pass
+
     def reset(self) -> None:
         """Bring every setting back to its default."""
         vars(self).clear()

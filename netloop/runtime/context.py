@@ -93,7 +93,7 @@ class IExecutionContext(Settings):
         tensor = self._input(name)
         if tensor is None or tensor.declared is None:
             return self._refuse(f"there is no input {name!r}")
-        if not agree(wanted, tensor.declared.shape):
+        if not agree(wanted, tensor.declared.shape) or any(length < 0 for length in wanted):
             return self._refuse(f"input {name!r} is {tensor.declared}, and cannot have the shape {wanted}")
         limits = self._engine.profile_of(self._profile).shapes().get(name)
         if limits is not None and not limits.holds(wanted):
@@ -117,6 +117,7 @@ class IExecutionContext(Settings):
         missing = self._missing()
         if not missing:
             try:
+                self._check_values()
                 require_sound(self._engine.network, TypeTable(self._types()))
             except NetloopError as error:
                 raise RuntimeError(str(error)) from error
@@ -147,7 +148,7 @@ class IExecutionContext(Settings):
 
     def _missing(self) -> list[str]:
         shapeless = [each.name for each in self._engine.network.inputs if UNKNOWN in self._input_shape(each)]
-        return shapeless + [each.name for each in self._engine.shape_inputs if each.name not in self._addresses]
+        return shapeless + [each.name for each in self._engine.shape_inputs if not self._addresses.get(each.name)]
 
     def _input_shape(self, tensor: ITensor) -> Dims:
         return self._shapes.get(tensor.name, tensor.shape)
@@ -218,13 +219,23 @@ class IExecutionContext(Settings):
         return self.profiler is not None
 
     def _arrays(self) -> dict[str, Array]:
+        self._check_values()
         return {each.name: self._read(each) for each in self._engine.network.inputs}
+
+    def _check_values(self) -> None:
+        """Complain about the value of a shape input that is outside of the profile."""
+        ranges = self._engine.profile_of(self._profile).values()
+        for tensor in self._engine.shape_inputs:
+            limits = ranges.get(tensor.name)
+            if limits is not None and not limits.holds(values := self._read(tensor).reshape(-1).tolist()):
+                what = f"the value {values} of {tensor.name!r} is outside of its profile, {limits.min} to {limits.max}"
+                raise InputError(Finding("NL606", what, at=tensor))
 
     def _read(self, tensor: ITensor) -> Array:
         shape = self._input_shape(tensor)
         if UNKNOWN in shape:
             raise InputError(_unset(tensor.name, "shape", "set_input_shape"))
-        if tensor.name not in self._addresses:
+        if not self._addresses.get(tensor.name):
             raise InputError(_unset(tensor.name, "address", "set_tensor_address"))
         return memory.read(self._addresses[tensor.name], tensor.type.dtype, tuple(shape))
 

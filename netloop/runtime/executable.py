@@ -9,11 +9,12 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from netloop.check import require_sound
+from netloop.check import Sound, require_sound
 from netloop.diagnostics import ExecutionError
+from netloop.graph.infer import TypeTable
 from netloop.graph.tensor import ITensor
 from netloop.inputs import check_inputs
-from netloop.lower import Program, constants_of
+from netloop.lower import HostProgram, Program, constants_of, has_fixed_shapes
 from netloop.lower.loop import Road
 from netloop.network import INetworkDefinition
 from netloop.runtime.programs import Given, Programs
@@ -63,23 +64,38 @@ class Executable:
         """
         given = check_inputs(self.network.inputs, inputs)
         with jax.enable_x64(True):
-            program = self._programs.find(given)
-            outputs, status = program.run(self.weights, list(given.values()))
-        if status is not None and int(status):
-            raise ExecutionError(program.lowered.failures.findings[int(status) - 1])
+            outputs = self._programs.find(given).run(self.weights, given)
         return {tensor.name: array for tensor, array in zip(self.network.outputs, outputs, strict=True)}
 
-    def _compile(self, program: Program, given: Given) -> _Compiled:
-        inputs = list(given)
+    def _compile(self, types: TypeTable, sound: Sound, given: Given) -> _Runnable:
+        if not has_fixed_shapes(self.network, types):
+            return self._on_host(HostProgram(self.network, sound))
+        program, inputs = Program.of(self.network, types, sound), list(given)
 
-        def run(weights: list[Any], arrays: list[Any]) -> tuple[list[Any], Any]:
-            named = dict(zip(self.constants, weights, strict=True))
-            outputs, status = program(named, dict(zip(inputs, arrays, strict=True)))
-            return outputs, status if program.failures.findings else None
+        def trace(weights: list[Any], arrays: list[Any]) -> tuple[list[Any], Any]:
+            outcome = program({**self._values_of(weights), **dict(zip(inputs, arrays, strict=True))})
+            return outcome.values, outcome.verdict()
 
         with room_for(program.depth):
-            lowered = jax.jit(run).lower(self.weights, list(given.values()))
-            return _Compiled(program, lowered.compile(compiler_options=_options(program)))
+            lowered = jax.jit(trace).lower(self.weights, list(given.values()))
+            compiled = lowered.compile(compiler_options=_options(program))
+
+        def run(weights: list[Any], given: Given) -> list[Any]:
+            outputs, verdict = compiled(weights, list(given.values()))
+            if verdict is not None and int(verdict):
+                raise ExecutionError(program.failures.findings[int(verdict) - 1])
+            return outputs
+
+        return _Runnable(run, program, compiled)
+
+    def _on_host(self, program: HostProgram) -> _Runnable:
+        def run(weights: list[Any], given: Given) -> list[Any]:
+            return program({**self._values_of(weights), **given})
+
+        return _Runnable(run, program)
+
+    def _values_of(self, weights: list[Any]) -> dict[ITensor, Any]:
+        return {layer.outputs[0]: array for layer, array in zip(self.constants, weights, strict=True)}
 
     @property
     def shape_inputs(self) -> list[ITensor]:
@@ -95,20 +111,22 @@ class Executable:
     def roads(self) -> dict[str, Road]:
         """How each loop ran in the latest program, and why, by the name of the loop."""
         latest = self._programs.latest
-        return {loop.name: road for loop, road in latest.lowered.roads.items()} if latest else {}
+        return {loop.name: road for loop, road in latest.program.roads.items()} if latest else {}
 
 
 @dataclass(frozen=True)
-class _Compiled:
-    """A program and its compiled form.
+class _Runnable:
+    """A program that is ready to run.
 
     Attributes:
-        lowered: the program.
-        run: from the weights and the inputs to the outputs and the status, which is None if nothing can fail.
+        run: from the weights and the inputs to the outputs; it raises ExecutionError.
+        program: what it was made of, which knows how each loop runs.
+        compiled: its one compiled piece; None if it runs on the host.
     """
 
-    lowered: Program
-    run: Callable[[list[Any], list[Any]], tuple[list[Any], Any]]
+    run: Callable[[list[Any], Given], list[Any]]
+    program: Program | HostProgram
+    compiled: Any = None
 
 
 def _shape_and_type(tensor: ITensor) -> tuple[Any, Any]:

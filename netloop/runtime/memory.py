@@ -25,6 +25,9 @@ class IHostMemory(bytes):
         """The type of the elements: INT8, as in TensorRT."""
         return DataType.INT8
 
+    def __repr__(self) -> str:
+        return f"<IHostMemory of {len(self)} bytes>"
+
 
 def read(address: int, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Array:
     """A copy of the array at a host address."""

@@ -10,11 +10,10 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from jax.core import Tracer
 
-from netloop.check import require_sound
+from netloop.check import Sound, require_sound
 from netloop.diagnostics import Finding, InputError
 from netloop.graph.infer import TypeTable
 from netloop.graph.tensor import ITensor
-from netloop.lower import Program
 from netloop.network import INetworkDefinition
 from netloop.types import LARGEST_KNOWN_VALUE, Array, TensorType
 
@@ -28,7 +27,7 @@ P = TypeVar("P")
 
 
 class Programs(Generic[P]):
-    """The programs of a network, as ``make`` wraps them.
+    """The programs of a network, as ``make`` makes them.
 
     Attributes:
         network: the network; nobody edits it any more.
@@ -36,7 +35,7 @@ class Programs(Generic[P]):
         latest: what was found last; None before the first.
     """
 
-    def __init__(self, network: INetworkDefinition, make: Callable[[Program, Given], P]) -> None:
+    def __init__(self, network: INetworkDefinition, make: Callable[[TypeTable, Sound, Given], P]) -> None:
         self.network = network
         needed = network.shape_tensors()
         self.shape_inputs = [each for each in network.inputs if each in needed]
@@ -62,20 +61,20 @@ class Programs(Generic[P]):
         )
         with self._lock:
             if key not in self._kept:
-                self._kept[key] = self._make(self._specialise(given, values), given)
+                self._kept[key] = self._make(*self._specialise(given, values), given)
                 if len(self._kept) > MOST_PROGRAMS:
                     self._kept.popitem(last=False)
             self._kept.move_to_end(key)
             self.latest = self._kept[key]
             return self.latest
 
-    def _specialise(self, given: Given, values: Mapping[ITensor, Array | None]) -> Program:
+    def _specialise(self, given: Given, values: Mapping[ITensor, Array | None]) -> tuple[TypeTable, Sound]:
         types: dict[ITensor, TensorType] = {}
         for tensor, array in given.items():
             assert tensor.declared is not None
             types[tensor] = TensorType(tensor.declared.dtype, tuple(array.shape), values.get(tensor))
         table = TypeTable(types)
-        return Program(self.network, table, require_sound(self.network, table))
+        return table, require_sound(self.network, table)
 
 
 def _value(tensor: ITensor, array: Any) -> Array | None:

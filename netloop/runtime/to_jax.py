@@ -8,8 +8,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from netloop.check import require_sound
+from netloop.check import Sound, require_sound
 from netloop.diagnostics import InputError
+from netloop.graph.infer import TypeTable
 from netloop.inputs import check_inputs
 from netloop.layers.sources import IConstantLayer
 from netloop.lower import Program, constants_of
@@ -37,14 +38,14 @@ def to_jax(network: INetworkDefinition) -> tuple[PureFunction, Weights]:
     network = network.copy()
     constants = constants_of(network)
     names = _names(constants)
-    fixed = {each: each.evaluate() for each in constants if each not in names.values()}
+    fixed = {each.outputs[0]: each.evaluate() for each in constants if each not in names.values()}
 
-    def make(program: Program, given: Given) -> Callable[..., list[Any]]:
-        inputs = list(given)
+    def make(types: TypeTable, sound: Sound, given: Given) -> Callable[..., list[Any]]:
+        program, inputs = Program.of(network, types, sound), list(given)
 
         def run(weights: list[Any], arrays: list[Any]) -> list[Any]:
-            named = dict(zip(names.values(), weights, strict=True))
-            return program({**fixed, **named}, dict(zip(inputs, arrays, strict=True)))[0]
+            named = {layer.outputs[0]: array for layer, array in zip(names.values(), weights, strict=True)}
+            return program({**fixed, **named, **dict(zip(inputs, arrays, strict=True))}).values
 
         return jax.jit(run)
 

@@ -137,7 +137,7 @@ def test_register_has_all_rules():
 # ---------------------------------------------------------------------------- what only a compiler refuses
 
 
-def test_shape_that_only_the_run_tells_is_refused_by_the_compiler(network):
+def test_shape_that_only_the_run_tells_is_refused_by_a_pure_function(network):
     conditional = network.add_if_conditional()
     conditional.set_condition(network.add_input("c", trt.bool, ()))
     a, b = network.add_input("a", trt.float32, (2,)), network.add_input("b", trt.float32, (3,))
@@ -146,16 +146,17 @@ def test_shape_that_only_the_run_tells_is_refused_by_the_compiler(network):
     mark(network, y=combine(network, output.get_output(0), 1))
 
     assert trt.check(network) == []
+    function, weights = trt.to_jax(network)
     with pytest.raises(trt.NetworkError) as caught:
-        trt.compile(network)
+        function(weights, {"c": np.bool_(True), "a": np.ones(2, np.float32), "b": np.ones(3, np.float32)})
     (found,) = caught.value.findings
     assert (found.code, found.at.name) == ("NL501", "picked")
     assert found.what == "'picked' makes float32[-1], a shape that only the run tells"
-    assert "netloop.evaluate runs it as it is" in found.fix
+    assert "netloop.compile runs it as it is" in found.fix
     assert str(output.place) in found.where
 
 
-def test_length_that_follows_from_a_loop_is_refused_by_the_compiler(network):
+def test_length_that_follows_from_a_loop_is_refused_by_a_pure_function(network):
     first = counted(network, 3)
     length = last(first, counter(network, first))
     second = counted(network, 3)
@@ -164,8 +165,10 @@ def test_length_that_follows_from_a_loop_is_refused_by_the_compiler(network):
     mark(network, y=output.get_output(0))
 
     np.testing.assert_array_equal(trt.evaluate(network, {})["y"], [0, 1, 2])
+    np.testing.assert_array_equal(trt.compile(network)({})["y"], [0, 1, 2])
+    function, weights = trt.to_jax(network)
     with pytest.raises(trt.NetworkError, match="NL501"):
-        trt.compile(network)
+        function(weights, {})
 
 
 def test_last_value_is_fit_for_tensorrt():

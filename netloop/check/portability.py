@@ -1,0 +1,382 @@
+"""Rules about what has a meaning here, and which TensorRT refuses, leaves undefined or runs otherwise.
+
+Each is stated by TensorRT's documentation. What is merely slow there, or left out for want of use, is not among them.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import TypeVar
+
+import numpy as np
+
+from netloop.check.rule import Broken, Subject, rule
+from netloop.diagnostics import Severity
+from netloop.enums import LoopOutput, TripLimit
+from netloop.graph.layer import ILayer
+from netloop.graph.tensor import ITensor
+from netloop.layers.conditional import (
+    IConditionLayer,
+    IIfConditional,
+    IIfConditionalInputLayer,
+    IIfConditionalOutputLayer,
+)
+from netloop.layers.loop import (
+    IIteratorLayer,
+    ILoop,
+    ILoopBoundaryLayer,
+    ILoopOutputLayer,
+    IRecurrenceLayer,
+    ITripLimitLayer,
+)
+from netloop.layers.rearrange import IConcatenationLayer
+from netloop.layers.sources import IConstantLayer
+from netloop.types import UNKNOWN, normal_axis
+
+MOST_CONCATENATED = 10_000
+"""TensorRT's documentation of IConcatenationLayer."""
+
+L = TypeVar("L", bound=ILayer)
+
+
+def _live(subject: Subject, kind: type[L]) -> Iterator[L]:
+    return (each for each in subject.live if isinstance(each, kind))
+
+
+def _known(subject: Subject, tensor: ITensor | None) -> int | None:
+    """The value of a scalar that is known before the network runs."""
+    found = subject.type(tensor)
+    values = found.ints() if found is not None and found.rank == 0 and found.is_index else None
+    return values[0] if values else None
+
+
+# ---------------------------------------------------------------------------- wiring
+
+
+@rule("NL107", Severity.PORTABILITY)
+def output_is_no_input(subject: Subject) -> Iterator[Broken]:
+    """TensorRT does not give out an input as it is.
+
+    Here the output is the array that was given.
+
+    Wrong: ``network.mark_output(x)`` of an input ``x``
+    Right: ``network.mark_output(network.add_identity(x).get_output(0))``
+    """
+    for tensor in subject.network.outputs:
+        if tensor.is_network_input:
+            fix = "mark the output of network.add_identity(tensor) instead"
+            yield Broken(tensor, f"the network output {tensor.name!r} is an input of the network", fix)
+
+
+# ---------------------------------------------------------------------------- loops
+
+
+@rule("NL213", Severity.PORTABILITY)
+def while_follows_from_recurrences(subject: Subject) -> Iterator[Broken]:
+    """TensorRT asks a WHILE before each trip, of the recurrences of its loop and of what is known before the loop.
+
+    The layers between hold no iterator, and no output of a loop inside. Here the condition is computed from the state
+    of the coming trip, whatever it reads.
+
+    Wrong: a WHILE limit that compares the slice of an iterator
+    Right: a recurrence that carries the comparison, made from the slice of the trip before
+    """
+    for limit in _live(subject, ITripLimitLayer):
+        source = limit.inputs[0]
+        if limit.kind is not TripLimit.WHILE or source is None:
+            continue
+        read = next(_read_before_a_trip(subject, limit.loop, source), None)
+        if read is not None:
+            what = f"the WHILE limit of {limit.loop.name!r} depends on {read.name!r}, {_an(read)}"
+            yield Broken(limit, what, "carry the value through a recurrence of the loop, and read that")
+
+
+def _read_before_a_trip(subject: Subject, loop: ILoop, tensor: ITensor) -> Iterator[ILayer]:
+    """The iterators and loop outputs from which a tensor of a loop follows within one trip."""
+    stack, seen = [tensor], {tensor}
+    while stack:
+        made = stack.pop()
+        layer = made.producer
+        if layer is None or isinstance(layer, IRecurrenceLayer) or loop not in subject.scopes.of(made):
+            continue
+        if isinstance(layer, IIteratorLayer | ILoopOutputLayer):
+            yield layer
+            continue
+        fresh = [each for each in layer.type_inputs() if each is not None and each not in seen]
+        stack += fresh
+        seen.update(fresh)
+
+
+def _an(layer: ILayer) -> str:
+    return "an iterator" if isinstance(layer, IIteratorLayer) else "the output of a loop"
+
+
+@rule("NL214", Severity.PORTABILITY)
+def what_is_stacked_is_made_inside(subject: Subject) -> Iterator[Broken]:
+    """TensorRT lets tensors out of a loop that are made inside it.
+
+    A tensor that does not vary in the loop is outside of it. Here its value is stacked, once for each trip.
+
+    Wrong: ``loop.add_loop_output(x, LoopOutput.CONCATENATE)`` with an ``x`` from outside
+    Right: the same with ``loop.add_recurrence(x)``, whose next value is ``x`` again; or no loop output at all
+    """
+    for layer in _live(subject, ILoopOutputLayer):
+        tensor = layer.inputs[0]
+        if not layer.stacks or tensor is None or subject.type(layer.outputs[0]) is None:
+            continue
+        if layer.loop not in subject.scopes.of(tensor):
+            what = (
+                f"the {layer.kind.name} output {layer.name!r} reads {tensor.name!r}, made outside {layer.loop.name!r}"
+            )
+            yield Broken(layer, what, f"hand {tensor.name!r} through a recurrence of {layer.loop.name!r}")
+
+
+@rule("NL215", Severity.PORTABILITY)
+def length_has_room_for_the_count(subject: Subject) -> Iterator[Broken]:
+    """TensorRT leaves open what a length below the number of trips gives.
+
+    Here it is an error of the run (NL601), and only if the output is needed in that run, which a branch that is not
+    taken is not. So the network has a meaning, and this is no error of it. It is found where COUNT and length are known
+    before the run, and no WHILE may end the loop earlier.
+
+    Wrong: a length of 4 in a loop of 5 trips
+    Right: a length of 5; what is past the last trip is 0
+    """
+    for layer in _live(subject, ILoopOutputLayer):
+        count, length = _trips(subject, layer.loop), _known(subject, layer.get_input(1))
+        if layer.stacks and count is not None and length is not None and 0 <= length < count:
+            what = f"{layer.name!r} has room for {length} elements, and {layer.loop.name!r} makes {count} trips"
+            yield Broken(layer, what, f"give it a length of {count}")
+
+
+@rule("NL216", Severity.PORTABILITY)
+def axis_has_an_element_for_each_trip(subject: Subject) -> Iterator[Broken]:
+    """TensorRT leaves open what an iterator reads past its axis.
+
+    Here it is an error of the run (NL601), and only if what was read is needed. So the network has a meaning, and this
+    is no error of it. It is found where the COUNT and the length of the axis are known before the run, and no WHILE
+    may end the loop earlier.
+
+    Wrong: an iterator along an axis of 3 elements in a loop of 4 trips
+    Right: 3 trips
+    """
+    for layer in _live(subject, IIteratorLayer):
+        count, found = _trips(subject, layer.loop), subject.type(layer.inputs[0])
+        if count is None or found is None or subject.type(layer.outputs[0]) is None:
+            continue
+        length = found.shape[normal_axis(layer.axis, found.rank)]
+        if length != UNKNOWN and length < count:
+            what = (
+                f"{layer.name!r} goes along an axis of {length} elements, and {layer.loop.name!r} makes {count} trips"
+            )
+            yield Broken(layer, what, f"limit {layer.loop.name!r} to {length} trips")
+
+
+def _trips(subject: Subject, loop: ILoop) -> int | None:
+    """The number of trips of a loop that is known before the network runs."""
+    limit = loop.limit(TripLimit.COUNT)
+    return None if limit is None or loop.limit(TripLimit.WHILE) else _known(subject, limit.inputs[0])
+
+
+@rule("NL217", Severity.PORTABILITY)
+def axes_of_a_loop_count_from_the_front(subject: Subject) -> Iterator[Broken]:
+    """TensorRT does not document a negative axis of an iterator or a loop output.
+
+    Here it counts from the end; for a loop output from the end of the stacked shape.
+
+    Wrong: ``loop.add_iterator(x, axis=-1)``
+    Right: ``loop.add_iterator(x, axis=len(x.shape) - 1)``
+    """
+    for layer in _live(subject, ILoopBoundaryLayer):
+        axis = _axis(layer)
+        found = subject.type(layer.inputs[0])
+        if axis >= 0 or found is None or subject.type(layer.outputs[0]) is None:
+            continue
+        rank = found.rank + isinstance(layer, ILoopOutputLayer)
+        yield Broken(layer, f"the axis {axis} of {layer.name!r} is negative", f"write axis {axis + rank}")
+
+
+def _axis(layer: ILoopBoundaryLayer) -> int:
+    """The axis of a boundary layer; 0 where it has none, or makes no use of it."""
+    if isinstance(layer, ILoopOutputLayer):
+        return layer.axis if layer.kind is not LoopOutput.LAST_VALUE else 0
+    return layer.axis if isinstance(layer, IIteratorLayer) else 0
+
+
+@rule("NL218", Severity.PORTABILITY)
+def recurrence_decides_no_shape(subject: Subject) -> Iterator[Broken]:
+    """TensorRT does not let a recurrence decide a shape.
+
+    Sizes, starts and lengths are to follow from constants, shapes and inputs.
+
+    Wrong: ``shuffle.set_input(1, recurrence.get_output(0))``
+    Right: the same with a tensor from outside the loop
+    """
+    recurrences = list(_live(subject, IRecurrenceLayer))
+    deciding = subject.network.shape_tensors() if recurrences else frozenset[ITensor]()
+    for layer in recurrences:
+        if layer.outputs[0] in deciding:
+            yield Broken(layer, f"a shape depends on the value of the recurrence {layer.name!r}")
+
+
+@rule("NL219", Severity.PORTABILITY)
+def count_is_not_negative(subject: Subject) -> Iterator[Broken]:
+    """TensorRT does not document a negative COUNT.
+
+    Here it is 0 trips.
+
+    Wrong: a COUNT of -1
+    Right: a COUNT of 0
+    """
+    for layer in _live(subject, ITripLimitLayer):
+        count = _known(subject, layer.inputs[0])
+        if count is not None and count < 0:
+            yield Broken(layer, f"the COUNT limit of {layer.loop.name!r} is {count}", "give it 0")
+
+
+# ---------------------------------------------------------------------------- conditionals
+
+
+@rule("NL302", Severity.PORTABILITY)
+def lazy_branches_have_inputs(subject: Subject) -> Iterator[Broken]:
+    """TensorRT skips only those layers of a branch that depend on an input of the conditional.
+
+    Without any, both branches run: what they give is the same, but it takes the time of both, and what fails in the
+    branch not taken fails. Here a branch owns what only it needs, with inputs or without.
+
+    Wrong: ``conditional.add_output(slow(x), x)``
+    Right: ``conditional.add_output(slow(inside), x)`` with ``inside = conditional.add_input(x).get_output(0)``
+    """
+    for conditional in subject.network.conditionals:
+        if any(isinstance(each, IIfConditionalInputLayer) for each in conditional.layers) or _decided(
+            subject, conditional
+        ):
+            continue
+        lazy = next(_only_for_a_branch(subject, conditional), None)
+        if lazy is not None:
+            what = f"{conditional.name!r} has no input, so both of its branches run; {lazy.name!r} is in one of them"
+            yield Broken(conditional, what, "bring what the branches read into them with add_input")
+
+
+def _decided(subject: Subject, conditional: IIfConditional) -> bool:
+    """Whether the branch that is taken is known before the network runs, or the condition has no type."""
+    found = subject.type(conditional.condition)
+    return found is None or found.value is not None
+
+
+_NOTHING_TO_COMPUTE = (IConstantLayer, IRecurrenceLayer, IIteratorLayer)
+
+
+def _only_for_a_branch(subject: Subject, conditional: IIfConditional) -> Iterator[ILayer]:
+    """Layers that run where the conditional does, and are there for one branch alone."""
+    outputs = [each for each in conditional.output_layers if each in subject.live_set]
+    for output in outputs:
+        for branch, tensor in enumerate(output.inputs):
+            layer = None if tensor is None else tensor.producer
+            if tensor is None or layer is None or isinstance(layer, _NOTHING_TO_COMPUTE):
+                continue
+            alone = not tensor.is_network_output and all(
+                (user in outputs and position == branch) or user not in subject.live_set
+                for user, position in tensor.uses
+            )
+            if alone and subject.scopes.of(tensor) == subject.scopes.of_layer(output):
+                yield layer
+
+
+@rule("NL303", Severity.PORTABILITY)
+def what_is_in_a_conditional_stays_there(subject: Subject) -> Iterator[Broken]:
+    """TensorRT lets tensors out of a conditional through its outputs alone.
+
+    An input of a conditional, and all that depends on it, is inside. Here an input is the tensor itself, and can be
+    used anywhere.
+
+    Wrong: ``network.mark_output(conditional.add_input(x).get_output(0))``
+    Right: ``network.mark_output(conditional.add_output(inside, other).get_output(0))``
+    """
+    for conditional in subject.network.conditionals:
+        for tensor in _escaping(subject, conditional):
+            what = f"the network output {tensor.name!r} depends on an input of {conditional.name!r}, and not by its outputs"
+            fix = f"compute it from what {conditional.name!r} takes in, or let it out with add_output"
+            yield Broken(tensor.producer or tensor, what, fix)
+
+
+def _escaping(subject: Subject, conditional: IIfConditional) -> Iterator[ITensor]:
+    """The network outputs that depend on an input of a conditional by another way than its outputs."""
+    stack = [each for each in conditional.layers if isinstance(each, IIfConditionalInputLayer)]
+    inside: dict[ILayer, None] = dict.fromkeys(stack)
+    queue: list[ILayer] = list(stack)
+    while queue:
+        layer = queue.pop()
+        fresh = [each for each in _dependents(layer) if each in subject.live_set and each not in inside]
+        found = [each for each in fresh if not _is_output_of(each, conditional)]
+        inside |= dict.fromkeys(found)
+        queue += found
+    made = {tensor for layer in inside for tensor in layer.outputs}
+    return (tensor for tensor in subject.network.outputs if tensor in made)
+
+
+def _dependents(layer: ILayer) -> Iterable[ILayer]:
+    """The layers that depend on a layer directly: its readers, and what its loop or conditional gives out."""
+    if isinstance(layer, ITripLimitLayer):
+        return layer.loop.boundary(ILoopOutputLayer)
+    if isinstance(layer, IConditionLayer):
+        return layer.conditional.output_layers
+    return [user for tensor in layer.outputs for user, _ in tensor.uses]
+
+
+def _is_output_of(layer: ILayer, conditional: IIfConditional) -> bool:
+    return isinstance(layer, IIfConditionalOutputLayer) and layer.conditional is conditional
+
+
+@rule("NL304", Severity.PORTABILITY)
+def branches_have_one_element_type(subject: Subject) -> Iterator[Broken]:
+    """TensorRT gives both branches of a conditional one element type, even if its condition is a constant.
+
+    Here the type is that of the branch taken.
+
+    Wrong: branches of float32 and int32
+    Right: ``network.add_cast`` in one of them
+    """
+    for layer in _live(subject, IIfConditionalOutputLayer):
+        if subject.type(layer.outputs[0]) is None:
+            continue
+        first, second = (subject.type(each) for each in layer.inputs[:2])
+        if first is not None and second is not None and first.dtype != second.dtype:
+            what = f"the branches of {layer.conditional.name!r} give {first} and {second}"
+            yield Broken(layer, what, "convert one of them with add_cast")
+
+
+# ---------------------------------------------------------------------------- types
+
+
+@rule("NL402", Severity.PORTABILITY)
+def there_is_no_float64(subject: Subject) -> Iterator[Broken]:
+    """TensorRT has no float64.
+
+    It is told where float64 comes into the network: inputs, constants and casts. What is computed from them follows.
+
+    Wrong: ``network.add_input("x", trt.float64, (3,))``
+    Right: ``network.add_input("x", trt.float32, (3,))``
+    """
+    for tensor in subject.network.inputs:
+        if _is_double(subject, tensor):
+            yield Broken(tensor, f"the input {tensor.name!r} is {tensor.declared}", "declare it as float32")
+    for layer in subject.network.layers:
+        made = next((each for each in layer.outputs if _is_double(subject, each)), None)
+        if made is not None and not any(_is_double(subject, each) for each in layer.type_inputs()):
+            yield Broken(layer, f"{layer.name!r} makes {subject.type(made)}", "make it float32")
+
+
+def _is_double(subject: Subject, tensor: ITensor | None) -> bool:
+    found = subject.type(tensor)
+    return found is not None and found.dtype == np.float64
+
+
+@rule("NL403", Severity.PORTABILITY)
+def concatenation_is_not_endless(subject: Subject) -> Iterator[Broken]:
+    """TensorRT concatenates at most 10,000 tensors.
+
+    Wrong: a concatenation of 20,000 tensors
+    Right: two of 10,000, and one of the two
+    """
+    for layer in subject.network.layers:
+        if isinstance(layer, IConcatenationLayer) and layer.num_inputs > MOST_CONCATENATED:
+            yield Broken(layer, f"{layer.name!r} has {layer.num_inputs} inputs", "concatenate parts of them first")

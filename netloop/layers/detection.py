@@ -1,0 +1,183 @@
+"""Layers that find things, and so make as many results as there are: non-zero elements, boxes around objects."""
+
+from collections.abc import Iterator
+from typing import Any, NoReturn
+
+import numpy as np
+
+from netloop.diagnostics import require
+from netloop.enums import BoundingBoxFormat, DataType, LayerType
+from netloop.graph.adding import AddsLayers
+from netloop.graph.layer import Operation, check_tensor, layer
+from netloop.graph.tensor import ITensor
+from netloop.types import UNKNOWN, Array, TensorType, agree, numpy_type, wide
+
+IOU_THRESHOLD, SCORE_THRESHOLD = 3, 4
+"""The numbers of the inputs with the thresholds."""
+
+
+def _check_indices_type(indices_type: DataType) -> None:
+    is_index = indices_type in (DataType.INT32, DataType.INT64)
+    require(is_index, f"indices_type is {indices_type.name}, and must be INT32 or INT64")
+
+
+@layer(LayerType.NON_ZERO, "NonZero")
+class INonZeroLayer(Operation):
+    """The places of all elements that are not 0: column j of the output has the indices of the j-th of them.
+
+    Input of any rank r, of bool, int32, int64 or floating-point elements; NaN is not 0. Output [r, n], where the places
+    are in row-major order. n depends on the values: an engine computes it on the host, and ``to_jax``,
+    whose shapes are fixed, refuses it.
+
+    Attributes:
+        indices_type: the type of the output, INT32 or INT64.
+    """
+
+    indices_type: DataType = DataType.INT32
+
+    def infer(self, x: TensorType) -> TensorType:
+        known = x.is_bool or x.is_index or x.is_float
+        require(known, f"the input is bool, int32, int64 or floating-point, not {x}", fix="convert it with add_cast")
+        _check_indices_type(self.indices_type)
+        return TensorType(numpy_type(self.indices_type), (x.rank, UNKNOWN))
+
+    def evaluate(self, x: Array) -> Array:
+        return np.argwhere(x != 0).T.astype(numpy_type(self.indices_type), order="C")
+
+    def lower(self, x: Any) -> NoReturn:
+        raise AssertionError("only the run tells how many elements are not 0, and programs have fixed shapes")
+
+
+@layer(LayerType.NMS, "NMS")
+class INMSLayer(Operation):
+    """Non-maximum suppression: of boxes of one class that overlap much, keep the one with the highest score.
+
+    ::
+
+        for each batch item, over pairs of box and class, from the highest score down:
+            select the pair if score > score threshold, fewer than max_output_boxes_per_class of its class are selected,
+            and IoU <= IoU threshold for all boxes selected of its class
+
+    where IoU is the area that two boxes share over the area that they cover, 0 if they have none. Of equal scores the
+    smaller class, and then the smaller box, comes first.
+
+    Boxes [B, N, 4], or [B, N, C, 4] if each class has its own; scores [B, N, C], of the same floating-point type.
+    Inputs 2, 3 and 4 are scalars: the most boxes of a class, int32 or int64; the IoU threshold; the score threshold,
+    both floating-point, and 0 if they are left out. Output 0, [n, 3], has rows of batch item, class and box, by batch
+    item, and then from the highest score down; output 1, a scalar, int32, is n. n depends on the values: an engine
+    computes it on the host, and ``to_jax``, whose shapes are fixed, refuses it.
+
+    Attributes:
+        bounding_box_format: CORNER_PAIRS, (x1, y1, x2, y2), two opposite corners in any order; or CENTER_SIZES,
+            (x, y, width, height).
+        topk_box_limit: of each batch item only so many pairs, those with the highest scores, are looked at.
+        indices_type: the type of output 0, INT32 or INT64.
+    """
+
+    NUM_OUTPUTS = 2
+    REQUIRED_INPUTS = 3
+    MAX_INPUTS = 5
+
+    bounding_box_format: BoundingBoxFormat = BoundingBoxFormat.CORNER_PAIRS
+    topk_box_limit: int = 5000
+    indices_type: DataType = DataType.INT32
+
+    def infer(
+        self,
+        boxes: TensorType,
+        scores: TensorType,
+        most: TensorType,
+        overlap: TensorType | None = None,
+        least: TensorType | None = None,
+    ) -> tuple[TensorType, TensorType]:
+        _check_boxes(boxes, scores)
+        require(most.rank == 0 and most.is_index, f"max_output_boxes_per_class is an int32 or int64 scalar, not {most}")
+        for name, threshold in (("IoU", overlap), ("score", least)):
+            is_scalar = threshold is None or (threshold.rank == 0 and threshold.is_float)
+            require(is_scalar, f"the {name} threshold is a floating-point scalar, not {threshold}")
+        require(self.topk_box_limit > 0, f"topk_box_limit is {self.topk_box_limit}, and must be positive")
+        _check_indices_type(self.indices_type)
+        indices = TensorType(numpy_type(self.indices_type), (UNKNOWN, 3))
+        return indices, TensorType(np.dtype(np.int32))
+
+    def evaluate(
+        self, boxes: Array, scores: Array, most: Array, overlap: Array | None = None, least: Array | None = None
+    ) -> tuple[Array, Array]:
+        thresholds = [0.0 if each is None else float(each) for each in (overlap, least)]
+        found = [
+            (item, of_class, box)
+            for item in range(len(boxes))
+            for of_class, box in self._selected(wide(boxes[item]), wide(scores[item]), int(most), *thresholds)
+        ]
+        indices = np.array(found, numpy_type(self.indices_type)).reshape(len(found), 3)
+        return indices, np.array(len(found), np.int32)
+
+    def _selected(
+        self, boxes: Array, scores: Array, most: int, overlap: float, least: float
+    ) -> Iterator[tuple[int, int]]:
+        """Pairs of class and box of one batch item, from the highest score down."""
+        pairs = [(of_class, box) for box, of_class in np.argwhere(scores > least).tolist()]
+        pairs.sort(key=lambda pair: (-scores[pair[::-1]], *pair))
+        corners = self._corners(boxes)
+        kept: dict[int, list[Array]] = {}
+        for of_class, box in pairs[: self.topk_box_limit]:
+            mine = corners[box] if boxes.ndim == 2 else corners[box, of_class]
+            others = kept.setdefault(of_class, [])
+            if len(others) < most and bool((_overlaps(mine, others) <= overlap).all()):
+                others.append(mine)
+                yield of_class, box
+
+    def _corners(self, boxes: Array) -> Array:
+        """The lower and the upper corner of each box."""
+        first, second = boxes[..., :2], boxes[..., 2:]
+        if self.bounding_box_format is BoundingBoxFormat.CENTER_SIZES:
+            first, second = first - second / 2, first + second / 2
+        return np.stack([np.minimum(first, second), np.maximum(first, second)], -2)
+
+    def lower(self, *inputs: Any) -> NoReturn:
+        raise AssertionError("only the run tells how many boxes are kept, and programs have fixed shapes")
+
+
+def _check_boxes(boxes: TensorType, scores: TensorType) -> None:
+    require(
+        boxes.is_float and boxes.rank in (3, 4) and boxes.shape[-1] in (4, UNKNOWN),
+        f"the boxes are {boxes}, and must be floating-point, [batch, box, 4] or [batch, box, class, 4]",
+    )
+    require(scores.rank == 3, f"the scores are {scores}, and have 3 axes: batch, box, class")
+    require(
+        scores.dtype == boxes.dtype,
+        f"the scores are {scores.dtype}, and the boxes {boxes.dtype}; the two are of one element type",
+        fix="convert one of them with add_cast",
+    )
+    mine = boxes.shape[:-1]
+    wanted = (*mine, UNKNOWN) if boxes.rank == 3 else mine
+    require(agree(scores.shape, wanted), f"the scores {scores} are not of the boxes {boxes}")
+
+
+def _overlaps(box: Array, others: list[Array]) -> Array:
+    """The area that a box shares with each of some others over the area that the two cover."""
+    corners = np.reshape(others, (len(others), 2, 2)).astype(np.float64)
+    sides = np.minimum(box[1], corners[:, 1]) - np.maximum(box[0], corners[:, 0])
+    shared = np.maximum(sides, 0).prod(-1)
+    covered = (corners[:, 1] - corners[:, 0]).prod(-1) + (box[1] - box[0]).prod() - shared
+    return np.divide(shared, covered, out=np.zeros(len(others)), where=covered > 0)
+
+
+class DetectionMethods(AddsLayers):
+    """The methods of a network that add layers of this file."""
+
+    def add_non_zero(self, input: ITensor, indices_type: DataType = DataType.INT32) -> INonZeroLayer:
+        """The places of all elements that are not 0."""
+        return self.add(INonZeroLayer(indices_type=indices_type), [check_tensor(input, "input")])
+
+    def add_nms(
+        self,
+        boxes: ITensor,
+        scores: ITensor,
+        max_output_boxes_per_class: ITensor,
+        indices_type: DataType = DataType.INT32,
+    ) -> INMSLayer:
+        """The boxes with the highest scores that do not overlap much."""
+        tensors = [check_tensor(boxes, "boxes"), check_tensor(scores, "scores")]
+        tensors.append(check_tensor(max_output_boxes_per_class, "max_output_boxes_per_class"))
+        return self.add(INMSLayer(indices_type=indices_type), tensors)

@@ -1,0 +1,474 @@
+"""Quantisation: few-bit numbers that stand for floating-point ones, each times a scale that many of them share."""
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from netloop.diagnostics import require
+from netloop.dims import Dims, DimsLike
+from netloop.enums import DataType, LayerType
+from netloop.graph.adding import AddsLayers
+from netloop.graph.layer import Operation, check_tensor, layer
+from netloop.graph.tensor import ITensor
+from netloop.types import NUMPY_TYPES, UNKNOWN, Array, Shape, TensorType, agree, normal_axis, numpy_type, wide
+
+
+class _Format(NamedTuple):
+    """The numbers of a type: from ``least`` to ``most``; whole ones, or those with ``bits`` binary digits after the
+    first, which stands for 2**lowest or more.
+    """
+
+    least: float
+    most: float
+    bits: int | None = None
+    lowest: int = 0
+
+
+# fmt: off
+FORMATS: dict[DataType, _Format] = {
+    DataType.INT8: _Format(-128, 127),
+    DataType.INT4: _Format(  -8,   7),
+    DataType.FP8:  _Format(-448, 448, bits=3, lowest=-6),
+    DataType.FP4:  _Format(  -6,   6, bits=1, lowest=0),
+}
+DYNAMIC: dict[tuple[DataType, DataType], bool] = {
+    (DataType.FP4,  DataType.FP8):   True,
+    (DataType.FP8,  DataType.E8M0):  False,
+    (DataType.FP8,  DataType.FLOAT): False,
+    (DataType.INT8, DataType.FLOAT): False,
+}
+# fmt: on
+"""The types of result and scales that go together, and whether the scales are scaled again."""
+
+E8M0 = NUMPY_TYPES[DataType.E8M0]
+E8M0_BIAS, E8M0_MOST, E8M0_NAN = 127, 254, 255
+QUANTISED = {numpy_type(each): each for each in FORMATS}
+REAL = (DataType.FLOAT, DataType.HALF, DataType.BF16, DataType.DOUBLE)
+WHOLE_AXIS = -1
+"""A block that is as long as its axis."""
+
+
+# ---------------------------------------------------------------------------- rounding
+
+
+def quantised(x: Array, kind: DataType) -> Array:
+    """The numbers of a type nearest to ``x``: ties to even, beyond its ends the ends; NaN is 0 where there is none."""
+    least, most, bits, _ = FORMATS[kind]
+    inside = np.clip(x, least, most)
+    if kind is not DataType.FP8:
+        inside = np.where(np.isnan(inside), 0, inside)
+    return (np.rint(inside) if bits is None else _nearest(inside, kind)).astype(numpy_type(kind))
+
+
+def _nearest(x: Array, kind: DataType) -> Array:
+    """The nearest of all numbers of a type, which are in the order of their bits."""
+    above_0 = np.arange(256, dtype=np.uint8)[: 127 if kind is DataType.FP8 else 8]
+    numbers = above_0.view(numpy_type(kind)).astype(np.float64)
+    size = np.abs(x.astype(np.float64))
+    after = np.searchsorted(numbers, size).clip(1, len(numbers) - 1)
+    half = (numbers[after - 1] + numbers[after]) / 2
+    place = np.where((size > half) | ((size == half) & (after % 2 == 0)), after, after - 1)
+    return np.where(np.isnan(x), np.nan, np.copysign(numbers[place], x))
+
+
+def lower_quantised(x: Any, kind: DataType) -> jax.Array:
+    """The same in JAX: rounded in the type of ``x``, so that the conversion at the end is exact on every device."""
+    least, most, bits, lowest = FORMATS[kind]
+    inside = lax.stop_gradient(jnp.clip(x, least, most))
+    if kind is not DataType.FP8:
+        inside = jnp.where(jnp.isnan(inside), 0, inside)
+    if bits is None:
+        return jnp.round(inside).astype(numpy_type(kind))
+    exponent = jnp.frexp(inside)[1] - 1
+    step = jnp.ldexp(jnp.ones((), inside.dtype), jnp.maximum(exponent, lowest) - bits)
+    return (jnp.round(inside / step) * step).astype(numpy_type(kind))
+
+
+def quotient(x: Any, divisor: Any) -> Any:
+    """``x / divisor``, rounded once: XLA multiplies by the reciprocal of a divisor that many elements share, and so
+    would break ties in another way, but not of one that seems to depend on ``x``.
+    """
+    return x / jnp.where(jnp.isnan(x), 1, divisor)
+
+
+# ---------------------------------------------------------------------------- scales
+
+
+def _check_scale(x: TensorType, scale: TensorType, axis: int, block: Sequence[int]) -> None:
+    require(
+        scale.is_float or scale.dtype == E8M0,
+        f"the scale is {scale}, and must be floating-point or E8M0",
+        fix="convert it with add_cast, or an FP8 one with add_dequantize",
+    )
+    if block or (scale.rank == x.rank and scale.rank):
+        _check_blocks(x, scale, block)
+    elif scale.rank:
+        require(
+            scale.rank == 1 and 0 <= axis < x.rank,
+            f"the scale is {scale}, and axis {axis}",
+            why="a scale is 0-D for all elements, 1-D for an axis, or has an element for each block of the input",
+            fix=f"set axis to one of 0 to {x.rank - 1}, or give a 0-D scale" if scale.rank == 1 else "",
+        )
+        wanted = x.shape[axis]
+        fits = agree(scale.shape, (wanted,))
+        require(fits, f"the scale has {scale.shape[0]} elements, and axis {axis} of the input has {wanted}")
+    known = scale.value
+    require(
+        known is None or bool((known.astype(np.float64) > 0).all()), "the scale has an element that is not positive"
+    )
+
+
+def _check_blocks(x: TensorType, scale: TensorType, block: Sequence[int]) -> None:
+    _check_block_shape(x, block)
+    require(scale.rank == x.rank, f"the scale is {scale}, and block_shape {tuple(block)} needs one of {x.rank} axes")
+    for axis, (many, few, length) in enumerate(zip(x.shape, scale.shape, block or (0,) * x.rank, strict=True)):
+        require(
+            _is_divided(many, few, length),
+            f"axis {axis} has {many} elements, and the scale {few}",
+            why="each block of the input has one element of the scale"
+            + (f", and a block is {length} long" if length > 0 else ""),
+        )
+
+
+def _check_block_shape(x: TensorType, block: Sequence[int]) -> None:
+    require(
+        all(each == WHOLE_AXIS or each > 0 for each in block) and len(block) in (0, x.rank),
+        f"block_shape is {tuple(block)}, and must be {x.rank} positive numbers",
+        why=f"it says how long the blocks of {x} are; -1 is the whole axis",
+    )
+
+
+def _is_divided(many: int, few: int, block: int) -> bool:
+    """Whether ``many`` elements make ``few`` blocks of a length, 0 for any one."""
+    if block == WHOLE_AXIS:
+        return few in (1, UNKNOWN)
+    if UNKNOWN in (many, few):
+        return many == UNKNOWN or not block or many % block == 0
+    return few * block == many if block else few == many or (few > 0 and many % few == 0)
+
+
+def _check_zero_point(zero: TensorType | None, scale: TensorType, dtype: Any) -> None:
+    if zero is not None:
+        wanted = TensorType(np.dtype(dtype), scale.shape)
+        fits = zero.dtype == wanted.dtype and agree(zero.shape, wanted.shape)
+        require(fits, f"the zero point is {zero}, and must be {wanted}")
+        _check_zeros(zero.value)
+
+
+def _check_zeros(zero: Array | None) -> None:
+    require(
+        zero is None or not zero.astype(np.float32).any(),
+        "the zero point has an element that is not 0",
+        why="quantisation is symmetric: 0 stands for 0",
+    )
+
+
+def _with_axes(scale: Any, rank: int, axis: int) -> Any:
+    """The scale with as many axes as the tensor that it is for."""
+    if scale.ndim == rank:
+        return scale
+    shape = [1] * rank
+    if scale.ndim:
+        shape[axis] = scale.shape[0]
+    return scale.reshape(shape)
+
+
+def _spread(scale: Array, shape: Shape) -> Array:
+    """For each element of a tensor the scale of its block."""
+    made = np.empty(shape, scale.dtype)
+    for index in np.ndindex(*shape):
+        made[index] = scale[tuple(i * few // many for i, few, many in zip(index, scale.shape, shape, strict=True))]
+    return made
+
+
+def _lower_spread(scale: Any, shape: Shape) -> Any:
+    """The same, or a shape that broadcasts to it."""
+    for axis, (few, many) in enumerate(zip(scale.shape, shape, strict=True)):
+        if few not in (1, many):
+            scale = jnp.repeat(scale, many // few, axis)
+    return scale
+
+
+# ---------------------------------------------------------------------------- layers
+
+
+@layer(LayerType.QUANTIZE, "Quantize")
+class IQuantizeLayer(Operation):
+    """Divide by a scale and round to a type of few bits: output = clamp(round(input / scale)).
+
+    Floating-point in, half types divided in float32; out of to_type, the shape kept. Rounding is to the nearest number
+    of the type, a tie to the even one; NaN becomes 0 where the type has none:
+
+    ====  ============================================================
+    INT8  -128 to 127
+    INT4  -8 to 7
+    FP8   -448 to 448, 4 binary digits, multiples of 2**-9 (E4M3)
+    FP4   0, 1/2, 1, 3/2, 2, 3, 4, 6 and their negatives (E2M1)
+    ====  ============================================================
+
+    The scale, positive, floating-point or E8M0, is 0-D; or 1-D, an element for each place along ``axis``; or has as
+    many axes as the input, and an element for each block. Input 2, the zero point, has zeros only. The derivative is
+    that of a step: 0.
+
+    Attributes:
+        axis: the axis of a 1-D scale; -1 for none.
+        block_shape: the lengths of a block, -1 for a whole axis; () if the shapes of input and scale tell.
+        to_type: the type of the output.
+    """
+
+    REQUIRED_INPUTS = 2
+    MAX_INPUTS = 3
+
+    axis: int = -1
+    block_shape: DimsLike = ()
+    to_type: DataType
+
+    def infer(self, x: TensorType, scale: TensorType, zero: TensorType | None = None) -> TensorType:
+        require(x.is_float, f"the input is floating-point, not {x}", fix="convert it with add_cast")
+        require(x.rank > 0, f"the input is {x}, and has an axis or more", fix="add one with add_unsqueeze")
+        known = ", ".join(each.name for each in FORMATS)
+        require(self.to_type in FORMATS, f"to_type is {self.to_type.name}, and must be one of {known}")
+        _check_scale(x, scale, self.axis, self.block_shape)
+        _check_zero_point(zero, scale, numpy_type(self.to_type))
+        return x.with_dtype(numpy_type(self.to_type))
+
+    def evaluate(self, x: Array, scale: Array, zero: Array | None = None) -> Array:
+        _check_zeros(zero)
+        inputs = wide(x)
+        with np.errstate(all="ignore"):
+            each = _spread(_with_axes(scale, x.ndim, self.axis), x.shape)
+            return quantised(inputs / each.astype(inputs.dtype), self.to_type)
+
+    def lower(self, x: Any, scale: Any, zero: Any = None) -> Any:
+        inputs = wide(jnp.asarray(x))
+        each = _lower_spread(_with_axes(jnp.asarray(scale), inputs.ndim, self.axis), inputs.shape)
+        return lower_quantised(quotient(inputs, each.astype(inputs.dtype)), self.to_type)
+
+
+@layer(LayerType.DEQUANTIZE, "Dequantize")
+class IDequantizeLayer(Operation):
+    """Multiply few-bit numbers by a scale: output = input * scale.
+
+    INT8, INT4, FP8 or FP4 in, floating-point out, the shape kept; the product is formed in float32, or in float64 for
+    DOUBLE, and rounded once. Scale and zero point are as those of ``IQuantizeLayer``.
+
+    Attributes:
+        axis: the axis of a 1-D scale; -1 for none.
+        block_shape: the lengths of a block, -1 for a whole axis; () if the shapes of input and scale tell.
+        to_type: the type of the output: FLOAT, HALF, BF16 or DOUBLE.
+    """
+
+    REQUIRED_INPUTS = 2
+    MAX_INPUTS = 3
+
+    axis: int = -1
+    block_shape: DimsLike = ()
+    to_type: DataType
+
+    def infer(self, x: TensorType, scale: TensorType, zero: TensorType | None = None) -> TensorType:
+        known = ", ".join(each.name for each in FORMATS)
+        require(x.dtype in QUANTISED, f"the input is {x}, and must be one of {known}", fix="quantise it first")
+        real = ", ".join(each.name for each in REAL)
+        require(self.to_type in REAL, f"to_type is {self.to_type.name}, and must be one of {real}")
+        _check_scale(x, scale, self.axis, self.block_shape)
+        _check_zero_point(zero, scale, x.dtype)
+        return x.with_dtype(numpy_type(self.to_type))
+
+    @property
+    def _width(self) -> Any:
+        return np.float64 if self.to_type is DataType.DOUBLE else np.float32
+
+    def evaluate(self, x: Array, scale: Array, zero: Array | None = None) -> Array:
+        _check_zeros(zero)
+        with np.errstate(all="ignore"):
+            each = _spread(_with_axes(scale, x.ndim, self.axis), x.shape)
+            made = np.asarray(x.astype(self._width) * each.astype(self._width))
+            return made.astype(numpy_type(self.to_type))
+
+    def lower(self, x: Any, scale: Any, zero: Any = None) -> Any:
+        each = _lower_spread(_with_axes(jnp.asarray(scale), x.ndim, self.axis), x.shape)
+        made = jnp.asarray(x).astype(self._width) * each.astype(self._width)
+        return made.astype(numpy_type(self.to_type))
+
+
+@layer(LayerType.DYNAMIC_QUANTIZE, "DynamicQuantize")
+class IDynamicQuantizeLayer(Operation):
+    """Quantise blocks, each by a scale that follows from its largest element.
+
+    ::
+
+        to_type  scale_type  scale                           output 0
+        FP8      FLOAT       amax / 448                      FP8 nearest to input / scale
+        INT8     FLOAT       amax / 127                      INT8 nearest to input / scale
+        FP8      E8M0        2**k >= amax / 448, k least     FP8 nearest to input / scale
+        FP4      FP8         FP8 nearest to amax / 6 / s     FP4 nearest to input / (scale s)
+
+    amax is the largest absolute value in a block, and s input 1, a positive scalar, which only FP4 has. Output 1
+    has the scales, along each axis one for each block; a block whose scale is 0 becomes zeros. Half types are computed
+    in float32. Rounding is that of ``IQuantizeLayer``. TensorRT has blocks of 16 elements for FP4 and of 32 for E8M0;
+    here they are of any length that divides the axis.
+
+    Attributes:
+        axis: the axis that is cut into blocks of block_size elements.
+        block_size: their length.
+        block_shape: the lengths of a block along each axis, -1 for the whole; () if axis and block_size tell.
+        to_type: the type of output 0.
+        scale_type: the type of output 1.
+    """
+
+    NUM_OUTPUTS = 2
+    MAX_INPUTS = 2
+
+    axis: int = -1
+    block_size: int = 0
+    block_shape: DimsLike = ()
+    to_type: DataType
+    scale_type: DataType
+
+    def infer(self, x: TensorType, double: TensorType | None = None) -> tuple[TensorType, TensorType]:
+        require(x.is_float, f"the input is floating-point, not {x}", fix="convert it with add_cast")
+        self._check_types(double)
+        block = self._block(x)
+        for axis, (length, each) in enumerate(zip(x.shape, block, strict=True)):
+            require(
+                length == UNKNOWN or each == WHOLE_AXIS or length % each == 0,
+                f"axis {axis} has {length} elements, which blocks of {each} do not divide",
+                fix="pad the axis with add_slice in FILL mode",
+            )
+            require(each != WHOLE_AXIS or length != 0, f"axis {axis} has 0 elements, and no block of them a largest")
+        scales = TensorType(numpy_type(self.scale_type), _counts(x.shape, block))
+        return x.with_dtype(numpy_type(self.to_type)), scales
+
+    def _check_types(self, double: TensorType | None) -> None:
+        pair = self.to_type, self.scale_type
+        known = ", ".join(f"{to.name} with {scale.name}" for to, scale in DYNAMIC)
+        require(pair in DYNAMIC, f"to_type is {pair[0].name} with scale_type {pair[1].name}", f"there are {known}")
+        require(
+            (double is not None) == DYNAMIC[pair],
+            f"to_type is {self.to_type.name}, and there is {'no' if double is None else 'a'} scale of the scales",
+            why="FP8 scales of FP4 numbers, and no other scales, are scaled again",
+            fix="give it with set_input(1, ...)" if double is None else "",
+        )
+        if double is not None:
+            require(double.is_float and double.rank == 0, f"the scale of the scales is a real scalar, not {double}")
+            positive = double.value is None or bool(double.value > 0)
+            require(positive, f"the scale of the scales is {double.value}, and must be positive")
+
+    def _block(self, x: TensorType) -> Sequence[int]:
+        """The lengths of a block along each axis."""
+        if self.block_shape:
+            _check_block_shape(x, self.block_shape)
+            return self.block_shape
+        require(self.block_size > 0, f"block_size is {self.block_size}, and must be positive")
+        block = [1] * x.rank
+        block[normal_axis(self.axis, x.rank)] = self.block_size
+        return block
+
+    def _pairs(self, shape: Shape) -> list[tuple[int, int]]:
+        """How many blocks there are along each axis, and how long they are."""
+        block = self._block(TensorType(np.dtype(np.float32), shape))
+        lengths = (many if each == WHOLE_AXIS else each for many, each in zip(shape, block, strict=True))
+        return list(zip(_counts(shape, block), lengths, strict=True))
+
+    def evaluate(self, x: Array, double: Array | None = None) -> tuple[Array, Array]:
+        inputs, pairs = wide(x), self._pairs(x.shape)
+        made = np.zeros(x.shape, numpy_type(self.to_type))
+        scales = np.zeros([count for count, _ in pairs], numpy_type(self.scale_type))
+        again = 1 if double is None else double.astype(inputs.dtype)
+        with np.errstate(all="ignore"):
+            for index in np.ndindex(*scales.shape):
+                box = tuple(slice(i * each, (i + 1) * each) for i, (_, each) in zip(index, pairs, strict=True))
+                scales[index] = scale = self._scale(np.abs(inputs[box]).max(), again)
+                factor = scale.astype(inputs.dtype) * again
+                made[box] = quantised(inputs[box] / factor, self.to_type) if factor > 0 else 0
+        return made, scales
+
+    def _scale(self, largest: Any, again: Any) -> Any:
+        most = FORMATS[self.to_type].most
+        if self.scale_type is DataType.E8M0:
+            return _power_of_two(float(largest), most)
+        quotient = largest / largest.dtype.type(most) / again
+        return quantised(quotient, DataType.FP8) if self.scale_type is DataType.FP8 else np.float32(quotient)
+
+    def lower(self, x: Any, double: Any = None) -> Any:
+        inputs, pairs = wide(jnp.asarray(x)), self._pairs(x.shape)
+        again = 1 if double is None else jnp.asarray(double).astype(inputs.dtype)
+        boxes = inputs.reshape([length for pair in pairs for length in pair])
+        largest = jnp.abs(boxes).max(range(1, boxes.ndim, 2)) if boxes.size else jnp.zeros([n for n, _ in pairs])
+        scales = self._lower_scales(lax.stop_gradient(largest.astype(inputs.dtype)), again)
+        factor = _lower_spread(scales.astype(inputs.dtype) * again, x.shape)
+        return lower_quantised(jnp.where(factor > 0, quotient(inputs, factor), 0), self.to_type), scales
+
+    def _lower_scales(self, largest: Any, again: Any) -> Any:
+        if self.scale_type is DataType.E8M0:
+            return _lower_powers_of_two(largest, FORMATS[self.to_type].most)
+        quotient = quotient(quotient(largest, FORMATS[self.to_type].most), again)
+        is_fp8 = self.scale_type is DataType.FP8
+        return lower_quantised(quotient, DataType.FP8) if is_fp8 else quotient.astype(np.float32)
+
+
+def _counts(shape: Shape, block: Sequence[int]) -> Shape:
+    """How many blocks there are along each axis."""
+    return tuple(_count(many, each) for many, each in zip(shape, block, strict=True))
+
+
+def _count(many: int, block: int) -> int:
+    if block == WHOLE_AXIS:
+        return 1
+    return UNKNOWN if many == UNKNOWN else many // block
+
+
+def _power_of_two(largest: float, most: float) -> Any:
+    """The least power of two that brings ``largest`` down to ``most`` or less, as E8M0; this is how NVIDIA's own
+    quantisers round such scales, and the format's standard allows it.
+    """
+    if math.isnan(largest):
+        return np.uint8(E8M0_NAN).view(E8M0)
+    powers = range(-E8M0_BIAS, E8M0_MOST - E8M0_BIAS)
+    power = next((each for each in powers if 2.0**each * most >= largest), powers.stop)
+    return np.uint8(power + E8M0_BIAS).view(E8M0)
+
+
+def _lower_powers_of_two(largest: Any, most: float) -> Any:
+    """The same from the binary digits: m 2**k <= f 2**e times 2**(k - e), or the next power, as m <= f or not."""
+    digits, exponent = jnp.frexp(largest)
+    most_digits, most_exponent = math.frexp(most)
+    power = exponent - most_exponent + (digits > most_digits)
+    code = jnp.where(largest > 0, jnp.clip(power + E8M0_BIAS, 0, E8M0_MOST), 0)
+    code = jnp.where(jnp.isinf(largest), E8M0_MOST, code)
+    return lax.bitcast_convert_type(jnp.where(jnp.isnan(largest), E8M0_NAN, code).astype(np.uint8), E8M0)
+
+
+class QuantizationMethods(AddsLayers):
+    """The methods of a network that add layers of this file."""
+
+    def add_quantize(self, input: ITensor, scale: ITensor, output_type: DataType = DataType.INT8) -> IQuantizeLayer:
+        """``input`` divided by a scale and rounded to a type of few bits."""
+        tensors = [check_tensor(input, "input"), check_tensor(scale, "scale")]
+        return self.add(IQuantizeLayer(to_type=output_type), tensors)
+
+    def add_dequantize(
+        self, input: ITensor, scale: ITensor, output_type: DataType = DataType.FLOAT
+    ) -> IDequantizeLayer:
+        """Numbers of few bits times a scale."""
+        tensors = [check_tensor(input, "input"), check_tensor(scale, "scale")]
+        return self.add(IDequantizeLayer(to_type=output_type), tensors)
+
+    def add_dynamic_quantize(
+        self, input: ITensor, axis: int, block_size: int, output_type: DataType, scale_type: DataType
+    ) -> IDynamicQuantizeLayer:
+        """Blocks of ``block_size`` elements along an axis, quantised each by a scale of its own."""
+        made = IDynamicQuantizeLayer(axis=axis, block_size=block_size, to_type=output_type, scale_type=scale_type)
+        return self.add(made, [check_tensor(input, "input")])
+
+    def add_dynamic_quantize_v2(
+        self, input: ITensor, block_shape: Sequence[int], output_type: DataType, scale_type: DataType
+    ) -> IDynamicQuantizeLayer:
+        """Blocks of a shape, quantised each by a scale of its own."""
+        made = IDynamicQuantizeLayer(block_shape=Dims(block_shape), to_type=output_type, scale_type=scale_type)
+        return self.add(made, [check_tensor(input, "input")])

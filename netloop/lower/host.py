@@ -1,0 +1,323 @@
+"""The host road: a network of which only the run tells some shape.
+
+Steps run one after the other, with values at hand. As many steps as have fixed shapes, given the values so far, are
+compiled as one piece, for each set of shapes that it meets. A layer of which only its result tells the shape is
+computed by its reference; a loop or conditional around such a layer runs in Python.
+
+A failure follows the data, as in a program: what it spoilt is a ``Spoilt``, and counts only if something needs it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from netloop.check import Sound
+from netloop.diagnostics import ExecutionError, Finding, LayerError, require
+from netloop.enums import TripLimit
+from netloop.graph.infer import TypeTable
+from netloop.graph.layer import ILayer, Operation
+from netloop.graph.tensor import ITensor
+from netloop.layers.assertion import IAssertionLayer
+from netloop.layers.conditional import IIfConditionalInputLayer
+from netloop.layers.loop import IIteratorLayer, ILoop, ILoopOutputLayer, IRecurrenceLayer
+from netloop.lower.loop import Road
+from netloop.lower.program import Program, is_fixed, require_shallow
+from netloop.nest import Block, IfStep, LayerStep, LoopStep, Step, layers_of
+from netloop.network import INetworkDefinition
+from netloop.types import LARGEST_KNOWN_VALUE, TensorType, normal_axis
+
+WHY = "a shape in it is known only while it runs"
+
+
+@dataclass(frozen=True)
+class Spoilt:
+    """What stands for a value that a failure spoilt."""
+
+    finding: Finding
+
+
+@dataclass
+class _Scene:
+    """What is known at a point of a run.
+
+    Attributes:
+        values: the values of the tensors so far, or what stands for them.
+        trips: the number of the present trip in each loop around.
+        is_trip: whether this is part of a trip, and not only asked what a coming trip would see.
+    """
+
+    values: dict[ITensor, Any]
+    trips: dict[ILoop, int] = field(default_factory=dict[ILoop, int])
+    is_trip: bool = True
+
+    def inside(self, values: Mapping[ITensor, Any]) -> _Scene:
+        """A scene within this one, with more values."""
+        return _Scene({**self.values, **values}, dict(self.trips), self.is_trip)
+
+    def spoilt(self, tensors: Iterable[ITensor | None]) -> Spoilt | None:
+        """The first of some tensors that is spoilt."""
+        found = (self.values.get(each) for each in tensors if each is not None)
+        return next((each for each in found if isinstance(each, Spoilt)), None)
+
+
+Piece = Callable[[_Scene], None]
+
+
+class HostProgram:
+    """A network that runs step by step.
+
+    Attributes:
+        roads: how each loop ran and why, so far.
+    """
+
+    def __init__(self, network: INetworkDefinition, sound: Sound) -> None:
+        require_shallow(network, sound.scopes)
+        self.roads: dict[ILoop, Road] = {}
+        self._network = network
+        self._sound = sound
+        self._valued = network.shape_tensors()
+        self._pieces: dict[Any, Piece] = {}
+
+    def __call__(self, given: Mapping[ITensor, Any]) -> list[jax.Array]:
+        """The outputs, in the order in which they were marked.
+
+        Args:
+            given: the values of the inputs, and those of the constants of ``constants_of``.
+
+        Raises:
+            ExecutionError: something that an output needs has no value, or an assertion does not hold.
+        """
+        scene = _Scene(dict(given))
+        self._run(self._sound.block.steps, scene)
+        spoilt = scene.spoilt(self._network.outputs)
+        if spoilt is not None:
+            raise ExecutionError(spoilt.finding)
+        return [jnp.asarray(scene.values[tensor]) for tensor in self._network.outputs]
+
+    def _run(self, steps: Sequence[Step], scene: _Scene) -> None:
+        position = 0
+        while position < len(steps):
+            types = self._types(scene)
+            length = _fixed(steps[position:], scene, types)
+            if length:
+                self._piece(steps[position : position + length], scene, types)(scene)
+            else:
+                self._step(steps[position], scene)
+            position += max(1, length)
+
+    def _types(self, scene: _Scene) -> TypeTable:
+        """The types of all tensors, as the values so far tell."""
+        values = ((tensor, value) for tensor, value in scene.values.items() if not isinstance(value, Spoilt))
+        return TypeTable({tensor: self._type(tensor, value) for tensor, value in values})
+
+    def _type(self, tensor: ITensor, value: Any) -> TensorType:
+        small = tensor in self._valued and value.nbytes <= LARGEST_KNOWN_VALUE
+        return TensorType(np.dtype(value.dtype), tuple(value.shape), np.asarray(value) if small else None)
+
+    # ------------------------------------------------------------------ pieces
+
+    def _piece(self, steps: Sequence[Step], scene: _Scene, types: TypeTable) -> Piece:
+        reads = [each for each in Block(list(steps)).reads() if each in scene.values]
+        known = tuple((types[each], _bytes(types[each].value)) for each in reads)
+        key = steps[0], len(steps), known
+        if key not in self._pieces:
+            self._pieces[key] = self._compiled(steps, reads, types)
+        return self._pieces[key]
+
+    def _compiled(self, steps: Sequence[Step], reads: Sequence[ITensor], types: TypeTable) -> Piece:
+        program = Program(steps, _needed_later(steps), types, self._sound.scopes)
+
+        def trace(arrays: list[Any], trips: list[Any], loops: tuple[ILoop, ...]) -> Any:
+            return program(dict(zip(reads, arrays, strict=True)), dict(zip(loops, trips, strict=True)))
+
+        compiled = jax.jit(trace, static_argnums=2)
+
+        def run(scene: _Scene) -> None:
+            arrays = [scene.values[each] for each in reads]
+            made = compiled(arrays, [jnp.int64(each) for each in scene.trips.values()], tuple(scene.trips))
+            self.roads.update(program.roads)
+            if int(made.status):
+                raise ExecutionError(program.failures.findings[int(made.status) - 1])
+            for tensor, value, fault in zip(program.outputs, made.values, made.faults, strict=True):
+                failed = 0 if fault is None else int(fault)
+                scene.values[tensor] = Spoilt(program.failures.findings[failed - 1]) if failed else value
+
+        return run
+
+    # ------------------------------------------------------------------ single steps
+
+    def _step(self, step: Step, scene: _Scene) -> None:
+        if isinstance(step, LoopStep):
+            self._loop(step, scene)
+        elif isinstance(step, IfStep):
+            self._conditional(step, scene)
+        else:
+            self._layer(step.layer, scene)
+
+    def _layer(self, layer: ILayer, scene: _Scene) -> None:
+        if isinstance(layer, IAssertionLayer):
+            _assert(layer, scene)
+            return
+        made: Any = scene.spoilt(layer.inputs)
+        if made is None:
+            try:
+                made = self._value(layer, scene)
+            except LayerError as error:
+                made = Spoilt(layer.finding_of(error, code="NL601"))
+        values = made if isinstance(made, tuple) else (made,) * len(layer.outputs)
+        scene.values.update(zip(layer.outputs, values, strict=True))
+
+    def _value(self, layer: ILayer, scene: _Scene) -> Any:
+        arrays = [None if each is None else np.asarray(scene.values[each]) for each in layer.inputs]
+        if isinstance(layer, IIfConditionalInputLayer):
+            return arrays[0]
+        if isinstance(layer, IIteratorLayer):
+            return _slice(layer, arrays[0], scene)
+        assert isinstance(layer, Operation)
+        layer.infer(*(None if each is None else TensorType.of(each) for each in arrays))
+        if not layer.draws:
+            return layer.evaluate(*arrays)
+        trips = (scene.trips[loop] for loop in self._sound.scopes.chain_of(layer.outputs[0]))
+        return layer.evaluate(*arrays, seed=(layer.index, *trips))
+
+    def _conditional(self, step: IfStep, scene: _Scene) -> None:
+        condition = scene.values[step.condition]
+        if isinstance(condition, Spoilt):
+            scene.values.update(dict.fromkeys(step.writes, condition))
+            return
+        taken = 0 if condition else 1
+        inside = scene.inside({})
+        self._run(step.branches[taken].steps, inside)
+        results = (inside.values[each] for each in step.results(taken))
+        scene.values.update(zip(step.writes, results, strict=True))
+
+    # ------------------------------------------------------------------ loops
+
+    def _loop(self, step: LoopStep, scene: _Scene) -> None:
+        self.roads[step.loop] = Road("host", WHY)
+        stacked = [each for each in step.outputs if each.stacks]
+        following = [each.tensor(1) for each in step.recurrences]
+        body = step.body.needed([*following, *(each.tensor(0) for each in stacked)], assertions=True)
+        rows: dict[ILoopOutputLayer, list[Any]] = {each: [] for each in stacked}
+        inside = _in_trip(step, scene, 0, [scene.values[each.tensor(0)] for each in step.recurrences])
+        going = self._goes_on(step, inside)
+        while going is True:
+            self._run(body, inside)
+            for each in stacked:
+                rows[each].append(inside.values[each.tensor(0)])
+            trip, states = inside.trips[step.loop] + 1, [inside.values[each] for each in following]
+            inside = _in_trip(step, scene, trip, states)
+            going = self._goes_on(step, inside)
+        if isinstance(going, Spoilt) and step.has_assertions:
+            raise ExecutionError(going.finding)
+        for each in step.outputs:
+            made = self._stacked(each, rows[each], scene) if each.stacks else self._asked(step, each.tensor(0), inside)
+            scene.values[each.outputs[0]] = going if isinstance(going, Spoilt) else made
+
+    def _goes_on(self, step: LoopStep, inside: _Scene) -> bool | Spoilt:
+        """Whether there is a trip, or why that cannot be told."""
+        count, goes_on = step.loop.limit(TripLimit.COUNT), step.loop.limit(TripLimit.WHILE)
+        if count is not None:
+            most = inside.values[count.tensor(0)]
+            if isinstance(most, Spoilt) or inside.trips[step.loop] >= int(most):
+                return most if isinstance(most, Spoilt) else False
+        found = True if goes_on is None else self._asked(step, goes_on.tensor(0), inside)
+        return found if isinstance(found, Spoilt) else bool(found)
+
+    def _asked(self, step: LoopStep, tensor: ITensor, inside: _Scene) -> Any:
+        """The value of a tensor in a trip that is not made."""
+        asking = inside.inside({})
+        asking.is_trip = False
+        self._run(step.body.needed([tensor]), asking)
+        return asking.values[tensor]
+
+    def _stacked(self, layer: ILoopOutputLayer, rows: Sequence[Any], scene: _Scene) -> Any:
+        length = scene.values[layer.tensor(1)]
+        spoilt = next((each for each in (length, *rows) if isinstance(each, Spoilt)), None)
+        if spoilt is not None:
+            return spoilt
+        try:
+            require(len(rows) <= length, *layer.too_short(len(rows), int(length)))
+            row = self._types(scene)[layer.tensor(0)]
+            return layer.stack([np.asarray(each) for each in rows], int(length), row)
+        except LayerError as error:
+            return Spoilt(layer.finding_of(error, code="NL601"))
+
+
+def _in_trip(step: LoopStep, scene: _Scene, trip: int, states: Sequence[Any]) -> _Scene:
+    inside = scene.inside({each.outputs[0]: state for each, state in zip(step.recurrences, states, strict=True)})
+    inside.trips[step.loop] = trip
+    return inside
+
+
+def _slice(layer: IIteratorLayer, array: Any, scene: _Scene) -> Any:
+    trip = scene.trips[layer.loop]
+    axis = normal_axis(layer.axis, array.ndim)
+    limit = layer.loop.limit(TripLimit.COUNT) if layer.reverse else None
+    count = None if limit is None else scene.values[limit.tensor(0)]
+    if isinstance(count, Spoilt):
+        return count
+    position = trip if count is None else max(0, int(count)) - 1 - trip
+    length = array.shape[axis]
+    require(0 <= position < length, *layer.past_the_end(f"element {position}", length))
+    return array.take(position, axis)
+
+
+def _assert(layer: IAssertionLayer, scene: _Scene) -> None:
+    if not scene.is_trip:
+        return
+    spoilt = scene.spoilt(layer.inputs)
+    if spoilt is not None:
+        raise ExecutionError(spoilt.finding)
+    if not all(layer.holds(np.asarray(scene.values[each])) for each in layer.inputs if each is not None):
+        raise ExecutionError(layer.failure())
+
+
+# ---------------------------------------------------------------------- what can be compiled
+
+
+def _fixed(steps: Sequence[Step], scene: _Scene, types: TypeTable) -> int:
+    """How many of the first steps can be compiled as one piece."""
+    for number, step in enumerate(steps):
+        alone = isinstance(step, LayerStep) and isinstance(step.layer, IAssertionLayer | IIteratorLayer)
+        if alone or scene.spoilt(step.reads) is not None or not _compiles(step, types):
+            return number
+    return len(steps)
+
+
+def _compiles(step: Step, types: TypeTable) -> bool:
+    if isinstance(step, LayerStep):
+        return is_fixed(step.layer, types)
+    if isinstance(step, IfStep):
+        blocks: Sequence[Block] = step.branches
+        layers: list[ILayer] = [*step.outputs]
+    else:
+        blocks = [step.body]
+        layers = [*step.recurrences, *step.outputs]
+        if not all(_keeps_shape(each, types) for each in step.recurrences):
+            return False
+    return all(is_fixed(each, types) for each in layers) and all(
+        _compiles(each, types) for block in blocks for each in block.steps
+    )
+
+
+def _keeps_shape(layer: IRecurrenceLayer, types: TypeTable) -> bool:
+    first, second = types.of(layer.tensor(0)), types.of(layer.tensor(1))
+    return isinstance(first, TensorType) and isinstance(second, TensorType) and first.shape == second.shape
+
+
+def _needed_later(steps: Sequence[Step]) -> list[ITensor]:
+    """What some steps make and other layers, or nobody but the caller, need."""
+    inside = {layer for step in steps for layer in layers_of(step)}
+    written = [tensor for step in steps for tensor in step.writes]
+    return [each for each in written if each.is_network_output or any(user not in inside for user, _ in each.uses)]
+
+
+def _bytes(value: Any) -> bytes | None:
+    return None if value is None else value.tobytes()

@@ -1,0 +1,14 @@
+"""What scripts say of plugins before they begin. There are none."""
+
+from __future__ import annotations
+
+from netloop.graph.layer import check_instance
+from netloop.runtime.logger import ILogger
+
+
+def init_libnvinfer_plugins(logger: ILogger | None, namespace: str) -> bool:
+    """True: there are no plugins to register, so that none is missing."""
+    if logger is not None:
+        check_instance("logger", logger, ILogger)
+    check_instance("namespace", namespace, str)
+    return True

@@ -1,0 +1,96 @@
+"""Idioms of TensorRT 10 that 11 has dropped or never needed, in a script that runs as it is.
+
+The network doubles a number until it is no longer below a limit. The script asks for an explicit batch and for FP16,
+opens what it makes in ``with`` statements, registers plugins, writes the plan to a file and reads it back, takes
+names by number from the engine, and turns a layer that it finds in the network into its own class.
+
+    python samples/tensorrt10_style.py
+
+It prints a layer before and after an edit, the inputs and outputs of the plan that it read, and two results:
+
+    twice LayerType.ELEMENTWISE ElementWiseOperation.PROD
+    twice LayerType.ELEMENTWISE ElementWiseOperation.SUM
+    limit DataType.INT32 () 4 bytes, INPUT
+    first_not_less DataType.INT32 () 4 bytes, OUTPUT
+    limit 20 gives 32
+    limit 1000 gives 1024
+"""
+
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+import netloop as trt
+
+LOGGER = trt.Logger(trt.Logger.WARNING)
+EXPLICIT_BATCH = 1 << int(trt.NetworkDefinitionCreationFlag.EXPLICIT_BATCH)
+
+
+def populate(network: trt.INetworkDefinition) -> None:
+    """Add the layers, with a product where a sum is wanted."""
+    limit = network.add_input("limit", trt.int32, ())
+    one = network.add_constant((), np.array(1, np.int32)).get_output(0)
+    loop = network.add_loop()
+    state = loop.add_recurrence(one)
+    now = state.get_output(0)
+    less = network.add_elementwise(now, limit, trt.ElementWiseOperation.LESS)
+    loop.add_trip_limit(less.get_output(0), trt.TripLimit.WHILE)
+    twice = network.add_elementwise(now, now, trt.ElementWiseOperation.PROD)
+    twice.name = "twice"
+    state.set_input(1, twice.get_output(0))
+    output = loop.add_loop_output(now, trt.LoopOutput.LAST_VALUE).get_output(0)
+    output.name = "first_not_less"
+    network.mark_output(output)
+
+
+def mend(network: trt.INetworkDefinition) -> None:
+    """Find the product by its name, and make a sum of it."""
+    for index in range(network.num_layers):
+        layer = network.get_layer(index)
+        if layer.type == trt.LayerType.ELEMENTWISE and layer.name == "twice":
+            layer.__class__ = trt.IElementWiseLayer
+            print(layer.name, layer.type, layer.op)
+            layer.op = trt.ElementWiseOperation.SUM
+            print(layer.name, layer.type, layer.op)
+
+
+def build(path: Path) -> None:
+    """Write the plan to a file."""
+    with trt.Builder(LOGGER) as builder, builder.create_network(EXPLICIT_BATCH) as network:
+        populate(network)
+        mend(network)
+        with builder.create_builder_config() as config:
+            config.set_memory_pool_limit(trt.MemoryPoolType.WORKSPACE, 1 << 28)
+            config.set_flag(trt.BuilderFlag.FP16)
+            path.write_bytes(builder.build_serialized_network(network, config))
+
+
+def run(path: Path) -> None:
+    """Read the plan from the file, and run it twice."""
+    with trt.Runtime(LOGGER) as runtime, runtime.deserialize_cuda_engine(path.read_bytes()) as engine:
+        host = {}
+        for index in range(engine.num_io_tensors):
+            name = engine[index]
+            dtype, shape = engine.get_tensor_dtype(name), engine.get_tensor_shape(name)
+            size = trt.volume(shape) * dtype.itemsize
+            print(f"{name} {dtype} {shape} {size} bytes, {engine.get_tensor_mode(name).name}")
+            host[name] = np.zeros(trt.volume(shape), trt.nptype(dtype))
+        with engine.create_execution_context() as context:
+            for limit in (20, 1000):
+                host["limit"][0] = limit
+                context.execute_v2([each.ctypes.data for each in host.values()])
+                print(f"limit {limit} gives {host['first_not_less'][0]}")
+
+
+def main() -> None:
+    """Build, and run what was built."""
+    trt.init_libnvinfer_plugins(LOGGER, "")
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "doubling.plan"
+        build(path)
+        run(path)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,77 @@
+"""sampleCharRNN by TensorRT's own road: a plan, a runtime, a context, and a list of addresses for each step.
+
+The buffers of ``hiddenIn`` and ``cellIn`` are those of ``hiddenOut`` and ``cellOut`` too, so that each step finds the
+states that the one before left: a run reads all inputs before it writes the first output.
+
+    python samples/tensorrt_char_rnn.py
+
+It prints the inputs and outputs, and a seed with its continuation:
+
+    INPUT  data (1, 160)
+    INPUT  hiddenIn (2, 160)
+    INPUT  cellIn (2, 160)
+    INPUT  seqLen ()
+    OUTPUT hiddenOut (2, 160)
+    OUTPUT cellOut (2, 160)
+    OUTPUT pred (1, 1)
+    ROMEO:
+    Whose the court the court
+"""
+
+import numpy as np
+
+import netloop as trt
+from netloop.demo import char_rnn
+
+LOGGER = trt.Logger(trt.Logger.WARNING)
+SHARED = {"hiddenOut": "hiddenIn", "cellOut": "cellIn"}
+
+
+def build(model: char_rnn.CharRnn) -> trt.IHostMemory:
+    """The plan of the network that makes one step."""
+    builder = trt.Builder(LOGGER)
+    config = builder.create_builder_config()
+    config.set_flag(trt.BuilderFlag.GPU_FALLBACK)
+    return builder.build_serialized_network(char_rnn.step_network(model), config)
+
+
+def allocate(engine: trt.ICudaEngine) -> dict[str, np.ndarray]:
+    """Zeros for each input and output, in the order of the engine."""
+    buffers: dict[str, np.ndarray] = {}
+    for name in (engine.get_tensor_name(index) for index in range(engine.num_io_tensors)):
+        print(f"{engine.get_tensor_mode(name).name:6} {name} {engine.get_tensor_shape(name)}")
+        zeros = np.zeros(engine.get_tensor_shape(name), trt.nptype(engine.get_tensor_dtype(name)))
+        buffers[name] = buffers.get(SHARED.get(name, ""), zeros)
+    return buffers
+
+
+def generate(model: char_rnn.CharRnn, seed: str, length: int) -> str:
+    """The continuation of a seed."""
+    engine = trt.Runtime(LOGGER).deserialize_cuda_engine(build(model))
+    context = engine.create_execution_context()
+    buffers = allocate(engine)
+    buffers["seqLen"][...] = 1
+    addresses = [each.ctypes.data for each in buffers.values()]
+    embedding = model.arrays[char_rnn.EMBEDDING]
+
+    def step(character: int) -> int:
+        buffers["data"][0] = embedding[character]
+        if not context.execute_v2(addresses):
+            raise RuntimeError("the run failed; the log tells why")
+        return buffers["pred"].item()
+
+    for character in char_rnn.encode(seed):
+        predicted = step(character)
+    generated = [predicted]
+    while len(generated) < length:
+        generated.append(step(generated[-1]))
+    return char_rnn.decode(generated)
+
+
+def main() -> None:
+    """Continue a text."""
+    print("ROMEO" + generate(char_rnn.load(char_rnn.WEIGHTS), "ROMEO", 27))
+
+
+if __name__ == "__main__":
+    main()
