@@ -392,8 +392,8 @@ class IDynamicQuantizeLayer(Operation):
         most = FORMATS[self.to_type].most
         if self.scale_type is DataType.E8M0:
             return _power_of_two(float(largest), most)
-        quotient = largest / largest.dtype.type(most) / again
-        return quantised(quotient, DataType.FP8) if self.scale_type is DataType.FP8 else np.float32(quotient)
+        scale = largest / largest.dtype.type(most) / again
+        return quantised(scale, DataType.FP8) if self.scale_type is DataType.FP8 else np.float32(scale)
 
     def lower(self, x: Any, double: Any = None) -> Any:
         inputs, pairs = wide(jnp.asarray(x)), self._pairs(x.shape)
@@ -407,9 +407,9 @@ class IDynamicQuantizeLayer(Operation):
     def _lower_scales(self, largest: Any, again: Any) -> Any:
         if self.scale_type is DataType.E8M0:
             return _lower_powers_of_two(largest, FORMATS[self.to_type].most)
-        quotient = quotient(quotient(largest, FORMATS[self.to_type].most), again)
+        scale = quotient(quotient(largest, FORMATS[self.to_type].most), again)
         is_fp8 = self.scale_type is DataType.FP8
-        return lower_quantised(quotient, DataType.FP8) if is_fp8 else quotient.astype(np.float32)
+        return lower_quantised(scale, DataType.FP8) if is_fp8 else scale.astype(np.float32)
 
 
 def _counts(shape: Shape, block: Sequence[int]) -> Shape:

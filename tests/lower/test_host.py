@@ -1,9 +1,16 @@
 """The host road: networks of which only the run tells some shape."""
 
+from unittest.mock import patch
+
 import numpy as np
 import pytest
+from hypothesis import given, settings
 
 import netloop as trt
+from netloop.lower import host
+from netloop.runtime import executable
+from tests.strategies import networks
+from tests.test_differential import SETTINGS, fail_alike
 
 Op = trt.ElementWiseOperation
 COUNT, WHILE = trt.TripLimit.COUNT, trt.TripLimit.WHILE
@@ -217,3 +224,24 @@ def test_pure_function_of_such_a_network_is_refused(network):
 
     with pytest.raises(trt.NetworkError, match="NL501"):
         function(weights, {"start": np.int32(6)})
+
+
+# ---------------------------------------------------------------------- any network, on the host
+
+
+def on_the_host(steps_in_a_piece):
+    """Engines take the host road, with pieces of at most so many steps."""
+    fixed = host._fixed
+    return (
+        patch.object(executable, "has_fixed_shapes", lambda network, types: False),
+        patch.object(host, "_fixed", lambda *given: min(steps_in_a_piece, fixed(*given))),
+    )
+
+
+@settings(max_examples=25, **SETTINGS)
+@given(networks(depth=2, risky=True))
+@pytest.mark.parametrize("steps_in_a_piece", [0, 2])
+def test_host_gives_what_the_reference_means_and_fails_where_it_does(steps_in_a_piece, grown):
+    on_host, in_pieces = on_the_host(steps_in_a_piece)
+    with on_host, in_pieces:
+        fail_alike(grown)
