@@ -27,6 +27,7 @@ from netloop.enums import AttentionIOForm as AttentionIOForm
 from netloop.enums import AttentionNormalizationOp as AttentionNormalizationOp
 from netloop.enums import BoundingBoxFormat as BoundingBoxFormat
 from netloop.enums import CausalMaskKind as CausalMaskKind
+from netloop.enums import CollectiveOperation as CollectiveOperation
 from netloop.enums import CumulativeOperation as CumulativeOperation
 from netloop.enums import DataType as DataType
 from netloop.enums import ElementWiseOperation as ElementWiseOperation
@@ -37,6 +38,7 @@ from netloop.enums import KVCacheMode as KVCacheMode
 from netloop.enums import LayerType as LayerType
 from netloop.enums import LoopOutput as LoopOutput
 from netloop.enums import MatrixOperation as MatrixOperation
+from netloop.enums import MoEActType as MoEActType
 from netloop.enums import NetworkDefinitionCreationFlag as NetworkDefinitionCreationFlag
 from netloop.enums import PaddingMode as PaddingMode
 from netloop.enums import PoolingType as PoolingType
@@ -63,6 +65,7 @@ from netloop.layers.attention import IAttentionBoundaryLayer as IAttentionBounda
 from netloop.layers.attention import IAttentionInputLayer as IAttentionInputLayer
 from netloop.layers.attention import IAttentionOutputLayer as IAttentionOutputLayer
 from netloop.layers.cache import IKVCacheUpdateLayer as IKVCacheUpdateLayer
+from netloop.layers.collective import IDistCollectiveLayer as IDistCollectiveLayer
 from netloop.layers.conditional import IConditionLayer as IConditionLayer
 from netloop.layers.conditional import IIfConditional as IIfConditional
 from netloop.layers.conditional import IIfConditionalBoundaryLayer as IIfConditionalBoundaryLayer
@@ -72,6 +75,7 @@ from netloop.layers.convolution import IConvolutionLayer as IConvolutionLayer
 from netloop.layers.convolution import IDeconvolutionLayer as IDeconvolutionLayer
 from netloop.layers.detection import INMSLayer as INMSLayer
 from netloop.layers.detection import INonZeroLayer as INonZeroLayer
+from netloop.layers.experts import IMoELayer as IMoELayer
 from netloop.layers.gather import IGatherLayer as IGatherLayer
 from netloop.layers.gather import IOneHotLayer as IOneHotLayer
 from netloop.layers.gather import IScatterLayer as IScatterLayer

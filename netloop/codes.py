@@ -72,7 +72,7 @@ enter(
     Every other layer needs its inputs before its outputs are there, so a way around has no beginning.
 
     Wrong: ``add.set_input(1, add.get_output(0))``
-    Right: ``total.set_input(1, add.get_output(0))`` with ``total = loop.add_recurrence(x)``, and ``add`` reading ``total``
+    Right: ``total.set_input(1, add.get_output(0))`` on a recurrence ``total`` that ``add`` reads
     """,
 )
 enter(
@@ -95,6 +95,15 @@ enter(
 
     Wrong: ``network.add_input("x", ...)`` twice
     Right: two names
+    """,
+)
+enter(
+    "NL109",
+    """
+    an optimization profile tells between which shapes and values the inputs of its network may be.
+
+    Wrong: ``profile.set_shape("x", (1,), (2,), (4,))`` where the only input is ``y``, or ``x`` has two axes
+    Right: a range for each dynamic input, with a number for each of its axes
     """,
 )
 enter(

@@ -17,9 +17,11 @@ from netloop.graph.tensor import ITensor
 from netloop.layers.affine import AffineMethods
 from netloop.layers.assertion import AssertionMethods
 from netloop.layers.attention import AttentionMethods
+from netloop.layers.collective import CollectiveMethods
 from netloop.layers.conditional import IIfConditional
 from netloop.layers.convolution import ConvolutionMethods
 from netloop.layers.detection import DetectionMethods
+from netloop.layers.experts import ExpertMethods
 from netloop.layers.gather import IndexMethods
 from netloop.layers.loop import ILoop
 from netloop.layers.matrix import ProductMethods
@@ -51,8 +53,10 @@ class INetworkDefinition(
     ResampleMethods,
     NormalizationMethods,
     AttentionMethods,
+    ExpertMethods,
     QuantizationMethods,
     DetectionMethods,
+    CollectiveMethods,
     AssertionMethods,
 ):
     """A network, built layer by layer. ``network[i]`` is layer number ``i``.

@@ -24,10 +24,12 @@ _HEAD = """\
 # Rules
 
 Every complaint of netloop has a code, which never changes its meaning.
-`python -m netloop explain NL204` prints one of them, `netloop.explain("NL204")` returns it, and `python -m netloop check model.py` finds what a network breaks.
+`python -m netloop explain NL204` prints what one of them stands for, and `netloop.explain("NL204")` returns it.
+`python -m netloop check model.py` finds what the network breaks that `build()` of a file returns.
 
 An *error* has no meaning.
-A *portability* finding has one here, and TensorRT refuses it, leaves it undefined or runs it otherwise; it stops nothing unless `check` is asked with `target="tensorrt"`.
+A *portability* finding has one here, and TensorRT refuses it, leaves it undefined or runs it otherwise.
+It stops nothing, unless `check` is asked with `target="tensorrt"`.
 
 This page is made by `python -m netloop rules`."""
 

@@ -51,7 +51,7 @@ def _known(subject: Subject, tensor: ITensor | None) -> int | None:
 # ---------------------------------------------------------------------------- wiring
 
 
-@rule("NL107", Severity.PORTABILITY)
+@rule("NL108", Severity.PORTABILITY)
 def output_is_no_input(subject: Subject) -> Iterator[Broken]:
     """TensorRT does not give out an input as it is.
 
@@ -213,8 +213,14 @@ def recurrence_decides_no_shape(subject: Subject) -> Iterator[Broken]:
     recurrences = list(_live(subject, IRecurrenceLayer))
     deciding = subject.network.shape_tensors() if recurrences else frozenset[ITensor]()
     for layer in recurrences:
-        if layer.outputs[0] in deciding:
+        if layer.outputs[0] in deciding and not _has_a_length_from_inside(subject, layer.loop):
             yield Broken(layer, f"a shape depends on the value of the recurrence {layer.name!r}")
+
+
+def _has_a_length_from_inside(subject: Subject, loop: ILoop) -> bool:
+    """Whether NL208 tells of the loop already."""
+    lengths = [each.get_input(1) for each in loop.boundary(ILoopOutputLayer)]
+    return any(each is not None and loop in subject.scopes.of(each) for each in lengths)
 
 
 @rule("NL219", Severity.PORTABILITY)
@@ -293,7 +299,7 @@ def what_is_in_a_conditional_stays_there(subject: Subject) -> Iterator[Broken]:
     """
     for conditional in subject.network.conditionals:
         for tensor in _escaping(subject, conditional):
-            what = f"the network output {tensor.name!r} depends on an input of {conditional.name!r}, and not by its outputs"
+            what = f"the network output {tensor.name!r} comes from inside {conditional.name!r}, and not by an output of it"
             fix = f"compute it from what {conditional.name!r} takes in, or let it out with add_output"
             yield Broken(tensor.producer or tensor, what, fix)
 

@@ -6,7 +6,7 @@ import json
 import runpy
 import sys
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -84,7 +84,7 @@ def _network(file: Path) -> trt.INetworkDefinition:
 
 
 @contextlib.contextmanager
-def _found_beside(file: Path) -> Iterator[None]:
+def _found_beside(file: Path) -> Generator[None]:
     """What is beside a file can be imported, as when Python runs the file."""
     path = list(sys.path)
     sys.path.insert(0, str(file.parent.resolve()))

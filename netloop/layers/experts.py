@@ -77,7 +77,8 @@ class IMoELayer(Operation):
         expert(x; e) = h @ down[e] + down_bias[e]
         g, u = x @ gate[e] + gate_bias[e], x @ up[e] + up_bias[e]
         NONE   h = u g
-        SILU   h = (u' + beta) g' / (1 + exp(-alpha g'))      g' = min(g, limit), u' = max(-limit, min(u, limit))
+        SILU   h = (u' + beta) g' / (1 + exp(-alpha g'))
+               g', u' = min(g, limit), max(-limit, min(u, limit))
 
     hidden_states and output [B, S, H]; the experts, int32 or int64, and their scores [B, S, K]; weights gate and up
     [E, H, I], down [E, I, H]; biases, all or none, gate and up [E, I], down [E, H]. All are floating-point, of one
@@ -208,7 +209,7 @@ class IMoELayer(Operation):
             return u * g
         limit = self.swiglu_param_limit
         g, u = xp.minimum(g, limit), xp.clip(u, -limit, limit)
-        return (u + self.swiglu_param_beta) * g / (1 + xp.exp(-self.swiglu_param_alpha * g))
+        return (u + self.swiglu_param_beta) * g * _sigmoid(xp, self.swiglu_param_alpha * g)
 
     def evaluate(self, hidden: Array, experts: Array, scores: Array, *rest: Array | None) -> Array:
         parts = _Parts(*rest)
@@ -250,6 +251,10 @@ class IMoELayer(Operation):
             scale = part.scale.astype(h.dtype)
             h = lower_quantised(quotient(h, scale), DataType.FP8).astype(h.dtype) * scale
         return _product(h.astype(rows.dtype), part.down, part.down_bias)
+
+
+def _sigmoid(xp: Any, x: Any) -> Any:
+    return jax.nn.sigmoid(x) if xp is jnp else 1 / (1 + np.exp(-x))
 
 
 def _learn(lengths: dict[str, int], name: str, type: TensorType) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from copy import deepcopy
 from typing import TypeVar
 
 from netloop.check import check, require_sound
-from netloop.diagnostics import NetloopError, Severity
+from netloop.codes import reason
+from netloop.diagnostics import Finding, NetloopError, NetworkError, Severity, did_you_mean
 from netloop.graph.layer import check_instance
 from netloop.network import INetworkDefinition
 from netloop.runtime.config import IBuilderConfig
@@ -89,6 +90,7 @@ class Builder:
     def _engine(self, network: INetworkDefinition, config: IBuilderConfig, progress: Progress) -> ICudaEngine:
         with progress.phase("Check"):
             require_sound(network)
+            _require_fitting(config.profiles, network)
         with progress.phase("Compile"):
             origin = Origin(self._logger, tuple(map(deepcopy, config.profiles)), config.profiling_verbosity)
             return ICudaEngine(network, origin)
@@ -123,3 +125,23 @@ class Builder:
 
     def __exit__(self, *exception: object) -> None:
         pass
+
+
+def _require_fitting(profiles: Sequence[IOptimizationProfile], network: INetworkDefinition) -> None:
+    """Refuse a profile that speaks of no input, or of one of another rank.
+
+    Raises:
+        NetworkError: there is such a profile.
+    """
+    ranks = {each.name: each.type.rank for each in network.inputs}
+    for profile in profiles:
+        for name in (*profile.shapes(), *profile.values()):
+            if name not in ranks:
+                what = f"an optimization profile has a range for {name!r}, and the network has no such input"
+                raise NetworkError(Finding("NL109", what, why=reason("NL109"), fix=did_you_mean(name, ranks)))
+        for name, limits in profile.shapes().items():
+            if len(limits.min) != ranks[name]:
+                what = (
+                    f"an optimization profile has {len(limits.min)} lengths for {name!r}, which has {ranks[name]} axes"
+                )
+                raise NetworkError(Finding("NL109", what, why=reason("NL109")))

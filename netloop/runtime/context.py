@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from netloop.check import require_sound
-from netloop.diagnostics import Finding, InputError, NetloopError
+from netloop.diagnostics import ExecutionError, Finding, InputError, NetloopError
 from netloop.dims import Dims
 from netloop.graph.infer import TypeTable
 from netloop.graph.tensor import ITensor
+from netloop.layers.assertion import IAssertionLayer
+from netloop.nest import LayerStep
 from netloop.runtime import memory
 from netloop.runtime.enums import ErrorCodeTRT, ProfilingVerbosity
 from netloop.runtime.observers import IDebugListener, IErrorRecorder, IOutputAllocator, IProfiler
@@ -112,16 +114,24 @@ class IExecutionContext(Settings):
         """The inputs whose shape, or whose value if it decides shapes, was not set; if there is none, all fits.
 
         Raises:
-            RuntimeError: the shapes do not fit together.
+            RuntimeError: the shapes do not fit together, or an assertion about them does not hold.
         """
         missing = self._missing()
         if not missing:
             try:
                 self._check_values()
-                require_sound(self._engine.network, TypeTable(self._types()))
+                self._check_shapes(TypeTable(self._types()))
             except NetloopError as error:
                 raise RuntimeError(str(error)) from error
         return missing
+
+    def _check_shapes(self, types: TypeTable) -> None:
+        for step in require_sound(self._engine.network, types).block.steps:
+            layer = step.layer if isinstance(step, LayerStep) else None
+            if isinstance(layer, IAssertionLayer):
+                conditions = (types[each].value for each in layer.inputs if each is not None)
+                if not all(layer.holds(each) for each in conditions if each is not None):
+                    raise ExecutionError(layer.failure())
 
     def get_tensor_shape(self, name: str) -> Dims:
         """The shape of an input or output, so far as what was set tells; -1 for the rest."""

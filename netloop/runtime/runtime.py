@@ -34,7 +34,7 @@ class Runtime:
     def deserialize_cuda_engine(self, serialized_engine: Any) -> ICudaEngine | None:
         """The engine of a plan; None, with the reason in the log, if it is damaged, cut short, or no plan."""
         try:
-            network, origin = read_plan(serialized_engine)
+            network, origin = read_plan(memoryview(serialized_engine))
             return ICudaEngine(network, replace(origin, logger=self._logger))
         except NetloopError as error:
             self._logger.log(ILogger.ERROR, str(error))

@@ -134,3 +134,48 @@ def test_value_outside_of_its_profile_is_refused(log):
     assert "the value [2, 4] of 'shape' is outside of its profile, (1, 1) to (3, 3)" in log.errors[-1]
     with pytest.raises(RuntimeError, match="outside of its profile"):
         context.infer_shapes()
+
+
+# ---------------------------------------------------------------------- what does not fit
+
+
+@pytest.mark.parametrize(
+    ("name", "lengths", "said"),
+    [("xx", (1, 3), "no such input"), ("x", (3,), "has 1 lengths for 'x', which has 2 axes")],
+)
+def test_profile_that_fits_no_input_is_refused(log, name, lengths, said):
+    builder = trt.Builder(log)
+    network = builder.create_network()
+    network.mark_output(network.add_identity(network.add_input("x", trt.float32, (-1, 3))).get_output(0))
+    config, profile = builder.create_builder_config(), builder.create_optimization_profile()
+    profile.set_shape(name, lengths, lengths, lengths)
+    config.add_optimization_profile(profile)
+
+    assert builder.build_engine_with_config(network, config) is None
+    assert said in log.errors[-1]
+
+
+def test_assertion_that_shapes_break_is_told_with_the_shapes(log):
+    builder = trt.Builder(log)
+    network = builder.create_network()
+    x = network.add_input("x", trt.float32, (-1,))
+    two = network.add_constant((1,), np.array([2], np.int64)).get_output(0)
+    even = network.add_elementwise(network.add_shape(x).get_output(0), two, trt.ElementWiseOperation.EQUAL)
+    network.add_assertion(even.get_output(0), "x has two elements")
+    network.mark_output(network.add_identity(x).get_output(0))
+    context = builder.build_engine_with_config(network, builder.create_builder_config()).create_execution_context()
+
+    context.set_input_shape("x", (2,))
+    assert context.infer_shapes() == []
+    context.set_input_shape("x", (3,))
+    with pytest.raises(RuntimeError, match="x has two elements"):
+        context.infer_shapes()
+
+
+def test_plan_may_be_an_array_of_bytes(log):
+    builder = trt.Builder(log)
+    network = builder.create_network()
+    network.mark_output(network.add_identity(network.add_input("x", trt.float32, (2,))).get_output(0))
+    plan = builder.build_serialized_network(network, builder.create_builder_config())
+
+    assert trt.Runtime(log).deserialize_cuda_engine(np.frombuffer(plan, np.uint8)) is not None
