@@ -56,8 +56,8 @@ class Finding:
     def as_json(self) -> dict[str, Any]:
         """The finding in types that JSON has.
 
-        ``where`` has the file, the line, and as ``layer`` the name of the layer, loop, conditional or tensor, each None if
-        it is not known.
+        ``where`` has the file, the line, and as ``layer`` the name of the layer, loop, conditional or tensor; each is
+        None where it is not known.
         """
         place = getattr(self.at, "place", None)
         known = isinstance(place, Place)

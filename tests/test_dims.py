@@ -166,8 +166,3 @@ def test_array_with_gaps_is_no_array_of_weights():
 def test_weights_have_a_type_that_tensors_have(dtype):
     with pytest.raises(ValueError, match="no tensor has the element type"):
         weights_array(np.zeros(2, dtype))
-
-
-def test_type_without_arrays_has_no_weights():
-    with pytest.raises(ValueError, match=r"DataType.FP4 has no arrays in netloop"):
-        Weights(DataType.FP4)

@@ -62,9 +62,8 @@ MISSING: dict[str, set[str]] = {
         "set_tensor_debug_state",
     },
     "INetworkDefinition": {
-        "add_dequantize", "add_dist_collective", "add_dynamic_quantize", "add_dynamic_quantize_v2", "add_moe",
-        "add_nms", "add_non_zero", "add_plugin", "add_plugin_v2", "add_plugin_v3", "add_quantize",
-        "are_weights_marked_refittable", "is_debug_tensor", "mark_debug", "mark_output_for_shapes",
+        "add_plugin", "add_plugin_v2", "add_plugin_v3", "are_weights_marked_refittable", "is_debug_tensor",
+        "mark_debug", "mark_output_for_shapes",
         "mark_unfused_tensors_as_debug_tensors", "mark_weights_refittable", "set_weights_name", "unmark_debug",
         "unmark_output_for_shapes", "unmark_unfused_tensors_as_debug_tensors", "unmark_weights_refittable",
     },
@@ -80,7 +79,10 @@ DIFFERENT: dict[str, set[str]] = {
     "Builder": {"build_serialized_network"},  # without the form that returns the text of kernels, as there are none
     "DimsHW": {"h", "w"},  # shapes are tuples, and do not change
     "ICudaEngine": {"create_execution_context"},  # two forms in one
-    "INetworkDefinition": {"builder", "flags"},  # plain attributes, which the network itself sets
+    "INetworkDefinition": {
+        *("builder", "flags"),  # plain attributes, which the network itself sets
+        *("add_quantize", "add_dequantize"),  # with the two arguments of TensorRT 10 too
+    },
     "ITensor": {"is_network_output"},  # a plain attribute, which the network sets
     "Runtime": {"deserialize_cuda_engine"},  # from bytes alone
 }

@@ -7,17 +7,15 @@ from collections.abc import Iterator
 from netloop.codes import CODES, Code
 from netloop.diagnostics import Severity, did_you_mean, listed
 
-# fmt: off
 CHAPTERS = {
     "NL1": "Wiring: inputs, outputs and names",
     "NL2": "Loops",
     "NL3": "Conditionals",
     "NL4": "Types",
-    "NL5": "What only the compiler refuses",
+    "NL5": "What cannot be compiled",
     "NL6": "What is told while running",
     "NL7": "Files",
 }
-# fmt: on
 """The chapters of the page, by what their codes begin with."""
 
 _HEAD = """\
@@ -85,4 +83,4 @@ def _section(code: Code) -> Iterator[str]:
 
 def _sentences(paragraph: str) -> str:
     """A paragraph with a line for each sentence."""
-    return re.sub(r"(?<=[.:]) (?=[A-Z])", "\n", paragraph.replace("``", "`"))
+    return re.sub(r"(?<=[^.][.:]) (?=[A-Z])", "\n", paragraph.replace("``", "`"))

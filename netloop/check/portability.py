@@ -80,7 +80,7 @@ def while_follows_from_recurrences(subject: Subject) -> Iterator[Broken]:
     Right: a recurrence that carries the comparison, made from the slice of the trip before
     """
     for limit in _live(subject, ITripLimitLayer):
-        source = limit.inputs[0]
+        source = limit.get_input(0)
         if limit.kind is not TripLimit.WHILE or source is None:
             continue
         read = next(_read_before_a_trip(subject, limit.loop, source), None)
@@ -119,7 +119,7 @@ def what_is_stacked_is_made_inside(subject: Subject) -> Iterator[Broken]:
     Right: the same with ``loop.add_recurrence(x)``, whose next value is ``x`` again; or no loop output at all
     """
     for layer in _live(subject, ILoopOutputLayer):
-        tensor = layer.inputs[0]
+        tensor = layer.get_input(0)
         if not layer.stacks or tensor is None or subject.type(layer.outputs[0]) is None:
             continue
         if layer.loop not in subject.scopes.of(tensor):
@@ -131,11 +131,11 @@ def what_is_stacked_is_made_inside(subject: Subject) -> Iterator[Broken]:
 
 @rule("NL215", Severity.PORTABILITY)
 def length_has_room_for_the_count(subject: Subject) -> Iterator[Broken]:
-    """TensorRT leaves open what a length below the number of trips gives.
+    """TensorRT calls a length below the number of trips a run-time error.
 
-    Here it is an error of the run (NL601), and only if the output is needed in that run, which a branch that is not
-    taken is not. So the network has a meaning, and this is no error of it. It is found where COUNT and length are known
-    before the run, and no WHILE may end the loop earlier.
+    Here it is one (NL601) only if the output is needed in that run, which what is in a branch not taken is not. So the
+    network has a meaning, and this is no error of it. It is found where COUNT and length are known before the run, and
+    no WHILE may end the loop earlier.
 
     Wrong: a length of 4 in a loop of 5 trips
     Right: a length of 5; what is past the last trip is 0
@@ -159,7 +159,7 @@ def axis_has_an_element_for_each_trip(subject: Subject) -> Iterator[Broken]:
     Right: 3 trips
     """
     for layer in _live(subject, IIteratorLayer):
-        count, found = _trips(subject, layer.loop), subject.type(layer.inputs[0])
+        count, found = _trips(subject, layer.loop), subject.type(layer.get_input(0))
         if count is None or found is None or subject.type(layer.outputs[0]) is None:
             continue
         length = found.shape[normal_axis(layer.axis, found.rank)]
@@ -173,7 +173,7 @@ def axis_has_an_element_for_each_trip(subject: Subject) -> Iterator[Broken]:
 def _trips(subject: Subject, loop: ILoop) -> int | None:
     """The number of trips of a loop that is known before the network runs."""
     limit = loop.limit(TripLimit.COUNT)
-    return None if limit is None or loop.limit(TripLimit.WHILE) else _known(subject, limit.inputs[0])
+    return None if limit is None or loop.limit(TripLimit.WHILE) else _known(subject, limit.get_input(0))
 
 
 @rule("NL217", Severity.PORTABILITY)
@@ -187,7 +187,7 @@ def axes_of_a_loop_count_from_the_front(subject: Subject) -> Iterator[Broken]:
     """
     for layer in _live(subject, ILoopBoundaryLayer):
         axis = _axis(layer)
-        found = subject.type(layer.inputs[0])
+        found = subject.type(layer.get_input(0))
         if axis >= 0 or found is None or subject.type(layer.outputs[0]) is None:
             continue
         rank = found.rank + isinstance(layer, ILoopOutputLayer)
@@ -233,7 +233,7 @@ def count_is_not_negative(subject: Subject) -> Iterator[Broken]:
     Right: a COUNT of 0
     """
     for layer in _live(subject, ITripLimitLayer):
-        count = _known(subject, layer.inputs[0])
+        count = _known(subject, layer.get_input(0))
         if count is not None and count < 0:
             yield Broken(layer, f"the COUNT limit of {layer.loop.name!r} is {count}", "give it 0")
 
@@ -299,7 +299,9 @@ def what_is_in_a_conditional_stays_there(subject: Subject) -> Iterator[Broken]:
     """
     for conditional in subject.network.conditionals:
         for tensor in _escaping(subject, conditional):
-            what = f"the network output {tensor.name!r} comes from inside {conditional.name!r}, and not by an output of it"
+            what = (
+                f"the network output {tensor.name!r} comes from inside {conditional.name!r}, and not by an output of it"
+            )
             fix = f"compute it from what {conditional.name!r} takes in, or let it out with add_output"
             yield Broken(tensor.producer or tensor, what, fix)
 

@@ -21,6 +21,8 @@ STORED: dict[DataType, str] = {
     DataType.BF16:   "<u2",
     DataType.DOUBLE: "<f8",
     DataType.FP8:    "|u1",
+    DataType.FP4:    "|u1",
+    DataType.E8M0:   "|u1",
     DataType.INT4:   "|i1",
     DataType.INT8:   "|i1",
     DataType.INT32:  "<i4",
@@ -31,7 +33,7 @@ STORED: dict[DataType, str] = {
 # fmt: on
 """What the elements of each type are in the file."""
 
-BYTES_OF_VALUES = {DataType.BOOL: (0, 1), DataType.INT4: (-8, 7)}
+BYTES_OF_VALUES = {DataType.BOOL: (0, 1), DataType.INT4: (-8, 7), DataType.FP4: (0, 15)}
 """The least and the greatest byte that is a value, where not every byte is one."""
 
 ALIGNMENT = 64

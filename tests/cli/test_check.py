@@ -62,7 +62,7 @@ def test_errors(write, capsys):
     assert status == 1
     assert out.splitlines() == [
         "NL203: 'h' has no next value",
-        "  at model.py:12, IRecurrenceLayer 'h'",
+        "  at model.py:11, IRecurrenceLayer 'h'",
         "  because a recurrence is X, Y0, Y1, ...: its input 0 is the first value X, and its input 1 the next value Y",
         "  fix: call set_input(1, tensor) on the layer, with the value that the next trip is to see",
         "model.py: 5 layers, 1 error",
@@ -96,7 +96,7 @@ def test_findings_as_json(write, capsys):
             "code": "NL203",
             "severity": "error",
             "what": "'h' has no next value",
-            "where": {"file": "model.py", "line": 12, "layer": "h"},
+            "where": {"file": "model.py", "line": 11, "layer": "h"},
             "why": "a recurrence is X, Y0, Y1, ...: its input 0 is the first value X, and its input 1 the next value Y",
             "fix": "call set_input(1, tensor) on the layer, with the value that the next trip is to see",
         }
@@ -176,13 +176,18 @@ def test_exception_in_build_is_shown_from_the_file_on(write, capsys):
 
     assert (status, out) == (2, "")
     lines = err.splitlines()
-    assert lines[:3] == ["Traceback (most recent call last):", '  File "model.py", line 2, in build', "    return 1 / 0"]
+    assert lines[:3] == [
+        "Traceback (most recent call last):",
+        '  File "model.py", line 2, in build',
+        "    return 1 / 0",
+    ]
     assert lines[-1] == "model.py gives no network: build() raised ZeroDivisionError"
     assert "netloop" not in err
 
 
 @pytest.mark.parametrize(
-    ("source", "raised"), [("def build(:\n", "SyntaxError"), ("raise KeyError(1)\n", "KeyError"), ("exit(0)", "SystemExit")]
+    ("source", "raised"),
+    [("def build(:\n", "SyntaxError"), ("raise KeyError(1)\n", "KeyError"), ("exit(0)", "SystemExit")],
 )
 def test_file_that_cannot_be_imported(write, capsys, source, raised):
     write(source, head="")
@@ -208,7 +213,11 @@ def test_network_error_in_build_tells_its_finding(write, capsys):
 def test_it_is_a_command_of_the_module(write, tmp_path):
     write(BROKEN)
     done = subprocess.run(
-        [sys.executable, "-m", "netloop", "check", "model.py"], cwd=tmp_path, capture_output=True, text=True, check=False
+        [sys.executable, "-m", "netloop", "check", "model.py"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
     )
 
     assert done.returncode == 1

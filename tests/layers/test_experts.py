@@ -65,7 +65,6 @@ def oai(g, u):
 FEW, MANY = random_inputs(1, 1, 2), random_inputs(2, 9, 2)
 ONE_EXPERT = random_inputs(2, 12, 1, e=1)
 LONG = random_inputs(1, 150, 2, e=2, h=3, i=2)
-ALL_TO_ONE = [MANY[0], np.full_like(MANY[1], 2), *MANY[2:]]
 DOUBLE = [each if each.dtype == np.int32 else each.astype(np.float64) for each in MANY]
 
 # One token, two experts of one hidden element each, by hand.
@@ -81,14 +80,11 @@ HAND = [
 CASES = [
     Case("by hand", mixture(NONE), tuple(HAND), np.float32([[[0.5 * 100 * (6 * 12) + 2 * 10 * (3 * -3)]]])),
     Case("few rows", mixture(), tuple(FEW), dense(FEW, silu), rtol=1e-5),
-    Case("few rows without biases", mixture(), tuple(FEW[:6]), dense(FEW[:6], silu), rtol=1e-5),
     Case("many rows", mixture(), tuple(MANY), dense(MANY, silu), rtol=1e-5),
     Case("many rows without biases", mixture(), tuple(MANY[:6]), dense(MANY[:6], silu), rtol=1e-5),
-    Case("no activation", mixture(NONE), tuple(MANY), dense(MANY, lambda g, u: g * u), rtol=1e-5),
     Case("parameters", mixture(SILU, 0.7, 1.702, 1), tuple(MANY), dense(MANY, oai), rtol=1e-5),
     Case("one expert", mixture(), tuple(ONE_EXPERT), dense(ONE_EXPERT, silu), rtol=1e-5),
     Case("blocks that are full", mixture(), tuple(LONG), dense(LONG, silu), rtol=1e-5),
-    Case("all tokens to one expert", mixture(), tuple(ALL_TO_ONE), dense(ALL_TO_ONE, silu), rtol=1e-5),
     Case("double", mixture(), tuple(DOUBLE), dense(DOUBLE, silu), rtol=1e-12),
     Case("no tokens", mixture(), tuple(random_inputs(2, 0, 2)), np.zeros((2, 0, 4), np.float32)),
     Case("no experts of a token", mixture(), tuple(random_inputs(2, 3, 0)), np.zeros((2, 3, 4), np.float32)),
@@ -100,8 +96,7 @@ CASES = [
             dense(inputs, silu),
             rtol=5e-2,
         )
-        for dtype in (np.float16, jnp.bfloat16)
-        for inputs in (FEW, MANY)
+        for dtype, inputs in ((np.float16, FEW), (jnp.bfloat16, MANY))
     ),
 ]
 

@@ -26,7 +26,7 @@ from netloop.layers.pointwise import (
     ISelectLayer,
     IUnaryLayer,
 )
-from netloop.types import UNKNOWN, TensorType
+from netloop.types import UNKNOWN, TensorType, numpy_type
 from tests.laws import Case, assert_close, check_laws, refuses
 
 Op, To = ElementWiseOperation, DataType
@@ -547,11 +547,11 @@ def test_cast_obeys_the_laws(case):
     check_laws(case)
 
 
-@pytest.mark.parametrize("to_type", [DataType.FP4, DataType.E8M0])
-def test_cast_to_a_type_without_arrays_is_refused(to_type):
-    refuses(
-        ICastLayer(to_type=to_type), made([1.0]), match=f"to_type is {to_type.name}, and netloop has no arrays of it"
-    )
+@pytest.mark.parametrize(("to_type", "rounded"), [(DataType.FP8, 3.25), (DataType.FP4, 3), (DataType.E8M0, 4)])
+def test_cast_to_few_bits_rounds_to_the_nearest_number(to_type, rounded):
+    expected = np.float32([0.5, 2, rounded]).astype(numpy_type(to_type))
+
+    check_laws(Case("few bits", ICastLayer(to_type=to_type), (np.float32([0.5, 2, 3.2]),), expected))
 
 
 def test_float8_keeps_its_four_bits_of_mantissa():

@@ -179,6 +179,9 @@ def test_laws(case):
 # ---------------------------------------------------------------------------- rounding
 
 
+ROUND = jax.jit(lower_quantised, static_argnums=1)
+
+
 def all_numbers(kind):
     """Every number of a type, as its bits stand for it."""
     codes = np.arange(256, dtype=np.uint8)
@@ -195,7 +198,7 @@ def test_every_number_of_a_type_stays_itself(kind):
     numbers = all_numbers(kind).astype(np.float32)
 
     np.testing.assert_array_equal(quantised(numbers, kind).astype(np.float32), numbers)
-    np.testing.assert_array_equal(lower_quantised(numbers, kind).astype(np.float32), numbers)
+    np.testing.assert_array_equal(np.asarray(ROUND(numbers, kind)).astype(np.float32), numbers)
 
 
 @pytest.mark.parametrize("kind", FORMATS)
@@ -206,17 +209,15 @@ def test_a_tie_goes_to_the_number_that_ends_in_an_even_bit(kind):
     even = np.where(np.arange(len(ties)) % 2 == 0, numbers[:-1], numbers[1:])
 
     np.testing.assert_array_equal(quantised(ties.astype(np.float32), kind).astype(np.float64), even)
-    np.testing.assert_array_equal(np.asarray(lower_quantised(np.float32(-ties), kind)).astype(np.float64), -even)
+    np.testing.assert_array_equal(np.asarray(ROUND(np.float32(-ties), kind)).astype(np.float64), -even)
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("kind", FORMATS)
 @given(numbers=st.lists(st.floats(-600, 600, width=32), min_size=1, max_size=20))
-@settings(max_examples=25, deadline=None)
-def test_the_nearest_number_of_a_type_is_found(kind, dtype, numbers):
-    x = np.asarray(numbers, dtype)
-    with jax.enable_x64(True):
-        lowered = np.asarray(lower_quantised(jnp.asarray(np.resize(x, 20)), kind))[: len(x)].astype(np.float64)
+@settings(max_examples=10, deadline=None)
+def test_the_nearest_number_of_a_type_is_found(kind, numbers):
+    x = np.float32(numbers)
+    lowered = np.asarray(ROUND(np.resize(x, 20), kind))[: len(x)].astype(np.float64)
 
     distances = abs(x.astype(np.float64)[:, None] - all_numbers(kind)).min(1)
     np.testing.assert_array_equal(abs(lowered - x), distances)
@@ -228,7 +229,7 @@ def test_double_is_rounded_once():
 
     assert quantised(np.array(above), FP8).astype(float) == 1.125
     with jax.enable_x64(True):
-        assert lower_quantised(np.array(above), FP8).astype(float) == 1.125
+        assert np.asarray(ROUND(np.array(above), FP8)).astype(float) == 1.125
 
 
 # ---------------------------------------------------------------------------- types
@@ -412,13 +413,13 @@ def test_quantisation_is_a_step_whose_derivative_is_0():
         few = quantize(FP8).lower(x, np.float32(1))
         return dequantize().lower(few, np.float32(1)).sum()
 
-    assert jax.grad(total)(np.float32([0.3, 100])).tolist() == [0, 0]
+    assert jax.jit(jax.grad(total))(np.float32([0.3, 100])).tolist() == [0, 0]
 
 
 def test_quantisation_maps_over_a_batch():
     layer = dynamic(FP8, E8M0, 4)
 
-    made, scales = jax.vmap(layer.lower)(PAIR)
+    made, scales = jax.jit(jax.vmap(layer.lower))(PAIR)
 
     assert made.astype(np.float32).tolist() == (128 * PAIR).astype(made.dtype).astype(np.float32).tolist()
     assert scales.shape == (2, 1)
