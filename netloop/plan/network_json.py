@@ -38,7 +38,7 @@ from netloop.network import INetworkDefinition
 from netloop.plan import arrays
 from netloop.plan.document import Node
 from netloop.plan.kinds import Form, Kind, form_of, kind_of, kinds
-from netloop.types import NUMPY_TYPES, Array, TensorType, data_type, numpy_type
+from netloop.types import Array, TensorType, data_type, numpy_type
 
 Fields = dict[str, Node]
 G = TypeVar("G", ILoop, IIfConditional)
@@ -246,7 +246,7 @@ class Reader:
         shape = [each.whole() for each in fields["shape"].items()]
         if len(shape) > Dims.MAX_DIMS:
             fields["shape"].refuse(f"the shape has {len(shape)} axes", f"a tensor has {Dims.MAX_DIMS} at most")
-        declared = TensorType(numpy_type(_dtype(fields["dtype"])), tuple(shape))
+        declared = TensorType(numpy_type(fields["dtype"].member(DataType)), tuple(shape))
         return self._tensor(ITensor("", self._made.types, None, position, declared), fields)
 
     def _output(self, node: Node, producer: ILayer, position: int) -> ITensor:
@@ -329,16 +329,9 @@ class Reader:
         return Place(file.numbered(self._files, "a file"), line.whole(0))
 
 
-def _dtype(node: Node) -> DataType:
-    dtype = node.member(DataType)
-    if dtype not in NUMPY_TYPES:
-        node.refuse(f"the element type is {dtype.name}, of which netloop has no arrays")
-    return dtype
-
-
 def _array(node: Node, file: memoryview) -> Array:
     fields = node.fields(("dtype", "shape"))
-    dtype, shape = _dtype(fields["dtype"]), [each.whole(0) for each in fields["shape"].items()]
+    dtype, shape = fields["dtype"].member(DataType), [each.whole(0) for each in fields["shape"].items()]
     try:
         return arrays.load(file, dtype, shape)
     except ValueError as error:
