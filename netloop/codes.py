@@ -207,6 +207,23 @@ enter(
     Right: ``context.set_input_shape("x", (3,))`` and ``context.set_tensor_address("x", address)`` for each tensor first
     """,
 )
+enter(
+    "NL607",
+    """
+    an engine and the reference compute with values, and inside of a transformation of JAX there are none.
+
+    Wrong: ``jax.jit(lambda x: engine({"x": x})["y"])``
+    Right: ``function, weights = netloop.to_jax(network)``, and ``jax.jit(lambda x: function(weights, {"x": x})["y"])``
+    """,
+)
+enter(
+    "NL608",
+    """
+    the runtime of the device could not go on, as a rule for want of memory.
+
+    Its own words are part of the message.
+    """,
+)
 
 # ---------------------------------------------------------------------------- files
 

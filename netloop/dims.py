@@ -12,6 +12,20 @@ import numpy.typing as npt
 from netloop.enums import DataType
 from netloop.types import data_type, numpy_type
 
+UNORDERED = (str, bytes, bytearray, set, frozenset, dict)
+"""What can be gone through, and is no sequence of numbers."""
+
+
+def check_word(name: str, value: int) -> int:
+    """``value``, if 64 bits hold it.
+
+    Raises:
+        ValueError: they do not.
+    """
+    if not -(1 << 63) <= value < 1 << 63:
+        raise ValueError(f"{name} is a number of {value.bit_length()} bits, and has a sign and 63 bits at most")
+    return value
+
 
 class Dims(tuple[int, ...]):
     """The lengths of the axes of a tensor, at most eight; -1 is a length not known yet."""
@@ -22,9 +36,9 @@ class Dims(tuple[int, ...]):
 
     def __new__(cls, *args: Any, **named: Any) -> "Dims":
         shape = cls._given(*args, **named)
-        if isinstance(shape, str | bytes) or not isinstance(shape, Iterable):
+        if isinstance(shape, UNORDERED) or not isinstance(shape, Iterable):
             raise TypeError(f"{cls.__name__} takes a sequence of ints, not {shape!r}")
-        lengths = tuple(operator.index(length) for length in shape)
+        lengths = tuple(check_word("a length", operator.index(length)) for length in shape)
         if len(lengths) > cls.MAX_DIMS:
             raise ValueError(f"a shape has at most {cls.MAX_DIMS} axes, not {len(lengths)}")
         if cls.NAMES and len(lengths) != len(cls.NAMES):

@@ -5,6 +5,7 @@ from typing import Any
 
 import jax
 import numpy as np
+from jax.core import Tracer
 
 from netloop.codes import reason
 from netloop.diagnostics import Finding, InputError, did_you_mean, listed
@@ -36,6 +37,22 @@ def check_inputs(tensors: Sequence[ITensor], given: Mapping[str, Any]) -> dict[I
             findings += _misfit(tensor, array)
     if findings:
         raise InputError(*findings)
+    return arrays
+
+
+def check_values(tensors: Sequence[ITensor], given: Mapping[str, Any]) -> dict[ITensor, Any]:
+    """The same, if the arrays have values, and are not what JAX traces.
+
+    Raises:
+        InputError: one is missing, unknown, of another element type or shape, or traced.
+    """
+    arrays = check_inputs(tensors, given)
+    traced = [each for each, array in arrays.items() if isinstance(array, Tracer)]
+    if traced:
+        fix = "inside of jit, grad and vmap take the function that netloop.to_jax(network) gives"
+        raise InputError(
+            *(Finding("NL607", f"JAX is tracing input {each.name!r}", "", reason("NL607"), fix) for each in traced)
+        )
     return arrays
 
 

@@ -8,12 +8,11 @@ from typing import Any
 
 from netloop.codes import reason
 from netloop.diagnostics import Finding, NetworkError
-from netloop.dims import Dims
 from netloop.enums import DataType, NetworkDefinitionCreationFlag
 from netloop.graph.infer import TypeTable
 from netloop.graph.layer import ILayer, check_instance, check_member, check_tensor
 from netloop.graph.place import call_site
-from netloop.graph.tensor import ITensor
+from netloop.graph.tensor import ITensor, declared_type
 from netloop.layers.affine import AffineMethods
 from netloop.layers.assertion import AssertionMethods
 from netloop.layers.attention import AttentionMethods
@@ -35,7 +34,6 @@ from netloop.layers.reduce import ReductionMethods
 from netloop.layers.resample import ResampleMethods
 from netloop.layers.slice import SliceMethods
 from netloop.layers.sources import IConstantLayer, IShapeLayer, SourceMethods
-from netloop.types import LARGEST_KNOWN_VALUE, TensorType, numpy_type
 
 
 class INetworkDefinition(
@@ -101,7 +99,7 @@ class INetworkDefinition(
         if any(each.name == name for each in self.inputs):
             what = f"an input {name!r} is there already"
             raise NetworkError(Finding("NL104", what, str(call_site()), reason("NL104"), at=self))
-        declared = TensorType(numpy_type(dtype), tuple(Dims(shape)))
+        declared = declared_type(dtype, shape)
         tensor = ITensor(name, self.types, None, len(self.inputs), declared)
         self.inputs.append(tensor)
         return tensor
@@ -214,8 +212,14 @@ class INetworkDefinition(
                     stack.extend(filter(None, producer.type_inputs()))
         return frozenset(found)
 
+    def __copy__(self) -> INetworkDefinition:
+        return self.copy()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> INetworkDefinition:
+        return self.copy()
+
     def copy(self) -> INetworkDefinition:
-        """A network of its own with equal layers, wired alike; large constants are shared."""
+        """A network of its own with equal layers, wired alike, and with arrays of its own."""
         twin = INetworkDefinition(self.builder, self.flags)
         twin.name = self.name
         twins = _Twins(twin)
@@ -260,7 +264,7 @@ class _Twins:
         own.update(vars(layer))
         own["types"] = self.network.types
         own["outputs"] = tuple(self.of_tensor(each, twin) for each in layer.outputs)
-        if isinstance(layer, IConstantLayer) and layer.weights.nbytes <= LARGEST_KNOWN_VALUE:
+        if isinstance(layer, IConstantLayer):
             own["weights"] = layer.weights.copy()
         for name in ("loop", "conditional"):
             if name in own:

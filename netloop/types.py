@@ -21,6 +21,9 @@ UNKNOWN = -1
 LARGEST_KNOWN_VALUE = 1024
 """Values above this many bytes are not kept while building."""
 
+LARGEST_TENSOR = 1 << 40
+"""No tensor has more bytes: XLA ends the process where sizes overflow, or memory for them cannot be had."""
+
 # fmt: off
 NUMPY_TYPES: dict[DataType, np.dtype[Any]] = {
     DataType.FLOAT:  np.dtype(np.float32),
@@ -131,6 +134,12 @@ class TensorType:
     def volume(self) -> int:
         """The number of elements, -1 where a length is unknown."""
         return math.prod(self.shape) if self.is_fixed else UNKNOWN
+
+    @property
+    def is_possible(self) -> bool:
+        """Whether a tensor can be so large; unknown lengths count as none."""
+        known = math.prod(length for length in self.shape if length != UNKNOWN)
+        return max(known, *self.shape, 0) * self.dtype.itemsize <= LARGEST_TENSOR
 
     def with_shape(self, shape: Iterable[int]) -> "TensorType":
         """The same element type in another shape."""

@@ -185,8 +185,3 @@ def test_bitmask_names_an_axis_by_each_bit():
 def test_bitmask_past_the_rank_is_an_error(mask):
     with pytest.raises(LayerError, match="names axes past the 3 of the input"):
         axes_of(mask, 3)
-
-
-@pytest.mark.parametrize("name", DataType)
-def test_every_type_has_arrays(name):
-    assert data_type(numpy_type(name)) is name

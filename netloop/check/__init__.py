@@ -7,6 +7,7 @@ from netloop.check.explain import explain
 from netloop.check.rule import RULES, Subject
 from netloop.diagnostics import Finding, NetworkError, Severity
 from netloop.graph.infer import TypeTable
+from netloop.graph.layer import check_instance
 from netloop.nest import Block, Scopes, nest
 from netloop.network import INetworkDefinition
 
@@ -26,6 +27,7 @@ def check(network: INetworkDefinition, target: str | None = None) -> list[Findin
     Returns:
         A finding for each rule broken and each thing that breaks it, in the order of the rules' codes.
     """
+    check_instance("network", network, INetworkDefinition)
     if target not in (None, "tensorrt"):
         raise ValueError(f"target is None or 'tensorrt', not {target!r}")
     findings, _ = _examine(Subject(network, network.types, Scopes(network)))

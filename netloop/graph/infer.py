@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from netloop.codes import reason
-from netloop.diagnostics import Finding, LayerError
-from netloop.types import LARGEST_KNOWN_VALUE, Array, TensorType
+from netloop.diagnostics import Finding, LayerError, require
+from netloop.types import LARGEST_KNOWN_VALUE, LARGEST_TENSOR, Array, TensorType
 
 if TYPE_CHECKING:
     from netloop.graph.layer import ILayer, Types
@@ -113,9 +113,20 @@ class TypeTable:
                 return missing_input(layer, position)
             types.append(found)
         try:
-            return _with_values(layer, types, layer.infer(*types))
+            return _with_values(layer, types, _possible(layer.infer(*types)))
         except LayerError as error:
             return layer.finding_of(error)
+
+
+def _possible(types: Types) -> Types:
+    """The types of the outputs, if tensors can be so large.
+
+    Raises:
+        LayerError: one cannot.
+    """
+    for each in types if isinstance(types, tuple) else (types,):
+        require(each.is_possible, f"the output is {each}", f"no tensor has more than {LARGEST_TENSOR} bytes")
+    return types
 
 
 def missing_input(layer: ILayer, position: int) -> Finding:

@@ -16,7 +16,7 @@ from typing_extensions import dataclass_transform
 
 from netloop.codes import reason
 from netloop.diagnostics import Finding, LayerError, NetworkError, Place, Severity, did_you_mean
-from netloop.dims import Dims, DimsLike, Permutation, PermutationLike, weights_array
+from netloop.dims import Dims, DimsLike, Permutation, PermutationLike, check_word, weights_array
 from netloop.enums import DataType, LayerType
 from netloop.graph.infer import TypeTable
 from netloop.graph.place import call_site
@@ -251,16 +251,18 @@ def _convert_int(name: str, value: Any) -> int:
     if isinstance(value, bool | np.bool_):
         raise TypeError(f"{name} is an int, not {value!r}")
     try:
-        return operator.index(value)
+        return check_word(name, operator.index(value))
     except TypeError:
         raise TypeError(f"{name} is an int, not {value!r}") from None
 
 
 def _convert_float(name: str, value: Any) -> float:
-    if isinstance(value, bool | np.bool_ | str):
+    if isinstance(value, bool | np.bool_ | str | bytes):
         raise TypeError(f"{name} is a number, not {value!r}")
     try:
         return float(value)
+    except OverflowError:
+        raise ValueError(f"{name} is beyond what a float holds") from None
     except TypeError:
         raise TypeError(f"{name} is a number, not {value!r}") from None
 

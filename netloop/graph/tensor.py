@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from netloop.diagnostics import Finding, NetworkError
 from netloop.dims import Dims
 from netloop.enums import DataType, TensorFormat, TensorLocation
-from netloop.types import TensorType, data_type
+from netloop.types import LARGEST_TENSOR, UNKNOWN, TensorType, data_type, numpy_type
 
 if TYPE_CHECKING:
     from netloop.graph.infer import TypeTable
@@ -17,6 +17,22 @@ if TYPE_CHECKING:
 
 ALL_FORMATS = sum(1 << int(each) for each in TensorFormat)
 LONGEST_NAME = 4095
+
+
+def declared_type(dtype: DataType, shape: Sequence[int]) -> TensorType:
+    """The type of an input.
+
+    Raises:
+        ValueError: no tensor has such a shape.
+    """
+    declared = TensorType(numpy_type(dtype), tuple(Dims(shape)))
+    if min(declared.shape, default=0) < UNKNOWN:
+        raise ValueError(
+            f"the shape {declared.shape} has a length below -1, which stands for one that is not known yet"
+        )
+    if not declared.is_possible:
+        raise ValueError(f"{declared} has more than {LARGEST_TENSOR} bytes")
+    return declared
 
 
 class ITensor:
@@ -84,7 +100,7 @@ class ITensor:
     def shape(self, shape: Sequence[int]) -> None:
         if self.declared is None:
             raise AttributeError(f"the shape of {self.name!r} follows from its layer; only that of an input can be set")
-        self.declared = self.declared.with_shape(Dims(shape))
+        self.declared = declared_type(data_type(self.declared.dtype), shape)
         self.types.forget([self])
 
     @property

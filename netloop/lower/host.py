@@ -26,6 +26,7 @@ from netloop.graph.tensor import ITensor
 from netloop.layers.assertion import IAssertionLayer
 from netloop.layers.conditional import IIfConditionalInputLayer
 from netloop.layers.loop import IIteratorLayer, ILoop, ILoopOutputLayer, IRecurrenceLayer
+from netloop.layers.sources import IShapeLayer
 from netloop.lower.loop import Road
 from netloop.lower.program import Program, is_fixed, require_shallow
 from netloop.nest import Block, IfStep, LayerStep, LoopStep, Step, layers_of
@@ -164,7 +165,9 @@ class HostProgram:
         if isinstance(layer, IAssertionLayer):
             _assert(layer, scene)
             return
-        made: Any = scene.spoilt(layer.inputs)
+        made: Any = self._shape(layer, scene)
+        if made is None:
+            made = scene.spoilt(layer.inputs)
         if made is None:
             try:
                 made = self._value(layer, scene)
@@ -172,6 +175,11 @@ class HostProgram:
                 made = Spoilt(layer.finding_of(error, code="NL601"))
         values = made if isinstance(made, tuple) else (made,) * len(layer.outputs)
         scene.values.update(zip(layer.outputs, values, strict=True))
+
+    def _shape(self, layer: ILayer, scene: _Scene) -> Any:
+        """The shape of a tensor, if it is known without the tensor."""
+        found = self._types(scene).of(layer.outputs[0]) if isinstance(layer, IShapeLayer) else None
+        return found.value if isinstance(found, TensorType) else None
 
     def _value(self, layer: ILayer, scene: _Scene) -> Any:
         arrays = [None if each is None else np.asarray(scene.values[each]) for each in layer.inputs]

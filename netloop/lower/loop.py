@@ -7,7 +7,7 @@ output, written in place.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
@@ -45,6 +45,9 @@ class Road:
 
 def lower_loop(program: Program, step: LoopStep, frame: Frame) -> None:
     """Bring the outputs of a loop into the frame."""
+    step = _without_hopeless(program, step, frame)
+    if not step.outputs and not step.has_assertions:
+        return
     loop = _Loop(program, step, frame)
     program.roads[step.loop] = road = choose_road(program, step)
     done = loop.scan(road.trips) if road.name == "scan" and road.trips is not None else loop.repeat()
@@ -53,6 +56,23 @@ def lower_loop(program: Program, step: LoopStep, frame: Frame) -> None:
     for layer in step.outputs:
         frame.values[layer.outputs[0]], fault = loop.output(layer, done)
         frame.spoil(layer.outputs, fault)
+
+
+def _without_hopeless(program: Program, step: LoopStep, frame: Frame) -> LoopStep:
+    """The loop without the outputs that are known to have too little room, which are spoilt at once."""
+    trips = program.count(step.loop)
+    if trips is None or step.loop.limit(TripLimit.WHILE) is not None:
+        return step
+    kept: list[ILoopOutputLayer] = []
+    for layer in step.outputs:
+        room = program.types[layer.tensor(1)].ints() if layer.stacks else None
+        if room is None or trips <= room[0]:
+            kept.append(layer)
+            continue
+        output, finding = layer.outputs[0], layer.finding("NL601", *layer.too_short(trips, room[0]))
+        frame.values[output] = jnp.zeros(program.types[output].shape, program.types[output].dtype)
+        frame.spoil([output], program.failures.fault(True, finding))
+    return step if len(kept) == len(step.outputs) else replace(step, outputs=kept)
 
 
 def choose_road(program: Program, step: LoopStep) -> Road:
@@ -187,7 +207,9 @@ class _Loop:
     def _goes_on(self, trip: Any, states: list[Any], faults: _Faults) -> tuple[Any, _Faults]:
         """Whether there is a trip of this number, and the faults after asking; what is spoilt ends the loop."""
         count, goes_on = self.step.loop.limit(TripLimit.COUNT), self.step.loop.limit(TripLimit.WHILE)
-        within = jnp.bool_(True) if count is None else trip < self.program.read(count.tensor(0), self.frame)
+        within = jnp.bool_(True)
+        if count is not None:
+            within = trip < jnp.asarray(self.program.read(count.tensor(0), self.frame), jnp.int64)
         if self.carries:
             within = jnp.logical_and(within, faults.trips == 0)
         if goes_on is None:

@@ -13,12 +13,13 @@ import numpy as np
 from netloop.check import require_sound
 from netloop.diagnostics import ExecutionError, LayerError
 from netloop.graph.infer import TypeTable
-from netloop.graph.layer import ILayer, Operation
+from netloop.graph.layer import ILayer, Operation, check_instance
 from netloop.graph.tensor import ITensor
-from netloop.inputs import check_inputs
+from netloop.inputs import check_values
 from netloop.layers.assertion import IAssertionLayer
 from netloop.layers.conditional import IIfConditionalBoundaryLayer
 from netloop.layers.loop import ILoopBoundaryLayer, Meaning, Trips
+from netloop.layers.sources import IShapeLayer
 from netloop.nest import Block, IfStep, LayerStep, Step
 from netloop.network import INetworkDefinition
 from netloop.types import Array, TensorType
@@ -41,8 +42,9 @@ def evaluate(network: INetworkDefinition, inputs: Mapping[str, Any]) -> dict[str
         InputError: an input is missing, unknown, or of another type or shape.
         ExecutionError: something without a meaning was needed, such as an element past the end of an axis.
     """
+    check_instance("network", network, INetworkDefinition)
     interpreter = Interpreter(network, inputs)
-    outputs = {tensor.name: interpreter.value(tensor) for tensor in network.outputs}
+    outputs = {tensor.name: np.array(interpreter.value(tensor)) for tensor in network.outputs}
     interpreter.check_assertions()
     return outputs
 
@@ -51,7 +53,7 @@ class Interpreter:
     """The elements of all tensors of a network, for given inputs."""
 
     def __init__(self, network: INetworkDefinition, inputs: Mapping[str, Any]) -> None:
-        self._inputs = {tensor: np.asarray(array) for tensor, array in check_inputs(network.inputs, inputs).items()}
+        self._inputs = {tensor: np.asarray(array) for tensor, array in check_values(network.inputs, inputs).items()}
         valued = network.shape_tensors()
         types = {tensor: TensorType.of(array) for tensor, array in self._inputs.items()}
         self._types = TypeTable(
@@ -123,6 +125,9 @@ class Interpreter:
         if isinstance(layer, ILoopBoundaryLayer | IIfConditionalBoundaryLayer):
             return (yield from layer.element(at, self._types))
         assert isinstance(layer, Operation)
+        known = self._types[layer.outputs[0]].value
+        if isinstance(layer, IShapeLayer) and known is not None:
+            return known
         return (yield from self._operation(layer, at))
 
     def _operation(self, layer: Operation, at: Trips) -> Meaning:

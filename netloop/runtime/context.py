@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,7 @@ from netloop.check import require_sound
 from netloop.diagnostics import ExecutionError, Finding, InputError, NetloopError
 from netloop.dims import Dims
 from netloop.graph.infer import TypeTable
+from netloop.graph.layer import check_instance
 from netloop.graph.tensor import ITensor
 from netloop.layers.assertion import IAssertionLayer
 from netloop.nest import LayerStep
@@ -177,7 +179,7 @@ class IExecutionContext(Settings):
         """Set the host address of an input or output."""
         if self._engine.find_tensor(name) is None:
             return self._refuse(f"there is no input or output {name!r}")
-        self._addresses[name] = int(memory)
+        self._addresses[name] = _address(memory)
         return True
 
     def get_tensor_address(self, name: str) -> int:
@@ -186,6 +188,7 @@ class IExecutionContext(Settings):
 
     def set_output_allocator(self, name: str, output_allocator: IOutputAllocator) -> bool:
         """Let an output's memory be allocated when its size is known."""
+        check_instance("output_allocator", output_allocator, IOutputAllocator)
         if self._output(name) is None:
             return self._refuse(f"there is no output {name!r}")
         self._allocators[name] = output_allocator
@@ -204,7 +207,7 @@ class IExecutionContext(Settings):
             return self._refuse(
                 f"the engine has {len(names)} inputs and outputs, and was given {len(bindings)} addresses"
             )
-        self._addresses.update(zip(names, map(int, bindings), strict=True))
+        self._addresses.update(zip(names, map(_address, bindings), strict=True))
         return self._run(0)
 
     def execute_async_v3(self, stream_handle: int) -> bool:
@@ -218,7 +221,7 @@ class IExecutionContext(Settings):
             arrays = {name: np.asarray(array) for name, array in outputs.items()}
             for name, array in arrays.items():
                 self._write(name, array, stream)
-        except NetloopError as error:
+        except (NetloopError, MemoryError) as error:
             return self._refuse(str(error))
         if self.profiler is not None:
             self.profiler.report_layer_time(self._engine.name, (time.perf_counter() - begin) * 1e3)
@@ -307,3 +310,10 @@ class IExecutionContext(Settings):
 
 def _unset(name: str, what: str, method: str) -> Finding:
     return Finding("NL606", f"the {what} of {name!r} is not set", fix=f"call {method}({name!r}, ...) first")
+
+
+def _address(memory: int) -> int:
+    found = operator.index(memory)
+    if not 0 <= found < 1 << 64:
+        raise ValueError(f"{found} is no address")
+    return found

@@ -10,13 +10,16 @@ import jax
 import jax.numpy as jnp
 
 from netloop.check import Sound, require_sound
-from netloop.diagnostics import ExecutionError
+from netloop.codes import reason
+from netloop.diagnostics import ExecutionError, Finding
 from netloop.graph.infer import TypeTable
+from netloop.graph.layer import check_instance
 from netloop.graph.tensor import ITensor
-from netloop.inputs import check_inputs
+from netloop.inputs import check_values
 from netloop.lower import HostProgram, Program, constants_of, has_fixed_shapes
 from netloop.lower.loop import Road
 from netloop.network import INetworkDefinition
+from netloop.runtime.jax_settings import own_settings
 from netloop.runtime.programs import Given, Programs
 from netloop.runtime.recursion import room_for
 
@@ -37,13 +40,13 @@ class Executable:
     """
 
     def __init__(self, network: INetworkDefinition) -> None:
-        require_sound(network)
+        require_sound(check_instance("network", network, INetworkDefinition))
         self.network = network = network.copy()
         self.constants = constants_of(network)
         self.take_weights()
         self._programs = Programs(network, self._compile)
         if not self._programs.shape_inputs and all(each.type.is_fixed for each in network.inputs):
-            with jax.enable_x64(True):
+            with own_settings():
                 self._programs.find({each: jax.ShapeDtypeStruct(*_shape_and_type(each)) for each in network.inputs})
 
     def take_weights(self) -> None:
@@ -62,9 +65,12 @@ class Executable:
             NetworkError: for these shapes the network has no meaning.
             ExecutionError: something without a meaning was met, such as more trips than an output has room for.
         """
-        given = check_inputs(self.network.inputs, inputs)
-        with jax.enable_x64(True):
-            outputs = self._programs.find(given).run(self.weights, given)
+        given = check_values(self.network.inputs, inputs)
+        try:
+            with own_settings():
+                outputs = self._programs.find(given).run(self.weights, given)
+        except jax.errors.JaxRuntimeError as error:
+            raise ExecutionError(Finding("NL608", f"the device gave up: {error}", why=reason("NL608"))) from error
         return {tensor.name: array for tensor, array in zip(self.network.outputs, outputs, strict=True)}
 
     def _compile(self, types: TypeTable, sound: Sound, given: Given) -> _Runnable:
@@ -109,9 +115,12 @@ class Executable:
 
     @property
     def roads(self) -> dict[str, Road]:
-        """How each loop ran in the latest program, and why, by the name of the loop."""
+        """How each loop ran in the latest program, and why, by its name, and its number if others share the name."""
         latest = self._programs.latest
-        return {loop.name: road for loop, road in latest.program.roads.items()} if latest else {}
+        roads = latest.program.roads if latest else {}
+        names = [loop.name for loop in self.network.loops]
+        numbered = {loop: f"{loop.name}#{number}" for number, loop in enumerate(self.network.loops)}
+        return {loop.name if names.count(loop.name) == 1 else numbered[loop]: road for loop, road in roads.items()}
 
 
 @dataclass(frozen=True)

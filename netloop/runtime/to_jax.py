@@ -11,6 +11,7 @@ import jax.numpy as jnp
 from netloop.check import Sound, require_sound
 from netloop.diagnostics import InputError
 from netloop.graph.infer import TypeTable
+from netloop.graph.layer import check_instance
 from netloop.inputs import check_inputs
 from netloop.layers.sources import IConstantLayer
 from netloop.lower import Program, constants_of
@@ -34,7 +35,7 @@ def to_jax(network: INetworkDefinition) -> tuple[PureFunction, Weights]:
     Raises:
         NetworkError: the network has no meaning.
     """
-    require_sound(network)
+    require_sound(check_instance("network", network, INetworkDefinition))
     network = network.copy()
     constants = constants_of(network)
     names = _names(constants)
@@ -65,9 +66,13 @@ def to_jax(network: INetworkDefinition) -> tuple[PureFunction, Weights]:
 def _names(constants: list[IConstantLayer]) -> dict[str, IConstantLayer]:
     """A name for each floating-point constant: that of its layer, with the layer's number if need be."""
     names: dict[str, IConstantLayer] = {}
+    taken = {each.name for each in constants}
     for layer in constants:
         if layer.outputs[0].type.is_float:
-            names[f"{layer.name}#{layer.index}" if layer.name in names else layer.name] = layer
+            name = layer.name
+            while name in names or (name != layer.name and name in taken):
+                name = f"{name}#{layer.index}"
+            names[name] = layer
     return names
 
 
@@ -83,6 +88,8 @@ def _weight(weights: Mapping[str, Any], name: str, layer: IConstantLayer) -> jax
 
 def _as_declared(network: INetworkDefinition, inputs: Mapping[str, Any]) -> dict[str, Any]:
     """The inputs, with 64-bit types restored where JAX's own setting had narrowed them before the call."""
+    if not isinstance(inputs, Mapping):
+        raise TypeError(f"inputs are a dict from names to arrays, not {type(inputs).__name__}")
     declared = {each.name: each.declared for each in network.inputs}
     given = dict(inputs)
     for name, array in given.items():

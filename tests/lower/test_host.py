@@ -218,6 +218,19 @@ def test_pieces_are_compiled_once_for_a_shape(network):
     assert len(runnable.program._pieces) == before + 1
 
 
+def test_shape_of_what_failed_is_known_on_the_host(network):
+    x = network.add_input("x", trt.int32, (2,))
+    loop = network.add_loop()
+    loop.add_trip_limit(constant(network, 3), COUNT)
+    rows = loop.add_loop_output(loop.add_iterator(x).get_output(0), CONCATENATE)
+    rows.set_input(1, constant(network, 3))
+    mark(network, network.add_shape(rows.get_output(0)).get_output(0), "shape")
+    mark(network, network.add_non_zero(x).get_output(0), "places")
+
+    meant, _ = agree(network, x=np.array([0, 5], np.int32))
+    assert (meant["shape"].tolist(), meant["places"].tolist()) == ([3], [[1]])
+
+
 def test_pure_function_of_such_a_network_is_refused(network):
     mark(network, collatz(network, network.add_input("start", trt.int32, ())))
     function, weights = trt.to_jax(network)

@@ -360,9 +360,9 @@ def test_layer_of_a_foreign_kind_is_refused():
 @pytest.mark.parametrize("value", [2**63, -(2**63) - 1, 10**5000], ids=["high", "low", "huge"])
 def test_number_beyond_64_bits_is_refused(value):
     network = networks.chain(1)
-    network.add_concatenation([network.get_input(0)]).axis = value
+    network.flags = value
 
-    what = "axis of IConcatenationLayer '(Unnamed Layer* 1) [Concatenation]' has"
+    what = "flags of INetworkDefinition 'Unnamed Network 0' has"
     assert f"{what} {value.bit_length()} bits and a sign" in unsaved(network).what
 
 

@@ -268,3 +268,12 @@ def test_marking_more_outputs_changes_no_output(example):
     got = trt.evaluate(network, example.inputs)
 
     assert_outputs({name: got[name] for name in example.outputs}, example.outputs)
+
+
+@pytest.mark.parametrize("run", [trt.evaluate, lambda network, inputs: trt.compile(network)(inputs)])
+def test_shape_of_what_failed_is_known(network, run):
+    loop = counted(network, 3)
+    short = stacked(loop, counter(network, loop), constant(network, 2, np.int32))
+    mark(network, y=network.add_shape(short).get_output(0))
+
+    assert run(network, {})["y"].tolist() == [2]
