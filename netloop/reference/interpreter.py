@@ -83,6 +83,7 @@ class Interpreter:
 
     def _run(self, first: Meaning) -> Any:
         stack: list[Meaning] = [first]
+        asked: set[Key] = set()
         value: Any = None
         while stack:
             try:
@@ -93,6 +94,9 @@ class Interpreter:
                 continue
             value = self._remembered(tensor, at)
             if value is None and tensor.producer is not None:
+                key = self._key(tensor, at)
+                assert key not in asked, f"{tensor.name!r} depends on itself at the trips {key[1]}"
+                asked.add(key)
                 stack.append(self._element(tensor, at))
         return value
 

@@ -34,7 +34,7 @@ def compile(network: INetworkDefinition) -> ICudaEngine:
     Where all input shapes are fixed the program is compiled here, else in the first call that brings new shapes.
 
     Raises:
-        NetworkError: the network has no meaning, or a shape in it is known only while it runs.
+        NetworkError: the network has no meaning, or its loops are nested too deep.
     """
     return ICudaEngine(network)
 
