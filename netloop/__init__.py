@@ -118,7 +118,10 @@ from netloop.layers.sources import IConstantLayer as IConstantLayer
 from netloop.layers.sources import IFillLayer as IFillLayer
 from netloop.layers.sources import IShapeLayer as IShapeLayer
 from netloop.network import INetworkDefinition as INetworkDefinition
+from netloop.reference import LazySequence as LazySequence
+from netloop.reference import Trace as Trace
 from netloop.reference import evaluate as evaluate
+from netloop.reference import trace as trace
 from netloop.runtime.builder import Builder as Builder
 from netloop.runtime.config import IBuilderConfig as IBuilderConfig
 from netloop.runtime.context import IExecutionContext as IExecutionContext

@@ -225,6 +225,27 @@ enter(
     """,
 )
 
+enter(
+    "NL609",
+    """
+    no loop makes more trips than ``max_trips`` allows.
+
+    Without ``max_trips`` a loop whose limit never ends it runs for ever.
+
+    Wrong: ``netloop.compile(network, max_trips=1000)`` of a loop whose WHILE stays true
+    Right: the same of a loop whose WHILE is false after 1000 trips, or before
+    """,
+)
+enter(
+    "NL610",
+    """
+    a tensor or loop is asked for by itself, or by a name that no other has.
+
+    Wrong: ``trace["hidden"]`` in a network that has ``h`` alone
+    Right: ``trace["h"]``, or ``trace[layer.get_output(0)]``
+    """,
+)
+
 # ---------------------------------------------------------------------------- files
 
 enter(

@@ -1,5 +1,6 @@
 """What is wrong with a network: every rule that it breaks, each with a code and a reason."""
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from netloop.check import conditionals, loops, portability, types, wiring
@@ -7,7 +8,7 @@ from netloop.check.explain import explain
 from netloop.check.rule import RULES, Subject
 from netloop.diagnostics import Finding, NetworkError, Severity
 from netloop.graph.infer import TypeTable
-from netloop.graph.layer import check_instance
+from netloop.graph.layer import ILayer, check_instance
 from netloop.nest import Block, Scopes, nest
 from netloop.network import INetworkDefinition
 
@@ -41,17 +42,18 @@ class Sound(NamedTuple):
     block: Block
 
 
-def require_sound(network: INetworkDefinition, types: TypeTable | None = None) -> Sound:
+def require_sound(network: INetworkDefinition, types: TypeTable | None = None, also: Iterable[ILayer] = ()) -> Sound:
     """The scopes and steps of a network without errors.
 
     Args:
         network: the network.
         types: the types of its tensors for certain inputs, where these are known.
+        also: layers that are to be run even if the network does not need them.
 
     Raises:
         NetworkError: it has errors, all of which are told.
     """
-    subject = Subject(network, types or network.types, Scopes(network))
+    subject = Subject(network, types or network.types, Scopes(network, also))
     findings, block = _examine(subject)
     if block is None:
         raise NetworkError(*(each for each in findings if each.severity is Severity.ERROR))

@@ -10,7 +10,7 @@ from netloop.diagnostics import Finding, Severity
 from netloop.graph.infer import TypeTable
 from netloop.graph.layer import ILayer
 from netloop.graph.tensor import ITensor
-from netloop.nest import Scopes, live_layers
+from netloop.nest import Scopes
 from netloop.network import INetworkDefinition
 from netloop.types import TensorType
 
@@ -23,10 +23,10 @@ class Subject:
     types: TypeTable
     scopes: Scopes
 
-    @cached_property
+    @property
     def live(self) -> list[ILayer]:
-        """The layers that an output or an assertion of the network needs."""
-        return live_layers(self.network)
+        """The layers that count for the nesting."""
+        return self.scopes.live
 
     @cached_property
     def live_set(self) -> frozenset[ILayer]:

@@ -6,13 +6,15 @@ yields what it needs, a tensor and the trips at which, and is sent its value. Re
 
 from __future__ import annotations
 
+import operator
 from abc import abstractmethod
 from collections.abc import Callable, Generator, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
 
-from netloop.diagnostics import Place, require
+from netloop.codes import reason
+from netloop.diagnostics import Finding, Place, require
 from netloop.enums import LayerType, LoopOutput, TripLimit
 from netloop.graph.infer import TypeTable
 from netloop.graph.layer import ILayer, Types, check_tensor, layer
@@ -22,10 +24,28 @@ from netloop.types import UNKNOWN, Array, TensorType, normal_axis
 
 Trips = dict["ILoop", int]
 """The number of the trip, from 0, in each loop around."""
-Demand = tuple[ITensor, Trips]
+Demand = tuple["ITensor | ILoop", Trips]
+"""What is needed at some trips: an element of a tensor, or the number of trips of a loop."""
 Meaning = Generator[Demand, Any, Any]
 
 B = TypeVar("B", bound="ILoopBoundaryLayer")
+
+
+def check_max_trips(value: Any) -> int | None:
+    """``value``, if it is a number of trips that a loop may make, or None for any.
+
+    Raises:
+        TypeError: it is no int.
+        ValueError: it is negative.
+    """
+    if value is None:
+        return None
+    if isinstance(value, bool | np.bool_) or not hasattr(value, "__index__"):
+        raise TypeError(f"max_trips is an int or None, not {value!r}")
+    found = operator.index(value)
+    if found < 0:
+        raise ValueError(f"max_trips is {found}, and cannot be negative")
+    return found
 
 
 class ILoop:
@@ -86,16 +106,30 @@ class ILoop:
         value = yield limit.tensor(0), at
         return max(0, int(value))
 
-    def trips(self, at: Trips) -> Meaning:
-        """The number of trips: the count, or the least n for which element n of the WHILE limit is false."""
-        most = (yield from self.count(at)) if self.limit(TripLimit.COUNT) else None
+    def trips(self, at: Trips, most: int) -> Meaning:
+        """The number of trips: the count, or the least n for which element n of the WHILE limit is false; or ``most``,
+        if there are more.
+        """
+        if self.limit(TripLimit.COUNT) is not None:
+            most = min(most, (yield from self.count(at)))
         goes_on = self.limit(TripLimit.WHILE)
         if goes_on is None:
             return most
         trip = 0
-        while trip != most and (yield goes_on.tensor(0), {**at, self: trip}):
+        while trip < most and (yield goes_on.tensor(0), {**at, self: trip}):
             trip += 1
         return trip
+
+    @property
+    def where(self) -> str:
+        """Place and name, as messages put it."""
+        return f"{self.place}, ILoop {self.name!r}"
+
+    def endless(self, max_trips: int) -> Finding:
+        """The finding that it makes more trips than it may."""
+        what = f"{self.name!r} makes more than {max_trips} trips"
+        fix = "raise max_trips, or mend the limit that should have ended the loop"
+        return Finding("NL609", what, self.where, reason("NL609"), fix, at=self)
 
     def __repr__(self) -> str:
         return f"<ILoop {self.name!r}>"
@@ -266,7 +300,7 @@ class ILoopOutputLayer(ILoopBoundaryLayer):
         return x.with_shape((*x.shape[:axis], room, *x.shape[axis:]))
 
     def element(self, at: Trips, types: TypeTable) -> Meaning:
-        trips = yield from self.loop.trips(at)
+        trips = yield self.loop, at
         if not self.stacks:
             return (yield self.tensor(0), {**at, self.loop: trips})
         length = int((yield self.tensor(1), at))

@@ -1,5 +1,7 @@
 """The part of a network that anything depends on."""
 
+from collections.abc import Iterable
+
 from netloop.graph.layer import ILayer
 from netloop.layers.assertion import IAssertionLayer
 from netloop.layers.conditional import IConditionLayer, IIfConditionalOutputLayer
@@ -7,9 +9,14 @@ from netloop.layers.loop import ILoopBoundaryLayer, ITripLimitLayer
 from netloop.network import INetworkDefinition
 
 
-def live_layers(network: INetworkDefinition) -> list[ILayer]:
-    """The layers that an output or an assertion of the network needs, in the order in which they were added."""
-    stack = [each.producer for each in network.outputs]
+def live_layers(network: INetworkDefinition, also: Iterable[ILayer] = ()) -> list[ILayer]:
+    """The layers that an output or an assertion of the network needs, in the order in which they were added.
+
+    Args:
+        network: the network.
+        also: layers that are needed too, with all that they need.
+    """
+    stack = [each.producer for each in network.outputs] + list(also)
     stack += [each for each in network.layers if isinstance(each, IAssertionLayer)]
     found: set[ILayer] = set()
     while stack:

@@ -11,6 +11,7 @@ The least fixpoint of these equations, where ``around(L)`` are the loops around 
 """
 
 from collections import deque
+from collections.abc import Iterable
 
 from netloop.graph.layer import ILayer
 from netloop.graph.tensor import ITensor
@@ -26,15 +27,21 @@ class Scopes:
     """The scopes of the tensors of a network, and what is around its loops.
 
     What nothing depends on is never computed: it varies in no loop, and puts no loop around another.
+
+    Attributes:
+        live: the layers that count: those that the network needs, and ``also`` with what it needs.
+        also: layers that count even if the network does not need them.
     """
 
-    def __init__(self, network: INetworkDefinition) -> None:
+    def __init__(self, network: INetworkDefinition, also: Iterable[ILayer] = ()) -> None:
+        self.also = tuple(also)
+        self.live = live_layers(network, self.also)
         self._bits = {loop: 1 << number for number, loop in enumerate(network.loops)}
         self._around = dict.fromkeys(network.loops, 0)
         self._scopes: dict[ITensor, int] = {}
         self._sets: dict[int, Loops] = {}
         self._chains: dict[int, tuple[ILoop, ...]] = {}
-        self._find(live_layers(network))
+        self._find(self.live)
 
     def of(self, tensor: ITensor) -> Loops:
         """The loops in which a tensor varies."""
@@ -54,7 +61,13 @@ class Scopes:
 
     def chain_of(self, tensor: ITensor) -> tuple[ILoop, ...]:
         """The loops in which a tensor varies, from the outermost to the innermost."""
-        mask = self._scopes.get(tensor, 0)
+        return self._chain(self._scopes.get(tensor, 0))
+
+    def chain_around(self, loop: ILoop) -> tuple[ILoop, ...]:
+        """The loops around a loop, from the outermost to the innermost."""
+        return self._chain(self._around[loop])
+
+    def _chain(self, mask: int) -> tuple[ILoop, ...]:
         if mask not in self._chains:
             self._chains[mask] = self.chain(self._as_set(mask))
         return self._chains[mask]

@@ -26,7 +26,6 @@ from netloop.layers.loop import (
     IRecurrenceLayer,
     ITripLimitLayer,
 )
-from netloop.nest.live import live_layers
 from netloop.nest.scope import Loops, Scopes
 from netloop.network import INetworkDefinition
 
@@ -205,11 +204,11 @@ class _Tree:
         self.top = Block()
 
     def build(self) -> Block:
-        layers = live_layers(self.network)
+        layers = self.scopes.live
         readers = [(layer, *self._place(layer)) for layer in layers if not isinstance(layer, IConditionLayer)]
         for layer, step, scope in readers:
             self._connect(layer, step, scope)
-        for tensor in self.network.outputs:
+        for tensor in (*self.network.outputs, *(each for layer in self.scopes.also for each in layer.outputs)):
             self._root(tensor)
         for scope, region in self.regions.items():
             self._arrange(region, self._block(scope))

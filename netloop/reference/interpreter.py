@@ -1,11 +1,13 @@
 """The meaning of every tensor for every choice of trips, and nothing that is not asked for.
 
-A layer's meaning is a generator that yields the elements it needs and is sent their values (``element`` of the boundary
-layers, ``_operation`` for the rest). The interpreter keeps the generators on a stack of its own, so that neither a deep
-network nor a long loop meets Python's recursion limit, and remembers every element.
+A layer's meaning is a generator that yields what it needs and is sent it (``element`` of the boundary layers,
+``_operation`` for the rest): an element of a tensor, or the number of trips of a loop. The interpreter keeps the
+generators on a stack of its own, so that neither a deep network nor a long loop meets Python's recursion limit, and
+remembers every answer.
 """
 
-from collections.abc import Generator, Mapping
+import sys
+from collections.abc import Generator, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -18,21 +20,24 @@ from netloop.graph.tensor import ITensor
 from netloop.inputs import check_values
 from netloop.layers.assertion import IAssertionLayer
 from netloop.layers.conditional import IIfConditionalBoundaryLayer
-from netloop.layers.loop import ILoopBoundaryLayer, Meaning, Trips
+from netloop.layers.loop import ILoop, ILoopBoundaryLayer, Meaning, Trips, check_max_trips
 from netloop.layers.sources import IShapeLayer
 from netloop.nest import Block, IfStep, LayerStep, Step
 from netloop.network import INetworkDefinition
 from netloop.types import Array, TensorType
 
-Key = tuple[ITensor, tuple[int, ...]]
+Key = tuple[ITensor | ILoop, tuple[int, ...]]
 
 
-def evaluate(network: INetworkDefinition, inputs: Mapping[str, Any]) -> dict[str, Array]:
+def evaluate(
+    network: INetworkDefinition, inputs: Mapping[str, Any], *, max_trips: int | None = None
+) -> dict[str, Array]:
     """The outputs of a network by its formal meaning, in numpy: slow, obvious, and the measure of everything else.
 
     Args:
         network: the network.
         inputs: an array for each input, by name, of exactly its element type and shape.
+        max_trips: how many trips a loop may make, each time that it is entered; None for any number.
 
     Returns:
         An array for each output, by name, in the order in which they were marked.
@@ -43,24 +48,49 @@ def evaluate(network: INetworkDefinition, inputs: Mapping[str, Any]) -> dict[str
         ExecutionError: something without a meaning was needed, such as an element past the end of an axis.
     """
     check_instance("network", network, INetworkDefinition)
-    interpreter = Interpreter(network, inputs)
-    outputs = {tensor.name: np.array(interpreter.value(tensor)) for tensor in network.outputs}
-    interpreter.check_assertions()
-    return outputs
+    return Interpreter(network, inputs, max_trips).outputs()
 
 
 class Interpreter:
-    """The elements of all tensors of a network, for given inputs."""
+    """The elements of all tensors of a network, for given inputs.
 
-    def __init__(self, network: INetworkDefinition, inputs: Mapping[str, Any]) -> None:
+    Args:
+        network: the network.
+        inputs: an array for each input, by name.
+        max_trips: how many trips a loop may make; None for any number.
+        also: layers whose elements can be asked for even if no output needs them.
+
+    Attributes:
+        types: the types of the tensors for these inputs.
+        scopes: the loops in which the tensors vary.
+    """
+
+    def __init__(
+        self,
+        network: INetworkDefinition,
+        inputs: Mapping[str, Any],
+        max_trips: int | None = None,
+        also: Iterable[ILayer] = (),
+    ) -> None:
+        self._network = network
+        self._max_trips = check_max_trips(max_trips)
         self._inputs = {tensor: np.asarray(array) for tensor, array in check_values(network.inputs, inputs).items()}
         valued = network.shape_tensors()
         types = {tensor: TensorType.of(array) for tensor, array in self._inputs.items()}
-        self._types = TypeTable(
-            {each: type if each in valued else type.without_value() for each, type in types.items()}
-        )
-        self._scopes, self._block = require_sound(network, self._types)
-        self._known: dict[Key, Array | tuple[Array, ...]] = {}
+        self.types = TypeTable({each: type if each in valued else type.without_value() for each, type in types.items()})
+        self.scopes, self._block = require_sound(network, self.types, also)
+        self._known: dict[Key, Any] = {}
+
+    def outputs(self) -> dict[str, Array]:
+        """The outputs by name, if all assertions hold.
+
+        Raises:
+            ExecutionError: one has no value, or an assertion does not hold.
+        """
+        outputs = {tensor.name: np.array(self.value(tensor)) for tensor in self._network.outputs}
+        if self._block.has_assertions:
+            self._run(self._assertions(self._block, {}))
+        return outputs
 
     def value(self, tensor: ITensor, at: Trips | None = None) -> Array:
         """The element of a tensor at the trips ``at``, a number for each loop in which it varies.
@@ -68,16 +98,28 @@ class Interpreter:
         Raises:
             ExecutionError: it has none, or depends on something that has none.
         """
-        return self._run(self._demand(tensor, at or {}))
+        return self._run(_demand(tensor, at or {}))
 
-    def check_assertions(self) -> None:
-        """Check every assertion in every trip and branch that is reached.
+    def trips(self, loop: ILoop, at: Trips, most: int | None = None) -> int:
+        """The number of trips of a loop at the trips ``at`` of those around it; or ``most``, if it makes more.
 
         Raises:
-            ExecutionError: one does not hold.
+            ExecutionError: it makes more than it may, or what limits it has no value.
         """
-        if self._block.has_assertions:
-            self._run(self._assertions(self._block, {}))
+        if most is None or self._key(loop, at) in self._known:
+            return min(self._run(_demand(loop, at)), sys.maxsize if most is None else most)
+        return self._run(self._trips(loop, at, most))
+
+    def known_trips(self, loop: ILoop) -> int | None:
+        """The number of trips of a loop that is in no other; None if it was not computed."""
+        return self._known.get((loop, ()))
+
+    def known(self) -> dict[ITensor | ILoop, list[tuple[int, ...]]]:
+        """For each tensor the trips at which it was computed, and for each loop those at which its trips were."""
+        found: dict[ITensor | ILoop, list[tuple[int, ...]]] = {}
+        for what, trips in self._known:
+            found.setdefault(what, []).append(trips)
+        return found
 
     # ------------------------------------------------------------------ the stack
 
@@ -87,31 +129,41 @@ class Interpreter:
         value: Any = None
         while stack:
             try:
-                tensor, at = stack[-1].send(value)
+                what, at = stack[-1].send(value)
             except StopIteration as end:
                 stack.pop()
                 value = end.value
                 continue
-            value = self._remembered(tensor, at)
-            if value is None and tensor.producer is not None:
-                key = self._key(tensor, at)
-                assert key not in asked, f"{tensor.name!r} depends on itself at the trips {key[1]}"
+            value = self._remembered(what, at)
+            if value is None:
+                key = self._key(what, at)
+                assert key not in asked, f"{what.name!r} depends on itself at the trips {key[1]}"
                 asked.add(key)
-                stack.append(self._element(tensor, at))
+                stack.append(self._element(what, at) if isinstance(what, ITensor) else self._all_trips(what, at))
         return value
 
-    def _demand(self, tensor: ITensor, at: Trips) -> Meaning:
-        return (yield tensor, at)
+    def _key(self, what: ITensor | ILoop, at: Trips) -> Key:
+        chain = self.scopes.chain_of(what) if isinstance(what, ITensor) else self.scopes.chain_around(what)
+        return what, tuple(at[loop] for loop in chain)
 
-    def _key(self, tensor: ITensor, at: Trips) -> Key:
-        return tensor, tuple(at[loop] for loop in self._scopes.chain_of(tensor))
-
-    def _remembered(self, tensor: ITensor, at: Trips) -> Any:
-        if tensor.producer is None:
-            return self._inputs[tensor]
-        return self._known.get(self._key(tensor, at))
+    def _remembered(self, what: ITensor | ILoop, at: Trips) -> Any:
+        if isinstance(what, ITensor) and what.producer is None:
+            return self._inputs[what]
+        return self._known.get(self._key(what, at))
 
     # ------------------------------------------------------------------ meanings
+
+    def _all_trips(self, loop: ILoop, at: Trips) -> Meaning:
+        trips = yield from self._trips(loop, at, sys.maxsize)
+        self._known[self._key(loop, at)] = trips
+        return trips
+
+    def _trips(self, loop: ILoop, at: Trips, most: int) -> Meaning:
+        limit = sys.maxsize if self._max_trips is None else self._max_trips
+        trips = yield from loop.trips(at, min(most, limit + 1))
+        if trips > limit:
+            raise ExecutionError(loop.endless(limit))
+        return trips
 
     def _element(self, tensor: ITensor, at: Trips) -> Meaning:
         layer = tensor.producer
@@ -127,9 +179,9 @@ class Interpreter:
 
     def _meaning(self, layer: ILayer, at: Trips) -> Meaning:
         if isinstance(layer, ILoopBoundaryLayer | IIfConditionalBoundaryLayer):
-            return (yield from layer.element(at, self._types))
+            return (yield from layer.element(at, self.types))
         assert isinstance(layer, Operation)
-        known = self._types[layer.outputs[0]].value
+        known = self.types[layer.outputs[0]].value
         if isinstance(layer, IShapeLayer) and known is not None:
             return known
         return (yield from self._operation(layer, at))
@@ -138,11 +190,11 @@ class Interpreter:
         arrays: list[Array | None] = []
         for tensor in layer.inputs:
             arrays.append(None if tensor is None else (yield tensor, at))
-        if not self._types[layer.outputs[0]].is_fixed:
+        if not self.types[layer.outputs[0]].is_fixed:
             layer.infer(*(None if each is None else TensorType.of(each) for each in arrays))
         if not layer.draws:
             return layer.evaluate(*arrays)
-        trips = (at[loop] for loop in self._scopes.chain_of(layer.outputs[0]))
+        trips = (at[loop] for loop in self.scopes.chain_of(layer.outputs[0]))
         return layer.evaluate(*arrays, seed=(layer.index, *trips))
 
     # ------------------------------------------------------------------ assertions
@@ -160,7 +212,7 @@ class Interpreter:
             taken = 0 if (yield step.condition, at) else 1
             yield from self._assertions(step.branches[taken], at)
         else:
-            trips = yield from step.loop.trips(at)
+            trips = yield step.loop, at
             for trip in range(trips):
                 yield from self._assertions(step.body, {**at, step.loop: trip})
 
@@ -168,3 +220,7 @@ class Interpreter:
         condition = yield layer.inputs[0], at
         if not layer.holds(condition):
             raise ExecutionError(layer.failure())
+
+
+def _demand(what: ITensor | ILoop, at: Trips) -> Meaning:
+    return (yield what, at)

@@ -263,7 +263,7 @@ def test_marking_more_outputs_changes_no_output(example):
     network = example.make()
     for layer in list(network.layers):
         for tensor in layer.outputs:
-            if not Interpreter(network, example.inputs)._scopes.of(tensor):
+            if not Interpreter(network, example.inputs).scopes.of(tensor):
                 network.mark_output(tensor)
     got = trt.evaluate(network, example.inputs)
 
