@@ -34,6 +34,7 @@ from netloop.layers.reduce import ReductionMethods
 from netloop.layers.resample import ResampleMethods
 from netloop.layers.slice import SliceMethods
 from netloop.layers.sources import IConstantLayer, IShapeLayer, SourceMethods
+from netloop.settings import Settings
 
 
 class INetworkDefinition(
@@ -56,6 +57,7 @@ class INetworkDefinition(
     DetectionMethods,
     CollectiveMethods,
     AssertionMethods,
+    Settings,
 ):
     """A network, built layer by layer. ``network[i]`` is layer number ``i``.
 
@@ -73,17 +75,22 @@ class INetworkDefinition(
         types: the types of its tensors.
     """
 
+    name: str = "Unnamed Network 0"
+    error_recorder: Any = None
+
+    builder: Any
+    flags: int
+    layers: list[ILayer]
+    inputs: list[ITensor]
+    outputs: list[ITensor]
+    loops: list[ILoop]
+    conditionals: list[IIfConditional]
+    types: TypeTable
+
     def __init__(self, builder: Any = None, flags: int = 0) -> None:
-        self.name = "Unnamed Network 0"
-        self.builder = builder
-        self.flags = operator.index(flags)
-        self.error_recorder: Any = None
-        self.layers: list[ILayer] = []
-        self.inputs: list[ITensor] = []
-        self.outputs: list[ITensor] = []
-        self.loops: list[ILoop] = []
-        self.conditionals: list[IIfConditional] = []
-        self.types = TypeTable()
+        own = vars(self)
+        own["builder"], own["flags"], own["types"] = builder, operator.index(flags), TypeTable()
+        own.update((name, []) for name in ("layers", "inputs", "outputs", "loops", "conditionals"))
         self.types.shape_tensors = self.shape_tensors
 
     # ------------------------------------------------------------------ inputs, outputs, layers
@@ -100,7 +107,8 @@ class INetworkDefinition(
             what = f"an input {name!r} is there already"
             raise NetworkError(Finding("NL104", what, str(call_site()), reason("NL104"), at=self))
         declared = declared_type(dtype, shape)
-        tensor = ITensor(name, self.types, None, len(self.inputs), declared)
+        tensor = ITensor("", self.types, None, len(self.inputs), declared)
+        tensor.name = name
         self.inputs.append(tensor)
         return tensor
 
@@ -111,13 +119,13 @@ class INetworkDefinition(
             what = f"tensor {tensor.name!r} is of another network"
             raise NetworkError(Finding("NL103", what, str(call_site()), reason("NL103"), at=tensor))
         if not tensor.is_network_output:
-            tensor.is_network_output = True
+            vars(tensor)["is_network_output"] = True
             self.outputs.append(tensor)
 
     def unmark_output(self, tensor: ITensor) -> None:
         """Make a tensor no output any more."""
         if check_tensor(tensor, "tensor").is_network_output:
-            tensor.is_network_output = False
+            vars(tensor)["is_network_output"] = False
             self.outputs.remove(tensor)
 
     def remove_tensor(self, tensor: ITensor) -> None:
@@ -125,7 +133,7 @@ class INetworkDefinition(
         if tensor in self.inputs and not tensor.uses and not tensor.is_network_output:
             self.inputs.remove(tensor)
             for position, each in enumerate(self.inputs):
-                each.position = position
+                vars(each)["position"] = position
 
     @property
     def num_layers(self) -> int:
@@ -223,13 +231,13 @@ class INetworkDefinition(
         twin = INetworkDefinition(self.builder, self.flags)
         twin.name = self.name
         twins = _Twins(twin)
-        twin.loops = [twins.of_loop(each) for each in self.loops]
-        twin.conditionals = [twins.of_conditional(each) for each in self.conditionals]
-        twin.inputs = [twins.of_tensor(each, None) for each in self.inputs]
-        twin.layers = [twins.of_layer(each) for each in self.layers]
+        twin.loops.extend(twins.of_loop(each) for each in self.loops)
+        twin.conditionals.extend(twins.of_conditional(each) for each in self.conditionals)
+        twin.inputs.extend(twins.of_tensor(each, None) for each in self.inputs)
+        twin.layers.extend(twins.of_layer(each) for each in self.layers)
         for layer, made in zip(self.layers, twin.layers, strict=True):
             made.wire(twins.tensors[each] if each is not None else None for each in layer.inputs)
-        twin.outputs = [twins.tensors[each] for each in self.outputs]
+        twin.outputs.extend(twins.tensors[each] for each in self.outputs)
         return twin
 
 
@@ -242,20 +250,19 @@ class _Twins:
         self.groups: dict[Any, Any] = {}
 
     def of_loop(self, loop: ILoop) -> ILoop:
-        self.groups[loop] = twin = ILoop(self.network.add, loop.name)
-        twin.place = loop.place
+        self.groups[loop] = twin = ILoop(self.network.add, loop.name, loop.place)
         return twin
 
     def of_conditional(self, conditional: IIfConditional) -> IIfConditional:
-        self.groups[conditional] = twin = IIfConditional(self.network.add, conditional.name)
-        twin.place = conditional.place
+        self.groups[conditional] = twin = IIfConditional(self.network.add, conditional.name, conditional.place)
         return twin
 
     def of_tensor(self, tensor: ITensor, producer: ILayer | None) -> ITensor:
         self.tensors[tensor] = twin = object.__new__(ITensor)
-        vars(twin).update(vars(tensor))
-        twin.types, twin.producer, twin.uses = self.network.types, producer, {}
-        twin.dimension_names = dict(tensor.dimension_names)
+        own = vars(twin)
+        own.update(vars(tensor))
+        own["types"], own["producer"], own["uses"] = self.network.types, producer, {}
+        own["dimension_names"] = dict(tensor.dimension_names)
         return twin
 
     def of_layer(self, layer: ILayer) -> ILayer:

@@ -13,7 +13,7 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 
 FLOORS = [
     ["enums", "diagnostics"],
-    ["types", "codes"],
+    ["types", "codes", "settings"],
     ["dims"],
     ["graph"],
     ["layers"],

@@ -19,6 +19,7 @@ import pytest
 import netloop
 from netloop.enums import DataType
 from netloop.graph.layer import BASE_ATTRIBUTES, ILayer
+from netloop.settings import Settings
 
 RECORDED: dict[str, Any] = json.loads((Path(__file__).parent / "data" / "tensorrt_surface.json").read_text())
 EXPORTED = {name: getattr(netloop, name) for name in dir(netloop) if not name.startswith("_")}
@@ -80,10 +81,8 @@ DIFFERENT: dict[str, set[str]] = {
     "DimsHW": {"h", "w"},  # shapes are tuples, and do not change
     "ICudaEngine": {"create_execution_context"},  # two forms in one
     "INetworkDefinition": {
-        *("builder", "flags"),  # plain attributes, which the network itself sets
         *("add_quantize", "add_dequantize"),  # with the two arguments of TensorRT 10 too
     },
-    "ITensor": {"is_network_output"},  # a plain attribute, which the network sets
     "Runtime": {"deserialize_cuda_engine"},  # from bytes alone
 }
 """What netloop has with other parameters, other defaults, or settable where TensorRT's is not or the reverse."""
@@ -223,6 +222,8 @@ def access_to(cls: type, name: str) -> str:
     static = inspect.getattr_static(cls, name, None)
     if isinstance(static, property):
         return "read" if static.fset is None else "write"
+    if issubclass(cls, Settings):
+        return "write" if name in cls.defaults else "read"
     if issubclass(cls, ILayer):
         settable = (cls.ATTRIBUTES.keys() | BASE_ATTRIBUTES.keys()) - cls.READ_ONLY
         return "write" if name in settable else "read"

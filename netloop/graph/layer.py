@@ -256,6 +256,13 @@ def _convert_int(name: str, value: Any) -> int:
         raise TypeError(f"{name} is an int, not {value!r}") from None
 
 
+def _convert_ranks(name: str, value: Any) -> int:
+    ranks = _convert_int(name, value)
+    if ranks < 1:
+        raise ValueError(f"{name} is at least 1, not {ranks}")
+    return ranks
+
+
 def _convert_float(name: str, value: Any) -> float:
     if isinstance(value, bool | np.bool_ | str | bytes):
         raise TypeError(f"{name} is a number, not {value!r}")
@@ -307,7 +314,7 @@ _CONVERTERS: dict[Any, Callable[[str, Any], Any]] = {
     Array: _convert_weights,
 }
 
-BASE_ATTRIBUTES = {"name": _convert_str, "metadata": _convert_str, "num_ranks": _convert_int}
+BASE_ATTRIBUTES = {"name": _convert_str, "metadata": _convert_str, "num_ranks": _convert_ranks}
 
 
 def _converter(hint: Any) -> Callable[[str, Any], Any]:

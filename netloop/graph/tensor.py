@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from netloop.diagnostics import Finding, NetworkError
 from netloop.dims import Dims
 from netloop.enums import DataType, TensorFormat, TensorLocation
+from netloop.settings import Settings
 from netloop.types import LARGEST_TENSOR, UNKNOWN, TensorType, data_type, numpy_type
 
 if TYPE_CHECKING:
@@ -35,45 +36,54 @@ def declared_type(dtype: DataType, shape: Sequence[int]) -> TensorType:
     return declared
 
 
-class ITensor:
+def _check_name(label: str, name: Any) -> None:
+    if not isinstance(name, str):
+        raise TypeError(f"the name of a tensor is a str, not {type(name).__name__}")
+    if len(name) > LONGEST_NAME or (not name.isascii() and len(name.encode()) > LONGEST_NAME):
+        raise ValueError(f"the name of a tensor has at most {LONGEST_NAME} bytes")
+
+
+class ITensor(Settings):
     """A tensor of a network: an input, or an output of a layer. Inside a loop, a sequence of them.
 
     Attributes:
+        name: the name; unique among the inputs and outputs of a network, and of at most 4095 bytes.
         producer: the layer whose output it is; None for an input of the network.
         position: its number among the outputs of its producer, or the inputs of the network.
         declared: the type of an input, as given; None for the output of a layer.
         types: the types of the tensors of its network.
         dimension_names: the names of some axes.
+        is_network_output: whether it is an output of the network.
         uses: the layers that read it, each with the number of its input, in the order in which they came to it.
     """
+
+    name: str = ""
+    location: TensorLocation = TensorLocation.DEVICE
+    allowed_formats: int = ALL_FORMATS
+    broadcast_across_batch: bool = False
+
+    types: TypeTable
+    producer: ILayer | None
+    position: int
+    declared: TensorType | None
+    uses: dict[tuple[ILayer, int], None]
+    dimension_names: dict[int, str]
+    is_network_output: bool
+
+    CHECKS = {"name": _check_name}
 
     def __init__(
         self, name: str, types: TypeTable, producer: ILayer | None, position: int, declared: TensorType | None = None
     ) -> None:
-        self.types = types
-        self.producer = producer
-        self.position = position
-        self.declared = declared
-        self.uses: dict[tuple[ILayer, int], None] = {}
-        self.is_network_output = False
-        self.location = TensorLocation.DEVICE
-        self.allowed_formats = ALL_FORMATS
-        self.broadcast_across_batch = False
-        self.dimension_names: dict[int, str] = {}
-        self.name = name
-
-    @property
-    def name(self) -> str:
-        """The name; unique among the inputs and outputs of a network."""
-        return self._name
-
-    @name.setter
-    def name(self, name: str) -> None:
-        if not isinstance(name, str):
-            raise TypeError(f"the name of a tensor is a str, not {type(name).__name__}")
-        if len(name.encode()) > LONGEST_NAME:
-            raise ValueError(f"the name of a tensor has at most {LONGEST_NAME} bytes")
-        self._name = name
+        own = vars(self)
+        own["name"] = name
+        own["types"] = types
+        own["producer"] = producer
+        own["position"] = position
+        own["declared"] = declared
+        own["uses"] = {}
+        own["dimension_names"] = {}
+        own["is_network_output"] = False
 
     @property
     def type(self) -> TensorType:
@@ -100,7 +110,7 @@ class ITensor:
     def shape(self, shape: Sequence[int]) -> None:
         if self.declared is None:
             raise AttributeError(f"the shape of {self.name!r} follows from its layer; only that of an input can be set")
-        self.declared = declared_type(data_type(self.declared.dtype), shape)
+        vars(self)["declared"] = declared_type(data_type(self.declared.dtype), shape)
         self.types.forget([self])
 
     @property

@@ -13,10 +13,11 @@ from netloop.graph.layer import ILayer, Types, check_tensor, layer
 from netloop.graph.place import call_site
 from netloop.graph.tensor import ITensor
 from netloop.layers.loop import Meaning, Trips
+from netloop.settings import Settings
 from netloop.types import UNKNOWN, TensorType
 
 
-class IIfConditional:
+class IIfConditional(Settings):
     """A choice between two subgraphs, made by :meth:`INetworkDefinition.add_if_conditional`.
 
     Nothing is put into a branch: the layers that only one branch needs run only when it is taken.
@@ -27,11 +28,14 @@ class IIfConditional:
         place: the line of the user's source that made it.
     """
 
-    def __init__(self, add: Callable[[ILayer, Sequence[Any]], Any], name: str) -> None:
+    name: str = ""
+    layers: list[IIfConditionalBoundaryLayer]
+    place: Place
+
+    def __init__(self, add: Callable[[ILayer, Sequence[Any]], Any], name: str, place: Place | None = None) -> None:
         self._add = add
         self.name = name
-        self.layers: list[IIfConditionalBoundaryLayer] = []
-        self.place: Place = call_site()
+        vars(self).update(layers=[], place=place or call_site())
 
     def set_condition(self, condition: ITensor) -> IConditionLayer:
         """Choose by ``condition``, a bool scalar: true takes the first branch, false the second."""

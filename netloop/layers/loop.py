@@ -20,6 +20,7 @@ from netloop.graph.infer import TypeTable
 from netloop.graph.layer import ILayer, Types, check_tensor, layer
 from netloop.graph.place import call_site
 from netloop.graph.tensor import ITensor
+from netloop.settings import Settings
 from netloop.types import UNKNOWN, Array, TensorType, normal_axis
 
 Trips = dict["ILoop", int]
@@ -48,7 +49,7 @@ def check_max_trips(value: Any) -> int | None:
     return found
 
 
-class ILoop:
+class ILoop(Settings):
     """A loop of a network, made by :meth:`INetworkDefinition.add_loop`.
 
     Nothing is put into a loop: a layer is in it if its inputs vary from trip to trip.
@@ -59,11 +60,14 @@ class ILoop:
         place: the line of the user's source that made it.
     """
 
-    def __init__(self, add: Callable[[ILayer, Sequence[Any]], Any], name: str) -> None:
+    name: str = ""
+    layers: list[ILoopBoundaryLayer]
+    place: Place
+
+    def __init__(self, add: Callable[[ILayer, Sequence[Any]], Any], name: str, place: Place | None = None) -> None:
         self._add = add
         self.name = name
-        self.layers: list[ILoopBoundaryLayer] = []
-        self.place: Place = call_site()
+        vars(self).update(layers=[], place=place or call_site())
 
     def add_trip_limit(self, tensor: ITensor, kind: TripLimit) -> ITripLimitLayer:
         """End the loop after ``tensor`` trips (COUNT: int32 or int64, 0-D, from outside), or before the first trip in

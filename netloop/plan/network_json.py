@@ -213,10 +213,10 @@ class Reader:
             FileFormatError: the document describes none.
         """
         made, fields = self._made, self._fields
-        made.inputs = [self._input(node, position) for position, node in enumerate(fields["inputs"].items())]
-        made.loops = [self._group(node, ILoop) for node in fields["loops"].items()]
-        made.conditionals = [self._group(node, IIfConditional) for node in fields["conditionals"].items()]
-        made.layers = [self._layer(node, index) for index, node in enumerate(fields["layers"].items())]
+        made.inputs.extend(self._input(node, position) for position, node in enumerate(fields["inputs"].items()))
+        made.loops.extend(self._group(node, ILoop) for node in fields["loops"].items())
+        made.conditionals.extend(self._group(node, IIfConditional) for node in fields["conditionals"].items())
+        made.layers.extend(self._layer(node, index) for index, node in enumerate(fields["layers"].items()))
         for layer, node in zip(made.layers, self._wiring, strict=True):
             layer.wire(self._inputs(node, kind_of(type(layer))))
         for node in fields["outputs"].items():
@@ -271,9 +271,7 @@ class Reader:
 
     def _group(self, node: Node, cls: Callable[..., G]) -> G:
         fields = node.fields(("name", "place"))
-        group = cls(self._made.add, fields["name"].text())
-        group.place = self._place(fields["place"])
-        return group
+        return cls(self._made.add, fields["name"].text(), self._place(fields["place"]))
 
     def _layer(self, node: Node, index: int) -> ILayer:
         fields = node.fields(LAYER_FIELDS, LAYER_EXTRAS)

@@ -20,11 +20,12 @@ from netloop.runtime.observers import IErrorRecorder
 from netloop.runtime.origin import Origin
 from netloop.runtime.profile import IOptimizationProfile
 from netloop.runtime.progress import Cancelled, Progress
+from netloop.settings import Settings, none_or, whole
 
 T = TypeVar("T")
 
 
-class Builder:
+class Builder(Settings):
     """Makes networks, and engines and plans of networks.
 
     A build that fails is logged, and gives None, as in TensorRT; :func:`netloop.compile` raises instead.
@@ -34,10 +35,13 @@ class Builder:
         max_threads: recorded, and of no effect.
     """
 
+    error_recorder: IErrorRecorder | None = None
+    max_threads: int = 1
+
+    CHECKS = {"error_recorder": none_or(IErrorRecorder), "max_threads": whole(1)}
+
     def __init__(self, logger: ILogger) -> None:
         self._logger: ILogger = check_instance("logger", logger, ILogger)
-        self.error_recorder: IErrorRecorder | None = None
-        self.max_threads = 1
 
     @property
     def logger(self) -> ILogger:

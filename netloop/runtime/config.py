@@ -18,7 +18,7 @@ from netloop.runtime.enums import (
 )
 from netloop.runtime.profile import IOptimizationProfile
 from netloop.runtime.progress import IProgressMonitor
-from netloop.runtime.settings import Settings
+from netloop.settings import Settings, none_or, whole
 
 WORKSPACE = 1 << 34
 """The workspace that is told where none was set, in bytes."""
@@ -49,6 +49,12 @@ class IBuilderConfig(Settings):
     runtime_platform: RuntimePlatform = RuntimePlatform.SAME_AS_BUILD
     tiling_optimization_level: TilingOptimizationLevel = TilingOptimizationLevel.NONE
 
+    CHECKS = {
+        "avg_timing_iterations": whole(1),
+        "builder_optimization_level": whole(0, 5),
+        "flags": whole(0),
+        "progress_monitor": none_or(IProgressMonitor),
+    }
     MEANINGFUL: ClassVar[frozenset[str]] = frozenset({"flags", "profiling_verbosity", "progress_monitor"})
     """The settings that change something here."""
 
@@ -101,7 +107,8 @@ class IBuilderConfig(Settings):
 
     def set_memory_pool_limit(self, pool: MemoryPoolType, pool_size: int) -> None:
         """Set the size of a memory pool, in bytes."""
-        self._limits[check_member("pool", pool, MemoryPoolType)] = check_instance("pool_size", pool_size, int)
+        whole(0)("pool_size", pool_size)
+        self._limits[check_member("pool", pool, MemoryPoolType)] = pool_size
 
     def get_memory_pool_limit(self, pool: MemoryPoolType) -> int:
         """The size of a memory pool, in bytes."""

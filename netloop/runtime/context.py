@@ -20,7 +20,7 @@ from netloop.nest import LayerStep
 from netloop.runtime import memory
 from netloop.runtime.enums import ErrorCodeTRT, ProfilingVerbosity
 from netloop.runtime.observers import IDebugListener, IErrorRecorder, IOutputAllocator, IProfiler
-from netloop.runtime.settings import Settings
+from netloop.settings import Settings, none_or
 from netloop.types import UNKNOWN, Array, TensorType, agree, numpy_type
 
 if TYPE_CHECKING:
@@ -47,6 +47,8 @@ class IExecutionContext(Settings):
     profiler: IProfiler | None = None
     temporary_allocator: Any = None
     unfused_tensors_debug_state: bool = False
+
+    CHECKS = {"error_recorder": none_or(IErrorRecorder), "profiler": none_or(IProfiler)}
 
     def __init__(self, engine: ICudaEngine) -> None:
         self._engine = engine

@@ -26,6 +26,7 @@ from netloop.runtime.observers import IErrorRecorder
 from netloop.runtime.origin import Origin
 from netloop.runtime.planning import write_plan
 from netloop.runtime.profile import IOptimizationProfile
+from netloop.settings import none_or
 
 
 def compile(network: INetworkDefinition) -> ICudaEngine:
@@ -50,9 +51,14 @@ class ICudaEngine(Executable):
         error_recorder: what is told of errors; None if nothing is.
     """
 
+    error_recorder: IErrorRecorder | None = None
+
+    origin: Origin
+
+    CHECKS = {"error_recorder": none_or(IErrorRecorder)}
+
     def __init__(self, network: INetworkDefinition, origin: Origin | None = None) -> None:
-        self.origin = origin or Origin()
-        self.error_recorder: IErrorRecorder | None = None
+        vars(self)["origin"] = origin or Origin()
         super().__init__(network)
 
     def __enter__(self) -> ICudaEngine:

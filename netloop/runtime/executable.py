@@ -16,18 +16,20 @@ from netloop.graph.infer import TypeTable
 from netloop.graph.layer import check_instance
 from netloop.graph.tensor import ITensor
 from netloop.inputs import check_values
+from netloop.layers.sources import IConstantLayer
 from netloop.lower import HostProgram, Program, constants_of, has_fixed_shapes
 from netloop.lower.loop import Road
 from netloop.network import INetworkDefinition
 from netloop.runtime.jax_settings import own_settings
 from netloop.runtime.programs import Given, Programs
 from netloop.runtime.recursion import room_for
+from netloop.settings import Settings
 
 LONGEST_FUSED_BODY = 2000
 """XLA's compiler for CPUs has crashed while fusing loop bodies of 4,000 operations."""
 
 
-class Executable:
+class Executable(Settings):
     """A compiled network, called with a dict of arrays.
 
     It keeps its own copy of the network and of the weights; later edits do not reach it. Where all input shapes are
@@ -39,10 +41,14 @@ class Executable:
         weights: their values on the device; others may take their places, and no program is compiled anew.
     """
 
+    network: INetworkDefinition
+    constants: list[IConstantLayer]
+    weights: list[jax.Array]
+
     def __init__(self, network: INetworkDefinition) -> None:
         require_sound(check_instance("network", network, INetworkDefinition))
-        self.network = network = network.copy()
-        self.constants = constants_of(network)
+        network = network.copy()
+        vars(self).update(network=network, constants=constants_of(network))
         self.take_weights()
         self._programs = Programs(network, self._compile)
         if not self._programs.shape_inputs and all(each.type.is_fixed for each in network.inputs):
@@ -52,7 +58,7 @@ class Executable:
     def take_weights(self) -> None:
         """Bring the arrays of the constants to the device, as they are now; programs under way keep the old ones."""
         with jax.enable_x64(True):
-            self.weights = [jnp.array(each.evaluate()) for each in self.constants]
+            vars(self)["weights"] = [jnp.array(each.evaluate()) for each in self.constants]
 
     def __call__(self, inputs: Mapping[str, Any]) -> dict[str, jax.Array]:
         """The outputs by name, in the order in which they were marked.

@@ -12,12 +12,13 @@ from netloop.layers.loop import ILoopBoundaryLayer
 from netloop.runtime.context import IExecutionContext
 from netloop.runtime.enums import LayerInformationFormat, ProfilingVerbosity
 from netloop.runtime.observers import IErrorRecorder
+from netloop.settings import Settings, none_or
 
 if TYPE_CHECKING:
     from netloop.runtime.engine import ICudaEngine
 
 
-class EngineInspector:
+class EngineInspector(Settings):
     """Tells of the layers of an engine, with the keys that NVIDIA's tools read.
 
     A layer at the boundary of a loop or conditional names it as ``Loop`` or ``Conditional``. ``Loops`` tells by which
@@ -28,10 +29,13 @@ class EngineInspector:
         error_recorder: what is told of errors; None if nothing is.
     """
 
+    execution_context: IExecutionContext | None = None
+    error_recorder: IErrorRecorder | None = None
+
+    CHECKS = {"execution_context": none_or(IExecutionContext), "error_recorder": none_or(IErrorRecorder)}
+
     def __init__(self, engine: ICudaEngine) -> None:
         self._engine = engine
-        self.execution_context: IExecutionContext | None = None
-        self.error_recorder: IErrorRecorder | None = None
 
     def get_engine_information(self, format: LayerInformationFormat) -> str:
         """All layers, loops, inputs and outputs."""

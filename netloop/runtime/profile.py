@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from netloop.dims import Dims
-from netloop.runtime.settings import Settings
+from netloop.settings import Settings
 
 
 class Range(NamedTuple):

@@ -12,10 +12,11 @@ from netloop.runtime.engine import ICudaEngine
 from netloop.runtime.enums import WeightsRole
 from netloop.runtime.logger import ILogger
 from netloop.runtime.observers import IErrorRecorder
+from netloop.settings import Settings, none_or, whole
 from netloop.types import Array
 
 
-class Refitter:
+class Refitter(Settings):
     """Replaces weights of an engine: the constants that its programs take as arguments, by the names of their layers.
 
     Attributes:
@@ -24,14 +25,17 @@ class Refitter:
         weights_validation: whether new weights are looked at; sizes and types are always.
     """
 
+    error_recorder: IErrorRecorder | None = None
+    max_threads: int = 1
+    weights_validation: bool = True
+
+    CHECKS = {"error_recorder": none_or(IErrorRecorder), "max_threads": whole(1)}
+
     def __init__(self, engine: ICudaEngine, logger: ILogger) -> None:
         self._engine = check_instance("engine", engine, ICudaEngine)
         self._logger: ILogger = check_instance("logger", logger, ILogger)
         self._constants = {layer.name: position for position, layer in enumerate(engine.constants)}
         self._new: dict[str, Array] = {}
-        self.error_recorder: IErrorRecorder | None = None
-        self.max_threads = 1
-        self.weights_validation = True
 
     @property
     def logger(self) -> ILogger:

@@ -11,9 +11,10 @@ from netloop.runtime.engine import ICudaEngine
 from netloop.runtime.logger import ILogger
 from netloop.runtime.observers import IErrorRecorder
 from netloop.runtime.planning import read_plan
+from netloop.settings import Settings, none_or, whole
 
 
-class Runtime:
+class Runtime(Settings):
     """Makes engines of plans.
 
     Attributes:
@@ -21,10 +22,13 @@ class Runtime:
         max_threads: recorded, and of no effect.
     """
 
+    error_recorder: IErrorRecorder | None = None
+    max_threads: int = 1
+
+    CHECKS = {"error_recorder": none_or(IErrorRecorder), "max_threads": whole(1)}
+
     def __init__(self, logger: ILogger) -> None:
         self._logger: ILogger = check_instance("logger", logger, ILogger)
-        self.error_recorder: IErrorRecorder | None = None
-        self.max_threads = 1
 
     @property
     def logger(self) -> ILogger:

@@ -53,9 +53,8 @@ def test_failure_leaves_the_old_file(tmp_path, monkeypatch, name):
 
 def test_network_that_cannot_be_saved_leaves_the_old_file(tmp_path):
     plan.save(networks.swap(), tmp_path / "some.plan")
-    network = networks.nested()
-    network.name = None
-    with pytest.raises(trt.NetworkError, match="name of INetworkDefinition None is None"):
+    network = trt.INetworkDefinition(flags=2**64)
+    with pytest.raises(trt.NetworkError, match="flags of INetworkDefinition 'Unnamed Network 0' has 65 bits"):
         plan.save(network, tmp_path / "some.plan")
 
     assert os.listdir(tmp_path) == ["some.plan"]
