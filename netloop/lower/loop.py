@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 
 from netloop.enums import LoopOutput, TripLimit
@@ -270,7 +271,7 @@ class _Loop:
 
     def _buffer(self, layer: ILoopOutputLayer) -> jax.Array:
         row = self.program.types[layer.tensor(0)]
-        return jnp.zeros((self._length(layer), *row.shape), row.dtype)
+        return lax.full((self._length(layer), *row.shape), _zero(row.dtype))
 
     # ------------------------------------------------------------------ outputs
 
@@ -305,10 +306,15 @@ def _write(buffer: jax.Array, row: jax.Array, trip: Any) -> jax.Array:
     return lax.dynamic_update_index_in_dim(buffer, row, trip, 0) if len(buffer) else buffer
 
 
+def _zero(dtype: Any) -> Any:
+    """Zero, or the least number of E8M0, which has none: JAX would make that NaN."""
+    return np.zeros((), dtype)
+
+
 def _arrange(rows: jax.Array, trips: Any, length: int, kind: LoopOutput) -> jax.Array:
     """The first ``trips`` rows, in the order of ``kind``, then zeros up to ``length``."""
     if len(rows) < length:
-        rows = jnp.pad(rows, [(0, length - len(rows)), *[(0, 0)] * (rows.ndim - 1)])
+        rows = lax.pad(rows, _zero(rows.dtype), [(0, length - len(rows), 0), *[(0, 0, 0)] * (rows.ndim - 1)])
     rows = rows[:length]
     if kind is LoopOutput.REVERSE:
         rows = jnp.flip(rows, 0)

@@ -471,6 +471,21 @@ def test_all_values_come_first_and_zeros_last(way, network, kind, length, wanted
     assert_outputs(run(way, mark(network, y=tensor), inputs), {"y": np.int32(wanted)})
 
 
+@each_way
+@pytest.mark.parametrize("kind", [CONCATENATE, REVERSE])
+@pytest.mark.parametrize("is_while", [False, True])
+def test_what_is_past_the_last_trip_is_the_least_number_of_a_type_without_zero(way, network, kind, is_while):
+    dtype = jnp.float8_e8m0fnu
+    loop = counted(network, 1)
+    state = loop.add_recurrence(constant(network, 2, dtype))
+    state.set_input(1, state.get_output(0))
+    if is_while:
+        loop.add_trip_limit(constant(network, np.bool_(True)), WHILE)
+    mark(network, y=stacked(loop, state.get_output(0), constant(network, 2, np.int32), kind))
+
+    assert run(way, network)["y"].view(np.uint8).tolist() == [128, 0]
+
+
 @each_raising_way
 @pytest.mark.parametrize("kind", [CONCATENATE, REVERSE])
 @pytest.mark.parametrize("count", ["constant", "input"])
