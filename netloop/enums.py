@@ -30,11 +30,22 @@ class DataType(TensorRTEnum):
     INT4 = 9
     FP4 = 10
     E8M0 = 11
-    DOUBLE = 100  # netloop's own: float64, which no TensorRT has
+    # from here on netloop's own, which no TensorRT has
+    DOUBLE = 100  # float64
+    INT16 = 101
+    UINT16 = 102
+    UINT32 = 103
+    UINT64 = 104
+    E5M2 = 105
+    E4M3FNUZ = 106
+    E5M2FNUZ = 107
+    INT2 = 108
+    UINT2 = 109
+    UINT4 = 110
 
     @property
     def itemsize(self) -> float:
-        """The size of an element in bytes; half a byte for INT4 and FP4, as in TensorRT."""
+        """The size of an element in bytes; half a byte for INT4 and FP4, as in TensorRT, and a quarter for 2 bits."""
         return _ITEMSIZES[self]
 
 
@@ -52,6 +63,16 @@ _ITEMSIZES = {
     DataType.FP4: 0.5,
     DataType.E8M0: 1,
     DataType.DOUBLE: 8,
+    DataType.INT16: 2,
+    DataType.UINT16: 2,
+    DataType.UINT32: 4,
+    DataType.UINT64: 8,
+    DataType.E5M2: 1,
+    DataType.E4M3FNUZ: 1,
+    DataType.E5M2FNUZ: 1,
+    DataType.INT2: 0.25,
+    DataType.UINT2: 0.25,
+    DataType.UINT4: 0.5,
 }
 
 
@@ -183,6 +204,11 @@ class ElementWiseOperation(TensorRTEnum):
     EQUAL = 11
     GREATER = 12
     LESS = 13
+    # from here on netloop's own, which no TensorRT has
+    MOD = 100  # the rest of FLOOR_DIV, with the sign of the divisor
+    FMOD = 101  # the rest of DIV, with the sign of the dividend
+    SHIFT_LEFT = 102
+    SHIFT_RIGHT = 103
 
 
 class ReduceOperation(TensorRTEnum):

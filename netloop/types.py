@@ -26,19 +26,29 @@ LARGEST_TENSOR = 1 << 40
 
 # fmt: off
 NUMPY_TYPES: dict[DataType, np.dtype[Any]] = {
-    DataType.FLOAT:  np.dtype(np.float32),
-    DataType.HALF:   np.dtype(np.float16),
-    DataType.BF16:   np.dtype(jnp.bfloat16),
-    DataType.DOUBLE: np.dtype(np.float64),
-    DataType.FP8:    np.dtype(jnp.float8_e4m3fn),
-    DataType.FP4:    np.dtype(jnp.float4_e2m1fn),
-    DataType.E8M0:   np.dtype(jnp.float8_e8m0fnu),
-    DataType.INT4:   np.dtype(jnp.int4),
-    DataType.INT8:   np.dtype(np.int8),
-    DataType.INT32:  np.dtype(np.int32),
-    DataType.INT64:  np.dtype(np.int64),
-    DataType.UINT8:  np.dtype(np.uint8),
-    DataType.BOOL:   np.dtype(np.bool_),
+    DataType.FLOAT:    np.dtype(np.float32),
+    DataType.HALF:     np.dtype(np.float16),
+    DataType.BF16:     np.dtype(jnp.bfloat16),
+    DataType.DOUBLE:   np.dtype(np.float64),
+    DataType.FP8:      np.dtype(jnp.float8_e4m3fn),
+    DataType.E4M3FNUZ: np.dtype(jnp.float8_e4m3fnuz),
+    DataType.E5M2:     np.dtype(jnp.float8_e5m2),
+    DataType.E5M2FNUZ: np.dtype(jnp.float8_e5m2fnuz),
+    DataType.FP4:      np.dtype(jnp.float4_e2m1fn),
+    DataType.E8M0:     np.dtype(jnp.float8_e8m0fnu),
+    DataType.INT2:     np.dtype(jnp.int2),
+    DataType.INT4:     np.dtype(jnp.int4),
+    DataType.INT8:     np.dtype(np.int8),
+    DataType.INT16:    np.dtype(np.int16),
+    DataType.INT32:    np.dtype(np.int32),
+    DataType.INT64:    np.dtype(np.int64),
+    DataType.UINT2:    np.dtype(jnp.uint2),
+    DataType.UINT4:    np.dtype(jnp.uint4),
+    DataType.UINT8:    np.dtype(np.uint8),
+    DataType.UINT16:   np.dtype(np.uint16),
+    DataType.UINT32:   np.dtype(np.uint32),
+    DataType.UINT64:   np.dtype(np.uint64),
+    DataType.BOOL:     np.dtype(np.bool_),
 }
 # fmt: on
 DATA_TYPES = {dtype: name for name, dtype in NUMPY_TYPES.items()}
@@ -46,7 +56,12 @@ DATA_TYPES = {dtype: name for name, dtype in NUMPY_TYPES.items()}
 FLOATS = {NUMPY_TYPES[name] for name in (DataType.FLOAT, DataType.HALF, DataType.BF16, DataType.DOUBLE)}
 HALVES = {NUMPY_TYPES[name] for name in (DataType.HALF, DataType.BF16)}
 INDICES = {np.dtype(np.int32), np.dtype(np.int64)}
-INTEGERS = INDICES | {np.dtype(np.int8), np.dtype(np.uint8)}
+UNSIGNED = {np.dtype(each) for each in (np.uint8, np.uint16, np.uint32, np.uint64)}
+INTEGERS = {np.dtype(each) for each in (np.int8, np.int16, np.int32, np.int64)} | UNSIGNED
+TINY = {NUMPY_TYPES[name] for name in (DataType.INT2, DataType.UINT2, DataType.INT4, DataType.UINT4)}
+"""Integers of less than a byte, which are moved, compared for equality and converted, but not computed with."""
+OWN = {dtype for name, dtype in NUMPY_TYPES.items() if int(name) >= int(DataType.DOUBLE)}
+"""What TensorRT has no tensors of."""
 
 
 def numpy_type(name: DataType) -> np.dtype[Any]:
@@ -112,8 +127,13 @@ class TensorType:
 
     @property
     def is_integer(self) -> bool:
-        """Whether the elements are integers, of any width."""
+        """Whether the elements are integers of 8 to 64 bits, with a sign or without; their arithmetic wraps."""
         return self.dtype in INTEGERS
+
+    @property
+    def is_number(self) -> bool:
+        """Whether one can compute with the elements: floating-point numbers, and integers of 8 to 64 bits."""
+        return self.is_float or self.is_integer
 
     @property
     def is_index(self) -> bool:

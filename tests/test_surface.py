@@ -25,7 +25,20 @@ RECORDED: dict[str, Any] = json.loads((Path(__file__).parent / "data" / "tensorr
 EXPORTED = {name: getattr(netloop, name) for name in dir(netloop) if not name.startswith("_")}
 
 EXTRA_MEMBERS = {
-    "DataType": {"DOUBLE": 100},
+    "DataType": {
+        "DOUBLE": 100,
+        "INT16": 101,
+        "UINT16": 102,
+        "UINT32": 103,
+        "UINT64": 104,
+        "E5M2": 105,
+        "E4M3FNUZ": 106,
+        "E5M2FNUZ": 107,
+        "INT2": 108,
+        "UINT2": 109,
+        "UINT4": 110,
+    },
+    "ElementWiseOperation": {"MOD": 100, "FMOD": 101, "SHIFT_LEFT": 102, "SHIFT_RIGHT": 103},
     "BuilderFlag": {
         "FP16": 40,
         "INT8": 41,

@@ -6,12 +6,10 @@ Each is stated by TensorRT's documentation. What is merely slow there, or left o
 from collections.abc import Iterable, Iterator
 from typing import TypeVar
 
-import numpy as np
-
 from netloop.check.rule import Broken, Subject, rule
 from netloop.diagnostics import Severity
-from netloop.enums import LoopOutput, TripLimit
-from netloop.graph.layer import ILayer
+from netloop.enums import DataType, LoopOutput, TripLimit
+from netloop.graph.layer import ILayer, Operation
 from netloop.graph.tensor import ITensor
 from netloop.layers.conditional import (
     IConditionLayer,
@@ -29,7 +27,7 @@ from netloop.layers.loop import (
 )
 from netloop.layers.rearrange import IConcatenationLayer
 from netloop.layers.sources import IConstantLayer
-from netloop.types import UNKNOWN, normal_axis
+from netloop.types import OWN, UNKNOWN, TensorType, data_type, normal_axis
 
 MOST_CONCATENATED = 10_000
 """TensorRT's documentation of IConcatenationLayer."""
@@ -356,26 +354,48 @@ def branches_have_one_element_type(subject: Subject) -> Iterator[Broken]:
 
 
 @rule("NL402", Severity.PORTABILITY)
-def there_is_no_float64(subject: Subject) -> Iterator[Broken]:
-    """TensorRT has no float64.
+def element_types_are_tensorrts(subject: Subject) -> Iterator[Broken]:
+    """TensorRT has no tensors of some element types.
 
-    It is told where float64 comes into the network: inputs, constants and casts. What is computed from them follows.
+    It has no float64, no integers of 2 or 16 bits, none without a sign but uint8, and of the floating-point numbers of
+    8 bits E4M3FN and E8M0 alone. It is told where such a type comes into the network: inputs, constants and casts. What
+    is computed from them follows.
 
     Wrong: ``network.add_input("x", trt.float64, (3,))``
     Right: ``network.add_input("x", trt.float32, (3,))``
     """
     for tensor in subject.network.inputs:
-        if _is_double(subject, tensor):
-            yield Broken(tensor, f"the input {tensor.name!r} is {tensor.declared}", "declare it as float32")
+        if (found := _own(subject, tensor)) is not None:
+            fix = f"declare it as {NEAREST[data_type(found.dtype)]}"
+            yield Broken(tensor, f"the input {tensor.name!r} is {tensor.declared}", fix)
     for layer in subject.network.layers:
-        made = next((each for each in layer.outputs if _is_double(subject, each)), None)
-        if made is not None and not any(_is_double(subject, each) for each in layer.type_inputs()):
-            yield Broken(layer, f"{layer.name!r} makes {subject.type(made)}", "make it float32")
+        made = next(filter(None, (_own(subject, each) for each in layer.outputs)), None)
+        if made is not None and not any(_own(subject, each) for each in layer.type_inputs()):
+            yield Broken(layer, f"{layer.name!r} makes {made}", f"make it {NEAREST[data_type(made.dtype)]}")
 
 
-def _is_double(subject: Subject, tensor: ITensor | None) -> bool:
+# fmt: off
+NEAREST = {
+    DataType.DOUBLE:   "float32",
+    DataType.INT16:    "int32",
+    DataType.UINT16:   "int32",
+    DataType.UINT32:   "int64",
+    DataType.UINT64:   "int64",
+    DataType.E5M2:     "float8_e4m3fn",
+    DataType.E4M3FNUZ: "float8_e4m3fn",
+    DataType.E5M2FNUZ: "float8_e4m3fn",
+    DataType.INT2:     "int4",
+    DataType.UINT2:    "int4",
+    DataType.UINT4:    "int8",
+}
+# fmt: on
+"""What TensorRT has in the place of the types that it has not."""
+
+
+def _own(subject: Subject, tensor: ITensor | None) -> TensorType | None:
+    """The type of a tensor, if it is one that TensorRT has not."""
     found = subject.type(tensor)
-    return found is not None and found.dtype == np.float64
+    return found if found is not None and found.dtype in OWN else None
 
 
 @rule("NL403", Severity.PORTABILITY)
@@ -388,3 +408,20 @@ def concatenation_is_not_endless(subject: Subject) -> Iterator[Broken]:
     for layer in subject.network.layers:
         if isinstance(layer, IConcatenationLayer) and layer.num_inputs > MOST_CONCATENATED:
             yield Broken(layer, f"{layer.name!r} has {layer.num_inputs} inputs", "concatenate parts of them first")
+
+
+@rule("NL404", Severity.PORTABILITY)
+def layers_are_tensorrts(subject: Subject) -> Iterator[Broken]:
+    """TensorRT's layers take fewer element types and fewer settings than those here.
+
+    Where the meaning is clear, layers here take what they can compute: integers of any width, every axis, numbers
+    beyond the limits of TensorRT's kernels. Some layers and operations are netloop's own.
+
+    Wrong: ``network.add_matrix_multiply(a, NONE, b, NONE)`` with int32 tensors
+    Right: the same with both cast to float32, if that is exact enough
+    """
+    for layer in subject.live:
+        if isinstance(layer, Operation) and all(subject.type(each) is not None for each in layer.outputs):
+            what = layer.beyond_tensorrt(*(subject.type(each) for each in layer.inputs))
+            if what:
+                yield Broken(layer, f"{layer.name!r} {what}")

@@ -218,6 +218,10 @@ class Operation(ILayer):
     def lower(self, *inputs: Any, **named: Any) -> Any:
         """The outputs as JAX arrays, computed the fast way; the ``SHAPE_INPUTS`` are numpy arrays."""
 
+    def beyond_tensorrt(self, *inputs: Any, **named: Any) -> str:
+        """What of it TensorRT refuses, though it is right here, from the types of the inputs; "" for nothing."""
+        return ""
+
     @property
     def draws(self) -> bool:
         """Whether it draws random numbers; ``evaluate`` and ``lower`` then take ``seed``, a tuple of integers."""

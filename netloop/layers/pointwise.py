@@ -12,7 +12,7 @@ from netloop.enums import ActivationType, DataType, ElementWiseOperation, LayerT
 from netloop.graph.adding import AddsLayers
 from netloop.graph.layer import Elementary, Operation, check_tensor, layer
 from netloop.graph.tensor import ITensor
-from netloop.types import Array, TensorType, broadcast, numpy_type
+from netloop.types import OWN, TINY, Array, TensorType, broadcast, numpy_type
 
 
 def _sigmoid(xp: Any, x: Any) -> Any:
@@ -55,7 +55,7 @@ ACTIVATIONS: dict[ActivationType, Any] = {
 class IActivationLayer(Elementary):
     """Apply an activation function to every element.
 
-    Floating-point in and out, the shape kept; RELU takes int32 and int64 too.
+    Floating-point in and out, the shape kept; RELU takes integers too.
 
     Attributes:
         type: the function.
@@ -82,13 +82,16 @@ class IActivationLayer(Elementary):
     def infer(self, x: TensorType) -> TensorType:
         takes_integers = self.type is ActivationType.RELU
         require(
-            x.is_float or (takes_integers and x.is_index),
-            f"{self.type.name} takes floating-point numbers{', int32 or int64' if takes_integers else ''}, not {x}",
+            x.is_float or (takes_integers and x.is_integer),
+            f"{self.type.name} takes floating-point numbers{' and integers' if takes_integers else ''}, not {x}",
             fix="convert the input with add_cast",
         )
         for name in ("alpha", "beta"):
             require(math.isfinite(getattr(self, name)), f"{name} is {getattr(self, name)}, and must be finite")
         return x.without_value()
+
+    def beyond_tensorrt(self, x: TensorType) -> str:
+        return "" if x.is_float or x.is_index or x.dtype in OWN else f"takes {self.type.name} of {x.dtype}"
 
     def formula(self, xp: Any, x: Any) -> Any:
         return ACTIVATIONS[self.type](xp, x, self.alpha, self.beta).astype(x.dtype)
@@ -116,7 +119,7 @@ UNARIES: dict[UnaryOperation, Any] = {
     UnaryOperation.CEIL:  lambda xp, x: xp.ceil(x),
     UnaryOperation.FLOOR: lambda xp, x: xp.floor(x),
     UnaryOperation.ERF:   lambda xp, x: _erf(xp, x),
-    UnaryOperation.NOT:   lambda xp, x: xp.logical_not(x),
+    UnaryOperation.NOT:   lambda xp, x: xp.invert(x),
     UnaryOperation.SIGN:  lambda xp, x: xp.sign(x),
     UnaryOperation.ROUND: lambda xp, x: xp.round(x),
     UnaryOperation.ISINF: lambda xp, x: xp.isinf(x),
@@ -131,8 +134,8 @@ UNARIES_TO_BOOL = {UnaryOperation.NOT, UnaryOperation.ISINF, UnaryOperation.ISNA
 class IUnaryLayer(Elementary):
     """Apply a function of one argument to every element.
 
-    Floating-point in and out, the shape kept. ABS, NEG and SIGN take int32 and int64 too, NOT takes bool,
-    ISINF and ISNAN give bool, ROUND takes a half to the even neighbour.
+    Floating-point in and out, the shape kept. ABS, NEG and SIGN take integers too, NOT takes bool, or integers, whose
+    bits it turns; ISINF and ISNAN give bool, ROUND takes a half to the even neighbour.
 
     Attributes:
         op: the function.
@@ -142,15 +145,24 @@ class IUnaryLayer(Elementary):
 
     def infer(self, x: TensorType) -> TensorType:
         if self.op is UnaryOperation.NOT:
-            require(x.is_bool, f"NOT takes bool, not {x}", fix="compare first, with add_elementwise")
+            require(
+                x.is_bool or x.is_integer,
+                f"NOT takes bool or integers, not {x}",
+                fix="compare first, with add_elementwise",
+            )
             return x.without_value()
         takes_integers = self.op in UNARIES_ON_INTEGERS
         require(
-            x.is_float or (takes_integers and x.is_index),
-            f"{self.op.name} takes floating-point numbers{', int32 or int64' if takes_integers else ''}, not {x}",
+            x.is_float or (takes_integers and x.is_integer),
+            f"{self.op.name} takes floating-point numbers{' and integers' if takes_integers else ''}, not {x}",
             fix="convert the input with add_cast",
         )
         return x.with_dtype(np.bool_) if self.op in UNARIES_TO_BOOL else x.without_value()
+
+    def beyond_tensorrt(self, x: TensorType) -> str:
+        if self.op is UnaryOperation.NOT:
+            return "" if x.is_bool or x.dtype in OWN else f"takes the NOT of {x.dtype}"
+        return "" if x.is_float or x.is_index or x.dtype in OWN else f"takes the {self.op.name} of {x.dtype}"
 
     def formula(self, xp: Any, x: Any) -> Any:
         return UNARIES[self.op](xp, x)
@@ -171,6 +183,39 @@ def _floor_divide(xp: Any, a: Any, b: Any) -> Any:
     return a // b
 
 
+def _modulo(xp: Any, a: Any, b: Any) -> Any:
+    if xp.issubdtype(a.dtype, xp.integer):
+        _require_no_zero(xp, b)
+    return xp.mod(a, b)
+
+
+def _remainder(xp: Any, a: Any, b: Any) -> Any:
+    if xp.issubdtype(a.dtype, xp.integer):
+        _require_no_zero(xp, b)
+    return xp.fmod(a, b)
+
+
+def _power(xp: Any, a: Any, b: Any) -> Any:
+    if not xp.issubdtype(a.dtype, xp.integer):
+        return xp.power(a, b)
+    down = b < 0
+    _require_no_zero(xp, xp.where(down, a, 1))
+    exponent = xp.where(down, b & 1, b)
+    power = np.power(a, exponent) if xp is np else _lower_power(a, exponent)
+    return xp.where(down & (abs(a) != 1), 0, power).astype(a.dtype)
+
+
+def _lower_power(a: Any, b: Any) -> jax.Array:
+    """By repeated squaring, as ``jnp.power`` looks at the last six bits of the exponent only."""
+
+    def square(state: tuple[Any, Any, Any]) -> tuple[Any, Any, Any]:
+        power, base, left = state
+        return jnp.where(left & 1, power * base, power), base * base, left >> 1
+
+    base, left = jnp.broadcast_arrays(a, b)
+    return jax.lax.while_loop(lambda state: jnp.any(state[2] != 0), square, (jnp.ones_like(base), base, left))[0]
+
+
 def _require_no_zero(xp: Any, divisor: Any) -> None:
     if xp is np:
         require(bool(np.all(divisor != 0)), "an integer is divided by zero", why="no integer is the quotient")
@@ -178,23 +223,28 @@ def _require_no_zero(xp: Any, divisor: Any) -> None:
 
 # fmt: off
 ELEMENTWISE: dict[ElementWiseOperation, Any] = {
-    ElementWiseOperation.SUM:       lambda xp, a, b: a + b,
-    ElementWiseOperation.PROD:      lambda xp, a, b: a * b,
-    ElementWiseOperation.MAX:       lambda xp, a, b: xp.maximum(a, b),
-    ElementWiseOperation.MIN:       lambda xp, a, b: xp.minimum(a, b),
-    ElementWiseOperation.SUB:       lambda xp, a, b: a - b,
-    ElementWiseOperation.DIV:       _divide,
-    ElementWiseOperation.POW:       lambda xp, a, b: xp.power(a, b),
-    ElementWiseOperation.FLOOR_DIV: _floor_divide,
-    ElementWiseOperation.AND:       lambda xp, a, b: xp.logical_and(a, b),
-    ElementWiseOperation.OR:        lambda xp, a, b: xp.logical_or(a, b),
-    ElementWiseOperation.XOR:       lambda xp, a, b: xp.logical_xor(a, b),
-    ElementWiseOperation.EQUAL:     lambda xp, a, b: a == b,
-    ElementWiseOperation.GREATER:   lambda xp, a, b: a > b,
-    ElementWiseOperation.LESS:      lambda xp, a, b: a < b,
+    ElementWiseOperation.SUM:         lambda xp, a, b: a + b,
+    ElementWiseOperation.PROD:        lambda xp, a, b: a * b,
+    ElementWiseOperation.MAX:         lambda xp, a, b: xp.maximum(a, b),
+    ElementWiseOperation.MIN:         lambda xp, a, b: xp.minimum(a, b),
+    ElementWiseOperation.SUB:         lambda xp, a, b: a - b,
+    ElementWiseOperation.DIV:         _divide,
+    ElementWiseOperation.POW:         _power,
+    ElementWiseOperation.FLOOR_DIV:   _floor_divide,
+    ElementWiseOperation.AND:         lambda xp, a, b: a & b,
+    ElementWiseOperation.OR:          lambda xp, a, b: a | b,
+    ElementWiseOperation.XOR:         lambda xp, a, b: a ^ b,
+    ElementWiseOperation.EQUAL:       lambda xp, a, b: a == b,
+    ElementWiseOperation.GREATER:     lambda xp, a, b: a > b,
+    ElementWiseOperation.LESS:        lambda xp, a, b: a < b,
+    ElementWiseOperation.MOD:         _modulo,
+    ElementWiseOperation.FMOD:        _remainder,
+    ElementWiseOperation.SHIFT_LEFT:  lambda xp, a, b: xp.left_shift(a, b),
+    ElementWiseOperation.SHIFT_RIGHT: lambda xp, a, b: xp.right_shift(a, b),
 }
 # fmt: on
-LOGIC = {ElementWiseOperation.AND, ElementWiseOperation.OR, ElementWiseOperation.XOR}
+BITS = {ElementWiseOperation.AND, ElementWiseOperation.OR, ElementWiseOperation.XOR}
+SHIFTS = {ElementWiseOperation.SHIFT_LEFT, ElementWiseOperation.SHIFT_RIGHT}
 COMPARISONS = {ElementWiseOperation.EQUAL, ElementWiseOperation.GREATER, ElementWiseOperation.LESS}
 
 
@@ -202,9 +252,14 @@ COMPARISONS = {ElementWiseOperation.EQUAL, ElementWiseOperation.GREATER, Element
 class IElementWiseLayer(Elementary):
     """Combine two tensors element by element; axes of length 1 are stretched.
 
-    Both inputs have the same element type and equally many axes. AND, OR and XOR take bool; EQUAL, GREATER and LESS
-    give bool; the others take floating-point numbers and, POW apart, int8, int32 and int64. DIV of integers goes
-    towards zero, FLOOR_DIV towards minus infinity.
+    Both inputs have the same element type and equally many axes. AND, OR and XOR take bool, or integers, bit by bit;
+    SHIFT_LEFT and SHIFT_RIGHT take integers; EQUAL takes any type; the others take floating-point numbers and
+    integers, which wrap. EQUAL, GREATER and LESS give bool.
+
+    On integers DIV goes towards zero, FLOOR_DIV towards minus infinity, and a division by zero is an error in the
+    reference, and any number in a compiled network. POW to a negative power is the quotient of 1, towards zero. A
+    shift to the right keeps the sign; one by the number of bits or more, as which a negative one counts, leaves the
+    sign alone, or 0. MOD, FMOD and the shifts are not in TensorRT.
 
     Attributes:
         op: the operation.
@@ -221,23 +276,29 @@ class IElementWiseLayer(Elementary):
             why="TensorRT's networks are strongly typed: nothing is converted silently",
             fix="convert one input with add_cast",
         )
-        require(self._takes(a), f"{self.op.name} takes {self._wanted()}, not {a.dtype}")
+        wanted, takes = self._takes(a)
+        require(takes, f"{self.op.name} takes {wanted}, not {a.dtype}")
         shape = broadcast(a.shape, b.shape)
         return TensorType(np.dtype(np.bool_) if self.op in COMPARISONS else a.dtype, shape)
 
-    def _takes(self, x: TensorType) -> bool:
-        if self.op in LOGIC:
-            return x.is_bool
-        if self.op is ElementWiseOperation.EQUAL:
-            return True
-        if self.op is ElementWiseOperation.POW:
-            return x.is_float
-        return x.is_float or (x.is_integer and x.dtype != np.uint8)
+    def _takes(self, x: TensorType) -> tuple[str, bool]:
+        """What it takes, in words, and whether ``x`` is that."""
+        if self.op in BITS:
+            return "bool or integers", x.is_bool or x.is_integer
+        if self.op in SHIFTS:
+            return "integers", x.is_integer
+        return "floating-point numbers and integers", x.is_number or self.op is ElementWiseOperation.EQUAL
 
-    def _wanted(self) -> str:
-        if self.op in LOGIC:
-            return "bool"
-        return "floating-point numbers" + ("" if self.op is ElementWiseOperation.POW else ", int8, int32 or int64")
+    def beyond_tensorrt(self, a: TensorType, b: TensorType) -> str:
+        if int(self.op) >= int(ElementWiseOperation.MOD):
+            return f"computes {self.op.name}, which no TensorRT does"
+        if self.op in BITS:
+            takes = a.is_bool
+        elif self.op is ElementWiseOperation.POW:
+            takes = a.is_float
+        else:
+            takes = a.dtype != np.uint8 or self.op is ElementWiseOperation.EQUAL
+        return "" if takes or a.dtype in OWN else f"computes {self.op.name} on {a.dtype}"
 
     def formula(self, xp: Any, a: Any, b: Any) -> Any:
         return ELEMENTWISE[self.op](xp, a, b)
@@ -267,10 +328,13 @@ class ISelectLayer(Elementary):
 
 @layer(LayerType.CAST, "Cast")
 class ICastLayer(Operation):
-    """Convert every element to another type.
+    """Convert every element to another type; any to any.
 
-    To bool: whether it is not 0. Floating-point to integer: towards zero, the nearest integer of the type for what is
-    beyond its range, and 0 for NaN; to uint8, what is below 0 gives 0 and what is above 255 wraps.
+    To bool: whether it is not 0. To floating-point: the nearest number, a tie to the even one; what is beyond the
+    range is infinite, or NaN in a type without infinities, or the largest number in FP4, which has neither. Clamp
+    first, with the activation CLIP, for the largest number. Floating-point to integer: towards zero, the nearest
+    integer of the type for what is beyond its range, and 0 for NaN; to uint8, what is below 0 gives 0 and what is
+    above 255 wraps. Integer to integer: the lowest bits, so that it wraps.
 
     Attributes:
         to_type: the new element type.
@@ -284,11 +348,22 @@ class ICastLayer(Operation):
     def evaluate(self, x: Array) -> Array:
         dtype = numpy_type(self.to_type)
         with np.errstate(all="ignore"):
-            if not (jnp.issubdtype(x.dtype, jnp.floating) and jnp.issubdtype(dtype, jnp.integer)):
-                return x.astype(dtype)
-            if dtype == np.uint8:
-                return self._to_integer(x, np.dtype(np.int64)).clip(0, None).astype(dtype)
-            return self._to_integer(x, dtype)
+            if jnp.issubdtype(x.dtype, jnp.floating) and jnp.issubdtype(dtype, jnp.integer):
+                if dtype == np.uint8:
+                    return self._to_integer(x, np.dtype(np.int64)).clip(0, None).astype(dtype)
+                return self._to_integer(x, dtype)
+            if jnp.issubdtype(dtype, jnp.floating) and dtype.itemsize < np.dtype(np.float32).itemsize:
+                return self._to_odd(x).astype(dtype)
+            return (x.astype(np.int32) if x.dtype in TINY else x).astype(dtype)
+
+    @staticmethod
+    def _to_odd(x: Array) -> Array:
+        """``x`` in float32, from which a further rounding to the nearest is that of ``x``: what is inexact is odd."""
+        near = x.astype(np.float32)
+        again = near.astype(x.dtype)
+        below = np.where(np.abs(again) > np.abs(x), np.nextafter(near, np.float32(0)), near)
+        inexact = np.isfinite(near) & (again != x)
+        return (below.view(np.uint32) | inexact).view(np.float32)
 
     @staticmethod
     def _to_integer(x: Array, dtype: np.dtype[Any]) -> Array:
@@ -296,14 +371,32 @@ class ICastLayer(Operation):
         least, most = int(limits.min), int(limits.max)
         wide = np.trunc(np.nan_to_num(x.astype(np.float64), posinf=np.inf, neginf=-np.inf))
         below, above = wide < least, wide >= float(most) + 1
-        inside = np.where(below | above, 0, wide).astype(np.int64)
-        return np.select([below, above], [np.int64(least), np.int64(most)], inside).astype(dtype)
+        largest = np.uint64 if dtype == np.uint64 else np.int64
+        inside = np.where(below | above, 0, wide).astype(largest).astype(dtype)
+        return np.where(below, dtype.type(least), np.where(above, dtype.type(most), inside))
 
     def lower(self, x: Any) -> Any:
-        dtype = numpy_type(self.to_type)
+        x, dtype = jnp.asarray(x), numpy_type(self.to_type)
+        if x.dtype == FP4:  # XLA takes it for infinite on the way to an integer
+            x = x.astype(np.float32)
+        if dtype == BF16 and x.dtype.itemsize >= 4 and x.dtype != np.float32:
+            return _lower_to_odd(x).astype(dtype)
         if dtype == np.uint8 and jnp.issubdtype(x.dtype, jnp.floating):
-            return jnp.maximum(jnp.asarray(x).astype(jnp.int64), 0).astype(dtype)
-        return jnp.asarray(x).astype(dtype)
+            return jnp.maximum(x.astype(jnp.int64), 0).astype(dtype)
+        return x.astype(dtype)
+
+
+FP4, BF16 = numpy_type(DataType.FP4), numpy_type(DataType.BF16)
+
+
+def _lower_to_odd(x: jax.Array) -> jax.Array:
+    """``x`` in float32, an inexact number with its last bit set, as XLA would round it to float32 and then again."""
+    near = x.astype(np.float32)
+    again = near.astype(x.dtype)
+    is_over = (again > x) == (near > 0)
+    bits = jax.lax.bitcast_convert_type(near, np.uint32)
+    odd = jax.lax.bitcast_convert_type(bits - is_over.astype(np.uint32) | 1, np.float32)
+    return jnp.where((again == x) | ~jnp.isfinite(near), near, odd)
 
 
 @layer(LayerType.IDENTITY, "Identity")

@@ -13,7 +13,7 @@ from netloop.enums import LayerType
 from netloop.graph.adding import AddsLayers, check_tensors, third_from_end
 from netloop.graph.layer import Operation, check_tensor, layer
 from netloop.graph.tensor import ITensor
-from netloop.types import UNKNOWN, Array, Shape, TensorType, agree, merge, normal_axis
+from netloop.types import TINY, UNKNOWN, Array, Shape, TensorType, agree, merge, normal_axis
 
 
 @layer(LayerType.SHUFFLE, "Shuffle")
@@ -274,7 +274,15 @@ class IConcatenationLayer(Operation):
         return np.concatenate(inputs, self.axis)
 
     def lower(self, *inputs: Any) -> Any:
-        return jnp.concatenate(inputs, self.axis)
+        return lower_joined(inputs, self.axis)
+
+
+def lower_joined(parts: Sequence[Any], axis: int) -> Any:
+    """Arrays of one type end to end; those of 2 bits as bytes, as joining them ends the process within XLA."""
+    dtype = parts[0].dtype
+    if dtype not in TINY:
+        return jnp.concatenate(parts, axis)
+    return jnp.concatenate([jnp.asarray(each).astype(np.int8) for each in parts], axis).astype(dtype)
 
 
 class RearrangingMethods(AddsLayers):

@@ -13,6 +13,7 @@ from netloop.enums import LayerType, SampleMode
 from netloop.graph.adding import AddsLayers
 from netloop.graph.layer import Operation, check_tensor, layer
 from netloop.graph.tensor import ITensor
+from netloop.layers.rearrange import lower_joined
 from netloop.types import UNKNOWN, Array, TensorType, agree, normal_axis
 
 
@@ -230,7 +231,7 @@ def _padded(x: Any, axis: int, window: tuple[int, int], fill: Any) -> Any:
     before, after = min(high, 0) - min(low, 0), max(high, length) - max(low, length)
     inner = lax.slice_in_dim(x, min(max(low, 0), length), min(max(high, 0), length), axis=axis)
     # lax.pad would do, but JAX 0.10.2 fails at its derivative by the fill value alone
-    return jnp.concatenate([filled(before), inner, filled(after)], axis)
+    return lower_joined([filled(before), inner, filled(after)], axis)
 
 
 def _all_ints(numbers: Iterable[Any]) -> bool:

@@ -16,24 +16,35 @@ from netloop.types import Array, numpy_type
 
 # fmt: off
 STORED: dict[DataType, str] = {
-    DataType.FLOAT:  "<f4",
-    DataType.HALF:   "<f2",
-    DataType.BF16:   "<u2",
-    DataType.DOUBLE: "<f8",
-    DataType.FP8:    "|u1",
-    DataType.FP4:    "|u1",
-    DataType.E8M0:   "|u1",
-    DataType.INT4:   "|i1",
-    DataType.INT8:   "|i1",
-    DataType.INT32:  "<i4",
-    DataType.INT64:  "<i8",
-    DataType.UINT8:  "|u1",
-    DataType.BOOL:   "|b1",
+    DataType.FLOAT:    "<f4",
+    DataType.HALF:     "<f2",
+    DataType.BF16:     "<u2",
+    DataType.DOUBLE:   "<f8",
+    DataType.FP8:      "|u1",
+    DataType.E4M3FNUZ: "|u1",
+    DataType.E5M2:     "|u1",
+    DataType.E5M2FNUZ: "|u1",
+    DataType.FP4:      "|u1",
+    DataType.E8M0:     "|u1",
+    DataType.INT2:     "|i1",
+    DataType.INT4:     "|i1",
+    DataType.INT8:     "|i1",
+    DataType.INT16:    "<i2",
+    DataType.INT32:    "<i4",
+    DataType.INT64:    "<i8",
+    DataType.UINT2:    "|u1",
+    DataType.UINT4:    "|u1",
+    DataType.UINT8:    "|u1",
+    DataType.UINT16:   "<u2",
+    DataType.UINT32:   "<u4",
+    DataType.UINT64:   "<u8",
+    DataType.BOOL:     "|b1",
 }
 # fmt: on
 """What the elements of each type are in the file."""
 
-BYTES_OF_VALUES = {DataType.BOOL: (0, 1), DataType.INT4: (-8, 7), DataType.FP4: (0, 15)}
+TINY_INTEGERS = {DataType.INT2: (-2, 1), DataType.UINT2: (0, 3), DataType.INT4: (-8, 7), DataType.UINT4: (0, 15)}
+BYTES_OF_VALUES = {DataType.BOOL: (0, 1), DataType.FP4: (0, 15), **TINY_INTEGERS}
 """The least and the greatest byte that is a value, where not every byte is one."""
 
 ALIGNMENT = 64
@@ -52,7 +63,7 @@ def elements(array: Array, dtype: DataType) -> memoryview:
     """How the file of an array goes on; the bytes of the array itself on a little-endian machine."""
     stored = np.dtype(STORED[dtype])
     flat = array.reshape(-1)
-    raw = flat.astype(np.int8) if dtype is DataType.INT4 else flat.view(stored.newbyteorder("="))
+    raw = flat.astype(stored) if dtype in TINY_INTEGERS else flat.view(stored.newbyteorder("="))
     return raw.astype(stored, copy=False).view(np.uint8).data
 
 
@@ -69,7 +80,7 @@ def load(file: memoryview, dtype: DataType, shape: Sequence[int]) -> Array:
         raise ValueError(f"it is not the .npy file of {dtype.name} elements in the shape {tuple(shape)}")
     raw: Array = np.frombuffer(file, stored, offset=len(start)).astype(stored.newbyteorder("="))
     _check_values(raw, dtype)
-    made = raw.astype(numpy_type(dtype)) if dtype is DataType.INT4 else raw.view(numpy_type(dtype))
+    made = raw.astype(numpy_type(dtype)) if dtype in TINY_INTEGERS else raw.view(numpy_type(dtype))
     array = made.reshape(shape)
     array.flags.writeable = False
     return array

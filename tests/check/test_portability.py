@@ -470,3 +470,36 @@ def test_concatenation_of_just_enough(network):
     one = constant(network, [1], F)
 
     assert silent(mark(network, y=network.add_concatenation([one] * 10_000).get_output(0)))
+
+
+@pytest.mark.parametrize(
+    ("op", "dtype", "wanted"),
+    [
+        (trt.ElementWiseOperation.MOD, F, "computes MOD, which no TensorRT does"),
+        (trt.ElementWiseOperation.POW, np.int32, "computes POW on int32"),
+        (trt.ElementWiseOperation.XOR, np.int32, "computes XOR on int32"),
+        (trt.ElementWiseOperation.SUM, np.uint8, "computes SUM on uint8"),
+    ],
+)
+def test_layer_that_takes_more_than_tensorrts(network, op, dtype, wanted):
+    layer = combine(network, constant(network, [1], dtype), constant(network, [2], dtype), op).producer
+    layer.name = "both"
+    mark(network, y=layer.get_output(0))
+
+    found = only(network, "NL404", layer)
+    assert (found.severity, found.what) == (PORTABILITY, f"'both' {wanted}")
+
+
+@pytest.mark.parametrize(
+    ("op", "dtype"),
+    [
+        (trt.ElementWiseOperation.XOR, np.bool_),
+        (trt.ElementWiseOperation.SUM, np.int8),
+        (trt.ElementWiseOperation.EQUAL, np.uint8),
+        (trt.ElementWiseOperation.POW, F),
+    ],
+)
+def test_layer_that_takes_as_much_as_tensorrts(network, op, dtype):
+    both = constant(network, [1], dtype), constant(network, [0], dtype)
+
+    assert silent(mark(network, y=combine(network, *both, op)))

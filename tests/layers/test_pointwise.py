@@ -18,6 +18,7 @@ from netloop.enums import ActivationType, DataType, ElementWiseOperation, UnaryO
 from netloop.layers.pointwise import (
     ACTIVATIONS,
     ELEMENTWISE,
+    SHIFTS,
     UNARIES,
     IActivationLayer,
     ICastLayer,
@@ -150,9 +151,9 @@ def test_activation_takes_no_integers_but_for_relu():
     refuses(activation(ActivationType.TANH), made([1], I32), match="TANH takes floating-point numbers, not int32[1]")
 
 
-@pytest.mark.parametrize("dtype", [I8, U8, BOOL, FP8], ids=str)
+@pytest.mark.parametrize("dtype", [BOOL, FP8, INT4], ids=str)
 def test_relu_takes_no_narrow_types(dtype):
-    wanted = f"RELU takes floating-point numbers, int32 or int64, not {dtype}[1]"
+    wanted = f"RELU takes floating-point numbers and integers, not {dtype}[1]"
 
     refuses(activation(ActivationType.RELU), TensorType(dtype, (1,)), match=wanted)
 
@@ -274,15 +275,15 @@ def test_unary_on_floats_takes_no_integers(op):
     refuses(unary(op), TensorType(I32, (2, UNKNOWN)), match=f"{op.name} takes floating-point numbers, not int32[2,-1]")
 
 
-def test_abs_takes_no_int8():
-    wanted = "ABS takes floating-point numbers, int32 or int64, not int8[1]"
+def test_abs_takes_no_int4():
+    wanted = "ABS takes floating-point numbers and integers, not int4[1]"
 
-    refuses(unary(UnaryOperation.ABS), TensorType(I8, (1,)), match=wanted)
+    refuses(unary(UnaryOperation.ABS), TensorType(INT4, (1,)), match=wanted)
 
 
-@pytest.mark.parametrize("dtype", [F32, I32, U8], ids=str)
-def test_not_takes_bool_alone(dtype):
-    refuses(unary(UnaryOperation.NOT), TensorType(dtype, ()), match=f"NOT takes bool, not {dtype}[]")
+@pytest.mark.parametrize("dtype", [F32, INT4], ids=str)
+def test_not_takes_what_has_bits(dtype):
+    refuses(unary(UnaryOperation.NOT), TensorType(dtype, ()), match=f"NOT takes bool or integers, not {dtype}[]")
 
 
 # ---------------------------------------------------------------------------- element-wise
@@ -298,6 +299,7 @@ ARITHMETIC: dict[ElementWiseOperation, Callable[[Any, Any], Any]] = {
     ElementWiseOperation.EQUAL:     operator.eq,
     ElementWiseOperation.GREATER:   operator.gt,
     ElementWiseOperation.LESS:      operator.lt,
+    ElementWiseOperation.MOD:       operator.mod,
 }
 TRUTH: dict[ElementWiseOperation, list[bool]] = {  # of (false, false), (false, true), (true, false), (true, true)
     ElementWiseOperation.AND:   [False, False, False, True],
@@ -306,8 +308,8 @@ TRUTH: dict[ElementWiseOperation, list[bool]] = {  # of (false, false), (false, 
     ElementWiseOperation.EQUAL: [True, False, False, True],
 }
 # fmt: on
-ON_FLOATS = {**ARITHMETIC, ElementWiseOperation.DIV: operator.truediv}
-ON_INTEGERS = {**ARITHMETIC, ElementWiseOperation.DIV: lambda a, b: math.trunc(a / b)}
+ON_FLOATS = {**ARITHMETIC, Op.DIV: operator.truediv, Op.FMOD: math.fmod}
+ON_INTEGERS = {**ARITHMETIC, Op.DIV: lambda a, b: math.trunc(a / b), Op.FMOD: lambda a, b: int(math.fmod(a, b))}
 LEFT, RIGHT = [-2.5, -1.0, 0.0, 0.25, 1.5, 3.0], [0.5, -2.0, -0.75, 0.25]
 BASES, EXPONENTS = [0.25, 1.0, 2.5], [-2.0, 0.0, 0.5, 3.0]
 INTEGERS, DIVISORS = [-7, -6, -1, 0, 1, 6, 7], [-3, -1, 2, 7]
@@ -423,24 +425,20 @@ def test_elementwise_stretches_only_axes_of_length_one():
 
 
 @pytest.mark.parametrize("op", [ElementWiseOperation.AND, ElementWiseOperation.OR, ElementWiseOperation.XOR])
-def test_logic_takes_bool_alone(op):
-    refuses(elementwise(op), made([1], I32), made([1], I32), match=f"{op.name} takes bool, not int32")
+def test_logic_takes_no_floating_point_numbers(op):
+    refuses(elementwise(op), made([1]), made([1]), match=f"{op.name} takes bool or integers, not float32")
 
 
-@pytest.mark.parametrize("dtype", [BOOL, U8, FP8, INT4], ids=str)
-def test_arithmetic_takes_no_other_types(dtype):
+@pytest.mark.parametrize("dtype", [BOOL, FP8, INT4], ids=str)
+@pytest.mark.parametrize("op", [Op.SUM, Op.POW, Op.GREATER, Op.MOD])
+def test_arithmetic_takes_no_other_types(op, dtype):
     x = TensorType(dtype, (1,))
 
-    refuses(
-        elementwise(ElementWiseOperation.SUM), x, x, match="SUM takes floating-point numbers, int8, int32 or int64, not"
-    )
+    refuses(elementwise(op), x, x, match=f"{op.name} takes floating-point numbers and integers, not {dtype}")
 
 
-@pytest.mark.parametrize("dtype", [I32, I64, I8], ids=str)
-def test_pow_takes_no_integers(dtype):
-    x = TensorType(dtype, (1,))
-
-    refuses(elementwise(ElementWiseOperation.POW), x, x, match=f"POW takes floating-point numbers, not {dtype}")
+def test_shift_takes_integers_alone():
+    refuses(elementwise(Op.SHIFT_LEFT), made([1]), made([1]), match="SHIFT_LEFT takes integers, not float32")
 
 
 def test_unknown_length_is_the_other_one_where_that_is_not_one():
@@ -536,6 +534,10 @@ CAST_CASES = [
     cast_case("float64 beyond FLOAT", F64, To.FLOAT, (1e300, INF), (-1e300, -INF), (NAN, NAN)),
     cast_case("float32 beyond HALF", F32, To.HALF, (65504, 65504.0), (1e6, INF), (-1e6, -INF)),
     cast_case("float32 to BF16 rounds to even", F32, To.BF16, (1 + 2**-8, 1.0), (1 + 3 * 2**-8, 1 + 2**-6)),
+    cast_case("float64 to BF16 rounds once", F64, To.BF16, (1 + 2**-8 + 2**-40, 1 + 2**-7), (-1 - 2**-8, -1.0)),
+    cast_case("float64 to FP8 rounds once", F64, To.FP8, (1.0625 + 2**-40, 1.125), (1.0625, 1.0), (NAN, NAN)),
+    cast_case("int64 to BF16 rounds once", I64, To.BF16, (2**40 + 2**32 + 1, 2.0**40 + 2**33), (-(2**40), -(2.0**40))),
+    cast_case("FP4 to INT32", np.dtype(jnp.float4_e2m1fn), To.INT32, (6, 6), (-6, -6), (0.5, 0)),
     cast_case("float32 to FLOAT", F32, To.FLOAT, (1.1, 1.1), (NAN, NAN)),
     Case("of a scalar", ICastLayer(to_type=To.INT32), (made(-1.5),), -1),
     Case("of nothing", ICastLayer(to_type=To.UINT8), (made(np.zeros((0, 2))),), np.zeros((0, 2), U8)),
@@ -586,7 +588,7 @@ def test_every_member_has_a_formula(members, table):
     [
         (ActivationType, {case.layer.type for case in ACTIVATION_CASES}),
         (UnaryOperation, {case.layer.op for case in UNARY_CASES}),
-        (ElementWiseOperation, {case.layer.op for case in ELEMENTWISE_CASES}),
+        (ElementWiseOperation, {case.layer.op for case in ELEMENTWISE_CASES} | SHIFTS),
     ],
 )
 def test_every_member_has_a_case(members, shown):

@@ -1,0 +1,159 @@
+"""Element types that TensorRT has not: tensors of them go through networks, engines and plans."""
+
+import math
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import netloop as trt
+from netloop.layers.pointwise import ICastLayer
+from netloop.types import NUMPY_TYPES, TINY
+from tests.laws import Case, check_laws
+from tests.networks import cast, constant, counted, last, mark, stacked
+
+OWN = [each for each in trt.DataType if int(each) >= int(trt.DataType.DOUBLE)]
+TENSORRTS = [each for each in trt.DataType if each not in OWN]
+
+
+def moving(dtype: trt.DataType) -> trt.INetworkDefinition:
+    """A network that moves tensors of a type in all the ways there are, and computes nothing."""
+    network = trt.INetworkDefinition()
+    x = network.add_input("x", dtype, (2, 3))
+    swapped = network.add_slice(x, (1, 0), (2, 3), (-1, 1)).get_output(0)
+    joined = network.add_concatenation([x, swapped])
+    joined.axis = 1
+    padded = network.add_slice(joined.get_output(0), (0, -1), (2, 8), (1, 1))
+    padded.mode = trt.SampleMode.FILL
+    turned = network.add_shuffle(padded.get_output(0))
+    turned.first_transpose = (1, 0)
+    rows = network.add_gather(turned.get_output(0), constant(network, [7, 2, -3], np.int32), 0).get_output(0)
+    same = network.add_elementwise(x, swapped, trt.ElementWiseOperation.EQUAL).get_output(0)
+    chosen = network.add_select(same, x, swapped).get_output(0)
+    places = constant(network, [[0, 1]], np.int32)
+    one = constant(network, np.ones(1), NUMPY_TYPES[dtype])
+    written = network.add_scatter(x, places, one, trt.ScatterMode.ND).get_output(0)
+    loop = counted(network, 2)
+    state = loop.add_recurrence(x)
+    row = loop.add_iterator(swapped).get_output(0)
+    state.set_input(1, written)
+    kept = stacked(loop, row, constant(network, 3, np.int32))
+    return mark(network, rows=rows, chosen=chosen, last=last(loop, state.get_output(0)), kept=kept)
+
+
+def numbers(dtype: trt.DataType) -> np.ndarray:
+    given = [[1, 0, 1], [1, 1, 0]] if NUMPY_TYPES[dtype] in TINY else [[1, 0, 4], [2, 1, 8]]
+    return np.array(given).astype(NUMPY_TYPES[dtype])
+
+
+@pytest.mark.parametrize("dtype", OWN, ids=str)
+def test_own_type_is_moved_alike_by_engine_and_reference(dtype):
+    network = moving(dtype)
+    inputs = {"x": numbers(dtype)}
+    expected = trt.evaluate(network, inputs)
+
+    found = trt.compile(network)(inputs)
+    assert {name: np.asarray(each).tolist() for name, each in found.items()} == {
+        name: each.tolist() for name, each in expected.items()
+    }
+    assert expected["rows"].astype(int).tolist() == [[0, 0], inputs["x"][:, 1].tolist(), expected["rows"][2].tolist()]
+    assert expected["rows"][2].tolist() == inputs["x"][::-1, 1].tolist()
+    assert expected["kept"].tolist() == [*inputs["x"][::-1].tolist(), [0, 0, 0]]
+
+
+@pytest.mark.parametrize("dtype", OWN, ids=str)
+def test_own_type_goes_through_a_plan(dtype):
+    network = trt.INetworkDefinition()
+    x = numbers(dtype)
+    mark(network, y=network.add_identity(constant(network, x, x.dtype)).get_output(0))
+
+    again = trt.plan.loads(trt.plan.dumps(network))
+    assert trt.evaluate(again, {})["y"].tobytes() == x.tobytes()
+
+
+@pytest.mark.parametrize("dtype", OWN, ids=str)
+def test_own_type_is_told_where_it_comes_in(dtype):
+    network = trt.INetworkDefinition()
+    x = network.add_input("x", trt.float32, (2,))
+    mark(network, y=cast(network, cast(network, x, dtype), trt.float32))
+
+    (found,) = trt.check(network)
+    assert (found.code, found.at) == ("NL402", network[0])
+
+
+# ---------------------------------------------------------------------------- casts
+
+EIGHT_BITS = [trt.fp8, trt.e5m2, trt.e4m3fnuz, trt.e5m2fnuz]
+
+
+@pytest.mark.parametrize("to_type", EIGHT_BITS, ids=str)
+@pytest.mark.parametrize("from_type", [trt.float64, trt.float32, trt.bfloat16], ids=str)
+def test_cast_to_eight_bits_takes_the_nearest(from_type, to_type):
+    """The nearest of all numbers of the type, found by search; of two equally near the one with an even code."""
+    info = ml_dtypes.finfo(NUMPY_TYPES[to_type])
+    codes = np.arange(256, dtype=np.uint8)
+    table = {int(code): float(value) for code, value in zip(codes, codes.view(NUMPY_TYPES[to_type]), strict=True)}
+    finite = {code: value for code, value in table.items() if math.isfinite(value) and (value or not code)}
+    points = np.geomspace(float(info.smallest_subnormal) / 3, float(info.max), 40)
+    between = (np.array(sorted(finite.values()))[:-1] + np.array(sorted(finite.values()))[1:]) / 2
+    x = np.concatenate([points, -points, between]).astype(NUMPY_TYPES[from_type])
+    nearest = [min(finite, key=lambda code: (abs(finite[code] - value), code % 2)) for value in x.astype(float)]
+
+    check_laws(Case("nearest", ICastLayer(to_type=to_type), (x,), np.array([finite[code] for code in nearest]), 0))
+
+
+@pytest.mark.parametrize(
+    ("to_type", "beyond"),
+    [(trt.fp8, math.nan), (trt.e5m2, math.inf), (trt.e4m3fnuz, math.nan), (trt.e5m2fnuz, math.nan)],
+)
+def test_cast_beyond_the_largest_is_infinite_or_nan(to_type, beyond):
+    x = np.array([1e6, -1e6, math.inf, math.nan], np.float32)
+
+    check_laws(Case("beyond", ICastLayer(to_type=to_type), (x,), [beyond, -beyond, beyond, math.nan]))
+
+
+@pytest.mark.parametrize("to_type", EIGHT_BITS, ids=str)
+def test_clip_before_a_cast_saturates(to_type):
+    network = trt.INetworkDefinition()
+    x = network.add_input("x", trt.float32, (3,))
+    clip = network.add_activation(x, trt.ActivationType.CLIP)
+    most = float(ml_dtypes.finfo(NUMPY_TYPES[to_type]).max)
+    clip.alpha, clip.beta = -most, most
+    mark(network, y=cast(network, clip.get_output(0), to_type))
+
+    y = np.asarray(trt.compile(network)({"x": np.array([1e6, -math.inf, math.nan], np.float32)})["y"])
+    np.testing.assert_array_equal(y.astype(float), [most, -most, math.nan])
+
+
+UNSIGNED = {trt.uint16: 16, trt.uint32: 32, trt.uint64: 64, trt.uint2: 2, trt.uint4: 4}
+SIGNED = {trt.int16: 16, trt.int2: 2}
+
+
+@pytest.mark.parametrize("dtype", [trt.float32, trt.float64, trt.float16, trt.e5m2], ids=str)
+@pytest.mark.parametrize("to_type", [*UNSIGNED, *SIGNED], ids=str)
+def test_cast_to_an_integer_ends_at_the_ends(dtype, to_type):
+    ends = (0, 2 ** UNSIGNED[to_type] - 1) if to_type in UNSIGNED else (-(2 ** (SIGNED[to_type] - 1)), None)
+    least, most = ends[0], ends[1] or -ends[0] - 1
+    x = np.array([math.inf, -math.inf, 1.75, -0.75, math.nan]).astype(NUMPY_TYPES[dtype])
+
+    expected = np.array([most, least, 1, 0, 0], object).astype(NUMPY_TYPES[to_type])
+    check_laws(Case("ends", ICastLayer(to_type=to_type), (x,), expected))
+
+
+@pytest.mark.parametrize("to_type", [*UNSIGNED, *SIGNED], ids=str)
+def test_cast_from_integer_to_integer_keeps_the_lowest_bits(to_type):
+    x = [-1, 5, 2**33 + 7, -(2**63)]
+    bits = (UNSIGNED | SIGNED)[to_type]
+    low = [each % 2**bits for each in x]
+    expected = low if to_type in UNSIGNED else [each - 2**bits * (each >> (bits - 1)) for each in low]
+
+    made = np.array(expected, object).astype(NUMPY_TYPES[to_type])
+    check_laws(Case("wraps", ICastLayer(to_type=to_type), (np.array(x),), made))
+
+
+@pytest.mark.parametrize("from_type", list(trt.DataType), ids=str)
+def test_every_type_is_cast_to_every_type(from_type):
+    x = np.array([0, 1, 1]).astype(NUMPY_TYPES[from_type])
+    for to_type in trt.DataType:
+        made = ICastLayer(to_type=to_type).evaluate(x)
+        assert made[1:].tolist() == np.array([1, 1]).astype(NUMPY_TYPES[to_type]).tolist()
