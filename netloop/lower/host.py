@@ -77,11 +77,12 @@ class HostProgram:
         roads: how each loop ran and why, so far.
     """
 
-    def __init__(self, network: INetworkDefinition, sound: Sound) -> None:
+    def __init__(self, network: INetworkDefinition, sound: Sound, max_trips: int | None = None) -> None:
         require_shallow(network, sound.scopes)
         self.roads: dict[ILoop, Road] = {}
         self._network = network
         self._sound = sound
+        self._max_trips = max_trips
         self._valued = network.shape_tensors()
         self._pieces: dict[Any, Piece] = {}
 
@@ -132,7 +133,7 @@ class HostProgram:
         return self._pieces[key]
 
     def _compiled(self, steps: Sequence[Step], reads: Sequence[ITensor], types: TypeTable) -> Piece:
-        program = Program(steps, _needed_later(steps), types, self._sound.scopes)
+        program = Program(steps, _needed_later(steps), types, self._sound.scopes, self._max_trips)
 
         def trace(arrays: list[Any], trips: list[Any], loops: tuple[ILoop, ...]) -> Any:
             return program(dict(zip(reads, arrays, strict=True)), dict(zip(loops, trips, strict=True)))
@@ -231,12 +232,16 @@ class HostProgram:
     def _goes_on(self, step: LoopStep, inside: _Scene) -> bool | Spoilt:
         """Whether there is a trip, or why that cannot be told."""
         count, goes_on = step.loop.limit(TripLimit.COUNT), step.loop.limit(TripLimit.WHILE)
+        trip, limit = inside.trips[step.loop], self._max_trips
+        found: Any = True
         if count is not None:
             most = inside.values[count.tensor(0)]
-            if isinstance(most, Spoilt) or inside.trips[step.loop] >= int(most):
-                return most if isinstance(most, Spoilt) else False
-        found = True if goes_on is None else self._asked(step, goes_on.tensor(0), inside)
-        return found if isinstance(found, Spoilt) else bool(found)
+            found = most if isinstance(most, Spoilt) else trip < int(most)
+        if goes_on is not None and found is True:
+            found = self._asked(step, goes_on.tensor(0), inside)
+        if isinstance(found, Spoilt) or not found:
+            return found if isinstance(found, Spoilt) else False
+        return True if limit is None or trip < limit else Spoilt(step.loop.endless(limit))
 
     def _asked(self, step: LoopStep, tensor: ITensor, inside: _Scene) -> Any:
         """The value of a tensor in a trip that is not made."""
@@ -251,7 +256,7 @@ class HostProgram:
         if spoilt is not None:
             return spoilt
         try:
-            require(len(rows) <= length, *layer.too_short(len(rows), int(length)))
+            require(len(rows) <= length, *layer.too_short(int(length)))
             row = self._types(scene)[layer.tensor(0)]
             return layer.stack([np.asarray(each) for each in rows], int(length), row)
         except LayerError as error:
@@ -273,7 +278,7 @@ def _slice(layer: IIteratorLayer, array: Any, scene: _Scene) -> Any:
         return count
     position = trip if count is None else max(0, int(count)) - 1 - trip
     length = array.shape[axis]
-    require(0 <= position < length, *layer.past_the_end(f"element {position}", length))
+    require(0 <= position < length, *layer.past_the_end(length))
     return array.take(position, axis)
 
 

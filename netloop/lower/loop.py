@@ -17,7 +17,7 @@ from jax import lax
 
 from netloop.enums import LoopOutput, TripLimit
 from netloop.graph.tensor import ITensor
-from netloop.layers.loop import IIteratorLayer, ILoopOutputLayer
+from netloop.layers.loop import IIteratorLayer, ILoop, ILoopOutputLayer
 from netloop.lower.frame import Frame, first
 from netloop.nest import LoopStep, Step
 from netloop.types import normal_axis
@@ -46,6 +46,9 @@ class Road:
 
 def lower_loop(program: Program, step: LoopStep, frame: Frame) -> None:
     """Bring the outputs of a loop into the frame."""
+    if _never_ends(program, step.loop):
+        _give_up(program, step, frame)
+        return
     step = _without_hopeless(program, step, frame)
     if not step.outputs and not step.has_assertions:
         return
@@ -59,6 +62,31 @@ def lower_loop(program: Program, step: LoopStep, frame: Frame) -> None:
         frame.spoil(layer.outputs, fault)
 
 
+def _never_ends(program: Program, loop: ILoop) -> bool:
+    """Whether a loop is known to make more trips than it may."""
+    return loop.limit(TripLimit.WHILE) is None and program.count(loop) is not None and program.may_be_endless(loop)
+
+
+def _give_up(program: Program, step: LoopStep, frame: Frame) -> None:
+    """Spoil all that a loop would have made, without running it."""
+    fault = _endless(program, step.loop, True)
+    for layer in step.outputs:
+        _spoil(program, layer, fault, frame)
+    if step.has_assertions:
+        frame.status = first(frame.status, fault)
+
+
+def _endless(program: Program, loop: ILoop, failed: Any) -> Any:
+    assert program.max_trips is not None
+    return program.failures.fault(failed, loop.endless(program.max_trips))
+
+
+def _spoil(program: Program, layer: ILoopOutputLayer, fault: Any, frame: Frame) -> None:
+    (output,) = layer.outputs
+    frame.values[output] = jnp.zeros(program.types[output].shape, program.types[output].dtype)
+    frame.spoil([output], fault)
+
+
 def _without_hopeless(program: Program, step: LoopStep, frame: Frame) -> LoopStep:
     """The loop without the outputs that are known to have too little room, which are spoilt at once."""
     trips = program.count(step.loop)
@@ -70,9 +98,8 @@ def _without_hopeless(program: Program, step: LoopStep, frame: Frame) -> LoopSte
         if room is None or trips <= room[0]:
             kept.append(layer)
             continue
-        output, finding = layer.outputs[0], layer.finding("NL601", *layer.too_short(trips, room[0]))
-        frame.values[output] = jnp.zeros(program.types[output].shape, program.types[output].dtype)
-        frame.spoil([output], program.failures.fault(True, finding))
+        finding = layer.finding("NL601", *layer.too_short(room[0]))
+        _spoil(program, layer, program.failures.fault(True, finding), frame)
     return step if len(kept) == len(step.outputs) else replace(step, outputs=kept)
 
 
@@ -100,7 +127,7 @@ def lower_iterator(program: Program, layer: IIteratorLayer, frame: Frame) -> Non
     position = _count(program, layer, frame) - 1 - trip if layer.reverse else trip
     length = array.shape[axis]
     if layer.loop in frame.ended or not program.stays_inside(layer):
-        finding = layer.finding("NL601", *layer.past_the_end("past the end", length))
+        finding = layer.finding("NL601", *layer.past_the_end(length))
         fault = program.failures.fault((position < 0) | (position >= length), finding)
         frame.spoil(layer.outputs, first(frame.fault([output, _count_of(layer)]), fault))
     if length == 0:
@@ -164,6 +191,7 @@ class _Loop:
         self.stacked = [each for each in step.outputs if each.stacks]
         self.body = step.body.needed([*self.next, *(each.tensor(0) for each in self.stacked)], assertions=True)
         self.carries = program.can_fail(step.body.steps) or frame.fault(step.reads) is not None
+        self.most = program.max_trips if program.may_be_endless(step.loop) else None
 
     # ------------------------------------------------------------------ the two roads
 
@@ -187,9 +215,12 @@ class _Loop:
     def repeat(self) -> _Done:
         """Run until a limit ends it."""
 
-        def test(carry: Any) -> Any:
+        def more(carry: Any) -> Any:
             trip, states, _, faults, goes_on = carry
             return goes_on if self.carries else self._goes_on(trip, states, faults)[0]
+
+        def test(carry: Any) -> Any:
+            return more(carry) if self.most is None else jnp.logical_and(carry[0] < self.most, more(carry))
 
         def body(carry: Any) -> Any:
             trip, states, buffers, faults, goes_on = carry
@@ -203,7 +234,12 @@ class _Loop:
         trip, states, faults = jnp.int64(0), self._initial(), self._faults()
         goes_on, faults = self._goes_on(trip, states, faults) if self.carries else (None, faults)
         buffers = [self._buffer(each) for each in self.stacked]
-        return _Done(*lax.while_loop(test, body, (trip, states, buffers, faults, goes_on))[:4])
+        ended = lax.while_loop(test, body, (trip, states, buffers, faults, goes_on))
+        trip, states, buffers, faults, _ = ended
+        if self.most is not None:
+            fault = _endless(self.program, self.step.loop, more(ended))
+            faults = faults._replace(trips=first(faults.trips, fault))
+        return _Done(trip, states, buffers, faults)
 
     def _goes_on(self, trip: Any, states: list[Any], faults: _Faults) -> tuple[Any, _Faults]:
         """Whether there is a trip of this number, and the faults after asking; what is spoilt ends the loop."""
@@ -281,7 +317,7 @@ class _Loop:
             return self._last(layer.tensor(0), done)
         length, fault = self._length(layer), done.faults.trips
         if not self.program.has_room(self.step.loop, layer.tensor(1)):
-            finding = layer.finding("NL601", *layer.too_short(f"more than {length}", length))
+            finding = layer.finding("NL601", *layer.too_short(length))
             fault = first(fault, self.program.failures.fault(done.trips > length, finding))
         position = self.stacked.index(layer)
         rows = _arrange(done.rows[position], done.trips, length, layer.kind)

@@ -73,7 +73,8 @@ class Interpreter:
         also: Iterable[ILayer] = (),
     ) -> None:
         self._network = network
-        self._max_trips = check_max_trips(max_trips)
+        check_max_trips("max_trips", max_trips)
+        self._max_trips = max_trips
         self._inputs = {tensor: np.asarray(array) for tensor, array in check_values(network.inputs, inputs).items()}
         valued = network.shape_tensors()
         types = {tensor: TensorType.of(array) for tensor, array in self._inputs.items()}

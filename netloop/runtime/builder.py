@@ -96,7 +96,8 @@ class Builder(Settings):
             require_sound(network)
             _require_fitting(config.profiles, network)
         with progress.phase("Compile"):
-            origin = Origin(self._logger, tuple(map(deepcopy, config.profiles)), config.profiling_verbosity)
+            profiles = tuple(map(deepcopy, config.profiles))
+            origin = Origin(self._logger, profiles, config.profiling_verbosity, max_trips=config.max_trips)
             return ICudaEngine(network, origin)
 
     def _build(self, network: INetworkDefinition, config: IBuilderConfig, build: Callable[[Progress], T]) -> T | None:

@@ -16,6 +16,7 @@ from netloop.graph.infer import TypeTable
 from netloop.graph.layer import check_instance
 from netloop.graph.tensor import ITensor
 from netloop.inputs import check_values
+from netloop.layers.loop import check_max_trips
 from netloop.layers.sources import IConstantLayer
 from netloop.lower import HostProgram, Program, constants_of, has_fixed_shapes
 from netloop.lower.loop import Road
@@ -39,16 +40,20 @@ class Executable(Settings):
         network: the network.
         constants: the constants that are arguments of its programs.
         weights: their values on the device; others may take their places, and no program is compiled anew.
+        max_trips: how many trips a loop may make, each time that it is entered; None for any number.
     """
 
     network: INetworkDefinition
     constants: list[IConstantLayer]
     weights: list[jax.Array]
 
-    def __init__(self, network: INetworkDefinition) -> None:
+    max_trips: int | None
+
+    def __init__(self, network: INetworkDefinition, max_trips: int | None = None) -> None:
+        check_max_trips("max_trips", max_trips)
         require_sound(check_instance("network", network, INetworkDefinition))
         network = network.copy()
-        vars(self).update(network=network, constants=constants_of(network))
+        vars(self).update(network=network, constants=constants_of(network), max_trips=max_trips)
         self.take_weights()
         self._programs = Programs(network, self._compile)
         if not self._programs.shape_inputs and all(each.type.is_fixed for each in network.inputs):
@@ -81,8 +86,8 @@ class Executable(Settings):
 
     def _compile(self, types: TypeTable, sound: Sound, given: Given) -> _Runnable:
         if not has_fixed_shapes(self.network, types):
-            return self._on_host(HostProgram(self.network, sound))
-        program, inputs = Program.of(self.network, types, sound), list(given)
+            return self._on_host(HostProgram(self.network, sound, self.max_trips))
+        program, inputs = Program.of(self.network, types, sound, self.max_trips), list(given)
 
         def trace(weights: list[Any], arrays: list[Any]) -> tuple[list[Any], Any]:
             outcome = program({**self._values_of(weights), **dict(zip(inputs, arrays, strict=True))})
