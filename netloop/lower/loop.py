@@ -46,20 +46,20 @@ class Road:
 
 def lower_loop(program: Program, step: LoopStep, frame: Frame) -> None:
     """Bring the outputs of a loop into the frame."""
+    loop = enter(program, step, frame)
+    if loop is None:
+        return
+    program.roads[step.loop] = road = choose_road(program, step)
+    loop.leave(loop.scan(road.trips) if road.name == "scan" and road.trips is not None else loop.repeat())
+
+
+def enter(program: Program, step: LoopStep, frame: Frame) -> Loop | None:
+    """What is to run of a loop; None if nothing is, as its outputs are spoilt before it begins."""
     if _never_ends(program, step.loop):
         _give_up(program, step, frame)
-        return
+        return None
     step = _without_hopeless(program, step, frame)
-    if not step.outputs and not step.has_assertions:
-        return
-    loop = _Loop(program, step, frame)
-    program.roads[step.loop] = road = choose_road(program, step)
-    done = loop.scan(road.trips) if road.name == "scan" and road.trips is not None else loop.repeat()
-    if step.has_assertions:
-        frame.status = first(done.faults.status, done.faults.trips)
-    for layer in step.outputs:
-        frame.values[layer.outputs[0]], fault = loop.output(layer, done)
-        frame.spoil(layer.outputs, fault)
+    return Loop(program, step, frame) if step.outputs or step.has_assertions else None
 
 
 def _never_ends(program: Program, loop: ILoop) -> bool:
@@ -163,6 +163,24 @@ class _Faults(NamedTuple):
     status: Any
 
 
+class Carry(NamedTuple):
+    """What a while loop carries from trip to trip.
+
+    Attributes:
+        trip: the number of the coming trip.
+        states: the values of the recurrences.
+        buffers: for every stacked output its elements so far, along axis 0.
+        faults: what went wrong so far.
+        goes_on: whether there is a coming trip; None where that is asked when it comes.
+    """
+
+    trip: Any
+    states: list[Any]
+    buffers: list[Any]
+    faults: _Faults
+    goes_on: Any
+
+
 class _Done(NamedTuple):
     """A loop that has ended.
 
@@ -179,7 +197,7 @@ class _Done(NamedTuple):
     faults: _Faults
 
 
-class _Loop:
+class Loop:
     """A loop, with the values around it."""
 
     def __init__(self, program: Program, step: LoopStep, frame: Frame) -> None:
@@ -214,32 +232,40 @@ class _Loop:
 
     def repeat(self) -> _Done:
         """Run until a limit ends it."""
+        return self.done(lax.while_loop(self.goes_on, self.trip, self.begin()))
 
-        def more(carry: Any) -> Any:
-            trip, states, _, faults, goes_on = carry
-            return goes_on if self.carries else self._goes_on(trip, states, faults)[0]
-
-        def test(carry: Any) -> Any:
-            return more(carry) if self.most is None else jnp.logical_and(carry[0] < self.most, more(carry))
-
-        def body(carry: Any) -> Any:
-            trip, states, buffers, faults, goes_on = carry
-            inside = self._inside(trip, states, faults)
-            states, rows, faults = self._trip(inside, faults)
-            buffers = [_write(buffer, row, trip) for buffer, row in zip(buffers, rows, strict=True)]
-            if self.carries:
-                goes_on, faults = self._goes_on(trip + 1, states, faults)
-            return trip + 1, states, buffers, faults, goes_on
-
+    def begin(self) -> Carry:
+        """What is carried to the first trip."""
         trip, states, faults = jnp.int64(0), self._initial(), self._faults()
         goes_on, faults = self._goes_on(trip, states, faults) if self.carries else (None, faults)
-        buffers = [self._buffer(each) for each in self.stacked]
-        ended = lax.while_loop(test, body, (trip, states, buffers, faults, goes_on))
-        trip, states, buffers, faults, _ = ended
+        return Carry(trip, states, [self._buffer(each) for each in self.stacked], faults, goes_on)
+
+    def goes_on(self, carry: Carry) -> Any:
+        """Whether a trip is to be made."""
+        wanted = self._wants(carry)
+        return wanted if self.most is None else jnp.logical_and(carry.trip < self.most, wanted)
+
+    def trip(self, carry: Carry) -> Carry:
+        """Make a trip."""
+        trip, states, buffers, faults, goes_on = carry
+        inside = self._inside(trip, states, faults)
+        states, rows, faults = self._trip(inside, faults)
+        buffers = [_write(buffer, row, trip) for buffer, row in zip(buffers, rows, strict=True)]
+        if self.carries:
+            goes_on, faults = self._goes_on(trip + 1, states, faults)
+        return Carry(trip + 1, states, buffers, faults, goes_on)
+
+    def done(self, carry: Carry) -> _Done:
+        """The loop after the last trip that it makes; a fault if it would go on."""
+        faults = carry.faults
         if self.most is not None:
-            fault = _endless(self.program, self.step.loop, more(ended))
+            fault = _endless(self.program, self.step.loop, self._wants(carry))
             faults = faults._replace(trips=first(faults.trips, fault))
-        return _Done(trip, states, buffers, faults)
+        return _Done(carry.trip, carry.states, carry.buffers, faults)
+
+    def _wants(self, carry: Carry) -> Any:
+        """Whether the limits of the loop ask for a trip."""
+        return carry.goes_on if self.carries else self._goes_on(carry.trip, carry.states, carry.faults)[0]
 
     def _goes_on(self, trip: Any, states: list[Any], faults: _Faults) -> tuple[Any, _Faults]:
         """Whether there is a trip of this number, and the faults after asking; what is spoilt ends the loop."""
@@ -310,6 +336,14 @@ class _Loop:
         return lax.full((self._length(layer), *row.shape), _zero(row.dtype))
 
     # ------------------------------------------------------------------ outputs
+
+    def leave(self, done: _Done) -> None:
+        """Bring what the loop that has ended made into the frame around it."""
+        if self.step.has_assertions:
+            self.frame.status = first(done.faults.status, done.faults.trips)
+        for layer in self.step.outputs:
+            self.frame.values[layer.outputs[0]], fault = self.output(layer, done)
+            self.frame.spoil(layer.outputs, fault)
 
     def output(self, layer: ILoopOutputLayer, done: _Done) -> tuple[Any, Any]:
         """The value of an output of the loop that has ended, and its fault."""

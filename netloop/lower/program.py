@@ -97,8 +97,15 @@ class Program:
             given: the values of what the steps read: inputs of the network, and the constants of ``constants_of``.
             trips: the numbers of the trips in the loops around.
         """
-        frame = Frame(dict(given), trips=dict(trips or {}))
+        return self.run_in(Frame(dict(given), trips=dict(trips or {})))
+
+    def run_in(self, frame: Frame) -> Outcome:
+        """The outputs, with the values and trips of a frame."""
         self.run(self._block.steps, frame)
+        return self.outcome(frame)
+
+    def outcome(self, frame: Frame) -> Outcome:
+        """The outputs of steps that have run."""
         values = [self.array(tensor, frame) for tensor in self.outputs]
         return Outcome(values, [frame.fault([tensor]) for tensor in self.outputs], frame.status)
 

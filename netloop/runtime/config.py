@@ -38,6 +38,8 @@ class IBuilderConfig(Settings):
     default_device_type: DeviceType = DeviceType.GPU
     engine_capability: EngineCapability = EngineCapability.STANDARD
     flags: int = 0
+    interruptible: bool = False
+    """Whether a long loop can be interrupted. TensorRT has no such setting."""
     hardware_compatibility_level: HardwareCompatibilityLevel = HardwareCompatibilityLevel.NONE
     l2_limit_for_tiling: int = -1
     max_aux_streams: int = -1
@@ -59,7 +61,9 @@ class IBuilderConfig(Settings):
         "max_trips": check_max_trips,
         "progress_monitor": none_or(IProgressMonitor),
     }
-    MEANINGFUL: ClassVar[frozenset[str]] = frozenset({"flags", "max_trips", "profiling_verbosity", "progress_monitor"})
+    MEANINGFUL: ClassVar[frozenset[str]] = frozenset(
+        {"flags", "interruptible", "max_trips", "profiling_verbosity", "progress_monitor"}
+    )
     """The settings that change something here."""
 
     def __init__(self) -> None:

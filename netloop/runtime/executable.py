@@ -18,7 +18,7 @@ from netloop.graph.tensor import ITensor
 from netloop.inputs import check_values
 from netloop.layers.loop import check_max_trips
 from netloop.layers.sources import IConstantLayer
-from netloop.lower import HostProgram, Program, constants_of, has_fixed_shapes
+from netloop.lower import HostProgram, Program, constants_of, has_fixed_shapes, is_long
 from netloop.lower.loop import Road
 from netloop.network import INetworkDefinition
 from netloop.runtime.jax_settings import own_settings
@@ -41,6 +41,7 @@ class Executable(Settings):
         constants: the constants that are arguments of its programs.
         weights: their values on the device; others may take their places, and no program is compiled anew.
         max_trips: how many trips a loop may make, each time that it is entered; None for any number.
+        interruptible: whether a long loop can be interrupted.
     """
 
     network: INetworkDefinition
@@ -48,12 +49,14 @@ class Executable(Settings):
     weights: list[jax.Array]
 
     max_trips: int | None
+    interruptible: bool
 
-    def __init__(self, network: INetworkDefinition, max_trips: int | None = None) -> None:
+    def __init__(self, network: INetworkDefinition, max_trips: int | None = None, interruptible: bool = False) -> None:
         check_max_trips("max_trips", max_trips)
         require_sound(check_instance("network", network, INetworkDefinition))
         network = network.copy()
-        vars(self).update(network=network, constants=constants_of(network), max_trips=max_trips)
+        vars(self).update(network=network, constants=constants_of(network))
+        vars(self).update(max_trips=max_trips, interruptible=interruptible)
         self.take_weights()
         self._programs = Programs(network, self._compile)
         if not self._programs.shape_inputs and all(each.type.is_fixed for each in network.inputs):
@@ -85,8 +88,8 @@ class Executable(Settings):
         return {tensor.name: array for tensor, array in zip(self.network.outputs, outputs, strict=True)}
 
     def _compile(self, types: TypeTable, sound: Sound, given: Given) -> _Runnable:
-        if not has_fixed_shapes(self.network, types):
-            return self._on_host(HostProgram(self.network, sound, self.max_trips))
+        if not has_fixed_shapes(self.network, types) or (self.interruptible and is_long(sound.block.steps, types)):
+            return self._on_host(HostProgram(self.network, sound, self.max_trips, self.interruptible))
         program, inputs = Program.of(self.network, types, sound, self.max_trips), list(given)
 
         def trace(weights: list[Any], arrays: list[Any]) -> tuple[list[Any], Any]:

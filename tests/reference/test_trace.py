@@ -357,7 +357,7 @@ def test_max_trips_is_an_int(three, wrong):
 
 
 def test_max_trips_is_not_negative(three):
-    with pytest.raises(ValueError, match="max_trips is at least 0|max_trips is 0 to"):
+    with pytest.raises(ValueError, match="max_trips is 0 to"):
         trt.trace(three, {}, max_trips=-1)
 
 
