@@ -108,12 +108,21 @@ class HostProgram:
         Raises:
             ExecutionError: something that an output needs has no value, or an assertion does not hold.
         """
-        scene = _Scene(dict(given))
-        self._run(self._sound.block.steps, scene)
-        spoilt = scene.spoilt(self._network.outputs)
+        values = self.values(given)
+        spoilt = next((each for each in values if isinstance(each, Spoilt)), None)
         if spoilt is not None:
             raise ExecutionError(spoilt.finding)
-        return [jnp.asarray(scene.values[tensor]) for tensor in self._network.outputs]
+        return [jnp.asarray(each) for each in values]
+
+    def values(self, given: Mapping[ITensor, Any]) -> list[Any]:
+        """The same, with what stands for an output that is spoilt.
+
+        Raises:
+            ExecutionError: an assertion does not hold.
+        """
+        scene = _Scene(dict(given))
+        self._run(self._sound.block.steps, scene)
+        return [scene.values[tensor] for tensor in self._network.outputs]
 
     def _run(self, steps: Sequence[Step], scene: _Scene) -> None:
         position = 0

@@ -115,6 +115,10 @@ class Interpreter:
         """The number of trips of a loop that is in no other; None if it was not computed."""
         return self._known.get((loop, ()))
 
+    def most_trips(self) -> int:
+        """The most trips that a loop was found to make so far."""
+        return max((trips for (what, _), trips in self._known.items() if isinstance(what, ILoop)), default=0)
+
     def known(self) -> dict[ITensor | ILoop, list[tuple[int, ...]]]:
         """For each tensor the trips at which it was computed, and for each loop those at which its trips were."""
         found: dict[ITensor | ILoop, list[tuple[int, ...]]] = {}

@@ -96,9 +96,7 @@ class Executable(Settings):
             outcome = program({**self._values_of(weights), **dict(zip(inputs, arrays, strict=True))})
             return outcome.values, outcome.verdict()
 
-        with room_for(program.depth):
-            lowered = jax.jit(trace).lower(self.weights, list(given.values()))
-            compiled = lowered.compile(compiler_options=_options(program))
+        compiled = compile_for(program, trace, self.weights, list(given.values()))
 
         def run(weights: list[Any], given: Given) -> list[Any]:
             outputs, verdict = compiled(weights, list(given.values()))
@@ -154,6 +152,12 @@ class _Runnable:
 
 def _shape_and_type(tensor: ITensor) -> tuple[Any, Any]:
     return tensor.type.shape, tensor.type.dtype
+
+
+def compile_for(program: Program, function: Callable[..., Any], *arguments: Any) -> Any:
+    """A function that traces a program, compiled for such arguments."""
+    with room_for(program.depth):
+        return jax.jit(function).lower(*arguments).compile(compiler_options=_options(program))
 
 
 def _options(program: Program) -> dict[str, Any]:
