@@ -123,6 +123,9 @@ from netloop.reference import Trace as Trace
 from netloop.reference import evaluate as evaluate
 from netloop.reference import trace as trace
 from netloop.runtime.builder import Builder as Builder
+from netloop.runtime.compare import Comparison as Comparison
+from netloop.runtime.compare import Difference as Difference
+from netloop.runtime.compare import compare as compare
 from netloop.runtime.config import IBuilderConfig as IBuilderConfig
 from netloop.runtime.context import IExecutionContext as IExecutionContext
 from netloop.runtime.engine import ICudaEngine as ICudaEngine

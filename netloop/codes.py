@@ -228,7 +228,7 @@ enter(
 enter(
     "NL609",
     """
-    no loop makes more trips than ``max_trips`` allows.
+    no loop makes more trips than max_trips allows.
 
     Without ``max_trips`` a loop whose limit never ends it runs for ever.
 

@@ -6,7 +6,6 @@ yields what it needs, a tensor and the trips at which, and is sent its value. Re
 
 from __future__ import annotations
 
-import operator
 from abc import abstractmethod
 from collections.abc import Callable, Generator, Sequence
 from typing import Any, TypeVar
@@ -20,7 +19,7 @@ from netloop.graph.infer import TypeTable
 from netloop.graph.layer import ILayer, Types, check_tensor, layer
 from netloop.graph.place import call_site
 from netloop.graph.tensor import ITensor
-from netloop.settings import Settings
+from netloop.settings import Settings, whole
 from netloop.types import UNKNOWN, Array, TensorType, normal_axis
 
 Trips = dict["ILoop", int]
@@ -32,21 +31,15 @@ Meaning = Generator[Demand, Any, Any]
 B = TypeVar("B", bound="ILoopBoundaryLayer")
 
 
-def check_max_trips(value: Any) -> int | None:
-    """``value``, if it is a number of trips that a loop may make, or None for any.
+def check_max_trips(name: str, value: Any) -> None:
+    """Complain unless ``value`` is a number of trips that a loop may make, or None for any.
 
     Raises:
         TypeError: it is no int.
-        ValueError: it is negative.
+        ValueError: it is negative, or 64 bits do not hold it.
     """
-    if value is None:
-        return None
-    if isinstance(value, bool | np.bool_) or not hasattr(value, "__index__"):
-        raise TypeError(f"max_trips is an int or None, not {value!r}")
-    found = operator.index(value)
-    if found < 0:
-        raise ValueError(f"max_trips is {found}, and cannot be negative")
-    return found
+    if value is not None:
+        whole(0, (1 << 63) - 1)(name, value)
 
 
 class ILoop(Settings):
@@ -241,13 +234,13 @@ class IIteratorLayer(ILoopBoundaryLayer):
         trip = at[self.loop]
         position = (yield from self.loop.count(at)) - 1 - trip if self.reverse else trip
         axis = normal_axis(self.axis, array.ndim)
-        require(0 <= position < array.shape[axis], *self.past_the_end(f"element {position}", array.shape[axis]))
+        require(0 <= position < array.shape[axis], *self.past_the_end(array.shape[axis]))
         return array.take(position, axis)
 
-    def past_the_end(self, read: str, length: int) -> tuple[str, str, str]:
+    def past_the_end(self, length: int) -> tuple[str, str, str]:
         """What to say when the loop reads where the axis is not."""
         return (
-            f"{self.name!r} reads {read} of axis {self.axis}, which has {length} elements",
+            f"{self.name!r} reads past the end of axis {self.axis}, which has {length} elements",
             f"{self.loop.name!r} makes more trips than the axis has elements",
             "limit the loop to the length of the axis",
         )
@@ -308,7 +301,7 @@ class ILoopOutputLayer(ILoopBoundaryLayer):
         if not self.stacks:
             return (yield self.tensor(0), {**at, self.loop: trips})
         length = int((yield self.tensor(1), at))
-        require(trips <= length, *self.too_short(trips, length))
+        require(trips <= length, *self.too_short(length))
         rows: list[Array] = []
         for trip in range(trips):
             rows.append((yield self.tensor(0), {**at, self.loop: trip}))
@@ -339,10 +332,10 @@ class ILoopOutputLayer(ILoopBoundaryLayer):
             stacked[: len(rows)] = rows
         return np.moveaxis(stacked, 0, normal_axis(self.axis, len(shape) + 1))
 
-    def too_short(self, trips: int | str, length: int) -> tuple[str, str, str]:
+    def too_short(self, length: int) -> tuple[str, str, str]:
         """What to say when there are more elements than room."""
         return (
-            f"{self.name!r} has room for {length} elements, and {self.loop.name!r} made {trips} trips",
+            f"{self.name!r} has room for {length} elements, and {self.loop.name!r} made more than {length} trips",
             "a length below the number of trips has no meaning",
             "give the output a length of at least the number of trips",
         )

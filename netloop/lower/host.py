@@ -4,11 +4,15 @@ Steps run one after the other, with values at hand. As many steps as have fixed 
 compiled as one piece, for each set of shapes that it meets. A layer of which only its result tells the shape is
 computed by its reference; a loop or conditional around such a layer runs in Python.
 
+A network that is to be interruptible takes the same road. A loop that may be long is then compiled alone and runs a
+stretch of trips at a time; a loop or conditional around it runs in Python.
+
 A failure follows the data, as in a program: what it spoilt is a ``Spoilt``, and counts only if something needs it.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -27,13 +31,19 @@ from netloop.layers.assertion import IAssertionLayer
 from netloop.layers.conditional import IIfConditionalInputLayer
 from netloop.layers.loop import IIteratorLayer, ILoop, ILoopOutputLayer, IRecurrenceLayer
 from netloop.layers.sources import IShapeLayer
+from netloop.lower.frame import Frame
 from netloop.lower.loop import Road
-from netloop.lower.program import Program, is_fixed, require_shallow
+from netloop.lower.program import Outcome, Program, is_fixed, require_shallow
+from netloop.lower.stretches import Stretches
 from netloop.nest import Block, IfStep, LayerStep, LoopStep, Step, layers_of
 from netloop.network import INetworkDefinition
 from netloop.types import LARGEST_KNOWN_VALUE, TensorType, normal_axis
 
 WHY = "a shape in it is known only while it runs"
+WHY_INTERRUPTIBLE = "it can be interrupted, and so can a loop in it"
+
+MOST_TRIPS_AT_ONCE = 10_000
+"""How many trips a loop, those of the loops in it multiplied, may make without a chance to interrupt it."""
 
 
 @dataclass(frozen=True)
@@ -77,11 +87,15 @@ class HostProgram:
         roads: how each loop ran and why, so far.
     """
 
-    def __init__(self, network: INetworkDefinition, sound: Sound) -> None:
+    def __init__(
+        self, network: INetworkDefinition, sound: Sound, max_trips: int | None = None, interruptible: bool = False
+    ) -> None:
         require_shallow(network, sound.scopes)
         self.roads: dict[ILoop, Road] = {}
         self._network = network
         self._sound = sound
+        self._max_trips = max_trips
+        self._interruptible = interruptible
         self._valued = network.shape_tensors()
         self._pieces: dict[Any, Piece] = {}
 
@@ -94,23 +108,48 @@ class HostProgram:
         Raises:
             ExecutionError: something that an output needs has no value, or an assertion does not hold.
         """
-        scene = _Scene(dict(given))
-        self._run(self._sound.block.steps, scene)
-        spoilt = scene.spoilt(self._network.outputs)
+        values = self.values(given)
+        spoilt = next((each for each in values if isinstance(each, Spoilt)), None)
         if spoilt is not None:
             raise ExecutionError(spoilt.finding)
-        return [jnp.asarray(scene.values[tensor]) for tensor in self._network.outputs]
+        return [jnp.asarray(each) for each in values]
+
+    def values(self, given: Mapping[ITensor, Any]) -> list[Any]:
+        """The same, with what stands for an output that is spoilt.
+
+        Raises:
+            ExecutionError: an assertion does not hold.
+        """
+        scene = _Scene(dict(given))
+        self._run(self._sound.block.steps, scene)
+        return [scene.values[tensor] for tensor in self._network.outputs]
 
     def _run(self, steps: Sequence[Step], scene: _Scene) -> None:
         position = 0
         while position < len(steps):
             types = self._types(scene)
-            length = _fixed(steps[position:], scene, types)
-            if length:
-                self._piece(steps[position : position + length], scene, types)(scene)
+            length = self._fixed(steps[position:], scene, types)
+            if length or self._runs_in_stretches(steps[position], scene, types):
+                self._piece(steps[position : position + max(1, length)], scene, types)(scene)
             else:
                 self._step(steps[position], scene)
             position += max(1, length)
+
+    def _fixed(self, steps: Sequence[Step], scene: _Scene, types: TypeTable) -> int:
+        """How many of the first steps can be compiled as one piece."""
+        for number, step in enumerate(steps):
+            alone = isinstance(step, LayerStep) and isinstance(step.layer, IAssertionLayer | IIteratorLayer)
+            if alone or scene.spoilt(step.reads) is not None or not _compiles(step, types):
+                return number
+            if self._interruptible and is_long([step], types):
+                return number
+        return len(steps)
+
+    def _runs_in_stretches(self, step: Step, scene: _Scene, types: TypeTable) -> bool:
+        """Whether a loop that is too long to be part of a piece can be compiled alone."""
+        if not isinstance(step, LoopStep) or not self._interruptible or is_long(step.body.steps, types):
+            return False
+        return scene.spoilt(step.reads) is None and _compiles(step, types)
 
     def _types(self, scene: _Scene) -> TypeTable:
         """The types of all tensors, as the values so far tell."""
@@ -128,20 +167,22 @@ class HostProgram:
         known = tuple((types[each], _bytes(types[each].value)) for each in reads)
         key = steps[0], len(steps), known
         if key not in self._pieces:
-            self._pieces[key] = self._compiled(steps, reads, types)
+            self._pieces[key] = self._compiled(steps, reads, types, tuple(scene.trips))
         return self._pieces[key]
 
-    def _compiled(self, steps: Sequence[Step], reads: Sequence[ITensor], types: TypeTable) -> Piece:
-        program = Program(steps, _needed_later(steps), types, self._sound.scopes)
+    def _compiled(
+        self, steps: Sequence[Step], reads: Sequence[ITensor], types: TypeTable, loops: Sequence[ILoop]
+    ) -> Piece:
+        program = Program(steps, _needed_later(steps), types, self._sound.scopes, self._max_trips)
 
-        def trace(arrays: list[Any], trips: list[Any], loops: tuple[ILoop, ...]) -> Any:
-            return program(dict(zip(reads, arrays, strict=True)), dict(zip(loops, trips, strict=True)))
+        def around(arrays: Sequence[Any], trips: Sequence[Any]) -> Frame:
+            return Frame(dict(zip(reads, arrays, strict=True)), trips=dict(zip(loops, trips, strict=True)))
 
-        compiled = jax.jit(trace, static_argnums=2)
+        compiled = self._executable(program, steps, around, types)
 
         def run(scene: _Scene) -> None:
             arrays = [scene.values[each] for each in reads]
-            made = compiled(arrays, [jnp.int64(each) for each in scene.trips.values()], tuple(scene.trips))
+            made = compiled(arrays, [jnp.int64(each) for each in scene.trips.values()])
             self.roads.update(program.roads)
             if int(made.status):
                 raise ExecutionError(program.failures.findings[int(made.status) - 1])
@@ -150,6 +191,13 @@ class HostProgram:
                 scene.values[tensor] = Spoilt(program.failures.findings[failed - 1]) if failed else value
 
         return run
+
+    def _executable(
+        self, program: Program, steps: Sequence[Step], around: Callable[..., Frame], types: TypeTable
+    ) -> Callable[..., Outcome]:
+        if self._interruptible and isinstance(steps[0], LoopStep) and is_long(steps, types):
+            return Stretches(program, steps[0], around)
+        return jax.jit(lambda arrays, trips: program.run_in(around(arrays, trips)))
 
     # ------------------------------------------------------------------ single steps
 
@@ -208,7 +256,7 @@ class HostProgram:
     # ------------------------------------------------------------------ loops
 
     def _loop(self, step: LoopStep, scene: _Scene) -> None:
-        self.roads[step.loop] = Road("host", WHY)
+        self.roads[step.loop] = Road("host", WHY_INTERRUPTIBLE if self._interruptible else WHY)
         stacked = [each for each in step.outputs if each.stacks]
         following = [each.tensor(1) for each in step.recurrences]
         body = step.body.needed([*following, *(each.tensor(0) for each in stacked)], assertions=True)
@@ -231,12 +279,16 @@ class HostProgram:
     def _goes_on(self, step: LoopStep, inside: _Scene) -> bool | Spoilt:
         """Whether there is a trip, or why that cannot be told."""
         count, goes_on = step.loop.limit(TripLimit.COUNT), step.loop.limit(TripLimit.WHILE)
+        trip, limit = inside.trips[step.loop], self._max_trips
+        found: Any = True
         if count is not None:
             most = inside.values[count.tensor(0)]
-            if isinstance(most, Spoilt) or inside.trips[step.loop] >= int(most):
-                return most if isinstance(most, Spoilt) else False
-        found = True if goes_on is None else self._asked(step, goes_on.tensor(0), inside)
-        return found if isinstance(found, Spoilt) else bool(found)
+            found = most if isinstance(most, Spoilt) else trip < int(most)
+        if goes_on is not None and found is True:
+            found = self._asked(step, goes_on.tensor(0), inside)
+        if isinstance(found, Spoilt) or not found:
+            return found if isinstance(found, Spoilt) else False
+        return True if limit is None or trip < limit else Spoilt(step.loop.endless(limit))
 
     def _asked(self, step: LoopStep, tensor: ITensor, inside: _Scene) -> Any:
         """The value of a tensor in a trip that is not made."""
@@ -251,7 +303,7 @@ class HostProgram:
         if spoilt is not None:
             return spoilt
         try:
-            require(len(rows) <= length, *layer.too_short(len(rows), int(length)))
+            require(len(rows) <= length, *layer.too_short(int(length)))
             row = self._types(scene)[layer.tensor(0)]
             return layer.stack([np.asarray(each) for each in rows], int(length), row)
         except LayerError as error:
@@ -273,7 +325,7 @@ def _slice(layer: IIteratorLayer, array: Any, scene: _Scene) -> Any:
         return count
     position = trip if count is None else max(0, int(count)) - 1 - trip
     length = array.shape[axis]
-    require(0 <= position < length, *layer.past_the_end(f"element {position}", length))
+    require(0 <= position < length, *layer.past_the_end(length))
     return array.take(position, axis)
 
 
@@ -290,13 +342,23 @@ def _assert(layer: IAssertionLayer, scene: _Scene) -> None:
 # ---------------------------------------------------------------------- what can be compiled
 
 
-def _fixed(steps: Sequence[Step], scene: _Scene, types: TypeTable) -> int:
-    """How many of the first steps can be compiled as one piece."""
-    for number, step in enumerate(steps):
-        alone = isinstance(step, LayerStep) and isinstance(step.layer, IAssertionLayer | IIteratorLayer)
-        if alone or scene.spoilt(step.reads) is not None or not _compiles(step, types):
-            return number
-    return len(steps)
+def is_long(steps: Sequence[Step], types: TypeTable) -> bool:
+    """Whether a loop in some steps may make more than ``MOST_TRIPS_AT_ONCE`` trips, those of loops in it multiplied."""
+    return _most_trips(steps, types) > MOST_TRIPS_AT_ONCE
+
+
+def _most_trips(steps: Sequence[Step], types: TypeTable) -> float:
+    return max((_most_trips_of(step, types) for step in steps), default=1)
+
+
+def _most_trips_of(step: Step, types: TypeTable) -> float:
+    if isinstance(step, LayerStep):
+        return 1
+    if isinstance(step, IfStep):
+        return max(_most_trips(each.steps, types) for each in step.branches)
+    limit = step.loop.limit(TripLimit.COUNT)
+    known = None if limit is None else types[limit.tensor(0)].ints()
+    return math.inf if known is None else max(1, known[0]) * _most_trips(step.body.steps, types)
 
 
 def _compiles(step: Step, types: TypeTable) -> bool:

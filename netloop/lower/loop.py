@@ -17,7 +17,7 @@ from jax import lax
 
 from netloop.enums import LoopOutput, TripLimit
 from netloop.graph.tensor import ITensor
-from netloop.layers.loop import IIteratorLayer, ILoopOutputLayer
+from netloop.layers.loop import IIteratorLayer, ILoop, ILoopOutputLayer
 from netloop.lower.frame import Frame, first
 from netloop.nest import LoopStep, Step
 from netloop.types import normal_axis
@@ -46,17 +46,45 @@ class Road:
 
 def lower_loop(program: Program, step: LoopStep, frame: Frame) -> None:
     """Bring the outputs of a loop into the frame."""
-    step = _without_hopeless(program, step, frame)
-    if not step.outputs and not step.has_assertions:
+    loop = enter(program, step, frame)
+    if loop is None:
         return
-    loop = _Loop(program, step, frame)
     program.roads[step.loop] = road = choose_road(program, step)
-    done = loop.scan(road.trips) if road.name == "scan" and road.trips is not None else loop.repeat()
-    if step.has_assertions:
-        frame.status = first(done.faults.status, done.faults.trips)
+    loop.leave(loop.scan(road.trips) if road.name == "scan" and road.trips is not None else loop.repeat())
+
+
+def enter(program: Program, step: LoopStep, frame: Frame) -> Loop | None:
+    """What is to run of a loop; None if nothing is, as its outputs are spoilt before it begins."""
+    if _never_ends(program, step.loop):
+        _give_up(program, step, frame)
+        return None
+    step = _without_hopeless(program, step, frame)
+    return Loop(program, step, frame) if step.outputs or step.has_assertions else None
+
+
+def _never_ends(program: Program, loop: ILoop) -> bool:
+    """Whether a loop is known to make more trips than it may."""
+    return loop.limit(TripLimit.WHILE) is None and program.count(loop) is not None and program.may_be_endless(loop)
+
+
+def _give_up(program: Program, step: LoopStep, frame: Frame) -> None:
+    """Spoil all that a loop would have made, without running it."""
+    fault = _endless(program, step.loop, True)
     for layer in step.outputs:
-        frame.values[layer.outputs[0]], fault = loop.output(layer, done)
-        frame.spoil(layer.outputs, fault)
+        _spoil(program, layer, fault, frame)
+    if step.has_assertions:
+        frame.status = first(frame.status, fault)
+
+
+def _endless(program: Program, loop: ILoop, failed: Any) -> Any:
+    assert program.max_trips is not None
+    return program.failures.fault(failed, loop.endless(program.max_trips))
+
+
+def _spoil(program: Program, layer: ILoopOutputLayer, fault: Any, frame: Frame) -> None:
+    (output,) = layer.outputs
+    frame.values[output] = jnp.zeros(program.types[output].shape, program.types[output].dtype)
+    frame.spoil([output], fault)
 
 
 def _without_hopeless(program: Program, step: LoopStep, frame: Frame) -> LoopStep:
@@ -70,9 +98,8 @@ def _without_hopeless(program: Program, step: LoopStep, frame: Frame) -> LoopSte
         if room is None or trips <= room[0]:
             kept.append(layer)
             continue
-        output, finding = layer.outputs[0], layer.finding("NL601", *layer.too_short(trips, room[0]))
-        frame.values[output] = jnp.zeros(program.types[output].shape, program.types[output].dtype)
-        frame.spoil([output], program.failures.fault(True, finding))
+        finding = layer.finding("NL601", *layer.too_short(room[0]))
+        _spoil(program, layer, program.failures.fault(True, finding), frame)
     return step if len(kept) == len(step.outputs) else replace(step, outputs=kept)
 
 
@@ -100,7 +127,7 @@ def lower_iterator(program: Program, layer: IIteratorLayer, frame: Frame) -> Non
     position = _count(program, layer, frame) - 1 - trip if layer.reverse else trip
     length = array.shape[axis]
     if layer.loop in frame.ended or not program.stays_inside(layer):
-        finding = layer.finding("NL601", *layer.past_the_end("past the end", length))
+        finding = layer.finding("NL601", *layer.past_the_end(length))
         fault = program.failures.fault((position < 0) | (position >= length), finding)
         frame.spoil(layer.outputs, first(frame.fault([output, _count_of(layer)]), fault))
     if length == 0:
@@ -136,6 +163,24 @@ class _Faults(NamedTuple):
     status: Any
 
 
+class Carry(NamedTuple):
+    """What a while loop carries from trip to trip.
+
+    Attributes:
+        trip: the number of the coming trip.
+        states: the values of the recurrences.
+        buffers: for every stacked output its elements so far, along axis 0.
+        faults: what went wrong so far.
+        goes_on: whether there is a coming trip; None where that is asked when it comes.
+    """
+
+    trip: Any
+    states: list[Any]
+    buffers: list[Any]
+    faults: _Faults
+    goes_on: Any
+
+
 class _Done(NamedTuple):
     """A loop that has ended.
 
@@ -152,7 +197,7 @@ class _Done(NamedTuple):
     faults: _Faults
 
 
-class _Loop:
+class Loop:
     """A loop, with the values around it."""
 
     def __init__(self, program: Program, step: LoopStep, frame: Frame) -> None:
@@ -164,6 +209,7 @@ class _Loop:
         self.stacked = [each for each in step.outputs if each.stacks]
         self.body = step.body.needed([*self.next, *(each.tensor(0) for each in self.stacked)], assertions=True)
         self.carries = program.can_fail(step.body.steps) or frame.fault(step.reads) is not None
+        self.most = program.max_trips if program.may_be_endless(step.loop) else None
 
     # ------------------------------------------------------------------ the two roads
 
@@ -186,24 +232,40 @@ class _Loop:
 
     def repeat(self) -> _Done:
         """Run until a limit ends it."""
+        return self.done(lax.while_loop(self.goes_on, self.trip, self.begin()))
 
-        def test(carry: Any) -> Any:
-            trip, states, _, faults, goes_on = carry
-            return goes_on if self.carries else self._goes_on(trip, states, faults)[0]
-
-        def body(carry: Any) -> Any:
-            trip, states, buffers, faults, goes_on = carry
-            inside = self._inside(trip, states, faults)
-            states, rows, faults = self._trip(inside, faults)
-            buffers = [_write(buffer, row, trip) for buffer, row in zip(buffers, rows, strict=True)]
-            if self.carries:
-                goes_on, faults = self._goes_on(trip + 1, states, faults)
-            return trip + 1, states, buffers, faults, goes_on
-
+    def begin(self) -> Carry:
+        """What is carried to the first trip."""
         trip, states, faults = jnp.int64(0), self._initial(), self._faults()
         goes_on, faults = self._goes_on(trip, states, faults) if self.carries else (None, faults)
-        buffers = [self._buffer(each) for each in self.stacked]
-        return _Done(*lax.while_loop(test, body, (trip, states, buffers, faults, goes_on))[:4])
+        return Carry(trip, states, [self._buffer(each) for each in self.stacked], faults, goes_on)
+
+    def goes_on(self, carry: Carry) -> Any:
+        """Whether a trip is to be made."""
+        wanted = self._wants(carry)
+        return wanted if self.most is None else jnp.logical_and(carry.trip < self.most, wanted)
+
+    def trip(self, carry: Carry) -> Carry:
+        """Make a trip."""
+        trip, states, buffers, faults, goes_on = carry
+        inside = self._inside(trip, states, faults)
+        states, rows, faults = self._trip(inside, faults)
+        buffers = [_write(buffer, row, trip) for buffer, row in zip(buffers, rows, strict=True)]
+        if self.carries:
+            goes_on, faults = self._goes_on(trip + 1, states, faults)
+        return Carry(trip + 1, states, buffers, faults, goes_on)
+
+    def done(self, carry: Carry) -> _Done:
+        """The loop after the last trip that it makes; a fault if it would go on."""
+        faults = carry.faults
+        if self.most is not None:
+            fault = _endless(self.program, self.step.loop, self._wants(carry))
+            faults = faults._replace(trips=first(faults.trips, fault))
+        return _Done(carry.trip, carry.states, carry.buffers, faults)
+
+    def _wants(self, carry: Carry) -> Any:
+        """Whether the limits of the loop ask for a trip."""
+        return carry.goes_on if self.carries else self._goes_on(carry.trip, carry.states, carry.faults)[0]
 
     def _goes_on(self, trip: Any, states: list[Any], faults: _Faults) -> tuple[Any, _Faults]:
         """Whether there is a trip of this number, and the faults after asking; what is spoilt ends the loop."""
@@ -275,13 +337,21 @@ class _Loop:
 
     # ------------------------------------------------------------------ outputs
 
+    def leave(self, done: _Done) -> None:
+        """Bring what the loop that has ended made into the frame around it."""
+        if self.step.has_assertions:
+            self.frame.status = first(done.faults.status, done.faults.trips)
+        for layer in self.step.outputs:
+            self.frame.values[layer.outputs[0]], fault = self.output(layer, done)
+            self.frame.spoil(layer.outputs, fault)
+
     def output(self, layer: ILoopOutputLayer, done: _Done) -> tuple[Any, Any]:
         """The value of an output of the loop that has ended, and its fault."""
         if not layer.stacks:
             return self._last(layer.tensor(0), done)
         length, fault = self._length(layer), done.faults.trips
         if not self.program.has_room(self.step.loop, layer.tensor(1)):
-            finding = layer.finding("NL601", *layer.too_short(f"more than {length}", length))
+            finding = layer.finding("NL601", *layer.too_short(length))
             fault = first(fault, self.program.failures.fault(done.trips > length, finding))
         position = self.stacked.index(layer)
         rows = _arrange(done.rows[position], done.trips, length, layer.kind)

@@ -59,19 +59,28 @@ class Program:
         scopes: the loops in which the tensors vary.
         failures: what can go wrong in it; known once it was traced.
         roads: how each loop runs and why; known once it was traced.
+        max_trips: how many trips a loop may make; None for any number.
     """
 
-    def __init__(self, steps: Sequence[Step], outputs: Sequence[ITensor], types: TypeTable, scopes: Scopes) -> None:
+    def __init__(
+        self,
+        steps: Sequence[Step],
+        outputs: Sequence[ITensor],
+        types: TypeTable,
+        scopes: Scopes,
+        max_trips: int | None = None,
+    ) -> None:
         self.outputs = outputs
         self.types = types
         self.scopes = scopes
         self.failures = Failures()
         self.roads: dict[ILoop, Road] = {}
+        self.max_trips = max_trips
         self._block = Block(list(steps))
         self._baked = {tensor: self._is_constant(tensor) for tensor in self._block.reads()}
 
     @staticmethod
-    def of(network: INetworkDefinition, types: TypeTable, sound: Sound) -> Program:
+    def of(network: INetworkDefinition, types: TypeTable, sound: Sound, max_trips: int | None = None) -> Program:
         """The program of a whole network.
 
         Raises:
@@ -79,7 +88,7 @@ class Program:
         """
         require_fixed_shapes(network, types)
         require_shallow(network, sound.scopes)
-        return Program(sound.block.steps, network.outputs, types, sound.scopes)
+        return Program(sound.block.steps, network.outputs, types, sound.scopes, max_trips)
 
     def __call__(self, given: Mapping[ITensor, Any], trips: Mapping[ILoop, Any] | None = None) -> Outcome:
         """The outputs.
@@ -88,8 +97,15 @@ class Program:
             given: the values of what the steps read: inputs of the network, and the constants of ``constants_of``.
             trips: the numbers of the trips in the loops around.
         """
-        frame = Frame(dict(given), trips=dict(trips or {}))
+        return self.run_in(Frame(dict(given), trips=dict(trips or {})))
+
+    def run_in(self, frame: Frame) -> Outcome:
+        """The outputs, with the values and trips of a frame."""
         self.run(self._block.steps, frame)
+        return self.outcome(frame)
+
+    def outcome(self, frame: Frame) -> Outcome:
+        """The outputs of steps that have run."""
         values = [self.array(tensor, frame) for tensor in self.outputs]
         return Outcome(values, [frame.fault([tensor]) for tensor in self.outputs], frame.status)
 
@@ -151,7 +167,9 @@ class Program:
             )
         if isinstance(step, IfStep):
             return any(self.can_fail(block.steps) for block in step.branches)
-        return self.can_fail(step.body.steps) or any(self._output_can_fail(step, each) for each in step.outputs)
+        if self.may_be_endless(step.loop) or self.can_fail(step.body.steps):
+            return True
+        return any(self._output_can_fail(step, each) for each in step.outputs)
 
     def _output_can_fail(self, step: LoopStep, output: ILoopOutputLayer) -> bool:
         if output.stacks:
@@ -166,6 +184,11 @@ class Program:
             return None
         known = self.types[limit.tensor(0)].ints()
         return None if known is None else max(0, known[0])
+
+    def may_be_endless(self, loop: ILoop) -> bool:
+        """Whether a loop may make more trips than it may; never if its COUNT limit is known to be small enough."""
+        count = self.count(loop)
+        return self.max_trips is not None and (count is None or count > self.max_trips)
 
     def stays_inside(self, iterator: IIteratorLayer) -> bool:
         """Whether an iterator is known to end before the end of its axis."""

@@ -73,7 +73,8 @@ class Interpreter:
         also: Iterable[ILayer] = (),
     ) -> None:
         self._network = network
-        self._max_trips = check_max_trips(max_trips)
+        check_max_trips("max_trips", max_trips)
+        self._max_trips = max_trips
         self._inputs = {tensor: np.asarray(array) for tensor, array in check_values(network.inputs, inputs).items()}
         valued = network.shape_tensors()
         types = {tensor: TensorType.of(array) for tensor, array in self._inputs.items()}
@@ -113,6 +114,10 @@ class Interpreter:
     def known_trips(self, loop: ILoop) -> int | None:
         """The number of trips of a loop that is in no other; None if it was not computed."""
         return self._known.get((loop, ()))
+
+    def most_trips(self) -> int:
+        """The most trips that a loop was found to make so far."""
+        return max((trips for (what, _), trips in self._known.items() if isinstance(what, ILoop)), default=0)
 
     def known(self) -> dict[ITensor | ILoop, list[tuple[int, ...]]]:
         """For each tensor the trips at which it was computed, and for each loop those at which its trips were."""

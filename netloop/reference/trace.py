@@ -45,6 +45,7 @@ class Trace:
     Attributes:
         error: the error that the outputs met; None if they met none.
         outputs: the outputs by name; empty if they met an error.
+        most_trips: the most trips that a loop made for the outputs.
     """
 
     def __init__(self, network: INetworkDefinition, inputs: Mapping[str, Any], max_trips: int | None = None) -> None:
@@ -62,6 +63,7 @@ class Trace:
         except ExecutionError as error:
             self.error = error
         self._computed = self._interpreter.known()
+        self.most_trips = self._interpreter.most_trips()
 
     def __getitem__(self, tensor: ITensor | str) -> LazySequence:
         """The elements of a tensor, which is given by itself or by its name.
@@ -154,6 +156,19 @@ class LazySequence:
         if len(indices) > len(self._chain):
             raise IndexError(f"{self.name!r} varies in {len(self._chain)} loops, and was given {len(indices)} indices")
         return self._pick(indices + (slice(None),) * (len(self._chain) - len(indices)), {})
+
+    def needed(self) -> dict[tuple[int, ...], Array]:
+        """The elements that the outputs needed, by their trips, but for those past the last trip of a loop."""
+        at = [each if isinstance(each, tuple) else (each,) for each in self.computed]
+        return {each: self[each] for each in at if self._is_trip(each)}
+
+    def _is_trip(self, trips: tuple[int, ...]) -> bool:
+        at: Trips = {}
+        for loop, trip in zip(self._chain, trips, strict=True):
+            if self._interpreter.trips(loop, at, trip + 1) <= trip:
+                return False
+            at[loop] = trip
+        return True
 
     def _pick(self, indices: tuple[Any, ...], at: Trips) -> Any:
         if len(at) == len(self._chain):

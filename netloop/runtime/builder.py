@@ -96,8 +96,16 @@ class Builder(Settings):
             require_sound(network)
             _require_fitting(config.profiles, network)
         with progress.phase("Compile"):
-            origin = Origin(self._logger, tuple(map(deepcopy, config.profiles)), config.profiling_verbosity)
-            return ICudaEngine(network, origin)
+            return ICudaEngine(network, self._origin(config))
+
+    def _origin(self, config: IBuilderConfig) -> Origin:
+        return Origin(
+            self._logger,
+            tuple(map(deepcopy, config.profiles)),
+            config.profiling_verbosity,
+            max_trips=config.max_trips,
+            interruptible=config.interruptible,
+        )
 
     def _build(self, network: INetworkDefinition, config: IBuilderConfig, build: Callable[[Progress], T]) -> T | None:
         check_instance("network", network, INetworkDefinition)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from netloop.graph.layer import ILayer, check_instance, check_member
+from netloop.layers.loop import check_max_trips
 from netloop.runtime.enums import (
     BuilderFlag,
     DeviceType,
@@ -37,10 +38,14 @@ class IBuilderConfig(Settings):
     default_device_type: DeviceType = DeviceType.GPU
     engine_capability: EngineCapability = EngineCapability.STANDARD
     flags: int = 0
+    interruptible: bool = False
+    """Whether a long loop can be interrupted. TensorRT has no such setting."""
     hardware_compatibility_level: HardwareCompatibilityLevel = HardwareCompatibilityLevel.NONE
     l2_limit_for_tiling: int = -1
     max_aux_streams: int = -1
     max_num_tactics: int = -1
+    max_trips: int | None = None
+    """How many trips a loop may make, each time that it is entered; None for any number. TensorRT has none."""
     plugins_to_serialize: Any = None
     profile_stream: int = 0
     profiling_verbosity: ProfilingVerbosity = ProfilingVerbosity.LAYER_NAMES_ONLY
@@ -53,9 +58,12 @@ class IBuilderConfig(Settings):
         "avg_timing_iterations": whole(1),
         "builder_optimization_level": whole(0, 5),
         "flags": whole(0),
+        "max_trips": check_max_trips,
         "progress_monitor": none_or(IProgressMonitor),
     }
-    MEANINGFUL: ClassVar[frozenset[str]] = frozenset({"flags", "profiling_verbosity", "progress_monitor"})
+    MEANINGFUL: ClassVar[frozenset[str]] = frozenset(
+        {"flags", "interruptible", "max_trips", "profiling_verbosity", "progress_monitor"}
+    )
     """The settings that change something here."""
 
     def __init__(self) -> None:

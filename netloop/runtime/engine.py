@@ -7,7 +7,9 @@ from typing import Any
 from netloop.diagnostics import Finding, InputError, did_you_mean, listed
 from netloop.dims import Dims
 from netloop.enums import DataType, TensorFormat, TensorIOMode, TensorLocation
+from netloop.graph.layer import check_instance
 from netloop.graph.tensor import ITensor
+from netloop.layers.loop import check_max_trips
 from netloop.network import INetworkDefinition
 from netloop.runtime.context import IExecutionContext
 from netloop.runtime.enums import (
@@ -29,15 +31,24 @@ from netloop.runtime.profile import IOptimizationProfile
 from netloop.settings import none_or
 
 
-def compile(network: INetworkDefinition) -> ICudaEngine:
+def compile(network: INetworkDefinition, *, max_trips: int | None = None, interruptible: bool = False) -> ICudaEngine:
     """Compile a network.
 
     Where all input shapes are fixed the program is compiled here, else in the first call that brings new shapes.
 
+    Args:
+        network: the network.
+        max_trips: how many trips a loop may make, each time that it is entered; more are an ExecutionError. None for
+            any number.
+        interruptible: whether Ctrl-C ends a call within a second, however long a loop is. Such loops are compiled in
+            the first call, and a loop around one runs in Python.
+
     Raises:
         NetworkError: the network has no meaning, or its loops are nested too deep.
     """
-    return ICudaEngine(network)
+    check_max_trips("max_trips", max_trips)
+    check_instance("interruptible", interruptible, bool)
+    return ICudaEngine(network, Origin(max_trips=max_trips, interruptible=interruptible))
 
 
 class ICudaEngine(Executable):
@@ -59,7 +70,7 @@ class ICudaEngine(Executable):
 
     def __init__(self, network: INetworkDefinition, origin: Origin | None = None) -> None:
         vars(self)["origin"] = origin or Origin()
-        super().__init__(network)
+        super().__init__(network, self.origin.max_trips, self.origin.interruptible)
 
     def __enter__(self) -> ICudaEngine:
         return self

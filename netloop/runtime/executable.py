@@ -16,8 +16,9 @@ from netloop.graph.infer import TypeTable
 from netloop.graph.layer import check_instance
 from netloop.graph.tensor import ITensor
 from netloop.inputs import check_values
+from netloop.layers.loop import check_max_trips
 from netloop.layers.sources import IConstantLayer
-from netloop.lower import HostProgram, Program, constants_of, has_fixed_shapes
+from netloop.lower import HostProgram, Program, constants_of, has_fixed_shapes, is_long
 from netloop.lower.loop import Road
 from netloop.network import INetworkDefinition
 from netloop.runtime.jax_settings import own_settings
@@ -39,16 +40,23 @@ class Executable(Settings):
         network: the network.
         constants: the constants that are arguments of its programs.
         weights: their values on the device; others may take their places, and no program is compiled anew.
+        max_trips: how many trips a loop may make, each time that it is entered; None for any number.
+        interruptible: whether a long loop can be interrupted.
     """
 
     network: INetworkDefinition
     constants: list[IConstantLayer]
     weights: list[jax.Array]
 
-    def __init__(self, network: INetworkDefinition) -> None:
+    max_trips: int | None
+    interruptible: bool
+
+    def __init__(self, network: INetworkDefinition, max_trips: int | None = None, interruptible: bool = False) -> None:
+        check_max_trips("max_trips", max_trips)
         require_sound(check_instance("network", network, INetworkDefinition))
         network = network.copy()
         vars(self).update(network=network, constants=constants_of(network))
+        vars(self).update(max_trips=max_trips, interruptible=interruptible)
         self.take_weights()
         self._programs = Programs(network, self._compile)
         if not self._programs.shape_inputs and all(each.type.is_fixed for each in network.inputs):
@@ -80,17 +88,15 @@ class Executable(Settings):
         return {tensor.name: array for tensor, array in zip(self.network.outputs, outputs, strict=True)}
 
     def _compile(self, types: TypeTable, sound: Sound, given: Given) -> _Runnable:
-        if not has_fixed_shapes(self.network, types):
-            return self._on_host(HostProgram(self.network, sound))
-        program, inputs = Program.of(self.network, types, sound), list(given)
+        if not has_fixed_shapes(self.network, types) or (self.interruptible and is_long(sound.block.steps, types)):
+            return self._on_host(HostProgram(self.network, sound, self.max_trips, self.interruptible))
+        program, inputs = Program.of(self.network, types, sound, self.max_trips), list(given)
 
         def trace(weights: list[Any], arrays: list[Any]) -> tuple[list[Any], Any]:
             outcome = program({**self._values_of(weights), **dict(zip(inputs, arrays, strict=True))})
             return outcome.values, outcome.verdict()
 
-        with room_for(program.depth):
-            lowered = jax.jit(trace).lower(self.weights, list(given.values()))
-            compiled = lowered.compile(compiler_options=_options(program))
+        compiled = compile_for(program, trace, self.weights, list(given.values()))
 
         def run(weights: list[Any], given: Given) -> list[Any]:
             outputs, verdict = compiled(weights, list(given.values()))
@@ -146,6 +152,12 @@ class _Runnable:
 
 def _shape_and_type(tensor: ITensor) -> tuple[Any, Any]:
     return tensor.type.shape, tensor.type.dtype
+
+
+def compile_for(program: Program, function: Callable[..., Any], *arguments: Any) -> Any:
+    """A function that traces a program, compiled for such arguments."""
+    with room_for(program.depth):
+        return jax.jit(function).lower(*arguments).compile(compiler_options=_options(program))
 
 
 def _options(program: Program) -> dict[str, Any]:

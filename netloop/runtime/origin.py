@@ -18,9 +18,13 @@ class Origin:
         profiles: the optimization profiles.
         verbosity: how much the engine tells of its layers.
         refittable: whether its weights may be replaced.
+        max_trips: how many trips a loop may make, each time that it is entered; None for any number.
+        interruptible: whether a long loop can be interrupted.
     """
 
     logger: ILogger | None = None
     profiles: tuple[IOptimizationProfile, ...] = ()
     verbosity: ProfilingVerbosity = ProfilingVerbosity.LAYER_NAMES_ONLY
     refittable: bool = True
+    max_trips: int | None = None
+    interruptible: bool = False

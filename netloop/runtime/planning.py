@@ -16,7 +16,14 @@ from netloop.runtime.profile import IOptimizationProfile, Range
 
 def write_plan(network: INetworkDefinition, origin: Origin) -> IHostMemory:
     """The plan of an engine."""
-    build = {"verbosity": origin.verbosity.name, "profiles": [_written(each) for each in origin.profiles]}
+    build: dict[str, Any] = {
+        "verbosity": origin.verbosity.name,
+        "profiles": [_written(each) for each in origin.profiles],
+    }
+    if origin.max_trips is not None:
+        build["max_trips"] = origin.max_trips
+    if origin.interruptible:
+        build["interruptible"] = True
     return IHostMemory(plan.dumps(network, build))
 
 
@@ -29,9 +36,12 @@ def read_plan(data: Any) -> tuple[INetworkDefinition, Origin]:
     network, build = plan.read(data)
     if build is None:
         return network, Origin()
-    fields = build.fields(("verbosity", "profiles"))
+    fields = build.fields(("verbosity", "profiles"), ("max_trips", "interruptible"))
     profiles = tuple(_profile(each) for each in fields["profiles"].items())
-    return network, Origin(None, profiles, fields["verbosity"].member(ProfilingVerbosity))
+    max_trips = fields["max_trips"].whole(0) if "max_trips" in fields else None
+    interruptible = "interruptible" in fields and fields["interruptible"].flag()
+    verbosity = fields["verbosity"].member(ProfilingVerbosity)
+    return network, Origin(None, profiles, verbosity, max_trips=max_trips, interruptible=interruptible)
 
 
 def _written(profile: IOptimizationProfile) -> dict[str, Any]:

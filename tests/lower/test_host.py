@@ -201,7 +201,7 @@ def test_iterator_past_the_end_fails_on_the_host(network):
     rows.set_input(1, constant(network, 3))
     mark(network, rows.get_output(0))
 
-    fails_alike(network, "element 2 of axis 0", x=np.ones(2, np.int32), lengths=np.ones(3, np.int32))
+    fails_alike(network, "past the end of axis 0", x=np.ones(2, np.int32), lengths=np.ones(3, np.int32))
 
 
 def test_pieces_are_compiled_once_for_a_shape(network):

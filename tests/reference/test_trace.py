@@ -265,7 +265,7 @@ def test_error_of_the_outputs_is_kept_with_what_was_computed_before(network):
     assert isinstance(trace.error, trt.ExecutionError)
     assert trace.outputs == {}
     assert trace[row].computed == [0, 1, 2]
-    with pytest.raises(trt.ExecutionError, match="reads element 4") as caught:
+    with pytest.raises(trt.ExecutionError, match="reads past the end of axis 0") as caught:
         trace[row][4]
     assert __file__ in caught.value.findings[0].where
 
@@ -352,12 +352,12 @@ def test_count_above_max_trips_is_an_error(three):
 
 @pytest.mark.parametrize("wrong", ["7", 2.0, True])
 def test_max_trips_is_an_int(three, wrong):
-    with pytest.raises(TypeError, match="max_trips is an int or None, not"):
+    with pytest.raises(TypeError, match="max_trips is int, not"):
         trt.evaluate(three, {}, max_trips=wrong)
 
 
 def test_max_trips_is_not_negative(three):
-    with pytest.raises(ValueError, match="max_trips is -1"):
+    with pytest.raises(ValueError, match="max_trips is 0 to"):
         trt.trace(three, {}, max_trips=-1)
 
 
