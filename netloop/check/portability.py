@@ -27,8 +27,10 @@ from netloop.layers.loop import (
     IRecurrenceLayer,
     ITripLimitLayer,
 )
+from netloop.layers.plugin import IPluginV3Layer
 from netloop.layers.rearrange import IConcatenationLayer
 from netloop.layers.sources import IConstantLayer
+from netloop.plugins.jax_plugin import JaxPlugin
 from netloop.types import UNKNOWN, normal_axis
 
 MOST_CONCATENATED = 10_000
@@ -388,3 +390,20 @@ def concatenation_is_not_endless(subject: Subject) -> Iterator[Broken]:
     for layer in subject.network.layers:
         if isinstance(layer, IConcatenationLayer) and layer.num_inputs > MOST_CONCATENATED:
             yield Broken(layer, f"{layer.name!r} has {layer.num_inputs} inputs", "concatenate parts of them first")
+
+
+# ---------------------------------------------------------------------------- plugins
+
+
+@rule("NL413", Severity.PORTABILITY)
+def plugin_is_of_tensorrt(subject: Subject) -> Iterator[Broken]:
+    """TensorRT knows no functions of JAX.
+
+    Its plugins derive from IPluginV3, and work on the memory of the device.
+
+    Wrong: ``network.add_plugin_v3([x], [], netloop.JaxPlugin(jnp.sin))``
+    Right: a plugin that derives from IPluginV3 and its three parts
+    """
+    for layer in _live(subject, IPluginV3Layer):
+        if isinstance(layer.plugin, JaxPlugin):
+            yield Broken(layer, f"the plugin of {layer.name!r} is {layer.plugin!r}", "derive a plugin from IPluginV3")

@@ -3,4 +3,4 @@
 from netloop.lower.host import HostProgram as HostProgram
 from netloop.lower.program import Program as Program
 from netloop.lower.program import constants_of as constants_of
-from netloop.lower.program import has_fixed_shapes as has_fixed_shapes
+from netloop.lower.program import has_program as has_program

@@ -1,8 +1,8 @@
-"""The host road: a network of which only the run tells some shape.
+"""The host road: a network of which only the run tells some shape, or with a layer that computes on the host alone.
 
 Steps run one after the other, with values at hand. As many steps as have fixed shapes, given the values so far, are
-compiled as one piece, for each set of shapes that it meets. A layer of which only its result tells the shape is
-computed by its reference; a loop or conditional around such a layer runs in Python.
+compiled as one piece, for each set of shapes that it meets. A layer of which only its result tells the shape, or
+that no program can hold, is computed by its reference; a loop or conditional around such a layer runs in Python.
 
 A failure follows the data, as in a program: what it spoilt is a ``Spoilt``, and counts only if something needs it.
 """
@@ -28,12 +28,13 @@ from netloop.layers.conditional import IIfConditionalInputLayer
 from netloop.layers.loop import IIteratorLayer, ILoop, ILoopOutputLayer, IRecurrenceLayer
 from netloop.layers.sources import IShapeLayer
 from netloop.lower.loop import Road
-from netloop.lower.program import Program, is_fixed, require_shallow
+from netloop.lower.program import Program, compiles, require_shallow
 from netloop.nest import Block, IfStep, LayerStep, LoopStep, Step, layers_of
 from netloop.network import INetworkDefinition
 from netloop.types import LARGEST_KNOWN_VALUE, TensorType, normal_axis
 
-WHY = "a shape in it is known only while it runs"
+UNFIXED = "a shape in it is known only while it runs"
+ON_HOST = "a layer in it computes on the host"
 
 
 @dataclass(frozen=True)
@@ -141,7 +142,7 @@ class HostProgram:
 
         def run(scene: _Scene) -> None:
             arrays = [scene.values[each] for each in reads]
-            made = compiled(arrays, [jnp.int64(each) for each in scene.trips.values()], tuple(scene.trips))
+            made = compiled(arrays, [np.int64(each) for each in scene.trips.values()], tuple(scene.trips))
             self.roads.update(program.roads)
             if int(made.status):
                 raise ExecutionError(program.failures.findings[int(made.status) - 1])
@@ -208,7 +209,7 @@ class HostProgram:
     # ------------------------------------------------------------------ loops
 
     def _loop(self, step: LoopStep, scene: _Scene) -> None:
-        self.roads[step.loop] = Road("host", WHY)
+        self.roads[step.loop] = Road("host", ON_HOST if any(each.on_host for each in layers_of(step)) else UNFIXED)
         stacked = [each for each in step.outputs if each.stacks]
         following = [each.tensor(1) for each in step.recurrences]
         body = step.body.needed([*following, *(each.tensor(0) for each in stacked)], assertions=True)
@@ -301,7 +302,7 @@ def _fixed(steps: Sequence[Step], scene: _Scene, types: TypeTable) -> int:
 
 def _compiles(step: Step, types: TypeTable) -> bool:
     if isinstance(step, LayerStep):
-        return is_fixed(step.layer, types)
+        return compiles(step.layer, types)
     if isinstance(step, IfStep):
         blocks: Sequence[Block] = step.branches
         layers: list[ILayer] = [*step.outputs]
@@ -310,7 +311,7 @@ def _compiles(step: Step, types: TypeTable) -> bool:
         layers = [*step.recurrences, *step.outputs]
         if not all(_keeps_shape(each, types) for each in step.recurrences):
             return False
-    return all(is_fixed(each, types) for each in layers) and all(
+    return all(compiles(each, types) for each in layers) and all(
         _compiles(each, types) for block in blocks for each in block.steps
     )
 

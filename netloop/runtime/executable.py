@@ -17,7 +17,7 @@ from netloop.graph.layer import check_instance
 from netloop.graph.tensor import ITensor
 from netloop.inputs import check_values
 from netloop.layers.sources import IConstantLayer
-from netloop.lower import HostProgram, Program, constants_of, has_fixed_shapes
+from netloop.lower import HostProgram, Program, constants_of, has_program
 from netloop.lower.loop import Road
 from netloop.network import INetworkDefinition
 from netloop.runtime.jax_settings import own_settings
@@ -80,7 +80,7 @@ class Executable(Settings):
         return {tensor.name: array for tensor, array in zip(self.network.outputs, outputs, strict=True)}
 
     def _compile(self, types: TypeTable, sound: Sound, given: Given) -> _Runnable:
-        if not has_fixed_shapes(self.network, types):
+        if not has_program(self.network, types):
             return self._on_host(HostProgram(self.network, sound))
         program, inputs = Program.of(self.network, types, sound), list(given)
 

@@ -1,5 +1,6 @@
 """Rules about what TensorRT refuses, leaves undefined or runs otherwise, each with a network that breaks it."""
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -22,6 +23,7 @@ from tests.networks import (
     mark,
     stacked,
 )
+from tests.plugins.examples import Plugin
 
 PORTABILITY = trt.Severity.PORTABILITY
 
@@ -470,3 +472,23 @@ def test_concatenation_of_just_enough(network):
     one = constant(network, [1], F)
 
     assert silent(mark(network, y=network.add_concatenation([one] * 10_000).get_output(0)))
+
+
+# ---------------------------------------------------------------------------- plugins
+
+
+def test_plugin_that_is_a_function_of_jax(network, x):
+    layer = network.add_plugin_v3([x], [], trt.JaxPlugin(jnp.sin))
+    layer.name = "mine"
+    network.mark_output(layer.get_output(0))
+
+    found = only(network, "NL413", layer)
+    assert found.severity is PORTABILITY
+    assert found.what == "the plugin of 'mine' is <JaxPlugin sin>"
+    assert found.fix == "derive a plugin from IPluginV3"
+
+
+def test_plugin_of_tensorrts_interfaces(network, x):
+    network.mark_output(network.add_plugin_v3([x], [], Plugin()).get_output(0))
+
+    assert silent(network)
