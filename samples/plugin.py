@@ -4,7 +4,7 @@ The function is part of the compiled program. The class works on addresses of th
 
     python samples/plugin.py
 
-It continues 0 1 2 / 3 4 5 around its ends, by one column on either side and one row below:
+It continues [[0, 1, 2], [3, 4, 5]] around its ends, by one column on either side and one row below:
 
     JaxPlugin:     [[2, 0, 1, 2, 0], [5, 3, 4, 5, 3], [2, 0, 1, 2, 0]]
     IPluginV3:     [[2, 0, 1, 2, 0], [5, 3, 4, 5, 3], [2, 0, 1, 2, 0]]
@@ -12,10 +12,8 @@ It continues 0 1 2 / 3 4 5 around its ends, by one column on either side and one
 """
 
 import ctypes
-import functools
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -25,7 +23,7 @@ X = np.arange(6, dtype=np.int32).reshape(2, 3)
 
 
 @trt.jax_plugin("CircularPad", namespace="jax")
-def circular_pad(x: jax.Array, *, pads: tuple[tuple[int, int], ...]) -> jax.Array:
+def circular_pad(x: jnp.ndarray, *, pads: tuple[tuple[int, int], ...]) -> jnp.ndarray:
     """``x``, continued around its ends."""
     return jnp.pad(x, pads, mode="wrap")
 
@@ -33,13 +31,13 @@ def circular_pad(x: jax.Array, *, pads: tuple[tuple[int, int], ...]) -> jax.Arra
 class CircularPad(trt.IPluginV3, trt.IPluginV3OneCore, trt.IPluginV3OneBuild, trt.IPluginV3OneRuntime):
     """The same; ``pads`` has two numbers for each axis, the last axis first."""
 
-    plugin_name, plugin_version, num_outputs = "CircularPad", "1", 1
+    plugin_name, plugin_version, num_outputs = "CircularPadPlugin", "1", 1
 
     def __init__(self, pads: Any) -> None:
         self.pads = np.asarray(pads, np.int32)
 
     def get_capability_interface(self, type: trt.PluginCapabilityType) -> Any:
-        return self  # which is all three
+        return self
 
     def clone(self) -> "CircularPad":
         return CircularPad(self.pads)
@@ -52,8 +50,8 @@ class CircularPad(trt.IPluginV3, trt.IPluginV3OneCore, trt.IPluginV3OneBuild, tr
 
     def get_output_shapes(self, inputs: Any, shape_inputs: Any, expr_builder: trt.IExprBuilder) -> list[trt.DimsExprs]:
         more = map(expr_builder.constant, self.pads.reshape(-1, 2)[::-1].sum(1))
-        add = functools.partial(expr_builder.operation, trt.DimensionOperation.SUM)
-        return [trt.DimsExprs(map(add, inputs[0], more))]
+        plus = trt.DimensionOperation.SUM
+        return [trt.DimsExprs(expr_builder.operation(plus, a, b) for a, b in zip(inputs[0], more, strict=True))]
 
     def supports_format_combination(self, pos: int, in_out: Any, num_inputs: int) -> bool:
         return in_out[pos].desc.type is trt.int32
@@ -67,9 +65,9 @@ class CircularPad(trt.IPluginV3, trt.IPluginV3OneCore, trt.IPluginV3OneBuild, tr
 
 
 class CircularPadCreator(trt.IPluginCreatorV3One):
-    """Makes such plugins, for scripts and for plans."""
+    """Makes such plugins."""
 
-    name, plugin_version = "CircularPad", "1"
+    name, plugin_version = "CircularPadPlugin", "1"
 
     def create_plugin(self, name: str, field_collection: Any, phase: trt.TensorRTPhase) -> CircularPad:
         return CircularPad(field_collection[0].data)
@@ -83,8 +81,7 @@ def array_at(address: int, desc: trt.PluginTensorDesc) -> Any:
 def build(plugin: trt.IPluginV3) -> trt.INetworkDefinition:
     """A network with the input ``x`` [-1, 3], and the output ``y`` that a plugin makes of it."""
     network = trt.INetworkDefinition()
-    x = network.add_input("x", trt.int32, (-1, 3))
-    y = network.add_plugin_v3([x], [], plugin).get_output(0)
+    y = network.add_plugin_v3([network.add_input("x", trt.int32, (-1, 3))], [], plugin).get_output(0)
     y.name = "y"
     network.mark_output(y)
     return network

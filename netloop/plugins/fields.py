@@ -40,11 +40,15 @@ class PluginField:
         type: the type of its elements.
 
     Raises:
-        TypeError: the data is neither an array nor a buffer.
+        TypeError: the data is neither an array nor a buffer, or another argument is of another type.
         ValueError: an array has elements of another type, or a buffer no whole number of elements.
     """
 
     def __init__(self, name: str = "", data: Any = b"", type: PluginFieldType = PluginFieldType.UNKNOWN) -> None:
+        if not isinstance(name, str):
+            raise TypeError(f"the name of a field is a str, not {name!r}")
+        if not isinstance(type, PluginFieldType):
+            raise TypeError(f"the type of the field {name!r} is a member of PluginFieldType, not {type!r}")
         self.name = name
         self.type = type
         self.data = data

@@ -73,7 +73,7 @@ class HostKernel(Kernel):
         counted = type(self.num_outputs) is int and self.num_outputs > 0
         keep(counted, f"num_outputs of {self._name} is {self.num_outputs!r}, and has to be 1 or more")
         self._ready: dict[Key, _Ready] = {}
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
 
     def _part(self, plugin: IPluginV3, kind: PluginCapabilityType, cls: type[C]) -> C:
         with self._calling("get_capability_interface"):

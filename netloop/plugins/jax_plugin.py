@@ -6,6 +6,8 @@ import functools
 import inspect
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 import jax
@@ -30,8 +32,9 @@ ATTRIBUTES = "attributes"
 """The one field of a plugin, which holds its attributes as JSON."""
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class JaxPlugin(IPluginV3, IPluginV3OneCore):
-    """A plugin that is a function of JAX: give it to ``add_plugin_v3``.
+    """A plugin that is a function of JAX: give it to ``add_plugin_v3``. It does not change.
 
     ``function(*inputs, *shape_inputs)`` takes JAX arrays, and for shape inputs numpy arrays, whose values it may use
     for shapes. It gives an array, or a tuple of them, and is pure: how often and when it runs is not its business. It
@@ -48,16 +51,17 @@ class JaxPlugin(IPluginV3, IPluginV3OneCore):
         TypeError: an argument is of another type.
     """
 
-    def __init__(self, function: Function, num_outputs: int = 1, output_types: Function | None = None) -> None:
-        _check_function("function", function)
-        if output_types is not None:
-            _check_function("output_types", output_types)
-        if type(num_outputs) is not int or num_outputs < 1:
-            raise TypeError(f"num_outputs is an int of 1 or more, not {num_outputs!r}")
-        self.function = function
-        self.num_outputs = num_outputs
-        self.output_types = output_types
-        self.attributes: dict[str, Any] = {}
+    function: Function
+    num_outputs: int = 1
+    output_types: Function | None = None
+    attributes: Mapping[str, Any] = field(default_factory=dict[str, Any], init=False)
+
+    def __post_init__(self) -> None:
+        _check_function("function", self.function)
+        if self.output_types is not None:
+            _check_function("output_types", self.output_types)
+        if type(self.num_outputs) is not int or self.num_outputs < 1:
+            raise TypeError(f"num_outputs is an int of 1 or more, not {self.num_outputs!r}")
 
     def get_capability_interface(self, type: PluginCapabilityType) -> Any:
         """The core, which has its names; it builds and runs as a function does."""
@@ -69,7 +73,7 @@ class JaxPlugin(IPluginV3, IPluginV3OneCore):
 
     def get_fields_to_serialize(self) -> PluginFieldCollection:
         """Its attributes, as JSON."""
-        text = json.dumps(self.attributes, sort_keys=True)
+        text = json.dumps(dict(self.attributes), sort_keys=True)
         return PluginFieldCollection([PluginField(ATTRIBUTES, text, PluginFieldType.CHAR)])
 
     def __repr__(self) -> str:
@@ -111,9 +115,8 @@ class JaxPluginCreator(IPluginCreatorV3One):
         _require_taken(self.function, attributes)
         promise = None if self._output_types is None else functools.partial(self._output_types, **attributes)
         plugin = JaxPlugin(functools.partial(self.function, **attributes), self._num_outputs, promise)
-        plugin.attributes = attributes
-        plugin.plugin_name, plugin.plugin_version = self.name, self.plugin_version
-        plugin.plugin_namespace = self.plugin_namespace
+        names = {"plugin_version": self.plugin_version, "plugin_namespace": self.plugin_namespace}
+        vars(plugin).update(names, plugin_name=self.name, attributes=MappingProxyType(attributes))
         return plugin
 
     def create_plugin(self, name: str, field_collection: PluginFieldCollection_, phase: TensorRTPhase) -> JaxPlugin:

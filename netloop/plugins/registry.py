@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from netloop.plugins.interfaces import IPluginCreatorInterface, IPluginCreatorV3One, IPluginResource
+from netloop.settings import Settings
 
 Key = tuple[str, str, str]
 
 
-class IPluginRegistry:
+class IPluginRegistry(Settings):
     """The creators of plugins, by name, version and namespace; there is one, ``get_plugin_registry()``.
 
     Attributes:
@@ -17,9 +18,10 @@ class IPluginRegistry:
         parent_search_enabled: recorded, and of no effect: no registry is above.
     """
 
+    error_recorder: Any = None
+    parent_search_enabled: bool = True
+
     def __init__(self) -> None:
-        self.error_recorder: Any = None
-        self.parent_search_enabled = True
         self._creators: dict[Key, IPluginCreatorV3One] = {}
         self._resources: dict[str, tuple[IPluginResource, int]] = {}
 

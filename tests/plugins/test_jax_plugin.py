@@ -304,6 +304,15 @@ def test_bad_argument_is_refused(name):
         call()
 
 
+def test_plugin_does_not_change():
+    plugin = circular_pad(pads=1)
+
+    with pytest.raises(AttributeError):
+        plugin.function = jnp.sin
+    with pytest.raises(TypeError):
+        plugin.attributes["pads"] = 2
+
+
 def test_attributes_are_kept_as_tuples():
     assert circular_pad(pads=[[1, np.int64(2)], [3, 4]]).attributes == {"pads": ((1, 2), (3, 4))}
 

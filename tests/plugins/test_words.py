@@ -53,6 +53,13 @@ def test_part_of_an_element_is_refused():
         trt.PluginField("pads", b"123", INT32)
 
 
+def test_name_and_type_of_a_field_are_checked():
+    with pytest.raises(TypeError, match="the name of a field is a str, not 3"):
+        trt.PluginField(3)
+    with pytest.raises(TypeError, match="the type of the field 'a' is a member of PluginFieldType, not 5"):
+        trt.PluginField("a", b"", 5)
+
+
 def test_list_is_no_data():
     with pytest.raises(TypeError, match="the data of the field 'pads' is an array or a buffer, not list"):
         trt.PluginField("pads", [1], INT32)
