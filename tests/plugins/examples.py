@@ -15,6 +15,12 @@ def circular_pad(x, *, pads):
     return jnp.pad(x, pads, mode="wrap")
 
 
+@trt.jax_plugin("backwards", namespace="tests")
+def backwards(x):
+    """x from its end, along all axes."""
+    return jnp.flip(x)
+
+
 def array_at(address: int, desc: trt.PluginTensorDesc) -> np.ndarray:
     """The tensor at an address."""
     dtype, shape = np.dtype(trt.nptype(desc.type)), tuple(max(each, 0) for each in desc.dims)
