@@ -118,6 +118,32 @@ enter(
     """,
 )
 
+# ---------------------------------------------------------------------------- plugins
+
+enter(
+    "NL411",
+    """
+    the code of a plugin is the user's own, and it raised an exception.
+
+    The exception is the cause of the error, with its own traceback. While a network runs it is told only if the value
+    that the plugin did not give is needed.
+
+    Wrong: ``JaxPlugin(lambda a, b: a + b)`` on tensors of 3 and of 4 elements
+    Right: the same on tensors of 3 and of 3
+    """,
+)
+enter(
+    "NL412",
+    """
+    a plugin has to do as its interface says.
+
+    It tells of as many outputs as it has, in types that networks have, and gives them so.
+
+    Wrong: ``JaxPlugin(lambda x: (x, x))``, which has two outputs
+    Right: ``JaxPlugin(lambda x: (x, x), num_outputs=2)``
+    """,
+)
+
 # ---------------------------------------------------------------------------- compiling
 
 enter(
@@ -140,6 +166,17 @@ enter(
 
     Wrong: a hundred loops, each inside the one before
     Right: fewer loops, of more trips
+    """,
+)
+enter(
+    "NL503",
+    """
+    a pure function is compiled whole, and no program calls back to the host.
+
+    ``check`` has nothing against such a network; ``evaluate`` runs it, and so does an engine, step by step.
+
+    Wrong: ``netloop.to_jax`` of a network with a plugin that has ``enqueue``
+    Right: the same plugin as a function of JAX, a ``netloop.JaxPlugin``
     """,
 )
 
@@ -317,5 +354,16 @@ enter(
 
     Wrong: a layer of a class of your own
     Right: layers that the ``add_`` methods made
+    """,
+)
+enter(
+    "NL715",
+    """
+    a plan names the plugins of a network, and holds none of their code.
+
+    Who reads it has registered what makes them, under the same name, version and namespace.
+
+    Wrong: ``netloop.plan.load(path)`` before the module with the plugins is imported
+    Right: after
     """,
 )

@@ -39,6 +39,7 @@ class Finding:
         fix: what to write instead; empty where that cannot be known.
         severity: how much it weighs.
         at: the layer, loop or tensor itself.
+        cause: the exception of the user's own code that it tells of; None as a rule.
     """
 
     code: str
@@ -48,6 +49,7 @@ class Finding:
     fix: str = ""
     severity: Severity = Severity.ERROR
     at: Any = None
+    cause: BaseException | None = None
 
     def as_error(self) -> "Finding":
         """The same finding, weighing as an error."""
@@ -89,12 +91,13 @@ class NetloopError(Exception):
     """What every error of netloop is.
 
     Attributes:
-        findings: what is wrong, one or more.
+        findings: what is wrong, one or more; the first that has a cause gives its own to the error.
     """
 
     def __init__(self, *findings: Finding) -> None:
         self.findings = findings
         super().__init__("\n".join(map(str, findings)))
+        self.__cause__ = next((each.cause for each in findings if each.cause is not None), None)
 
 
 class NetworkError(NetloopError):
@@ -116,7 +119,9 @@ class FileFormatError(NetloopError):
 class LayerError(Exception):
     """A layer's complaint about its inputs or attributes; whoever knows the layer makes it a finding."""
 
-    def __init__(self, what: str, why: str = "", fix: str = "", code: str = "NL401") -> None:
+    CODE = "NL401"
+
+    def __init__(self, what: str, why: str = "", fix: str = "", code: str = CODE) -> None:
         super().__init__(what)
         self.what, self.why, self.fix, self.code = what, why, fix, code
 

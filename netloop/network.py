@@ -26,6 +26,7 @@ from netloop.layers.loop import ILoop
 from netloop.layers.matrix import ProductMethods
 from netloop.layers.normalization import NormalizationMethods
 from netloop.layers.padding import PaddingMethods
+from netloop.layers.plugin import PluginMethods
 from netloop.layers.pointwise import PointwiseMethods
 from netloop.layers.pooling import PoolingMethods
 from netloop.layers.quantize import QuantizationMethods
@@ -33,7 +34,7 @@ from netloop.layers.rearrange import RearrangingMethods
 from netloop.layers.reduce import ReductionMethods
 from netloop.layers.resample import ResampleMethods
 from netloop.layers.slice import SliceMethods
-from netloop.layers.sources import IConstantLayer, IShapeLayer, SourceMethods
+from netloop.layers.sources import IShapeLayer, SourceMethods
 from netloop.settings import Settings
 
 
@@ -57,6 +58,7 @@ class INetworkDefinition(
     DetectionMethods,
     CollectiveMethods,
     AssertionMethods,
+    PluginMethods,
     Settings,
 ):
     """A network, built layer by layer. ``network[i]`` is layer number ``i``.
@@ -271,8 +273,7 @@ class _Twins:
         own.update(vars(layer))
         own["types"] = self.network.types
         own["outputs"] = tuple(self.of_tensor(each, twin) for each in layer.outputs)
-        if isinstance(layer, IConstantLayer):
-            own["weights"] = layer.weights.copy()
+        own.update(layer.unshared())
         for name in ("loop", "conditional"):
             if name in own:
                 own[name] = self.groups[own[name]]

@@ -17,6 +17,7 @@ import netloop as trt
 from netloop.graph.layer import ILayer
 from netloop.graph.tensor import ITensor
 from netloop.types import NUMPY_TYPES, numpy_type
+from tests.plugins.examples import backwards
 
 Op, Unary, Act = trt.ElementWiseOperation, trt.UnaryOperation, trt.ActivationType
 NONE, VECTOR = trt.MatrixOperation.NONE, trt.MatrixOperation.VECTOR
@@ -480,6 +481,10 @@ class Kinds:
         tensor = self.with_axis(tensor)
         starts = [length - 1 for length in tensor.shape]
         return self.network.add_slice(tensor, starts, tuple(tensor.shape), (-1,) * len(starts)).get_output(0)
+
+    @adds(trt.IPluginV3Layer)
+    def turn(self, tensor: ITensor, pool: list[ITensor]) -> ITensor:
+        return self.network.add_plugin_v3([tensor], [], backwards()).get_output(0)
 
     @adds(trt.IPaddingLayer)
     def pad(self, tensor: ITensor, pool: list[ITensor]) -> ITensor:

@@ -15,7 +15,7 @@ FLOORS = [
     ["enums", "diagnostics"],
     ["types", "codes", "settings"],
     ["dims"],
-    ["graph"],
+    ["graph", "plugins"],
     ["layers"],
     ["network"],
     ["nest", "inputs"],

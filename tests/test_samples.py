@@ -18,6 +18,7 @@ NAMES = [
     "tensorrt_lstm",
     "tensorrt_char_rnn",
     "tensorrt10_style",
+    "plugin",
 ]
 MOST_LINES = 100
 

@@ -60,7 +60,7 @@ EXTRA_MEMBERS = {
 # fmt: off
 MISSING: dict[str, set[str]] = {
     "Builder": {
-        "build_serialized_network_to_stream", "get_plugin_registry", "gpu_allocator",
+        "build_serialized_network_to_stream", "gpu_allocator",
     },
     "IBuilderConfig": {
         "all_build_routes", "build_route", "create_timing_cache", "get_timing_cache", "set_timing_cache",
@@ -76,13 +76,14 @@ MISSING: dict[str, set[str]] = {
         "set_tensor_debug_state",
     },
     "INetworkDefinition": {
-        "add_plugin", "add_plugin_v2", "add_plugin_v3", "are_weights_marked_refittable", "is_debug_tensor",
+        "add_plugin", "add_plugin_v2", "are_weights_marked_refittable", "is_debug_tensor",
         "mark_debug", "mark_output_for_shapes",
         "mark_unfused_tensors_as_debug_tensors", "mark_weights_refittable", "set_weights_name", "unmark_debug",
         "unmark_output_for_shapes", "unmark_unfused_tensors_as_debug_tensors", "unmark_weights_refittable",
     },
+    "IPluginRegistry": {"deregister_library", "load_library"},
     "Runtime": {
-        "DLA_core", "dla_workspace_allocation_strategy", "engine_host_code_allowed", "get_plugin_registry",
+        "DLA_core", "dla_workspace_allocation_strategy", "engine_host_code_allowed",
         "gpu_allocator", "load_runtime", "num_DLA_cores", "tempfile_control_flags", "temporary_directory",
     },
 }
@@ -96,6 +97,14 @@ DIFFERENT: dict[str, set[str]] = {
     "INetworkDefinition": {
         *("add_quantize", "add_dequantize"),  # with the two arguments of TensorRT 10 too
     },
+    "IPluginV3": {"__init__"},  # copies are made by clone; so it is with the three parts
+    "IPluginV3OneBuild": {"__init__", "configure_plugin", "get_workspace_size"},  # inp for in, a word of Python
+    "IPluginV3OneCore": {"__init__"},
+    "IPluginV3OneRuntime": {"__init__", "on_shape_change"},  # inp for in
+    "DynamicPluginTensorDesc": {"__init__"},  # which may be given what it holds
+    "PluginField": {"size"},  # follows from the data
+    "PluginFieldCollection": {"append", "extend", "insert", "pop"},  # a list
+    "PluginTensorDesc": {"__init__"},  # which may be given what it holds
     "Runtime": {"deserialize_cuda_engine"},  # from bytes alone
 }
 """What netloop has with other parameters, other defaults, or settable where TensorRT's is not or the reverse."""

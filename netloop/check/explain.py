@@ -11,7 +11,7 @@ CHAPTERS = {
     "NL1": "Wiring: inputs, outputs and names",
     "NL2": "Loops",
     "NL3": "Conditionals",
-    "NL4": "Types",
+    "NL4": "Types and plugins",
     "NL5": "What cannot be compiled",
     "NL6": "What is told while running",
     "NL7": "Files",

@@ -25,9 +25,11 @@ from netloop.layers.loop import (
     IRecurrenceLayer,
     ITripLimitLayer,
 )
+from netloop.layers.plugin import IPluginV3Layer
 from netloop.layers.rearrange import IConcatenationLayer
 from netloop.layers.sources import IConstantLayer
 from netloop.types import OWN, UNKNOWN, TensorType, data_type, normal_axis
+from netloop.plugins.jax_plugin import JaxPlugin
 
 MOST_CONCATENATED = 10_000
 """TensorRT's documentation of IConcatenationLayer."""
@@ -425,3 +427,20 @@ def layers_are_tensorrts(subject: Subject) -> Iterator[Broken]:
             what = layer.beyond_tensorrt(*(subject.type(each) for each in layer.inputs))
             if what:
                 yield Broken(layer, f"{layer.name!r} {what}")
+
+
+# ---------------------------------------------------------------------------- plugins
+
+
+@rule("NL413", Severity.PORTABILITY)
+def plugin_is_of_tensorrt(subject: Subject) -> Iterator[Broken]:
+    """TensorRT knows no functions of JAX.
+
+    Its plugins derive from IPluginV3, and work on the memory of the device.
+
+    Wrong: ``network.add_plugin_v3([x], [], netloop.JaxPlugin(jnp.sin))``
+    Right: a plugin that derives from IPluginV3 and its three parts
+    """
+    for layer in _live(subject, IPluginV3Layer):
+        if isinstance(layer.plugin, JaxPlugin):
+            yield Broken(layer, f"the plugin of {layer.name!r} is {layer.plugin!r}", "derive a plugin from IPluginV3")

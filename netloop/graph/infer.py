@@ -159,6 +159,5 @@ def _foldable(layer: ILayer, inputs: list[TensorType | None], outputs: tuple[Ten
     small = all(
         each.value is None and 0 <= each.volume * each.dtype.itemsize <= LARGEST_KNOWN_VALUE for each in outputs
     )
-    return (
-        small and not getattr(layer, "draws", False) and all(each is None or each.value is not None for each in inputs)
-    )
+    known = all(each is None or each.value is not None for each in inputs)
+    return small and known and getattr(layer, "is_foldable", False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from enum import Enum
 from types import UnionType
 from typing import Any, ClassVar, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -135,6 +135,10 @@ class ILayer(ABC):
             tensor.uses[self, index] = None
         self.types.forget(self.dependent_tensors())
 
+    def unshared(self) -> dict[str, Any]:
+        """What a copy of the layer has for itself, by name."""
+        return {}
+
     def dependent_tensors(self) -> Sequence[ITensor]:
         """The tensors whose types change with this layer's inputs and attributes."""
         return self.outputs
@@ -152,6 +156,11 @@ class ILayer(ABC):
         """
 
     @property
+    def on_host(self) -> bool:
+        """Whether it computes on the host alone, and no program can hold it."""
+        return False
+
+    @property
     def described(self) -> str:
         """Class and name, as messages put it."""
         return f"{type(self).__name__} {self.name!r}"
@@ -167,10 +176,11 @@ class ILayer(ABC):
         """A finding at this layer."""
         return Finding(code, what, self.where, why, fix, severity, self)
 
-    def finding_of(self, error: LayerError, code: str = "") -> Finding:
-        """The finding that a complaint of this layer amounts to."""
+    def finding_of(self, error: LayerError, code: str = LayerError.CODE) -> Finding:
+        """The finding that a complaint of this layer amounts to; ``code`` is for those that have none of their own."""
         why = error.why or f"the layer means: {self.meaning()}"
-        return self.finding(code or error.code, error.what, why, error.fix)
+        found = self.finding(code if error.code == LayerError.CODE else error.code, error.what, why, error.fix)
+        return replace(found, cause=error.__cause__)
 
     @classmethod
     def meaning(cls) -> str:
@@ -226,6 +236,11 @@ class Operation(ILayer):
     def draws(self) -> bool:
         """Whether it draws random numbers; ``evaluate`` and ``lower`` then take ``seed``, a tuple of integers."""
         return False
+
+    @property
+    def is_foldable(self) -> bool:
+        """Whether it may be computed while a network is built, where all of its inputs are known."""
+        return not self.draws
 
 
 class Elementary(Operation):

@@ -54,6 +54,9 @@ class IConstantLayer(Operation):
     def lower(self) -> Any:
         return jnp.asarray(self.evaluate())
 
+    def unshared(self) -> dict[str, Any]:
+        return {"weights": self.weights.copy()}
+
 
 @layer(LayerType.FILL, "Fill")
 class IFillLayer(Operation):

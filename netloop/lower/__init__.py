@@ -5,4 +5,4 @@ from netloop.lower.host import Spoilt as Spoilt
 from netloop.lower.host import is_long as is_long
 from netloop.lower.program import Program as Program
 from netloop.lower.program import constants_of as constants_of
-from netloop.lower.program import has_fixed_shapes as has_fixed_shapes
+from netloop.lower.program import has_program as has_program

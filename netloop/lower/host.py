@@ -1,8 +1,8 @@
-"""The host road: a network of which only the run tells some shape.
+"""The host road: a network of which only the run tells some shape, or with a layer that computes on the host alone.
 
 Steps run one after the other, with values at hand. As many steps as have fixed shapes, given the values so far, are
-compiled as one piece, for each set of shapes that it meets. A layer of which only its result tells the shape is
-computed by its reference; a loop or conditional around such a layer runs in Python.
+compiled as one piece, for each set of shapes that it meets. A layer of which only its result tells the shape, or
+that no program can hold, is computed by its reference; a loop or conditional around such a layer runs in Python.
 
 A network that is to be interruptible takes the same road. A loop that may be long is then compiled alone and runs a
 stretch of trips at a time; a loop or conditional around it runs in Python.
@@ -33,14 +33,15 @@ from netloop.layers.loop import IIteratorLayer, ILoop, ILoopOutputLayer, IRecurr
 from netloop.layers.sources import IShapeLayer
 from netloop.lower.frame import Frame
 from netloop.lower.loop import Road
-from netloop.lower.program import Outcome, Program, is_fixed, require_shallow
+from netloop.lower.program import Outcome, Program, compiles, require_shallow
 from netloop.lower.stretches import Stretches
 from netloop.nest import Block, IfStep, LayerStep, LoopStep, Step, layers_of
 from netloop.network import INetworkDefinition
 from netloop.types import LARGEST_KNOWN_VALUE, TensorType, normal_axis
 
-WHY = "a shape in it is known only while it runs"
-WHY_INTERRUPTIBLE = "it can be interrupted, and so can a loop in it"
+UNFIXED = "a shape in it is known only while it runs"
+ON_HOST = "a layer in it computes on the host"
+INTERRUPTIBLE = "it can be interrupted, and so can a loop in it"
 
 MOST_TRIPS_AT_ONCE = 10_000
 """How many trips a loop, those of the loops in it multiplied, may make without a chance to interrupt it."""
@@ -182,7 +183,7 @@ class HostProgram:
 
         def run(scene: _Scene) -> None:
             arrays = [scene.values[each] for each in reads]
-            made = compiled(arrays, [jnp.int64(each) for each in scene.trips.values()])
+            made = compiled(arrays, [np.int64(each) for each in scene.trips.values()])
             self.roads.update(program.roads)
             if int(made.status):
                 raise ExecutionError(program.failures.findings[int(made.status) - 1])
@@ -256,7 +257,7 @@ class HostProgram:
     # ------------------------------------------------------------------ loops
 
     def _loop(self, step: LoopStep, scene: _Scene) -> None:
-        self.roads[step.loop] = Road("host", WHY_INTERRUPTIBLE if self._interruptible else WHY)
+        self.roads[step.loop] = Road("host", self._why(step))
         stacked = [each for each in step.outputs if each.stacks]
         following = [each.tensor(1) for each in step.recurrences]
         body = step.body.needed([*following, *(each.tensor(0) for each in stacked)], assertions=True)
@@ -275,6 +276,11 @@ class HostProgram:
         for each in step.outputs:
             made = self._stacked(each, rows[each], scene) if each.stacks else self._asked(step, each.tensor(0), inside)
             scene.values[each.outputs[0]] = going if isinstance(going, Spoilt) else made
+
+    def _why(self, step: LoopStep) -> str:
+        if self._interruptible:
+            return INTERRUPTIBLE
+        return ON_HOST if any(each.on_host for each in layers_of(step)) else UNFIXED
 
     def _goes_on(self, step: LoopStep, inside: _Scene) -> bool | Spoilt:
         """Whether there is a trip, or why that cannot be told."""
@@ -363,7 +369,7 @@ def _most_trips_of(step: Step, types: TypeTable) -> float:
 
 def _compiles(step: Step, types: TypeTable) -> bool:
     if isinstance(step, LayerStep):
-        return is_fixed(step.layer, types)
+        return compiles(step.layer, types)
     if isinstance(step, IfStep):
         blocks: Sequence[Block] = step.branches
         layers: list[ILayer] = [*step.outputs]
@@ -372,7 +378,7 @@ def _compiles(step: Step, types: TypeTable) -> bool:
         layers = [*step.recurrences, *step.outputs]
         if not all(_keeps_shape(each, types) for each in step.recurrences):
             return False
-    return all(is_fixed(each, types) for each in layers) and all(
+    return all(compiles(each, types) for each in layers) and all(
         _compiles(each, types) for block in blocks for each in block.steps
     )
 

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 
 from netloop.check import Sound
 from netloop.codes import reason
-from netloop.diagnostics import Finding, NetworkError
+from netloop.diagnostics import Finding, LayerError, NetworkError
 from netloop.enums import TripLimit
 from netloop.graph.infer import TypeTable
 from netloop.graph.layer import ILayer, Operation
@@ -86,7 +86,7 @@ class Program:
         Raises:
             NetworkError: a shape is known only while it runs, or its loops are nested too deep.
         """
-        require_fixed_shapes(network, types)
+        require_program(network, types)
         require_shallow(network, sound.scopes)
         return Program(sound.block.steps, network.outputs, types, sound.scopes, max_trips)
 
@@ -227,6 +227,8 @@ class Program:
         try:
             with jax.named_scope(_scope_name(layer)):
                 made = layer.lower(*arrays, **named)
+        except LayerError as error:
+            raise NetworkError(layer.finding_of(error)) from error.__cause__
         except Exception as error:
             error.add_note(f"while lowering {layer.described}, added at {layer.place}")
             raise
@@ -277,25 +279,30 @@ def constants_of(network: INetworkDefinition) -> list[IConstantLayer]:
     return [each for each in constants if types[each.outputs[0]].is_float or types[each.outputs[0]].value is None]
 
 
-def require_fixed_shapes(network: INetworkDefinition, types: TypeTable) -> None:
-    """Refuse a network in which a shape is known only while it runs.
+def require_program(network: INetworkDefinition, types: TypeTable) -> None:
+    """Refuse a network in which a shape is known only while it runs, or a layer computes on the host alone.
 
     Raises:
-        NetworkError: there is such a shape; the layer that first makes one is told.
+        NetworkError: there is such a layer, or such a shape; then the layer that first makes one is told.
     """
-    unfixed = [layer for layer in live_layers(network) if not is_fixed(layer, types)]
+    on_host = [layer for layer in live_layers(network) if layer.on_host]
+    if on_host:
+        raise NetworkError(*map(_on_host, on_host))
+    unfixed = [layer for layer in live_layers(network) if not compiles(layer, types)]
     made_here = [layer for layer in unfixed if all(map(_is_known(types), layer.type_inputs()))]
     if unfixed:
         raise NetworkError(*(_unfixed(layer, types) for layer in made_here or unfixed))
 
 
-def has_fixed_shapes(network: INetworkDefinition, types: TypeTable) -> bool:
-    """Whether all shapes are known before the network runs."""
-    return all(is_fixed(layer, types) for layer in live_layers(network))
+def has_program(network: INetworkDefinition, types: TypeTable) -> bool:
+    """Whether one program can hold a network."""
+    return all(compiles(layer, types) for layer in live_layers(network))
 
 
-def is_fixed(layer: ILayer, types: TypeTable) -> bool:
-    """Whether the shapes of what a layer makes are known, and the values that decide what it does with shapes."""
+def compiles(layer: ILayer, types: TypeTable) -> bool:
+    """Whether a program can hold a layer: the shapes of what it makes are known, and the values that decide shapes."""
+    if layer.on_host:
+        return False
     sizes = [tensor for position, tensor in enumerate(layer.inputs) if position in layer.SHAPE_INPUTS and tensor]
     return all(map(_is_known(types), layer.outputs)) and all(types[each].value is not None for each in sizes)
 
@@ -306,6 +313,13 @@ def _is_known(types: TypeTable) -> Callable[[ITensor | None], bool]:
         return found is None or (isinstance(found, TensorType) and found.is_fixed)
 
     return is_known
+
+
+def _on_host(layer: ILayer) -> Finding:
+    what = f"{layer.name!r} is a plugin that computes on the host"
+    return layer.finding(
+        "NL503", what, reason("NL503"), "write it as a netloop.JaxPlugin; netloop.compile runs it as it is"
+    )
 
 
 def _unfixed(layer: ILayer, types: TypeTable) -> Finding:

@@ -17,7 +17,9 @@ from netloop.dims import DimsLike, PermutationLike
 from netloop.graph.layer import ILayer
 from netloop.layers.conditional import IIfConditional
 from netloop.layers.loop import ILoop
+from netloop.plan import plugins
 from netloop.plan.document import LEAST, MOST, Node
+from netloop.plugins.interfaces import IPluginV3
 from netloop.types import Array
 
 Numbers = tuple[float, ...]
@@ -144,6 +146,7 @@ FORMS: dict[Any, Form] = {
     Array:           Form(lambda value, plan: plan.number_of_array(value),   lambda node, plan: plan.array(node)),
     ILoop:           Form(lambda value, plan: plan.number_of(value),         lambda node, plan: plan.loop(node)),
     IIfConditional:  Form(lambda value, plan: plan.number_of(value),         lambda node, plan: plan.conditional(node)),
+    IPluginV3:       Form(plugins.write,                                     plugins.read),
 }
 # fmt: on
 

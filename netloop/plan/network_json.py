@@ -175,7 +175,7 @@ class Writer:
         try:
             return form.write(value, self)
         except ValueError as error:
-            raise _unwritable(at, f"{name} of {type(at).__name__} {at.name!r} {error}") from None
+            raise _unwritable(at, f"{name} of {type(at).__name__} {at.name!r} {error}") from error.__cause__
 
 
 def _unwritable(at: Any, what: str, why: str = "") -> NetworkError:

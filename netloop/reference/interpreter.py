@@ -176,7 +176,7 @@ class Interpreter:
         try:
             made = yield from self._meaning(layer, at)
         except LayerError as error:
-            raise ExecutionError(layer.finding_of(error, code="NL601")) from None
+            raise ExecutionError(layer.finding_of(error, code="NL601")) from error.__cause__
         arrays: tuple[Array, ...] = made if isinstance(made, tuple) else (made,)
         for output, array in zip(layer.outputs, arrays, strict=True):
             self._known[self._key(output, at)] = array

@@ -11,6 +11,7 @@ from netloop.codes import reason
 from netloop.diagnostics import Finding, NetloopError, NetworkError, Severity, did_you_mean
 from netloop.graph.layer import check_instance
 from netloop.network import INetworkDefinition
+from netloop.plugins.registry import IPluginRegistry, get_plugin_registry
 from netloop.runtime.config import IBuilderConfig
 from netloop.runtime.engine import ICudaEngine
 from netloop.runtime.enums import ErrorCodeTRT
@@ -131,6 +132,10 @@ class Builder(Settings):
         self._logger.log(ILogger.ERROR, what)
         if self.error_recorder is not None:
             self.error_recorder.report_error(ErrorCodeTRT.INVALID_CONFIG, what)
+
+    def get_plugin_registry(self) -> IPluginRegistry:
+        """The registry of plugins, which is the same for all."""
+        return get_plugin_registry()
 
     def __enter__(self) -> Builder:
         return self

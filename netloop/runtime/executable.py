@@ -18,7 +18,7 @@ from netloop.graph.tensor import ITensor
 from netloop.inputs import check_values
 from netloop.layers.loop import check_max_trips
 from netloop.layers.sources import IConstantLayer
-from netloop.lower import HostProgram, Program, constants_of, has_fixed_shapes, is_long
+from netloop.lower import HostProgram, Program, constants_of, has_program, is_long
 from netloop.lower.loop import Road
 from netloop.network import INetworkDefinition
 from netloop.runtime.jax_settings import own_settings
@@ -88,7 +88,7 @@ class Executable(Settings):
         return {tensor.name: array for tensor, array in zip(self.network.outputs, outputs, strict=True)}
 
     def _compile(self, types: TypeTable, sound: Sound, given: Given) -> _Runnable:
-        if not has_fixed_shapes(self.network, types) or (self.interruptible and is_long(sound.block.steps, types)):
+        if not has_program(self.network, types) or (self.interruptible and is_long(sound.block.steps, types)):
             return self._on_host(HostProgram(self.network, sound, self.max_trips, self.interruptible))
         program, inputs = Program.of(self.network, types, sound, self.max_trips), list(given)
 

@@ -1,4 +1,4 @@
-"""What scripts say of plugins before they begin. There are none."""
+"""What scripts say of TensorRT's own plugins before they begin. There are none."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from netloop.runtime.logger import ILogger
 
 
 def init_libnvinfer_plugins(logger: ILogger | None, namespace: str) -> bool:
-    """True: there are no plugins to register, so that none is missing."""
+    """True: TensorRT's own plugins are not there, and those that a script registers need no word before."""
     if logger is not None:
         check_instance("logger", logger, ILogger)
     check_instance("namespace", namespace, str)

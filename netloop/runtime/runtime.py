@@ -7,6 +7,7 @@ from typing import Any
 
 from netloop.diagnostics import NetloopError
 from netloop.graph.layer import check_instance
+from netloop.plugins.registry import IPluginRegistry, get_plugin_registry
 from netloop.runtime.engine import ICudaEngine
 from netloop.runtime.logger import ILogger
 from netloop.runtime.observers import IErrorRecorder
@@ -43,6 +44,10 @@ class Runtime(Settings):
         except NetloopError as error:
             self._logger.log(ILogger.ERROR, str(error))
             return None
+
+    def get_plugin_registry(self) -> IPluginRegistry:
+        """The registry of plugins, which is the same for all."""
+        return get_plugin_registry()
 
     def __enter__(self) -> Runtime:
         return self

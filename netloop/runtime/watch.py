@@ -15,7 +15,7 @@ from netloop.graph.infer import TypeTable
 from netloop.graph.tensor import ITensor
 from netloop.inputs import check_values
 from netloop.layers.loop import ILoop
-from netloop.lower import HostProgram, Program, Spoilt, constants_of, has_fixed_shapes
+from netloop.lower import HostProgram, Program, Spoilt, constants_of, has_program
 from netloop.nest import Block, IfStep, LayerStep, Scopes
 from netloop.network import INetworkDefinition
 from netloop.runtime.executable import compile_for
@@ -75,7 +75,7 @@ def _run(network: INetworkDefinition, inputs: Mapping[str, Any], max_trips: int)
         constants = {each.outputs[0]: each.evaluate() for each in constants_of(network)}
 
         def make(types: TypeTable, sound: Sound, given: Given) -> Callable[[Given], list[Any]]:
-            if not has_fixed_shapes(network, types):
+            if not has_program(network, types):
                 return HostProgram(network, sound, max_trips).values
             program = Program.of(network, types, sound, max_trips)
             tensors = [*constants, *given]

@@ -1,5 +1,6 @@
 """Rules about what TensorRT refuses, leaves undefined or runs otherwise, each with a network that breaks it."""
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -22,6 +23,7 @@ from tests.networks import (
     mark,
     stacked,
 )
+from tests.plugins.examples import Plugin
 
 PORTABILITY = trt.Severity.PORTABILITY
 
@@ -503,3 +505,23 @@ def test_layer_that_takes_as_much_as_tensorrts(network, op, dtype):
     both = constant(network, [1], dtype), constant(network, [0], dtype)
 
     assert silent(mark(network, y=combine(network, *both, op)))
+
+
+# ---------------------------------------------------------------------------- plugins
+
+
+def test_plugin_that_is_a_function_of_jax(network, x):
+    layer = network.add_plugin_v3([x], [], trt.JaxPlugin(jnp.sin))
+    layer.name = "mine"
+    network.mark_output(layer.get_output(0))
+
+    found = only(network, "NL413", layer)
+    assert found.severity is PORTABILITY
+    assert found.what == "the plugin of 'mine' is <JaxPlugin sin>"
+    assert found.fix == "derive a plugin from IPluginV3"
+
+
+def test_plugin_of_tensorrts_interfaces(network, x):
+    network.mark_output(network.add_plugin_v3([x], [], Plugin()).get_output(0))
+
+    assert silent(network)

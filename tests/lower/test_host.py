@@ -246,7 +246,7 @@ def on_the_host(steps_in_a_piece):
     """Engines take the host road, with pieces of at most so many steps."""
     fixed = host._fixed
     return (
-        patch.object(executable, "has_fixed_shapes", lambda network, types: False),
+        patch.object(executable, "has_program", lambda network, types: False),
         patch.object(host, "_fixed", lambda *given: min(steps_in_a_piece, fixed(*given))),
     )
 

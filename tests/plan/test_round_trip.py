@@ -18,6 +18,7 @@ from netloop.plan.kinds import Numbers, kind_of, kinds
 from netloop.types import NUMPY_TYPES, Array
 from tests import networks
 from tests.plan import forge
+from tests.plugins.examples import circular_pad
 from tests.strategies import networks as random_networks
 
 ROOT = Path(__file__).parent.parent.parent
@@ -194,6 +195,7 @@ VALUES: dict[Any, list[Any]] = {
     DimsLike:        [(), (2, -1, 0), (2**63 - 1,) * 8],
     PermutationLike: [(), (2, 0, 1)],
     Array:           [np.zeros(0, np.float32), np.arange(6, dtype=np.int8).reshape(2, 3)],
+    trt.IPluginV3:   [circular_pad(pads=((1, 2),))],
 }
 # fmt: on
 

@@ -1,0 +1,139 @@
+"""Layers that users write."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+from netloop.diagnostics import Finding, LayerError, NetworkError, require
+from netloop.enums import LayerType
+from netloop.graph.adding import AddsLayers, check_tensors
+from netloop.graph.layer import Operation, check_instance, layer
+from netloop.graph.place import call_site
+from netloop.graph.tensor import ITensor
+from netloop.plugins.host import HostKernel
+from netloop.plugins.interfaces import IPluginV3
+from netloop.plugins.jax_plugin import JaxKernel, JaxPlugin
+from netloop.plugins.kernel import Kernel, calling
+from netloop.types import Array, TensorType
+
+
+@layer(LayerType.PLUGIN_V3, "PluginV3_V3ONE")
+class IPluginV3Layer(Operation):
+    """What a plugin makes of its inputs.
+
+    A ``JaxPlugin`` is part of the compiled program. Any other plugin runs on the host, by its ``enqueue``: an engine
+    then goes step by step, and ``to_jax`` refuses the network. The plugin says how many outputs there are, and of which
+    types; it is cloned when it is added, and computes the same from the same inputs. The source is TensorRT's
+    ``addPluginV3``.
+
+    Attributes:
+        plugin: the plugin.
+        num_shape_inputs: how many of the inputs, the last ones, decide shapes by their values.
+    """
+
+    REQUIRED_INPUTS = 0
+    READ_ONLY = frozenset({"plugin", "num_shape_inputs"})
+
+    plugin: IPluginV3
+    num_shape_inputs: int = 0
+
+    @cached_property
+    def kernel(self) -> Kernel:
+        """The plugin at work."""
+        return kernel_of(self.plugin)
+
+    @property
+    def NUM_OUTPUTS(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """As many as the plugin says."""
+        return self.kernel.num_outputs
+
+    @property
+    def SHAPE_INPUTS(self) -> frozenset[int]:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """The last inputs."""
+        count = len(self.inputs) if self.num_shape_inputs else 0
+        return frozenset(range(max(0, count - self.num_shape_inputs), count))
+
+    @property
+    def is_foldable(self) -> bool:
+        return False
+
+    @property
+    def on_host(self) -> bool:
+        return self.kernel.on_host
+
+    def unshared(self) -> dict[str, Any]:
+        try:
+            plugin = cloned(self.plugin)
+            return {"plugin": plugin, "kernel": kernel_of(plugin)}
+        except LayerError as error:
+            raise NetworkError(self.finding_of(error)) from error.__cause__
+
+    def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
+        require(all(inputs), "an input is missing")
+        for each in inputs[self._first_shape(inputs) :]:
+            require(each.is_index, f"a shape input is int32 or int64, not {each}", fix="convert it with add_cast")
+        return self.kernel.types(*self._parted(inputs))
+
+    def evaluate(self, *inputs: Array) -> tuple[Array, ...]:
+        return self.kernel.evaluate(*self._parted(inputs))
+
+    def lower(self, *inputs: Any) -> tuple[Any, ...]:
+        return self.kernel.lower(*self._parted(inputs))
+
+    def _first_shape(self, inputs: Sequence[Any]) -> int:
+        count = self.num_shape_inputs
+        require(0 <= count <= len(inputs), f"{count} of {len(inputs)} inputs are to be shape inputs")
+        return len(inputs) - count
+
+    def _parted(self, inputs: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
+        first = self._first_shape(inputs)
+        return inputs[:first], inputs[first:]
+
+
+def kernel_of(plugin: IPluginV3) -> Kernel:
+    """A plugin at work.
+
+    Raises:
+        LayerError: a part of the plugin is missing, or fails.
+    """
+    return JaxKernel(plugin) if isinstance(plugin, JaxPlugin) else HostKernel(plugin)
+
+
+def cloned(plugin: IPluginV3) -> IPluginV3:
+    """A clone of a plugin.
+
+    Raises:
+        LayerError: the plugin fails.
+    """
+    with calling(f"clone of {type(plugin).__name__}"):
+        return check_instance("what clone gives", plugin.clone(), IPluginV3)
+
+
+class PluginMethods(AddsLayers):
+    """What adds these layers."""
+
+    def add_plugin_v3(
+        self, inputs: Sequence[ITensor], shape_inputs: Sequence[ITensor], plugin: IPluginV3
+    ) -> IPluginV3Layer:
+        """A layer that a user wrote: a ``JaxPlugin``, or an object that derives from IPluginV3 and its three parts.
+
+        Args:
+            inputs: what it computes from.
+            shape_inputs: int32 or int64 tensors whose values decide its shapes.
+            plugin: the plugin, of which the layer keeps a clone.
+
+        Raises:
+            TypeError: an argument is of another type.
+            NetworkError: a part of the plugin is missing, or fails.
+        """
+        tensors = check_tensors(inputs), check_tensors(shape_inputs, "shape_inputs")
+        check_instance("plugin", plugin, IPluginV3)
+        try:
+            made = IPluginV3Layer(plugin=cloned(plugin), num_shape_inputs=len(tensors[1]))
+            vars(made)["kernel"] = kernel_of(made.plugin)
+        except LayerError as error:
+            found = Finding(error.code, error.what, str(call_site()), error.why, error.fix)
+            raise NetworkError(found) from error.__cause__
+        return self.add(made, [*tensors[0], *tensors[1]])

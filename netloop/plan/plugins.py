@@ -1,0 +1,126 @@
+"""Plugins in plans: by name, version and namespace, with their fields, for a creator to make again.
+
+::
+
+    {"name": "circular_pad", "version": "1", "namespace": "example",
+     "fields": [{"name": "pads", "type": "INT32", "data": 3}]}
+
+The data of a field is the number of an array of bytes. What makes a plugin again is code of the reader, that of the
+creator in his registry; the plan holds none.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+
+from netloop.codes import reason
+from netloop.diagnostics import FileFormatError, Finding, LayerError, did_you_mean
+from netloop.layers.plugin import kernel_of
+from netloop.plan.document import Node
+from netloop.plugins.enums import PluginCapabilityType, PluginFieldType, TensorRTPhase
+from netloop.plugins.fields import PluginField, PluginFieldCollection_
+from netloop.plugins.interfaces import IPluginCreatorV3One, IPluginV3, IPluginV3OneCore
+from netloop.plugins.jax_plugin import JaxPlugin
+from netloop.plugins.kernel import calling
+from netloop.plugins.registry import get_plugin_registry
+from netloop.types import Array
+
+NAMES = ("name", "version", "namespace")
+
+
+class Writes(Protocol):
+    """What gives numbers to arrays."""
+
+    def number_of_array(self, array: Array) -> int:
+        """The number of an array."""
+        ...
+
+
+class Reads(Protocol):
+    """What finds arrays by number."""
+
+    def array(self, node: Node) -> Array:
+        """The array with a number."""
+        ...
+
+
+def write(plugin: IPluginV3, plan: Writes) -> dict[str, Any]:
+    """A plugin as JSON.
+
+    Raises:
+        ValueError: it has no name, or fails.
+    """
+    kind = type(plugin).__name__
+    try:
+        with calling(f"get_capability_interface of {kind}"):
+            core: Any = plugin.get_capability_interface(PluginCapabilityType.CORE)
+            source: Any = plugin
+            if not isinstance(plugin, JaxPlugin):
+                source = plugin.get_capability_interface(PluginCapabilityType.RUNTIME)
+        with calling(f"get_fields_to_serialize of {kind}"):
+            fields = PluginFieldCollection_(source.get_fields_to_serialize())
+    except LayerError as error:
+        raise ValueError(f"fails: {error.what}") from error.__cause__
+    return {**dict(zip(NAMES, _names(plugin, core), strict=True)), "fields": [_field(each, plan) for each in fields]}
+
+
+def _names(plugin: IPluginV3, core: Any) -> tuple[str, str, str]:
+    if not isinstance(core, IPluginV3OneCore):
+        raise ValueError(f"has the CORE capability {core!r}, and no IPluginV3OneCore")
+    names = core.plugin_name, core.plugin_version, core.plugin_namespace
+    if not all(isinstance(each, str) for each in names):
+        raise ValueError(f"is called {names!r}, and these are to be strings")
+    if not names[0]:
+        how = "netloop.jax_plugin(name) before the function" if isinstance(plugin, JaxPlugin) else "plugin_name"
+        raise ValueError(f"has no name, by which a plan could know it; give it one with {how}")
+    return names
+
+
+def _field(field: PluginField, plan: Writes) -> dict[str, Any]:
+    data = np.frombuffer(field.data.tobytes(), np.uint8)
+    return {"name": field.name, "type": field.type.name, "data": plan.number_of_array(data)}
+
+
+def read(node: Node, plan: Reads) -> IPluginV3:
+    """The plugin that a registered creator makes.
+
+    Raises:
+        FileFormatError: the node describes none, no creator of the name is registered, or it fails.
+    """
+    parts = node.fields((*NAMES, "fields"))
+    name, version, namespace = (parts[each].text() for each in NAMES)
+    creator = _creator(node, name, version, namespace)
+    fields = PluginFieldCollection_(_read_field(each, plan) for each in parts["fields"].items())
+    try:
+        with calling(f"create_plugin of {type(creator).__name__} {name!r}"):
+            made: Any = creator.create_plugin(name, fields, TensorRTPhase.RUNTIME)
+        if not isinstance(made, IPluginV3):
+            raise LayerError(f"create_plugin of {type(creator).__name__} gave {made!r}, and no IPluginV3")
+        kernel_of(made)
+    except LayerError as error:
+        where = f"{node.where}, plugin {name!r}"
+        raise FileFormatError(Finding("NL713", error.what, where, error.why, error.fix)) from error.__cause__
+    return made
+
+
+def _creator(node: Node, name: str, version: str, namespace: str) -> IPluginCreatorV3One:
+    registry = get_plugin_registry()
+    found = registry.get_creator(name, version, namespace)
+    if found is None:
+        known = f"plugin {name!r} of version {version!r} in namespace {namespace!r}"
+        what = f"the plan has the {known}, and no creator of it is registered"
+        hint = did_you_mean(name, {each.name for each in registry.all_creators} - {name})
+        fix = f"register its creator before the plan is read{hint and f'; {hint}'}"
+        raise FileFormatError(Finding("NL715", what, node.where, reason("NL715"), fix))
+    return found
+
+
+def _read_field(node: Node, plan: Reads) -> PluginField:
+    parts = node.fields(("name", "type", "data"))
+    data, type = plan.array(parts["data"]), parts["type"].member(PluginFieldType)
+    try:
+        return PluginField(parts["name"].text(), data.tobytes(), type)
+    except ValueError as error:
+        node.refuse(f"the data of the field does not fit its type: {error}")

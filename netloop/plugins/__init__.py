@@ -1,0 +1,1 @@
+"""Layers that users write: TensorRT's plugin interfaces, the registry, and plugins that are functions of JAX."""

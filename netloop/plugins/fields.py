@@ -1,0 +1,139 @@
+"""What plugins are told: their fields, and what their tensors are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from netloop.dims import Dims
+from netloop.enums import DataType, TensorFormat
+from netloop.plugins.enums import PluginFieldType
+from netloop.types import Array
+
+# fmt: off
+FIELD_TYPES: dict[PluginFieldType, np.dtype[Any]] = {
+    PluginFieldType.FLOAT16: np.dtype(np.float16),
+    PluginFieldType.FLOAT32: np.dtype(np.float32),
+    PluginFieldType.FLOAT64: np.dtype(np.float64),
+    PluginFieldType.INT8:    np.dtype(np.int8),
+    PluginFieldType.INT16:   np.dtype(np.int16),
+    PluginFieldType.INT32:   np.dtype(np.int32),
+    PluginFieldType.INT64:   np.dtype(np.int64),
+    PluginFieldType.CHAR:    np.dtype(np.uint8),
+    PluginFieldType.BF16:    np.dtype(jnp.bfloat16),
+    PluginFieldType.FP8:     np.dtype(jnp.float8_e4m3fn),
+}
+# fmt: on
+"""The numpy types of the elements of fields; those of the other types are whatever is given."""
+
+
+class PluginField:
+    """A named attribute of a plugin.
+
+    Args:
+        name: its name.
+        data: an array, or a buffer of its bytes; a str for CHAR.
+        type: the type of its elements.
+
+    Raises:
+        TypeError: the data is neither an array nor a buffer, or another argument is of another type.
+        ValueError: an array has elements of another type, or a buffer no whole number of elements.
+    """
+
+    def __init__(self, name: str = "", data: Any = b"", type: PluginFieldType = PluginFieldType.UNKNOWN) -> None:
+        if not isinstance(name, str):
+            raise TypeError(f"the name of a field is a str, not {name!r}")
+        if not isinstance(type, PluginFieldType):
+            raise TypeError(f"the type of the field {name!r} is a member of PluginFieldType, not {type!r}")
+        self.name = name
+        self.type = type
+        self.data = data
+
+    @property
+    def data(self) -> Array:
+        """The elements."""
+        return self._data
+
+    @data.setter
+    def data(self, data: Any) -> None:
+        self._data = _elements(self.name, data, FIELD_TYPES.get(self.type))
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return self._data.size
+
+    def __repr__(self) -> str:
+        return f"<PluginField {self.name!r} {self.type} {self._data.tolist()!r}>"
+
+
+def _elements(name: str, data: Any, dtype: np.dtype[Any] | None) -> Array:
+    if isinstance(data, str):
+        data = data.encode()
+    if isinstance(data, bytes | bytearray | memoryview):
+        return np.frombuffer(bytes(data), np.uint8 if dtype is None else dtype)
+    if not isinstance(data, np.ndarray | np.generic):
+        raise TypeError(f"the data of the field {name!r} is an array or a buffer, not {type(data).__name__}")
+    array = np.ascontiguousarray(data)
+    if not array.size and dtype is not None:
+        return np.empty(0, dtype)
+    bytes_alike = dtype is not None and array.dtype.itemsize == dtype.itemsize == 1  # int8 for CHAR
+    if dtype is not None and array.dtype != dtype and not bytes_alike:
+        raise ValueError(f"the data of the field {name!r} is {array.dtype}, and its type says {dtype}")
+    return array
+
+
+class PluginFieldCollection(list[PluginField]):
+    """The fields of a plugin, in a list."""
+
+    def __init__(self, arg0: Iterable[PluginField] = ()) -> None:
+        super().__init__(map(_field, arg0))
+
+
+class PluginFieldCollection_(tuple[PluginField, ...]):
+    """The fields that a creator is given, which do not change."""
+
+    def __new__(cls, arg0: Iterable[PluginField]) -> PluginFieldCollection_:
+        return super().__new__(cls, map(_field, arg0))
+
+
+def _field(value: Any) -> PluginField:
+    if not isinstance(value, PluginField):
+        raise TypeError(f"fields are PluginField, not {type(value).__name__}")
+    return value
+
+
+@dataclass
+class PluginTensorDesc:
+    """What a tensor is.
+
+    Attributes:
+        dims: its shape.
+        type: its element type.
+        format: its layout: LINEAR, which is row-major.
+        scale: 1.
+    """
+
+    dims: Dims = field(default_factory=Dims)
+    type: DataType = DataType.FLOAT
+    format: TensorFormat = TensorFormat.LINEAR
+    scale: float = 1.0
+
+
+@dataclass
+class DynamicPluginTensorDesc:
+    """What a tensor is, and between which shapes it may be.
+
+    Attributes:
+        desc: what it is; -1 in its shape stands for a length that each run tells.
+        min, max, opt: the least, the largest and the usual shape.
+    """
+
+    desc: PluginTensorDesc = field(default_factory=PluginTensorDesc)
+    min: Dims = field(default_factory=Dims)
+    max: Dims = field(default_factory=Dims)
+    opt: Dims = field(default_factory=Dims)
