@@ -65,7 +65,8 @@ class TypeTable:
 
     def _forgotten(self, tensors: Iterable[ITensor]) -> list[ITensor]:
         """The tensors whose types are forgotten with those of some."""
-        stack, forgotten = list(tensors), list[ITensor]()
+        stack = list(tensors)
+        forgotten: list[ITensor] = []
         while stack:
             tensor = stack.pop()
             if self._known.pop(tensor, None) is not None:

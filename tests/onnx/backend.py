@@ -11,7 +11,7 @@ from netloop import ModelError
 
 HERE = Path(__file__).parent
 MISSING_OPERATORS = set((HERE / "missing_operators.txt").read_text(encoding="utf-8").split())
-"""The operators that are not there yet."""
+"""The operators that are not there yet, ``Mod-13`` or ``ai.onnx.ml::LabelEncoder-4``."""
 LATER = {"NL744": "an operator", "NL746": "an element type"}
 
 
@@ -48,5 +48,5 @@ class NetloopBackend(Backend):
 
 def is_later(finding):
     """Whether a finding tells of an operator in the list of those that are missing, or of an element type."""
-    operator = finding.what.removeprefix("netloop has no operator ").rpartition("-")[0]
+    operator = finding.what.removeprefix("netloop has no operator ")
     return finding.code == "NL746" or (finding.code == "NL744" and operator in MISSING_OPERATORS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -13,6 +14,9 @@ from netloop.graph.tensor import ITensor
 from netloop.layers.loop import ILoop
 from netloop.onnx.call import Call, Subgraph
 from netloop.onnx.operators.table import operator
+
+LARGEST_BUFFER = 1 << 28
+"""Up to so many bytes there is room for the rows of all trips that a loop may make."""
 
 
 @operator("If")
@@ -31,21 +35,24 @@ def conditional(call: Call, condition: ITensor) -> list[ITensor]:
     return [made.add_output(a, b).outputs[0] for a, b in zip(then, otherwise, strict=True)]
 
 
-LARGEST_BUFFER = 1 << 26
-"""Up to so many bytes there is room for the rows of all trips that a loop may make."""
-
-
 @operator("Loop")
-def loop(call: Call, trips: ITensor | None, goes_on: ITensor | None = None, *initial: ITensor) -> list[ITensor]:
+def loop(call: Call, trips: ITensor | None = None, goes_on: ITensor | None = None, *initial: ITensor) -> list[ITensor]:
     """A loop: counted, conditional, or both."""
-    make, body = call.make, call.subgraph("body")
+    make = call.make
     require(
         trips is not None or goes_on is not None,
         "the loop has neither a trip count nor a condition",
         "by the standard it never ends",
     )
     most = None if trips is None else make.maximum(make.cast(make.scalar(trips), np.int64), 0)
-    return _Loop(call, body, initial).end(most, None if goes_on is None else make.scalar(goes_on))
+    made = _Loop(call, initial, None if goes_on is None else make.scalar(goes_on))
+    last = made.end(most)
+    if made.has_room:
+        return [*last, *made.rows()]
+    # only the trips tell how many rows there are: they are counted first, and made again
+    again = _Loop(call, initial, None)
+    again.end(made.trips)
+    return [*last, *again.rows()]
 
 
 class _Loop:
@@ -53,118 +60,130 @@ class _Loop:
 
     Within the body the condition is true, for else there would be no trip. So a body that hands on its condition, or
     sets it to true, makes a counted loop.
+
+    Attributes:
+        bound: the most trips that there can be; None if nothing bounds them.
     """
 
-    def __init__(self, call: Call, body: Subgraph, initial: Sequence[ITensor]) -> None:
+    def __init__(self, call: Call, initial: Sequence[ITensor], goes_on: ITensor | None) -> None:
         self._make = make = call.make
-        self._call = call
+        self._goes_on = goes_on
         self._loop = make.network.add_loop()
         self._loop.name = call.node.label
         self._counter = make.counter(self._loop)
-        self._carried = _Carried(make, self._loop, initial)
-        outputs = body(self._counter.outputs[0], make.constant(True), *self._carried.values)
-        require(
-            len(outputs) > len(initial),
-            f"the body has {len(outputs)} outputs for {len(initial)} values and its condition",
-        )
-        self._condition, self._rows = make.scalar(outputs[0]), outputs[1 + len(initial) :]
-        self._carried.step(outputs[1 : 1 + len(initial)])
+        # without a condition the loop goes on whatever the body says, and the body sees what it said
+        said = self._loop.add_recurrence(make.constant(True)) if goes_on is None else None
+        inputs = self._counter.outputs[0], make.constant(True) if said is None else said.outputs[0]
+        self._carried = Carried(make, self._loop, initial)
+        condition, *self._rows = self._carried.around(call.subgraph("body"), inputs, 1)
+        self._condition = make.scalar(condition)
+        if said is not None:
+            said.set_input(1, self._condition)
+        self.bound: ITensor | None = None
+        self._early = goes_on is not None and make.known(self._condition) is None
 
-    def end(self, most: ITensor | None, goes_on: ITensor | None) -> list[ITensor]:
-        """End the loop after ``most`` trips, and before the first in which the condition is false; its outputs."""
-        count = self._count(most, goes_on)
-        if count is not None:
-            self._loop.add_trip_limit(count, TripLimit.COUNT)
-        early = goes_on is not None and self._make.known(self._condition) is None
-        if goes_on is not None and early:
-            condition = self._loop.add_recurrence(goes_on)
+    def end(self, most: ITensor | None) -> list[ITensor]:
+        """End the loop after ``most`` trips, and before the first in which the condition is false.
+
+        Returns:
+            The last values of what is carried.
+        """
+        self.bound = self._count(most)
+        if self.bound is not None:
+            self._loop.add_trip_limit(self.bound, TripLimit.COUNT)
+        if self._goes_on is not None and self._early:
+            condition = self._loop.add_recurrence(self._goes_on)
             condition.set_input(1, self._condition)
             self._loop.add_trip_limit(condition.outputs[0], TripLimit.WHILE)
-        return [*self._carried.last(), *(self._stacked(row, count, early) for row in self._rows)]
+        return self._carried.last()
 
-    def _count(self, most: ITensor | None, goes_on: ITensor | None) -> ITensor | None:
-        """The number of trips, or the most that there can be; None if nothing bounds it."""
-        again = None if goes_on is None else self._make.known(self._condition)
-        if goes_on is None or again is None:
+    def _count(self, most: ITensor | None) -> ITensor | None:
+        if self._goes_on is None or self._early:
             return most
-        if not again:
+        if not self._make.known(self._condition):
             most = self._make.constant(1) if most is None else self._make.minimum(most, 1)
         require(most is not None, "the loop has no trip count, and its condition stays true", "so it would never end")
         assert most is not None
-        return self._make.where(goes_on, most, 0)
+        return self._make.where(self._goes_on, most, 0)
 
-    def _stacked(self, row: ITensor, count: ITensor | None, early: bool) -> ITensor:
-        """The values of all trips along a new first axis."""
-        require(
-            count is not None,
-            "rows of a loop without a trip count are not there yet",
-            "",
-            "",
-        )
-        assert count is not None
-        rows = self._make.stacked(self._loop, row, count)
-        return self._make.take_first(rows, self._make.last(self._loop, self._counter)) if early else rows
+    @property
+    def trips(self) -> ITensor:
+        """The number of trips that it makes."""
+        return self._make.last(self._loop, self._counter)
+
+    @property
+    def has_room(self) -> bool:
+        """Whether there is room for the rows of all trips that there can be."""
+        if not self._early or not self._rows:
+            return True
+        most = None if self.bound is None else self._make.ints(self.bound)
+        row = sum(math.prod(max(1, n) for n in each.type.shape) * each.type.dtype.itemsize for each in self._rows)
+        return self.bound is not None and (most is None or most[0] * row <= LARGEST_BUFFER)
+
+    def rows(self) -> list[ITensor]:
+        """The values of all trips, along a new first axis."""
+        bound = self.bound
+        if bound is None:
+            return []
+        stacked = [self._make.stacked(self._loop, row, bound) for row in self._rows]
+        if not self._early or not stacked:
+            return stacked
+        trips = self.trips
+        return [self._make.take_first(rows, trips) for rows in stacked]
 
 
-class _Carried:
-    """The values that go from trip to trip."""
+class Carried:
+    """The values that go from trip to trip.
+
+    Args:
+        make: what adds layers.
+        loop: the loop.
+        initial: what they are before the first trip.
+    """
 
     def __init__(self, make: Composer, loop: ILoop, initial: Sequence[ITensor]) -> None:
         self._make = make
         self._loop = loop
         self._recurrences = [loop.add_recurrence(each) for each in initial]
-        self.values = [each.outputs[0] for each in self._recurrences]
+        for each in self._recurrences:
+            each.keeps_shape = False
+        self._values = [each.outputs[0] for each in self._recurrences]
 
-    def step(self, following: Sequence[ITensor]) -> None:
-        """Let the values of the next trip be what this one makes."""
+    def around(
+        self, body: Subgraph, before: Sequence[ITensor], skip: int, after: Sequence[ITensor] = ()
+    ) -> list[ITensor]:
+        """Send the values through a body, whose other outputs are given back.
+
+        Where a length turns out to change from trip to trip, the body is made anew: the old one counts on its length.
+
+        Args:
+            body: the body.
+            before: its inputs before the values.
+            skip: the number of its outputs before the values.
+            after: its inputs after the values.
+        """
+        count = len(self._values)
+        while True:
+            shapes = [each.type.shape for each in self._values]
+            outputs = body(*before, *self._values, *after)
+            require(
+                len(outputs) >= skip + count, f"the body has {len(outputs)} outputs for {count} values that it carries"
+            )
+            self._step(outputs[skip : skip + count])
+            if shapes == [each.type.shape for each in self._values]:
+                return [*outputs[:skip], *outputs[skip + count :]]
+
+    def _step(self, following: Sequence[ITensor]) -> None:
         for number, (recurrence, value) in enumerate(zip(self._recurrences, following, strict=True)):
             before, after = recurrence.outputs[0].type, value.type
             require(
                 before.dtype == after.dtype and before.rank == after.rank,
                 f"carried value {number} goes in as {before}, and comes out as {after}",
+                "lengths may change from trip to trip, but neither the element type nor the number of axes",
             )
+        for recurrence, value in zip(self._recurrences, following, strict=True):
             recurrence.set_input(1, value)
 
     def last(self) -> list[ITensor]:
         """The values after the last trip."""
         return [self._make.last(self._loop, each) for each in self._recurrences]
-
-
-@operator("Scan", since=9)
-def scan(call: Call, *inputs: ITensor) -> list[ITensor]:
-    """A loop over slices of tensors."""
-    make, count = call.make, call.attribute("num_scan_inputs")
-    require(1 <= count <= len(inputs), f"num_scan_inputs is {count}, and there are {len(inputs)} inputs")
-    initial, scanned = inputs[: len(inputs) - count], inputs[len(inputs) - count :]
-    loop = make.network.add_loop()
-    loop.name = call.node.label
-    axes = _numbers(call, "scan_input_axes", count)
-    reverse = _numbers(call, "scan_input_directions", count)
-    slices = [
-        loop.add_iterator(each, axis, bool(backwards)).outputs[0]
-        for each, axis, backwards in zip(scanned, axes, reverse, strict=True)
-    ]
-    lengths = [make.length(each, axis) for each, axis in zip(scanned, axes, strict=True)]
-    known = {each for each in lengths if isinstance(each, int)}
-    require(len(known) <= 1, f"the inputs that are scanned have {sorted(known)} elements, and must have equally many")
-    trips = make.tensor(np.int64(known.pop()) if known else lengths[0])
-    loop.add_trip_limit(trips, TripLimit.COUNT)
-    carried = _Carried(make, loop, initial)
-    outputs = call.subgraph("body")(*carried.values, *slices)
-    require(len(outputs) >= len(initial), f"the body has {len(outputs)} outputs for {len(initial)} states")
-    carried.step(outputs[: len(initial)])
-    rows = outputs[len(initial) :]
-    places = zip(
-        rows,
-        _numbers(call, "scan_output_axes", len(rows)),
-        _numbers(call, "scan_output_directions", len(rows)),
-        strict=True,
-    )
-    return [*carried.last(), *(make.stacked(loop, row, trips, axis, bool(back)) for row, axis, back in places)]
-
-
-def _numbers(call: Call, name: str, count: int) -> list[int]:
-    """A number for each of some inputs or outputs, 0 by default."""
-    numbers = call.attribute(name) or [0] * count
-    require(len(numbers) == count, f"{name} has {len(numbers)} numbers, and must have {count}")
-    return numbers

@@ -10,6 +10,7 @@ from netloop.types import normal_axis
 
 
 @operator("Reshape", since=5)
+@operator("Reshape", since=14)
 def reshape(call: Call, x: ITensor, shape: ITensor) -> ITensor:
     """The elements in another shape."""
     return call.make.reshape(x, shape, zero_copies=not call.attribute("allowzero", 0))
