@@ -5,12 +5,16 @@
 >>> # engine = trt.compile(network); engine({"x": x})["y"]
 """
 
+import importlib as _importlib
+from typing import Any as _Any
+
 from netloop.check import check as check
 from netloop.check import explain as explain
 from netloop.diagnostics import ExecutionError as ExecutionError
 from netloop.diagnostics import FileFormatError as FileFormatError
 from netloop.diagnostics import Finding as Finding
 from netloop.diagnostics import InputError as InputError
+from netloop.diagnostics import ModelError as ModelError
 from netloop.diagnostics import NetloopError as NetloopError
 from netloop.diagnostics import NetworkError as NetworkError
 from netloop.diagnostics import Severity as Severity
@@ -218,3 +222,13 @@ e5m2fnuz = DataType.E5M2FNUZ
 int2 = DataType.INT2
 uint2 = DataType.UINT2
 uint4 = DataType.UINT4
+
+
+_ON_DEMAND = {"onnx": "netloop.onnx"}
+"""What is imported when it is first asked for, as it needs a package that netloop itself does not."""
+
+
+def __getattr__(name: str) -> _Any:
+    if name not in _ON_DEMAND:
+        raise AttributeError(f"module 'netloop' has no attribute {name!r}")
+    return _importlib.import_module(_ON_DEMAND[name])

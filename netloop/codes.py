@@ -367,3 +367,64 @@ enter(
     Right: after
     """,
 )
+enter(
+    "NL741",
+    """
+    an ONNX model is a whole protobuf message, with a graph, and of a size that fits somewhere.
+
+    Wrong: a file that a download cut short
+    Right: what ``onnx.save`` writes
+    """,
+)
+enter(
+    "NL742",
+    """
+    what a version of ONNX means is known once it is there.
+
+    The newest version of the operators is that of the package ``onnx``.
+
+    Wrong: a model of a later version of ONNX
+    Right: ``pip install --upgrade onnx``, or an export for an older version
+    """,
+)
+enter(
+    "NL743",
+    """
+    a model may read files beside it alone, and by no links.
+
+    A model from a stranger could otherwise read any file of its user into a tensor.
+
+    Wrong: the location ``../../etc/passwd`` for the data of a tensor
+    Right: ``weights.bin``, in the folder of the model
+    """,
+)
+enter(
+    "NL744",
+    """
+    only what netloop knows becomes layers.
+
+    ``netloop.onnx.supports("Add")`` tells of an operator. One that is a function in the model, or that the standard
+    makes up of others, needs no support of its own.
+
+    Wrong: an operator of another domain, without a function in the model
+    Right: the function beside it
+    """,
+)
+enter(
+    "NL745",
+    """
+    a graph gives each name one value, before it is read, and each node what its operator takes.
+
+    Wrong: a node that reads what a later one makes
+    Right: the nodes in an order in which each reads what is there
+    """,
+)
+enter(
+    "NL746",
+    """
+    the elements of a tensor are numbers or truth values, of the types that TensorRT has, or float64.
+
+    Wrong: an input of strings
+    Right: an input of their numbers in a vocabulary
+    """,
+)

@@ -116,6 +116,10 @@ class FileFormatError(NetloopError):
     """A file that is damaged, cut short or of another format."""
 
 
+class ModelError(NetloopError):
+    """A model of another format that does not become a network, with every reason."""
+
+
 class LayerError(Exception):
     """A layer's complaint about its inputs or attributes; whoever knows the layer makes it a finding."""
 

@@ -19,7 +19,7 @@ FLOORS = [
     ["layers"],
     ["network"],
     ["nest", "inputs"],
-    ["check"],
+    ["check", "compose"],
     ["reference", "passes", "lower", "onnx", "openvino", "wts", "plan"],
     ["runtime"],
     ["cli", "demo", "__init__", "__main__"],

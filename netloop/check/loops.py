@@ -91,6 +91,8 @@ def last_value_is_of_a_recurrence(subject: Subject) -> Iterator[Broken]:
 def recurrence_keeps_its_type(subject: Subject) -> Iterator[Broken]:
     """the value of a recurrence has one element type and shape in all trips.
 
+    With ``keeps_shape`` set to False its lengths may change, but not the number of its axes.
+
     Wrong: a state that grows by concatenation
     Right: a buffer of fixed length and a scatter into it, or a CONCATENATE output
     """
@@ -100,13 +102,26 @@ def recurrence_keeps_its_type(subject: Subject) -> Iterator[Broken]:
             continue
         if first.dtype != second.dtype:
             fix = "convert one of them with add_cast"
-        elif not agree(first.shape, second.shape):
+        elif first.rank != second.rank or (layer.keeps_shape and not agree(first.shape, second.shape)):
             fix = (
                 "keep the shape: collect what grows with a CONCATENATE output, or write into a buffer with add_scatter"
             )
         else:
             continue
         yield Broken(layer, f"{layer.name!r} starts as {first}, and its next value is {second}", fix)
+
+
+@rule("NL220", Severity.PORTABILITY)
+def lengths_of_a_recurrence_stay(subject: Subject) -> Iterator[Broken]:
+    """TensorRT's recurrences keep the lengths of their axes.
+
+    Wrong: ``recurrence.keeps_shape = False`` and a state that grows by concatenation
+    Right: a buffer of fixed length and a scatter into it, or a CONCATENATE output
+    """
+    for layer in _boundary(subject, IRecurrenceLayer):
+        first, made = subject.type(layer.get_input(0)), subject.type(layer.outputs[0])
+        if first is not None and made is not None and first.shape != made.shape:
+            yield Broken(layer, f"the lengths of {layer.name!r} change from trip to trip: it starts as {first}")
 
 
 @rule("NL208")

@@ -28,8 +28,8 @@ from netloop.layers.loop import (
 from netloop.layers.plugin import IPluginV3Layer
 from netloop.layers.rearrange import IConcatenationLayer
 from netloop.layers.sources import IConstantLayer
-from netloop.types import OWN, UNKNOWN, TensorType, data_type, normal_axis
 from netloop.plugins.jax_plugin import JaxPlugin
+from netloop.types import OWN, UNKNOWN, TensorType, data_type, normal_axis
 
 MOST_CONCATENATED = 10_000
 """TensorRT's documentation of IConcatenationLayer."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from netloop.codes import reason
 from netloop.diagnostics import Finding, LayerError, require
-from netloop.types import LARGEST_KNOWN_VALUE, LARGEST_TENSOR, Array, TensorType
+from netloop.types import LARGEST_KNOWN_VALUE, LARGEST_TENSOR, UNKNOWN, Array, Shape, TensorType
 
 if TYPE_CHECKING:
     from netloop.graph.layer import ILayer, Types
@@ -33,6 +33,8 @@ class TypeTable:
 
     def __init__(self, given: Mapping[ITensor, TensorType] | None = None) -> None:
         self._known: dict[ITensor, Known] = dict(given or {})
+        self._widened: dict[ITensor, Shape] = {}
+        self._unsettled: list[ILayer] = []
         self.shape_tensors: Callable[[], frozenset[ITensor]] = frozenset
 
     def __getitem__(self, tensor: ITensor) -> TensorType:
@@ -43,8 +45,9 @@ class TypeTable:
 
     def of(self, tensor: ITensor) -> Known:
         """The type of a tensor, or the finding that tells why it has none."""
-        if tensor not in self._known:
+        while tensor not in self._known:
             self._walk(tensor)
+            self._settle()
         return self._known[tensor]
 
     def complaint(self, layer: ILayer) -> Finding | None:
@@ -57,11 +60,37 @@ class TypeTable:
 
     def forget(self, tensors: Iterable[ITensor]) -> None:
         """Forget the types of some tensors, and of all that depend on them."""
+        for tensor in self._forgotten(tensors):
+            self._widened.pop(tensor, None)
+
+    def _forgotten(self, tensors: Iterable[ITensor]) -> list[ITensor]:
+        """The tensors whose types are forgotten with those of some."""
         stack = list(tensors)
+        forgotten: list[ITensor] = []
         while stack:
             tensor = stack.pop()
             if self._known.pop(tensor, None) is not None:
+                forgotten.append(tensor)
                 stack.extend(each for layer, _ in tensor.uses for each in layer.dependent_tensors())
+        return forgotten
+
+    def _settle(self) -> None:
+        """Leave lengths open that do not stay what they were, until what comes round fits where it came from."""
+        while self._unsettled:
+            layer = self._unsettled.pop()
+            following = layer.feedback()
+            if following is None:
+                continue
+            self._walk(following)
+            output, after = layer.outputs[0], self._known[following]
+            before = self._known.get(output)
+            if isinstance(before, TensorType) and isinstance(after, TensorType) and before.rank == after.rank:
+                lengths = zip(before.shape, after.shape, strict=True)
+                widened = tuple(a if a == b else UNKNOWN for a, b in lengths)
+                if widened != before.shape:
+                    self._widened[output] = widened
+                    self._forgotten([output])
+                    self._walk(output)
 
     def _walk(self, wanted: ITensor) -> None:
         stack = [wanted]
@@ -101,7 +130,12 @@ class TypeTable:
     def _learn(self, layer: ILayer, found: Types | Finding) -> None:
         types = found if isinstance(found, tuple) else (found,) * len(layer.outputs)
         for tensor, type in zip(layer.outputs, types, strict=True):
+            wide = self._widened.get(tensor)
+            if isinstance(type, TensorType) and wide is not None and len(wide) == type.rank:
+                type = type.with_shape(b if b == UNKNOWN else a for a, b in zip(type.shape, wide, strict=True))
             self._known.setdefault(tensor, type)
+        if layer.feedback() is not None:
+            self._unsettled.append(layer)
 
     def _infer(self, layer: ILayer) -> Types | Finding:
         types: list[TensorType | None] = []

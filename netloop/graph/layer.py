@@ -147,6 +147,10 @@ class ILayer(ABC):
         """The tensors on which the types of the outputs depend, in the order in which ``infer`` takes them."""
         return self.inputs
 
+    def feedback(self) -> ITensor | None:
+        """A tensor made from the output whose lengths the output must be able to have too; None if there is none."""
+        return None
+
     @abstractmethod
     def infer(self, *inputs: Any, **named: Any) -> Types:
         """The types of the outputs, from the types of the inputs.

@@ -6,11 +6,12 @@ from pathlib import Path
 from netloop.diagnostics import Place
 
 _PACKAGE = Path(__file__).parent.parent
-_INSIDE = (str(_PACKAGE / "graph"), str(_PACKAGE / "layers"), str(_PACKAGE / "network.py"), "<string>")
+_ROOMS = ("graph", "layers", "network.py", "compose", "onnx")
+_INSIDE = (*(str(_PACKAGE / room) for room in _ROOMS), "<string>")
 
 
 def call_site() -> Place:
-    """The innermost line on the stack that is not part of the builder."""
+    """The innermost line on the stack that is not part of the builder or an importer."""
     frame = inspect.currentframe()
     assert frame is not None
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_INSIDE):

@@ -189,14 +189,20 @@ class IRecurrenceLayer(ILoopBoundaryLayer):
 
     Attributes:
         loop: the loop.
+        keeps_shape: whether the value has one shape in all trips, as in TensorRT. If not, the number of its axes still
+            stays, and a loop in which a length does change runs step by step.
     """
 
     MAX_INPUTS = 2
 
     loop: ILoop
+    keeps_shape: bool = True
 
     def type_inputs(self) -> Sequence[ITensor | None]:
         return self.inputs[:1]
+
+    def feedback(self) -> ITensor | None:
+        return None if self.keeps_shape else self.get_input(1)
 
     def infer(self, initial: TensorType) -> TensorType:
         return initial.without_value()

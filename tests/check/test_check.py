@@ -141,7 +141,7 @@ def test_register_has_all_rules():
     assert sorted(RULES) == [
         *("NL105", "NL106", "NL108"),
         *("NL201", "NL202", "NL203", "NL204", "NL205", "NL208", "NL209", "NL210", "NL211", "NL212"),
-        *("NL213", "NL214", "NL215", "NL216", "NL217", "NL218", "NL219"),
+        *("NL213", "NL214", "NL215", "NL216", "NL217", "NL218", "NL219", "NL220"),
         *("NL301", "NL302", "NL303", "NL304"),
         *("NL401", "NL402", "NL403", "NL404"),
     ]

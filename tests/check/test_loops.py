@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import netloop as trt
+from netloop import Severity
 from tests.check.findings import line_of, only
 from tests.networks import (
     CONCATENATE,
@@ -111,6 +112,36 @@ def test_state_that_grows(network):
     mark(network, y=last(loop, state.get_output(0)))
 
     assert "float32[1], and its next value is float32[2]" in only(network, "NL205", state).what
+
+
+def growing(network, **attributes):
+    loop = counted(network, 3)
+    state = loop.add_recurrence(constant(network, [0], F))
+    for name, value in attributes.items():
+        setattr(state, name, value)
+    longer = network.add_concatenation([state.get_output(0), constant(network, [1], F)]).get_output(0)
+    state.set_input(1, longer)
+    mark(network, y=last(loop, state.get_output(0)))
+    return state
+
+
+def test_state_that_is_allowed_to_grow(network):
+    state = growing(network, keeps_shape=False)
+
+    assert only(network, "NL220", state).severity is Severity.PORTABILITY
+    assert state.get_output(0).shape == (-1,)
+    assert trt.evaluate(network, {})["y"].tolist() == [0, 1, 1, 1]
+    assert trt.compile(network)({})["y"].tolist() == [0, 1, 1, 1]
+
+
+def test_state_that_may_change_its_lengths_keeps_its_axes(network):
+    loop = counted(network, 2)
+    state = loop.add_recurrence(constant(network, [0, 0], F))
+    state.keeps_shape = False
+    state.set_input(1, constant(network, F([[1, 2]])))
+    mark(network, y=last(loop, state.get_output(0)))
+
+    assert "its next value is float32[1,2]" in only(network, "NL205", state).what
 
 
 def test_loop_whose_count_is_its_own_result(network):

@@ -1,0 +1,22 @@
+"""Layers by formula: what an importer writes networks with."""
+
+from netloop.compose.base import Operand as Operand
+from netloop.compose.base import as_dtype as as_dtype
+from netloop.compose.loops import Looping
+from netloop.compose.prune import keep_live as keep_live
+from netloop.compose.reduce import Reducing
+from netloop.compose.slicing import Slicing
+
+
+class Composer(Slicing, Reducing, Looping):
+    """Adds layers to a network as formulas over tensors, with the conveniences of numpy.
+
+    Operands are tensors, and where a tensor stands beside them also arrays and numbers, which take its element type.
+    Axes of length 1 are stretched and missing ones added in front. Lengths, axes and shapes are numbers wherever they
+    follow from constants and shapes, and tensors elsewhere.
+
+    Its methods raise LayerError or NetworkError where a formula has no meaning.
+
+    Attributes:
+        network: the network that it adds to.
+    """

@@ -1,0 +1,35 @@
+"""Elements by index."""
+
+from netloop.compose.arrange import Arranging
+from netloop.enums import GatherMode, ScatterMode
+from netloop.graph.tensor import ITensor
+
+
+class Indexing(Arranging):
+    """Formulas that read and write by index; negative indices count from the end."""
+
+    def gather(self, x: ITensor, indices: ITensor, axis: int = 0) -> ITensor:
+        """The slices of an axis that indices name; the axes of the indices take its place."""
+        return self.made(self.network.add_gather(x, indices, axis))
+
+    def gather_elements(self, x: ITensor, indices: ITensor, axis: int) -> ITensor:
+        """For each index the element at its own place, but along the axis at the index."""
+        layer = self.network.add_gather_v2(x, indices, GatherMode.ELEMENT)
+        layer.axis = axis
+        return self.made(layer)
+
+    def gather_nd(self, x: ITensor, indices: ITensor, batch_axes: int = 0) -> ITensor:
+        """The slices at the positions that the last axis of the indices tells."""
+        layer = self.network.add_gather_v2(x, indices, GatherMode.ND)
+        layer.num_elementwise_dims = batch_axes
+        return self.made(layer)
+
+    def scatter_elements(self, x: ITensor, indices: ITensor, updates: ITensor, axis: int) -> ITensor:
+        """``x`` with each update written at its own place, but along the axis at its index."""
+        layer = self.network.add_scatter(x, indices, updates, ScatterMode.ELEMENT)
+        layer.axis = axis
+        return self.made(layer)
+
+    def scatter_nd(self, x: ITensor, indices: ITensor, updates: ITensor) -> ITensor:
+        """``x`` with the updates written at the positions that the last axis of the indices tells."""
+        return self.made(self.network.add_scatter(x, indices, updates, ScatterMode.ND))

@@ -1,0 +1,29 @@
+"""Layers that nothing needs, taken away."""
+
+from netloop.graph.layer import ILayer
+from netloop.nest import live_layers
+from netloop.network import INetworkDefinition
+
+
+def keep_live(network: INetworkDefinition) -> None:
+    """Take away the layers on which neither an output nor an assertion of a network depends."""
+    live = live_layers(network)
+    kept = set(live)
+    for layer in network.layers:
+        if layer not in kept:
+            _unwire(layer)
+    network.layers[:] = live
+    for index, layer in enumerate(live):
+        vars(layer)["index"] = index
+    for loop in network.loops:
+        loop.layers[:] = [each for each in loop.layers if each in kept]
+    for conditional in network.conditionals:
+        conditional.layers[:] = [each for each in conditional.layers if each in kept]
+    network.loops[:] = [each for each in network.loops if each.layers]
+    network.conditionals[:] = [each for each in network.conditionals if each.layers]
+
+
+def _unwire(layer: ILayer) -> None:
+    for position, tensor in enumerate(layer.inputs):
+        if tensor is not None:
+            tensor.uses.pop((layer, position), None)

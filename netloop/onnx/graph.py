@@ -1,0 +1,275 @@
+"""From the graph of a model to layers.
+
+Each graph and each function has a scope of its own: a graph inside a node sees the names around it, a function sees
+nothing but its inputs. A node that has no meaning makes its outputs broken, and what reads them is left out; at the end
+all that is wrong is told at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+
+import onnx
+
+from netloop.codes import reason
+from netloop.compose import Composer, keep_live
+from netloop.diagnostics import Finding, LayerError, ModelError, NetworkError, did_you_mean, require
+from netloop.graph.tensor import LONGEST_NAME, ITensor
+from netloop.network import INetworkDefinition
+from netloop.onnx.call import Call, Operator, Result, Value
+from netloop.onnx.functions import body_of, default_attributes
+from netloop.onnx.inputs import Inputs
+from netloop.onnx.model import Model, domain_of, opsets_of
+from netloop.onnx.node import Node
+from netloop.onnx.operators import news, version_for
+from netloop.onnx.operators.table import entered
+from netloop.onnx.scope import Broken, Meaning, Scope
+from netloop.onnx.tensors import array_of, dense_of
+
+DEEPEST = 40
+"""Graphs and functions inside each other go no deeper."""
+MOST_NODES = 200_000
+"""Functions that call functions can stand for more nodes than fit anywhere."""
+
+
+class Skip(Exception):
+    """What reads a broken value; the reason is told already."""
+
+
+class Importer:
+    """Makes a network of a model.
+
+    Args:
+        model: the model.
+        input_shapes: shapes for some of its inputs, instead of those that it declares.
+        as_inputs: the initializers that are to be inputs.
+    """
+
+    def __init__(self, model: Model, input_shapes: Mapping[str, Sequence[int]], as_inputs: Collection[str]) -> None:
+        self._model = model
+        self._inputs = Inputs(model.proto.graph, input_shapes, as_inputs)
+        self._make = Composer(INetworkDefinition())
+        self._findings: list[Finding] = []
+        self._nodes = 0
+
+    def network(self) -> INetworkDefinition:
+        """The network.
+
+        Raises:
+            ModelError: the model has no meaning as one; all that is wrong is told.
+        """
+        graph, network = self._model.proto.graph, self._make.network
+        network.name = graph.name
+        scope = Scope(self._model.opsets)
+        self._declare(scope)
+        self._run(graph, scope)
+        for proto in graph.output:
+            value = self._read(proto.name, scope, "the outputs")
+            if isinstance(value, ITensor):
+                self._mark(proto.name, value)
+        if self._findings:
+            raise ModelError(*self._findings)
+        keep_live(network)
+        return network
+
+    def _declare(self, scope: Scope) -> None:
+        """Add the inputs of the model."""
+        with self._telling("the inputs"):
+            self._inputs.check_names()
+        for proto in self._inputs.protos:
+            scope.values[proto.name] = Broken()
+            with self._telling(f"input {proto.name!r}"):
+                scope.values[proto.name] = self._inputs.add(self._make.network, proto)
+
+    def _mark(self, name: str, tensor: ITensor) -> None:
+        """Make a tensor an output of the network; one that is there under another name gets a copy."""
+        if any(each.name == name for each in self._make.network.outputs):
+            return
+        if tensor.name != name and (tensor.is_network_input or tensor.is_network_output):
+            before = len(self._make.network.layers)
+            tensor = self._make.identity(tensor)
+            self._name_layers(before, name)
+        with self._telling(f"output {name!r}"):
+            tensor.name = name
+            self._make.network.mark_output(tensor)
+
+    # ------------------------------------------------------------------ graphs
+
+    def _run(self, graph: onnx.GraphProto | onnx.FunctionProto, scope: Scope) -> None:
+        """Add the nodes of a graph to the network."""
+        require(scope.depth <= DEEPEST, f"graphs and functions are inside each other more than {DEEPEST} deep")
+        if isinstance(graph, onnx.GraphProto):
+            self._take_initializers(graph, scope)
+        for number, proto in enumerate(graph.node):
+            self._nodes += 1
+            if self._nodes > MOST_NODES:
+                raise ModelError(self._finding("NL741", f"the model stands for more than {MOST_NODES} nodes"))
+            self._take_node(self._node(proto, number, scope), scope)
+
+    def subgraph(self, proto: onnx.GraphProto, scope: Scope, inputs: Sequence[Value]) -> list[Value]:
+        """The outputs of a graph inside a node, once its nodes are added to the network.
+
+        Raises:
+            LayerError: it does not have such inputs.
+            Skip: something in it has no meaning, and is told.
+        """
+        names = [each.name for each in proto.input]
+        require(len(set(names)) == len(names), f"two inputs of the graph {proto.name!r} have one name")
+        require(len(inputs) == len(names), f"the graph {proto.name!r} has {len(names)} inputs, not {len(inputs)}")
+        inner = scope.inside(dict(zip(names, inputs, strict=True)))
+        self._run(proto, inner)
+        outputs = [self._read(each.name, inner, f"the outputs of {proto.name!r}") for each in proto.output]
+        found = [each for each in outputs if isinstance(each, ITensor)]
+        if len(found) < len(outputs):
+            raise Skip
+        return found
+
+    def _take_initializers(self, graph: onnx.GraphProto, scope: Scope) -> None:
+        directory = self._model.directory
+        arrays = {each.name: partial(array_of, each, directory) for each in graph.initializer}
+        arrays |= {each.values.name: partial(dense_of, each, directory) for each in graph.sparse_initializer}
+        taken = self._inputs.names if scope.depth == 0 else frozenset[str]()
+        for name, decode in arrays.items():
+            if name in taken:
+                continue
+            with self._telling(f"initializer {name!r}"):
+                self._check_new(name, scope)
+                scope.values[name] = Broken()
+                array = decode()
+                layer = self._make.network.add_constant(array.shape, array)
+                layer.name, layer.metadata = name, f"[ONNX Initializer: {name}]"
+                scope.values[name] = self._named(layer.outputs[0], name)
+
+    # ------------------------------------------------------------------ nodes
+
+    def _node(self, proto: onnx.NodeProto, number: int, scope: Scope) -> Node:
+        version = scope.opsets.get(domain_of(proto.domain), 1)
+        return Node(proto, version, number, scope.bindings, self._model.directory)
+
+    def _take_node(self, node: Node, scope: Scope) -> None:
+        before = len(self._make.network.layers)
+        values: Sequence[Meaning] = [Broken()] * len(node.proto.output)
+        with self._telling(f"node {node.label!r} ({node.operator})"):
+            node.check()
+            values = self._outputs_of(node, scope)
+        self._name_layers(before, node.label)
+        for name, value in zip(node.proto.output, values, strict=False):
+            if name:
+                with self._telling(f"node {node.label!r} ({node.operator})"):
+                    self._check_new(name, scope)
+                scope.values[name] = self._named(value, name)
+
+    def _outputs_of(self, node: Node, scope: Scope) -> Sequence[Meaning]:
+        read = [self._read(each, scope, f"node {node.label!r}") if each else None for each in node.proto.input]
+        inputs = [each for each in read if not isinstance(each, Broken)]
+        if len(inputs) < len(read):
+            raise Skip
+        function = self._function(node)
+        if function is None:
+            return self._call(node, inputs, scope)
+        return _checked(node, function(Call(node, self._make, lambda name: Inner(self, node, name, scope)), *inputs))
+
+    def _function(self, node: Node) -> Operator | None:
+        """What makes layers of a node; None if the body of a function stands for it."""
+        version = version_for(node)
+        if node.key in self._model.functions or version is None:
+            return None
+        new = news(node, version)
+        if new:
+            raise LayerError(f"{node.operator} has {new}", f"netloop knows it as of version {version}", "", "NL744")
+        return entered(node.domain, node.op)[version]
+
+    def _call(self, node: Node, inputs: Sequence[Value | None], scope: Scope) -> Sequence[Meaning]:
+        """The outputs of a function, once its nodes are added to the network."""
+        body = self._model.functions.get(node.key) or body_of(node, inputs)
+        if body is None:
+            raise LayerError(f"netloop has no operator {node.operator}", reason("NL744"), "", "NL744")
+        require(node.key not in scope.calls, f"the function {node.op!r} calls itself")
+        require(len(inputs) <= len(body.input), f"{node.op!r} takes {len(body.input)} inputs, not {len(inputs)}")
+        given = [*inputs, *[None] * (len(body.input) - len(inputs))]
+        inner = Scope(
+            {**scope.opsets, **opsets_of(body.opset_import)},
+            bindings={**default_attributes(body), **node.given},
+            calls=(*scope.calls, node.key),
+            depth=scope.depth + 1,
+            values=dict(zip(body.input, given, strict=True)),
+        )
+        self._run(body, inner)
+        wanted = zip(body.output, node.proto.output, strict=False)
+        return [self._read(name, inner, f"the outputs of {body.name!r}") if used else None for name, used in wanted]
+
+    # ------------------------------------------------------------------ names
+
+    def _read(self, name: str, scope: Scope, reader: str) -> Meaning:
+        holder = scope.holder(name)
+        if holder is not None:
+            return holder.values[name]
+        what = f"{reader} reads {name!r}, which nothing before it gives"
+        self._findings.append(self._finding("NL745", what, did_you_mean(name, scope.names())))
+        return Broken()
+
+    def _check_new(self, name: str, scope: Scope) -> None:
+        if name in scope.values:
+            raise LayerError(f"{name!r} is given a value twice", reason("NL745"), "", "NL745")
+
+    def _named(self, value: Meaning, name: str) -> Meaning:
+        if isinstance(value, ITensor) and not value.is_network_input and len(name.encode()) <= LONGEST_NAME:
+            value.name = name
+        return value
+
+    def _name_layers(self, start: int, name: str) -> None:
+        """Name the layers from number ``start`` on that no node inside has named."""
+        for layer in self._make.network.layers[start:]:
+            if not layer.metadata:
+                layer.name, layer.metadata = name, f"[ONNX Layer: {name}]"
+
+    # ------------------------------------------------------------------ complaints
+
+    def _finding(self, code: str, what: str, fix: str = "") -> Finding:
+        return Finding(code, what, self._model.name, reason(code), fix)
+
+    @contextmanager
+    def _telling(self, at: str) -> Generator[None]:
+        """Make findings of complaints, at a part of the model."""
+        where = f"{self._model.name}, {at}"
+        try:
+            yield
+        except Skip:
+            pass
+        except LayerError as error:
+            self._findings.append(Finding(error.code, error.what, where, error.why or reason(error.code), error.fix))
+        except NetworkError as error:
+            self._findings += [replace(each, where=where) for each in error.findings]
+        except (ValueError, OverflowError) as error:
+            self._findings.append(Finding("NL745", str(error), where, reason("NL745")))
+
+
+class Inner:
+    """A graph inside a node.
+
+    Attributes:
+        proto: the graph.
+    """
+
+    def __init__(self, importer: Importer, node: Node, name: str, scope: Scope) -> None:
+        self.proto: onnx.GraphProto = node.attribute(name)
+        self._importer = importer
+        self._scope = scope
+
+    def __call__(self, *inputs: Value) -> list[Value]:
+        """Add the nodes of the graph to the network; the values of its outputs."""
+        return self._importer.subgraph(self.proto, self._scope, inputs)
+
+
+def _checked(node: Node, made: Result) -> Sequence[Value | None]:
+    """The outputs of a node, all of which have types."""
+    outputs = [made] if isinstance(made, ITensor) else list(made)
+    for tensor in outputs:
+        if tensor is not None:
+            assert tensor.type
+    wanted = len(node.proto.output)
+    assert len(outputs) >= wanted, f"{node.operator} made {len(outputs)} outputs for {wanted}"
+    return outputs

@@ -1,0 +1,56 @@
+"""Tensors out of attributes, shapes and sizes."""
+
+import numpy as np
+
+from netloop.diagnostics import require
+from netloop.graph.tensor import ITensor
+from netloop.onnx.call import Call
+from netloop.onnx.operators.table import operator
+from netloop.types import Array
+
+# fmt: off
+CONSTANTS = {
+    "value":        lambda value: value,
+    "sparse_value": lambda value: value,
+    "value_int":    lambda value: np.int64(value),
+    "value_ints":   lambda value: np.array(value, np.int64),
+    "value_float":  lambda value: np.float32(value),
+    "value_floats": lambda value: np.array(value, np.float32),
+}
+# fmt: on
+"""The attributes that hold the value of a constant, and what makes an array of each."""
+
+
+@operator("Constant")
+@operator("Constant", since=11)
+@operator("Constant", since=12)
+def constant(call: Call) -> ITensor:
+    """The tensor in whichever attribute has one."""
+    given = [name for name in CONSTANTS if name in call.node.given]
+    require(len(given) == 1, f"a constant has one of the attributes {', '.join(CONSTANTS)}, and this one {given}")
+    array: Array = np.asarray(CONSTANTS[given[0]](call.attribute(given[0])))
+    return call.make.constant(array)
+
+
+@operator("ConstantOfShape", since=9)
+def constant_of_shape(call: Call, shape: ITensor) -> ITensor:
+    """One number, in a shape."""
+    value = np.asarray(call.attribute("value", np.zeros(1, np.float32)))
+    require(value.size == 1, f"the value has {value.size} elements, and must have one")
+    return call.make.broadcast_to(call.make.constant(value.reshape(())), shape)
+
+
+@operator("Shape")
+@operator("Shape", since=15)
+def shape(call: Call, x: ITensor) -> ITensor:
+    """The lengths of some axes."""
+    rank = x.type.rank
+    start, end, _ = slice(call.attribute("start", 0), call.attribute("end", rank)).indices(rank)
+    whole = call.make.shape(x)
+    return whole if (start, end) == (0, rank) else call.make.slice(whole, [start], [max(0, end - start)])
+
+
+@operator("Size")
+def size(call: Call, x: ITensor) -> ITensor:
+    """The number of elements."""
+    return call.make.size(x)

@@ -1,0 +1,132 @@
+"""Element by element."""
+
+from functools import reduce
+
+from netloop.compose import as_dtype
+from netloop.enums import ActivationType, ElementWiseOperation, UnaryOperation
+from netloop.graph.tensor import ITensor
+from netloop.onnx.call import Call
+from netloop.onnx.operators.table import operator
+from netloop.onnx.tensors import element_type
+
+# fmt: off
+BINARY = {
+    "Add": ElementWiseOperation.SUM,
+    "Sub": ElementWiseOperation.SUB,
+    "Mul": ElementWiseOperation.PROD,
+    "Div": ElementWiseOperation.DIV,
+    "Equal": ElementWiseOperation.EQUAL,
+    "Less": ElementWiseOperation.LESS,
+    "Greater": ElementWiseOperation.GREATER,
+    "And": ElementWiseOperation.AND,
+    "Or":  ElementWiseOperation.OR,
+    "Xor": ElementWiseOperation.XOR,
+}
+UNARY = {
+    "Abs":        UnaryOperation.ABS,
+    "Acos":       UnaryOperation.ACOS,
+    "Acosh":      UnaryOperation.ACOSH,
+    "Asin":       UnaryOperation.ASIN,
+    "Asinh":      UnaryOperation.ASINH,
+    "Atan":       UnaryOperation.ATAN,
+    "Atanh":      UnaryOperation.ATANH,
+    "Ceil":       UnaryOperation.CEIL,
+    "Cos":        UnaryOperation.COS,
+    "Cosh":       UnaryOperation.COSH,
+    "Erf":        UnaryOperation.ERF,
+    "Exp":        UnaryOperation.EXP,
+    "Floor":      UnaryOperation.FLOOR,
+    "IsNaN":      UnaryOperation.ISNAN,
+    "Log":        UnaryOperation.LOG,
+    "Neg":        UnaryOperation.NEG,
+    "Not":        UnaryOperation.NOT,
+    "Reciprocal": UnaryOperation.RECIP,
+    "Round":      UnaryOperation.ROUND,
+    "Sign":       UnaryOperation.SIGN,
+    "Sin":        UnaryOperation.SIN,
+    "Sinh":       UnaryOperation.SINH,
+    "Sqrt":       UnaryOperation.SQRT,
+    "Tan":        UnaryOperation.TAN,
+}
+ACTIVATION = {
+    "Relu":    ActivationType.RELU,
+    "Sigmoid": ActivationType.SIGMOID,
+    "Tanh":    ActivationType.TANH,
+}
+# fmt: on
+
+
+@operator(*BINARY, since=7)
+def binary(call: Call, a: ITensor, b: ITensor) -> ITensor:
+    """Two tensors combined."""
+    return call.make.elementwise(BINARY[call.node.op], a, b)
+
+
+@operator("LessOrEqual", since=12)
+def less_or_equal(call: Call, a: ITensor, b: ITensor) -> ITensor:
+    """Whether a <= b."""
+    return call.make.less_equal(a, b)
+
+
+@operator("GreaterOrEqual", since=12)
+def greater_or_equal(call: Call, a: ITensor, b: ITensor) -> ITensor:
+    """Whether a >= b."""
+    return call.make.greater_equal(a, b)
+
+
+@operator("Sum", since=8)
+def total(call: Call, *terms: ITensor) -> ITensor:
+    """The sum of tensors."""
+    return reduce(call.make.add, terms)
+
+
+@operator("Max", since=8)
+def largest(call: Call, *terms: ITensor) -> ITensor:
+    """The largest of tensors."""
+    return reduce(call.make.maximum, terms)
+
+
+@operator("Min", since=8)
+def smallest(call: Call, *terms: ITensor) -> ITensor:
+    """The smallest of tensors."""
+    return reduce(call.make.minimum, terms)
+
+
+@operator("Where", since=9)
+def where(call: Call, condition: ITensor, a: ITensor, b: ITensor) -> ITensor:
+    """``a`` where the condition is true, ``b`` elsewhere."""
+    return call.make.where(condition, a, b)
+
+
+@operator(*UNARY)
+def unary(call: Call, x: ITensor) -> ITensor:
+    """A function of each element."""
+    return call.make.unary(UNARY[call.node.op], x)
+
+
+@operator(*ACTIVATION)
+def activation(call: Call, x: ITensor) -> ITensor:
+    """An activation function of each element."""
+    return call.make.activation(ACTIVATION[call.node.op], x)
+
+
+@operator("Cast", since=6)
+@operator("Cast", since=19)
+@operator("Cast", since=24)
+def cast(call: Call, x: ITensor) -> ITensor:
+    """Each element in another type."""
+    dtype = element_type(call.attribute("to"))
+    as_dtype(dtype)
+    return call.make.cast(x, dtype)
+
+
+@operator("CastLike", since=15)
+def cast_like(call: Call, x: ITensor, like: ITensor) -> ITensor:
+    """Each element in the type of another tensor."""
+    return call.make.cast(x, like.type.dtype)
+
+
+@operator("Identity")
+def identity(call: Call, x: ITensor) -> ITensor:
+    """The tensor itself."""
+    return x

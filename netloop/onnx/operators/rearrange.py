@@ -1,0 +1,96 @@
+"""Elements moved about, and read by index."""
+
+import numpy as np
+
+from netloop.diagnostics import require
+from netloop.graph.tensor import ITensor
+from netloop.onnx.call import Call
+from netloop.onnx.operators.table import operator
+from netloop.types import normal_axis
+
+
+@operator("Reshape", since=5)
+@operator("Reshape", since=14)
+def reshape(call: Call, x: ITensor, shape: ITensor) -> ITensor:
+    """The elements in another shape."""
+    return call.make.reshape(x, shape, zero_copies=not call.attribute("allowzero", 0))
+
+
+@operator("Flatten")
+def flatten(call: Call, x: ITensor) -> ITensor:
+    """Two axes: what is before an axis, and what is from it on."""
+    rank = x.type.rank
+    axis = call.attribute("axis")
+    axis = axis if axis == rank else normal_axis(axis, rank) if rank else 0
+    return call.make.merge_axes(x, axis)
+
+
+@operator("Transpose")
+def transpose(call: Call, x: ITensor) -> ITensor:
+    """The axes in another order."""
+    order = call.attribute("perm", list(range(x.type.rank))[::-1])
+    require(sorted(order) == list(range(x.type.rank)), f"perm is {order}, and no order of the {x.type.rank} axes")
+    return call.make.transpose(x, order)
+
+
+@operator("Squeeze")
+def squeeze_by_attribute(call: Call, x: ITensor) -> ITensor:
+    """Axes of length 1 dropped."""
+    return call.make.squeeze(x, call.attribute("axes"))
+
+
+@operator("Squeeze", since=13)
+def squeeze(call: Call, x: ITensor, axes: ITensor | None = None) -> ITensor:
+    """Axes of length 1 dropped."""
+    return call.make.squeeze(x, axes)
+
+
+@operator("Unsqueeze")
+def unsqueeze_by_attribute(call: Call, x: ITensor) -> ITensor:
+    """Axes of length 1 added."""
+    return call.make.expand_dims(x, call.attribute("axes"))
+
+
+@operator("Unsqueeze", since=13)
+def unsqueeze(call: Call, x: ITensor, axes: ITensor) -> ITensor:
+    """Axes of length 1 added."""
+    return call.make.expand_dims(x, axes)
+
+
+@operator("Concat", since=4)
+def concat(call: Call, *parts: ITensor) -> ITensor:
+    """Tensors joined."""
+    return call.make.concat(parts, normal_axis(call.attribute("axis"), parts[0].type.rank))
+
+
+@operator("Expand", since=8)
+def expand(call: Call, x: ITensor, shape: ITensor) -> ITensor:
+    """Axes of length 1 stretched."""
+    return call.make.broadcast_to(x, shape)
+
+
+@operator("Gather")
+def gather(call: Call, x: ITensor, indices: ITensor) -> ITensor:
+    """The slices that indices name."""
+    return call.make.gather(x, indices, call.attribute("axis"))
+
+
+@operator("Slice")
+def slice_by_attributes(call: Call, x: ITensor) -> ITensor:
+    """A part of some axes, without steps."""
+    starts, ends = (np.array(call.attribute(name), np.int64) for name in ("starts", "ends"))
+    axes = np.array(call.attribute("axes", list(range(len(starts)))), np.int64)
+    return call.make.slice_between(x, *map(call.make.constant, (starts, ends, axes)))
+
+
+@operator("Slice", since=10)
+def slice_(
+    call: Call,
+    x: ITensor,
+    starts: ITensor,
+    ends: ITensor,
+    axes: ITensor | None = None,
+    steps: ITensor | None = None,
+) -> ITensor:
+    """A part of some axes; starts and ends past an end of an axis stand for that end."""
+    return call.make.slice_between(x, starts, ends, axes, steps)

@@ -1,0 +1,106 @@
+"""Tensors of a model as arrays, and its element types as numpy's."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+from netloop.codes import reason
+from netloop.compose import as_dtype
+from netloop.diagnostics import LayerError, require
+from netloop.onnx.external import read_external
+from netloop.types import LARGEST_TENSOR, Array
+
+NO_NUMBERS = {TensorProto.UNDEFINED, TensorProto.STRING}
+BITS: dict[int, int] = {
+    TensorProto.INT4: 4,
+    TensorProto.UINT4: 4,
+    TensorProto.FLOAT4E2M1: 4,
+    TensorProto.INT2: 2,
+    TensorProto.UINT2: 2,
+}
+"""Element types of which a byte holds several."""
+
+
+def element_type(code: int) -> np.dtype[Any]:
+    """The numpy type of an element type of ONNX.
+
+    Raises:
+        LayerError: networks have no tensors of it.
+    """
+    if code in NO_NUMBERS or code not in TensorProto.DataType.values():
+        raise LayerError(f"no tensor has {_name(code)} elements", reason("NL746"), "", "NL746")
+    dtype = np.dtype(helper.tensor_dtype_to_np_dtype(code))
+    as_dtype(dtype)
+    return dtype
+
+
+def _name(code: int) -> str:
+    return TensorProto.DataType.Name(code).lower() if code in TensorProto.DataType.values() else f"type {code}"
+
+
+def array_of(proto: TensorProto, directory: Path | None = None) -> Array:
+    """The array that a tensor of a model holds.
+
+    Args:
+        proto: the tensor.
+        directory: the folder of the files outside of the model; None if there is none.
+
+    Raises:
+        LayerError: it has more or fewer bytes than its shape, or they are in a file that must not be read.
+    """
+    dtype = element_type(proto.data_type)
+    size = _bytes_of_shape(proto.dims, proto.data_type, dtype)
+    if proto.data_location == TensorProto.EXTERNAL:
+        raw = read_external(proto, size, directory)
+        proto = TensorProto(data_type=proto.data_type, dims=proto.dims, raw_data=raw)
+    if proto.HasField("raw_data"):
+        require(len(proto.raw_data) == size, f"the tensor has {len(proto.raw_data)} bytes, and its shape {size}")
+    try:
+        return np.ascontiguousarray(numpy_helper.to_array(proto)).reshape(tuple(proto.dims))
+    except (ValueError, TypeError, OverflowError) as error:
+        raise LayerError(f"the numbers of the tensor do not fit its shape: {error}") from error
+
+
+def _bytes_of_shape(dims: Sequence[int], code: int, dtype: np.dtype[Any]) -> int:
+    require(min(dims, default=0) >= 0, f"the tensor has the shape {tuple(dims)}, with a negative length")
+    count = math.prod(dims)
+    require(count * dtype.itemsize <= LARGEST_TENSOR, f"the tensor has {count} elements, and there is no room for them")
+    return -(-count * BITS.get(code, 8 * dtype.itemsize) // 8)
+
+
+def dense_of(proto: onnx.SparseTensorProto, directory: Path | None = None) -> Array:
+    """The array that a sparse tensor of a model stands for.
+
+    Raises:
+        LayerError: its parts do not fit each other.
+    """
+    values, indices = array_of(proto.values, directory), array_of(proto.indices, directory)
+    dims = tuple(proto.dims)
+    _bytes_of_shape(dims, proto.values.data_type, values.dtype)
+    require(values.ndim == 1 and indices.dtype == np.int64, "a sparse tensor has 1-D values and int64 indices")
+    require(len(indices) == len(values), f"there are {len(indices)} indices for {len(values)} values")
+    places = indices if indices.ndim == 1 else _linear(indices, dims)
+    volume = math.prod(dims)
+    require(bool(np.all((places >= 0) & (places < volume))), f"an index is outside of the shape {dims}")
+    require(volume * values.itemsize <= LARGEST_DENSE, f"a sparse tensor of {volume} elements is too large to be dense")
+    dense = np.zeros(volume, values.dtype)
+    dense[places] = values
+    return dense.reshape(dims)
+
+
+LARGEST_DENSE = 1 << 30
+"""Sparse tensors of more bytes are not made dense."""
+
+
+def _linear(indices: Array, dims: Sequence[int]) -> Array:
+    require(indices.ndim == 2 and indices.shape[1] == len(dims), "the indices have a number for each axis")
+    require(bool(np.all((indices >= 0) & (indices < np.array(dims)))), f"an index is outside of the shape {dims}")
+    steps = [math.prod(dims[axis + 1 :]) for axis in range(len(dims))]
+    return indices @ np.array(steps, np.int64)

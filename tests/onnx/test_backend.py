@@ -1,0 +1,43 @@
+"""ONNX's own tests of operators and small models."""
+
+import warnings
+from pathlib import Path
+
+import pytest
+from onnx.backend.test import BackendTest
+
+import netloop
+from tests.onnx.backend import MISSING_OPERATORS, NetloopBackend
+
+EXCLUDED = [
+    line.split(maxsplit=1)
+    for line in (Path(__file__).parent / "exclusions.txt").read_text(encoding="utf-8").splitlines()
+    if line and not line.startswith("#")
+]
+"""Tests that do not pass yet, each with the reason."""
+
+
+def cases():
+    """The tests by category, those of other devices and of large models left out."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # numpy's, while the package makes its data
+        runner = BackendTest(NetloopBackend, __name__)
+    for name, _ in EXCLUDED:
+        runner.exclude(f"^{name}_cpu$")
+    found = runner.test_cases
+    del found["OnnxBackendRealModelTest"]
+    for case in found.values():
+        for name in [each for each in dir(case) if each.endswith("_cuda")]:
+            delattr(case, name)
+    return found
+
+
+globals().update(cases())
+
+
+@pytest.mark.parametrize("name", sorted(MISSING_OPERATORS))
+def test_operator_that_is_listed_as_missing_is_missing(name):
+    domain, _, rest = name.rpartition("::")
+    op, _, version = rest.rpartition("-")
+
+    assert not netloop.onnx.supports(op, domain, int(version))
