@@ -210,6 +210,7 @@ class IRecurrenceLayer(ILoopBoundaryLayer):
 
     def element(self, at: Trips, types: TypeTable) -> Meaning:
         trip = at[self.loop]
+        assert trip >= 0, f"{self.described} has no element {trip}"
         if trip == 0:
             return (yield self.tensor(0), at)
         return (yield self.tensor(1), {**at, self.loop: trip - 1})

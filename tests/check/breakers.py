@@ -28,27 +28,12 @@ REFUSED_BY_CALLS: dict[str, Callable[["Wrecker"], Any]] = {}
 REFUSED_BY_JAX: dict[str, Callable[["Wrecker"], Any]] = {}
 """By code: what makes of a network one that has a meaning, and is no pure function."""
 
-# fmt: off
 NOT_OF_A_NETWORK = {
     "NL109": "of a profile, which is no part of a network",
-    "NL601": "of a run",
-    "NL602": "of the arrays of a call",
-    "NL603": "of the arrays of a call",
-    "NL604": "of the arrays of a call",
-    "NL605": "of the weights of a call",
-    "NL606": "of an execution context",
-    "NL607": "of where a call is made",
-    "NL608": "of the device",
-    "NL701": "of a weight file",
-    "NL702": "of a weight file",
-    "NL703": "of the demo's text",
-    "NL711": "of a plan",
-    "NL712": "of a plan",
-    "NL713": "of a plan",
-    "NL714": "of a class that is not netloop's",
+    "NL6": "of a call, a run or a device",
+    "NL7": "of a file, or of the demo",
 }
-# fmt: on
-"""The codes that no network can have, and what they are of."""
+"""The codes, or the beginnings of codes, that no network has by itself, and what they are of."""
 
 
 def breaks(code: str, register: dict[str, Any] = BREAKERS) -> Callable[[Any], Any]:

@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 import netloop as trt
+from netloop.check.rule import RULES
 from netloop.codes import CODES
 from tests.check.breakers import BREAKERS, NOT_OF_A_NETWORK, REFUSED_BY_CALLS, REFUSED_BY_JAX, Wrecker
 from tests.strategies import Grower
@@ -62,9 +63,11 @@ def run_as_function(network, inputs):
 
 
 def test_every_code_has_a_break_or_is_not_of_a_network():
-    registers = [BREAKERS, REFUSED_BY_CALLS, REFUSED_BY_JAX, NOT_OF_A_NETWORK]
+    broken = [code for each in (BREAKERS, REFUSED_BY_CALLS, REFUSED_BY_JAX) for code in each]
+    others = [code for code in CODES if code.startswith(tuple(NOT_OF_A_NETWORK))]
 
-    assert sorted(code for each in registers for code in each) == sorted(CODES)
+    assert sorted([*broken, *others]) == sorted(CODES)
+    assert set(RULES) <= set(BREAKERS)
 
 
 @pytest.mark.parametrize("code", BREAKERS)
