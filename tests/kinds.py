@@ -31,6 +31,7 @@ LEAST, MOST = {trt.bool: 0, trt.uint8: 0, trt.e8m0: 1}, {trt.bool: 1, trt.e8m0: 
 """The numbers with which all types can be written exactly: from -4 to 4, but for these."""
 
 LATEST = 3
+"""How many of the latest tensors most are drawn from."""
 
 BOUND = 64.0
 """Sums and products of a few small numbers are below it, and whole numbers up to it exact in all types of FLOATS."""
@@ -354,7 +355,7 @@ class Kinds:
         return layer.get_output(0)
 
     @adds(trt.IPoolingLayer)
-    def pool(self, tensor: ITensor, pool: list[ITensor]) -> ITensor:
+    def shrink(self, tensor: ITensor, pool: list[ITensor]) -> ITensor:
         layer = self.network.add_pooling_nd(self.image(tensor), trt.PoolingType.MAX, (1, 2))
         layer.pre_padding = (0, 1)
         return layer.get_output(0)
@@ -365,13 +366,12 @@ class Kinds:
         matrix = self.small(self.matrix(tensor))
         tokens, width = matrix.shape
         choice = self.constant(trt.int32, (1, tokens, 1), 0, 1)
-        layer = self.network.add_moe(self.reshape(matrix, 1, tokens, width), choice, self.constant_ones(1, tokens, 1))
+        layer = self.network.add_moe(
+            self.reshape(matrix, 1, tokens, width), choice, self.fixed(np.ones((1, tokens, 1), np.float32))
+        )
         sides = [(2, width, 2), (2, width, 2), (2, 2, width)]
         layer.set_gated_weights(*(self.constant(trt.float32, each, -1, 1) for each in sides), trt.MoEActType.NONE)
         return self.tame(layer.get_output(0))
-
-    def constant_ones(self, *shape: int) -> ITensor:
-        return self.fixed(np.ones(shape, np.float32))
 
     # ------------------------------------------------------------------ few bits
 

@@ -47,13 +47,15 @@ class Grower(Kinds):
         depth: how deep loops and conditionals are nested at most.
         most: the number of layers after which no loop or conditional is begun.
         is_risky: whether the run may fail.
+        has_entries: whether conditionals have inputs.
     """
 
-    def __init__(self, chance: Random, depth: int, most: int, is_risky: bool = False) -> None:
+    def __init__(self, chance: Random, depth: int, most: int, is_risky: bool = False, has_entries: bool = True) -> None:
         super().__init__(chance)
         self.depth = depth
         self.most = most
         self.is_risky = is_risky
+        self.has_entries = has_entries
         self.inputs: dict[str, np.ndarray] = {}
         self.within: dict[trt.ILoop, ITensor] = {}
 
@@ -236,7 +238,7 @@ class Grower(Kinds):
                 state = (self.choose(*states) if made else states[0]).get_output(0)
                 made.append(self.as_rough_as(loop.add_loop_output(state, kind).get_output(0), state))
                 continue
-            tensor = self.pick(inside, lambda each: len(each.shape) < 3)
+            tensor = self.pick(inside, lambda each: len(each.shape) < 3 and each.dtype is not trt.e8m0)
             axis = self.between(-len(tensor.shape) - 1, len(tensor.shape))
             output = loop.add_loop_output(tensor, kind, axis)
             room = max(0, bound + self.between(-1 if self.is_risky else 0, 1))
@@ -252,7 +254,7 @@ class Grower(Kinds):
         if condition is None:
             condition = self.fixed(np.bool_(self.coin()))
         conditional.set_condition(condition)
-        entered = [self.enter(conditional, each) for each in pool if self.coin()]
+        entered = [self.enter(conditional, each) for each in pool if self.coin() and self.has_entries]
         true = self.steps(entered + pool, depth - 1, self.between(0, 3))
         false = self.steps(entered + pool, depth - 1, self.between(0, 3))
         made = []

@@ -20,9 +20,11 @@ from tests.networks import (
     CONCATENATE,
     REVERSE,
     Op,
+    cast,
     combine,
     constant,
     counted,
+    counter,
     last,
     mark,
     stacked,
@@ -237,6 +239,21 @@ def test_function_of_jax_gives_what_the_reference_means(grown):
     function, weights = trt.to_jax(grown.network)
 
     assert_equal(function(weights, grown.inputs), trt.evaluate(grown.network, grown.inputs), grown.rough)
+
+
+@settings(max_examples=15, **SETTINGS)
+@given(networks(depth=2, most=30))
+def test_while_that_says_what_the_count_says_changes_no_output(grown):
+    network, meant = grown.network, trt.evaluate(grown.network, grown.inputs)
+    for loop in network.loops:
+        count = loop.limit(trt.TripLimit.COUNT)
+        if count is not None and loop.limit(trt.TripLimit.WHILE) is None:
+            below = cast(network, count.get_input(0), trt.int64)
+            now = counter(network, loop, dtype=np.int64)
+            loop.add_trip_limit(combine(network, now, below, Op.LESS), trt.TripLimit.WHILE)
+
+    assert_equal(trt.evaluate(network, grown.inputs), meant)
+    assert_equal(trt.compile(network)(grown.inputs), meant, grown.rough)
 
 
 OPS = st.lists(st.sampled_from([Op.SUM, Op.SUB, Op.PROD, Op.MAX, Op.MIN]), min_size=1, max_size=4)

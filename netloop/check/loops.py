@@ -1,6 +1,7 @@
 """Rules about loops: limits, recurrences, iterators, outputs, and how loops nest."""
 
 from collections.abc import Iterator
+from itertools import combinations
 from typing import TypeVar
 
 from netloop.check.rule import Broken, Subject, rule
@@ -135,7 +136,8 @@ def what_a_loop_starts_from_is_outside(subject: Subject) -> Iterator[Broken]:
         for layer in loop.layers:
             for position, role in _from_outside(layer).items():
                 tensor = layer.get_input(position)
-                if tensor is not None and loop in subject.scopes.of(tensor):
+                scope = frozenset[ILoop]() if tensor is None else subject.scopes.of(tensor)
+                if tensor is not None and loop in scope and not _unclean(subject, scope):
                     what = f"{role} of {layer.name!r}, {tensor.name!r}, is made inside {loop.name!r} itself"
                     yield Broken(
                         layer, what, "use a tensor from outside the loop, or one of its loop outputs in another"
@@ -160,16 +162,23 @@ def loops_nest_cleanly(subject: Subject) -> Iterator[Broken]:
     Wrong: a loop L whose recurrence takes its next value from inside M, where M iterates over something inside L
     Right: let the value out of M with a loop output, and use that
     """
-    loops = subject.network.loops
-    for number, first in enumerate(loops):
-        for second in loops[number + 1 :]:
-            if first in subject.scopes.around(second) and second in subject.scopes.around(first):
-                one, other = _proof(subject, first, second), _proof(subject, second, first)
-                what = (
-                    f"{first.name!r} and {second.name!r} are each inside the other: {second.name!r} uses {one!r} from "
-                    f"inside {first.name!r}, and {first.name!r} uses {other!r} from inside {second.name!r}"
-                )
-                yield Broken(second, what, f"let {other!r} out of {second.name!r} with add_loop_output")
+    told: set[ILoop] = set()
+    for first, second in sorted(_knots(subject), key=lambda pair: -sum(len(subject.scopes.around(x)) for x in pair)):
+        if told.isdisjoint((first, second)):
+            one, other = _proof(subject, first, second), _proof(subject, second, first)
+            what = (
+                f"{first.name!r} and {second.name!r} are each inside the other: {second.name!r} uses {one!r} from "
+                f"inside {first.name!r}, and {first.name!r} uses {other!r} from inside {second.name!r}"
+            )
+            yield Broken(second, what, f"let {other!r} out of {second.name!r} with add_loop_output")
+        told |= {first, second}
+
+
+def _knots(subject: Subject) -> Iterator[tuple[ILoop, ILoop]]:
+    """The pairs of loops that are each inside the other; a loop around one of them may be in another pair."""
+    for first, second in combinations(subject.network.loops, 2):
+        if first in subject.scopes.around(second) and second in subject.scopes.around(first):
+            yield first, second
 
 
 def _proof(subject: Subject, outer: ILoop, inner: ILoop) -> str:

@@ -173,7 +173,9 @@ class ITripLimitLayer(ILoopBoundaryLayer):
     def infer(self, x: TensorType) -> Types:
         fits = x.is_index if self.kind is TripLimit.COUNT else x.is_bool
         wanted = "an int32[] or int64[]" if self.kind is TripLimit.COUNT else "a bool[]"
-        require(fits and x.rank == 0, f"the {self.kind.name} limit of {self.loop.name!r} is {x}, and must be {wanted}")
+        what = f"the {self.kind.name} limit of {self.loop.name!r} is {x}, and must be {wanted}"
+        fix = "" if x.rank == 0 else "take one number of it with add_gather, or reshape it to () with add_shuffle"
+        require(fits and x.rank == 0, what, fix=fix)
         return ()
 
     def element(self, at: Trips, types: TypeTable) -> Meaning:
@@ -209,6 +211,7 @@ class IRecurrenceLayer(ILoopBoundaryLayer):
 
     def element(self, at: Trips, types: TypeTable) -> Meaning:
         trip = at[self.loop]
+        assert trip >= 0, f"{self.described} has no element {trip}"
         if trip == 0:
             return (yield self.tensor(0), at)
         return (yield self.tensor(1), {**at, self.loop: trip - 1})

@@ -247,6 +247,20 @@ def test_two_loops_each_inside_the_other(network):
     assert found.fix == "let 'b' out of 'M' with add_loop_output"
 
 
+def test_loop_that_is_around_one_of_two_loops_each_inside_the_other_is_not_told(network):
+    outer, inner, wrong = (counted(network, 2) for _ in range(3))
+    total = outer.add_recurrence(constant(network, 0, F))
+    state = inner.add_recurrence(total.get_output(0))
+    other = wrong.add_recurrence(state.get_output(0))
+    other.set_input(1, other.get_output(0))
+    state.set_input(1, other.get_output(0))
+    total.set_input(1, last(inner, state.get_output(0)))
+    mark(network, y=last(outer, total.get_output(0)))
+
+    found = only(network, "NL209", wrong)
+    assert found.what.startswith(f"{inner.name!r} and {wrong.name!r} are each inside the other")
+
+
 def test_output_that_escapes_its_loop(network):
     loop = counted(network, 2)
     now = counter(network, loop)
