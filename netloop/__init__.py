@@ -83,6 +83,7 @@ from netloop.layers.experts import IMoELayer as IMoELayer
 from netloop.layers.gather import IGatherLayer as IGatherLayer
 from netloop.layers.gather import IOneHotLayer as IOneHotLayer
 from netloop.layers.gather import IScatterLayer as IScatterLayer
+from netloop.layers.grid_sample import IGridSampleLayer as IGridSampleLayer
 from netloop.layers.loop import IIteratorLayer as IIteratorLayer
 from netloop.layers.loop import ILoop as ILoop
 from netloop.layers.loop import ILoopBoundaryLayer as ILoopBoundaryLayer
@@ -115,7 +116,6 @@ from netloop.layers.reduce import ICumulativeLayer as ICumulativeLayer
 from netloop.layers.reduce import IReduceLayer as IReduceLayer
 from netloop.layers.reduce import ISoftMaxLayer as ISoftMaxLayer
 from netloop.layers.reduce import ITopKLayer as ITopKLayer
-from netloop.layers.resample import IGridSampleLayer as IGridSampleLayer
 from netloop.layers.resample import IResizeLayer as IResizeLayer
 from netloop.layers.rotary import IRotaryEmbeddingLayer as IRotaryEmbeddingLayer
 from netloop.layers.slice import ISliceLayer as ISliceLayer

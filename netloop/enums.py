@@ -226,6 +226,7 @@ class CumulativeOperation(TensorRTEnum):
     """The operations of :meth:`INetworkDefinition.add_cumulative`."""
 
     SUM = 0
+    PROD = 100  # netloop's own, which no TensorRT has
 
 
 class TopKOperation(TensorRTEnum):
@@ -372,6 +373,9 @@ class ResizeCoordinateTransformation(TensorRTEnum):
     ALIGN_CORNERS = 0
     ASYMMETRIC = 1
     HALF_PIXEL = 2
+    # from here on netloop's own, which no TensorRT has
+    HALF_PIXEL_SYMMETRIC = 100
+    CROP = 101
 
 
 class ResizeSelector(TensorRTEnum):

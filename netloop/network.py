@@ -22,6 +22,7 @@ from netloop.layers.convolution import ConvolutionMethods
 from netloop.layers.detection import DetectionMethods
 from netloop.layers.experts import ExpertMethods
 from netloop.layers.gather import IndexMethods
+from netloop.layers.grid_sample import GridSampleMethods
 from netloop.layers.loop import ILoop
 from netloop.layers.matrix import ProductMethods
 from netloop.layers.normalization import NormalizationMethods
@@ -32,7 +33,7 @@ from netloop.layers.pooling import PoolingMethods
 from netloop.layers.quantize import QuantizationMethods
 from netloop.layers.rearrange import RearrangingMethods
 from netloop.layers.reduce import ReductionMethods
-from netloop.layers.resample import ResampleMethods
+from netloop.layers.resample import ResizingMethods
 from netloop.layers.slice import SliceMethods
 from netloop.layers.sources import IShapeLayer, SourceMethods
 from netloop.settings import Settings
@@ -50,7 +51,8 @@ class INetworkDefinition(
     PoolingMethods,
     AffineMethods,
     PaddingMethods,
-    ResampleMethods,
+    ResizingMethods,
+    GridSampleMethods,
     NormalizationMethods,
     AttentionMethods,
     ExpertMethods,

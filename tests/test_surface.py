@@ -38,6 +38,7 @@ EXTRA_MEMBERS = {
         "UINT2": 109,
         "UINT4": 110,
     },
+    "CumulativeOperation": {"PROD": 100},
     "ElementWiseOperation": {"MOD": 100, "FMOD": 101, "SHIFT_LEFT": 102, "SHIFT_RIGHT": 103},
     "BuilderFlag": {
         "FP16": 40,
@@ -53,6 +54,7 @@ EXTRA_MEMBERS = {
     },
     "NetworkDefinitionCreationFlag": {"EXPLICIT_BATCH": 0},
     "PreviewFeature": {"PROFILE_SHARING_0806": 40},
+    "ResizeCoordinateTransformation": {"HALF_PIXEL_SYMMETRIC": 100, "CROP": 101},
     "TacticSource": {"CUBLAS": 40, "CUBLAS_LT": 41, "CUDNN": 42},
 }
 """Members of enumerations that TensorRT 11 does not have: netloop's own, and those of TensorRT 10 that scripts use."""

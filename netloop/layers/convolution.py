@@ -17,7 +17,7 @@ from netloop.graph.adding import AddsLayers
 from netloop.graph.layer import Operation, check_tensor, layer
 from netloop.graph.tensor import ITensor
 from netloop.layers import matrix
-from netloop.types import HALVES, UNKNOWN, Array, Shape, TensorType, agree
+from netloop.types import HALVES, INTEGERS, UNKNOWN, Array, Shape, TensorType, agree
 
 SAME = {PaddingMode.SAME_UPPER, PaddingMode.SAME_LOWER}
 
@@ -90,6 +90,7 @@ class SlidingWindow(Operation):
     """The least value, which is the default too, of each attribute with a number per axis; the window comes first."""
 
     stride_nd: DimsLike = ()
+    dilation_nd: DimsLike = ()
     pre_padding: DimsLike = ()
     post_padding: DimsLike = ()
     padding_mode: PaddingMode = PaddingMode.EXPLICIT_ROUND_DOWN
@@ -114,9 +115,9 @@ class SlidingWindow(Operation):
         return getattr(self, next(iter(self.LEAST)))
 
     @property
-    @abstractmethod
     def spans(self) -> Sequence[int]:
         """The number of elements that the window reaches over along each axis."""
+        return [1 + step * (size - 1) for size, step in zip(self.window, self.dilation_nd, strict=True)]
 
     @abstractmethod
     def places_along(self, length: int, window: Window) -> Places:
@@ -150,7 +151,7 @@ class SlidingWindow(Operation):
 
     def _check_numbers(self, x: TensorType) -> None:
         window, count = next(iter(self.LEAST)), len(self.window)
-        require(x.is_float, f"the input is {x}, and must be floating-point", fix="convert it with add_cast")
+        require(x.is_number, f"the input is {x}, and must be of numbers", fix="convert it with add_cast")
         require(
             1 <= count <= 3, f"{window} is {self.window}, and has 1 to 3 numbers", why="it is the shape of a window"
         )
@@ -177,11 +178,6 @@ class WeightedWindow(SlidingWindow):
     kernel: Array | None = None
     bias: Array | None = None
     num_groups: int = 1
-    dilation_nd: DimsLike = ()
-
-    @property
-    def spans(self) -> Sequence[int]:
-        return [1 + step * (size - 1) for size, step in zip(self.kernel_size_nd, self.dilation_nd, strict=True)]
 
     @abstractmethod
     def kernel_shape(self, channels: int) -> Shape:
@@ -198,6 +194,9 @@ class WeightedWindow(SlidingWindow):
         _check_weights("kernel", self.kernel, kernel, x.with_shape(self.kernel_shape(x.shape[1])))
         _check_weights("bias", self.bias, bias, x.with_shape((self.num_output_maps,)))
         return x.with_shape((x.shape[0], self.num_output_maps, *lengths))
+
+    def beyond_tensorrt(self, x: TensorType, *weights: TensorType | None) -> str:
+        return matrix.multiplied_beyond(x)
 
     def _check_groups(self, x: TensorType) -> None:
         channels, maps, groups = x.shape[1], self.num_output_maps, self.num_groups
@@ -226,10 +225,49 @@ class WeightedWindow(SlidingWindow):
         steps = zip(place, self.stride_nd, tap, self.dilation_nd, places, strict=True)
         return tuple(p * stride + f * dilation - each.before for p, stride, f, dilation, each in steps)
 
+    def lower_window(
+        self, x: Any, kernel: Any, steps: Sequence[int], padding: Sequence[tuple[int, int]], spread: Sequence[int]
+    ) -> Any:
+        """The convolution by a kernel [K, C / groups, ..] of an input spread out, and then padded; half types wide."""
+        if x.dtype in INTEGERS:
+            return self._lower_taps(x, kernel, steps, padding, spread)
+        return lax.conv_general_dilated(
+            x,
+            kernel,
+            steps,
+            padding,
+            lhs_dilation=spread,
+            rhs_dilation=self.dilation_nd,
+            feature_group_count=self.num_groups,
+            precision=matrix.PRECISION,
+            preferred_element_type=np.float32 if x.dtype in HALVES else x.dtype,
+        )
+
+    def _lower_taps(
+        self, x: Any, kernel: Any, steps: Sequence[int], padding: Sequence[tuple[int, int]], spread: Sequence[int]
+    ) -> Any:
+        """The same as a sum of products, one for each element of the window: few devices convolve integers."""
+        around = [(before, after, step - 1) for (before, after), step in zip(padding, spread, strict=True)]
+        wide = lax.pad(x, jnp.zeros((), x.dtype), [(0, 0, 0), (0, 0, 0), *around])
+        lengths = [
+            (length - span) // step + 1 for length, span, step in zip(wide.shape[2:], self.spans, steps, strict=True)
+        ]
+        wide = wide.reshape(x.shape[0], self.num_groups, -1, *wide.shape[2:])
+        maps = kernel.reshape(self.num_groups, -1, *kernel.shape[1:])
+        made = jnp.zeros((x.shape[0], self.num_groups, maps.shape[1], *lengths), x.dtype)
+        for tap in np.ndindex(*self.window):
+            first = [f * dilation for f, dilation in zip(tap, self.dilation_nd, strict=True)]
+            last = [start + (n - 1) * step + 1 for start, n, step in zip(first, lengths, steps, strict=True)]
+            read = lax.slice(wide, (0, 0, 0, *first), (*wide.shape[:3], *last), (1, 1, 1, *steps))
+            made += jnp.einsum("ngc...,gkc->ngk...", read, maps[:, :, :, *tap], preferred_element_type=x.dtype)
+        return made.reshape(x.shape[0], -1, *lengths)
+
     def blank(self, x: Array, shift: Array) -> Array:
         """An output that holds nothing but the bias."""
         places = self.places(x.shape[2:])
-        made = np.zeros((x.shape[0], self.num_output_maps, *(each.length for each in places)))
+        made = np.zeros(
+            (x.shape[0], self.num_output_maps, *(each.length for each in places)), matrix.reference_type(x.dtype)
+        )
         return made + _along_maps(shift, x.ndim)
 
 
@@ -242,9 +280,9 @@ class IConvolutionLayer(WeightedWindow):
     where p and f have 1 to 3 axes. Nothing is flipped. Outside of the input there are zeros. With groups, the channels
     c and the maps k are shared out in order, and a map sees the channels of its own group only.
 
-    Input [N, C, ..], output [N, K, ..], kernel [K, C / groups, ..], bias [K]; floating-point, all of one type; half
-    types are summed in float32 and rounded once. The lengths follow from the padding mode (see ``SlidingWindow``).
-    Kernel and bias are weights, or else inputs 1 and 2.
+    Input [N, C, ..], output [N, K, ..], kernel [K, C / groups, ..], bias [K]; numbers, all of one type; half types
+    are summed in float32 and rounded once, integers wrap, and TensorRT takes floating-point numbers only. The lengths
+    follow from the padding mode (see ``SlidingWindow``). Kernel and bias are weights, or else inputs 1 and 2.
 
     Attributes:
         num_output_maps: K.
@@ -270,7 +308,7 @@ class IConvolutionLayer(WeightedWindow):
     def evaluate(self, x: Array, kernel: Array | None = None, bias: Array | None = None) -> Array:
         weights, shift = self.arrays(np, x, kernel, bias)
         made, places = self.blank(x, shift), self.places(x.shape[2:])
-        wide, taps = x.astype(np.float64), weights.astype(np.float64)
+        wide, taps = (each.astype(matrix.reference_type(x.dtype)) for each in (x, weights))
         for read, written in self.groups(x.shape[1]):
             for place in np.ndindex(made.shape[2:]):
                 for tap in np.ndindex(taps.shape[2:]):
@@ -288,16 +326,7 @@ class IConvolutionLayer(WeightedWindow):
             (each.before, (each.length - 1) * stride + span - length - each.before)
             for length, span, stride, each in steps
         ]
-        made = lax.conv_general_dilated(
-            jnp.asarray(x),
-            weights,
-            self.stride_nd,
-            padding,
-            rhs_dilation=self.dilation_nd,
-            feature_group_count=self.num_groups,
-            precision=matrix.PRECISION,
-            preferred_element_type=shift.dtype,
-        )
+        made = self.lower_window(jnp.asarray(x), weights, self.stride_nd, padding, (1,) * len(padding))
         return (made + _along_maps(shift, x.ndim)).astype(x.dtype)
 
 
@@ -311,10 +340,11 @@ class IDeconvolutionLayer(WeightedWindow):
     the output is dropped. With groups, the channels c and the maps k are shared out in order, and a map sees the
     channels of its own group only.
 
-    Input [N, C, ..], output [N, K, ..], kernel [C, K / groups, ..], bias [K]; floating-point, all of one type; half
-    types are summed in float32 and rounded once. Kernel and bias are weights, or else inputs 1 and 2. With
-    span = 1 + dilation * (size - 1), the output has (length - 1) * stride + span elements along an axis, less the
-    padding, which for SAME modes is max(span - stride, 0), the odd element after (UPPER) or before (LOWER).
+    Input [N, C, ..], output [N, K, ..], kernel [C, K / groups, ..], bias [K]; numbers, all of one type; half types
+    are summed in float32 and rounded once, integers wrap, and TensorRT takes floating-point numbers only. Kernel and bias
+    are weights, or else inputs 1 and 2. With span = 1 + dilation * (size - 1), the output has
+    (length - 1) * stride + span elements along an axis, less the padding, which for SAME modes is
+    max(span - stride, 0), the odd element after (UPPER) or before (LOWER).
 
     Attributes:
         num_output_maps: K.
@@ -339,7 +369,7 @@ class IDeconvolutionLayer(WeightedWindow):
     def evaluate(self, x: Array, kernel: Array | None = None, bias: Array | None = None) -> Array:
         weights, shift = self.arrays(np, x, kernel, bias)
         made, places = self.blank(x, shift), self.places(x.shape[2:])
-        wide, taps = x.astype(np.float64), weights.astype(np.float64)
+        wide, taps = (each.astype(matrix.reference_type(x.dtype)) for each in (x, weights))
         for read, written in self.groups(x.shape[1]):
             for place in np.ndindex(x.shape[2:]):
                 for tap in np.ndindex(taps.shape[2:]):
@@ -352,17 +382,9 @@ class IDeconvolutionLayer(WeightedWindow):
     def lower(self, x: Any, kernel: Any = None, bias: Any = None) -> Any:
         weights, shift = self.arrays(jnp, x, kernel, bias)
         places = zip(self.spans, self.places(x.shape[2:]), strict=True)
-        made = lax.conv_general_dilated(
-            jnp.asarray(x),
-            self._as_of_convolution(weights),
-            (1,) * len(self.spans),
-            [(span - 1 - each.before, span - 1 - each.after) for span, each in places],
-            lhs_dilation=self.stride_nd,
-            rhs_dilation=self.dilation_nd,
-            feature_group_count=self.num_groups,
-            precision=matrix.PRECISION,
-            preferred_element_type=shift.dtype,
-        )
+        padding = [(span - 1 - each.before, span - 1 - each.after) for span, each in places]
+        kernel = self._as_of_convolution(weights)
+        made = self.lower_window(jnp.asarray(x), kernel, (1,) * len(padding), padding, self.stride_nd)
         return (made + _along_maps(shift, x.ndim)).astype(x.dtype)
 
     def _as_of_convolution(self, kernel: Any) -> Any:

@@ -10,7 +10,7 @@ from netloop.enums import BoundingBoxFormat, DataType, LayerType
 from netloop.graph.adding import AddsLayers
 from netloop.graph.layer import Operation, check_tensor, layer
 from netloop.graph.tensor import ITensor
-from netloop.types import UNKNOWN, Array, TensorType, agree, numpy_type, wide
+from netloop.types import OWN, UNKNOWN, Array, TensorType, agree, numpy_type, wide
 
 IOU_THRESHOLD, SCORE_THRESHOLD = 3, 4
 """The numbers of the inputs with the thresholds."""
@@ -25,7 +25,7 @@ def _check_indices_type(indices_type: DataType) -> None:
 class INonZeroLayer(Operation):
     """The places of all elements that are not 0: column j of the output has the indices of the j-th of them.
 
-    Input of any rank r, of bool, int32, int64 or floating-point elements; NaN is not 0. Output [r, n], where the places
+    Input of any rank r, of bool or numbers; NaN is not 0. Output [r, n], where the places
     are in row-major order. n depends on the values: an engine computes it on the host, and ``to_jax``,
     whose shapes are fixed, refuses it.
 
@@ -36,10 +36,13 @@ class INonZeroLayer(Operation):
     indices_type: DataType = DataType.INT32
 
     def infer(self, x: TensorType) -> TensorType:
-        known = x.is_bool or x.is_index or x.is_float
-        require(known, f"the input is bool, int32, int64 or floating-point, not {x}", fix="convert it with add_cast")
+        require(x.is_bool or x.is_number, f"the input is bool or numbers, not {x}", fix="convert it with add_cast")
         _check_indices_type(self.indices_type)
         return TensorType(numpy_type(self.indices_type), (x.rank, UNKNOWN))
+
+    def beyond_tensorrt(self, x: TensorType) -> str:
+        takes = x.is_bool or x.is_index or x.is_float or x.dtype in OWN
+        return "" if takes else f"goes through {x.dtype}"
 
     def evaluate(self, x: Array) -> Array:
         return np.argwhere(x != 0).T.astype(numpy_type(self.indices_type), order="C")

@@ -1,5 +1,6 @@
 """Layers that read and write by index: gather, scatter, one-hot."""
 
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import jax
@@ -7,11 +8,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from netloop.diagnostics import require
-from netloop.enums import GatherMode, LayerType, ScatterMode
+from netloop.enums import GatherMode, LayerType, ReduceOperation, ScatterMode
 from netloop.graph.adding import AddsLayers
 from netloop.graph.layer import Operation, check_tensor, layer
 from netloop.graph.tensor import ITensor
-from netloop.types import UNKNOWN, Array, Shape, TensorType, agree, broadcast, merge, normal_axis
+from netloop.types import UNKNOWN, Array, Shape, TensorType, agree, broadcast, merge, normal_axis, wide
 
 
 @layer(LayerType.GATHER, "Gather")
@@ -232,27 +233,32 @@ def _coordinates(positions: jax.Array) -> tuple[jax.Array, ...]:
 
 @layer(LayerType.SCATTER, "Scatter")
 class IScatterLayer(Operation):
-    """The data, with the updates written where the indices say.
+    """The data, with the updates written, or combined with what is there, where the indices say.
 
     ::
 
         ELEMENT   output[p, but indices[p] along the axis] = updates[p]      indices and updates have one shape
         ND        output[indices[i.., :], c..] = updates[i.., c..]           the last axis of the indices is a position
 
+    With a reduction each update is added, multiplied, or kept if it is larger or smaller than what is there, and all
+    updates of one place count, half types in float32; TensorRT has none.
+
     The indices are int32 or int64; negative ones count from the end. Data and updates have one element type, which is
-    any. An index out of range is an error in the reference; a compiled network drops its update. Where several
-    updates go to one place, TensorRT leaves open which stays, and so does a compiled network; in the reference it is
-    the last.
+    any, and with a reduction numbers. An index out of range is an error in the reference; a compiled network drops its
+    update. Where several updates go to one place without a reduction, TensorRT leaves open which stays, and so does a
+    compiled network; in the reference it is the last.
 
     Attributes:
         mode: which of the two.
         axis: the axis of the data, for ELEMENT; negative from the end.
+        reduction: NONE to write, or SUM, PROD, MAX or MIN.
     """
 
     REQUIRED_INPUTS = 3
 
     mode: ScatterMode
     axis: int = 0
+    reduction: ReduceOperation = ReduceOperation.NONE
 
     def infer(self, data: TensorType, indices: TensorType, updates: TensorType) -> TensorType:
         _require_index_type(indices)
@@ -261,6 +267,13 @@ class IScatterLayer(Operation):
             f"the updates are {updates.dtype}, and the data {data.dtype}; the two are of one element type",
             why="TensorRT's networks are strongly typed: nothing is converted silently",
             fix="convert one of them with add_cast",
+        )
+        known = ", ".join(each.name for each in COMBINED)
+        require(self.reduction in COMBINED, f"the reduction is {self.reduction.name}, and must be one of {known}")
+        require(
+            self.reduction is ReduceOperation.NONE or data.is_number,
+            f"the reduction {self.reduction.name} takes numbers, not {data}",
+            fix="convert them with add_cast",
         )
         wanted = self._updates_shape(data, indices)
         require(
@@ -277,35 +290,56 @@ class IScatterLayer(Operation):
         _require_positions(indices)
         return indices.shape[:-1] + data.shape[_depth_of(indices, data.rank) :]
 
+    def beyond_tensorrt(self, data: TensorType, indices: TensorType, updates: TensorType) -> str:
+        return "" if self.reduction is ReduceOperation.NONE else f"combines updates by {self.reduction.name}"
+
     def evaluate(self, data: Array, indices: Array, updates: Array) -> Array:
+        made, news = self._wide(data).copy(), self._wide(updates)
+        combine, _ = COMBINED[self.reduction]
+        with np.errstate(all="ignore"):
+            for place, update in self._writes(data, indices, news):
+                made[place] = combine(made[place], update)
+        return made.astype(data.dtype)
+
+    def _writes(self, data: Array, indices: Array, updates: Array) -> Iterator[tuple[Any, Any]]:
+        """Places of the data, each with its update."""
         if self.mode is ScatterMode.ELEMENT:
-            return _put_elements(data, indices, updates, self.axis % data.ndim)
-        return _put_positions(data, indices, updates)
+            axis = self.axis % data.ndim
+            _require_in_range(indices, axis, data.shape[axis])
+            for position in np.ndindex(indices.shape):
+                yield (*position[:axis], indices[position], *position[axis + 1 :]), updates[position]
+            return
+        for axis in range(indices.shape[-1]):
+            _require_in_range(indices[..., axis], axis, data.shape[axis])
+        for position in np.ndindex(indices.shape[:-1]):
+            yield tuple(indices[position]), updates[position]
 
     def lower(self, data: Any, indices: Any, updates: Any) -> Any:
-        data, indices = jnp.asarray(data), jnp.asarray(indices)
+        into, indices = jnp.asarray(self._wide(data)), jnp.asarray(indices)
         if self.mode is ScatterMode.ND:
-            return data.at[_coordinates(indices)].set(updates, mode="drop")
-        coordinates: list[Any] = list(np.indices(indices.shape, sparse=True))
-        coordinates[self.axis] = indices
-        return data.at[tuple(coordinates)].set(updates, mode="drop")
+            coordinates = _coordinates(indices)
+        else:
+            places: list[Any] = list(np.indices(indices.shape, sparse=True))
+            places[self.axis] = indices
+            coordinates = tuple(places)
+        _, write = COMBINED[self.reduction]
+        return write(into.at[coordinates], self._wide(updates)).astype(data.dtype)
+
+    def _wide(self, x: Any) -> Any:
+        """``x``, half types in float32 if updates are combined."""
+        return x if self.reduction is ReduceOperation.NONE else wide(x)
 
 
-def _put_elements(data: Array, indices: Array, updates: Array, axis: int) -> Array:
-    _require_in_range(indices, axis, data.shape[axis])
-    made = data.copy()
-    for position in np.ndindex(indices.shape):
-        made[(*position[:axis], indices[position], *position[axis + 1 :])] = updates[position]
-    return made
-
-
-def _put_positions(data: Array, indices: Array, updates: Array) -> Array:
-    for axis in range(indices.shape[-1]):
-        _require_in_range(indices[..., axis], axis, data.shape[axis])
-    made = data.copy()
-    for position in np.ndindex(indices.shape[:-1]):
-        made[tuple(indices[position])] = updates[position]
-    return made
+# fmt: off
+COMBINED: dict[ReduceOperation, tuple[Callable[[Any, Any], Any], Callable[[Any, Any], jax.Array]]] = {
+    ReduceOperation.NONE: (lambda old, new: new, lambda at, new: at.set(new, mode="drop")),
+    ReduceOperation.SUM:  (np.add,               lambda at, new: at.add(new, mode="drop")),
+    ReduceOperation.PROD: (np.multiply,          lambda at, new: at.multiply(new, mode="drop")),
+    ReduceOperation.MAX:  (np.maximum,           lambda at, new: at.max(new, mode="drop")),
+    ReduceOperation.MIN:  (np.minimum,           lambda at, new: at.min(new, mode="drop")),
+}
+# fmt: on
+"""How an update goes together with what is there: for the reference, and for the places of an array of JAX."""
 
 
 @layer(LayerType.ONE_HOT, "OneHot")

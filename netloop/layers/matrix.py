@@ -15,26 +15,31 @@ from netloop.enums import LayerType, MatrixOperation
 from netloop.graph.adding import AddsLayers, check_tensors
 from netloop.graph.layer import Operation, check_tensor, layer
 from netloop.graph.tensor import ITensor
-from netloop.types import HALVES, UNKNOWN, Array, Shape, TensorType, broadcast
+from netloop.types import HALVES, INTEGERS, OWN, UNKNOWN, Array, Shape, TensorType, broadcast
 
 PRECISION: jax.lax.Precision | None = None
 """How exactly products of float32 are formed; None leaves it to JAX, which takes the fast way of the device."""
 
 
-def _require_float(operands: Sequence[TensorType]) -> None:
+def _require_numbers(operands: Sequence[TensorType]) -> None:
     for position, x in enumerate(operands):
-        require(
-            x.is_float,
-            f"operand {position} is {x}, and must be floating-point",
-            why="TensorRT forms products of floating-point tensors only",
-            fix="convert it with add_cast, or multiply with add_elementwise and sum with add_reduce",
-        )
+        require(x.is_number, f"operand {position} is {x}, and must be of numbers", fix="convert it with add_cast")
     require(
         len({x.dtype for x in operands}) == 1,
         f"the operands are {' and '.join(map(str, operands))}, and must be of one element type",
         why="TensorRT's networks are strongly typed: nothing is converted silently",
         fix="convert one of them with add_cast",
     )
+
+
+def multiplied_beyond(x: TensorType) -> str:
+    """What of a product TensorRT refuses: it multiplies floating-point numbers only."""
+    return "" if x.is_float or x.dtype in OWN else f"multiplies {x.dtype}"
+
+
+def reference_type(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The type in which the reference sums products: that of integers, which wrap, or else float64."""
+    return dtype if dtype in INTEGERS else np.dtype(np.float64)
 
 
 def _accumulator(dtype: np.dtype[Any]) -> Any:
@@ -52,7 +57,8 @@ class IMatrixMultiplyLayer(Operation):
     counts: a row if it is the first operand, a column if the second, and the output has no axis i, or j. The axes
     before are equally many on both sides; one of length 1 is stretched.
 
-    Floating-point, both of one type; half types are summed in float32 and rounded once.
+    Numbers, both of one type; half types are summed in float32 and rounded once, integers wrap. TensorRT multiplies
+    floating-point numbers only.
 
     Attributes:
         op0: how to read the first operand.
@@ -65,7 +71,7 @@ class IMatrixMultiplyLayer(Operation):
     op1: MatrixOperation
 
     def infer(self, a: TensorType, b: TensorType) -> TensorType:
-        _require_float([a, b])
+        _require_numbers([a, b])
         _require_axes("first", a, self.op0)
         _require_axes("second", b, self.op1)
         batch_a, rows, inner_a = _split(a.shape, self.op0, 1)
@@ -85,13 +91,16 @@ class IMatrixMultiplyLayer(Operation):
         )
         return a.with_shape(broadcast(batch_a, batch_b) + rows + columns)
 
+    def beyond_tensorrt(self, a: TensorType, b: TensorType) -> str:
+        return multiplied_beyond(a)
+
     def evaluate(self, a: Array, b: Array) -> Array:
         batch_a, rows, inner = _split(a.shape, self.op0, 1)
         batch_b, columns, _ = _split(b.shape, self.op1, 0)
         batch = broadcast(batch_a, batch_b)
         left = a.swapaxes(-1, -2) if self.op0 is MatrixOperation.TRANSPOSE else a
         right = b.swapaxes(-1, -2) if self.op1 is MatrixOperation.TRANSPOSE else b
-        made = np.zeros(batch + rows + columns)
+        made = np.zeros(batch + rows + columns, reference_type(a.dtype))
         with np.errstate(all="ignore"):
             for position in np.ndindex(batch):
                 x, y = _member(left, position), _member(right, position)
@@ -139,7 +148,7 @@ def _split(shape: Shape, op: MatrixOperation, inner: int) -> tuple[Shape, Shape,
 def _member(x: Array, position: Shape) -> Array:
     """The matrix or vector of a batch at a position of the stretched batch."""
     own = tuple(i % length for i, length in zip(position, x.shape, strict=False))
-    return x[own].astype(np.float64)
+    return x[own].astype(reference_type(x.dtype))
 
 
 def _lower_operand(x: Any, op: MatrixOperation, vector_axis: int) -> Any:
@@ -258,7 +267,8 @@ class IEinsumLayer(Operation):
     stands for any axes, the last with the last; they are stretched where they have one element. Without "->" the
     result has what "..." stands for, and then the letters that appear once, in the order of the alphabet.
 
-    Floating-point, all of one type; half types are summed in float32 and rounded once.
+    Numbers, all of one type; half types are summed in float32 and rounded once, integers wrap. TensorRT multiplies
+    floating-point numbers only.
 
     Attributes:
         equation: the labels; spaces count for nothing.
@@ -268,10 +278,13 @@ class IEinsumLayer(Operation):
 
     def infer(self, *operands: TensorType) -> TensorType:
         require(len(operands) > 0, "the layer has no operands")
-        _require_float(operands)
+        _require_numbers(operands)
         subscripts = Subscripts.of(self.equation, [x.rank for x in operands])
         lengths = subscripts.lengths([x.shape for x in operands])
         return operands[0].with_shape(lengths[label] for label in subscripts.result)
+
+    def beyond_tensorrt(self, *operands: TensorType) -> str:
+        return multiplied_beyond(operands[0])
 
     def evaluate(self, *operands: Array) -> Array:
         subscripts = Subscripts.of(self.equation, [x.ndim for x in operands])
@@ -279,13 +292,14 @@ class IEinsumLayer(Operation):
         labels = [*subscripts.result, *(label for label in lengths if label not in subscripts.result)]
         places = np.indices([lengths[label] for label in labels], sparse=True)
         place = dict(zip(labels, places, strict=True))
-        product = np.ones(())
+        wide = reference_type(operands[0].dtype)
+        product = np.ones((), wide)
         with np.errstate(all="ignore"):
             for x, own in zip(operands, subscripts.operands, strict=True):
                 at = tuple(place[label] % length for label, length in zip(own, x.shape, strict=True))
-                product = product * x[at].astype(np.float64)
+                product = product * x[at].astype(wide)
             summed = tuple(range(len(subscripts.result), len(labels)))
-            return np.asarray(np.sum(product, summed)).astype(operands[0].dtype)
+            return np.asarray(np.sum(product, summed, wide)).astype(operands[0].dtype)
 
     def lower(self, *operands: Any) -> Any:
         dtype = operands[0].dtype

@@ -15,7 +15,9 @@ from netloop.graph.adding import AddsLayers
 from netloop.graph.layer import Operation, check_tensor, layer
 from netloop.graph.tensor import ITensor
 from netloop.layers.convolution import Places, SlidingWindow, Window, places_read
-from netloop.types import HALVES, Array, Shape, TensorType
+from netloop.layers.matrix import reference_type
+from netloop.layers.reduce import lowest
+from netloop.types import HALVES, OWN, Array, Shape, TensorType
 
 # fmt: off
 POOLINGS: dict[PoolingType, Callable[[Any, Any, float], Any]] = {
@@ -31,10 +33,10 @@ POOLINGS: dict[PoolingType, Callable[[Any, Any, float], Any]] = {
 class IPoolingLayer(SlidingWindow):
     """The maximum or the average of a window that slides over the input, for each channel on its own.
 
-    output[n, c, p] = the maximum or average over f of input[n, c, p * stride + f - pre_padding]
+    output[n, c, p] = the maximum or average over f of input[n, c, p * stride + f * dilation - pre_padding]
 
     =================  ==========================================================
-    MAX                the maximum; padding counts as minus infinity
+    MAX                the maximum; padding counts as less than any number
     AVERAGE            the sum divided by a count of elements; padding counts as 0
     MAX_AVERAGE_BLEND  (1 - blend_factor) * maximum + blend_factor * average
     =================  ==========================================================
@@ -42,13 +44,14 @@ class IPoolingLayer(SlidingWindow):
     where p and f have 1 to 3 axes. An average divides by the number of elements of the window within the input, or
     within the padded input if padding is not excluded; one of nothing but padding is 0.
 
-    Input [N, C, ..], output [N, C, ..], floating-point; half types are summed in float32 and rounded once. The lengths
-    follow from the padding mode (see ``SlidingWindow``).
+    Input [N, C, ..], output [N, C, ..], floating-point, for MAX integers too; half types are summed in float32 and
+    rounded once. The lengths follow from the padding mode (see ``SlidingWindow``).
 
     Attributes:
         type: what is taken of a window.
         window_size_nd: the shape of the window.
         stride_nd: the steps of the window.
+        dilation_nd: the steps between its elements; TensorRT has none.
         padding_nd: pre_padding; setting it sets both.
         pre_padding: how much padding stands before the input.
         post_padding: how much stands after.
@@ -57,16 +60,12 @@ class IPoolingLayer(SlidingWindow):
         average_count_excludes_padding: whether an average divides by the elements of the input alone.
     """
 
-    LEAST = {"window_size_nd": 1, "stride_nd": 1, "pre_padding": 0, "post_padding": 0}
+    LEAST = {"window_size_nd": 1, "stride_nd": 1, "dilation_nd": 1, "pre_padding": 0, "post_padding": 0}
 
     type: PoolingType
     window_size_nd: DimsLike
     blend_factor: float = 0.0
     average_count_excludes_padding: bool = True
-
-    @property
-    def spans(self) -> Sequence[int]:
-        return self.window_size_nd
 
     def places_along(self, length: int, window: Window) -> Places:
         return places_read(length, window, self.padding_mode)
@@ -77,30 +76,40 @@ class IPoolingLayer(SlidingWindow):
             self.type is not PoolingType.MAX_AVERAGE_BLEND or 0 <= self.blend_factor <= 1,
             f"blend_factor is {self.blend_factor}, and must be from 0 to 1",
         )
+        require(
+            x.is_float or self.type is PoolingType.MAX,
+            f"the input is {x}, and must be floating-point for {self.type.name}",
+            fix="convert it with add_cast",
+        )
         return x.with_shape((*x.shape[:2], *lengths))
 
+    def beyond_tensorrt(self, x: TensorType) -> str:
+        if max(self.dilation_nd) > 1:
+            return "has a dilated window"
+        return "" if x.is_float or x.dtype in OWN | {np.dtype(np.int8)} else f"pools {x.dtype}"
+
     def evaluate(self, x: Array) -> Array:
-        places = self.places(x.shape[2:])
-        made = np.zeros((*x.shape[:2], *(each.length for each in places)))
+        places, wide = self.places(x.shape[2:]), x.astype(reference_type(x.dtype))
+        made = np.zeros((*x.shape[:2], *(each.length for each in places)), wide.dtype)
         with np.errstate(all="ignore"):
             for place in np.ndindex(made.shape[2:]):
                 start = [p * step - each.before for p, step, each in zip(place, self.stride_nd, places, strict=True)]
-                made[:, :, *place] = self._pooled(x.astype(np.float64), start, places)
+                made[:, :, *place] = self._pooled(wide, start, places)
             return made.astype(x.dtype)
 
     def _pooled(self, x: Array, start: Sequence[int], places: Sequence[Places]) -> Any:
         found: list[Array] = []
         padding = 0
         for tap in np.ndindex(*self.window_size_nd):
-            at = tuple(first + f for first, f in zip(start, tap, strict=True))
+            at = tuple(first + f * step for first, f, step in zip(start, tap, self.dilation_nd, strict=True))
             if all(0 <= i < length for i, length in zip(at, x.shape[2:], strict=True)):
                 found.append(x[:, :, *at])
             elif all(i < length + each.after for i, length, each in zip(at, x.shape[2:], places, strict=True)):
                 padding += 1
         count = len(found) + (0 if self.average_count_excludes_padding else padding)
-        blank = np.zeros(x.shape[:2])
+        blank = np.zeros(x.shape[:2], x.dtype)
         return POOLINGS[self.type](
-            lambda: reduce(np.maximum, found, blank - np.inf),
+            lambda: reduce(np.maximum, found, blank + lowest(x.dtype)),
             lambda: sum(found, blank) / max(count, 1),
             self.blend_factor,
         )
@@ -109,32 +118,32 @@ class IPoolingLayer(SlidingWindow):
         x = jnp.asarray(x)
         wide = x.astype(np.float32) if x.dtype in HALVES and self.type is not PoolingType.MAX else x
         made = POOLINGS[self.type](
-            lambda: self._reduced(wide, -np.inf, lax.max),
+            lambda: self._reduced(wide, lowest(wide.dtype), lax.max),
             lambda: self._reduced(wide, 0, lax.add) / self._counts(x.shape[2:]).astype(wide.dtype),
             self.blend_factor,
         )
         return made.astype(x.dtype)
 
-    def _reduced(self, x: Any, start: float, combine: Callable[[Any, Any], Any]) -> Any:
+    def _reduced(self, x: Any, start: Any, combine: Callable[[Any, Any], Any]) -> Any:
         lengths = x.shape[2:]
-        steps = zip(lengths, self.window_size_nd, self.stride_nd, self.places(lengths), strict=True)
+        steps = zip(lengths, self.spans, self.stride_nd, self.places(lengths), strict=True)
         padding = [
-            (each.before, max(0, (each.length - 1) * stride + size - length - each.before))
-            for length, size, stride, each in steps
+            (each.before, max(0, (each.length - 1) * stride + span - length - each.before))
+            for length, span, stride, each in steps
         ]
-        window, strides = (1, 1, *self.window_size_nd), (1, 1, *self.stride_nd)
-        return lax.reduce_window(x, np.array(start, x.dtype), combine, window, strides, [(0, 0), (0, 0), *padding])
+        window, strides, dilation = ((1, 1, *each) for each in (self.window_size_nd, self.stride_nd, self.dilation_nd))
+        pads = [(0, 0), (0, 0), *padding]
+        return lax.reduce_window(x, np.array(start, x.dtype), combine, window, strides, pads, None, dilation)
 
     def _counts(self, lengths: Shape) -> Array:
         """What the averages divide by: the elements of the windows, those along the axes multiplied."""
         along: list[Array] = []
-        for length, size, stride, each in zip(
-            lengths, self.window_size_nd, self.stride_nd, self.places(lengths), strict=True
-        ):
+        for axis, (length, each) in enumerate(zip(lengths, self.places(lengths), strict=True)):
             before, after = (0, 0) if self.average_count_excludes_padding else each[1:]
-            start = np.arange(each.length) * stride - each.before
-            along.append(np.minimum(start + size, length + after) - np.maximum(start, -before))
-        return np.maximum(reduce(np.multiply.outer, (np.maximum(each, 0) for each in along)), 1)
+            start = np.arange(each.length) * self.stride_nd[axis] - each.before
+            read = start[:, None] + np.arange(self.window_size_nd[axis]) * self.dilation_nd[axis]
+            along.append(np.sum((read >= -before) & (read < length + after), 1))
+        return np.maximum(reduce(np.multiply.outer, along), 1)
 
 
 @layer(LayerType.LRN, "LRN")

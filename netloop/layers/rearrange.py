@@ -143,7 +143,7 @@ class ISqueezeLayer(Operation):
     def infer(self, x: TensorType, axes: TensorType | None = None) -> TensorType:
         if axes is not None and axes.value is None:
             require(axes.rank == 1, f"the axes are 1-D, not {axes}")
-            count = _axis_count(axes)
+            count = axis_count(axes)
             require(count <= x.rank, f"{count} axes are to go, and the input {x} has {x.rank}")
             return x.with_shape((UNKNOWN,) * (x.rank - count))
         dropped = self._dropped(x, axes)
@@ -160,7 +160,7 @@ class ISqueezeLayer(Operation):
             )
             return tuple(axis for axis, length in enumerate(x.shape) if length == 1)
         require(axes.rank == 1, f"the axes are 1-D, not {axes}")
-        dropped = _distinct_axes(axes, x.rank)
+        dropped = distinct_axes(axes, x.rank)
         for axis in dropped:
             require(x.shape[axis] in (1, UNKNOWN), f"axis {axis} has {x.shape[axis]} elements, and only 1 can go")
         return dropped
@@ -186,15 +186,15 @@ class IUnsqueezeLayer(Operation):
     def infer(self, x: TensorType, axes: TensorType) -> TensorType:
         added = self._added(x.rank, axes)
         if added is None:
-            return x.with_shape((UNKNOWN,) * (x.rank + _axis_count(axes)))
+            return x.with_shape((UNKNOWN,) * (x.rank + axis_count(axes)))
         lengths = iter(x.shape)
         return x.with_shape(1 if axis in added else next(lengths) for axis in range(x.rank + len(added)))
 
     @staticmethod
     def _added(rank: int, axes: TensorType) -> tuple[int, ...] | None:
-        total, most = rank + _axis_count(axes), Dims.MAX_DIMS
+        total, most = rank + axis_count(axes), Dims.MAX_DIMS
         require(total <= most, f"the output has {total} axes, and may have {most}")
-        return None if axes.value is None else _distinct_axes(axes, total)
+        return None if axes.value is None else distinct_axes(axes, total)
 
     def evaluate(self, x: Array, axes: Array) -> Array:
         added = self._added(x.ndim, TensorType.of(axes))
@@ -205,8 +205,12 @@ class IUnsqueezeLayer(Operation):
         return jnp.expand_dims(x, tuple(axes.reshape(-1).tolist()))
 
 
-def _axis_count(axes: TensorType) -> int:
-    """How many axes a tensor lists."""
+def axis_count(axes: TensorType) -> int:
+    """How many axes a tensor lists.
+
+    Raises:
+        LayerError: it lists none, or nothing tells how many.
+    """
     require(axes.is_index and axes.rank <= 1, f"the axes are int32 or int64, and 1-D, not {axes}")
     require(
         axes.is_fixed, f"the axes {axes} are unknown in number", why="the rank of every tensor is known while building"
@@ -214,9 +218,13 @@ def _axis_count(axes: TensorType) -> int:
     return axes.volume
 
 
-def _distinct_axes(axes: TensorType, rank: int) -> tuple[int, ...]:
-    """The axes that a known tensor lists, counted from the front."""
-    _axis_count(axes)
+def distinct_axes(axes: TensorType, rank: int) -> tuple[int, ...]:
+    """The axes that a known tensor lists, counted from the front.
+
+    Raises:
+        LayerError: there is no such axis, or it is listed twice.
+    """
+    axis_count(axes)
     given = axes.ints() or []
     found = tuple(normal_axis(axis, rank) for axis in given)
     require(len(set(found)) == len(found), f"the axes {given} name an axis twice")

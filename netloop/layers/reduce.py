@@ -11,25 +11,28 @@ from netloop.enums import CumulativeOperation, DataType, LayerType, ReduceOperat
 from netloop.graph.adding import AddsLayers, third_from_end
 from netloop.graph.layer import Elementary, Operation, check_tensor, layer
 from netloop.graph.tensor import ITensor
-from netloop.types import FLOATS, HALVES, INTEGERS, UNKNOWN, Array, TensorType, axes_of, normal_axis, numpy_type
+from netloop.layers.rearrange import axis_count, distinct_axes
+from netloop.types import FLOATS, HALVES, INTEGERS, OWN, UNKNOWN, Array, TensorType, axes_of, normal_axis, numpy_type
 
 MOST_TOPK = 3840
 """The largest k that TensorRT takes."""
 
 
 def _wide(x: Any) -> Any:
-    """``x`` in the type that sums are formed in: float32 for half types, int32 for bytes."""
+    """``x`` in the type that sums are formed in: float32 for half types, int32 for integers of fewer bits."""
     if x.dtype in HALVES:
         return x.astype(np.float32)
-    return x.astype(np.int32) if x.dtype.itemsize == 1 else x
+    return x.astype(np.int32) if x.dtype in INTEGERS and x.dtype.itemsize < 4 else x
 
 
-def _lowest(dtype: np.dtype[Any]) -> float | int:
-    return -np.inf if dtype in FLOATS else int(np.iinfo(dtype).min)
+def lowest(dtype: np.dtype[Any]) -> Array:
+    """What is no more than any element of a type."""
+    return np.array(-np.inf if dtype in FLOATS else np.iinfo(dtype).min if dtype in INTEGERS else False, dtype)
 
 
-def _highest(dtype: np.dtype[Any]) -> float | int:
-    return np.inf if dtype in FLOATS else int(np.iinfo(dtype).max)
+def highest(dtype: np.dtype[Any]) -> Array:
+    """What is no less than any element of a type."""
+    return np.array(np.inf if dtype in FLOATS else np.iinfo(dtype).max if dtype in INTEGERS else True, dtype)
 
 
 def _sum(xp: Any, x: Any, over: dict[str, Any]) -> Any:
@@ -48,8 +51,8 @@ def _mean(xp: Any, x: Any, over: dict[str, Any]) -> Any:
 REDUCTIONS: dict[ReduceOperation, Any] = {
     ReduceOperation.SUM:  _sum,
     ReduceOperation.PROD: lambda xp, x, over: xp.prod(_wide(x), dtype=_wide(x).dtype, **over),
-    ReduceOperation.MAX:  lambda xp, x, over: xp.max(x, initial=_lowest(x.dtype), **over),
-    ReduceOperation.MIN:  lambda xp, x, over: xp.min(x, initial=_highest(x.dtype), **over),
+    ReduceOperation.MAX:  lambda xp, x, over: xp.max(x, initial=lowest(x.dtype), **over),
+    ReduceOperation.MIN:  lambda xp, x, over: xp.min(x, initial=highest(x.dtype), **over),
     ReduceOperation.AVG:  _mean,
 }
 # fmt: on
@@ -59,62 +62,90 @@ REDUCTIONS: dict[ReduceOperation, Any] = {
 class IReduceLayer(Elementary):
     """The sum, product, maximum, minimum or mean over some axes.
 
-    Numbers in and out, of one type; sums of half types are formed in float32, integers wrap, and AVG of integers goes
-    towards zero. The axes reduced are dropped, or stay with one element. MAX and MIN of a NaN are NaN.
+    Numbers in and out, of one type, and for MAX and MIN bool too; sums of half types are formed in float32, integers
+    wrap, and AVG of integers goes towards zero. The axes reduced are dropped, or stay with one element. MAX and MIN of
+    a NaN are NaN.
 
     ==========  ===========================================
     operation   over no elements at all
     ==========  ===========================================
     SUM, PROD   0, 1
-    MAX, MIN    minus and plus infinity, or the limits of the integers
+    MAX, MIN    minus and plus infinity, or the limits of the integers, or False and True
     AVG         NaN, or 0 for integers
     ==========  ===========================================
 
+    Input 1, if it is there, lists the axes: 1-D or 0-D, int32 or int64, negative from the end. TensorRT has no such
+    input.
+
     Attributes:
         op: the operation; NONE is none.
-        axes: the axes to reduce, as a bitmask; at least one.
+        axes: the axes to reduce, as a bitmask; at least one. Input 1 takes its place.
         keep_dims: whether the axes stay, with one element.
     """
+
+    MAX_INPUTS = 2
+    SHAPE_INPUTS = frozenset({1})
+    INPUT_OF = {"axes": 1}
 
     op: ReduceOperation
     axes: int
     keep_dims: bool
 
-    def infer(self, x: TensorType) -> TensorType:
+    def infer(self, x: TensorType, axes: TensorType | None = None) -> TensorType:
         require(
             self.op is not ReduceOperation.NONE,
             "op is NONE, which combines nothing",
             why="NONE is for collectives that only move data",
             fix="use SUM, PROD, MAX, MIN or AVG",
         )
+        takes_bool = self.op in (ReduceOperation.MAX, ReduceOperation.MIN)
         require(
-            x.is_float or x.is_integer,
-            f"{self.op.name} takes numbers, not {x}",
+            x.is_number or (x.is_bool and takes_bool),
+            f"{self.op.name} takes numbers{' and bool' if takes_bool else ''}, not {x}",
             fix="convert the input with add_cast",
         )
-        axes = axes_of(self.axes, x.rank)
-        require(len(axes) > 0, "axes is 0, and names no axis to reduce", fix="set bit i of axes for axis i")
+        over = self._axes(x, axes)
+        if over is None:
+            assert axes is not None
+            left = x.rank if self.keep_dims else x.rank - axis_count(axes)
+            require(left >= 0, f"the axes are {axis_count(axes)}, and the input has {x.rank}")
+            return x.with_shape((UNKNOWN,) * left)
         if self.keep_dims:
-            return x.with_shape(1 if axis in axes else length for axis, length in enumerate(x.shape))
-        return x.with_shape(length for axis, length in enumerate(x.shape) if axis not in axes)
+            return x.with_shape(1 if axis in over else length for axis, length in enumerate(x.shape))
+        return x.with_shape(length for axis, length in enumerate(x.shape) if axis not in over)
 
-    def formula(self, xp: Any, x: Any) -> Any:
-        over = {"axis": axes_of(self.axes, x.ndim), "keepdims": self.keep_dims}
+    def _axes(self, x: TensorType, axes: TensorType | None) -> tuple[int, ...] | None:
+        """The axes that are reduced; None where only the run tells."""
+        if axes is not None:
+            axis_count(axes)
+            return None if axes.value is None else distinct_axes(axes, x.rank)
+        found = axes_of(self.axes, x.rank)
+        require(len(found) > 0, "axes is 0, and names no axis to reduce", fix="set bit i of axes for axis i")
+        return found
+
+    def beyond_tensorrt(self, x: TensorType, axes: TensorType | None = None) -> str:
+        if axes is not None:
+            return "takes its axes from a tensor"
+        return "reduces bool" if x.is_bool else ""
+
+    def formula(self, xp: Any, x: Any, axes: Array | None = None) -> Any:
+        chosen = axes_of(self.axes, x.ndim) if axes is None else tuple(axes.reshape(-1).tolist())
+        over = {"axis": tuple(axis % x.ndim for axis in chosen), "keepdims": self.keep_dims}
         return REDUCTIONS[self.op](xp, x, over).astype(x.dtype)
 
 
 @layer(LayerType.CUMULATIVE, "Cumulative")
 class ICumulativeLayer(Operation):
-    """The running sums along an axis.
+    """The running sums, or products, along an axis.
 
     output[i] = input[0] + ... + input[i], the last term left out if exclusive; reversed, it is
-    input[i] + ... + input[n - 1], the first term left out if exclusive.
+    input[i] + ... + input[n - 1], the first term left out if exclusive. A sum of nothing is 0, a product of nothing 1.
 
-    int32, int64 and floating-point, the shape kept; sums of half types are formed in float32, integers wrap. Input 1
-    is the axis, an int32 or int64 scalar, negative from the end.
+    Numbers, the shape kept; sums of half types are formed in float32, integers wrap. Input 1 is the axis, an int32 or
+    int64 scalar, negative from the end. PROD is not in TensorRT.
 
     Attributes:
-        op: the operation, SUM.
+        op: the operation, SUM or PROD.
         exclusive: whether an element stays out of its own sum.
         reverse: whether the sums run from the end.
     """
@@ -127,24 +158,31 @@ class ICumulativeLayer(Operation):
     reverse: bool
 
     def infer(self, x: TensorType, axis: TensorType) -> TensorType:
-        require(
-            x.is_float or x.is_index,
-            f"{self.op.name} takes floating-point numbers, int32 or int64, not {x}",
-            fix="convert the input with add_cast",
-        )
+        require(x.is_number, f"{self.op.name} takes numbers, not {x}", fix="convert the input with add_cast")
         require(x.rank > 0, f"the input is a scalar, {x}, and has no axis to run along")
         require(axis.is_index and axis.rank == 0, f"the axis is an int32 or int64 scalar, not {axis}")
         if axis.value is not None:
             normal_axis(int(axis.value), x.rank)
         return x.without_value()
 
+    def beyond_tensorrt(self, x: TensorType, axis: TensorType) -> str:
+        if self.op is CumulativeOperation.PROD:
+            return "computes running products"
+        return "" if x.is_float or x.is_index or x.dtype in OWN else f"sums {x.dtype}"
+
+    @property
+    def _nothing(self) -> int:
+        """The sum, or product, of nothing."""
+        return 1 if self.op is CumulativeOperation.PROD else 0
+
     def evaluate(self, x: Array, axis: Array) -> Array:
         along = np.moveaxis(_wide(x), int(axis), 0)
         made = np.empty_like(along)
-        total = np.zeros(along.shape[1:], along.dtype)
+        total = np.full(along.shape[1:], self._nothing, along.dtype)
+        combine = np.multiply if self.op is CumulativeOperation.PROD else np.add
         with np.errstate(all="ignore"):
             for i in reversed(range(len(along))) if self.reverse else range(len(along)):
-                before, total = total, total + along[i]
+                before, total = total, combine(total, along[i])
                 made[i] = before if self.exclusive else total
         return np.moveaxis(made, 0, int(axis)).astype(x.dtype)
 
@@ -153,12 +191,14 @@ class ICumulativeLayer(Operation):
         terms = jnp.asarray(_wide(x))
         if self.exclusive:
             terms = self._shifted(terms, along)
-        return jax.lax.cumsum(terms, along, reverse=self.reverse).astype(x.dtype)
+        running = jax.lax.cumprod if self.op is CumulativeOperation.PROD else jax.lax.cumsum
+        return running(terms, along, reverse=self.reverse).astype(x.dtype)
 
     def _shifted(self, x: jax.Array, along: int) -> jax.Array:
         """``x`` moved on by one along an axis: subtracting the own element from its sum would be inexact."""
         shift = (-1, 1, 0) if self.reverse else (1, -1, 0)
-        return jax.lax.pad(x, jnp.zeros((), x.dtype), [shift if axis == along else (0, 0, 0) for axis in range(x.ndim)])
+        nothing = jnp.full((), self._nothing, x.dtype)
+        return jax.lax.pad(x, nothing, [shift if axis == along else (0, 0, 0) for axis in range(x.ndim)])
 
 
 @layer(LayerType.SOFTMAX, "Softmax")
@@ -208,12 +248,13 @@ class ITopKLayer(Operation):
     Output 0 has the values, largest first for MAX and smallest first for MIN; output 1 their indices along the axis.
     Of equal elements the one with the smaller index comes first. A NaN comes before every number, for MAX and for MIN.
 
-    Floating-point numbers and integers. Input 1, if it is there, is k, an int32 or int64 scalar.
+    Floating-point numbers and integers. Input 1, if it is there, is k, an int32 or int64 scalar. TensorRT takes a k up
+    to 3840, and goes along one of the last four axes.
 
     Attributes:
         op: which end of the order.
-        k: how many elements, at most 3840 and as many as the axis has; input 1 takes its place.
-        axes: the axis, as a bitmask with one bit; one of the last four.
+        k: how many elements, at most as many as the axis has; input 1 takes its place.
+        axes: the axis, as a bitmask with one bit.
         indices_type: INT32 or INT64.
     """
 
@@ -228,22 +269,22 @@ class ITopKLayer(Operation):
     indices_type: DataType = DataType.INT32
 
     def infer(self, x: TensorType, k: TensorType | None = None) -> tuple[TensorType, TensorType]:
-        require(x.is_float or x.is_integer, f"{self.op.name} takes numbers, not {x}", fix="convert them with add_cast")
+        require(x.is_number, f"{self.op.name} takes numbers, not {x}", fix="convert them with add_cast")
         require(
             self.indices_type in (DataType.INT32, DataType.INT64),
             f"indices_type is {self.indices_type}, and must be INT32 or INT64",
         )
         axis = _only_axis(self.axes, x.rank)
-        require(
-            x.rank - axis <= 4,
-            f"axis {axis} is not among the last 4 of {x.rank}",
-            why="TensorRT's top-k goes along one of these",
-            fix="transpose with add_shuffle",
-        )
         count = self._count(k)
         _require_count(count, axis, x.shape[axis])
         made = x.with_shape((*x.shape[:axis], count, *x.shape[axis + 1 :]))
         return made, made.with_dtype(numpy_type(self.indices_type))
+
+    def beyond_tensorrt(self, x: TensorType, k: TensorType | None = None) -> str:
+        count, axis = self._count(k), _only_axis(self.axes, x.rank)
+        if count > MOST_TOPK:
+            return f"takes {count} elements, and TensorRT's at most {MOST_TOPK}"
+        return "" if x.rank - axis <= 4 else f"goes along axis {axis} of {x.rank}, and TensorRT's along the last 4"
 
     def _count(self, k: TensorType | None) -> int:
         if k is None:
@@ -302,7 +343,6 @@ class ITopKLayer(Operation):
 
 
 def _require_count(count: int, axis: int, length: int) -> None:
-    require(count <= MOST_TOPK, f"k is {count}, and at most {MOST_TOPK}", why="TensorRT's top-k ends there")
     require(
         UNKNOWN in (count, length) or count <= length,
         f"k is {count}, and axis {axis} has only {length} elements",
@@ -318,7 +358,7 @@ class ReductionMethods(AddsLayers):
         return self.add(ISoftMaxLayer(axes=1 << third_from_end(input)), [check_tensor(input, "input")])
 
     def add_reduce(self, input: ITensor, op: ReduceOperation, axes: int, keep_dims: bool) -> IReduceLayer:
-        """A sum, product, maximum, minimum or mean over the axes of a bitmask."""
+        """A sum, product, maximum, minimum or mean over the axes of a bitmask, or of input 1."""
         return self.add(IReduceLayer(op=op, axes=axes, keep_dims=keep_dims), [check_tensor(input, "input")])
 
     def add_topk(
@@ -331,6 +371,6 @@ class ReductionMethods(AddsLayers):
     def add_cumulative(
         self, input: ITensor, axis: ITensor, op: CumulativeOperation, exclusive: bool, reverse: bool
     ) -> ICumulativeLayer:
-        """Running sums along an axis."""
+        """Running sums, or products, along an axis."""
         tensors = [check_tensor(input, "input"), check_tensor(axis, "axis")]
         return self.add(ICumulativeLayer(op=op, exclusive=exclusive, reverse=reverse), tensors)

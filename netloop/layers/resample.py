@@ -1,4 +1,4 @@
-"""Layers that read between elements: resize and grid sample."""
+"""Resize, which reads between elements, and the curves by which one does that."""
 
 import math
 from collections.abc import Callable, Iterable, Sequence
@@ -6,7 +6,6 @@ from fractions import Fraction
 from functools import partial
 from typing import Any, NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -18,7 +17,6 @@ from netloop.enums import (
     ResizeCoordinateTransformation,
     ResizeRoundMode,
     ResizeSelector,
-    SampleMode,
 )
 from netloop.graph.adding import AddsLayers
 from netloop.graph.layer import Operation, check_tensor, layer
@@ -26,13 +24,10 @@ from netloop.graph.tensor import ITensor
 from netloop.types import UNKNOWN, Array, Shape, TensorType, agree, wide
 
 NEAREST, LINEAR, CUBIC = InterpolationMode.NEAREST, InterpolationMode.LINEAR, InterpolationMode.CUBIC
-FILL, CLAMP, REFLECT = SampleMode.FILL, SampleMode.CLAMP, SampleMode.REFLECT
+CROP, SYMMETRIC = ResizeCoordinateTransformation.CROP, ResizeCoordinateTransformation.HALF_PIXEL_SYMMETRIC
 
 MOST_AXES = {NEAREST: 8, LINEAR: 3, CUBIC: 2}
-"""How many of the last axes a resize may stretch."""
-
-GRID_CUBIC_COEFF = -0.75
-"""The coefficient of the cubic curves of a grid sample, as in ONNX and PyTorch."""
+"""How many of the last axes a resize of TensorRT stretches."""
 
 SIMPLEST = 1 << 16
 """A scale stands for the nearest fraction with a denominator up to this one: 0.6 for 3/5."""
@@ -45,12 +40,17 @@ Taps = list[tuple[int, float]]
 
 
 class _Stretch(NamedTuple):
-    """An axis of ``length`` elements that becomes one of ``size``; neighbours there are ``step`` apart here."""
+    """An axis of ``length`` elements that becomes one of ``size``; neighbours there are ``step`` apart here.
+
+    What is read of it goes from ``start`` to ``end``, 0 being its first element and 1 its last.
+    """
 
     axis: int
     length: int
     size: int
     step: Fraction
+    start: Fraction
+    end: Fraction
 
 
 # fmt: off
@@ -76,20 +76,24 @@ class IResizeLayer(Operation):
 
     ::
 
-        ASYMMETRIC      x = o L / N                    for L elements in and N out
-        HALF_PIXEL      x = (o + 1/2) L / N - 1/2
-        ALIGN_CORNERS   x = o (L - 1) / (N - 1)        0 if N is 1
+        ASYMMETRIC            x = o L / N                    for L elements in and N out
+        HALF_PIXEL            x = (o + 1/2) L / N - 1/2
+        HALF_PIXEL_SYMMETRIC  x = (o + 1/2 - N / 2) L / N + L / 2 - 1/2
+        ALIGN_CORNERS         x = o (L - 1) / (N - 1)        0 if N is 1
+        CROP                  x = (s + o (e - s) / (N - 1)) (L - 1), or if N is 1 their middle, (s + e) (L - 1) / 2
 
         NEAREST   the element at x, rounded
         LINEAR    (1 - t) input[i] + t input[i + 1]                                 i = floor(x), t = x - i
         CUBIC     the sum of w(x - j) input[j] for j from i - 1 to i + 2
                   w(d) = (a + 2) |d|^3 - (a + 3) |d|^2 + 1 for |d| <= 1, a |d|^3 - 5 a |d|^2 + 8 a |d| - 4 a beyond
 
-    What lies past an end reads the last element. Places are exact: no rounding moves them across an element.
+    What lies past an end reads the last element; for CROP it is ``extrapolation_value``. Places are exact: no rounding
+    moves them across an element.
 
-    The new lengths are ``shape``, or floor(L scale) for ``scales``, and then 1 / scale takes the place of L / N; or
-    input 1, 1-D, int32 or int64, takes the place of both. NEAREST takes any element type, the others floating-point
-    and half types in float32; it is kept. NEAREST stretches up to 8 axes, LINEAR the last 3, CUBIC the last 2.
+    The new lengths are ``shape``; or floor(L scale) for ``scales``, and then 1 / scale takes the place of L / N; or
+    input 1, 1-D, takes the place of both: of the shape if it is int32 or int64, of the scales if it is floating-point. NEAREST takes any element type, the others floating-point and half types in float32;
+    it is kept. What scales as an input, HALF_PIXEL_SYMMETRIC, CROP and antialias mean is what ONNX's operator Resize
+    says; TensorRT has none of them, and stretches the last 3 axes by LINEAR and the last 2 by CUBIC.
 
     Attributes:
         shape: the shape of the output; () if it is given in another way.
@@ -99,12 +103,16 @@ class IResizeLayer(Operation):
         selector_for_single_pixel: UPPER puts the only element of an axis on element 0, whatever the transformation.
         nearest_rounding: how NEAREST rounds.
         cubic_coeff: a of CUBIC.
-        exclude_outside: whether CUBIC leaves out what lies past an end, the other weights made to sum to 1.
+        exclude_outside: whether what lies past an end is left out, the other weights made to sum to 1; not of LINEAR
+            but for antialias.
+        roi: s of each axis and then e of each, for CROP; input 2, 1-D, floating-point, takes its place.
+        extrapolation_value: what lies past an end, for CROP.
+        antialias: whether LINEAR and CUBIC, where N < L, weigh elements by w((x - j) N / L), so that all of them count.
     """
 
-    MAX_INPUTS = 2
-    SHAPE_INPUTS = frozenset({1})
-    INPUT_OF = {"shape": 1, "scales": 1}
+    MAX_INPUTS = 3
+    SHAPE_INPUTS = frozenset({1, 2})
+    INPUT_OF = {"shape": 1, "scales": 1, "roi": 2}
 
     shape: DimsLike = ()
     scales: tuple[float, ...] = ()
@@ -114,8 +122,11 @@ class IResizeLayer(Operation):
     nearest_rounding: ResizeRoundMode = ResizeRoundMode.FLOOR
     cubic_coeff: float = -0.75
     exclude_outside: bool = False
+    roi: tuple[float, ...] = ()
+    extrapolation_value: float = 0.0
+    antialias: bool = False
 
-    def infer(self, x: TensorType, size: TensorType | None = None) -> TensorType:
+    def infer(self, x: TensorType, size: TensorType | None = None, roi: TensorType | None = None) -> TensorType:
         mode, least = self.resize_mode.name, 2 if self.resize_mode is CUBIC else 1
         require(x.rank >= least, f"the input {x} has {x.rank} axes, and {mode} takes {least} or more")
         require(
@@ -124,26 +135,69 @@ class IResizeLayer(Operation):
             fix="convert the input with add_cast, or set resize_mode to NEAREST",
         )
         if size is not None:
-            require(size.rank == 1 and size.is_index, f"the size is 1-D, int32 or int64, not {size}")
+            takes = size.rank == 1 and (size.is_index or size.is_float)
+            require(takes, f"the size is 1-D, int32, int64 or floating-point, not {size}")
             require(agree(size.shape, (x.rank,)), f"the size has {size.shape[0]} numbers, and the input {x.rank} axes")
+        self._check_roi(x.rank, roi)
         wanted = self._wanted(x, size)
         for axis, (length, new) in enumerate(zip(x.shape, wanted, strict=True)):
-            self._check_axis(x, axis, length, new)
+            require(
+                length != 0 or new in (0, UNKNOWN),
+                f"axis {axis} has 0 elements, and is to have {new}",
+                why="there is none to read",
+            )
         return x.with_shape(wanted)
+
+    def _check_roi(self, rank: int, roi: TensorType | None) -> None:
+        given = len(self.roi) if roi is None else roi.shape[0] if roi.rank == 1 and roi.is_float else None
+        is_crop = self.coordinate_transformation is CROP
+        require(
+            given in (2 * rank, UNKNOWN) if is_crop else given == 0 or roi is not None,
+            f"roi is {self.roi if roi is None else roi}, and must be {2 * rank if is_crop else 'no'} numbers",
+            why="CROP takes a start and an end of each axis" if is_crop else "only CROP reads a part of the input",
+        )
+        values = self.roi if roi is None else () if roi.value is None else roi.value.tolist()
+        require(all(map(math.isfinite, values)), f"roi is {tuple(values)}, and must be finite")
 
     def _wanted(self, x: TensorType, size: TensorType | None) -> Shape:
         """The shape of the output, so far as it is known."""
-        if size is not None:
-            known, kept = size.ints(), max(0, x.rank - MOST_AXES[self.resize_mode])
-            require(min(known or [0]) >= 0, f"the size {known} has a negative length")
-            return tuple(known or x.shape[:kept] + (UNKNOWN,) * (x.rank - kept))
-        self._check_given(x.rank)
-        if self.shape:
-            return tuple(self.shape)
-        return tuple(
-            length if length == UNKNOWN else _scaled(length, scale)
-            for length, scale in zip(x.shape, self.scales, strict=True)
+        if size is None:
+            self._check_given(x.rank)
+        elif size.value is None:
+            return (UNKNOWN,) * x.rank
+        lengths, scales = self._lengths_or_scales(None if size is None else size.value)
+        if lengths:
+            require(min(lengths) >= 0, f"the size {list(lengths)} has a negative length")
+            return tuple(lengths)
+        _check_scales(scales)
+        pairs = zip(x.shape, scales, strict=True)
+        return tuple(length if length == UNKNOWN else _scaled(length, scale) for length, scale in pairs)
+
+    def _lengths_or_scales(self, size: Array | None) -> tuple[Sequence[int], Sequence[float]]:
+        """The new lengths, or else the scales, wherever they come from; the other is empty."""
+        if size is None:
+            return (self.shape, ()) if self.shape else ((), self.scales)
+        is_float = jnp.issubdtype(size.dtype, jnp.floating)
+        return ((), [float(each) for each in size]) if is_float else (size.tolist(), ())
+
+    def _regions(self, rank: int, roi: Array | None) -> list[tuple[Fraction, Fraction]]:
+        """What is read of each axis."""
+        if self.coordinate_transformation is not CROP:
+            return [(Fraction(0), Fraction(1))] * rank
+        values = [_simple(float(each)) for each in (self.roi if roi is None else roi)]
+        return list(zip(values[:rank], values[rank:], strict=True))
+
+    def beyond_tensorrt(self, x: TensorType, size: TensorType | None = None, roi: TensorType | None = None) -> str:
+        if self.antialias or self.coordinate_transformation in (CROP, SYMMETRIC):
+            return f"resizes by {'antialias' if self.antialias else self.coordinate_transformation.name}"
+        if size is not None and size.is_float:
+            return "takes its scales from a tensor"
+        first = x.rank - MOST_AXES[self.resize_mode]
+        pairs = enumerate(zip(x.shape, self._wanted(x, size), strict=True))
+        far = next(
+            (axis for axis, (old, new) in pairs if axis < first and old != new and UNKNOWN not in (old, new)), None
         )
+        return "" if far is None else f"stretches axis {far} of {x.rank} by {self.resize_mode.name}"
 
     def _check_given(self, rank: int) -> None:
         given = [name for name in ("shape", "scales") if getattr(self, name)]
@@ -155,64 +209,56 @@ class IResizeLayer(Operation):
         )
         numbers = getattr(self, given[0])
         require(len(numbers) == rank, f"{given[0]} has {len(numbers)} numbers, and the input {rank} axes")
-        if given[0] == "scales":
-            positive = all(math.isfinite(each) and each > 0 for each in numbers)
-            require(positive, f"scales are {tuple(numbers)}, and must be positive and finite")
-        else:
+        if given[0] == "shape":
             require(min(numbers) >= 0, f"shape {tuple(numbers)} has a negative length", fix="give it as input 1")
 
-    def _check_axis(self, x: TensorType, axis: int, length: int, new: int) -> None:
-        require(
-            length != 0 or new in (0, UNKNOWN),
-            f"axis {axis} has 0 elements, and is to have {new}",
-            why="there is none to read",
-        )
-        require(
-            axis >= x.rank - MOST_AXES[self.resize_mode] or UNKNOWN in (length, new) or length == new,
-            f"axis {axis} of {x} is to have {new} elements",
-            why=f"{self.resize_mode.name} stretches the last {MOST_AXES[self.resize_mode]} axes only",
-            fix="move the axis to the end with add_shuffle, resize, and move it back",
-        )
-
-    def _stretches(self, shape: Shape, size: Array | None) -> list[_Stretch]:
+    def _stretches(self, shape: Shape, size: Array | None, roi: Array | None) -> list[_Stretch]:
         """The axes that change."""
-        given = None if size is None else size.tolist()
+        lengths, scales = self._lengths_or_scales(size)
         found: list[_Stretch] = []
-        for axis, length in enumerate(shape):
-            if given is None and self.scales:
-                new, step = _scaled(length, self.scales[axis]), 1 / _simple(self.scales[axis])
+        for axis, (length, region) in enumerate(zip(shape, self._regions(len(shape), roi), strict=True)):
+            if scales:
+                new, step = _scaled(length, scales[axis]), 1 / _simple(scales[axis])
             else:
-                new = (given or self.shape)[axis]
+                new = lengths[axis]
                 step = Fraction(length, new or 1)
-            aligned = self.coordinate_transformation is ResizeCoordinateTransformation.ALIGN_CORNERS
-            if new != length or not (aligned or step == 1):
-                found.append(_Stretch(axis, length, new, step))
+            by_ends = self.coordinate_transformation in (ResizeCoordinateTransformation.ALIGN_CORNERS, CROP)
+            if new != length or not (by_ends or step == 1) or region != (0, 1):
+                found.append(_Stretch(axis, length, new, step, *region))
         return found
 
-    def evaluate(self, x: Array, size: Array | None = None) -> Array:
-        made = wide(x)
+    def evaluate(self, x: Array, size: Array | None = None, roi: Array | None = None) -> Array:
+        made, stretches = wide(x), self._stretches(x.shape, size, roi)
         with np.errstate(all="ignore"):
-            for stretch in self._stretches(x.shape, size):
+            for stretch in stretches:
                 rows = [_weighted(made, stretch.axis, self._taps(o, stretch)) for o in range(stretch.size)]
                 made = np.stack(rows, stretch.axis) if rows else made[(slice(None),) * stretch.axis + (slice(0),)]
-        return made.astype(x.dtype)
+            for stretch in stretches:
+                places = (self._place(o, stretch) for o in range(stretch.size))
+                outside = [not 0 <= each <= stretch.length - 1 for each in places]
+                if self.coordinate_transformation is CROP:
+                    made[(slice(None),) * stretch.axis + (outside,)] = self.extrapolation_value
+            return made.astype(x.dtype)
 
     def _taps(self, o: int, stretch: _Stretch) -> Taps:
         """What element ``o`` of the output is made of."""
         place, last = self._place(o, stretch), stretch.length - 1
         if self.resize_mode is NEAREST:
-            return [(_clamped(ROUNDINGS[self.nearest_rounding](place), last), 1)]
+            return [(clamped(ROUNDINGS[self.nearest_rounding](place), last), 1)]
+        narrow = self._narrowing(stretch)
+        reach = math.ceil((1 if self.resize_mode is LINEAR else 2) / narrow)
         first = math.floor(place)
-        if self.resize_mode is LINEAR:
-            weights = [(first, float(first + 1 - place)), (first + 1, float(place - first))]
-        else:
-            near = range(first - 1, first + 3)
-            weights = [(each, _cubic(float(abs(place - each)), self.cubic_coeff)) for each in near]
-            if self.exclude_outside:
-                inside = [(each, weight) for each, weight in weights if 0 <= each <= last]
-                total = sum(weight for _, weight in inside)
-                weights = [(each, weight / total) for each, weight in inside]
-        return [(_clamped(each, last), weight) for each, weight in weights]
+        near = range(first - reach + 1, first + reach + 1)
+        curve = _hat if self.resize_mode is LINEAR else partial(cubic, a=self.cubic_coeff)
+        weights = [(each, curve(float(abs(place - each) * narrow))) for each in near]
+        if self.exclude_outside and (self.resize_mode is CUBIC or self.antialias):
+            weights = [(each, weight) for each, weight in weights if 0 <= each <= last]
+        total = sum(weight for _, weight in weights) if self.exclude_outside or narrow < 1 else 1
+        return [(clamped(each, last), weight / total) for each, weight in weights]
+
+    def _narrowing(self, stretch: _Stretch) -> Fraction:
+        """By what the curve of the weights is stretched: 1 but for antialias."""
+        return min(1 / stretch.step, Fraction(1)) if self.antialias and stretch.step else Fraction(1)
 
     def _place(self, o: int, stretch: _Stretch) -> Fraction:
         if stretch.size == 1 and self.selector_for_single_pixel is ResizeSelector.UPPER:
@@ -224,11 +270,22 @@ class IResizeLayer(Operation):
                 return (o + Fraction(1, 2)) * stretch.step - Fraction(1, 2)
             case ResizeCoordinateTransformation.ALIGN_CORNERS:
                 return Fraction(o * (stretch.length - 1), max(stretch.size - 1, 1))
+            case ResizeCoordinateTransformation.HALF_PIXEL_SYMMETRIC:
+                middle = Fraction(stretch.length, 2)
+                return middle + (o + Fraction(1, 2) - Fraction(stretch.size, 2)) * stretch.step - Fraction(1, 2)
+            case ResizeCoordinateTransformation.CROP:
+                part = Fraction(o, stretch.size - 1) if stretch.size > 1 else Fraction(1, 2)
+                return (stretch.start + part * (stretch.end - stretch.start)) * (stretch.length - 1)
 
-    def lower(self, x: Any, size: Array | None = None) -> Any:
-        made = wide(jnp.asarray(x))
-        for stretch in self._stretches(x.shape, size):
+    def lower(self, x: Any, size: Array | None = None, roi: Array | None = None) -> Any:
+        made, stretches = wide(jnp.asarray(x)), self._stretches(x.shape, size, roi)
+        for stretch in stretches:
             made = self._lower_axis(made, stretch)
+        for stretch in stretches:
+            if self.coordinate_transformation is CROP and stretch.size:
+                over, under = self._quotients(stretch)
+                outside = (over < 0) | (over > (stretch.length - 1) * under)
+                made = jnp.where(_column(outside, made, stretch.axis), self.extrapolation_value, made)
         return made.astype(x.dtype)
 
     def _lower_axis(self, x: Any, stretch: _Stretch) -> Any:
@@ -238,15 +295,33 @@ class IResizeLayer(Operation):
         if self.resize_mode is NEAREST:
             return _read(x, stretch, ROUNDED_QUOTIENTS[self.nearest_rounding](over, under))
         first, rest = np.divmod(over, under)
-        curve = _linear_weights if self.resize_mode is LINEAR else partial(_cubic_weights, a=self.cubic_coeff)
+        if (narrow := self._narrowing(stretch)) < 1:
+            return _lower_product(x, stretch, self._lower_matrix(stretch, over / under, float(narrow)))
+        curve = linear_weights if self.resize_mode is LINEAR else partial(cubic_weights, a=self.cubic_coeff)
         weights = curve(rest / under)
         elements = first + np.arange(len(weights))[:, None] - (len(weights) // 2 - 1)
         if self.exclude_outside and self.resize_mode is CUBIC:
             weights = weights * ((elements >= 0) & (elements < stretch.length))
             weights = weights / weights.sum(0)
-        column = (-1,) + (1,) * (x.ndim - stretch.axis - 1)
         taps = zip(elements, weights.astype(x.dtype), strict=True)
-        return sum(_read(x, stretch, each) * weight.reshape(column) for each, weight in taps)
+        return sum(_read(x, stretch, each) * _column(weight, x, stretch.axis) for each, weight in taps)
+
+    def _lower_matrix(self, stretch: _Stretch, places: Array, narrow: float) -> Array:
+        """The weight of each element of the input in each of the output, where many have one."""
+        reach = math.ceil((1 if self.resize_mode is LINEAR else 2) / narrow)
+        elements = np.floor(places).astype(np.int64)[:, None] + np.arange(1 - reach, reach + 1)
+        away = np.abs(places[:, None] - elements) * narrow
+        a = self.cubic_coeff
+        inner = ((a + 2) * away - (a + 3)) * away**2 + 1
+        outer = a * (((away - 5) * away + 8) * away - 4)
+        cubic = np.where(away <= 1, inner, np.where(away < 2, outer, 0))
+        weights = np.maximum(1 - away, 0) if self.resize_mode is LINEAR else cubic
+        if self.exclude_outside:
+            weights = weights * ((elements >= 0) & (elements < stretch.length))
+        made = np.zeros((stretch.size, stretch.length))
+        rows = np.broadcast_to(np.arange(stretch.size)[:, None], elements.shape)
+        np.add.at(made, (rows, elements.clip(0, stretch.length - 1)), weights / weights.sum(1, keepdims=True))
+        return made
 
     def _quotients(self, stretch: _Stretch) -> tuple[Array, int]:
         """The places of the elements of the output as quotients of integers."""
@@ -261,6 +336,19 @@ class IResizeLayer(Operation):
                 return (2 * o + 1) * over - under, 2 * under
             case ResizeCoordinateTransformation.ALIGN_CORNERS:
                 return o * (stretch.length - 1), max(stretch.size - 1, 1)
+            case ResizeCoordinateTransformation.HALF_PIXEL_SYMMETRIC:
+                return (2 * o + 1 - stretch.size) * over + (stretch.length - 1) * under, 2 * under
+            case ResizeCoordinateTransformation.CROP:
+                gaps = max(stretch.size - 1, 1)
+                (s, e), both = _of_one_denominator(stretch.start, stretch.end)
+                if stretch.size == 1:
+                    return (o + s + e) * (stretch.length - 1), 2 * both
+                return (s * gaps + o * (e - s)) * (stretch.length - 1), both * gaps
+
+
+def _of_one_denominator(a: Fraction, b: Fraction) -> tuple[tuple[int, int], int]:
+    under = math.lcm(a.denominator, b.denominator)
+    return (int(a * under), int(b * under)), under
 
 
 def _convert_scales(name: str, value: Any) -> tuple[float, ...]:
@@ -273,7 +361,12 @@ def _convert_scales(name: str, value: Any) -> tuple[float, ...]:
         raise TypeError(f"{name} is a sequence of numbers, not {value!r}") from None
 
 
-IResizeLayer.ATTRIBUTES["scales"] = _convert_scales
+IResizeLayer.ATTRIBUTES["scales"] = IResizeLayer.ATTRIBUTES["roi"] = _convert_scales
+
+
+def _check_scales(scales: Sequence[float]) -> None:
+    positive = all(math.isfinite(each) and each > 0 for each in scales)
+    require(positive, f"scales are {tuple(scales)}, and must be positive and finite")
 
 
 def _simple(scale: float) -> Fraction:
@@ -285,11 +378,15 @@ def _scaled(length: int, scale: float) -> int:
     return math.floor(length * _simple(scale))
 
 
-def _clamped(place: Any, last: int) -> Any:
+def clamped(place: Any, last: int) -> Any:
     return min(max(place, 0), last)
 
 
-def _cubic(distance: float, a: float) -> float:
+def _hat(distance: float) -> float:
+    return max(1 - distance, 0)
+
+
+def cubic(distance: float, a: float) -> float:
     if distance <= 1:
         return (a + 2) * distance**3 - (a + 3) * distance**2 + 1
     return a * distance**3 - 5 * a * distance**2 + 8 * a * distance - 4 * a if distance < 2 else 0
@@ -309,173 +406,33 @@ def _read(x: Any, stretch: _Stretch, elements: Array) -> Any:
     return jnp.take(x, elements.clip(0, stretch.length - 1).astype(np.int32), stretch.axis, mode="clip")
 
 
-def _linear_weights(t: Any) -> Any:
+def _column(numbers: Any, x: Any, axis: int) -> Any:
+    """A number for each place along an axis, as an array that goes with ``x``."""
+    return numbers.reshape((-1,) + (1,) * (x.ndim - axis - 1))
+
+
+def _lower_product(x: Any, stretch: _Stretch, weights: Array) -> Any:
+    """The sums over an axis by the rows of a matrix."""
+    made = jnp.tensordot(weights.astype(x.dtype), x, ((1,), (stretch.axis,)), precision="highest")
+    return jnp.moveaxis(made, 0, stretch.axis)
+
+
+def linear_weights(t: Any) -> Any:
     """The weights of the two elements around a place, ``t`` after the first of them."""
     xp = np if isinstance(t, np.ndarray) else jnp
     return xp.stack([1 - t, t])
 
 
-def _cubic_weights(t: Any, a: float) -> Any:
+def cubic_weights(t: Any, a: float) -> Any:
     """The weights of the four elements around a place, ``t`` after the second of them."""
     xp, u = np if isinstance(t, np.ndarray) else jnp, 1 - t
     inner = [(a + 2) * each**3 - (a + 3) * each**2 + 1 for each in (t, u)]
     return xp.stack([a * t * u**2, *inner, a * u * t**2])
 
 
-# ---------------------------------------------------------------------------- grid sample
-
-
-@layer(LayerType.GRID_SAMPLE, "GridSample")
-class IGridSampleLayer(Operation):
-    """Read images at the places that a grid names, one place for each pixel of the output.
-
-    output[n, c, i, j] = input[n, c, py, px] for (x, y) = grid[n, i, j], where -1 and 1 are the edges of the image:
-
-    ::
-
-        px = ((x + 1) W - 1) / 2       the edges are the outer borders of the corner pixels
-        px = (x + 1) (W - 1) / 2       with align_corners: the edges are their centres
-
-    and py likewise. Input [N, C, H, W], grid [N, Ho, Wo, 2], output [N, C, Ho, Wo]; floating-point, all of one type,
-    half types in float32. NEAREST rounds a half to the even neighbour; CUBIC has the coefficient -0.75. Outside:
-
-    =======  ====================================================================
-    FILL     is 0
-    CLAMP    the nearest place in the image is read
-    REFLECT  the image is mirrored at its edges, or with align_corners at the centres of its outermost pixels
-    =======  ====================================================================
-
-    A grid that is not finite is an error in the reference; a compiled network reads any element.
-
-    Attributes:
-        interpolation_mode: how to read between pixels.
-        align_corners: what -1 and 1 are.
-        sample_mode: what lies outside; FILL, CLAMP or REFLECT.
-    """
-
-    REQUIRED_INPUTS = 2
-
-    interpolation_mode: InterpolationMode = LINEAR
-    align_corners: bool = False
-    sample_mode: SampleMode = FILL
-
-    def infer(self, x: TensorType, grid: TensorType) -> TensorType:
-        require(x.rank == 4, f"the input is {x}, and has 4 axes: batch, channel, row, column")
-        require(x.is_float, f"the input is floating-point, not {x}", fix="convert it with add_cast")
-        require(
-            grid.rank == 4 and grid.shape[3] in (2, UNKNOWN),
-            f"the grid is {grid}, and must have 4 axes, the last of 2 elements",
-            why="it has an x and a y for each pixel of the output",
-        )
-        require(
-            grid.dtype == x.dtype,
-            f"the grid is {grid.dtype}, and the input {x.dtype}; the two are of one element type",
-            fix="convert one of them with add_cast",
-        )
-        require(agree(x.shape[:1], grid.shape[:1]), f"input {x} and grid {grid} differ in axis 0, the batch")
-        modes = (FILL, CLAMP, REFLECT)
-        require(
-            self.sample_mode in modes,
-            f"sample_mode is {self.sample_mode.name}",
-            why="a grid sample knows FILL, CLAMP and REFLECT",
-        )
-        require(0 not in x.shape[2:] or 0 in grid.shape, f"the images of {x} have no pixel to read")
-        batch = grid.shape[0] if x.shape[0] == UNKNOWN else x.shape[0]
-        return x.with_shape((batch, x.shape[1], *grid.shape[1:3]))
-
-    def evaluate(self, x: Array, grid: Array) -> Array:
-        require(bool(np.isfinite(grid.astype(np.float32)).all()), "the grid has a place that is not finite")
-        images, places = wide(x), wide(grid)
-        made = np.zeros((*x.shape[:2], *grid.shape[1:3]), images.dtype)
-        for n, i, j in np.ndindex(*grid.shape[:3]):
-            column, row = places[n, i, j]
-            for py, weight_y in self._taps(row, x.shape[2]):
-                for px, weight_x in self._taps(column, x.shape[3]):
-                    made[n, :, i, j] += images[n, :, py, px] * (weight_y * weight_x)
-        return made.astype(x.dtype)
-
-    def _taps(self, place: Any, length: int) -> list[tuple[int, Any]]:
-        """The pixels that a place is made of; none where it is filled."""
-        place = self._pixels(place, length)
-        if self.interpolation_mode is not CUBIC:
-            place = self._inside(place, length)
-        first = np.floor(place)
-        if self.interpolation_mode is NEAREST:
-            taps = [(np.rint(place), place.dtype.type(1))]
-        elif self.interpolation_mode is LINEAR:
-            taps = [(first, first + 1 - place), (first + 1, place - first)]
-        else:
-            near = (self._inside(first + offset, length) for offset in range(-1, 3))
-            distances = (abs(place - (first + offset)) for offset in range(-1, 3))
-            taps = [(each, _cubic(away, GRID_CUBIC_COEFF)) for each, away in zip(near, distances, strict=True)]
-        return [(int(each), weight) for each, weight in taps if 0 <= each < length]
-
-    def _pixels(self, place: Any, length: int) -> Any:
-        """A place from -1 to 1 counted in pixels."""
-        return (place + 1) * (length - 1) / 2 if self.align_corners else ((place + 1) * length - 1) / 2
-
-    def _inside(self, place: Any, length: int) -> Any:
-        """The place in the image that another one stands for; FILL leaves it."""
-        if self.sample_mode is REFLECT:
-            low, span = (0, length - 1) if self.align_corners else (-0.5, length)
-            away = (place - low) % (2 * span) if span else place * 0
-            place = low + (2 * span - away if away > span else away)
-        return place if self.sample_mode is FILL else place.dtype.type(_clamped(place, length - 1))
-
-    def lower(self, x: Any, grid: Any) -> Any:
-        images, places = wide(jnp.asarray(x)), wide(jnp.asarray(grid))
-        if 0 in x.shape[2:]:
-            return jnp.zeros((*x.shape[:2], *grid.shape[1:3]), x.dtype)
-        return jax.vmap(self._lower_image)(images, places).astype(x.dtype)
-
-    def _lower_image(self, image: Any, places: Any) -> Any:
-        columns = self._lower_taps(places[..., 0], image.shape[2])
-        total = jnp.zeros((image.shape[0], *places.shape[:2]), image.dtype)
-        for row, weight_y in self._lower_taps(places[..., 1], image.shape[1]):
-            for column, weight_x in columns:
-                total += _pixels(image, row, column) * (weight_y * weight_x)
-        return total
-
-    def _lower_taps(self, places: Any, length: int) -> Sequence[tuple[Any, Any]]:
-        """The same for arrays of places; a pixel of FILL may be outside of the image."""
-        places = self._pixels(places, length)
-        if self.interpolation_mode is NEAREST:
-            return [(jnp.round(self._lower_inside(places, length)), 1)]
-        if self.interpolation_mode is LINEAR:
-            places = self._lower_inside(places, length)
-        first = jnp.floor(places)
-        if self.interpolation_mode is LINEAR:
-            offsets, weights = (0, 1), _linear_weights(places - first)
-        else:
-            offsets, weights = (-1, 0, 1, 2), _cubic_weights(places - first, GRID_CUBIC_COEFF)
-        near = [self._lower_inside(first + offset, length) for offset in offsets]
-        return list(zip(near, weights, strict=True))
-
-    def _lower_inside(self, places: Any, length: int) -> Any:
-        if self.sample_mode is FILL:
-            return places
-        if self.sample_mode is REFLECT:
-            low, span = (0, length - 1) if self.align_corners else (-0.5, length)
-            places = low + span - abs((places - low) % max(2 * span, 1) - span)
-        return places.clip(0, length - 1)
-
-
-def _pixels(image: Any, row: Any, column: Any) -> Any:
-    """Pixels of all channels, 0 where there are none."""
-    _, height, width = image.shape
-    inside = (row >= 0) & (row < height) & (column >= 0) & (column < width)
-    found = image[:, row.clip(0, height - 1).astype(jnp.int32), column.clip(0, width - 1).astype(jnp.int32)]
-    return jnp.where(inside, found, 0)
-
-
-class ResampleMethods(AddsLayers):
+class ResizingMethods(AddsLayers):
     """The methods of a network that add layers of this file."""
 
     def add_resize(self, input: ITensor) -> IResizeLayer:
         """``input`` with other lengths, which ``shape`` or ``scales`` of the layer tell, or its input 1."""
         return self.add(IResizeLayer(), [check_tensor(input, "input")])
-
-    def add_grid_sample(self, input: ITensor, grid: ITensor) -> IGridSampleLayer:
-        """The images of ``input`` read at the places of ``grid``."""
-        tensors = [check_tensor(input, "input"), check_tensor(grid, "grid")]
-        return self.add(IGridSampleLayer(), tensors)

@@ -14,7 +14,7 @@ from netloop.enums import DataType, FillOperation, LayerType
 from netloop.graph.adding import AddsLayers
 from netloop.graph.layer import Operation, check_tensor, layer
 from netloop.graph.tensor import ITensor
-from netloop.types import FLOATS, HALVES, INDICES, UNKNOWN, Array, Shape, TensorType, agree, numpy_type
+from netloop.types import FLOATS, HALVES, INDICES, INTEGERS, OWN, UNKNOWN, Array, Shape, TensorType, agree, numpy_type
 
 
 @layer(LayerType.CONSTANT, "Constant")
@@ -63,7 +63,7 @@ class IFillLayer(Operation):
     """A tensor of evenly spaced or random numbers.
 
     ==============  ============================================================================================
-    LINSPACE        alpha + the sum over the axes d of beta[d] i[d], at the index i; int32, int64, floating-point
+    LINSPACE        alpha + the sum over the axes d of beta[d] i[d], at the index i; integers, floating-point
     RANDOM_UNIFORM  numbers drawn from alpha up to, and without, beta; floating-point
     RANDOM_NORMAL   numbers drawn around the mean alpha with the standard deviation beta; floating-point
     ==============  ============================================================================================
@@ -102,8 +102,8 @@ class IFillLayer(Operation):
         self, shape: TensorType | None = None, alpha: TensorType | None = None, beta: TensorType | None = None
     ) -> TensorType:
         dtype = numpy_type(self.to_type)
-        takes = FLOATS if self.draws else FLOATS | INDICES
-        integers = "" if self.draws else "int32, int64 or "
+        takes = FLOATS if self.draws else FLOATS | INTEGERS
+        integers = "" if self.draws else "integers or "
         require(dtype in takes, f"{self.operation.name} makes {integers}floating-point numbers, not {dtype}")
         made = TensorType(dtype, self._shape_of(shape))
         require(
@@ -117,6 +117,11 @@ class IFillLayer(Operation):
         else:
             self._check_attributes(made)
         return made
+
+    def beyond_tensorrt(self, *inputs: TensorType | None) -> str:
+        dtype = numpy_type(self.to_type)
+        narrow = dtype in INTEGERS - INDICES - OWN
+        return f"makes {dtype}" if narrow else ""
 
     def _shape_of(self, shape: TensorType | None) -> Shape:
         lengths = list(self.shape)
@@ -173,7 +178,7 @@ class IFillLayer(Operation):
         if self.draws:
             with jax.enable_x64(True):
                 return np.asarray(self._draw(lengths, alpha, beta, seed))
-        wide = dtype if dtype in INDICES else np.dtype(np.float64)
+        wide = dtype if dtype in INTEGERS else np.dtype(np.float64)
         return self._linspace(np, wide, lengths, alpha, beta).astype(dtype)
 
     def lower(self, shape: Array | None = None, alpha: Any = None, beta: Any = None, seed: tuple[Any, ...] = ()) -> Any:

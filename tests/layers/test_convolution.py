@@ -330,8 +330,32 @@ def test_bias_given_twice_is_refused():
     refuses(convolve(W, bias=BIAS[:1].copy()), X, None, BIAS, match="the bias is given both as weights and as a tensor")
 
 
-def test_integers_are_refused():
-    refuses(convolve(W), X.astype(np.int32), match="the input is int32[1,1,3,3], and must be floating-point")
+def test_bool_is_refused():
+    refuses(convolve(W), X > 0, match="the input is bool[1,1,3,3], and must be of numbers")
+
+
+BYTES = np.random.default_rng(0).integers(-128, 128, (1, 4, 5)), np.random.default_rng(1).integers(-128, 128, (6, 2, 3))
+OF_BYTES = [[10530, 5999, -14981], [9174, 2298, -6732], [-5052, -1038, -953], [-10122, -5531, 10886],
+            [-1070, 8731, -9061], [-11663, -10698, 10057]]  # fmt: skip
+"""Their convolution in two groups, by PyTorch in int64."""
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.int16, np.int32, np.int64])
+def test_convolution_of_integers_is_exact_and_wraps(dtype):
+    x, kernel = (each.astype(dtype) for each in BYTES)
+    layer = IConvolutionLayer(num_output_maps=6, kernel_size_nd=(3,), kernel=kernel, num_groups=2)
+
+    check_laws(Case("integers", layer, (x,), np.array([OF_BYTES]).astype(dtype)))
+
+
+def test_deconvolution_of_integers_is_the_transpose_of_the_convolution():
+    y, kernel = np.arange(6).reshape(1, 2, 3), np.arange(8).reshape(2, 2, 2) - 3
+    expected = np.zeros((1, 2, 4), int)
+    for c, k, i, f in np.ndindex(2, 2, 3, 2):
+        expected[0, k, i + f] += y[0, c, i] * kernel[c, k, f]
+    layer = IDeconvolutionLayer(num_output_maps=2, kernel_size_nd=(2,), kernel=kernel.astype(np.int32))
+
+    check_laws(Case("integers", layer, (y.astype(np.int32),), expected.astype(np.int32)))
 
 
 def test_rank_that_does_not_fit_the_window_is_refused():

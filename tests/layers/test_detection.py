@@ -81,8 +81,13 @@ def test_number_of_non_zero_elements_is_unknown():
     assert INonZeroLayer(indices_type=INT64).infer(f32()) == i64(0, -1)
 
 
-def test_non_zero_refuses_small_integers():
-    refuses(INonZeroLayer(), TensorType(np.dtype(np.int8), (2,)), match="not int8[2]")
+def test_non_zero_refuses_what_is_no_number():
+    refuses(INonZeroLayer(), TensorType(np.dtype(jnp.int4), (2,)), match="bool or numbers, not int4[2]")
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.uint64])
+def test_non_zero_of_other_integers(dtype):
+    assert INonZeroLayer().evaluate(np.array([0, 1, 0, 2], dtype)).tolist() == [[1, 3]]
 
 
 def test_indices_are_whole_numbers():

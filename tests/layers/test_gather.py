@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from netloop.diagnostics import LayerError, NetworkError
-from netloop.enums import DataType, GatherMode, ScatterMode
+from netloop.enums import DataType, GatherMode, ReduceOperation, ScatterMode
 from netloop.layers.gather import IGatherLayer, IOneHotLayer, IScatterLayer
 from netloop.network import INetworkDefinition
 from netloop.types import TensorType
@@ -338,6 +338,49 @@ def test_gather_nd_of_different_batches_is_refused() -> None:
 
 def test_scatter_of_another_element_type_is_refused() -> None:
     refuses(IScatterLayer(mode=SCATTER_ND), X, ints([[0]]), ints([[1, 2, 3]]), match="the updates are int32")
+
+
+ADD, MULTIPLY = ReduceOperation.SUM, ReduceOperation.PROD
+COMBINED_UPDATES = {ADD: [41, 2, 23], MULTIPLY: [300, 2, 60], ReduceOperation.MAX: [30, 2, 20]}
+COMBINED_UPDATES[ReduceOperation.MIN] = [1, 2, 3]
+
+
+@pytest.mark.parametrize("dtype", [F32, np.float16, np.int8, np.uint32, np.int64], ids=str)
+@pytest.mark.parametrize("op", COMBINED_UPDATES)
+def test_scatter_combines_all_updates_of_a_place(op: ReduceOperation, dtype: Any) -> None:
+    data, updates = np.array([1, 2, 3], dtype), np.array([10, 20, 30], dtype)
+    expected = np.array(COMBINED_UPDATES[op]).astype(dtype)
+
+    by_element = IScatterLayer(mode=SCATTER_ELEMENT, reduction=op)
+    check_laws(Case("elements", by_element, (data, ints([0, 2, -3]), updates), expected))
+    by_position = IScatterLayer(mode=SCATTER_ND, reduction=op)
+    check_laws(Case("positions", by_position, (data, ints([[0], [2], [-3]]), updates), expected))
+
+
+def test_scatter_adds_rows() -> None:
+    layer = IScatterLayer(mode=SCATTER_ND, reduction=ADD)
+    rows = np.float32([[1, 1, 1], [2, 2, 2]])
+
+    check_laws(Case("rows", layer, (X, ints([[1], [1]]), rows), X + np.float32([[0], [3]])))
+
+
+def test_scatter_sums_half_types_in_float32() -> None:
+    layer = IScatterLayer(mode=SCATTER_ELEMENT, reduction=ADD)
+    data, updates = np.zeros(1, np.float16), np.full(3000, 1, np.float16)
+
+    check_laws(Case("half", layer, (data, np.zeros(3000, np.int32), updates), np.float16([3000])))
+
+
+def test_scatter_by_an_average_is_refused() -> None:
+    layer = IScatterLayer(mode=SCATTER_ND, reduction=ReduceOperation.AVG)
+
+    refuses(layer, X, ints([[0]]), X[:1], match="the reduction is AVG, and must be one of NONE, SUM, PROD, MAX, MIN")
+
+
+def test_scatter_adds_no_truth_values() -> None:
+    layer = IScatterLayer(mode=SCATTER_ND, reduction=ADD)
+
+    refuses(layer, X > 0, ints([[0]]), X[:1] > 0, match="the reduction SUM takes numbers, not bool")
 
 
 def test_scatter_by_floating_point_indices_is_refused() -> None:

@@ -94,10 +94,23 @@ def test_matrix_multiply_with_unknown_lengths(
     assert inferred == TensorType(F32, shape)
 
 
-def test_product_of_integers_is_refused() -> None:
+def test_product_of_truth_values_is_refused() -> None:
     layer = IMatrixMultiplyLayer(op0=NONE, op1=NONE)
 
-    refuses(layer, A.astype(I32), B.astype(I32), match="operand 0 is int32[2,3], and must be floating-point")
+    refuses(layer, A > 0, B > 0, match="operand 0 is bool[2,3], and must be of numbers")
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint16, np.int32, np.int64, np.uint64])
+def test_product_of_integers_is_exact_and_wraps(dtype: Any) -> None:
+    """Python's integers, of which numpy then keeps the lowest bits."""
+    a, b = np.random.default_rng(0).integers(0, np.iinfo(dtype).max, (2, 3, 4), dtype, endpoint=True)[:, :, :3]
+    rows, columns = a.astype(object), b.astype(object).T
+    expected = [[sum(x * y for x, y in zip(row, column, strict=True)) for column in columns.T] for row in rows]
+    bits = 8 * np.dtype(dtype).itemsize
+    low = np.array([[each % 2**bits for each in row] for row in expected], np.uint64).astype(dtype)
+
+    check_laws(product("integers", a, NONE, b, TRANSPOSE, low))
+    check_laws(Case("einsum", IEinsumLayer(equation="ij,kj->ik"), (a, b), low))
 
 
 def test_product_of_two_element_types_is_refused() -> None:
@@ -268,7 +281,7 @@ def test_einsum_with_unknown_lengths(equation: str, shapes: Any, shape: Any) -> 
         ("ij->i,j", [X], "is no list of labels"),
         ("", [X], "labels 0 axes, and its operand has 2"),
         ("i->i", [], "the layer has no operands"),
-        ("i->i", [V3.astype(I32)], "operand 0 is int32[3], and must be floating-point"),
+        ("i->i", [V3 > 0], "operand 0 is bool[3], and must be of numbers"),
         ("i,i->i", [V3, V3.astype(BF16)], "the operands are float32[3] and bfloat16[3]"),
     ],
 )

@@ -63,6 +63,14 @@ POOLED = [
     Case("maximum of three axes", pool(MAX, (2, 2, 2)), (BOX,), floats((1, 1, 1, 2, 2), 5, 5, 5, 5)),
     Case("average of three axes", pool(AVERAGE, (1, 2, 3)), (BOX,), floats((1, 1, 2, 2, 1), -0.3333333, 0.5,
          0.3333333, 1.166667)),
+    Case("maximum, dilated", pool(MAX, (2, 2), dilation_nd=(1, 2)), (GRID,),
+         floats((1, 2, 2, 2), 4, 5, 4, 3, 5, 4, 3, 4)),
+    Case("maximum, dilated and padded", padded(MAX, (2,), (1,), (1,), dilation_nd=(2,)), (ROW,),
+         floats((1, 1, 5), 2, -2, 5, 1, 5)),
+    Case("average, dilated", padded(AVERAGE, (2, 2), (0, 1), (0, 1), stride_nd=(2, 1), dilation_nd=(1, 2)), (GRID,),
+         floats((1, 2, 1, 4), -0.5, -0.5, 1, 1, 1, 1, -0.25, 2.5)),
+    Case("average, dilated, padding counted", counting(padded(AVERAGE, (2, 2), (0, 1), (0, 1), stride_nd=(2, 1),
+         dilation_nd=(1, 2))), (GRID,), floats((1, 2, 1, 4), -0.25, -0.5, 1, 0.5, 0.5, 1, -0.25, 1.25)),
     Case("average of one axis", pool(AVERAGE, (3,)), (ROW,), floats((1, 1, 3), -1.666667, 1.666667, 1.333333)),
     Case("maximum, padding below all", padded(MAX, (3,), (1,), (1,)), (-abs(ROW),),
          floats((1, 1, 5), -2, -2, -2, -1, -1)),
@@ -201,8 +209,24 @@ def test_lrn_keeps_unknown_lengths():
     assert lrn(3).infer(f32(-1, -1, 3)).shape == (-1, -1, 3)
 
 
-def test_integers_are_refused():
-    refuses(pool(MAX, (2,)), ROW.astype(np.int32), match="the input is int32[1,1,5], and must be floating-point")
+@pytest.mark.parametrize("kind", [AVERAGE, BLEND])
+def test_average_of_integers_is_refused(kind):
+    wanted = f"the input is int32[1,1,5], and must be floating-point for {kind.name}"
+
+    refuses(pool(kind, (2,)), ROW.astype(np.int32), match=wanted)
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int32, np.uint64])
+def test_maximum_of_integers(dtype):
+    x = np.array([[[7, 3, 100, 0, 1]]], dtype)
+
+    check_laws(Case("integers", padded(MAX, (2,), (1,), (1,)), (x,), np.array([[[7, 7, 100, 100, 1, 1]]], dtype)))
+
+
+def test_maximum_of_padding_alone_is_the_least_integer():
+    layer = padded(MAX, (1,), (1,), (0,))
+
+    check_laws(Case("padding", layer, (np.array([[[5]]], np.int8),), np.array([[[-128, 5]]], np.int8)))
 
 
 def test_rank_that_does_not_fit_the_window_is_refused():

@@ -8,12 +8,14 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import netloop as trt
 from netloop.diagnostics import LayerError, NetworkError
 from netloop.enums import CumulativeOperation, DataType, ReduceOperation, TopKOperation
 from netloop.layers.reduce import ICumulativeLayer, IReduceLayer, ISoftMaxLayer, ITopKLayer
 from netloop.network import INetworkDefinition
 from netloop.types import TensorType
 from tests.laws import Case, check_laws, refuses
+from tests.networks import mark
 
 BF16 = np.dtype(jnp.bfloat16)
 F16, F32, F64, I8, U8, I32, I64 = map(
@@ -53,6 +55,13 @@ REDUCES = [
     reduced("MIN of uint8", MIN, np.array([200, 100], U8), np.array(100, U8)),
     reduced("AVG of int32 goes towards zero", AVG, np.array([[7, -7], [0, 0]], I32), np.array([3, -3], I32)),
     reduced("AVG of int8 does not wrap", AVG, np.array([100, 101], I8), np.array(100, I8)),
+    reduced("SUM of int16 wraps", SUM, np.array([30000, 30000], np.int16), np.array(-5536, np.int16)),
+    reduced("AVG of uint16", AVG, np.array([60000, 60001], np.uint16), np.array(60000, np.uint16)),
+    reduced("AVG of uint64", AVG, np.array([2**62, 2**62 + 3], np.uint64), np.array(2**62 + 1, np.uint64)),
+    reduced("MIN of no uint64", MIN, np.zeros(0, np.uint64), np.array(2**64 - 1, np.uint64)),
+    reduced("MAX of bool", MAX, np.array([[True, False], [False, False]]), np.array([True, False])),
+    reduced("MIN of bool", MIN, np.array([[True, False], [True, True]]), np.array([True, False])),
+    reduced("MAX of no bool", MAX, np.zeros(0, bool), np.array(False)),
     reduced("SUM of float64", SUM, np.array([1, 2**-40], F64), np.array(1 + 2**-40)),
     reduced("SUM of float16 in float32", SUM, np.full(4096, 1.5, F16), np.array(6144, F16)),
     reduced("SUM of bfloat16 in float32", SUM, np.ones(1000, BF16), np.array(1000, BF16)),
@@ -87,8 +96,65 @@ def test_reduce_with_unknown_lengths(keep_dims: bool, shape: Any) -> None:
     assert layer.infer(TensorType(F32, (-1, -1, 3))) == TensorType(F32, shape)
 
 
-def test_reduce_of_bool_is_refused() -> None:
-    refuses(IReduceLayer(op=MAX, axes=1, keep_dims=False), X > 0, match="MAX takes numbers, not bool[2,3]")
+def test_sum_of_bool_is_refused() -> None:
+    refuses(IReduceLayer(op=SUM, axes=1, keep_dims=False), X > 0, match="SUM takes numbers, not bool[2,3]")
+
+
+AXES = [
+    Case("axes of an input", IReduceLayer(op=SUM, axes=0, keep_dims=False), (CUBE, np.array([0, -1], I32)),
+         np.sum(CUBE, (0, 2))),
+    Case("axes of an input, kept", IReduceLayer(op=MAX, axes=1, keep_dims=True), (CUBE, np.array([-2], I64)),
+         np.max(CUBE, 1, keepdims=True)),
+    Case("one axis as a scalar", IReduceLayer(op=MIN, axes=0, keep_dims=False), (X, np.array(1, I64)), np.min(X, 1)),
+    Case("no axes", IReduceLayer(op=AVG, axes=1, keep_dims=False), (X, np.zeros(0, I64)), X),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", AXES, ids=str)
+def test_reduce_along_the_axes_of_an_input(case: Case) -> None:
+    check_laws(case)
+
+
+def test_reduce_along_unknown_axes_has_a_known_rank() -> None:
+    layer, x = IReduceLayer(op=SUM, axes=0, keep_dims=False), TensorType(F32, (2, 3, 4))
+
+    assert layer.infer(x, TensorType(I64, (2,))) == TensorType(F32, (-1,))
+    layer.keep_dims = True
+    assert layer.infer(x, TensorType(I64, (2,))) == TensorType(F32, (-1, -1, -1))
+
+
+@pytest.mark.parametrize(
+    ("axes", "match"),
+    [
+        (np.array([0, -3]), "the axes [0, -3] name an axis twice"),
+        (np.array([3]), "axis 3 is none of the 3 axes"),
+        (np.array([0.0]), "the axes are int32 or int64, and 1-D, not float64[1]"),
+        (TensorType(I64, (4,)), "the axes are 4, and the input has 3"),
+        (TensorType(I64, (-1,)), "the axes int64[-1] are unknown in number"),
+    ],
+)
+def test_reduce_along_axes_without_a_meaning_is_refused(axes: Any, match: str) -> None:
+    refuses(IReduceLayer(op=SUM, axes=0, keep_dims=False), CUBE, axes, match=match)
+
+
+def test_setting_the_axes_of_a_reduce_takes_the_input_away() -> None:
+    network = trt.INetworkDefinition()
+    layer = network.add_reduce(network.add_input("x", trt.float32, (2, 3)), SUM, 0, False)
+    layer.set_input(1, network.add_input("axes", trt.int64, (1,)))
+    layer.axes = 1
+
+    assert layer.inputs[1] is None
+    assert layer.get_output(0).shape == (3,)
+
+
+def test_engine_reduces_along_the_axes_of_each_run() -> None:
+    network = trt.INetworkDefinition()
+    layer = network.add_reduce(network.add_input("x", trt.float32, (2, 3)), SUM, 0, False)
+    layer.set_input(1, network.add_input("axes", trt.int64, (1,)))
+    engine = trt.compile(mark(network, y=layer.get_output(0)))
+
+    assert engine({"x": X, "axes": np.array([0])})["y"].tolist() == X.sum(0).tolist()
+    assert engine({"x": X, "axes": np.array([-1])})["y"].tolist() == X.sum(1).tolist()
 
 
 def test_reduce_by_none_is_refused() -> None:
@@ -148,6 +214,8 @@ CUMULATIVES = [
     running("in the middle, from the end", CUBE, np.cumsum(CUBE[:, ::-1], 1)[:, ::-1], axis=-2, reverse=True),
     running("int32 wraps", np.array([2**31 - 1, 1], I32), np.array([2**31 - 1, -(2**31)], I32)),
     running("int64", np.array([2**31 - 1, 1], I64), np.array([2**31 - 1, 2**31], I64)),
+    running("int8 wraps", np.array([100, 100], I8), np.array([100, -56], I8)),
+    running("uint16", np.array([40000, 20000], np.uint16), np.array([40000, 60000], np.uint16)),
     running("float64", np.array([1, 2**-40]), np.array([1, 1 + 2**-40])),
     running("float16 in float32", np.full(4096, 1, F16), np.arange(1, 4097).astype(F16)),
     running("bfloat16 in float32", np.full(600, 1, BF16), np.arange(1, 601).astype(BF16)),
@@ -171,8 +239,29 @@ def test_cumulative_with_unknown_length_along_an_unknown_axis() -> None:
     assert RUNNING_SUM.infer(x, TensorType(I64)) == x
 
 
-def test_cumulative_of_bytes_is_refused() -> None:
-    refuses(RUNNING_SUM, np.zeros(2, I8), AXIS_0, match="SUM takes floating-point numbers, int32 or int64, not int8[2]")
+def test_cumulative_of_bool_is_refused() -> None:
+    refuses(RUNNING_SUM, X > 0, AXIS_0, match="SUM takes numbers, not bool[2,3]")
+
+
+def product(name: str, x: Any, expected: Any, exclusive: bool = False, reverse: bool = False, axis: int = 0) -> Case:
+    layer = ICumulativeLayer(op=CumulativeOperation.PROD, exclusive=exclusive, reverse=reverse)
+    return Case(name, layer, (x, np.array(axis, np.int64)), expected)
+
+
+PRODUCTS = [
+    product("a vector", np.float32([2, 3, 4]), np.float32([2, 6, 24])),
+    product("exclusive", np.float32([2, 0, 4]), np.float32([1, 2, 0]), exclusive=True),
+    product("reverse", np.float64([2, 3, 4]), np.float64([24, 12, 4]), reverse=True),
+    product("exclusive, reverse", np.float32([2, 3, 4]), np.float32([12, 4, 1]), exclusive=True, reverse=True),
+    product("across", X, np.cumprod(X, 1), axis=-1),
+    product("uint8 wraps", np.array([16, 17, 3], U8), np.array([16, 16, 48], U8)),
+    product("nothing", np.zeros((0, 2), F32), np.zeros((0, 2), F32), exclusive=True),
+]
+
+
+@pytest.mark.parametrize("case", PRODUCTS, ids=str)
+def test_running_products_obey_the_laws(case: Case) -> None:
+    check_laws(case)
 
 
 def test_cumulative_of_a_scalar_is_refused() -> None:
@@ -336,8 +425,26 @@ def test_topk_along_two_axes_is_refused() -> None:
     refuses(ITopKLayer(op=LARGEST, k=1, axes=3), X, match="names 2 axes")
 
 
-def test_topk_along_an_axis_before_the_last_four_is_refused() -> None:
-    refuses(ITopKLayer(op=LARGEST, k=1, axes=1), np.zeros((1, 1, 1, 1, 1), F32), match="axis 0 is not among the last 4")
+def test_topk_goes_along_any_axis() -> None:
+    x = np.float32([1, 3, 2]).reshape(3, 1, 1, 1, 1)
+
+    values, indices = np.float32([3, 2]).reshape(2, 1, 1, 1, 1), np.array([1, 2], I32).reshape(2, 1, 1, 1, 1)
+    check_laws(best("the first of five", LARGEST, 2, x, values, indices))
+
+
+def test_topk_of_more_than_tensorrt_takes() -> None:
+    x = np.arange(5000, dtype=np.int64)[::-1].copy()
+
+    check_laws(best("4000 of 5000", SMALLEST, 4000, x, np.arange(4000), np.arange(4999, 999, -1)))
+
+
+@pytest.mark.parametrize("dtype", [np.int16, np.uint8, np.uint32, np.uint64])
+def test_topk_of_other_integers(dtype: Any) -> None:
+    most = np.iinfo(dtype).max
+    x = np.array([0, most, 5, most - 1], dtype)
+
+    check_laws(best("smallest", SMALLEST, 3, x, [0, 5, most - 1], [0, 2, 3]))
+    check_laws(best("largest", LARGEST, 2, x, [most, most - 1], [1, 3]))
 
 
 def test_topk_of_a_negative_number_is_refused() -> None:
@@ -355,10 +462,6 @@ def test_topk_of_more_than_the_axis_has_is_refused() -> None:
 def test_topk_of_more_than_the_axis_has_is_an_error_in_the_reference() -> None:
     with pytest.raises(LayerError, match="axis 0 has only 2 elements"):
         ITopKLayer(op=LARGEST, k=1, axes=1).evaluate(X, np.array(3, I32))
-
-
-def test_topk_of_more_than_tensorrt_takes_is_refused() -> None:
-    refuses(ITopKLayer(op=LARGEST, k=3841, axes=1), TensorType(F32, (-1,)), match="k is 3841, and at most 3840")
 
 
 def test_topk_by_a_vector_is_refused() -> None:

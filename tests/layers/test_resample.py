@@ -14,13 +14,14 @@ from netloop.enums import (
     ResizeSelector,
     SampleMode,
 )
-from netloop.layers.resample import ROUNDED_QUOTIENTS, ROUNDINGS, IGridSampleLayer, IResizeLayer
+from netloop.layers.grid_sample import IGridSampleLayer
+from netloop.layers.resample import ROUNDED_QUOTIENTS, ROUNDINGS, IResizeLayer
 from netloop.network import INetworkDefinition
 from netloop.types import TensorType
 from tests.laws import Case, check_laws, refuses
 
 NEAREST, LINEAR, CUBIC = InterpolationMode
-ALIGN, ASYM, HALF = ResizeCoordinateTransformation
+ALIGN, ASYM, HALF, SYMMETRIC, CROP = ResizeCoordinateTransformation
 HALF_UP, HALF_DOWN, FLOOR, CEIL = ResizeRoundMode
 FILL, CLAMP, REFLECT = SampleMode.FILL, SampleMode.CLAMP, SampleMode.REFLECT
 
@@ -213,19 +214,23 @@ def test_every_rounding_has_a_row(table):
     st.integers(1, 9),
     st.integers(0, 9),
     st.booleans(),
+    st.booleans(),
 )
-def test_lowering_of_a_resize_agrees_with_its_reference(mode, transformation, rounding, length, size, by_scale):
+def test_lowering_of_a_resize_agrees_with_its_reference(
+    mode, transformation, rounding, length, size, by_scale, antialias
+):
     x = (np.arange(2.0 * length) ** 2).reshape(2, length)
     given_as = {"scales": (1, max(size, 1) / length)} if by_scale else {"shape": (2, size)}
     layer = IResizeLayer(
         **given_as, resize_mode=mode, coordinate_transformation=transformation, nearest_rounding=rounding
     )
+    layer.antialias, layer.roi = antialias, (0, 0.3, 1, 1.1) if transformation is CROP else ()
 
     check_laws(Case("drawn", layer, (x,)))
 
 
-def test_unknown_size_is_known_where_nothing_is_stretched():
-    assert resized(mode=CUBIC).infer(f32(2, 3, 4, 5), index(4)).shape == (2, 3, -1, -1)
+def test_unknown_size_is_of_a_known_rank():
+    assert resized(mode=CUBIC).infer(f32(2, 3, 4, 5), index(4)).shape == (-1, -1, -1, -1)
 
 
 def test_unknown_size_of_unknown_rank_is_no_error():
@@ -269,8 +274,121 @@ def test_negative_length_of_the_size_input_is_refused():
     refuses(IResizeLayer(), ROW, i64(-1), match="the size [-1] has a negative length")
 
 
-def test_size_input_of_floats_is_refused():
-    refuses(IResizeLayer(), ROW, f32(1), match="the size is 1-D, int32 or int64, not float32[1]")
+def test_size_input_of_bools_is_refused():
+    wanted = "the size is 1-D, int32, int64 or floating-point, not bool[1]"
+
+    refuses(IResizeLayer(), ROW, TensorType(np.dtype(bool), (1,)), match=wanted)
+
+
+# The row resized by ONNX Runtime 1.31, with which the reference of ONNX 1.23 agrees, by scale, roi, new length
+SYMMETRIC_BY_ONNX_RUNTIME = [
+    (NEAREST, 1.5, [3, 1, 1, 4, 8, 8, 5]),
+    (NEAREST, 0.5, [1, 8]),
+    (LINEAR, 1.5, [3, 1.666667, 2, 4, 6.666667, 7, 5]),
+    (LINEAR, 0.5, [1, 8]),
+    (CUBIC, 1.5, [3, 1.296296, 1.5, 4, 7.240741, 7.5, 5]),
+]
+
+
+@pytest.mark.parametrize(("mode", "scale", "wanted"), SYMMETRIC_BY_ONNX_RUNTIME)
+def test_symmetric_resize_keeps_the_middle(mode, scale, wanted):
+    layer = scaled(1, scale, resize_mode=mode, coordinate_transformation=SYMMETRIC, nearest_rounding=HALF_DOWN)
+
+    check_laws(Case("symmetric", layer, (ROW[None],), np.float32([wanted]), 3e-6))
+
+
+CROPS_BY_ONNX_RUNTIME = [
+    (NEAREST, {"shape": (1, 4)}, (0.2, 0.9), [1, 4, 8, 5]),
+    (NEAREST, {"scales": (1, 1.2)}, (-0.25, 1.25), [10, 3, 1, 8, 5, 10]),
+    (NEAREST, {"shape": (1, 1)}, (0.2, 0.9), [4]),
+    (LINEAR, {"shape": (1, 4)}, (0.2, 0.9), [1.4, 3.2, 6.666667, 6.2]),
+    (LINEAR, {"scales": (1, 1.2)}, (-0.25, 1.25), [10, 2.6, 2.2, 6.4, 5.6, 10]),
+    (LINEAR, {"shape": (1, 1)}, (0.2, 0.9), [4.8]),
+    (CUBIC, {"shape": (1, 4)}, (0.2, 0.9), [1.064, 2.76, 7.240742, 6.452]),
+    (CUBIC, {"scales": (1, 1.2)}, (-0.25, 1.25), [10, 2.576, 1.66, 6.988, 5.624, 10]),
+    (CUBIC, {"shape": (1, 1)}, (0.2, 0.9), [5.064]),
+]
+
+
+@pytest.mark.parametrize(("mode", "given", "part", "wanted"), CROPS_BY_ONNX_RUNTIME)
+def test_crop_reads_a_part_of_each_axis(mode, given, part, wanted):
+    given |= {"nearest_rounding": HALF_DOWN, "extrapolation_value": 10.0}
+    roi = (0.0, part[0], 1.0, part[1])
+    layer = IResizeLayer(resize_mode=mode, coordinate_transformation=CROP, roi=roi, **given)
+
+    check_laws(Case("crop", layer, (ROW[None],), np.float32([wanted]), 3e-6))
+
+
+def test_crop_takes_its_part_and_its_scales_from_tensors():
+    layer = IResizeLayer(resize_mode=LINEAR, coordinate_transformation=CROP, extrapolation_value=10.0)
+    inputs = ROW[None], np.float32([1, 1.2]), np.float32([0, -0.25, 1, 1.25])
+
+    check_laws(Case("crop", layer, inputs, np.float32([[10, 2.6, 2.2, 6.4, 5.6, 10]]), 3e-6))
+
+
+def test_corner_outside_of_any_axis_is_extrapolated():
+    roi = (-0.5, 0.0, 1.0, 1.5)
+    layer = resized(2, 2, mode=LINEAR, transformation=CROP, roi=roi, extrapolation_value=-1.0)
+
+    check_laws(Case("corner", layer, (np.float32([[1, 2], [3, 4]]),), np.float32([[-1, -1], [3, -1]])))
+
+
+@pytest.mark.parametrize(
+    ("roi", "given", "match"),
+    [
+        ((), None, "roi is (), and must be 2 numbers"),
+        ((0.0, 1.0, 2.0), None, "roi is (0.0, 1.0, 2.0), and must be 2 numbers"),
+        ((0.0, np.inf), None, "roi is (0.0, inf), and must be finite"),
+        ((), np.float32([0, np.nan]), "roi is (0.0, nan), and must be finite"),
+        ((), np.float32([0]), "roi is float32[1], and must be 2 numbers"),
+        ((), i64(0, 1), "roi is int64[2], and must be 2 numbers"),
+    ],
+)
+def test_part_without_a_meaning_is_refused(roi, given, match):
+    refuses(resized(3, transformation=CROP, roi=roi), ROW, None, given, match=match)
+
+
+def test_part_without_a_crop_is_refused():
+    refuses(resized(3, roi=(0.0, 1.0)), ROW, match="roi is (0.0, 1.0), and must be no numbers")
+
+
+def test_scales_of_an_input_are_positive():
+    refuses(IResizeLayer(), ROW, np.float32([-1]), match="scales are (-1.0,), and must be positive and finite")
+
+
+def test_scales_of_an_input_are_those_of_the_attribute():
+    layer = IResizeLayer(resize_mode=CUBIC, coordinate_transformation=HALF)
+    wanted = scaled(1, 1.7, resize_mode=CUBIC, coordinate_transformation=HALF).evaluate(ROW[None])
+
+    check_laws(Case("scales", layer, (ROW[None], np.array([1, 1.7])), wanted))
+    assert layer.infer(f32(1, 5), f32(2)).shape == (-1, -1)
+
+
+ANTIALIASED_BY_ONNX_RUNTIME = [
+    (LINEAR, False, {"scales": (1, 0.6)}, [2.25, 4.222222, 6.125]),
+    (LINEAR, False, {"shape": (1, 2)}, [2.68, 5.72]),
+    (LINEAR, False, {"scales": (1, 1.6)}, [3, 2.125, 1.1875, 3.0625, 5.25, 7.75, 6.3125, 5]),
+    (LINEAR, True, {"scales": (1, 0.6)}, [2.142857, 4.222222, 6.285714]),
+    (LINEAR, True, {"shape": (1, 2)}, [2.636364, 5.818182]),
+    (CUBIC, False, {"scales": (1, 0.6)}, [1.915661, 4.27381, 6.474699]),
+    (CUBIC, False, {"shape": (1, 2)}, [2.506, 5.921]),
+    (CUBIC, True, {"scales": (1, 0.6)}, [1.85204, 4.266203, 6.561224]),
+    (CUBIC, True, {"shape": (1, 2)}, [2.521252, 5.926855]),
+    (
+        CUBIC,
+        True,
+        {"scales": (1, 1.6)},
+        [3.222011, 2.00177, 1.055664, 2.579102, 5.652832, 7.933105, 6.460768, 4.666984],
+    ),
+]
+
+
+@pytest.mark.parametrize(("mode", "inside", "given", "wanted"), ANTIALIASED_BY_ONNX_RUNTIME)
+def test_antialias_weighs_all_elements(mode, inside, given, wanted):
+    named = {"resize_mode": mode, "exclude_outside": inside, "antialias": True, **given}
+    layer = IResizeLayer(coordinate_transformation=HALF, **named)
+
+    check_laws(Case("antialias", layer, (ROW[None],), np.float32([wanted]), 3e-6))
 
 
 def test_size_input_of_another_length_is_refused():
@@ -290,12 +408,14 @@ def test_cubic_of_one_axis_is_refused():
     refuses(resized(2, mode=CUBIC), ROW, match="has 1 axes, and CUBIC takes 2 or more")
 
 
-def test_linear_of_a_fourth_axis_is_refused():
-    refuses(resized(2, 1, 1, 1, mode=LINEAR), f32(1, 1, 1, 1), match="axis 0 of float32[1,1,1,1] is to have 2 elements")
+@pytest.mark.parametrize(("mode", "rank"), [(LINEAR, 4), (CUBIC, 3)])
+def test_every_axis_is_stretched(mode, rank):
+    x = ROW.reshape(5, *(1,) * (rank - 1))
+    wanted = resized(1, 8, mode=mode, transformation=HALF).evaluate(ROW[None])
 
-
-def test_cubic_of_a_third_axis_is_refused():
-    refuses(scaled(2, 1, 1, resize_mode=CUBIC), f32(1, 1, 1), match="axis 0 of float32[1,1,1] is to have 2 elements")
+    layer = resized(8, *(1,) * (rank - 1), mode=mode, transformation=HALF)
+    check_laws(Case("far", layer, (x,), wanted.reshape(8, *(1,) * (rank - 1))))
+    assert layer.beyond_tensorrt(TensorType.of(x)) == f"stretches axis 0 of {rank} by {mode.name}"
 
 
 def test_stretching_nothing_is_refused():
@@ -447,8 +567,42 @@ def test_other_sample_modes_are_refused(mode):
     refuses(sampled(sample_mode=mode), IMAGE, GRID, match=f"sample_mode is {mode.name}")
 
 
-def test_image_of_three_axes_is_refused():
-    refuses(sampled(), IMAGE[0], GRID, match="the input is float32[1,3,4], and has 4 axes")
+def test_image_of_four_axes_is_refused():
+    wanted = "the input is float32[1,1,1,1,3,4], and has a batch, a channel, and 1 to 3 axes"
+
+    refuses(sampled(), IMAGE[None, None], GRID, match=wanted)
+
+
+VOLUME = (np.arange(12, dtype=np.float32) ** 2 % 7).reshape(1, 1, 2, 2, 3)
+PLACES = np.float32([[0, 0, 0], [-1, -1, -1], [0.4, -0.3, 0.7], [1.6, 0.9, -0.2], [-2.3, 1.4, 0.5]])
+VOLUME_BY_PYTORCH = [
+    (LINEAR, FILL, False, [1.25, 0, 0.704, 0, 0]),
+    (LINEAR, FILL, True, [1.25, 0, 1.1775, 1.272, 0]),
+    (LINEAR, CLAMP, False, [1.25, 0, 0.88, 3.4, 4]),
+    (LINEAR, CLAMP, True, [1.25, 0, 1.1775, 3.18, 3.5]),
+    (LINEAR, REFLECT, False, [1.25, 0, 0.88, 2.84, 2]),
+    (LINEAR, REFLECT, True, [1.25, 0, 1.1775, 2.43, 1.86]),
+    (NEAREST, FILL, False, [1, 0, 1, 0, 0]),
+    (NEAREST, CLAMP, True, [1, 0, 0, 4, 4]),
+    (NEAREST, REFLECT, False, [1, 0, 1, 4, 2]),
+]
+
+
+@pytest.mark.parametrize(("mode", "outside", "aligned", "wanted"), VOLUME_BY_PYTORCH)
+def test_volume_is_read_by_x_y_and_z(mode, outside, aligned, wanted):
+    layer = IGridSampleLayer(interpolation_mode=mode, sample_mode=outside, align_corners=aligned)
+
+    check_laws(
+        Case("volume", layer, (VOLUME, PLACES.reshape(1, 1, 1, 5, 3)), np.reshape(wanted, (1, 1, 1, 1, 5)), 3e-6)
+    )
+
+
+def test_row_is_read_as_an_image_of_one_row():
+    row, places = ROW[None, None], np.float32([-0.9, 0.1, 1.2]).reshape(1, 3, 1)
+    as_image = np.concatenate([places, np.zeros_like(places)], -1)[:, None]
+    wanted = IGridSampleLayer().evaluate(row[:, :, None], as_image)[:, :, 0]
+
+    check_laws(Case("row", IGridSampleLayer(), (row, places), wanted))
 
 
 def test_image_of_integers_is_refused():

@@ -200,7 +200,7 @@ def test_alpha_that_is_no_number_is_refused():
 
 
 def test_linear_bools_are_refused():
-    refuses(fill((1,), to_type=DataType.BOOL), match="LINSPACE makes int32, int64 or floating-point numbers, not bool")
+    refuses(fill((1,), to_type=DataType.BOOL), match="LINSPACE makes integers or floating-point numbers, not bool")
 
 
 @pytest.mark.parametrize("operation", [UNIFORM, NORMAL])
