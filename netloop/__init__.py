@@ -68,6 +68,7 @@ from netloop.layers.attention import IAttention as IAttention
 from netloop.layers.attention import IAttentionBoundaryLayer as IAttentionBoundaryLayer
 from netloop.layers.attention import IAttentionInputLayer as IAttentionInputLayer
 from netloop.layers.attention import IAttentionOutputLayer as IAttentionOutputLayer
+from netloop.layers.bits import IBitCastLayer as IBitCastLayer
 from netloop.layers.cache import IKVCacheUpdateLayer as IKVCacheUpdateLayer
 from netloop.layers.collective import IDistCollectiveLayer as IDistCollectiveLayer
 from netloop.layers.conditional import IConditionLayer as IConditionLayer
@@ -79,6 +80,7 @@ from netloop.layers.convolution import IConvolutionLayer as IConvolutionLayer
 from netloop.layers.convolution import IDeconvolutionLayer as IDeconvolutionLayer
 from netloop.layers.detection import INMSLayer as INMSLayer
 from netloop.layers.detection import INonZeroLayer as INonZeroLayer
+from netloop.layers.detection import IUniqueLayer as IUniqueLayer
 from netloop.layers.experts import IMoELayer as IMoELayer
 from netloop.layers.gather import IGatherLayer as IGatherLayer
 from netloop.layers.gather import IOneHotLayer as IOneHotLayer
@@ -90,6 +92,7 @@ from netloop.layers.loop import ILoopBoundaryLayer as ILoopBoundaryLayer
 from netloop.layers.loop import ILoopOutputLayer as ILoopOutputLayer
 from netloop.layers.loop import IRecurrenceLayer as IRecurrenceLayer
 from netloop.layers.loop import ITripLimitLayer as ITripLimitLayer
+from netloop.layers.matrix import IDeterminantLayer as IDeterminantLayer
 from netloop.layers.matrix import IEinsumLayer as IEinsumLayer
 from netloop.layers.matrix import IMatrixMultiplyLayer as IMatrixMultiplyLayer
 from netloop.layers.normalization import INormalizationLayer as INormalizationLayer
@@ -104,6 +107,7 @@ from netloop.layers.pointwise import IIdentityLayer as IIdentityLayer
 from netloop.layers.pointwise import ISelectLayer as ISelectLayer
 from netloop.layers.pointwise import IUnaryLayer as IUnaryLayer
 from netloop.layers.pooling import ILRNLayer as ILRNLayer
+from netloop.layers.pooling import IPoolingIndicesLayer as IPoolingIndicesLayer
 from netloop.layers.pooling import IPoolingLayer as IPoolingLayer
 from netloop.layers.quantize import IDequantizeLayer as IDequantizeLayer
 from netloop.layers.quantize import IDynamicQuantizeLayer as IDynamicQuantizeLayer

@@ -136,6 +136,11 @@ class LayerType(TensorRTEnum):
     KV_CACHE_UPDATE = 54
     MOE = 55
     DIST_COLLECTIVE = 56
+    # from here on netloop's own, which no TensorRT has
+    BIT_CAST = 100
+    DETERMINANT = 101
+    UNIQUE = 102
+    POOLING_INDICES = 103
 
 
 class ActivationType(TensorRTEnum):

@@ -16,6 +16,7 @@ from netloop.graph.tensor import ITensor, declared_type
 from netloop.layers.affine import AffineMethods
 from netloop.layers.assertion import AssertionMethods
 from netloop.layers.attention import AttentionMethods
+from netloop.layers.bits import BitMethods
 from netloop.layers.collective import CollectiveMethods
 from netloop.layers.conditional import IIfConditional
 from netloop.layers.convolution import ConvolutionMethods
@@ -51,6 +52,7 @@ class INetworkDefinition(
     PoolingMethods,
     AffineMethods,
     PaddingMethods,
+    BitMethods,
     ResizingMethods,
     GridSampleMethods,
     NormalizationMethods,

@@ -341,8 +341,8 @@ class IDeconvolutionLayer(WeightedWindow):
     channels of its own group only.
 
     Input [N, C, ..], output [N, K, ..], kernel [C, K / groups, ..], bias [K]; numbers, all of one type; half types
-    are summed in float32 and rounded once, integers wrap, and TensorRT takes floating-point numbers only. Kernel and bias
-    are weights, or else inputs 1 and 2. With span = 1 + dilation * (size - 1), the output has
+    are summed in float32 and rounded once, integers wrap, and TensorRT takes floating-point numbers only. Kernel and
+    bias are weights, or else inputs 1 and 2. With span = 1 + dilation * (size - 1), the output has
     (length - 1) * stride + span elements along an axis, less the padding, which for SAME modes is
     max(span - stride, 0), the odd element after (UPPER) or before (LOWER).
 

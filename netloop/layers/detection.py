@@ -1,5 +1,6 @@
-"""Layers that find things, and so make as many results as there are: non-zero elements, boxes around objects."""
+"""Layers that find things, and so make as many results as there are: elements that are not 0, or unique; boxes."""
 
+import math
 from collections.abc import Iterator
 from typing import Any, NoReturn
 
@@ -10,7 +11,7 @@ from netloop.enums import BoundingBoxFormat, DataType, LayerType
 from netloop.graph.adding import AddsLayers
 from netloop.graph.layer import Operation, check_tensor, layer
 from netloop.graph.tensor import ITensor
-from netloop.types import OWN, UNKNOWN, Array, TensorType, agree, numpy_type, wide
+from netloop.types import OWN, UNKNOWN, Array, TensorType, agree, normal_axis, numpy_type, wide
 
 IOU_THRESHOLD, SCORE_THRESHOLD = 3, 4
 """The numbers of the inputs with the thresholds."""
@@ -49,6 +50,75 @@ class INonZeroLayer(Operation):
 
     def lower(self, x: Any) -> NoReturn:
         raise AssertionError("only the run tells how many elements are not 0, and programs have fixed shapes")
+
+
+@layer(LayerType.UNIQUE, "Unique")
+class IUniqueLayer(Operation):
+    """The elements that the input has, each once; or the slices along an axis, each once.
+
+    Input of bool or numbers, whose NaN are equal, as are 0 and -0. Outputs, n of which only the run tells:
+
+    ::
+
+        0  the unique elements, [n], of the type of the input; or with an axis the input with n slices along it
+        1  where each is found first, [n]: the index among all elements, in row-major order, or along the axis
+        2  for each element, or slice, the index of its like in output 0, 1-D
+        3  how many of each there are, [n]
+
+    An engine computes n on the host, and ``to_jax``, whose shapes are fixed, refuses it. The layer is netloop's own,
+    and means what ONNX's operator Unique does; TensorRT has none.
+
+    Attributes:
+        axis: the axis of the slices, negative from the end; None for the elements of all axes.
+        sorted: whether the smallest come first, slices being compared element by element, and NaN being the largest;
+            else they are in the order in which they are found.
+        indices_type: the type of outputs 1 to 3, INT32 or INT64.
+    """
+
+    NUM_OUTPUTS = 4
+
+    axis: int | None = None
+    sorted: bool = True
+    indices_type: DataType = DataType.INT32
+
+    def infer(self, x: TensorType) -> tuple[TensorType, ...]:
+        require(x.is_bool or x.is_number, f"the input is bool or numbers, not {x}", fix="convert it with add_cast")
+        _check_indices_type(self.indices_type)
+        indices = TensorType(numpy_type(self.indices_type), (UNKNOWN,))
+        if self.axis is None:
+            return x.with_shape((UNKNOWN,)), indices, indices.with_shape((x.volume,)), indices
+        axis = normal_axis(self.axis, x.rank)
+        made = x.with_shape((*x.shape[:axis], UNKNOWN, *x.shape[axis + 1 :]))
+        return made, indices, indices.with_shape((x.shape[axis],)), indices
+
+    def beyond_tensorrt(self, x: TensorType) -> str:
+        return "finds unique elements"
+
+    def evaluate(self, x: Array) -> tuple[Array, ...]:
+        along = x.reshape(-1) if self.axis is None else x
+        axis = 0 if self.axis is None else self.axis % x.ndim
+        first, like, count = self._found(_ranks(np.moveaxis(along, axis, 0)))
+        if not self.sorted:
+            order = np.argsort(first)
+            first, count, like = first[order], count[order], np.argsort(order)[like]
+        dtype = numpy_type(self.indices_type)
+        return along.take(first, axis), first.astype(dtype), like.reshape(-1).astype(dtype), count.astype(dtype)
+
+    @staticmethod
+    def _found(rows: Array) -> tuple[Array, Array, Array]:
+        """Where the unique rows are found first, which of them each row is, and how many there are of each."""
+        if rows.size == 0:
+            some = min(len(rows), 1)
+            return np.zeros(some, int), np.zeros(len(rows), int), np.full(some, len(rows))
+        return np.unique(rows, return_index=True, return_inverse=True, return_counts=True, axis=0)[1:]
+
+    def lower(self, x: Any) -> NoReturn:
+        raise AssertionError("only the run tells how many elements are unique, and programs have fixed shapes")
+
+
+def _ranks(rows: Array) -> Array:
+    """For each row the places of its elements in the order of all, in which NaN is the last."""
+    return np.unique(wide(rows), return_inverse=True)[1].reshape(len(rows), math.prod(rows.shape[1:]))
 
 
 @layer(LayerType.NMS, "NMS")
@@ -172,6 +242,13 @@ class DetectionMethods(AddsLayers):
     def add_non_zero(self, input: ITensor, indices_type: DataType = DataType.INT32) -> INonZeroLayer:
         """The places of all elements that are not 0."""
         return self.add(INonZeroLayer(indices_type=indices_type), [check_tensor(input, "input")])
+
+    def add_unique(
+        self, input: ITensor, axis: int | None = None, sorted: bool = True, indices_type: DataType = DataType.INT32
+    ) -> IUniqueLayer:
+        """The elements, or the slices along an axis, each once, where they are and how many; netloop's own."""
+        made = IUniqueLayer(axis=axis, sorted=sorted, indices_type=indices_type)
+        return self.add(made, [check_tensor(input, "input")])
 
     def add_nms(
         self,

@@ -1,4 +1,4 @@
-"""Products of matrices and tensors: matrix multiply, einsum."""
+"""Products of matrices and tensors: matrix multiply, einsum; determinants."""
 
 import re
 from collections import Counter
@@ -15,7 +15,7 @@ from netloop.enums import LayerType, MatrixOperation
 from netloop.graph.adding import AddsLayers, check_tensors
 from netloop.graph.layer import Operation, check_tensor, layer
 from netloop.graph.tensor import ITensor
-from netloop.types import HALVES, INTEGERS, OWN, UNKNOWN, Array, Shape, TensorType, broadcast
+from netloop.types import HALVES, INTEGERS, OWN, UNKNOWN, Array, Shape, TensorType, broadcast, wide
 
 PRECISION: jax.lax.Precision | None = None
 """How exactly products of float32 are formed; None leaves it to JAX, which takes the fast way of the device."""
@@ -308,6 +308,32 @@ class IEinsumLayer(Operation):
         return made.astype(dtype)
 
 
+@layer(LayerType.DETERMINANT, "Determinant")
+class IDeterminantLayer(Operation):
+    """The determinant of a square matrix, or of each in a batch.
+
+    Input [.., n, n], output [..], floating-point; half types in float32. That of a matrix of no elements is 1.
+
+    The layer is netloop's own, and means what ONNX's operator Det does; TensorRT has none.
+    """
+
+    def infer(self, x: TensorType) -> TensorType:
+        require(x.is_float, f"the input is floating-point, not {x}", fix="convert it with add_cast")
+        square = x.rank >= 2 and (x.shape[-1] == x.shape[-2] or UNKNOWN in x.shape[-2:])
+        require(square, f"the input is {x}, and its last two axes are no square")
+        return x.with_shape(x.shape[:-2])
+
+    def beyond_tensorrt(self, x: TensorType) -> str:
+        return "is a determinant, of which no TensorRT has a layer"
+
+    def evaluate(self, x: Array) -> Array:
+        with np.errstate(all="ignore"):
+            return np.asarray(np.linalg.det(x.astype(np.float64))).astype(x.dtype)
+
+    def lower(self, x: Any) -> Any:
+        return jnp.linalg.det(wide(jnp.asarray(x))).astype(x.dtype)
+
+
 class ProductMethods(AddsLayers):
     """The methods of a network that add layers of this file."""
 
@@ -321,3 +347,7 @@ class ProductMethods(AddsLayers):
     def add_einsum(self, inputs: Sequence[ITensor], equation: str) -> IEinsumLayer:
         """A sum of products over the axes that an equation names."""
         return self.add(IEinsumLayer(equation=equation), check_tensors(inputs))
+
+    def add_determinant(self, input: ITensor) -> IDeterminantLayer:
+        """The determinant of each square matrix; netloop's own."""
+        return self.add(IDeterminantLayer(), [check_tensor(input, "input")])

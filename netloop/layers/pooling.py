@@ -10,14 +10,14 @@ from jax import lax
 
 from netloop.diagnostics import require
 from netloop.dims import Dims, DimsLike
-from netloop.enums import LayerType, PoolingType
+from netloop.enums import DataType, LayerType, PoolingType
 from netloop.graph.adding import AddsLayers
 from netloop.graph.layer import Operation, check_tensor, layer
 from netloop.graph.tensor import ITensor
 from netloop.layers.convolution import Places, SlidingWindow, Window, places_read
 from netloop.layers.matrix import reference_type
 from netloop.layers.reduce import lowest
-from netloop.types import HALVES, OWN, Array, Shape, TensorType
+from netloop.types import HALVES, OWN, Array, Shape, TensorType, numpy_type
 
 # fmt: off
 POOLINGS: dict[PoolingType, Callable[[Any, Any, float], Any]] = {
@@ -146,6 +146,80 @@ class IPoolingLayer(SlidingWindow):
         return np.maximum(reduce(np.multiply.outer, along), 1)
 
 
+@layer(LayerType.POOLING_INDICES, "PoolingIndices")
+class IPoolingIndicesLayer(SlidingWindow):
+    """Where the maximum of a window is that slides over the input, for each channel on its own.
+
+    output[n, c, p] = the index of the maximum that MAX pooling finds, among the elements of input[n, c] in row-major
+    order; the first of equal ones, and the first NaN if there is one; -1 where there is nothing but padding.
+
+    Input [N, C, ..] of numbers; output [N, C, ..] of indices_type. Window and padding are those of ``IPoolingLayer``.
+    The layer is netloop's own: the second output of ONNX's operator MaxPool, but for its batch and channel, and that of
+    PyTorch's max_pool; TensorRT has none.
+
+    Attributes:
+        window_size_nd: the shape of the window.
+        stride_nd: the steps of the window.
+        dilation_nd: the steps between its elements.
+        padding_nd: pre_padding; setting it sets both.
+        pre_padding: how much padding stands before the input.
+        post_padding: how much stands after.
+        padding_mode: what of the padding, and of the last window, counts.
+        indices_type: the type of the output, INT32 or INT64.
+    """
+
+    LEAST = IPoolingLayer.LEAST
+
+    window_size_nd: DimsLike
+    indices_type: DataType = DataType.INT32
+
+    def places_along(self, length: int, window: Window) -> Places:
+        return places_read(length, window, self.padding_mode)
+
+    def infer(self, x: TensorType) -> TensorType:
+        lengths = self.infer_lengths(x)
+        require(
+            self.indices_type in (DataType.INT32, DataType.INT64),
+            f"indices_type is {self.indices_type.name}, and must be INT32 or INT64",
+        )
+        return TensorType(numpy_type(self.indices_type), (*x.shape[:2], *lengths))
+
+    def beyond_tensorrt(self, x: TensorType) -> str:
+        return "tells where maxima are"
+
+    def evaluate(self, x: Array) -> Array:
+        lengths, places = x.shape[2:], self.places(x.shape[2:])
+        made = np.full((*x.shape[:2], *(each.length for each in places)), -1, numpy_type(self.indices_type))
+        for n, c, *place in np.ndindex(*made.shape):
+            best = None
+            for tap in np.ndindex(*self.window_size_nd):
+                steps = zip(place, self.stride_nd, tap, self.dilation_nd, places, strict=True)
+                at = [p * stride + f * dilation - each.before for p, stride, f, dilation, each in steps]
+                if not all(0 <= i < length for i, length in zip(at, lengths, strict=True)):
+                    continue
+                value = x[n, c, *at]
+                if best is None or value > best or (value != value and best == best):
+                    best, made[n, c, *place] = value, np.ravel_multi_index(at, lengths)
+        return made
+
+    def lower(self, x: Any) -> Any:
+        x = jnp.asarray(x)
+        lengths, places = x.shape[2:], self.places(x.shape[2:])
+        dtype = numpy_type(self.indices_type)
+        best = jnp.full((*x.shape[:2], *(each.length for each in places)), lowest(x.dtype))
+        made = jnp.full(best.shape, -1, dtype)
+        for tap in np.ndindex(*self.window_size_nd):
+            steps = zip(tap, self.stride_nd, self.dilation_nd, places, strict=True)
+            at = [np.arange(each.length) * stride + f * dilation - each.before for f, stride, dilation, each in steps]
+            inside = reduce(np.logical_and.outer, (((i >= 0) & (i < n)) for i, n in zip(at, lengths, strict=True)))
+            near = [i.clip(0, n - 1) for i, n in zip(at, lengths, strict=True)]
+            value = x[:, :, *np.ix_(*near)]
+            index = np.ravel_multi_index(np.ix_(*near), lengths).astype(dtype)
+            is_more = inside & ((made < 0) | (value > best) | ((value != value) & (best == best)))
+            best, made = jnp.where(is_more, value, best), jnp.where(is_more, index, made)
+        return made
+
+
 @layer(LayerType.LRN, "LRN")
 class ILRNLayer(Operation):
     """Divide each element by a power of the sum of the squares in the channels around its own.
@@ -210,6 +284,13 @@ class PoolingMethods(AddsLayers):
     def add_pooling_nd(self, input: ITensor, type: PoolingType, window_size: Sequence[int]) -> IPoolingLayer:
         """The maximum or the average of a window slid over ``input``."""
         return self.add(IPoolingLayer(type=type, window_size_nd=Dims(window_size)), [check_tensor(input, "input")])
+
+    def add_pooling_indices(
+        self, input: ITensor, window_size: Sequence[int], indices_type: DataType = DataType.INT32
+    ) -> IPoolingIndicesLayer:
+        """Where the maximum of a window slid over ``input`` is; netloop's own."""
+        made = IPoolingIndicesLayer(window_size_nd=Dims(window_size), indices_type=indices_type)
+        return self.add(made, [check_tensor(input, "input")])
 
     def add_lrn(self, input: ITensor, window: int, alpha: float, beta: float, k: float) -> ILRNLayer:
         """Each element divided by a power of the sum of the squares in the ``window`` channels around its own."""

@@ -91,9 +91,10 @@ class IResizeLayer(Operation):
     moves them across an element.
 
     The new lengths are ``shape``; or floor(L scale) for ``scales``, and then 1 / scale takes the place of L / N; or
-    input 1, 1-D, takes the place of both: of the shape if it is int32 or int64, of the scales if it is floating-point. NEAREST takes any element type, the others floating-point and half types in float32;
-    it is kept. What scales as an input, HALF_PIXEL_SYMMETRIC, CROP and antialias mean is what ONNX's operator Resize
-    says; TensorRT has none of them, and stretches the last 3 axes by LINEAR and the last 2 by CUBIC.
+    input 1, 1-D, takes the place of both: of the shape if it is int32 or int64, of the scales if it is floating-point.
+    NEAREST takes any element type, the others floating-point and half types in float32; it is kept. Scales as an input,
+    HALF_PIXEL_SYMMETRIC, CROP and antialias mean what ONNX's operator Resize does; TensorRT has none of them, and
+    stretches the last 3 axes by LINEAR and the last 2 by CUBIC.
 
     Attributes:
         shape: the shape of the output; () if it is given in another way.
@@ -379,6 +380,7 @@ def _scaled(length: int, scale: float) -> int:
 
 
 def clamped(place: Any, last: int) -> Any:
+    """The nearest place from 0 to ``last``."""
     return min(max(place, 0), last)
 
 
@@ -387,6 +389,7 @@ def _hat(distance: float) -> float:
 
 
 def cubic(distance: float, a: float) -> float:
+    """The weight of an element at some distance, by the cubic curve with the coefficient ``a``."""
     if distance <= 1:
         return (a + 2) * distance**3 - (a + 3) * distance**2 + 1
     return a * distance**3 - 5 * a * distance**2 + 8 * a * distance - 4 * a if distance < 2 else 0

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 import netloop
 from netloop.diagnostics import NetworkError
 from netloop.enums import BoundingBoxFormat, DataType, UnaryOperation
-from netloop.layers.detection import INMSLayer, INonZeroLayer
+from netloop.layers.detection import INMSLayer, INonZeroLayer, IUniqueLayer
 from netloop.network import INetworkDefinition
 from netloop.types import TensorType
 from tests.laws import refuses
@@ -309,7 +309,98 @@ def test_engine_agrees_with_the_reference(make):
     }
 
 
-@pytest.mark.parametrize("layer", [INonZeroLayer(), INMSLayer()])
+@pytest.mark.parametrize("layer", [INonZeroLayer(), INMSLayer(), IUniqueLayer()])
 def test_nothing_lowers_what_only_the_run_tells(layer):
     with pytest.raises(AssertionError, match="programs have fixed shapes"):
         layer.lower(np.zeros(1))
+
+
+# ---------------------------------------------------------------------------- unique
+
+# Of ONNX's reference, with its own examples: values, first places, places of each, counts
+UNIQUE_BY_ONNX = [
+    (IUniqueLayer(), [2, 1, 1, 3, 4, 3], [1, 2, 3, 4], [1, 0, 3, 4], [1, 0, 0, 2, 3, 2], [2, 1, 2, 1]),
+    (IUniqueLayer(sorted=False), [2, 1, 1, 3, 4, 3], [2, 1, 3, 4], [0, 1, 3, 4], [0, 1, 1, 2, 3, 2], [1, 2, 2, 1]),
+    (IUniqueLayer(axis=0), [[1, 0, 0], [1, 0, 0], [2, 3, 4]], [[1, 0, 0], [2, 3, 4]], [0, 2], [0, 0, 1], [2, 1]),
+    (
+        IUniqueLayer(axis=-1),
+        [[1, 0, 0], [1, 0, 0], [2, 3, 3]],
+        [[0, 1], [0, 1], [3, 2]],
+        [1, 0],
+        [1, 0, 0],
+        [2, 1],
+    ),
+    (
+        IUniqueLayer(axis=1),
+        [[[1, 1], [0, 1], [2, 1], [0, 1]], [[1, 1], [0, 1], [2, 1], [0, 1]]],
+        [[[0, 1], [1, 1], [2, 1]], [[0, 1], [1, 1], [2, 1]]],
+        [1, 0, 2],
+        [1, 0, 2, 0],
+        [2, 1, 1],
+    ),
+]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, jnp.bfloat16, np.int64, np.uint8])
+@pytest.mark.parametrize(("layer", "x", "values", "first", "like", "counts"), UNIQUE_BY_ONNX)
+def test_unique_finds_what_onnx_finds(layer, x, values, first, like, counts, dtype):
+    found = evaluate(layer, np.array(x, dtype))
+
+    assert [each.tolist() for each in found] == [values, first, like, counts]
+    assert [each.dtype for each in found] == [dtype, np.int32, np.int32, np.int32]
+
+
+def test_numbers_that_are_none_are_one():
+    values, first, like, counts = evaluate(IUniqueLayer(), np.array([np.nan, 1, -np.nan, 0.0, -0.0]))
+
+    np.testing.assert_array_equal(values, [0, 1, np.nan])
+    assert (first.tolist(), like.tolist(), counts.tolist()) == ([3, 1, 0], [2, 1, 2, 0, 0], [2, 1, 2])
+
+
+def test_slices_with_numbers_that_are_none_are_one():
+    counts = evaluate(IUniqueLayer(axis=0), np.array([[np.nan, 1], [np.nan, 1]]))[3]
+
+    assert counts.tolist() == [2]
+
+
+def test_unique_of_bool():
+    assert evaluate(IUniqueLayer(sorted=False), np.array([True, False, True]))[0].tolist() == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("layer", "shape", "shapes"),
+    [
+        (IUniqueLayer(), (0, 2), [(0,), (0,), (0,), (0,)]),
+        (IUniqueLayer(), (), [(1,), (1,), (1,), (1,)]),
+        (IUniqueLayer(axis=0), (0, 2), [(0, 2), (0,), (0,), (0,)]),
+        (IUniqueLayer(axis=0), (3, 0), [(1, 0), (1,), (3,), (1,)]),
+    ],
+)
+def test_unique_of_nothing(layer, shape, shapes):
+    assert [each.shape for each in evaluate(layer, np.zeros(shape))] == shapes
+
+
+def test_unique_has_as_many_as_only_the_run_tells():
+    made = IUniqueLayer(axis=1, indices_type=INT64).infer(f32(2, 3))
+
+    assert made == (f32(2, -1), i64(-1), i64(3), i64(-1))
+
+
+def test_unique_of_what_is_no_number_is_refused():
+    refuses(IUniqueLayer(), TensorType(np.dtype(jnp.int4), (2,)), match="bool or numbers, not int4[2]")
+
+
+def test_unique_along_an_axis_that_is_not_there_is_refused():
+    refuses(IUniqueLayer(axis=1), f32(2), match="axis 1 is none of the 1 axes")
+
+
+def test_engine_finds_unique_elements():
+    network = INetworkDefinition()
+    layer = network.add_unique(network.add_input("x", FLOAT, (-1,)), sorted=False)
+    for name, tensor in zip(("values", "counts"), (layer.get_output(0), layer.get_output(3)), strict=True):
+        tensor.name = name
+        network.mark_output(tensor)
+    engine = netloop.compile(network)
+
+    found = engine({"x": np.float32([3, 1, 3, 3])})
+    assert {name: np.asarray(each).tolist() for name, each in found.items()} == {"values": [3, 1], "counts": [3, 1]}

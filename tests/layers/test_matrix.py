@@ -1,5 +1,7 @@
 """Matrix multiply and einsum."""
 
+import itertools
+import math
 from typing import Any
 
 import jax
@@ -11,7 +13,7 @@ from hypothesis import strategies as st
 
 from netloop.diagnostics import NetworkError
 from netloop.enums import DataType, MatrixOperation
-from netloop.layers.matrix import IEinsumLayer, IMatrixMultiplyLayer
+from netloop.layers.matrix import IDeterminantLayer, IEinsumLayer, IMatrixMultiplyLayer
 from netloop.network import INetworkDefinition
 from netloop.types import TensorType
 from tests.laws import Case, assert_close, check_laws, refuses
@@ -329,3 +331,40 @@ def test_einsum_in_a_network() -> None:
     layer.equation = "ij,jk->il"
     with pytest.raises(NetworkError, match="has the label 'l', and no operand has it"):
         _ = layer.get_output(0).shape
+
+
+# ---------------------------------------------------------------------------- determinants
+
+DETERMINANTS = [
+    Case("of two by two", IDeterminantLayer(), (np.float32([[1, 2], [3, 4]]),), np.float32(-2), 1e-5),
+    Case("of three by three", IDeterminantLayer(), (np.array([[2.0, 0, 1], [1, 3, 2], [1, 1, 2]]),),
+         np.array(6.0), 1e-12),
+    Case("of the rows turned", IDeterminantLayer(), (np.float32([[0, 1], [1, 0]]),), np.float32(-1)),
+    Case("of a batch", IDeterminantLayer(), (np.float32([[[[2]], [[5]]]]),), np.float32([[2, 5]])),
+    Case("in half", IDeterminantLayer(), (np.float16([[300, 0], [0, 200]]),), np.float16(60000)),
+    Case("of nothing", IDeterminantLayer(), (np.zeros((3, 0, 0), F32),), np.ones(3, F32)),
+    Case("of no matrix", IDeterminantLayer(), (np.zeros((0, 2, 2), F32),), np.ones(0, F32)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", DETERMINANTS, ids=str)
+def test_determinant_obeys_the_laws(case: Case) -> None:
+    check_laws(case)
+
+
+def test_determinant_is_the_sum_over_all_orders_of_the_columns() -> None:
+    x = np.random.default_rng(3).normal(size=(4, 4))
+    orders = itertools.permutations(range(4))
+    signed = [(np.linalg.det(np.eye(4)[list(order)]).round(), order) for order in orders]
+    expected = sum(sign * math.prod(x[i, j] for i, j in enumerate(order)) for sign, order in signed)
+
+    check_laws(Case("by definition", IDeterminantLayer(), (x,), np.array(expected), 1e-12))
+
+
+def test_determinant_of_integers_is_refused() -> None:
+    refuses(IDeterminantLayer(), np.eye(2, dtype=np.int32), match="the input is floating-point, not int32[2,2]")
+
+
+@pytest.mark.parametrize("shape", [(2, 3), (3,), ()])
+def test_determinant_of_no_square_is_refused(shape: tuple[int, ...]) -> None:
+    refuses(IDeterminantLayer(), np.zeros(shape, F32), match="its last two axes are no square")

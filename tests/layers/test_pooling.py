@@ -5,8 +5,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import netloop
 from netloop.enums import DataType, PaddingMode, PoolingType
-from netloop.layers.pooling import LRN_LIMITS, POOLINGS, ILRNLayer, IPoolingLayer
+from netloop.layers.pooling import LRN_LIMITS, POOLINGS, ILRNLayer, IPoolingIndicesLayer, IPoolingLayer
 from netloop.network import INetworkDefinition
 from netloop.types import TensorType
 from tests.laws import Case, check_laws, refuses
@@ -315,3 +316,106 @@ def test_network_normalizes_channels():
 
     assert made.get_output(0).shape == (1, 4, 3, 3)
     assert (made.window_size, made.alpha, made.beta, made.k) == (5, 1e-4, 0.75, 1.0)
+
+
+# ---------------------------------------------------------------------------- indices
+
+
+def places(window, **named):
+    return IPoolingIndicesLayer(window_size_nd=window, **named)
+
+
+INDICES_BY_PYTORCH = [
+    (places((2, 2)), GRID, [1, 6, 3, 9, 6, 6, 5, 2, 2, 5, 5, 11]),
+    (
+        places((2, 2), stride_nd=(1, 1), pre_padding=(1, 1), post_padding=(1, 1)),
+        GRID,
+        [
+            0,
+            1,
+            1,
+            3,
+            3,
+            4,
+            1,
+            6,
+            3,
+            3,
+            4,
+            9,
+            6,
+            6,
+            7,
+            8,
+            9,
+            9,
+            10,
+            11,
+            0,
+            0,
+            2,
+            2,
+            3,
+            0,
+            5,
+            2,
+            2,
+            3,
+            8,
+            5,
+            5,
+            11,
+            11,
+            8,
+            8,
+            9,
+            11,
+            11,
+        ],
+    ),
+    (places((2, 2), dilation_nd=(1, 2)), GRID, [6, 3, 6, 9, 2, 5, 8, 5]),
+    (places((1, 2, 2), stride_nd=(1, 1, 2)), BOX, [3, 3, 9, 12]),
+]
+
+
+@pytest.mark.parametrize(("layer", "x", "wanted"), INDICES_BY_PYTORCH)
+def test_indices_are_those_of_pytorch(layer, x, wanted):
+    shape = layer.infer(TensorType.of(x)).shape
+
+    check_laws(Case("indices", layer, (x,), np.reshape(wanted, shape).astype(np.int32)))
+
+
+def test_first_of_equal_maxima_is_told():
+    check_laws(Case("equal", places((3,)), (np.ones((1, 1, 4), np.int8),), np.int32([[[0, 1]]])))
+
+
+def test_place_of_a_number_that_is_none_is_told():
+    x = np.float32([[[1, np.nan, 5, np.nan]]])
+
+    check_laws(Case("NaN", places((2,)), (x,), np.int32([[[1, 1, 3]]])))
+
+
+def test_padding_alone_has_no_place():
+    layer = places((1,), pre_padding=(1,), post_padding=(0,), indices_type=DataType.INT64)
+
+    check_laws(Case("padding", layer, (np.float32([[[-INF]]]),), np.array([[[-1, 0]]])))
+
+
+def test_indices_of_bool_are_refused():
+    refuses(places((1,)), ROW > 0, match="the input is bool[1,1,5], and must be of numbers")
+
+
+def test_indices_are_whole_numbers():
+    refuses(places((1,), indices_type=DataType.INT8), ROW, match="indices_type is INT8, and must be INT32 or INT64")
+
+
+def test_elements_at_the_indices_are_the_maxima():
+    network = INetworkDefinition()
+    x = network.add_input("x", DataType.FLOAT, (1, 2, 3, 4))
+    found = network.add_pooling_indices(x, (2, 2)).get_output(0)
+    found.name = "y"
+    network.mark_output(found)
+    indices = np.asarray(netloop.compile(network)({"x": GRID})["y"]).reshape(1, 2, -1)
+
+    maxima = pool(MAX, (2, 2)).evaluate(GRID).reshape(1, 2, -1)
+    assert np.take_along_axis(GRID.reshape(1, 2, -1), indices, 2).tolist() == maxima.tolist()

@@ -1,0 +1,61 @@
+"""A layer that reads the bits of numbers as other numbers."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from netloop.diagnostics import require
+from netloop.enums import DataType, LayerType
+from netloop.graph.adding import AddsLayers
+from netloop.graph.layer import Operation, check_tensor, layer
+from netloop.graph.tensor import ITensor
+from netloop.types import TINY, Array, TensorType, data_type, numpy_type
+
+
+@layer(LayerType.BIT_CAST, "BitCast")
+class IBitCastLayer(Operation):
+    """The bits of every element, read as a number of another type.
+
+    Any type but bool in, any but bool of as many bits out, the shape kept: float32 1.0 is 0x3F800000 as uint32.
+
+    The layer is netloop's own, and means what ONNX's operator BitCast does; TensorRT has none.
+
+    Attributes:
+        to_type: the new element type.
+    """
+
+    to_type: DataType
+
+    def infer(self, x: TensorType) -> TensorType:
+        made = numpy_type(self.to_type)
+        require(
+            not x.is_bool and made != np.bool_, "bool has no bits of its own", fix="convert it with add_cast, to UINT8"
+        )
+        before, after = (int(8 * each.itemsize) for each in (data_type(x.dtype), self.to_type))
+        require(before == after, f"the input is {x}, with {before} bits to an element, and {made} has {after}")
+        return x.with_dtype(made)
+
+    def beyond_tensorrt(self, x: TensorType) -> str:
+        return "reads bits as numbers of another type"
+
+    def evaluate(self, x: Array) -> Array:
+        bits = int(8 * data_type(x.dtype).itemsize)
+        raw = x.astype(np.int8) if x.dtype in TINY else x
+        codes = np.ascontiguousarray(raw).view(f"u{x.dtype.itemsize}").reshape(x.shape)
+        if bits < 8:
+            codes = codes & np.uint8((1 << bits) - 1)
+        made = numpy_type(self.to_type)
+        return codes.astype(made) if made in TINY else codes.view(made)
+
+    def lower(self, x: Any) -> Any:
+        return jax.lax.bitcast_convert_type(jnp.asarray(x), numpy_type(self.to_type))
+
+
+class BitMethods(AddsLayers):
+    """The methods of a network that add layers of this file."""
+
+    def add_bit_cast(self, input: ITensor, to_type: DataType) -> IBitCastLayer:
+        """The bits of every element read as a number of another type; netloop's own."""
+        return self.add(IBitCastLayer(to_type=to_type), [check_tensor(input, "input")])
