@@ -27,7 +27,9 @@ NUMBERS = [*FLOATS, trt.int32, trt.int64]
 """The types of most arithmetic."""
 REDUCIBLE = [*NUMBERS, trt.int8, trt.uint8]
 
-LEAST, MOST = {trt.bool: 0, trt.uint8: 0, trt.e8m0: 1}, {trt.bool: 1, trt.e8m0: 2}
+UNSIGNED = (trt.uint2, trt.uint4, trt.uint8, trt.uint16, trt.uint32, trt.uint64)
+LEAST = {trt.bool: 0, trt.int2: -2, trt.e8m0: 1, **dict.fromkeys(UNSIGNED, 0)}
+MOST = {trt.bool: 1, trt.int2: 1, trt.uint2: 3, trt.e8m0: 2}
 """The numbers with which all types can be written exactly: from -4 to 4, but for these."""
 
 LATEST = 3
@@ -310,6 +312,12 @@ class Kinds:
         shift, scale = (self.array(image.dtype, (1,)) for _ in range(2))
         return self.network.add_scale(image, trt.ScaleMode.UNIFORM, shift, scale).get_output(0)
 
+    @adds(trt.IBitCastLayer)
+    def read_bits(self, tensor: ITensor, pool: list[ITensor]) -> ITensor:
+        """Of whole numbers, or the same without a sign."""
+        whole = self.among(tensor, [trt.int32, trt.uint32])
+        return self.network.add_bit_cast(whole, self.choose(trt.int32, trt.uint32)).get_output(0)
+
     # ------------------------------------------------------------------ sums and products
 
     @adds(trt.IReduceLayer)
@@ -340,6 +348,11 @@ class Kinds:
         matrix = self.matrix(tensor)
         return self.tame(self.network.add_einsum([matrix, matrix], self.choose("ij,ij->j", "ij,kj->ik")).get_output(0))
 
+    @adds(trt.IDeterminantLayer)
+    def determine(self, tensor: ITensor, pool: list[ITensor]) -> ITensor:
+        ones = self.reshape(self.soft(tensor), self.size(tensor), 1, 1)
+        return self.roughen(self.network.add_determinant(ones).get_output(0))
+
     @adds(trt.IConvolutionLayer)
     def convolve(self, tensor: ITensor, pool: list[ITensor]) -> ITensor:
         image = self.image(tensor)
@@ -359,6 +372,10 @@ class Kinds:
         layer = self.network.add_pooling_nd(self.image(tensor), trt.PoolingType.MAX, (1, 2))
         layer.pre_padding = (0, 1)
         return layer.get_output(0)
+
+    @adds(trt.IPoolingIndicesLayer)
+    def point(self, tensor: ITensor, pool: list[ITensor]) -> ITensor:
+        return self.network.add_pooling_indices(self.image(tensor), (1, 1)).get_output(0)
 
     @adds(trt.IMoELayer)
     def experts(self, tensor: ITensor, pool: list[ITensor]) -> ITensor:
@@ -431,6 +448,11 @@ class Kinds:
         """The sums of the places: what is found has a length that only the run tells."""
         places = self.network.add_non_zero(self.with_axis(self.among(tensor, [trt.bool, *NUMBERS]))).get_output(0)
         return self.network.add_reduce(places, trt.ReduceOperation.SUM, 2, False).get_output(0)
+
+    @adds(trt.IUniqueLayer)
+    def find_unique(self, tensor: ITensor, pool: list[ITensor]) -> ITensor:
+        """For each element which of the unique ones it is: their number is one that only the run tells."""
+        return self.network.add_unique(self.among(tensor, [trt.bool, *NUMBERS]), None, self.coin()).get_output(2)
 
     @adds(trt.INMSLayer)
     def suppress(self, tensor: ITensor, pool: list[ITensor]) -> ITensor:
