@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from netloop.check import require_sound
-from netloop.diagnostics import ExecutionError, Finding, InputError, NetloopError
+from netloop.diagnostics import ExecutionError, Finding, InputError, NetloopError, did_you_mean
 from netloop.dims import Dims
 from netloop.graph.infer import TypeTable
 from netloop.graph.layer import check_instance
@@ -98,7 +98,7 @@ class IExecutionContext(Settings):
             raise RuntimeError(str(error)) from None
         tensor = self._input(name)
         if tensor is None or tensor.declared is None:
-            return self._refuse(f"there is no input {name!r}")
+            return self._refuse_name("input", name, [each.name for each in self._engine.network.inputs])
         if not agree(wanted, tensor.declared.shape) or any(length < 0 for length in wanted):
             return self._refuse(f"input {name!r} is {tensor.declared}, and cannot have the shape {wanted}")
         limits = self._engine.profile_of(self._profile).shapes().get(name)
@@ -180,7 +180,9 @@ class IExecutionContext(Settings):
     def set_tensor_address(self, name: str, memory: int) -> bool:
         """Set the host address of an input or output."""
         if self._engine.find_tensor(name) is None:
-            return self._refuse(f"there is no input or output {name!r}")
+            return self._refuse_name(
+                "input or output", name, [self._engine[index] for index in range(self._engine.num_io_tensors)]
+            )
         self._addresses[name] = _address(memory)
         return True
 
@@ -192,7 +194,7 @@ class IExecutionContext(Settings):
         """Let an output's memory be allocated when its size is known."""
         check_instance("output_allocator", output_allocator, IOutputAllocator)
         if self._output(name) is None:
-            return self._refuse(f"there is no output {name!r}")
+            return self._refuse_name("output", name, [each.name for each in self._engine.network.outputs])
         self._allocators[name] = output_allocator
         return True
 
@@ -302,6 +304,10 @@ class IExecutionContext(Settings):
     def _output(self, name: str) -> ITensor | None:
         tensor = self._engine.find_tensor(name)
         return tensor if tensor is not None and not tensor.is_network_input else None
+
+    def _refuse_name(self, kind: str, name: Any, known: Sequence[str]) -> bool:
+        hint = did_you_mean(str(name), known)
+        return self._refuse(f"there is no {kind} {name!r}" + (hint and f"; {hint}"))
 
     def _refuse(self, what: str) -> bool:
         self._engine.log_error(what)

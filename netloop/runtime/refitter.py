@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from netloop.diagnostics import did_you_mean
 from netloop.dims import Weights, weights_array
 from netloop.enums import TensorLocation
 from netloop.graph.layer import check_instance
@@ -66,7 +67,12 @@ class Refitter(Settings):
         return Weights() if new is None else Weights(new)
 
     def get_weights_prototype(self, weights_name: str) -> Weights:
-        """The weights as the network was built with them, for their type and size."""
+        """The weights as the network was built with them, for their type and size; empty, with a line in the log, if
+        there are none of this name.
+        """
+        if weights_name not in self._constants:
+            self._refuse_name(weights_name)
+            return Weights()
         return Weights(self._constant(weights_name).weights)
 
     def get_weights_location(self, weights_name: str) -> TensorLocation:
@@ -78,7 +84,7 @@ class Refitter(Settings):
     def set_named_weights(self, name: str, weights: Any, location: TensorLocation = TensorLocation.HOST) -> bool:
         """Give new weights; False, with a line in the log, if they do not fit."""
         if name not in self._constants:
-            return self._refuse(f"the engine has no weights {name!r} that can be replaced")
+            return self._refuse_name(name)
         array, wanted = weights_array(weights), self._constant(name).weights
         if array.dtype != wanted.dtype or array.size != wanted.size:
             given = f"{array.size} of {array.dtype}"
@@ -114,6 +120,10 @@ class Refitter(Settings):
 
     def _constant(self, name: str) -> IConstantLayer:
         return self._engine.constants[self._constants[name]]
+
+    def _refuse_name(self, name: Any) -> bool:
+        hint = did_you_mean(str(name), self._constants)
+        return self._refuse(f"the engine has no weights {name!r} that can be replaced" + (hint and f"; {hint}"))
 
     def _refuse(self, what: str) -> bool:
         self._logger.log(ILogger.ERROR, what)

@@ -244,10 +244,10 @@ def test_pure_function_of_such_a_network_is_refused(network):
 
 def on_the_host(steps_in_a_piece):
     """Engines take the host road, with pieces of at most so many steps."""
-    fixed = host._fixed
+    fixed = host.HostProgram._fixed
     return (
         patch.object(executable, "has_program", lambda network, types: False),
-        patch.object(host, "_fixed", lambda *given: min(steps_in_a_piece, fixed(*given))),
+        patch.object(host.HostProgram, "_fixed", lambda *given: min(steps_in_a_piece, fixed(*given))),
     )
 
 

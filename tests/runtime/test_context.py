@@ -421,3 +421,30 @@ def test_inspector_tells_names_alone_by_default(engine):
     told = engine.create_engine_inspector().get_layer_information(0, trt.LayerInformationFormat.ONELINE)
 
     assert told == "(Unnamed Layer* 0) [ElementWise]"
+
+
+# ---------------------------------------------------------------------------- names
+
+
+def test_wrong_names_bring_the_nearest_ones():
+    log = Log()
+    network = trt.INetworkDefinition()
+    weights = network.add_constant((2,), np.ones(2, np.float32))
+    weights.name = "scales"
+    x = network.add_input("tokens", trt.float32, (2,))
+    product = network.add_elementwise(x, weights.get_output(0), trt.ElementWiseOperation.PROD).get_output(0)
+    product.name = "scaled"
+    network.mark_output(product)
+    engine = trt.Builder(log).build_engine_with_config(network, trt.Builder(log).create_builder_config())
+    context, refitter = engine.create_execution_context(), trt.Refitter(engine, log)
+
+    assert not context.set_input_shape("token", (2,))
+    assert not context.set_tensor_address("scale", 0)
+    assert not refitter.set_named_weights("scale", np.ones(2, np.float32))
+    assert refitter.get_weights_prototype("scale").size == 0
+    assert [each.rpartition("; ")[2] for each in log.errors()] == [
+        "did you mean 'tokens'?",
+        "did you mean 'scaled'?",
+        "did you mean 'scales'?",
+        "did you mean 'scales'?",
+    ]
