@@ -319,3 +319,15 @@ enter(
     Right: layers that the ``add_`` methods made
     """,
 )
+enter(
+    "NL731",
+    """
+    an ONNX model has the operators and types of ONNX.
+
+    Nearly all layers are one operator or several; what is not is told, all of it at once. ``netloop.plan`` saves every
+    network.
+
+    Wrong: ``netloop.onnx.save`` of a network with an assertion
+    Right: the same with ``drop_assertions=True``
+    """,
+)

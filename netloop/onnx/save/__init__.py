@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from importlib import metadata
 
 from onnx import ModelProto
 
@@ -46,7 +45,7 @@ def to_model(network: INetworkDefinition, *, opset: int | None = None, drop_asse
         raise ValueError(f"opset is {opset}, and must be from {LEAST_OPSET} to {MOST_OPSET}")
     walk = Walk(network, require_sound(network), check_instance("drop_assertions", drop_assertions, bool))
     graph = walk.graph()
-    return model(graph, _opset(network, graph, opset), metadata.version("netloop"))
+    return model(graph, _opset(network, graph, opset))
 
 
 def save(

@@ -185,10 +185,6 @@ class _Loop:
         length = make.reshape(make.cast(self.walk.read(layer.tensor(1), self.scope), INT64), 1)
         missing = make.op("Sub", length, make.shape(rows, 0, 1))
         lengths = make.concat(missing, make.shape(rows, 1))
-        if rows.dtype.itemsize == 1 and rows.dtype.kind not in "iub?":
-            return make.cast(
-                make.concat(make.cast(rows, np.float32), make.full(lengths, 0, np.dtype(np.float32))), rows.dtype
-            )
         return make.concat(rows, make.full(lengths, 0, rows.dtype))
 
     def _with_lengths(self, make: Make, layer: ILoopOutputLayer, rows: Value, initial: Sequence[Value]) -> Value:

@@ -222,7 +222,9 @@ class Make:
 
     def full(self, lengths: Value, value: Any, dtype: np.dtype[Any]) -> Value:
         """A tensor of a shape that holds one number everywhere."""
-        return self.op("ConstantOfShape", lengths, to=dtype, value=np.array([value]).astype(dtype))
+        carried = carrier("Concat", dtype)
+        made = self.op("ConstantOfShape", lengths, to=carried, value=np.array([value]).astype(carried))
+        return self.cast(made, dtype)
 
     def take(self, x: Value, places: Value, axis: int) -> Value:
         """The slices of ``x`` at some places along an axis."""

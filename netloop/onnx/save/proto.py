@@ -116,7 +116,7 @@ def raw(array: Array) -> bytes:
     return flat.astype(flat.dtype.newbyteorder("<"), copy=False).tobytes()
 
 
-def model(graph: Graph, opset: int, version: str) -> ModelProto:
+def model(graph: Graph, opset: int) -> ModelProto:
     """The model of a graph."""
     opsets = [helper.make_opsetid(defs.ONNX_DOMAIN, opset)]
     return helper.make_model(
@@ -124,5 +124,4 @@ def model(graph: Graph, opset: int, version: str) -> ModelProto:
         opset_imports=opsets,
         ir_version=helper.find_min_ir_version_for(opsets),
         producer_name="netloop",
-        producer_version=version,
     )

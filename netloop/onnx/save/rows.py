@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from netloop.diagnostics import LayerError
 from netloop.graph.tensor import ITensor
 from netloop.layers.conditional import IIfConditionalInputLayer, IIfConditionalOutputLayer
 from netloop.layers.loop import IIteratorLayer, ILoopOutputLayer, IRecurrenceLayer
@@ -116,15 +117,23 @@ class _Shapes:
         layer = tensor.producer
         assert layer is not None
         if isinstance(layer, POINTWISE):
-            zeros = [self.make.full(self.known[each], 0, INT64) for each in layer.inputs if each is not None]
-            made = zeros[0]
-            for each in zeros[1:]:
-                made = self.make.op("Add", made, each)
-            return self.make.shape(made)
+            return self._stretched([self.known[each] for each in layer.inputs if each is not None])
         inputs = [None if each is None else self._zeros(each) for each in layer.inputs]
-        made = EXPORTERS[type(layer)](layer, Make(self.scope.graph, self.walk.types, layer), *inputs)
+        try:
+            made = EXPORTERS[type(layer)](layer, Make(self.scope.graph, self.walk.types, layer), *inputs)
+        except (LayerError, KeyError):  # the walk tells of it
+            return self.make.ints(*(max(0, length) for length in self.walk.types[tensor].shape))
         values: tuple[Value, ...] = made if isinstance(made, tuple) else (made,)
         return self.make.shape(values[tensor.position])
+
+    def _stretched(self, shapes: list[Value]) -> Value:
+        """The shape that shapes stretch to."""
+        if len(shapes) == 1:
+            return shapes[0]
+        made, *others = (self.make.full(each, 0, INT64) for each in shapes)
+        for each in others:
+            made = self.make.op("Add", made, each)
+        return self.make.shape(made)
 
     def _zeros(self, tensor: ITensor) -> Value:
         if self.walk.types[tensor].value is not None or self._is_outside(tensor):

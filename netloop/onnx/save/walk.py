@@ -13,7 +13,7 @@ from netloop.graph.tensor import ITensor
 from netloop.layers.assertion import IAssertionLayer
 from netloop.layers.conditional import IIfConditionalInputLayer
 from netloop.layers.loop import IIteratorLayer
-from netloop.nest import IfStep, LayerStep, LoopStep, Step
+from netloop.nest import Block, IfStep, LayerStep, LoopStep, Step, layers_of
 from netloop.network import INetworkDefinition
 from netloop.onnx.save.conditional import export_conditional
 from netloop.onnx.save.graph import Graph, Value
@@ -25,7 +25,7 @@ from netloop.types import Array
 
 CODE = "NL731"
 DEEPEST = 24
-"""Protobuf's readers end at messages nested 100 deep, and a graph takes three of them."""
+"""Readers of protobufs end at messages nested 100 deep, and a graph in a graph takes three of them."""
 
 
 class Walk:
@@ -42,7 +42,7 @@ class Walk:
         self.types = network.types
         self.block = sound.block
         self.drop_assertions = drop_assertions
-        self.problems: dict[ILayer | None, Finding] = {}
+        self.problems: dict[ILayer, Finding] = {}
 
     def graph(self) -> Graph:
         """The graph of the whole network.
@@ -50,6 +50,8 @@ class Walk:
         Raises:
             NetworkError: ONNX cannot express it, for all of the reasons that are given.
         """
+        self._check_depth()
+        self._check_assertions()
         graph = Graph(self.network.name)
         scope = Scope(graph)
         for tensor in self.network.inputs:
@@ -61,16 +63,34 @@ class Walk:
                 graph.outputs.append((value, self.types[tensor]))
             else:
                 graph.give(value, self.types[tensor], tensor.name).name = tensor.name
-        self._check_depth(graph)
         if self.problems:
             raise NetworkError(*self.problems.values())
         return graph
 
-    def _check_depth(self, graph: Graph) -> None:
-        if max(depth for _, depth in graph.walk()) > DEEPEST:
-            what = f"loops and conditionals of {self.network.name!r} are nested more than {DEEPEST} deep"
-            why = "the readers of ONNX files end there, as they are protobufs"
-            self.problems[None] = Finding(CODE, what, "", why, "nest them less deep", at=self.network)
+    def _check_depth(self) -> None:
+        blocks = [(self.block, 0)]
+        while blocks:
+            block, depth = blocks.pop()
+            if depth > DEEPEST:
+                what = f"loops and conditionals of {self.network.name!r} are nested more than {DEEPEST} deep"
+                fix = "nest them less deep, or save a plan"
+                raise NetworkError(Finding(CODE, what, "", "readers of protobufs end there", fix, at=self.network))
+            blocks += [(inner, depth + 1) for step in block.steps for inner in _blocks(step)]
+
+    def _check_assertions(self) -> None:
+        layers = (layer for step in self.block.steps for layer in layers_of(step))
+        for layer in layers if not self.drop_assertions else ():
+            if isinstance(layer, IAssertionLayer) and not self._always_holds(layer):
+                self.problems[layer] = layer.finding(
+                    CODE,
+                    f"the assertion {layer.name!r} cannot be written as ONNX",
+                    "ONNX has no operator that ends a run",
+                    "leave the assertions out: drop_assertions=True",
+                )
+
+    def _always_holds(self, layer: IAssertionLayer) -> bool:
+        known = [self.types[each].value for each in layer.inputs if each is not None]
+        return all(each is not None and layer.holds(each) for each in known)
 
     # ------------------------------------------------------------------ steps
 
@@ -117,27 +137,17 @@ class Walk:
         if isinstance(layer, IIfConditionalInputLayer):
             return (self.read(layer.inputs[0], scope),)  # pyright: ignore[reportArgumentType]
         if isinstance(layer, IAssertionLayer):
-            return self._assertion(layer)
+            return ()
         exporter = EXPORTERS.get(type(layer))
         if exporter is None:
-            why = REFUSED.get(type(layer).__name__, "it is not known what ONNX operators it is")
-            raise LayerError(f"{layer.name!r} cannot be written as ONNX", why)
+            raise LayerError(f"{layer.name!r} cannot be written as ONNX", "no ONNX operators are known for its kind")
         inputs = [None if each is None else self.read(each, scope) for each in layer.inputs]
         made = exporter(layer, self.make(scope, layer), *inputs)
         return made if isinstance(made, tuple) else (made,)
 
-    def _assertion(self, layer: IAssertionLayer) -> tuple[Value, ...]:
-        condition = layer.inputs[0]
-        assert condition is not None
-        known = self.types[condition].value
-        if not self.drop_assertions and (known is None or not layer.holds(known)):
-            raise LayerError(
-                f"the assertion {layer.name!r} cannot be written as ONNX",
-                "ONNX has no operator that ends a run",
-                "leave the assertions out: drop_assertions=True",
-            )
+
+def _blocks(step: Step) -> Sequence[Block]:
+    """The blocks inside of a step."""
+    if isinstance(step, LayerStep):
         return ()
-
-
-REFUSED: dict[str, str] = {}
-"""The kinds of layers that have no exporter, and why."""
+    return step.branches if isinstance(step, IfStep) else (step.body,)

@@ -34,12 +34,12 @@ def write_model(model: ModelProto, path: str | os.PathLike[str], external_above:
             raise ValueError(f"external_above is {external_above}, and is a number of bytes")
     total = sum(len(each.raw_data) for each in model.graph.initializer)
     if external_above is None and total + LARGE * LARGE < LARGEST_MODEL:
-        write_whole(path, [model.SerializeToString()])
+        write_whole(path, [model.SerializeToString(deterministic=True)])
         return
     least = LARGE if external_above is None else external_above
     outside = [each for each in model.graph.initializer if len(each.raw_data) > least]
     _write_arrays(outside, path)
-    write_whole(path, [model.SerializeToString()])
+    write_whole(path, [model.SerializeToString(deterministic=True)])
 
 
 def _write_arrays(tensors: list[TensorProto], path: Path) -> None:

@@ -135,7 +135,7 @@ def elementwise(layer: IElementWiseLayer, make: Make, a: Value, b: Value) -> Val
 
 
 def _divide(make: Make, a: Value, b: Value) -> Value:
-    """Integers divided towards zero; onnxruntime ends the process where the divisor is 0, or -1 for the least integer."""
+    """Integers divided towards zero; onnxruntime ends the process at a divisor of 0, or of -1 for the least integer."""
     if b.array is not None and not np.isin(b.array, (0, -1)).any():
         return make.op("Div", a, b)
     one, minus_one = make.alike(1, a), make.alike(-1, a)

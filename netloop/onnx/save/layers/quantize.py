@@ -10,7 +10,7 @@ import numpy as np
 from netloop.diagnostics import require
 from netloop.layers.quantize import FORMATS, IDequantizeLayer, IDynamicQuantizeLayer, IQuantizeLayer
 from netloop.onnx.save.graph import Value
-from netloop.onnx.save.make import DOUBLE, E8M0, FLOAT, onnx_type, Make
+from netloop.onnx.save.make import DOUBLE, E8M0, FLOAT, Make, onnx_type
 from netloop.onnx.save.table import exports
 from netloop.types import Shape, TensorType, numpy_type
 
