@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 from onnx import helper
 
@@ -20,6 +19,7 @@ from netloop.onnx.save.graph import Graph, Node, Value
 from netloop.types import HALVES, NUMPY_TYPES, UNKNOWN, TensorType
 
 INT64, FLOAT, BOOL, INT32 = (np.dtype(each) for each in (np.int64, np.float32, np.bool_, np.int32))
+BF16 = NUMPY_TYPES[DataType.BF16]
 INT8, UINT8, DOUBLE = (np.dtype(each) for each in (np.int8, np.uint8, np.float64))
 FP8, FP4, E8M0, INT4 = (NUMPY_TYPES[each] for each in (DataType.FP8, DataType.FP4, DataType.E8M0, DataType.INT4))
 SMALL = {FP8: FLOAT, FP4: FLOAT, E8M0: FLOAT, INT4: INT8}
@@ -38,7 +38,7 @@ BYTES_AS_INT32 = dict.fromkeys((INT8, UINT8), INT32)
 CARRIERS: dict[str, dict[np.dtype[Any], np.dtype[Any]]] = {
     "Where":      {BOOL: UINT8} | WIDE,
     "Pad":        {BOOL: UINT8} | WIDE,
-    "Expand":     {np.dtype(ml_dtypes.bfloat16): FLOAT} | SMALL,
+    "Expand":     {BF16: FLOAT} | SMALL,
     "Tile":       dict.fromkeys(HALVES, FLOAT) | SMALL,
     "Equal":      {BOOL: BOOL} | WIDE,
     "ReduceSum":  BYTES_AS_INT32 | WIDE,
@@ -221,9 +221,10 @@ class Make:
         return self.cast(made, dtype)
 
     def full(self, lengths: Value, value: Any, dtype: np.dtype[Any]) -> Value:
-        """A tensor of a shape that holds one number everywhere."""
+        """A tensor of a shape that holds one number everywhere; 0 is the least number of E8M0, which has none."""
         carried = carrier("Concat", dtype)
-        made = self.op("ConstantOfShape", lengths, to=carried, value=np.array([value]).astype(carried))
+        number = np.array([value]).astype(dtype) if value else np.zeros(1, dtype)
+        made = self.op("ConstantOfShape", lengths, to=carried, value=number.astype(carried))
         return self.cast(made, dtype)
 
     def take(self, x: Value, places: Value, axis: int) -> Value:
