@@ -76,7 +76,7 @@ class _Loop:
         for layer in self.last:
             self.scope.values[layer.outputs[0]] = self._last(layer, states, trips)
         for layer, each in zip(self.stacked, rows, strict=True):
-            made = self._arranged(layer, each, initial)
+            made = self._arranged(layer, each)
             made.name = layer.outputs[0].name
             self.scope.values[layer.outputs[0]] = made
 
@@ -87,7 +87,7 @@ class _Loop:
         if self.goes_on is not None:
             condition = self._condition(self.scope, initial, first)
         counter = [first] if self.counts_trips else []
-        states = [Value(walk_type.dtype, f"{name} last") for name, walk_type in self._state_types()]
+        states = [Value(type.dtype, f"{name} last") for name, type in self._state_types()]
         trips = [Value(INT64, f"{self.step.loop.name} trips") for _ in counter]
         rows = [Value(self.walk.types[each.tensor(0)].dtype, f"{each.name} rows") for each in self.stacked]
         self.make.node("Loop", [self.count, condition, *initial, *counter], [*states, *trips, *rows], body=self._body())
@@ -152,19 +152,21 @@ class _Loop:
     def _last(self, layer: ILoopOutputLayer, states: Sequence[Value], trips: Value | None) -> Value:
         tensor = layer.tensor(0)
         if tensor in self.states:
-            return states[self.states.index(tensor)]
+            state = states[self.states.index(tensor)]
+            state.name = layer.outputs[0].name
+            return state
         if trips is None and self.count is not None:
             trips = self.make.op("Max", self.count, self.make.number(0, INT64))
         after = self.scope.inside()
         after.ended.add(self.step.loop)
         return self._element(tensor, after, states, trips)
 
-    def _arranged(self, layer: ILoopOutputLayer, rows: Value, initial: Sequence[Value]) -> Value:
+    def _arranged(self, layer: ILoopOutputLayer, rows: Value) -> Value:
         """The rows in the order of the output, then zeros up to its length, along its axis."""
         make = self.walk.make(self.scope, layer)
         row = self.walk.types[layer.tensor(0)]
         if not row.is_fixed and self._may_make_no_trip():
-            rows = self._with_lengths(make, layer, rows, initial)
+            rows = self._with_lengths(make, layer, rows)
         if layer.kind is LoopOutput.REVERSE:
             rows = make.op("Slice", rows, make.ints(-1), make.ints(-NOWHERE), make.ints(0), make.ints(-1))
         room = self.walk.types[layer.outputs[0]].shape[normal_axis(layer.axis, row.rank + 1)]
@@ -187,7 +189,7 @@ class _Loop:
         lengths = make.concat(missing, make.shape(rows, 1))
         return make.concat(rows, make.full(lengths, 0, rows.dtype))
 
-    def _with_lengths(self, make: Make, layer: ILoopOutputLayer, rows: Value, initial: Sequence[Value]) -> Value:
+    def _with_lengths(self, make: Make, layer: ILoopOutputLayer, rows: Value) -> Value:
         """The rows, with the lengths of a row even if there is none: Loop itself would make them 0."""
         none, some = Graph("no trips"), Graph("some trips")
         outside = self.scope.inside(none)
@@ -199,4 +201,4 @@ class _Loop:
         trips = make.shape(rows, 0, 1)
         is_none = make.compare("Equal", make.scalar(trips), make.number(0, INT64))
         make.node("If", [is_none], [lengths], then_branch=none, else_branch=some)
-        return make.op("Reshape", rows, make.concat(trips, lengths), allowzero=1)
+        return make.shaped(rows, make.concat(trips, lengths))

@@ -24,6 +24,9 @@ from netloop.onnx.save.table import EXPORTERS
 from netloop.types import Array
 
 CODE = "NL731"
+MOST_COPIES = 1 << 15
+"""What a condition reads is there twice, so that conditions in conditions can be there very often."""
+
 DEEPEST = 24
 """Readers of protobufs end at messages nested 100 deep, and a graph in a graph takes three of them."""
 
@@ -42,7 +45,8 @@ class Walk:
         self.types = network.types
         self.block = sound.block
         self.drop_assertions = drop_assertions
-        self.problems: dict[ILayer, Finding] = {}
+        self.problems: dict[ILayer | ITensor, Finding] = {}
+        self._layers = 0
 
     def graph(self) -> Graph:
         """The graph of the whole network.
@@ -52,6 +56,7 @@ class Walk:
         """
         self._check_depth()
         self._check_assertions()
+        self._check_names()
         graph = Graph(self.network.name)
         scope = Scope(graph)
         for tensor in self.network.inputs:
@@ -88,6 +93,14 @@ class Walk:
                     "leave the assertions out: drop_assertions=True",
                 )
 
+    def _check_names(self) -> None:
+        for tensor in (*self.network.inputs, *self.network.outputs):
+            if not tensor.name:
+                what = f"an {'output' if tensor.producer else 'input'} of {self.network.name!r} has no name"
+                where = tensor.producer.where if tensor.producer else ""
+                why = "ONNX tells the inputs and outputs of a model apart by name"
+                self.problems[tensor] = Finding(CODE, what, where, why, "set the name of the tensor", at=tensor)
+
     def _always_holds(self, layer: IAssertionLayer) -> bool:
         known = [self.types[each].value for each in layer.inputs if each is not None]
         return all(each is not None and layer.holds(each) for each in known)
@@ -120,6 +133,9 @@ class Walk:
 
     def _run_layer(self, step: LayerStep, scope: Scope) -> None:
         layer = step.layer
+        self._layers += 1
+        if self._layers > len(self.network.layers) + MOST_COPIES:
+            raise NetworkError(self._too_large())
         if layer.outputs and all(self._known(each) is not None for each in layer.outputs):
             return
         try:
@@ -130,6 +146,11 @@ class Walk:
         for tensor, value in zip(layer.outputs, made, strict=True):
             value.name = value.name or tensor.name
             scope.values[tensor] = value
+
+    def _too_large(self) -> Finding:
+        what = f"{self.network.name!r} needs more than {MOST_COPIES} copies of its layers"
+        why = "what a WHILE limit reads is there twice, and is so for each loop around it"
+        return Finding(CODE, what, "", why, "take loops out of what WHILE limits read", at=self.network)
 
     def _made(self, layer: ILayer, scope: Scope) -> tuple[Value, ...]:
         if isinstance(layer, IIteratorLayer):

@@ -10,7 +10,8 @@ import pytest
 
 import netloop as trt
 from netloop.onnx import save, to_model
-from tests.networks import asserted, chain, combine, constant, counted, counter, mark
+from netloop.onnx.save import walk
+from tests.networks import Op, asserted, chain, combine, constant, counted, counter, last, mark
 from tests.onnx.save.runtime import export, run
 
 
@@ -204,6 +205,36 @@ def test_four_bit_constants_are_packed():
     model = to_model(network)
 
     np.testing.assert_array_equal(run(model, {})["y"], [0.5, -1, 3.5])
+
+
+def test_input_without_a_name_is_refused():
+    network = trt.INetworkDefinition()
+    x = network.add_input("", trt.float32, (2,))
+
+    with pytest.raises(trt.NetworkError, match="has no name"):
+        to_model(mark(network, y=combine(network, x, x)))
+
+
+def nested_conditions(depth):
+    """Loops in loops, each in the condition of the one around."""
+    network = trt.INetworkDefinition()
+    states = []
+    for _ in range(depth):
+        first = states[-1].get_output(0) if states else constant(network, 0, np.int32)
+        states.append(network.add_loop().add_recurrence(first))
+    tensor = states[-1].get_output(0)
+    for state in reversed(states):
+        state.set_input(1, combine(network, state.get_output(0), 1))
+        state.loop.add_trip_limit(combine(network, tensor, 3, Op.LESS), trt.TripLimit.WHILE)
+        tensor = last(state.loop, state.get_output(0))
+    return mark(network, y=tensor)
+
+
+def test_conditions_in_conditions_can_be_too_many(monkeypatch):
+    monkeypatch.setattr(walk, "MOST_COPIES", 100)
+    assert run(export(nested_conditions(3)), {}) == trt.evaluate(nested_conditions(3), {})
+    with pytest.raises(trt.NetworkError, match="copies of its layers"):
+        to_model(nested_conditions(8))
 
 
 def test_reasons_are_json():
