@@ -428,3 +428,15 @@ enter(
     Right: an input of their numbers in a vocabulary
     """,
 )
+enter(
+    "NL731",
+    """
+    an ONNX model has the operators and types of ONNX.
+
+    Nearly all layers are one operator or several; what is not is told, all of it at once. ``netloop.plan`` saves every
+    network.
+
+    Wrong: ``netloop.onnx.save`` of a network with an assertion
+    Right: the same with ``drop_assertions=True``
+    """,
+)

@@ -12,7 +12,7 @@ PACKAGE = Path(netloop.__file__).parent
 MODULES = sorted(PACKAGE.rglob("*.py"))
 
 FLOORS = [
-    ["enums", "diagnostics"],
+    ["enums", "diagnostics", "files"],
     ["types", "codes", "settings"],
     ["dims"],
     ["graph", "plugins"],

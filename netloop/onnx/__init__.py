@@ -1,4 +1,4 @@
-"""ONNX models as networks: ``netloop.onnx.load("model.onnx")``."""
+"""ONNX models: ``netloop.onnx.load("model.onnx")`` gives a network, ``netloop.onnx.save(network, path)`` writes one."""
 
 from importlib.util import find_spec
 
@@ -7,3 +7,5 @@ if find_spec("onnx") is None:
 
 from netloop.onnx.load import load as load
 from netloop.onnx.operators import supports as supports
+from netloop.onnx.save import save as save
+from netloop.onnx.save import to_model as to_model

@@ -8,13 +8,13 @@ signature: who can write the file can write another plan.
 """
 
 import os
-import secrets
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from netloop.diagnostics import FileFormatError, Finding, NetworkError
+from netloop.files import write_whole
 from netloop.network import INetworkDefinition
 from netloop.plan import arrays
 from netloop.plan.container import NETWORK, Part, pack, unpack
@@ -74,15 +74,7 @@ def save(network: INetworkDefinition, path: str | os.PathLike[str]) -> None:
     Raises:
         NetworkError: something in it has no form in a plan.
     """
-    pieces = _pieces(network)
-    path = Path(path)
-    beside = path.with_name(f"{path.name}.{secrets.token_hex(8)}.tmp")
-    try:
-        _write(beside, pieces)
-        beside.replace(path)
-    finally:
-        beside.unlink(missing_ok=True)
-    _make_lasting(path.parent)
+    write_whole(Path(path), _pieces(network))
 
 
 def load(path: str | os.PathLike[str]) -> INetworkDefinition:
@@ -110,21 +102,3 @@ def _pieces(network: INetworkDefinition, build: Mapping[str, Any] | None = None)
 
 def _in_file(finding: Finding, path: str) -> Finding:
     return replace(finding, where=f"{path}, {finding.where}" if finding.where else path)
-
-
-def _write(path: Path, pieces: Iterable[Part]) -> None:
-    with path.open("xb") as file:
-        file.writelines(pieces)
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def _make_lasting(folder: Path) -> None:
-    """Write the names in a folder to the disk, where the system can."""
-    if not hasattr(os, "O_DIRECTORY"):
-        return
-    opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(opened)
-    finally:
-        os.close(opened)

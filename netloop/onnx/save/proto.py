@@ -1,0 +1,127 @@
+"""From graphs to the protobuf of a model: every name once, arrays as initializers of the outermost graph."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from onnx import (
+    AttributeProto,
+    GraphProto,
+    ModelProto,
+    NodeProto,
+    TensorProto,
+    ValueInfoProto,
+    defs,
+    helper,
+)
+
+from netloop.onnx.save.graph import Graph, Node, Value
+from netloop.onnx.save.make import FP4, INT4, onnx_type
+from netloop.types import UNKNOWN, Array, TensorType
+
+SHARED = 256
+"""Equal constants of at most so many bytes are one."""
+
+
+class Names:
+    """Names that are each given once."""
+
+    def __init__(self, taken: Iterable[str]) -> None:
+        self._taken = set(taken)
+        self._next: dict[str, int] = {}
+
+    def new(self, wanted: str) -> str:
+        """The name that is wanted, or one that begins with it."""
+        number, name = self._next.get(wanted, 0), wanted
+        while not name or name in self._taken:
+            number += 1
+            name = f"{wanted}_{number}"
+        self._next[wanted] = number
+        self._taken.add(name)
+        return name
+
+
+class Protos:
+    """The protobufs of a graph and all graphs inside."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        ends = [*graph.inputs, *graph.outputs]
+        self._names = {value: value.name for value, _ in ends}
+        self._values = Names(self._names.values())
+        self._nodes = Names(())
+        self._arrays: dict[Any, Value] = {}
+
+    def graph(self) -> GraphProto:
+        """The whole graph."""
+        made = self._of(self._graph)
+        made.initializer.extend(tensor(self._names[each], each.array) for each in self._arrays.values())
+        return made
+
+    def _of(self, graph: Graph) -> GraphProto:
+        inputs = [self._declared(value, type) for value, type in graph.inputs]
+        nodes = [self._node(each) for each in graph.nodes]
+        outputs = [self._declared(value, type) for value, type in graph.outputs]
+        return helper.make_graph(nodes, graph.name or "network", inputs, outputs)
+
+    def _node(self, node: Node) -> NodeProto:
+        inputs = ["" if each is None else self._name(each) for each in node.inputs]
+        while inputs and not inputs[-1]:
+            inputs.pop()
+        made = NodeProto(op_type=node.op, name=self._nodes.new(node.name), input=inputs)
+        made.attribute.extend(self._attribute(name, value) for name, value in node.attributes.items())
+        made.output.extend(self._name(each) for each in node.outputs)
+        return made
+
+    def _attribute(self, name: str, value: Any) -> AttributeProto:
+        if isinstance(value, Graph):
+            return helper.make_attribute(name, self._of(value))
+        if isinstance(value, np.ndarray):
+            return helper.make_attribute(name, tensor("", value))
+        return helper.make_attribute(name, value, attr_type=AttributeProto.INTS if value == [] else None)
+
+    def _name(self, value: Value) -> str:
+        if value.array is not None:
+            value = self._array(value, value.array)
+        if value not in self._names:
+            self._names[value] = self._values.new(value.name or ("constant" if value.array is not None else "value"))
+        return self._names[value]
+
+    def _array(self, value: Value, array: Array) -> Value:
+        same = array.tobytes() if array.nbytes <= SHARED else id(array)
+        return self._arrays.setdefault((array.dtype, array.shape, same), value)
+
+    def _declared(self, value: Value, type: TensorType) -> ValueInfoProto:
+        shape = [None if length == UNKNOWN else length for length in type.shape]
+        return helper.make_tensor_value_info(self._name(value), onnx_type(type.dtype), shape)
+
+
+def tensor(name: str, array: Array | None) -> TensorProto:
+    """An array as ONNX has it: little-endian, two 4-bit numbers in a byte, the first in the low half."""
+    assert array is not None
+    made = TensorProto(name=name, data_type=onnx_type(array.dtype), dims=array.shape)
+    made.raw_data = raw(array)
+    return made
+
+
+def raw(array: Array) -> bytes:
+    """The bytes of an array."""
+    flat = np.ascontiguousarray(array).reshape(-1)
+    if array.dtype in (FP4, INT4):
+        halves = flat.view(np.uint8) & 0xF
+        halves = np.concatenate([halves, np.zeros(halves.size % 2, np.uint8)])
+        return (halves[::2] | halves[1::2] << 4).tobytes()
+    return flat.astype(flat.dtype.newbyteorder("<"), copy=False).tobytes()
+
+
+def model(graph: Graph, opset: int) -> ModelProto:
+    """The model of a graph."""
+    opsets = [helper.make_opsetid(defs.ONNX_DOMAIN, opset)]
+    return helper.make_model(
+        Protos(graph).graph(),
+        opset_imports=opsets,
+        ir_version=helper.find_min_ir_version_for(opsets),
+        producer_name="netloop",
+    )

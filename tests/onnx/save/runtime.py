@@ -1,0 +1,89 @@
+"""Exported networks in onnxruntime."""
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import onnxruntime
+from onnx import ModelProto, TensorProto, checker, helper
+from onnx.reference import ReferenceEvaluator
+
+import netloop as trt
+from netloop.onnx import to_model
+
+NOT_IN_NUMPY = {
+    TensorProto.BFLOAT16: ml_dtypes.bfloat16,
+    TensorProto.FLOAT8E4M3FN: ml_dtypes.float8_e4m3fn,
+    TensorProto.FLOAT4E2M1: ml_dtypes.float4_e2m1fn,
+    TensorProto.FLOAT8E8M0: ml_dtypes.float8_e8m0fnu,
+    TensorProto.INT4: ml_dtypes.int4,
+}
+"""Types that onnxruntime does not take from numpy: they go in and come out as float32, which holds all of them."""
+
+
+def export(network: trt.INetworkDefinition, **options: Any) -> ModelProto:
+    """The model of a network, checked in full."""
+    model = to_model(network, **options)
+    checker.check_model(model, full_check=True)
+    assert model.ir_version <= 13
+    return model
+
+
+def run(model: ModelProto, inputs: dict[str, Any]) -> dict[str, np.ndarray]:
+    """The outputs of a model by onnxruntime."""
+    wanted = {each.name: each.type.tensor_type.elem_type for each in model.graph.output}
+    with_floats = _with_floats_outside(model)
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    session = onnxruntime.InferenceSession(with_floats.SerializeToString(), options, ["CPUExecutionProvider"])
+    types = {each.name: each.type.tensor_type.elem_type for each in model.graph.input}
+    feeds = {
+        name: np.asarray(array, np.float32) if types[name] in NOT_IN_NUMPY else np.asarray(array)
+        for name, array in inputs.items()
+    }
+    names = [each.name for each in with_floats.graph.output]
+    found = dict(zip([each.name for each in model.graph.output], session.run(names, feeds), strict=True))
+    return {
+        name: np.asarray(array).astype(NOT_IN_NUMPY[wanted[name]]) if wanted[name] in NOT_IN_NUMPY else array
+        for name, array in found.items()
+    }
+
+
+def run_by_reference(model: ModelProto, inputs: dict[str, Any]) -> dict[str, np.ndarray]:
+    """The outputs of a model by the slow runtime of the onnx package, which has types that onnxruntime has not."""
+    names = [each.name for each in model.graph.output]
+    return dict(zip(names, ReferenceEvaluator(model).run(names, inputs), strict=True))
+
+
+def _with_floats_outside(model: ModelProto) -> ModelProto:
+    """The model with float32 in place of the types that numpy lacks, converted at its ends."""
+    made = ModelProto()
+    made.CopyFrom(model)
+    renamed = {}
+    for each in made.graph.input:
+        kind = each.type.tensor_type
+        if kind.elem_type in NOT_IN_NUMPY:
+            renamed[each.name] = f"{each.name} in its type"
+            node = helper.make_node("Cast", [each.name], [renamed[each.name]], to=kind.elem_type)
+            made.graph.node.insert(0, node)
+            kind.elem_type = TensorProto.FLOAT
+    casts = len(renamed)
+    _rename(made.graph, renamed, casts)
+    for each in made.graph.output:
+        kind = each.type.tensor_type
+        if kind.elem_type in NOT_IN_NUMPY:
+            source = renamed.get(each.name, each.name)
+            each.name += " in float32"
+            made.graph.node.append(helper.make_node("Cast", [source], [each.name], to=TensorProto.FLOAT))
+            kind.elem_type = TensorProto.FLOAT
+    return made
+
+
+def _rename(graph: Any, names: dict[str, str], first: int = 0) -> None:
+    for node in graph.node[first:]:
+        for position, name in enumerate(node.input):
+            node.input[position] = names.get(name, name)
+        for attribute in node.attribute:
+            if attribute.HasField("g"):
+                _rename(attribute.g, names)

@@ -1,0 +1,62 @@
+"""Whole networks in onnxruntime."""
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from onnxruntime.capi.onnxruntime_pybind11_state import NotImplemented as NotImplemented_
+
+import netloop as trt
+from netloop.demo import char_rnn
+from tests.networks import EXAMPLES, assert_outputs
+from tests.onnx.save.runtime import export, run
+from tests.strategies import Grown, networks
+from tests.test_differential import AT_LENGTH, SETTINGS, assert_equal
+
+
+def agree(grown: Grown) -> None:
+    """The model of a network gives what the reference means, if onnxruntime can run it."""
+    assume(not any(getattr(each, "draws", False) for each in grown.network.layers))
+    meant = trt.evaluate(grown.network, grown.inputs)
+    try:
+        got = run(export(grown.network), grown.inputs)
+    except (trt.NetworkError, NotImplemented_) as error:
+        assume("NL731" not in str(error) and "Could not find an implementation" not in str(error))
+        raise
+    assert_equal(got, meant, grown.rough)
+
+
+@pytest.mark.parametrize("example", EXAMPLES.values(), ids=EXAMPLES)
+def test_every_example_gives_what_was_worked_out_by_hand(example):
+    model = export(example.make(), drop_assertions=True)
+
+    assert_outputs(run(model, example.inputs), example.outputs)
+
+
+@pytest.mark.parametrize("opset", [21, 22, 23, 24, 25, 26])
+def test_every_opset_gives_the_same(opset):
+    example = EXAMPLES["conditional in a loop"]
+    model = export(example.make(), opset=opset)
+
+    assert model.opset_import[0].version == opset
+    assert_outputs(run(model, example.inputs), example.outputs)
+
+
+def test_language_model_generates_the_same_text():
+    model = char_rnn.load()
+    inputs = {"seed": char_rnn.encode("ROMEO"), "count": np.int32(12)}
+    network = char_rnn.generating_network(model)
+
+    np.testing.assert_array_equal(run(export(network), inputs)["generated"], trt.compile(network)(inputs)["generated"])
+
+
+@settings(max_examples=100, **SETTINGS)
+@given(networks(depth=2, most=30))
+def test_random_network_gives_what_the_reference_means(grown):
+    agree(grown)
+
+
+@pytest.mark.slow
+@settings(max_examples=1000, **AT_LENGTH)
+@given(networks(depth=4, most=60))
+def test_random_network_gives_what_the_reference_means_at_length(grown):
+    agree(grown)
