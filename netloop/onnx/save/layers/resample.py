@@ -12,7 +12,8 @@ from netloop.enums import (
     ResizeSelector,
     SampleMode,
 )
-from netloop.layers.resample import IGridSampleLayer, IResizeLayer
+from netloop.layers.grid_sample import IGridSampleLayer
+from netloop.layers.resample import IResizeLayer
 from netloop.onnx.save.graph import Value
 from netloop.onnx.save.make import INT64, Make
 from netloop.onnx.save.table import exports
