@@ -22,17 +22,16 @@ from netloop.network import INetworkDefinition
 from netloop.onnx.call import Call, Operator, Result, Value
 from netloop.onnx.functions import body_of, default_attributes
 from netloop.onnx.inputs import Inputs
-from netloop.onnx.model import Model, domain_of, opsets_of
+from netloop.onnx.calls import MOST_NODES, domain_of
+from netloop.onnx.model import Model, opsets_of
 from netloop.onnx.node import Node
 from netloop.onnx.operators import news, version_for
 from netloop.onnx.operators.table import entered
 from netloop.onnx.scope import Broken, Meaning, Scope
 from netloop.onnx.tensors import array_of, dense_of
 
-DEEPEST = 40
+DEEPEST = 32
 """Graphs and functions inside each other go no deeper."""
-MOST_NODES = 200_000
-"""Functions that call functions can stand for more nodes than fit anywhere."""
 
 
 class Skip(Exception):
@@ -100,7 +99,8 @@ class Importer:
 
     def _run(self, graph: onnx.GraphProto | onnx.FunctionProto, scope: Scope) -> None:
         """Add the nodes of a graph to the network."""
-        require(scope.depth <= DEEPEST, f"graphs and functions are inside each other more than {DEEPEST} deep")
+        if scope.depth > DEEPEST:
+            raise ModelError(self._finding("NL741", f"graphs and functions are more than {DEEPEST} inside each other"))
         if isinstance(graph, onnx.GraphProto):
             self._take_initializers(graph, scope)
         for number, proto in enumerate(graph.node):
@@ -129,10 +129,10 @@ class Importer:
 
     def _take_initializers(self, graph: onnx.GraphProto, scope: Scope) -> None:
         directory = self._model.directory
-        arrays = {each.name: partial(array_of, each, directory) for each in graph.initializer}
-        arrays |= {each.values.name: partial(dense_of, each, directory) for each in graph.sparse_initializer}
+        dense = [(each.name, partial(array_of, each, directory)) for each in graph.initializer]
+        sparse = [(each.values.name, partial(dense_of, each, directory)) for each in graph.sparse_initializer]
         taken = self._inputs.names if scope.depth == 0 else frozenset[str]()
-        for name, decode in arrays.items():
+        for name, decode in [*dense, *sparse]:
             if name in taken:
                 continue
             with self._telling(f"initializer {name!r}"):
@@ -187,13 +187,11 @@ class Importer:
         body = self._model.functions.get(node.key) or body_of(node, inputs)
         if body is None:
             raise LayerError(f"netloop has no operator {node.operator}", reason("NL744"), "", "NL744")
-        require(node.key not in scope.calls, f"the function {node.op!r} calls itself")
         require(len(inputs) <= len(body.input), f"{node.op!r} takes {len(body.input)} inputs, not {len(inputs)}")
         given = [*inputs, *[None] * (len(body.input) - len(inputs))]
         inner = Scope(
             {**scope.opsets, **opsets_of(body.opset_import)},
             bindings={**default_attributes(body), **node.given},
-            calls=(*scope.calls, node.key),
             depth=scope.depth + 1,
             values=dict(zip(body.input, given, strict=True)),
         )
@@ -270,6 +268,6 @@ def _checked(node: Node, made: Result) -> Sequence[Value | None]:
     for tensor in outputs:
         if tensor is not None:
             assert tensor.type
-    wanted = len(node.proto.output)
-    assert len(outputs) >= wanted, f"{node.operator} made {len(outputs)} outputs for {wanted}"
+    named = len(node.proto.output)
+    require(len(outputs) >= named, f"the node names {named} outputs, and there are {len(outputs)}")
     return outputs

@@ -12,7 +12,7 @@ import onnx
 from onnx import AttributeProto, defs
 
 from netloop.diagnostics import did_you_mean, require
-from netloop.onnx.model import domain_of
+from netloop.onnx.calls import domain_of
 from netloop.onnx.tensors import array_of, dense_of
 
 Bindings = Mapping[str, AttributeProto]
@@ -119,6 +119,16 @@ class Node:
         for count, (least, most), what in zip(counts, limits, ("inputs", "outputs"), strict=True):
             span = str(least) if least == most else f"{least} or more" if most > UNLIMITED else f"{least} to {most}"
             require(least <= count <= most, f"the node has {count} {what}, and {self.operator} {span}")
+        needed = [
+            position for position, name in enumerate(self.proto.input) if not name and not self._is_optional(position)
+        ]
+        require(not needed, f"input {needed and needed[0]} is left out, and {self.operator} needs it")
+
+    def _is_optional(self, position: int) -> bool:
+        """Whether an input may be left out."""
+        assert self.schema is not None
+        kinds = [each.option for each in self.schema.inputs]
+        return kinds[min(position, len(kinds) - 1)] == defs.OpSchema.FormalParameterOption.Optional
 
     def _check_attributes(self, schema: defs.OpSchema) -> None:
         for name, each in self.given.items():
