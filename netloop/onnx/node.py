@@ -34,6 +34,8 @@ class Node:
         number: its number in its graph.
         bindings: the attributes of the function that it is part of.
         directory: the folder of the files that hold tensors; None if there is none.
+        outermost: the number of the node of the model that it is, or is inside of.
+        functions: the functions that it is inside of.
     """
 
     proto: onnx.NodeProto
@@ -41,6 +43,8 @@ class Node:
     number: int = 0
     bindings: Bindings = field(default_factory=dict[str, AttributeProto])
     directory: Path | None = None
+    outermost: int = 0
+    functions: tuple[str, ...] = ()
 
     @property
     def op(self) -> str:
@@ -61,6 +65,11 @@ class Node:
     def operator(self) -> str:
         """The operator as messages put it, ``Slice-13`` or ``my.domain::Slice-1``."""
         return f"{self.domain and self.domain + '::'}{self.op}-{self.since}"
+
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+        return self.label
 
     @property
     def label(self) -> str:

@@ -3,6 +3,7 @@
 import contextlib
 import os
 import random
+from itertools import pairwise
 
 import numpy as np
 import onnx
@@ -123,10 +124,12 @@ def test_model_in_memory_reads_no_files_unless_told_where():
 
 
 def test_tensor_of_a_node_in_a_branch_reads_no_other_files_either(folder):
-    made = model(
-        "g (bool c) => (float[2] y) { y = If (c) < then_branch = a () => (t) { t = Constant <value = float[2] {1, 2}> () },"
-        " else_branch = b () => (e) { e = Constant <value = float[2] {1, 2}> () } > }"
-    )
+    made = model("""
+      g (bool c) => (float[2] y) { y = If (c) <
+        then_branch = a () => (t) { t = Constant <value = float[2] {1, 2}> () },
+        else_branch = b () => (e) { e = Constant <value = float[2] {1, 2}> () }
+      > }
+    """)
     branch = made.graph.node[0].attribute[0].g
     branch.node[0].attribute[0].t.CopyFrom(external("../secret.bin").graph.initializer[0])
 
@@ -216,7 +219,7 @@ def test_functions_that_call_each_other_through_a_branch_are_refused():
 
 def test_functions_that_double_each_other_are_refused_at_once():
     names = ["first", *(f"f{number}" for number in range(60)), "last"]
-    bodies = [(name, f"c = my.{after} (a) b = my.{after} (c)") for name, after in zip(names, names[1:], strict=False)]
+    bodies = [(name, f"c = my.{after} (a) b = my.{after} (c)") for name, after in pairwise(names)]
 
     ((code, what),) = refused(with_functions(*bodies, ("last", "b = Neg (a)")))
 
