@@ -173,11 +173,13 @@ from netloop.runtime.enums import BuilderFlag as BuilderFlag
 from netloop.runtime.enums import DeviceType as DeviceType
 from netloop.runtime.enums import EngineCapability as EngineCapability
 from netloop.runtime.enums import EngineStat as EngineStat
+from netloop.runtime.enums import ErrorCode as ErrorCode
 from netloop.runtime.enums import ErrorCodeTRT as ErrorCodeTRT
 from netloop.runtime.enums import ExecutionContextAllocationStrategy as ExecutionContextAllocationStrategy
 from netloop.runtime.enums import HardwareCompatibilityLevel as HardwareCompatibilityLevel
 from netloop.runtime.enums import LayerInformationFormat as LayerInformationFormat
 from netloop.runtime.enums import MemoryPoolType as MemoryPoolType
+from netloop.runtime.enums import OnnxParserFlag as OnnxParserFlag
 from netloop.runtime.enums import PreviewFeature as PreviewFeature
 from netloop.runtime.enums import ProfilingVerbosity as ProfilingVerbosity
 from netloop.runtime.enums import RuntimePlatform as RuntimePlatform
@@ -228,11 +230,16 @@ uint2 = DataType.UINT2
 uint4 = DataType.UINT4
 
 
-_ON_DEMAND = {"onnx": "netloop.onnx"}
+_ON_DEMAND = {
+    "onnx": "netloop.onnx",
+    "OnnxParser": "netloop.runtime.onnx_parser",
+    "ParserError": "netloop.runtime.onnx_parser",
+}
 """What is imported when it is first asked for, as it needs a package that netloop itself does not."""
 
 
 def __getattr__(name: str) -> _Any:
     if name not in _ON_DEMAND:
         raise AttributeError(f"module 'netloop' has no attribute {name!r}")
-    return _importlib.import_module(_ON_DEMAND[name])
+    module = _importlib.import_module(_ON_DEMAND[name])
+    return getattr(module, name, module)

@@ -22,7 +22,8 @@ from netloop.graph.layer import BASE_ATTRIBUTES, ILayer
 from netloop.settings import Settings
 
 RECORDED: dict[str, Any] = json.loads((Path(__file__).parent / "data" / "tensorrt_surface.json").read_text())
-EXPORTED = {name: getattr(netloop, name) for name in dir(netloop) if not name.startswith("_")}
+ON_DEMAND = ("OnnxParser", "ParserError")
+EXPORTED = {name: getattr(netloop, name) for name in (*dir(netloop), *ON_DEMAND) if not name.startswith("_")}
 
 EXTRA_MEMBERS = {
     "DataType": {

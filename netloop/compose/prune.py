@@ -5,10 +5,13 @@ from netloop.nest import live_layers
 from netloop.network import INetworkDefinition
 
 
-def keep_live(network: INetworkDefinition) -> None:
-    """Take away the layers on which neither an output nor an assertion of a network depends."""
-    live = live_layers(network)
-    kept = set(live)
+def keep_live(network: INetworkDefinition, start: int = 0) -> None:
+    """Take away the layers on which neither an output nor an assertion of a network depends.
+
+    Those before number ``start`` stay.
+    """
+    kept = set(live_layers(network)) | set(network.layers[:start])
+    live = [each for each in network.layers if each in kept]
     for layer in network.layers:
         if layer not in kept:
             _unwire(layer)

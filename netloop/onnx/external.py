@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
 from onnx import TensorProto
@@ -60,14 +62,23 @@ def _read(directory: Path, location: str, offset: int, length: int) -> bytes:
         file = _open(directory, _parts(location))
     except (OSError, ValueError) as error:
         raise LayerError(f"the file {location!r} of the tensor cannot be opened: {error}", WHY, "", "NL743") from error
-    with os.fdopen(file, "rb") as opened:
-        found = os.fstat(opened.fileno())
+    with _closing(file):
+        found = os.fstat(file)
         _require(stat.S_ISREG(found.st_mode), f"{location!r} is no plain file", WHY)
         _require(found.st_nlink == 1, f"the file {location!r} has other names too (hard links)", WHY, FIX)
         end = f"{location!r} ends at byte {found.st_size}"
         _require(offset + length <= found.st_size, f"{end}, and the tensor has {length} bytes from byte {offset}")
-        opened.seek(offset)
-        return opened.read(length)
+        with open(file, "rb", closefd=False) as opened:
+            opened.seek(offset)
+            return opened.read(length)
+
+
+@contextmanager
+def _closing(file: int) -> Generator[None]:
+    try:
+        yield
+    finally:
+        os.close(file)
 
 
 WHY = "a model may read files beside it alone, and by no links"

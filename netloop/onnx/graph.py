@@ -20,19 +20,18 @@ from netloop.diagnostics import Finding, LayerError, ModelError, NetworkError, d
 from netloop.graph.tensor import LONGEST_NAME, ITensor
 from netloop.network import INetworkDefinition
 from netloop.onnx.call import Call, Operator, Result, Value
+from netloop.onnx.calls import MOST_NODES, domain_of
 from netloop.onnx.functions import body_of, default_attributes
 from netloop.onnx.inputs import Inputs
-from netloop.onnx.model import Model, domain_of, opsets_of
+from netloop.onnx.model import Model, opsets_of
 from netloop.onnx.node import Node
 from netloop.onnx.operators import news, version_for
 from netloop.onnx.operators.table import entered
 from netloop.onnx.scope import Broken, Meaning, Scope
 from netloop.onnx.tensors import array_of, dense_of
 
-DEEPEST = 40
+DEEPEST = 32
 """Graphs and functions inside each other go no deeper."""
-MOST_NODES = 200_000
-"""Functions that call functions can stand for more nodes than fit anywhere."""
 
 
 class Skip(Exception):
@@ -40,28 +39,40 @@ class Skip(Exception):
 
 
 class Importer:
-    """Makes a network of a model.
+    """Makes layers of a model.
 
     Args:
         model: the model.
+        network: the network that it becomes part of.
         input_shapes: shapes for some of its inputs, instead of those that it declares.
         as_inputs: the initializers that are to be inputs.
+
+    Attributes:
+        outputs: what the outputs of each node of the model stand for, by the label of the node.
     """
 
-    def __init__(self, model: Model, input_shapes: Mapping[str, Sequence[int]], as_inputs: Collection[str]) -> None:
+    def __init__(
+        self,
+        model: Model,
+        network: INetworkDefinition,
+        input_shapes: Mapping[str, Sequence[int]] | None = None,
+        as_inputs: Collection[str] = (),
+    ) -> None:
         self._model = model
-        self._inputs = Inputs(model.proto.graph, input_shapes, as_inputs)
-        self._make = Composer(INetworkDefinition())
+        self._inputs = Inputs(model.proto.graph, input_shapes or {}, frozenset(as_inputs))
+        self._make = Composer(network)
         self._findings: list[Finding] = []
-        self._nodes = 0
+        self._nodes = self._outermost = 0
+        self.outputs: dict[str, Sequence[Meaning]] = {}
 
-    def network(self) -> INetworkDefinition:
-        """The network.
+    def add(self) -> None:
+        """Add the layers, inputs and outputs of the model to the network.
 
         Raises:
             ModelError: the model has no meaning as one; all that is wrong is told.
         """
         graph, network = self._model.proto.graph, self._make.network
+        before = len(network.layers)
         network.name = graph.name
         scope = Scope(self._model.opsets)
         self._declare(scope)
@@ -72,8 +83,7 @@ class Importer:
                 self._mark(proto.name, value)
         if self._findings:
             raise ModelError(*self._findings)
-        keep_live(network)
-        return network
+        keep_live(network, before)
 
     def _declare(self, scope: Scope) -> None:
         """Add the inputs of the model."""
@@ -100,14 +110,19 @@ class Importer:
 
     def _run(self, graph: onnx.GraphProto | onnx.FunctionProto, scope: Scope) -> None:
         """Add the nodes of a graph to the network."""
-        require(scope.depth <= DEEPEST, f"graphs and functions are inside each other more than {DEEPEST} deep")
+        if scope.depth > DEEPEST:
+            raise ModelError(self._finding("NL741", f"graphs and functions are more than {DEEPEST} inside each other"))
         if isinstance(graph, onnx.GraphProto):
             self._take_initializers(graph, scope)
         for number, proto in enumerate(graph.node):
             self._nodes += 1
+            self._outermost = number if scope.depth == 0 else self._outermost
             if self._nodes > MOST_NODES:
                 raise ModelError(self._finding("NL741", f"the model stands for more than {MOST_NODES} nodes"))
-            self._take_node(self._node(proto, number, scope), scope)
+            node = self._node(proto, number, scope)
+            values = self._take_node(node, scope)
+            if scope.depth == 0:
+                self.outputs[node.label] = values
 
     def subgraph(self, proto: onnx.GraphProto, scope: Scope, inputs: Sequence[Value]) -> list[Value]:
         """The outputs of a graph inside a node, once its nodes are added to the network.
@@ -129,10 +144,10 @@ class Importer:
 
     def _take_initializers(self, graph: onnx.GraphProto, scope: Scope) -> None:
         directory = self._model.directory
-        arrays = {each.name: partial(array_of, each, directory) for each in graph.initializer}
-        arrays |= {each.values.name: partial(dense_of, each, directory) for each in graph.sparse_initializer}
+        dense = [(each.name, partial(array_of, each, directory)) for each in graph.initializer]
+        sparse = [(each.values.name, partial(dense_of, each, directory)) for each in graph.sparse_initializer]
         taken = self._inputs.names if scope.depth == 0 else frozenset[str]()
-        for name, decode in arrays.items():
+        for name, decode in [*dense, *sparse]:
             if name in taken:
                 continue
             with self._telling(f"initializer {name!r}"):
@@ -147,23 +162,26 @@ class Importer:
 
     def _node(self, proto: onnx.NodeProto, number: int, scope: Scope) -> Node:
         version = scope.opsets.get(domain_of(proto.domain), 1)
-        return Node(proto, version, number, scope.bindings, self._model.directory)
+        directory = self._model.directory
+        return Node(proto, version, number, scope.bindings, directory, self._outermost, scope.functions)
 
-    def _take_node(self, node: Node, scope: Scope) -> None:
+    def _take_node(self, node: Node, scope: Scope) -> Sequence[Meaning]:
+        """What the outputs of a node stand for, once its layers are there."""
         before = len(self._make.network.layers)
         values: Sequence[Meaning] = [Broken()] * len(node.proto.output)
-        with self._telling(f"node {node.label!r} ({node.operator})"):
+        with self._telling(f"node {node.label!r} ({node.operator})", node):
             node.check()
             values = self._outputs_of(node, scope)
         self._name_layers(before, node.label)
         for name, value in zip(node.proto.output, values, strict=False):
             if name:
-                with self._telling(f"node {node.label!r} ({node.operator})"):
+                with self._telling(f"node {node.label!r} ({node.operator})", node):
                     self._check_new(name, scope)
                 scope.values[name] = self._named(value, name)
+        return values
 
     def _outputs_of(self, node: Node, scope: Scope) -> Sequence[Meaning]:
-        read = [self._read(each, scope, f"node {node.label!r}") if each else None for each in node.proto.input]
+        read = [self._read(each, scope, f"node {node.label!r}", node) if each else None for each in node.proto.input]
         inputs = [each for each in read if not isinstance(each, Broken)]
         if len(inputs) < len(read):
             raise Skip
@@ -187,13 +205,12 @@ class Importer:
         body = self._model.functions.get(node.key) or body_of(node, inputs)
         if body is None:
             raise LayerError(f"netloop has no operator {node.operator}", reason("NL744"), "", "NL744")
-        require(node.key not in scope.calls, f"the function {node.op!r} calls itself")
         require(len(inputs) <= len(body.input), f"{node.op!r} takes {len(body.input)} inputs, not {len(inputs)}")
         given = [*inputs, *[None] * (len(body.input) - len(inputs))]
         inner = Scope(
             {**scope.opsets, **opsets_of(body.opset_import)},
             bindings={**default_attributes(body), **node.given},
-            calls=(*scope.calls, node.key),
+            functions=(*scope.functions, node.op),
             depth=scope.depth + 1,
             values=dict(zip(body.input, given, strict=True)),
         )
@@ -203,12 +220,12 @@ class Importer:
 
     # ------------------------------------------------------------------ names
 
-    def _read(self, name: str, scope: Scope, reader: str) -> Meaning:
+    def _read(self, name: str, scope: Scope, reader: str, node: Node | None = None) -> Meaning:
         holder = scope.holder(name)
         if holder is not None:
             return holder.values[name]
         what = f"{reader} reads {name!r}, which nothing before it gives"
-        self._findings.append(self._finding("NL745", what, did_you_mean(name, scope.names())))
+        self._findings.append(self._finding("NL745", what, did_you_mean(name, scope.names()), node))
         return Broken()
 
     def _check_new(self, name: str, scope: Scope) -> None:
@@ -228,11 +245,11 @@ class Importer:
 
     # ------------------------------------------------------------------ complaints
 
-    def _finding(self, code: str, what: str, fix: str = "") -> Finding:
-        return Finding(code, what, self._model.name, reason(code), fix)
+    def _finding(self, code: str, what: str, fix: str = "", node: Node | None = None) -> Finding:
+        return Finding(code, what, self._model.name, reason(code), fix, at=node)
 
     @contextmanager
-    def _telling(self, at: str) -> Generator[None]:
+    def _telling(self, at: str, node: Node | None = None) -> Generator[None]:
         """Make findings of complaints, at a part of the model."""
         where = f"{self._model.name}, {at}"
         try:
@@ -240,11 +257,12 @@ class Importer:
         except Skip:
             pass
         except LayerError as error:
-            self._findings.append(Finding(error.code, error.what, where, error.why or reason(error.code), error.fix))
+            why = error.why or reason(error.code)
+            self._findings.append(Finding(error.code, error.what, where, why, error.fix, at=node))
         except NetworkError as error:
-            self._findings += [replace(each, where=where) for each in error.findings]
+            self._findings += [replace(each, where=where, at=node) for each in error.findings]
         except (ValueError, OverflowError) as error:
-            self._findings.append(Finding("NL745", str(error), where, reason("NL745")))
+            self._findings.append(Finding("NL745", str(error), where, reason("NL745"), at=node))
 
 
 class Inner:
@@ -270,6 +288,6 @@ def _checked(node: Node, made: Result) -> Sequence[Value | None]:
     for tensor in outputs:
         if tensor is not None:
             assert tensor.type
-    wanted = len(node.proto.output)
-    assert len(outputs) >= wanted, f"{node.operator} made {len(outputs)} outputs for {wanted}"
+    named = len(node.proto.output)
+    require(len(outputs) >= named, f"the node names {named} outputs, and there are {len(outputs)}")
     return outputs

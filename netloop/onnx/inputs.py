@@ -55,6 +55,7 @@ class Inputs:
         if kind != "tensor_type":
             what = f"input {proto.name!r} is of {kind.replace('_', ' ')}, and must be a tensor"
             raise LayerError(what, reason("NL746"), "", "NL746")
+        require(bool(proto.name), "an input has no name")
         tensor_type = proto.type.tensor_type
         dtype = as_dtype(element_type(tensor_type.elem_type))
         made = network.add_input(proto.name, dtype, self._shape(proto))

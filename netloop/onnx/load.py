@@ -40,4 +40,6 @@ def load(
     opened = read(model, base_dir, findings)
     if findings:
         raise ModelError(*findings)
-    return Importer(opened, input_shapes or {}, frozenset(as_inputs)).network()
+    network = INetworkDefinition()
+    Importer(opened, network, input_shapes, as_inputs).add()
+    return network

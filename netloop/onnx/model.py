@@ -15,13 +15,11 @@ from onnx import defs
 
 from netloop.codes import reason
 from netloop.diagnostics import Finding, ModelError
+from netloop.onnx.calls import call_damage, domain_of
 
 OLDEST_IR, NEWEST_IR = 1, 14
 LARGEST_FILE = 1 << 31
 """No protobuf message has more bytes."""
-
-DOMAINS = ("", "ai.onnx.ml", "ai.onnx.preview", "ai.onnx.training", "ai.onnx.preview.training")
-"""The domains whose operators the package onnx knows."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +64,7 @@ def read(model: Any, base_dir: str | PathLike[str] | None, findings: list[Findin
     if not isinstance(model, onnx.ModelProto):
         raise TypeError(f"a model is a path, bytes or an onnx.ModelProto, not {type(model).__name__}")
     name = name or model.graph.name or "the model"
-    findings += [Finding("NL741", what, name, reason("NL741")) for what in _damage(model)]
+    findings += [Finding("NL741", what, name, reason("NL741")) for what in [*_damage(model), *call_damage(model)]]
     opsets = opsets_of(model.opset_import) or {"": 1}
     findings += [Finding("NL742", what, name, reason("NL742"), fix) for what, fix in _too_new(model)]
     functions = {(domain_of(each.domain), each.name, each.overload): each for each in model.functions}
@@ -89,11 +87,6 @@ def _parsed(data: bytes, name: str) -> onnx.ModelProto:
     except DecodeError as error:
         what = f"{name} {'is' if name != 'the bytes' else 'are'} no ONNX model: {error}"
         raise ModelError(Finding("NL741", what, "", reason("NL741"))) from error
-
-
-def domain_of(name: str) -> str:
-    """A domain by its one name: ``ai.onnx`` is the domain without one."""
-    return "" if name == "ai.onnx" else name
 
 
 def opsets_of(imports: Iterable[onnx.OperatorSetIdProto]) -> dict[str, int]:

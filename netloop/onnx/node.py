@@ -12,7 +12,7 @@ import onnx
 from onnx import AttributeProto, defs
 
 from netloop.diagnostics import did_you_mean, require
-from netloop.onnx.model import domain_of
+from netloop.onnx.calls import domain_of
 from netloop.onnx.tensors import array_of, dense_of
 
 Bindings = Mapping[str, AttributeProto]
@@ -34,6 +34,8 @@ class Node:
         number: its number in its graph.
         bindings: the attributes of the function that it is part of.
         directory: the folder of the files that hold tensors; None if there is none.
+        outermost: the number of the node of the model that it is, or is inside of.
+        functions: the functions that it is inside of.
     """
 
     proto: onnx.NodeProto
@@ -41,6 +43,8 @@ class Node:
     number: int = 0
     bindings: Bindings = field(default_factory=dict[str, AttributeProto])
     directory: Path | None = None
+    outermost: int = 0
+    functions: tuple[str, ...] = ()
 
     @property
     def op(self) -> str:
@@ -61,6 +65,11 @@ class Node:
     def operator(self) -> str:
         """The operator as messages put it, ``Slice-13`` or ``my.domain::Slice-1``."""
         return f"{self.domain and self.domain + '::'}{self.op}-{self.since}"
+
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+        return self.label
 
     @property
     def label(self) -> str:
@@ -119,6 +128,16 @@ class Node:
         for count, (least, most), what in zip(counts, limits, ("inputs", "outputs"), strict=True):
             span = str(least) if least == most else f"{least} or more" if most > UNLIMITED else f"{least} to {most}"
             require(least <= count <= most, f"the node has {count} {what}, and {self.operator} {span}")
+        needed = [
+            position for position, name in enumerate(self.proto.input) if not name and not self._is_optional(position)
+        ]
+        require(not needed, f"input {needed and needed[0]} is left out, and {self.operator} needs it")
+
+    def _is_optional(self, position: int) -> bool:
+        """Whether an input may be left out."""
+        assert self.schema is not None
+        kinds = [each.option for each in self.schema.inputs]
+        return kinds[min(position, len(kinds) - 1)] == defs.OpSchema.FormalParameterOption.Optional
 
     def _check_attributes(self, schema: defs.OpSchema) -> None:
         for name, each in self.given.items():

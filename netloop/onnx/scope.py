@@ -18,9 +18,6 @@ class Broken:
 Meaning = Value | Broken | None
 """What a name stands for; None for an input that the call of a function left out."""
 
-FunctionKey = tuple[str, str, str]
-"""The domain, name and overload of a function."""
-
 
 @dataclass
 class Scope:
@@ -30,7 +27,7 @@ class Scope:
         opsets: the version of each domain.
         around: the scope of the graph around it; None for that of the model, and of a function.
         bindings: the attributes of the function that it is part of.
-        calls: the functions that it is inside of.
+        functions: the functions that it is inside of.
         depth: how many graphs and functions are around it.
         values: what the names stand for.
     """
@@ -38,13 +35,13 @@ class Scope:
     opsets: Mapping[str, int]
     around: Scope | None = None
     bindings: Bindings = field(default_factory=dict[str, onnx.AttributeProto])
-    calls: tuple[FunctionKey, ...] = ()
+    functions: tuple[str, ...] = ()
     depth: int = 0
     values: dict[str, Meaning] = field(default_factory=dict[str, Meaning])
 
     def inside(self, values: Mapping[str, Meaning]) -> Scope:
         """The scope of a graph inside this one, some of whose names stand for something already."""
-        return Scope(self.opsets, self, self.bindings, self.calls, self.depth + 1, dict(values))
+        return Scope(self.opsets, self, self.bindings, self.functions, self.depth + 1, dict(values))
 
     def holder(self, name: str) -> Scope | None:
         """The innermost scope that has a name; None if none has."""

@@ -175,3 +175,33 @@ class EngineStat(TensorRTEnum):
 
     TOTAL_WEIGHTS_SIZE = 0
     STRIPPED_WEIGHTS_SIZE = 1
+
+
+class ErrorCode(TensorRTEnum):
+    """The kinds of errors of ``OnnxParser``."""
+
+    SUCCESS = 0
+    INTERNAL_ERROR = 1
+    MEM_ALLOC_FAILED = 2
+    MODEL_DESERIALIZE_FAILED = 3
+    INVALID_VALUE = 4
+    INVALID_GRAPH = 5
+    INVALID_NODE = 6
+    UNSUPPORTED_GRAPH = 7
+    UNSUPPORTED_NODE = 8
+    UNSUPPORTED_NODE_ATTR = 9
+    UNSUPPORTED_NODE_INPUT = 10
+    UNSUPPORTED_NODE_DATATYPE = 11
+    UNSUPPORTED_NODE_DYNAMIC = 12
+    UNSUPPORTED_NODE_SHAPE = 13
+    REFIT_FAILED = 14
+
+
+class OnnxParserFlag(TensorRTEnum):
+    """The flags of ``OnnxParser``. All are recorded, and change nothing here."""
+
+    NATIVE_INSTANCENORM = 0
+    ENABLE_UINT8_AND_ASYMMETRIC_QUANTIZATION_DLA = 1
+    REPORT_CAPABILITY_DLA = 2
+    ENABLE_PLUGIN_OVERRIDE = 3
+    ADJUST_FOR_DLA = 4
