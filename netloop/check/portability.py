@@ -422,7 +422,7 @@ def layers_are_tensorrts(subject: Subject) -> Iterator[Broken]:
     Wrong: ``network.add_matrix_multiply(a, NONE, b, NONE)`` with int32 tensors
     Right: the same with both cast to float32, if that is exact enough
     """
-    for layer in subject.live:
+    for layer in subject.network.layers:
         if isinstance(layer, Operation) and all(subject.type(each) is not None for each in layer.outputs):
             what = layer.beyond_tensorrt(*(subject.type(each) for each in layer.inputs))
             if what:

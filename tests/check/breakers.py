@@ -11,7 +11,7 @@ from netloop.graph.tensor import ITensor
 from netloop.layers.conditional import IIfConditionalBoundaryLayer
 from netloop.layers.loop import ILoopBoundaryLayer
 from netloop.nest import Scopes, live_layers
-from netloop.types import UNKNOWN
+from netloop.types import OWN, UNKNOWN
 from tests.kinds import is_empty
 from tests.networks import CONCATENATE, COUNT, LAST, WHILE, Op
 from tests.strategies import MOST_TRIPS, Grower
@@ -429,7 +429,7 @@ def give_a_layer_an_input_that_does_not_fit(w: Wrecker) -> Any:
 
 @breaks("NL402")
 def use_float64(w: Wrecker) -> Any:
-    tensor = w.one_of(each for each in w.tensors if each.dtype is not trt.float64)
+    tensor = w.one_of(each for each in w.tensors if each.type.dtype not in OWN)
     return tensor and w.network.add_cast(tensor, trt.float64)
 
 
@@ -437,6 +437,12 @@ def use_float64(w: Wrecker) -> Any:
 def concatenate_too_many(w: Wrecker) -> Any:
     part = w.one_of(each for each in w.tensors if is_static(each) and len(each.shape) and not w.scopes.of(each))
     return part and w.network.add_concatenation([part] * 10_001)
+
+
+@breaks("NL404")
+def compute_what_tensorrt_does_not(w: Wrecker) -> Any:
+    tensor = w.one_of(each for each in w.tensors if each.dtype is trt.float32)
+    return tensor and w.network.add_elementwise(tensor, tensor, trt.ElementWiseOperation.MOD)
 
 
 # ---------------------------------------------------------------------------- what is no pure function
