@@ -161,6 +161,8 @@ from netloop.reference import LazySequence as LazySequence
 from netloop.reference import Trace as Trace
 from netloop.reference import evaluate as evaluate
 from netloop.reference import trace as trace
+from netloop.runtime.allocators import IGpuAllocator as IGpuAllocator
+from netloop.runtime.allocators import IGpuAsyncAllocator as IGpuAsyncAllocator
 from netloop.runtime.builder import Builder as Builder
 from netloop.runtime.compare import Comparison as Comparison
 from netloop.runtime.compare import Difference as Difference
@@ -169,8 +171,12 @@ from netloop.runtime.config import IBuilderConfig as IBuilderConfig
 from netloop.runtime.context import IExecutionContext as IExecutionContext
 from netloop.runtime.engine import ICudaEngine as ICudaEngine
 from netloop.runtime.engine import compile as compile
+from netloop.runtime.engine_config import IRuntimeConfig as IRuntimeConfig
+from netloop.runtime.engine_config import ISerializationConfig as ISerializationConfig
+from netloop.runtime.enums import AllocatorFlag as AllocatorFlag
 from netloop.runtime.enums import BuilderFlag as BuilderFlag
 from netloop.runtime.enums import DeviceType as DeviceType
+from netloop.runtime.enums import DLAWorkspaceAllocationStrategy as DLAWorkspaceAllocationStrategy
 from netloop.runtime.enums import EngineCapability as EngineCapability
 from netloop.runtime.enums import EngineStat as EngineStat
 from netloop.runtime.enums import ErrorCode as ErrorCode
@@ -183,7 +189,10 @@ from netloop.runtime.enums import OnnxParserFlag as OnnxParserFlag
 from netloop.runtime.enums import PreviewFeature as PreviewFeature
 from netloop.runtime.enums import ProfilingVerbosity as ProfilingVerbosity
 from netloop.runtime.enums import RuntimePlatform as RuntimePlatform
+from netloop.runtime.enums import SeekPosition as SeekPosition
+from netloop.runtime.enums import SerializationFlag as SerializationFlag
 from netloop.runtime.enums import TacticSource as TacticSource
+from netloop.runtime.enums import TempfileControlFlag as TempfileControlFlag
 from netloop.runtime.enums import TilingOptimizationLevel as TilingOptimizationLevel
 from netloop.runtime.enums import WeightsRole as WeightsRole
 from netloop.runtime.inspector import EngineInspector as EngineInspector
@@ -200,6 +209,11 @@ from netloop.runtime.profile import IOptimizationProfile as IOptimizationProfile
 from netloop.runtime.progress import IProgressMonitor as IProgressMonitor
 from netloop.runtime.refitter import Refitter as Refitter
 from netloop.runtime.runtime import Runtime as Runtime
+from netloop.runtime.streams import IStreamReaderV2 as IStreamReaderV2
+from netloop.runtime.streams import IStreamWriter as IStreamWriter
+from netloop.runtime.timing_cache import ITimingCache as ITimingCache
+from netloop.runtime.timing_cache import TimingCacheKey as TimingCacheKey
+from netloop.runtime.timing_cache import TimingCacheValue as TimingCacheValue
 from netloop.runtime.to_jax import to_jax as to_jax
 from netloop.types import nptype as nptype
 
@@ -243,3 +257,6 @@ def __getattr__(name: str) -> _Any:
         raise AttributeError(f"module 'netloop' has no attribute {name!r}")
     module = _importlib.import_module(_ON_DEMAND[name])
     return getattr(module, name, module)
+
+
+from netloop import tensorrt as tensorrt  # noqa: E402 - it has all the names above

@@ -283,6 +283,27 @@ enter(
     """,
 )
 
+enter(
+    "NL621",
+    """
+    an engine from a plan without weights runs once it has them.
+
+    Wrong: a run right after ``deserialize_cuda_engine``
+    Right: ``Refitter.set_named_weights`` for each of ``get_missing_weights``, and ``refit_cuda_engine``, first
+    """,
+)
+enter(
+    "NL622",
+    """
+    a debug listener that returns False, or raises, ends the run.
+
+    One that returns True or nothing lets it go on.
+
+    Wrong: ``process_debug_tensor`` that ends in ``return False``
+    Right: the same with ``return True``
+    """,
+)
+
 # ---------------------------------------------------------------------------- files
 
 enter(
@@ -365,6 +386,33 @@ enter(
 
     Wrong: ``netloop.plan.load(path)`` before the module with the plugins is imported
     Right: after
+    """,
+)
+enter(
+    "NL716",
+    """
+    a plan without weights is an engine that waits for them, and no network.
+
+    Wrong: ``netloop.plan.loads`` of what was built with ``BuilderFlag.STRIP_PLAN``
+    Right: ``Runtime.deserialize_cuda_engine``, and a ``Refitter``
+    """,
+)
+enter(
+    "NL721",
+    """
+    a stream reader gives some bytes whenever it is asked for more of a plan, and never more than asked for.
+
+    Wrong: ``read`` that returns ``b""`` in the middle of a plan
+    Right: ``return self.file.read(num_bytes)``
+    """,
+)
+enter(
+    "NL722",
+    """
+    a stream writer takes some bytes whenever it is given some, and tells how many.
+
+    Wrong: ``write`` without ``return``
+    Right: ``return self.file.write(data)``
     """,
 )
 enter(

@@ -1,4 +1,6 @@
-"""A network: its inputs, outputs and layers. The methods that add layers are beside the layers, in ``layers/``."""
+"""A network: its inputs, outputs and layers. The methods that add layers are beside the layers, in ``layers/``,
+and those that mark something in ``marks``.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ from netloop.codes import reason
 from netloop.diagnostics import Finding, NetworkError
 from netloop.enums import DataType, NetworkDefinitionCreationFlag
 from netloop.graph.infer import TypeTable
-from netloop.graph.layer import ILayer, check_instance, check_member, check_tensor
+from netloop.graph.layer import ILayer, check_instance, check_member
 from netloop.graph.place import call_site
 from netloop.graph.tensor import ITensor, declared_type
 from netloop.layers.affine import AffineMethods
@@ -37,6 +39,7 @@ from netloop.layers.reduce import ReductionMethods
 from netloop.layers.resample import ResizingMethods
 from netloop.layers.slice import SliceMethods
 from netloop.layers.sources import IShapeLayer, SourceMethods
+from netloop.marks import MarkMethods, Marks
 from netloop.settings import Settings
 
 
@@ -63,6 +66,7 @@ class INetworkDefinition(
     CollectiveMethods,
     AssertionMethods,
     PluginMethods,
+    MarkMethods,
     Settings,
 ):
     """A network, built layer by layer. ``network[i]`` is layer number ``i``.
@@ -79,6 +83,7 @@ class INetworkDefinition(
         inputs, outputs: its inputs and outputs, in the order in which they were added and marked.
         loops, conditionals: those that were added.
         types: the types of its tensors.
+        marks: what is marked in it beside its outputs.
     """
 
     name: str = "Unnamed Network 0"
@@ -95,7 +100,8 @@ class INetworkDefinition(
 
     def __init__(self, builder: Any = None, flags: int = 0) -> None:
         own = vars(self)
-        own["builder"], own["flags"], own["types"] = builder, operator.index(flags), TypeTable()
+        own["builder"], own["flags"] = builder, operator.index(flags)
+        own["types"], own["marks"] = TypeTable(), Marks()
         own.update((name, []) for name in ("layers", "inputs", "outputs", "loops", "conditionals"))
         self.types.shape_tensors = self.shape_tensors
 
@@ -118,26 +124,11 @@ class INetworkDefinition(
         self.inputs.append(tensor)
         return tensor
 
-    def mark_output(self, tensor: ITensor) -> None:
-        """Make a tensor an output of the network."""
-        check_tensor(tensor, "tensor")
-        if tensor.types is not self.types:
-            what = f"tensor {tensor.name!r} is of another network"
-            raise NetworkError(Finding("NL103", what, str(call_site()), reason("NL103"), at=tensor))
-        if not tensor.is_network_output:
-            vars(tensor)["is_network_output"] = True
-            self.outputs.append(tensor)
-
-    def unmark_output(self, tensor: ITensor) -> None:
-        """Make a tensor no output any more."""
-        if check_tensor(tensor, "tensor").is_network_output:
-            vars(tensor)["is_network_output"] = False
-            self.outputs.remove(tensor)
-
     def remove_tensor(self, tensor: ITensor) -> None:
         """Take away an input that no layer reads; any other tensor stays."""
         if tensor in self.inputs and not tensor.uses and not tensor.is_network_output:
             self.inputs.remove(tensor)
+            self.marks.debug.pop(tensor, None)
             for position, each in enumerate(self.inputs):
                 vars(each)["position"] = position
 
@@ -244,6 +235,7 @@ class INetworkDefinition(
         for layer, made in zip(self.layers, twin.layers, strict=True):
             made.wire(twins.tensors[each] if each is not None else None for each in layer.inputs)
         twin.outputs.extend(twins.tensors[each] for each in self.outputs)
+        vars(twin)["marks"] = self.marks.copied(twins.tensors, twin.layers)
         return twin
 
 

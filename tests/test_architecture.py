@@ -17,12 +17,13 @@ FLOORS = [
     ["dims"],
     ["graph", "plugins"],
     ["layers"],
+    ["marks"],
     ["network"],
     ["nest", "inputs"],
     ["check", "compose"],
     ["reference", "passes", "lower", "onnx", "openvino", "wts", "plan"],
     ["runtime"],
-    ["cli", "demo", "__init__", "__main__"],
+    ["cli", "demo", "tensorrt", "__init__", "__main__"],
 ]
 """Rooms by floor, from the ground up. A room is a file or a folder of netloop, and imports from lower floors alone;
 only those of the top floor, which are the ways in, may import each other.

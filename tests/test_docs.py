@@ -14,7 +14,7 @@ import pytest
 import netloop
 from netloop.check.rule import RULES
 from netloop.cli import main
-from tests.test_surface import MISSING, has_method, has_property
+from tests.test_surface import ABSENT, MISSING, has_method, has_property
 
 ROOT = Path(__file__).parent.parent
 DOCS = sorted((ROOT / "docs").rglob("*.md"))
@@ -179,6 +179,12 @@ def test_page_for_users_of_tensorrt_names_exactly_what_is_missing():
         named[cls].update(re.findall(r"`(\w+)`", names))
 
     assert named == MISSING
+
+
+def test_page_for_users_of_tensorrt_names_the_classes_that_are_missing():
+    lines = re.findall(r"^- (`.*`):", section_of(TENSORRT, "What is not there"), re.MULTILINE)
+
+    assert {name for line in lines for name in re.findall(r"`(\w+)`", line)} == ABSENT
 
 
 def test_page_for_users_of_tensorrt_names_in_python_what_is_there():

@@ -61,38 +61,18 @@ EXTRA_MEMBERS = {
 }
 """Members of enumerations that TensorRT 11 does not have: netloop's own, and those of TensorRT 10 that scripts use."""
 
-# fmt: off
 MISSING: dict[str, set[str]] = {
-    "Builder": {
-        "build_serialized_network_to_stream", "gpu_allocator",
-    },
-    "IBuilderConfig": {
-        "all_build_routes", "build_route", "create_timing_cache", "get_timing_cache", "set_timing_cache",
-    },
-    "ICudaEngine": {
-        "create_runtime_config", "create_serialization_config", "get_device_memory_size_for_profile_v2",
-        "get_weight_streaming_automatic_budget", "is_debug_tensor", "serialize_with_config",
-        "streamable_weights_size", "tactic_sources", "weight_streaming_budget_v2",
-        "weight_streaming_scratch_memory_size",
-    },
-    "IExecutionContext": {
-        "get_debug_state", "get_runtime_config", "set_all_tensors_debug_state", "set_communicator",
-        "set_tensor_debug_state",
-    },
-    "INetworkDefinition": {
-        "add_plugin", "add_plugin_v2", "are_weights_marked_refittable", "is_debug_tensor",
-        "mark_debug", "mark_output_for_shapes",
-        "mark_unfused_tensors_as_debug_tensors", "mark_weights_refittable", "set_weights_name", "unmark_debug",
-        "unmark_output_for_shapes", "unmark_unfused_tensors_as_debug_tensors", "unmark_weights_refittable",
-    },
+    "INetworkDefinition": {"add_plugin", "add_plugin_v2"},
     "IPluginRegistry": {"deregister_library", "load_library"},
-    "Runtime": {
-        "DLA_core", "dla_workspace_allocation_strategy", "engine_host_code_allowed",
-        "gpu_allocator", "load_runtime", "num_DLA_cores", "tempfile_control_flags", "temporary_directory",
-    },
 }
-# fmt: on
 """Methods, properties and (bases) that TensorRT has and netloop has not, by class."""
+
+ABSENT = {
+    *("ISymExpr", "ISymExprs", "KernelLaunchParams"),  # of plugins that are compiled ahead of time
+    *("NodeIndices", "OnnxParserRefitter"),  # of the ONNX parser
+    "FallbackString",
+}
+"""Classes and enumerations that TensorRT has and netloop has not."""
 
 DIFFERENT: dict[str, set[str]] = {
     "Builder": {"build_serialized_network"},  # without the form that returns the text of kernels, as there are none
@@ -109,7 +89,9 @@ DIFFERENT: dict[str, set[str]] = {
     "PluginField": {"size"},  # follows from the data
     "PluginFieldCollection": {"append", "extend", "insert", "pop"},  # a list
     "PluginTensorDesc": {"__init__"},  # which may be given what it holds
-    "Runtime": {"deserialize_cuda_engine"},  # from bytes alone
+    "IStreamReaderV2": {"read"},  # as Python overrides it: it returns the bytes, and is given no address for them
+    "IStreamWriter": {"write"},  # as Python overrides it: it is given the bytes, and no address and size
+    "Runtime": {"deserialize_cuda_engine"},  # two forms in one
 }
 """What netloop has with other parameters, other defaults, or settable where TensorRT's is not or the reverse."""
 
@@ -126,6 +108,16 @@ def found(dotted: str) -> Any:
 ENUMS = [name for name in RECORDED["enums"] if found(name) is not None]
 CLASSES = [name for name in RECORDED["classes"] if found(name) is not None]
 CONSTANTS = [name for name in RECORDED["constants"] if found(name) is not None]
+
+
+def test_classes_that_are_not_there_are_listed():
+    assert {name for kind in ("classes", "enums") for name in RECORDED[kind] if found(name) is None} == ABSENT
+
+
+def test_module_tensorrt_has_all_names_and_the_recorded_version():
+    assert not [name for name in (*CLASSES, *ENUMS, *CONSTANTS) if not hasattr(netloop.tensorrt, name.split(".")[0])]
+    assert netloop.tensorrt.ILayer is netloop.ILayer
+    assert netloop.tensorrt.__version__ == RECORDED["version"]
 
 
 @pytest.mark.parametrize("name", ENUMS)

@@ -6,7 +6,7 @@ from pathlib import Path
 from netloop.diagnostics import Place
 
 _PACKAGE = Path(__file__).parent.parent
-_ROOMS = ("graph", "layers", "network.py", "compose", "onnx")
+_ROOMS = ("graph", "layers", "marks.py", "network.py", "compose", "onnx")
 _INSIDE = (*(str(_PACKAGE / room) for room in _ROOMS), "<string>")
 
 

@@ -7,6 +7,8 @@ that no program can hold, is computed by its reference; a loop or conditional ar
 A network that is to be interruptible takes the same road. A loop that may be long is then compiled alone and runs a
 stretch of trips at a time; a loop or conditional around it runs in Python.
 
+Tensors may be watched: then what is around one runs in Python too, and each of its elements is told as it is computed.
+
 A failure follows the data, as in a program: what it spoilt is a ``Spoilt``, and counts only if something needs it.
 """
 
@@ -30,12 +32,12 @@ from netloop.graph.tensor import ITensor
 from netloop.layers.assertion import IAssertionLayer
 from netloop.layers.conditional import IIfConditionalInputLayer
 from netloop.layers.loop import IIteratorLayer, ILoop, ILoopOutputLayer, IRecurrenceLayer
-from netloop.layers.sources import IShapeLayer
+from netloop.layers.sources import IConstantLayer, IShapeLayer
 from netloop.lower.frame import Frame
 from netloop.lower.loop import Road
 from netloop.lower.program import Outcome, Program, compiles, require_shallow
 from netloop.lower.stretches import Stretches
-from netloop.nest import Block, IfStep, LayerStep, LoopStep, Step, layers_of
+from netloop.nest import Block, IfStep, LayerStep, LoopStep, Scopes, Step, layers_of
 from netloop.network import INetworkDefinition
 from netloop.types import LARGEST_KNOWN_VALUE, TensorType, normal_axis
 
@@ -54,6 +56,33 @@ class Spoilt:
     finding: Finding
 
 
+Tell = Callable[[ITensor, tuple[int, ...], Any], None]
+"""Takes a watched tensor, the trips of the loops in which it varies, the outermost first, and its value there."""
+
+
+class Watch:
+    """Tells of the values of some tensors: of each element once, in the order of the trips.
+
+    What decides whether there is a trip is computed before the trip and again in it, and told the first time.
+
+    Attributes:
+        tensors: the tensors.
+    """
+
+    def __init__(self, tensors: frozenset[ITensor], scopes: Scopes, tell: Tell) -> None:
+        self.tensors = tensors
+        self._scopes = scopes
+        self._tell = tell
+        self._latest: dict[ITensor, tuple[int, ...]] = {}
+
+    def see(self, tensor: ITensor, value: Any, trips: Mapping[ILoop, int]) -> None:
+        """Tell of the value of a tensor in some trips, unless that was done."""
+        at = tuple(trips[loop] for loop in self._scopes.chain_of(tensor))
+        if tensor not in self._latest or at > self._latest[tensor]:
+            self._latest[tensor] = at
+            self._tell(tensor, at, value)
+
+
 @dataclass
 class _Scene:
     """What is known at a point of a run.
@@ -62,15 +91,25 @@ class _Scene:
         values: the values of the tensors so far, or what stands for them.
         trips: the number of the present trip in each loop around.
         is_trip: whether this is part of a trip, and not only asked what a coming trip would see.
+        watch: what is told of watched tensors; None if nothing is.
     """
 
     values: dict[ITensor, Any]
     trips: dict[ILoop, int] = field(default_factory=dict[ILoop, int])
     is_trip: bool = True
+    watch: Watch | None = None
 
     def inside(self, values: Mapping[ITensor, Any]) -> _Scene:
         """A scene within this one, with more values."""
-        return _Scene({**self.values, **values}, dict(self.trips), self.is_trip)
+        return _Scene({**self.values, **values}, dict(self.trips), self.is_trip, self.watch)
+
+    def see(self, tensors: Iterable[ITensor]) -> None:
+        """Tell of those of some tensors that are watched and have a value here."""
+        if self.watch is None:
+            return
+        for tensor in (each for each in tensors if each in self.watch.tensors):
+            if not isinstance(value := self.values.get(tensor), Spoilt | None):
+                self.watch.see(tensor, value, self.trips)
 
     def spoilt(self, tensors: Iterable[ITensor | None]) -> Spoilt | None:
         """The first of some tensors that is spoilt."""
@@ -84,12 +123,22 @@ Piece = Callable[[_Scene], None]
 class HostProgram:
     """A network that runs step by step.
 
+    Args:
+        network: the network.
+        sound: what is known of it.
+        watched: the tensors that a run can tell of as it computes them.
+
     Attributes:
         roads: how each loop ran and why, so far.
     """
 
     def __init__(
-        self, network: INetworkDefinition, sound: Sound, max_trips: int | None = None, interruptible: bool = False
+        self,
+        network: INetworkDefinition,
+        sound: Sound,
+        max_trips: int | None = None,
+        interruptible: bool = False,
+        watched: Iterable[ITensor] = (),
     ) -> None:
         require_shallow(network, sound.scopes)
         self.roads: dict[ILoop, Road] = {}
@@ -98,30 +147,35 @@ class HostProgram:
         self._max_trips = max_trips
         self._interruptible = interruptible
         self._valued = network.shape_tensors()
+        self._watched = frozenset(watched)
         self._pieces: dict[Any, Piece] = {}
+        self._touched: dict[Any, list[ITensor]] = {}
 
-    def __call__(self, given: Mapping[ITensor, Any]) -> list[jax.Array]:
+    def __call__(self, given: Mapping[ITensor, Any], tell: Tell | None = None) -> list[jax.Array]:
         """The outputs, in the order in which they were marked.
 
         Args:
             given: the values of the inputs, and those of the constants of ``constants_of``.
+            tell: what is told of watched tensors; what it raises ends the run.
 
         Raises:
             ExecutionError: something that an output needs has no value, or an assertion does not hold.
         """
-        values = self.values(given)
+        values = self.values(given, tell)
         spoilt = next((each for each in values if isinstance(each, Spoilt)), None)
         if spoilt is not None:
             raise ExecutionError(spoilt.finding)
         return [jnp.asarray(each) for each in values]
 
-    def values(self, given: Mapping[ITensor, Any]) -> list[Any]:
+    def values(self, given: Mapping[ITensor, Any], tell: Tell | None = None) -> list[Any]:
         """The same, with what stands for an output that is spoilt.
 
         Raises:
             ExecutionError: an assertion does not hold.
         """
         scene = _Scene(dict(given))
+        scene.watch = Watch(self._watched, self._sound.scopes, tell) if tell is not None else None
+        scene.see(self._network.inputs)
         self._run(self._sound.block.steps, scene)
         return [scene.values[tensor] for tensor in self._network.outputs]
 
@@ -134,15 +188,18 @@ class HostProgram:
                 self._piece(steps[position : position + max(1, length)], scene, types)(scene)
             else:
                 self._step(steps[position], scene)
-            position += max(1, length)
+            length = max(1, length)
+            for step in steps[position : position + length]:
+                scene.see(step.writes)
+            position += length
 
     def _fixed(self, steps: Sequence[Step], scene: _Scene, types: TypeTable) -> int:
         """How many of the first steps can be compiled as one piece."""
         for number, step in enumerate(steps):
             alone = isinstance(step, LayerStep) and isinstance(step.layer, IAssertionLayer | IIteratorLayer)
-            if alone or scene.spoilt(step.reads) is not None or not _compiles(step, types):
+            if alone or scene.spoilt(step.reads) is not None or self._is_watched_inside(step):
                 return number
-            if self._interruptible and is_long([step], types):
+            if not _compiles(step, types) or (self._interruptible and is_long([step], types)):
                 return number
         return len(steps)
 
@@ -150,7 +207,7 @@ class HostProgram:
         """Whether a loop that is too long to be part of a piece can be compiled alone."""
         if not isinstance(step, LoopStep) or not self._interruptible or is_long(step.body.steps, types):
             return False
-        return scene.spoilt(step.reads) is None and _compiles(step, types)
+        return scene.spoilt(step.reads) is None and not self._is_watched_inside(step) and _compiles(step, types)
 
     def _types(self, scene: _Scene) -> TypeTable:
         """The types of all tensors, as the values so far tell."""
@@ -164,17 +221,25 @@ class HostProgram:
     # ------------------------------------------------------------------ pieces
 
     def _piece(self, steps: Sequence[Step], scene: _Scene, types: TypeTable) -> Piece:
-        reads = [each for each in Block(list(steps)).reads() if each in scene.values]
+        reads = [each for each in self._touched_by(steps) if each in scene.values]
         known = tuple((types[each], _bytes(types[each].value)) for each in reads)
         key = steps[0], len(steps), known
         if key not in self._pieces:
             self._pieces[key] = self._compiled(steps, reads, types, tuple(scene.trips))
         return self._pieces[key]
 
+    def _touched_by(self, steps: Sequence[Step]) -> list[ITensor]:
+        """What some steps read, and the constants among what they make, the values of which are given."""
+        key = steps[0], len(steps)
+        if key not in self._touched:
+            layers = (layer for step in steps for layer in layers_of(step) if isinstance(layer, IConstantLayer))
+            self._touched[key] = [*Block(list(steps)).reads(), *(layer.outputs[0] for layer in layers)]
+        return self._touched[key]
+
     def _compiled(
         self, steps: Sequence[Step], reads: Sequence[ITensor], types: TypeTable, loops: Sequence[ILoop]
     ) -> Piece:
-        program = Program(steps, _needed_later(steps), types, self._sound.scopes, self._max_trips)
+        program = Program(steps, self._needed_later(steps), types, self._sound.scopes, self._max_trips)
 
         def around(arrays: Sequence[Any], trips: Sequence[Any]) -> Frame:
             return Frame(dict(zip(reads, arrays, strict=True)), trips=dict(zip(loops, trips, strict=True)))
@@ -199,6 +264,23 @@ class HostProgram:
         if self._interruptible and isinstance(steps[0], LoopStep) and is_long(steps, types):
             return Stretches(program, steps[0], around)
         return jax.jit(lambda arrays, trips: program.run_in(around(arrays, trips)))
+
+    def _is_watched_inside(self, step: Step) -> bool:
+        """Whether a tensor is watched that a step does not let out."""
+        if not self._watched or isinstance(step, LayerStep):
+            return False
+        made = (tensor for layer in layers_of(step) for tensor in layer.outputs)
+        return any(tensor in self._watched and tensor not in step.writes for tensor in made)
+
+    def _needed_later(self, steps: Sequence[Step]) -> list[ITensor]:
+        """What some steps make and other layers, or the caller, need."""
+        inside = {layer for step in steps for layer in layers_of(step)}
+        written = [tensor for step in steps for tensor in step.writes]
+        return [
+            each
+            for each in written
+            if each.is_network_output or each in self._watched or any(user not in inside for user, _ in each.uses)
+        ]
 
     # ------------------------------------------------------------------ single steps
 
@@ -319,6 +401,7 @@ class HostProgram:
 def _in_trip(step: LoopStep, scene: _Scene, trip: int, states: Sequence[Any]) -> _Scene:
     inside = scene.inside({each.outputs[0]: state for each, state in zip(step.recurrences, states, strict=True)})
     inside.trips[step.loop] = trip
+    inside.see(each.outputs[0] for each in step.recurrences)
     return inside
 
 
@@ -386,13 +469,6 @@ def _compiles(step: Step, types: TypeTable) -> bool:
 def _keeps_shape(layer: IRecurrenceLayer, types: TypeTable) -> bool:
     first, second = types.of(layer.tensor(0)), types.of(layer.tensor(1))
     return isinstance(first, TensorType) and isinstance(second, TensorType) and first.shape == second.shape
-
-
-def _needed_later(steps: Sequence[Step]) -> list[ITensor]:
-    """What some steps make and other layers, or nobody but the caller, need."""
-    inside = {layer for step in steps for layer in layers_of(step)}
-    written = [tensor for step in steps for tensor in step.writes]
-    return [each for each in written if each.is_network_output or any(user not in inside for user, _ in each.uses)]
 
 
 def _bytes(value: Any) -> bytes | None:

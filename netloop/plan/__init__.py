@@ -8,40 +8,52 @@ signature: who can write the file can write another plan.
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from netloop.diagnostics import FileFormatError, Finding, NetworkError
+from netloop.codes import reason
+from netloop.diagnostics import FileFormatError, Finding, NetworkError, listed
 from netloop.files import write_whole
+from netloop.layers.sources import IConstantLayer
 from netloop.network import INetworkDefinition
 from netloop.plan import arrays
-from netloop.plan.container import NETWORK, Part, pack, unpack
+from netloop.plan.container import NETWORK, Part, draw, pack, unpack
 from netloop.plan.document import Node, from_json, to_json
 from netloop.plan.network_json import BUILD, Reader, Writer
 
-__all__ = ["Plan", "dumps", "load", "loads", "read", "save"]
+__all__ = ["Plan", "draw", "dumps", "load", "loads", "read", "save"]
 
 
 class Plan(NamedTuple):
-    """What is in a plan: a network, and what was kept of its build, if anything was."""
+    """What is in a plan.
+
+    Attributes:
+        network: the network.
+        build: what was kept of its build; None if nothing was.
+        absent: the constants whose weights were left out; they are zeros.
+    """
 
     network: INetworkDefinition
     build: Node | None
+    absent: list[IConstantLayer]
 
 
-def dumps(network: INetworkDefinition, build: Mapping[str, Any] | None = None) -> bytes:
+def dumps(
+    network: INetworkDefinition, build: Mapping[str, Any] | None = None, without: Sequence[IConstantLayer] = ()
+) -> bytes:
     """The plan of a network, which may have errors; equal networks give equal bytes.
 
     Args:
         network: the network.
         build: what an engine keeps of its build, in the types of JSON; ``read`` gives it back.
+        without: constants whose weights are left out.
 
     Raises:
         NetworkError: something in it has no form in a plan, such as a layer of a kind that netloop does not have.
     """
-    return b"".join(_pieces(network, build))
+    return b"".join(_pieces(network, build, without))
 
 
 def loads(data: bytes | bytearray | memoryview) -> INetworkDefinition:
@@ -50,7 +62,12 @@ def loads(data: bytes | bytearray | memoryview) -> INetworkDefinition:
     Raises:
         FileFormatError: the plan is damaged, cut short, of a newer version, or no plan.
     """
-    return read(data).network
+    found = read(data)
+    if found.absent:
+        what = f"the plan has no weights for {listed([each.name for each in found.absent])}"
+        fix = "load it with Runtime.deserialize_cuda_engine, and give the engine weights with a Refitter"
+        raise FileFormatError(Finding("NL716", what, why=reason("NL716"), fix=fix))
+    return found.network
 
 
 def read(data: bytes | bytearray | memoryview) -> Plan:
@@ -61,9 +78,10 @@ def read(data: bytes | bytearray | memoryview) -> Plan:
     """
     if not isinstance(data, bytes | bytearray | memoryview):
         raise TypeError(f"a plan is bytes, not {type(data).__name__}")
-    network, files = unpack(bytes(data))
-    reader = Reader(from_json(network, NETWORK), files)
-    return Plan(reader.network(), reader.build)
+    document, files = unpack(bytes(data))
+    reader = Reader(from_json(document, NETWORK), files)
+    network = reader.network()
+    return Plan(network, reader.build, reader.absent)
 
 
 def save(network: INetworkDefinition, path: str | os.PathLike[str]) -> None:
@@ -90,10 +108,12 @@ def load(path: str | os.PathLike[str]) -> INetworkDefinition:
         raise FileFormatError(*(_in_file(each, os.fspath(path)) for each in error.findings)) from None
 
 
-def _pieces(network: INetworkDefinition, build: Mapping[str, Any] | None = None) -> list[Part]:
-    writer = Writer(network)
+def _pieces(
+    network: INetworkDefinition, build: Mapping[str, Any] | None = None, without: Sequence[IConstantLayer] = ()
+) -> list[Part]:
+    writer = Writer(network, without)
     document = to_json(writer.document() | ({} if build is None else {BUILD: dict(build)}))
-    files = [[arrays.header(dtype, array.shape), arrays.elements(array, dtype)] for dtype, array in writer.arrays]
+    files = [[arrays.header(dtype, array.shape), arrays.elements(array, dtype)] for dtype, array in writer.present]
     try:
         return pack(document, files)
     except ValueError as error:

@@ -18,7 +18,7 @@ give the same bytes. In every version of the format the manifest is the first me
 import hashlib
 import struct
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import metadata
@@ -192,6 +192,27 @@ def unpack(data: bytes) -> tuple[bytes, list[memoryview]]:
     if not members:
         _refuse(f"the plan has no {NETWORK}", MANIFEST)
     return bytes(_document(members[0])), [member.parts[0] for member in members[1:]]  # pyright: ignore[reportReturnType]
+
+
+def draw(take: Callable[[int], bytes]) -> bytes:
+    """The bytes of a file, not verified, from a function that gives the next so many of them.
+
+    The manifest comes first and tells the sizes of the rest, so that not a byte too many is asked for.
+
+    Raises:
+        FileFormatError: it does not begin as plans do.
+    """
+    opening = take(len(_Entry(MANIFEST, 0, 0, 0).local()))
+    size: int = _LOCAL_SIZES.unpack_from(opening, len(opening) - _LOCAL_SIZES.size)[2]
+    if opening[:4] != b"PK\3\4" or not 0 < size <= LARGEST_DOCUMENT:
+        _refuse("the file does not begin as plans do")
+    document = take(size)
+    entries = [_Entry(MANIFEST, size, 0, 0)]
+    for node in _manifest(document):
+        told = node.fields(("name", "size", "sha256"))["size"].whole(0)
+        entries.append(_Entry(member_name(len(entries)), told, 0, 0))
+    length = sum(len(each.local()) + each.size for each in entries) + len(_directory(entries, 0)) + DIGEST_SIZE
+    return opening + document + take(length - len(opening) - size)
 
 
 def _verify(data: bytes) -> None:

@@ -17,8 +17,10 @@ A tensor is ``[layer, output]``, or ``[-1, input]`` for an input of the network;
 ``null`` is an input that is missing. A place is ``[file, line]``. Loops, conditionals and arrays are numbers where
 attributes refer to them; enumerations are names. Numbers without a finite value are the strings nan, inf and -inf. What
 a tensor or layer has beside this is there only if it is not as usual: ``metadata``, ``num_ranks``, ``location``,
-``allowed_formats``, ``broadcast_across_batch``, ``dimension_names``. ``build``, if there, is what an engine keeps of
-its build; whoever wrote it knows what it means.
+``allowed_formats``, ``broadcast_across_batch``, ``dimension_names``. An array that is ``absent`` has no file.
+``marks``, if there, has what is marked: ``debug`` and ``shapes`` are tensors, ``unfused`` is true, ``names`` are pairs
+of a layer's number and the name of its weights, ``refittable`` are such names. ``build``, if there, is what an engine
+keeps of its build; whoever wrote it knows what it means.
 """
 
 from __future__ import annotations
@@ -27,6 +29,8 @@ import hashlib
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
+import numpy as np
+
 from netloop.diagnostics import Finding, NetworkError, Place
 from netloop.dims import Dims, DimsLike
 from netloop.enums import DataType, TensorLocation
@@ -34,6 +38,8 @@ from netloop.graph.layer import ILayer
 from netloop.graph.tensor import ALL_FORMATS, ITensor
 from netloop.layers.conditional import IIfConditional, IIfConditionalBoundaryLayer
 from netloop.layers.loop import ILoop, ILoopBoundaryLayer
+from netloop.layers.sources import IConstantLayer
+from netloop.marks import Marks
 from netloop.network import INetworkDefinition
 from netloop.plan import arrays
 from netloop.plan.document import Node
@@ -60,6 +66,8 @@ TENSOR_EXTRAS: dict[str, tuple[Form, Any]] = {
 
 NAMES = "dimension_names"
 BUILD = "build"
+MARKS = "marks"
+ABSENT = "absent"
 LAYER_FIELDS = ("kind", "name", "place", "attributes", "inputs", "outputs")
 FIELDS = ("name", "flags", "files", "arrays", "inputs", "loops", "conditionals", "layers", "outputs")
 
@@ -70,15 +78,21 @@ FIELDS = ("name", "flags", "files", "arrays", "inputs", "loops", "conditionals",
 class Writer:
     """A network on its way into a document.
 
+    Args:
+        network: the network.
+        without: constants whose weights are left out.
+
     Attributes:
         arrays: the arrays that the document refers to by number, each with its element type; equal ones are there once.
+        absent: the numbers of those that are left out.
     """
 
-    def __init__(self, network: INetworkDefinition) -> None:
-        self.arrays: list[tuple[DataType, Array]] = []
+    def __init__(self, network: INetworkDefinition, without: Sequence[IConstantLayer] = ()) -> None:
+        self.arrays: list[tuple[DataType, Array]] = [(data_type(each.weights.dtype), each.weights) for each in without]
+        self.absent = range(len(without))
         self._network = network
         self._numbers: dict[Any, int] = {}
-        self._seen: dict[int, int] = {}
+        self._seen = {id(each.weights): number for number, each in enumerate(without)}
         self._equal: dict[Any, int] = {}
         self._files: dict[str, int] = {}
         for group in (network.loops, network.conditionals):
@@ -103,8 +117,29 @@ class Writer:
         made["layers"] = [self._layer(each) for each in network.layers]
         made["outputs"] = [self._reference(each, network) for each in network.outputs]
         made["files"] = list(self._files)
-        made["arrays"] = [{"dtype": dtype.name, "shape": list(array.shape)} for dtype, array in self.arrays]
-        return made
+        made["arrays"] = [self._array(number) for number in range(len(self.arrays))]
+        marks = self._marks(network.marks)
+        return {**made, MARKS: marks} if marks else made
+
+    def _array(self, number: int) -> dict[str, Any]:
+        dtype, array = self.arrays[number]
+        made = {"dtype": dtype.name, "shape": list(array.shape)}
+        return {**made, ABSENT: True} if number in self.absent else made
+
+    def _marks(self, marks: Marks) -> dict[str, Any]:
+        made: dict[str, Any] = {
+            "debug": [self._reference(each, each) for each in marks.debug],
+            "unfused": marks.unfused,
+            "shapes": [self._reference(each, each) for each in marks.shapes],
+            "names": [[each.index, name] for each, name in marks.names.items()],
+            "refittable": list(marks.refittable),
+        }
+        return {name: each for name, each in made.items() if each}
+
+    @property
+    def present(self) -> list[tuple[DataType, Array]]:
+        """The arrays that have a file."""
+        return self.arrays[len(self.absent) :]
 
     def number_of(self, part: Any) -> int:
         """The number of a loop or conditional."""
@@ -195,12 +230,14 @@ class Reader:
 
     Attributes:
         build: what was kept of a build; None if nothing was.
+        absent: the constants whose weights were left out; they are zeros.
     """
 
     def __init__(self, document: Node, files: Sequence[memoryview]) -> None:
-        self._fields = document.fields(FIELDS, (BUILD,))
+        self._fields = document.fields(FIELDS, (BUILD, MARKS))
         self.build = self._fields.get(BUILD)
         self._files = [each.text() for each in self._fields["files"].items()]
+        self.absent: list[IConstantLayer] = []
         self._arrays = self._read_arrays(files)
         self._made = INetworkDefinition(None, self._fields["flags"].whole(0))
         self._made.name = self._fields["name"].text()
@@ -221,6 +258,10 @@ class Reader:
             layer.wire(self._inputs(node, kind_of(type(layer))))
         for node in fields["outputs"].items():
             self._mark(node)
+        constants = (each for each in made.layers if isinstance(each, IConstantLayer))
+        self.absent = [each for each in constants if id(each.weights) in self._zeros]
+        if MARKS in fields:
+            vars(made)["marks"] = self._marks(fields[MARKS])
         return made
 
     def loop(self, node: Node) -> ILoop:
@@ -236,10 +277,40 @@ class Reader:
         return node.numbered(self._arrays, "an array")
 
     def _read_arrays(self, files: Sequence[memoryview]) -> list[Array]:
-        nodes = self._fields["arrays"].items()
-        if len(nodes) != len(files):
-            self._fields["arrays"].refuse(f"here should be {len(files)} arrays, and are {len(nodes)}")
-        return [_array(node, file) for node, file in zip(nodes, files, strict=True)]
+        nodes = [(node, node.fields(("dtype", "shape"), (ABSENT,))) for node in self._fields["arrays"].items()]
+        there = sum(ABSENT not in fields for _, fields in nodes)
+        if there != len(files):
+            self._fields["arrays"].refuse(f"here should be {len(files)} arrays, and are {there}")
+        left = iter(files)
+        made = [_array(node, fields, None if ABSENT in fields else next(left)) for node, fields in nodes]
+        self._zeros = {id(array) for (_, fields), array in zip(nodes, made, strict=True) if ABSENT in fields}
+        return made
+
+    def _marks(self, node: Node) -> Marks:
+        fields = node.fields((), ("debug", "unfused", "shapes", "names", "refittable"))
+        debug, shapes, names, refittable = (
+            fields[key].items() if key in fields else [] for key in ("debug", "shapes", "names", "refittable")
+        )
+        return Marks(
+            dict.fromkeys(map(self._reference, debug)),
+            fields["unfused"].flag() if "unfused" in fields else False,
+            dict.fromkeys(map(self._shape_output, shapes)),
+            dict(map(self._named_weights, names)),
+            dict.fromkeys(each.text() for each in refittable),
+        )
+
+    def _shape_output(self, node: Node) -> ITensor:
+        tensor = self._reference(node)
+        if not tensor.is_network_output:
+            node.refuse(f"tensor {tensor.name!r} is no output")
+        return tensor
+
+    def _named_weights(self, node: Node) -> tuple[IConstantLayer, str]:
+        number, name = node.pair()
+        layer = number.numbered(self._made.layers, "a layer")
+        if not isinstance(layer, IConstantLayer):
+            number.refuse(f"layer {layer.name!r} is no constant")
+        return layer, name.text()
 
     def _input(self, node: Node, position: int) -> ITensor:
         fields = node.fields(("name", "dtype", "shape"), (*TENSOR_EXTRAS, NAMES))
@@ -327,10 +398,11 @@ class Reader:
         return Place(file.numbered(self._files, "a file"), line.whole(0))
 
 
-def _array(node: Node, file: memoryview) -> Array:
-    fields = node.fields(("dtype", "shape"))
+def _array(node: Node, fields: Fields, file: memoryview | None) -> Array:
     dtype, shape = fields["dtype"].member(DataType), [each.whole(0) for each in fields["shape"].items()]
     try:
-        return arrays.load(file, dtype, shape)
+        return arrays.load(file, dtype, shape) if file is not None else np.zeros(shape, numpy_type(dtype))
+    except MemoryError:
+        node.refuse("there is no memory for the array")
     except ValueError as error:
         node.refuse(f"the file of the array is another: {error}")

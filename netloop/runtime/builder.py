@@ -12,15 +12,17 @@ from netloop.diagnostics import Finding, NetloopError, NetworkError, Severity, d
 from netloop.graph.layer import check_instance
 from netloop.network import INetworkDefinition
 from netloop.plugins.registry import IPluginRegistry, get_plugin_registry
+from netloop.runtime.allocators import IGpuAllocator
 from netloop.runtime.config import IBuilderConfig
 from netloop.runtime.engine import ICudaEngine
-from netloop.runtime.enums import ErrorCodeTRT
+from netloop.runtime.enums import BuilderFlag, ErrorCodeTRT, SerializationFlag
 from netloop.runtime.logger import ILogger
 from netloop.runtime.memory import IHostMemory
 from netloop.runtime.observers import IErrorRecorder
 from netloop.runtime.origin import Origin
 from netloop.runtime.profile import IOptimizationProfile
 from netloop.runtime.progress import Cancelled, Progress
+from netloop.runtime.streams import IStreamWriter, write_to
 from netloop.settings import Settings, none_or, whole
 
 T = TypeVar("T")
@@ -33,13 +35,19 @@ class Builder(Settings):
 
     Attributes:
         error_recorder: what is told of errors; None if nothing is.
+        gpu_allocator: recorded, and of no effect: XLA takes the memory that it needs.
         max_threads: recorded, and of no effect.
     """
 
     error_recorder: IErrorRecorder | None = None
+    gpu_allocator: IGpuAllocator | None = None
     max_threads: int = 1
 
-    CHECKS = {"error_recorder": none_or(IErrorRecorder), "max_threads": whole(1)}
+    CHECKS = {
+        "error_recorder": none_or(IErrorRecorder),
+        "gpu_allocator": none_or(IGpuAllocator),
+        "max_threads": whole(1),
+    }
 
     def __init__(self, logger: ILogger) -> None:
         self._logger: ILogger = check_instance("logger", logger, ILogger)
@@ -88,9 +96,23 @@ class Builder(Settings):
         def build(progress: Progress) -> IHostMemory:
             engine = self._engine(network, config, progress)
             with progress.phase("Serialize"):
-                return engine.serialize()
+                return _plan_of(engine, config)
 
         return self._build(network, config, build)
+
+    def build_serialized_network_to_stream(
+        self, network: INetworkDefinition, config: IBuilderConfig, writer: IStreamWriter
+    ) -> bool:
+        """Give the plan of a network to a writer; False, with the reasons in the log, if there is none or it fails."""
+        check_instance("writer", writer, IStreamWriter)
+
+        def build(progress: Progress) -> bool:
+            engine = self._engine(network, config, progress)
+            with progress.phase("Serialize"):
+                write_to(writer, _plan_of(engine, config))
+            return True
+
+        return self._build(network, config, build) or False
 
     def _engine(self, network: INetworkDefinition, config: IBuilderConfig, progress: Progress) -> ICudaEngine:
         with progress.phase("Check"):
@@ -104,6 +126,8 @@ class Builder(Settings):
             self._logger,
             tuple(map(deepcopy, config.profiles)),
             config.profiling_verbosity,
+            marked_only=config.get_flag(BuilderFlag.REFIT_INDIVIDUAL),
+            tactic_sources=config.get_tactic_sources(),
             max_trips=config.max_trips,
             interruptible=config.interruptible,
         )
@@ -124,7 +148,7 @@ class Builder(Settings):
         return None
 
     def _tell_of(self, config: IBuilderConfig) -> None:
-        names = config.without_meaning()
+        names = [*(["gpu_allocator"] if self.gpu_allocator is not None else []), *config.without_meaning()]
         if names:
             self._logger.log(ILogger.INFO, f"of no effect here, as XLA chooses: {', '.join(names)}")
 
@@ -142,6 +166,13 @@ class Builder(Settings):
 
     def __exit__(self, *exception: object) -> None:
         pass
+
+
+def _plan_of(engine: ICudaEngine, config: IBuilderConfig) -> IHostMemory:
+    settings = engine.create_serialization_config()
+    if config.get_flag(BuilderFlag.STRIP_PLAN):
+        settings.set_flag(SerializationFlag.EXCLUDE_WEIGHTS)
+    return engine.serialize_with_config(settings)
 
 
 def _require_fitting(profiles: Sequence[IOptimizationProfile], network: INetworkDefinition) -> None:

@@ -19,10 +19,19 @@ from netloop.runtime.enums import (
 )
 from netloop.runtime.profile import IOptimizationProfile
 from netloop.runtime.progress import IProgressMonitor
+from netloop.runtime.timing_cache import ITimingCache, read_timing_cache
 from netloop.settings import Settings, none_or, whole
 
 WORKSPACE = 1 << 34
 """The workspace that is told where none was set, in bytes."""
+
+
+DEFAULT_TACTIC_SOURCES = 0b11
+"""Where kernels come from where nothing else was set, a bit each."""
+
+
+MEANINGFUL_FLAGS = (BuilderFlag.REFIT, BuilderFlag.REFIT_INDIVIDUAL, BuilderFlag.STRIP_PLAN)
+"""The flags that change something here, REFIT as every engine has it."""
 
 
 class IBuilderConfig(Settings):
@@ -34,6 +43,7 @@ class IBuilderConfig(Settings):
 
     DLA_core: int = -1
     avg_timing_iterations: int = 1
+    build_route: Any = None
     builder_optimization_level: int = 3
     default_device_type: DeviceType = DeviceType.GPU
     engine_capability: EngineCapability = EngineCapability.STANDARD
@@ -82,7 +92,8 @@ class IBuilderConfig(Settings):
         self._limits: dict[MemoryPoolType, int] = {}
         self._previews: dict[PreviewFeature, bool] = {}
         self._devices: dict[ILayer, DeviceType] = {}
-        self._tactic_sources = 0b11
+        self._tactic_sources = DEFAULT_TACTIC_SOURCES
+        self._timing_cache: ITimingCache | None = None
 
     @property
     def profiles(self) -> list[IOptimizationProfile]:
@@ -139,6 +150,26 @@ class IBuilderConfig(Settings):
         """Where kernels come from, a bit each."""
         return self._tactic_sources
 
+    @property
+    def all_build_routes(self) -> list[Any]:
+        """Empty: there is one compiler, XLA."""
+        return []
+
+    # ------------------------------------------------------------------ timing caches
+
+    def create_timing_cache(self, serialized_timing_cache: Any) -> ITimingCache | None:
+        """A timing cache of the bytes of one, or an empty one of no bytes; None if they are none that netloop wrote."""
+        return read_timing_cache(serialized_timing_cache)
+
+    def set_timing_cache(self, cache: ITimingCache, ignore_mismatch: bool) -> bool:
+        """Keep a timing cache; True. A build adds nothing to it."""
+        self._timing_cache = check_instance("cache", cache, ITimingCache)
+        return True
+
+    def get_timing_cache(self) -> ITimingCache | None:
+        """The timing cache that was set; None if none was."""
+        return self._timing_cache
+
     # ------------------------------------------------------------------ devices
 
     def set_device_type(self, layer: ILayer, device_type: DeviceType) -> None:
@@ -166,6 +197,7 @@ class IBuilderConfig(Settings):
     def without_meaning(self) -> list[str]:
         """The settings that were changed and change nothing."""
         names = [name for name in self.changed() if name not in self.MEANINGFUL]
-        names += [f"flag {each.name}" for each in BuilderFlag if self.get_flag(each) and each is not BuilderFlag.REFIT]
+        names += [f"flag {each.name}" for each in BuilderFlag if self.get_flag(each) and each not in MEANINGFUL_FLAGS]
+        names += ["timing cache"] if self._timing_cache is not None else []
         names += [f"memory pool {each.name}" for each in self._limits]
         return names

@@ -18,7 +18,10 @@ from netloop.graph.tensor import ITensor
 from netloop.layers.assertion import IAssertionLayer
 from netloop.nest import LayerStep
 from netloop.runtime import memory
+from netloop.runtime.debugging import Debugging
+from netloop.runtime.engine_config import IRuntimeConfig
 from netloop.runtime.enums import ErrorCodeTRT, ProfilingVerbosity
+from netloop.runtime.logger import ILogger
 from netloop.runtime.observers import IDebugListener, IErrorRecorder, IOutputAllocator, IProfiler
 from netloop.settings import Settings, none_or
 from netloop.types import UNKNOWN, Array, TensorType, agree, numpy_type
@@ -50,12 +53,13 @@ class IExecutionContext(Settings):
 
     CHECKS = {"error_recorder": none_or(IErrorRecorder), "profiler": none_or(IProfiler)}
 
-    def __init__(self, engine: ICudaEngine) -> None:
+    def __init__(self, engine: ICudaEngine, config: IRuntimeConfig | None = None) -> None:
         self._engine = engine
+        self._config = config or IRuntimeConfig()
         self._shapes: dict[str, Dims] = {}
         self._addresses: dict[str, int] = {}
         self._allocators: dict[str, IOutputAllocator] = {}
-        self._listener: IDebugListener | None = None
+        self._debugging = Debugging(engine.network.marks.debug)
         self._profile = 0
 
     def __enter__(self) -> IExecutionContext:
@@ -68,6 +72,10 @@ class IExecutionContext(Settings):
     def engine(self) -> ICudaEngine:
         """The engine that it runs."""
         return self._engine
+
+    def get_runtime_config(self) -> IRuntimeConfig:
+        """The settings that it was made with."""
+        return self._config
 
     # ------------------------------------------------------------------ profiles
 
@@ -117,6 +125,8 @@ class IExecutionContext(Settings):
     def infer_shapes(self) -> list[str]:
         """The inputs whose shape, or whose value if it decides shapes, was not set; if there is none, all fits.
 
+        Outputs that were marked for shapes are then written to their addresses, if they follow from shapes.
+
         Raises:
             RuntimeError: the shapes do not fit together, or an assertion about them does not hold.
         """
@@ -124,10 +134,18 @@ class IExecutionContext(Settings):
         if not missing:
             try:
                 self._check_values()
-                self._check_shapes(TypeTable(self._types()))
+                types = TypeTable(self._types())
+                self._check_shapes(types)
+                self._write_shape_outputs(types)
             except NetloopError as error:
                 raise RuntimeError(str(error)) from error
         return missing
+
+    def _write_shape_outputs(self, types: TypeTable) -> None:
+        for tensor in self._engine.network.marks.shapes:
+            value, address = types[tensor].value, self._addresses.get(tensor.name)
+            if value is not None and address:
+                memory.write(address, value)
 
     def _check_shapes(self, types: TypeTable) -> None:
         for step in require_sound(self._engine.network, types).block.steps:
@@ -221,7 +239,7 @@ class IExecutionContext(Settings):
     def _run(self, stream: int) -> bool:
         begin = time.perf_counter()
         try:
-            outputs = self._engine(self._arrays())
+            outputs = self._outputs(stream)
             arrays = {name: np.asarray(array) for name, array in outputs.items()}
             for name, array in arrays.items():
                 self._write(name, array, stream)
@@ -230,6 +248,16 @@ class IExecutionContext(Settings):
         if self.profiler is not None:
             self.profiler.report_layer_time(self._engine.name, (time.perf_counter() - begin) * 1e3)
         return True
+
+    def _outputs(self, stream: int) -> dict[str, Any]:
+        tensors = list(self._debugging.tensors)
+        if self.unfused_tensors_debug_state and self._engine.network.marks.unfused:
+            tensors += self._engine.unfused_tensors
+        if not tensors or self._debugging.listener is None:
+            return self._engine(self._arrays())
+        return self._engine.watch(
+            self._arrays(), tensors, lambda tensor, _, value: self._debugging.tell(tensor, value, stream)
+        )
 
     def report_to_profiler(self) -> bool:
         """Whether the latest run was reported to the profiler; every run is, when it ends."""
@@ -269,13 +297,31 @@ class IExecutionContext(Settings):
     # ------------------------------------------------------------------ debug tensors
 
     def set_debug_listener(self, listener: IDebugListener) -> bool:
-        """Set what is told of debug tensors."""
-        self._listener = listener
+        """Set what is told of debug tensors that are on; True.
+
+        Without a listener a run is as fast as ever. With one it is slower: whatever is around a debug tensor that is on
+        runs trip by trip.
+        """
+        none_or(IDebugListener)("listener", listener)
+        self._debugging.listener = listener
         return True
 
     def get_debug_listener(self) -> IDebugListener | None:
         """What is told of debug tensors; None if nothing is."""
-        return self._listener
+        return self._debugging.listener
+
+    def set_tensor_debug_state(self, name: str, flag: bool) -> bool:
+        """Turn a debug tensor on or off; False, with a line in the log, if no tensor of the name was marked."""
+        return self._debugging.set(name, flag) or self._refuse(f"there is no debug tensor {name!r}")
+
+    def set_all_tensors_debug_state(self, flag: bool) -> bool:
+        """Turn all debug tensors on or off; True."""
+        self._debugging.set_all(flag)
+        return True
+
+    def get_debug_state(self, name: str) -> bool:
+        """Whether a debug tensor is on."""
+        return self._debugging.get(name)
 
     # ------------------------------------------------------------------ what has no meaning on a host
 
@@ -286,8 +332,13 @@ class IExecutionContext(Settings):
         """Nothing: XLA takes the memory that it needs."""
 
     def update_device_memory_size_for_shapes(self) -> int:
-        """0: XLA takes the memory that it needs."""
-        return 0
+        """The memory in bytes that the engine's latest program takes; XLA takes it where it needs it."""
+        return self._engine.scratch_size
+
+    def set_communicator(self, communicator: Any) -> bool:
+        """True, and nothing else: an engine runs on one device. ``to_jax`` gives what runs on several."""
+        self._engine.log(ILogger.INFO, "of no effect here, as an engine runs on one device: set_communicator")
+        return True
 
     def set_input_consumed_event(self, event: int) -> bool:
         """True: the inputs are read when the call returns."""

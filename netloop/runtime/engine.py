@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+import operator
+from functools import cached_property
 
+from netloop.check import require_sound
 from netloop.diagnostics import Finding, InputError, did_you_mean, listed
 from netloop.dims import Dims
 from netloop.enums import DataType, TensorFormat, TensorIOMode, TensorLocation
-from netloop.graph.layer import check_instance
+from netloop.graph.layer import check_instance, check_member
 from netloop.graph.tensor import ITensor
 from netloop.layers.loop import check_max_trips
+from netloop.layers.sources import IConstantLayer
 from netloop.network import INetworkDefinition
 from netloop.runtime.context import IExecutionContext
+from netloop.runtime.engine_config import IRuntimeConfig, ISerializationConfig
 from netloop.runtime.enums import (
     EngineCapability,
     EngineStat,
@@ -19,6 +23,7 @@ from netloop.runtime.enums import (
     ExecutionContextAllocationStrategy,
     HardwareCompatibilityLevel,
     ProfilingVerbosity,
+    SerializationFlag,
 )
 from netloop.runtime.executable import Executable
 from netloop.runtime.inspector import EngineInspector
@@ -28,7 +33,8 @@ from netloop.runtime.observers import IErrorRecorder
 from netloop.runtime.origin import Origin
 from netloop.runtime.planning import write_plan
 from netloop.runtime.profile import IOptimizationProfile
-from netloop.settings import none_or
+from netloop.settings import none_or, whole
+from netloop.types import LARGEST_KNOWN_VALUE
 
 
 def compile(network: INetworkDefinition, *, max_trips: int | None = None, interruptible: bool = False) -> ICudaEngine:
@@ -70,7 +76,8 @@ class ICudaEngine(Executable):
 
     def __init__(self, network: INetworkDefinition, origin: Origin | None = None) -> None:
         vars(self)["origin"] = origin or Origin()
-        super().__init__(network, self.origin.max_trips, self.origin.interruptible)
+        self._budget = 0
+        super().__init__(network, self.origin.max_trips, self.origin.interruptible, self.origin.absent)
 
     def __enter__(self) -> ICudaEngine:
         return self
@@ -80,11 +87,23 @@ class ICudaEngine(Executable):
 
     def create_execution_context(
         self,
-        strategy: ExecutionContextAllocationStrategy = ExecutionContextAllocationStrategy.STATIC,
-        runtime_config: Any = None,
+        strategy: ExecutionContextAllocationStrategy | IRuntimeConfig = ExecutionContextAllocationStrategy.STATIC,
+        runtime_config: IRuntimeConfig | None = None,
     ) -> IExecutionContext:
-        """A context, through which the engine runs on addresses."""
-        return IExecutionContext(self)
+        """A context, through which the engine runs on addresses.
+
+        Args:
+            strategy: when it takes its memory, which changes nothing here; or the second argument.
+            runtime_config: the same, as a config.
+        """
+        given = strategy if isinstance(strategy, IRuntimeConfig) else runtime_config
+        if given is None:
+            return IExecutionContext(self, IRuntimeConfig(strategy))  # pyright: ignore[reportArgumentType]
+        return IExecutionContext(self, check_instance("runtime_config", given, IRuntimeConfig))
+
+    def create_runtime_config(self) -> IRuntimeConfig:
+        """The settings of a context, at their defaults."""
+        return IRuntimeConfig()
 
     def create_engine_inspector(self) -> EngineInspector:
         """What tells of the layers of the engine."""
@@ -92,7 +111,30 @@ class ICudaEngine(Executable):
 
     def serialize(self) -> IHostMemory:
         """The engine as a plan, ready to be written to a file."""
-        return write_plan(self.network, self.origin)
+        return self.serialize_with_config(ISerializationConfig())
+
+    def create_serialization_config(self) -> ISerializationConfig:
+        """The settings of ``serialize_with_config``, at their defaults."""
+        return ISerializationConfig()
+
+    def serialize_with_config(self, arg0: ISerializationConfig) -> IHostMemory:
+        """The engine as a plan; EXCLUDE_WEIGHTS leaves out all refittable weights of more than 1 KiB."""
+        config = check_instance("config", arg0, ISerializationConfig)
+        excluded = self.strippable if config.get_flag(SerializationFlag.EXCLUDE_WEIGHTS) else []
+        return write_plan(
+            self.network, self.origin, [each for each in self.constants if each in {*excluded, *self.absent}]
+        )
+
+    @property
+    def strippable(self) -> list[IConstantLayer]:
+        """The constants that a plan may leave out: all refittable ones whose values cannot decide a type."""
+        return [each for each in self.refittable_constants if each.weights.nbytes > LARGEST_KNOWN_VALUE]
+
+    @property
+    def refittable_constants(self) -> list[IConstantLayer]:
+        """The constants whose weights may be replaced."""
+        marks, name = self.network.marks.refittable, self.network.weights_name
+        return [each for each in self.constants if not self.origin.marked_only or name(each) in marks]
 
     # ------------------------------------------------------------------ what it is
 
@@ -133,8 +175,8 @@ class ICudaEngine(Executable):
 
     @property
     def refittable(self) -> bool:
-        """Whether its weights may be replaced."""
-        return self.origin.refittable
+        """Whether any of its weights may be replaced."""
+        return bool(self.refittable_constants)
 
     @property
     def num_aux_streams(self) -> int:
@@ -143,12 +185,54 @@ class ICudaEngine(Executable):
 
     @property
     def device_memory_size_v2(self) -> int:
-        """0: XLA takes the memory that it needs."""
-        return 0
+        """The memory in bytes that the latest program takes beside inputs, outputs and weights; 0 if none tells."""
+        return self.scratch_size
+
+    def get_device_memory_size_for_profile_v2(self, profile_index: int) -> int:
+        """The same: a program is compiled for shapes, and not for profiles."""
+        self.profile_of(operator.index(profile_index))
+        return self.scratch_size
+
+    @property
+    def tactic_sources(self) -> int:
+        """What the config of the build said of where kernels come from, a bit each."""
+        return self.origin.tactic_sources
 
     def get_engine_stat(self, stat: EngineStat = EngineStat.TOTAL_WEIGHTS_SIZE) -> int:
-        """The size of the weights in bytes; no weights are stripped."""
-        return sum(each.nbytes for each in self.weights) if stat is EngineStat.TOTAL_WEIGHTS_SIZE else 0
+        """The size of the weights in bytes: all, or those that are in a plan which leaves out what it may."""
+        total = sum(each.nbytes for each in self.weights)
+        if check_member("stat", stat, EngineStat) is EngineStat.TOTAL_WEIGHTS_SIZE:
+            return total
+        return total - sum(each.weights.nbytes for each in self.strippable)
+
+    # ------------------------------------------------------------------ weight streaming
+
+    @property
+    def streamable_weights_size(self) -> int:
+        """0: weights stay on the device."""
+        return 0
+
+    @property
+    def weight_streaming_budget_v2(self) -> int:
+        """What was set last, in bytes; it changes nothing, as weights stay on the device."""
+        return self._budget
+
+    @weight_streaming_budget_v2.setter
+    def weight_streaming_budget_v2(self, budget: int) -> None:
+        whole(0)("weight_streaming_budget_v2", budget)
+        self._budget = budget
+        self.log(ILogger.INFO, "of no effect here, as weights stay on the device: weight_streaming_budget_v2")
+
+    def get_weight_streaming_automatic_budget(self) -> int:
+        """0: weights stay on the device."""
+        return 0
+
+    @property
+    def weight_streaming_scratch_memory_size(self) -> int:
+        """0: weights stay on the device."""
+        return 0
+
+    # ------------------------------------------------------------------ inputs and outputs
 
     def get_tensor_name(self, index: int) -> str:
         """The name of an input or output: first the inputs as they were added, then the outputs as they were marked."""
@@ -173,12 +257,13 @@ class ICudaEngine(Executable):
         return self._named(name).shape
 
     def get_tensor_location(self, name: str) -> TensorLocation:
-        """HOST for an input whose value decides a shape, DEVICE for the rest."""
+        """HOST for an input whose value decides a shape and for a shape output, DEVICE for the rest."""
         return TensorLocation.HOST if self.is_shape_inference_io(name) else TensorLocation.DEVICE
 
     def is_shape_inference_io(self, name: str) -> bool:
-        """Whether the value of an input decides a shape."""
-        return self._named(name) in self.shape_inputs
+        """Whether the value of an input decides a shape, or an output was marked for shapes."""
+        tensor = self._named(name)
+        return tensor in self.shape_inputs or tensor in self.network.marks.shapes
 
     def get_tensor_profile_shape(self, name: str, profile_index: int) -> list[Dims]:
         """The least, usual and largest shape of an input in a profile; its own shape three times if none is set."""
@@ -219,14 +304,29 @@ class ICudaEngine(Executable):
         """None: no output has the memory of an input."""
         self._named(name)
 
+    def is_debug_tensor(self, name: str) -> bool:
+        """Whether a tensor of this name was marked by ``mark_debug``."""
+        check_instance("name", name, str)
+        return any(each.name == name for each in self.network.marks.debug)
+
+    @cached_property
+    def unfused_tensors(self) -> list[ITensor]:
+        """What is computed outside of loops and branches."""
+        steps = require_sound(self.network).block.steps
+        return [each for step in steps for each in step.writes if not isinstance(each.producer, IConstantLayer)]
+
     def profile_of(self, index: int) -> IOptimizationProfile:
         """An optimization profile; an empty one if none was given."""
         return self.origin.profiles[index] if self.origin.profiles else IOptimizationProfile()
 
+    def log(self, severity: ILogger.Severity, what: str) -> None:
+        """Tell the logger."""
+        if self.origin.logger is not None:
+            self.origin.logger.log(severity, what)
+
     def log_error(self, what: str) -> None:
         """Tell the logger and the error recorder of an error."""
-        if self.origin.logger is not None:
-            self.origin.logger.log(ILogger.ERROR, what)
+        self.log(ILogger.ERROR, what)
         if self.error_recorder is not None:
             self.error_recorder.report_error(ErrorCodeTRT.FAILED_EXECUTION, what)
 

@@ -135,6 +135,34 @@ class ExecutionContextAllocationStrategy(TensorRTEnum):
     USER_MANAGED = 2
 
 
+class AllocatorFlag(TensorRTEnum):
+    """What memory is wanted for."""
+
+    RESIZABLE = 0
+
+
+class DLAWorkspaceAllocationStrategy(TensorRTEnum):
+    """Whether the engines of a DLA share their workspace."""
+
+    DEFAULT = 0
+    SHARED_STATIC = 1
+
+
+class SeekPosition(TensorRTEnum):
+    """What an offset in a stream counts from."""
+
+    SET = 0
+    CUR = 1
+    END = 2
+
+
+class TempfileControlFlag(TensorRTEnum):
+    """Which temporary files may be made."""
+
+    ALLOW_IN_MEMORY_FILES = 0
+    ALLOW_TEMPORARY_FILES = 1
+
+
 class SerializationFlag(TensorRTEnum):
     """The flags of a serialization."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,7 @@ import jax.numpy as jnp
 
 from netloop.check import Sound, require_sound
 from netloop.codes import reason
-from netloop.diagnostics import ExecutionError, Finding
+from netloop.diagnostics import ExecutionError, Finding, InputError
 from netloop.graph.infer import TypeTable
 from netloop.graph.layer import check_instance
 from netloop.graph.tensor import ITensor
@@ -19,6 +19,7 @@ from netloop.inputs import check_values
 from netloop.layers.loop import check_max_trips
 from netloop.layers.sources import IConstantLayer
 from netloop.lower import HostProgram, Program, constants_of, has_program, is_long
+from netloop.lower.host import Tell
 from netloop.lower.loop import Road
 from netloop.network import INetworkDefinition
 from netloop.runtime.jax_settings import own_settings
@@ -42,23 +43,32 @@ class Executable(Settings):
         weights: their values on the device; others may take their places, and no program is compiled anew.
         max_trips: how many trips a loop may make, each time that it is entered; None for any number.
         interruptible: whether a long loop can be interrupted.
+        absent: the constants that have no weights yet.
     """
 
     network: INetworkDefinition
     constants: list[IConstantLayer]
     weights: list[jax.Array]
-
     max_trips: int | None
     interruptible: bool
+    absent: set[IConstantLayer]
 
-    def __init__(self, network: INetworkDefinition, max_trips: int | None = None, interruptible: bool = False) -> None:
+    def __init__(
+        self,
+        network: INetworkDefinition,
+        max_trips: int | None = None,
+        interruptible: bool = False,
+        absent: Collection[int] = (),
+    ) -> None:
         check_max_trips("max_trips", max_trips)
         require_sound(check_instance("network", network, INetworkDefinition))
         network = network.copy()
-        vars(self).update(network=network, constants=constants_of(network))
-        vars(self).update(max_trips=max_trips, interruptible=interruptible)
+        constants = constants_of(network)
+        vars(self).update(network=network, constants=constants, max_trips=max_trips, interruptible=interruptible)
+        vars(self)["absent"] = {each for each in constants if each.index in absent}
         self.take_weights()
         self._programs = Programs(network, self._compile)
+        self._watching: tuple[frozenset[ITensor], Programs[HostProgram]] | None = None
         if not self._programs.shape_inputs and all(each.type.is_fixed for each in network.inputs):
             with own_settings():
                 self._programs.find({each: jax.ShapeDtypeStruct(*_shape_and_type(each)) for each in network.inputs})
@@ -75,14 +85,49 @@ class Executable(Settings):
             inputs: an array for each input, numpy's or JAX's, of exactly its element type and shape.
 
         Raises:
-            InputError: an input is missing, unknown, or of another element type or shape.
+            InputError: an input is missing, unknown, or of another element type or shape; or weights are missing.
             NetworkError: for these shapes the network has no meaning.
             ExecutionError: something without a meaning was met, such as more trips than an output has room for.
         """
+        return self._run(inputs, lambda given: self._programs.find(given).run(self.weights, given))
+
+    def watch(self, inputs: Mapping[str, Any], tensors: Iterable[ITensor], tell: Tell) -> dict[str, jax.Array]:
+        """The same, step by step on the host, telling of some tensors as they are computed.
+
+        Each element is told once, in the order of the trips. The element after the last trip is told too where it is
+        computed, as that of a recurrence is. What is not computed, as in a branch not taken, is not told.
+
+        Args:
+            inputs: as for a call.
+            tensors: the tensors, of this engine's network.
+            tell: takes a tensor, the trips of the loops in which it varies, and its value; what it raises ends the run.
+
+        Raises:
+            InputError, NetworkError, ExecutionError: as a call does.
+        """
+        programs = self._programs_that_tell(frozenset(tensors))
+        return self._run(inputs, lambda given: programs.find(given)({**self._values_of(self.weights), **given}, tell))
+
+    def _programs_that_tell(self, watched: frozenset[ITensor]) -> Programs[HostProgram]:
+        """The programs that tell of some tensors; they are kept until others are asked for."""
+        latest = self._watching
+        if latest is not None and latest[0] == watched:
+            return latest[1]
+
+        def make(types: TypeTable, sound: Sound, given: Given) -> HostProgram:
+            return HostProgram(self.network, sound, self.max_trips, self.interruptible, watched)
+
+        programs = Programs(self.network, make)
+        self._watching = watched, programs
+        return programs
+
+    def _run(self, inputs: Mapping[str, Any], run: Callable[[Given], list[Any]]) -> dict[str, jax.Array]:
         given = check_values(self.network.inputs, inputs)
+        if self.absent:
+            raise InputError(*(_absent(each) for each in sorted(self.absent, key=lambda layer: layer.index)))
         try:
             with own_settings():
-                outputs = self._programs.find(given).run(self.weights, given)
+                outputs = run(given)
         except jax.errors.JaxRuntimeError as error:
             raise ExecutionError(Finding("NL608", f"the device gave up: {error}", why=reason("NL608"))) from error
         return {tensor.name: array for tensor, array in zip(self.network.outputs, outputs, strict=True)}
@@ -121,6 +166,16 @@ class Executable(Settings):
         return self._programs.shape_inputs
 
     @property
+    def scratch_size(self) -> int:
+        """The memory in bytes that the latest program takes beside inputs, outputs and weights; 0 if XLA does not tell.
+
+        A program that runs on the host takes what its pieces take, which nobody tells.
+        """
+        compiled = self._programs.latest.compiled if self._programs.latest else None
+        analysis = compiled.memory_analysis() if compiled is not None else None
+        return int(analysis.temp_size_in_bytes) if analysis is not None else 0
+
+    @property
     def program_count(self) -> int:
         """The number of programs that are kept."""
         return len(self._programs)
@@ -148,6 +203,11 @@ class _Runnable:
     run: Callable[[list[Any], Given], list[Any]]
     program: Program | HostProgram
     compiled: Any = None
+
+
+def _absent(layer: IConstantLayer) -> Finding:
+    fix = "give it weights with a Refitter, and refit_cuda_engine"
+    return layer.finding("NL621", f"the plan had no weights for {layer.name!r}", reason("NL621"), fix)
 
 
 def _shape_and_type(tensor: ITensor) -> tuple[Any, Any]:

@@ -17,14 +17,18 @@ class Origin:
         logger: what is told of errors; None if nothing is.
         profiles: the optimization profiles.
         verbosity: how much the engine tells of its layers.
-        refittable: whether its weights may be replaced.
         max_trips: how many trips a loop may make, each time that it is entered; None for any number.
         interruptible: whether a long loop can be interrupted.
+        marked_only: whether only the weights that are marked may be replaced.
+        absent: the numbers of the constant layers whose weights were not in the plan.
+        tactic_sources: where TensorRT's kernels were to come from, a bit each.
     """
 
     logger: ILogger | None = None
     profiles: tuple[IOptimizationProfile, ...] = ()
     verbosity: ProfilingVerbosity = ProfilingVerbosity.LAYER_NAMES_ONLY
-    refittable: bool = True
     max_trips: int | None = None
     interruptible: bool = False
+    marked_only: bool = False
+    absent: frozenset[int] = frozenset()
+    tactic_sources: int = 0b11

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from netloop import plan
 from netloop.diagnostics import FileFormatError, Finding
+from netloop.layers.sources import IConstantLayer
 from netloop.network import INetworkDefinition
 from netloop.plan.document import Node
 from netloop.runtime.enums import ProfilingVerbosity
@@ -13,18 +15,23 @@ from netloop.runtime.memory import IHostMemory
 from netloop.runtime.origin import Origin
 from netloop.runtime.profile import IOptimizationProfile, Range
 
+EXTRAS: dict[str, Callable[[Node], Any]] = {
+    "max_trips": lambda node: node.whole(0),
+    "interruptible": Node.flag,
+    "marked_only": Node.flag,
+    "tactic_sources": lambda node: node.whole(0),
+}
+"""What of an origin is in a plan only if it is not as usual, each with how it is read."""
 
-def write_plan(network: INetworkDefinition, origin: Origin) -> IHostMemory:
-    """The plan of an engine."""
+
+def write_plan(network: INetworkDefinition, origin: Origin, without: Sequence[IConstantLayer] = ()) -> IHostMemory:
+    """The plan of an engine, ``without`` the weights of some constants."""
     build: dict[str, Any] = {
         "verbosity": origin.verbosity.name,
         "profiles": [_written(each) for each in origin.profiles],
     }
-    if origin.max_trips is not None:
-        build["max_trips"] = origin.max_trips
-    if origin.interruptible:
-        build["interruptible"] = True
-    return IHostMemory(plan.dumps(network, build))
+    extras = {name: value for name in EXTRAS if (value := getattr(origin, name)) != getattr(Origin, name)}
+    return IHostMemory(plan.dumps(network, {**build, **extras}, without))
 
 
 def read_plan(data: Any) -> tuple[INetworkDefinition, Origin]:
@@ -33,15 +40,15 @@ def read_plan(data: Any) -> tuple[INetworkDefinition, Origin]:
     Raises:
         FileFormatError: the plan is damaged, cut short, of a newer version, or no plan.
     """
-    network, build = plan.read(data)
+    network, build, absent = plan.read(data)
+    numbers = frozenset(each.index for each in absent)
     if build is None:
-        return network, Origin()
-    fields = build.fields(("verbosity", "profiles"), ("max_trips", "interruptible"))
+        return network, Origin(absent=numbers)
+    fields = build.fields(("verbosity", "profiles"), EXTRAS)
     profiles = tuple(_profile(each) for each in fields["profiles"].items())
-    max_trips = fields["max_trips"].whole(0) if "max_trips" in fields else None
-    interruptible = "interruptible" in fields and fields["interruptible"].flag()
     verbosity = fields["verbosity"].member(ProfilingVerbosity)
-    return network, Origin(None, profiles, verbosity, max_trips=max_trips, interruptible=interruptible)
+    extras = {name: read(fields[name]) for name, read in EXTRAS.items() if name in fields}
+    return network, Origin(None, profiles, verbosity, absent=numbers, **extras)
 
 
 def _written(profile: IOptimizationProfile) -> dict[str, Any]:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
-from netloop.diagnostics import did_you_mean
+from netloop.diagnostics import did_you_mean, listed
 from netloop.dims import Weights, weights_array
 from netloop.enums import TensorLocation
-from netloop.graph.layer import check_instance
+from netloop.graph.layer import check_instance, check_member
 from netloop.layers.sources import IConstantLayer
 from netloop.runtime.engine import ICudaEngine
-from netloop.runtime.enums import WeightsRole
+from netloop.runtime.enums import ErrorCodeTRT, WeightsRole
 from netloop.runtime.logger import ILogger
 from netloop.runtime.observers import IErrorRecorder
 from netloop.settings import Settings, none_or, whole
@@ -18,7 +19,10 @@ from netloop.types import Array
 
 
 class Refitter(Settings):
-    """Replaces weights of an engine: the constants that its programs take as arguments, by the names of their layers.
+    """Replaces weights of an engine: the constants that its programs take as arguments, by their names.
+
+    A name is the one that ``set_weights_name`` gave, or else that of the constant's layer. All weights may be replaced,
+    whether the build had ``BuilderFlag.REFIT`` or not; with ``REFIT_INDIVIDUAL`` those that are marked and no others.
 
     Attributes:
         error_recorder: what is told of errors; None if nothing is.
@@ -35,7 +39,9 @@ class Refitter(Settings):
     def __init__(self, engine: ICudaEngine, logger: ILogger) -> None:
         self._engine = check_instance("engine", engine, ICudaEngine)
         self._logger: ILogger = check_instance("logger", logger, ILogger)
-        self._constants = {layer.name: position for position, layer in enumerate(engine.constants)}
+        self._holders: dict[str, list[IConstantLayer]] = {}
+        for each in engine.refittable_constants:
+            self._holders.setdefault(engine.network.weights_name(each), []).append(each)
         self._new: dict[str, Array] = {}
 
     @property
@@ -47,19 +53,26 @@ class Refitter(Settings):
 
     def get_all_weights(self) -> list[str]:
         """The names of all weights that may be replaced."""
-        return list(self._constants)
+        return list(self._holders)
 
     def get_missing_weights(self) -> list[str]:
-        """Empty: weights do not depend on one another."""
-        return []
+        """The names of the weights that the engine's plan left out, and that were not set yet."""
+        absent = self._engine.absent
+        return [
+            name for name, layers in self._holders.items() if name not in self._new and not absent.isdisjoint(layers)
+        ]
 
     def get_all(self) -> tuple[list[str], list[WeightsRole]]:
         """The layers of all weights, and the role of each."""
-        return list(self._constants), [WeightsRole.CONSTANT] * len(self._constants)
+        return self._roles(self._holders)
 
     def get_missing(self) -> tuple[list[str], list[WeightsRole]]:
-        """Empty: weights do not depend on one another."""
-        return [], []
+        """The layers of the weights that the engine's plan left out, and that were not set yet; the role of each."""
+        return self._roles(self.get_missing_weights())
+
+    def _roles(self, names: Iterable[str]) -> tuple[list[str], list[WeightsRole]]:
+        layers = [each.name for name in names for each in self._holders[name]]
+        return layers, [WeightsRole.CONSTANT] * len(layers)
 
     def get_named_weights(self, weights_name: str) -> Weights:
         """New weights that were set; empty if none were."""
@@ -67,13 +80,13 @@ class Refitter(Settings):
         return Weights() if new is None else Weights(new)
 
     def get_weights_prototype(self, weights_name: str) -> Weights:
-        """The weights as the network was built with them, for their type and size; empty, with a line in the log, if
-        there are none of this name.
+        """The weights as the engine has them, for their type and size; empty, with a line in the log, if there are none
+        of this name.
         """
-        if weights_name not in self._constants:
+        if check_instance("weights_name", weights_name, str) not in self._holders:
             self._refuse_name(weights_name)
             return Weights()
-        return Weights(self._constant(weights_name).weights)
+        return Weights(self._holders[weights_name][0].weights)
 
     def get_weights_location(self, weights_name: str) -> TensorLocation:
         """HOST: new weights are numpy arrays."""
@@ -83,29 +96,39 @@ class Refitter(Settings):
 
     def set_named_weights(self, name: str, weights: Any, location: TensorLocation = TensorLocation.HOST) -> bool:
         """Give new weights; False, with a line in the log, if they do not fit."""
-        if name not in self._constants:
+        if check_instance("name", name, str) not in self._holders:
             return self._refuse_name(name)
-        array, wanted = weights_array(weights), self._constant(name).weights
-        if array.dtype != wanted.dtype or array.size != wanted.size:
-            given = f"{array.size} of {array.dtype}"
-            return self._refuse(f"the weights {name!r} are {wanted.size} of {wanted.dtype}, and were given {given}")
+        array = weights_array(weights)
+        for wanted in (each.weights for each in self._holders[name]):
+            if array.dtype != wanted.dtype or array.size != wanted.size:
+                given = f"{array.size} of {array.dtype}"
+                return self._refuse(f"the weights {name!r} are {wanted.size} of {wanted.dtype}, and were given {given}")
         self._new[name] = array.copy()
         return True
 
     def set_weights(self, layer_name: str, role: WeightsRole, weights: Any) -> bool:
         """Give new weights to a constant layer."""
-        if role is not WeightsRole.CONSTANT:
+        if check_member("role", role, WeightsRole) is not WeightsRole.CONSTANT:
             return self._refuse(f"the weights of {layer_name!r} have the role CONSTANT, not {role.name}")
-        return self.set_named_weights(layer_name, weights)
+        named = (name for name, layers in self._holders.items() for each in layers if each.name == layer_name)
+        return self.set_named_weights(next(named, layer_name), weights)
 
     def unset_named_weights(self, weights_name: str) -> bool:
         """Forget new weights that were not taken yet; whether there were any."""
         return self._new.pop(weights_name, None) is not None
 
     def refit_cuda_engine(self) -> bool:
-        """Make the engine take the new weights; what runs meanwhile keeps the old ones."""
+        """Make the engine take the new weights; what runs meanwhile keeps the old ones.
+
+        False, with a line in the log, while weights are missing that the engine's plan left out.
+        """
+        missing = self.get_missing_weights()
+        if missing:
+            return self._refuse(f"the weights {listed(missing)} are missing; give them with set_named_weights")
         for name, array in self._new.items():
-            self._constant(name).weights = array
+            for layer in self._holders[name]:
+                layer.weights = array
+            self._engine.absent.difference_update(self._holders[name])
         self._engine.take_weights()
         self._new.clear()
         return True
@@ -118,13 +141,12 @@ class Refitter(Settings):
         """True: there is nothing to release."""
         return True
 
-    def _constant(self, name: str) -> IConstantLayer:
-        return self._engine.constants[self._constants[name]]
-
-    def _refuse_name(self, name: Any) -> bool:
-        hint = did_you_mean(str(name), self._constants)
+    def _refuse_name(self, name: str) -> bool:
+        hint = did_you_mean(name, self._holders)
         return self._refuse(f"the engine has no weights {name!r} that can be replaced" + (hint and f"; {hint}"))
 
     def _refuse(self, what: str) -> bool:
         self._logger.log(ILogger.ERROR, what)
+        if self.error_recorder is not None:
+            self.error_recorder.report_error(ErrorCodeTRT.INVALID_ARGUMENT, what)
         return False

@@ -199,6 +199,59 @@ def test_shape_of_10_to_the_12_is_read_without_making_such_an_array():
     assert any("does not hold 1" in each.what for each in trt.check(loaded))
 
 
+def with_marks(marks: object) -> bytes:
+    return put_together({**copy.deepcopy(DOCUMENT), "marks": marks}, FILES)
+
+
+MARKS = {
+    "a list": ([], "an object, and is a list"),
+    "unknown": ({"seen": []}, "has 'seen', unknown here"),
+    "no tensor": ({"debug": [[10**6, 0]]}, "the number of a layer"),
+    "half a tensor": ({"debug": [[0]]}, "a list of 2 elements, and has 1"),
+    "unfused is 1": ({"unfused": 1}, "true or false, and is 1"),
+    "no output": ({"shapes": [[-1, 0]]}, "is no output"),
+    "no constant": ({"names": [[SUM, "w"]]}, "is no constant"),
+    "name is a number": ({"names": [[CONSTANT, 3]]}, "a string, and is 3"),
+    "refittable number": ({"refittable": [3]}, "a string, and is 3"),
+}
+
+
+@pytest.mark.parametrize("name", MARKS)
+def test_hostile_marks_are_refused(name):
+    marks, what = MARKS[name]
+
+    finding = refused(with_marks(marks))
+
+    assert what in finding.what
+    assert finding.where.startswith("network.json: marks")
+
+
+def test_marks_are_read_as_they_were_written():
+    marks = {"debug": [[SUM, 0], [-1, 0]], "unfused": True, "names": [[CONSTANT, "w"]], "refittable": ["w"]}
+    loaded = plan.loads(with_marks(marks))
+
+    assert loaded.is_debug_tensor(loaded.get_input(0))
+    assert loaded.marks.unfused
+    assert loaded.weights_name(loaded.get_layer(CONSTANT)) == "w"
+    assert forge.taken_apart(plan.dumps(loaded.copy()))[0]["marks"] == marks
+
+
+def test_absent_array_has_no_file():
+    document = copy.deepcopy(DOCUMENT)
+    for each in document["arrays"]:
+        each["absent"] = True
+
+    assert "here should be" in refused(put_together(document, FILES)).what
+    assert plan.read(put_together(document, [])).absent
+
+
+def test_absent_array_of_any_size_is_refused_or_read():
+    document = copy.deepcopy(DOCUMENT)
+    document["arrays"][0] = {**document["arrays"][0], "shape": [2**61], "absent": True}
+
+    assert "array" in refused(put_together(document, FILES[1:])).what
+
+
 MAKERS = [forge.small, networks.lstm, networks.conditional_in_loop, networks.dynamic_axis, networks.asserted]
 
 

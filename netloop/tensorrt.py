@@ -1,0 +1,17 @@
+"""The names of netloop with TensorRT's version number: ``import netloop.tensorrt as trt`` for scripts that look at it.
+
+TensorRT's own package has a module of this name with all of its names in it, and some scripts write
+``trt.tensorrt.ILayer``.
+"""
+
+from typing import Any
+
+import netloop
+from netloop import *  # noqa: F403
+
+__version__ = "11.4.0.106"
+"""The release of TensorRT with which the names agree."""
+
+
+def __getattr__(name: str) -> Any:
+    return getattr(netloop, name)
