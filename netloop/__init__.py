@@ -162,6 +162,11 @@ from netloop.reference import Trace as Trace
 from netloop.reference import evaluate as evaluate
 from netloop.reference import trace as trace
 from netloop.runtime.builder import Builder as Builder
+from netloop.runtime.calibration import IInt8Calibrator as IInt8Calibrator
+from netloop.runtime.calibration import IInt8EntropyCalibrator as IInt8EntropyCalibrator
+from netloop.runtime.calibration import IInt8EntropyCalibrator2 as IInt8EntropyCalibrator2
+from netloop.runtime.calibration import IInt8LegacyCalibrator as IInt8LegacyCalibrator
+from netloop.runtime.calibration import IInt8MinMaxCalibrator as IInt8MinMaxCalibrator
 from netloop.runtime.compare import Comparison as Comparison
 from netloop.runtime.compare import Difference as Difference
 from netloop.runtime.compare import compare as compare
@@ -170,6 +175,7 @@ from netloop.runtime.context import IExecutionContext as IExecutionContext
 from netloop.runtime.engine import ICudaEngine as ICudaEngine
 from netloop.runtime.engine import compile as compile
 from netloop.runtime.enums import BuilderFlag as BuilderFlag
+from netloop.runtime.enums import CalibrationAlgoType as CalibrationAlgoType
 from netloop.runtime.enums import DeviceType as DeviceType
 from netloop.runtime.enums import EngineCapability as EngineCapability
 from netloop.runtime.enums import EngineStat as EngineStat
@@ -182,6 +188,7 @@ from netloop.runtime.enums import MemoryPoolType as MemoryPoolType
 from netloop.runtime.enums import OnnxParserFlag as OnnxParserFlag
 from netloop.runtime.enums import PreviewFeature as PreviewFeature
 from netloop.runtime.enums import ProfilingVerbosity as ProfilingVerbosity
+from netloop.runtime.enums import QuantizationFlag as QuantizationFlag
 from netloop.runtime.enums import RuntimePlatform as RuntimePlatform
 from netloop.runtime.enums import TacticSource as TacticSource
 from netloop.runtime.enums import TilingOptimizationLevel as TilingOptimizationLevel

@@ -9,6 +9,7 @@ from typing import Any
 from netloop.codes import reason
 from netloop.diagnostics import Finding, NetworkError
 from netloop.enums import DataType, NetworkDefinitionCreationFlag
+from netloop.graph.hints import PLAIN
 from netloop.graph.infer import TypeTable
 from netloop.graph.layer import ILayer, check_instance, check_member, check_tensor
 from netloop.graph.place import call_site
@@ -29,7 +30,7 @@ from netloop.layers.matrix import ProductMethods
 from netloop.layers.normalization import NormalizationMethods
 from netloop.layers.padding import PaddingMethods
 from netloop.layers.plugin import PluginMethods
-from netloop.layers.pointwise import PointwiseMethods
+from netloop.layers.pointwise import ICastLayer, PointwiseMethods
 from netloop.layers.pooling import PoolingMethods
 from netloop.layers.quantize import QuantizationMethods
 from netloop.layers.rearrange import RearrangingMethods
@@ -38,6 +39,7 @@ from netloop.layers.resample import ResizingMethods
 from netloop.layers.slice import SliceMethods
 from netloop.layers.sources import IShapeLayer, SourceMethods
 from netloop.settings import Settings
+from netloop.types import numpy_type
 
 
 class INetworkDefinition(
@@ -97,7 +99,8 @@ class INetworkDefinition(
         own = vars(self)
         own["builder"], own["flags"], own["types"] = builder, operator.index(flags), TypeTable()
         own.update((name, []) for name in ("layers", "inputs", "outputs", "loops", "conditionals"))
-        self.types.shape_tensors = self.shape_tensors
+        self.types.owner = self
+        self._advised: set[str] = set()
 
     # ------------------------------------------------------------------ inputs, outputs, layers
 
@@ -205,6 +208,53 @@ class INetworkDefinition(
         conditional = IIfConditional(self.add, f"(Unnamed IfConditional* {len(self.conditionals)})")
         self.conditionals.append(conditional)
         return conditional
+
+    # ------------------------------------------------------------------ what TensorRT 10 had
+
+    def convert(self, tensor: ITensor, dtype: DataType) -> None:
+        """Take an input, or give an output, in another element type than the layers compute with."""
+        if tensor.dtype is dtype:
+            return
+        if not (tensor.is_network_input or tensor.is_network_output):
+            self.advise(
+                f"dtype of {tensor.name}", f"{tensor.name!r} is no input or output, and stays {tensor.dtype.name}"
+            )
+        elif not {tensor.dtype, dtype} <= PLAIN:
+            what = f"{tensor.name!r} stays {tensor.dtype.name}: between it and {dtype.name} there is a scale"
+            self.advise(f"dtype of {tensor.name}", f"{what}, which add_quantize or add_dequantize takes")
+        elif tensor.is_network_input:
+            self._convert_input(tensor, dtype)
+        else:
+            self._convert_output(tensor, dtype)
+
+    def _convert_input(self, tensor: ITensor, dtype: DataType) -> None:
+        readers = [
+            (reader, index) for reader, index in tensor.uses if not any(each.is_converted for each in reader.outputs)
+        ]
+        before = tensor.dtype
+        vars(tensor)["declared"] = tensor.type.with_dtype(numpy_type(dtype))
+        self.types.forget([tensor])
+        if readers:
+            converted = self.add_cast(tensor, before).outputs[0]
+            vars(converted)["is_converted"] = True
+            for reader, index in readers:
+                reader.set_input(index, converted)
+
+    def _convert_output(self, tensor: ITensor, dtype: DataType) -> None:
+        producer = tensor.producer
+        assert producer is not None
+        if not tensor.is_converted:
+            inner = producer.part_with_output(tensor.position)
+            producer = self.add_cast(inner, dtype)
+            producer.take_output(tensor)
+        assert isinstance(producer, ICastLayer)
+        producer.to_type = dtype
+
+    def advise(self, topic: str, what: str) -> None:
+        """Log something that does no harm, once for each topic, if a builder made the network."""
+        if self.builder is not None and topic not in self._advised:
+            self._advised.add(topic)
+            self.builder.advise(what)
 
     # ------------------------------------------------------------------ the whole
 

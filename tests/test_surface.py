@@ -109,6 +109,7 @@ DIFFERENT: dict[str, set[str]] = {
     "PluginField": {"size"},  # follows from the data
     "PluginFieldCollection": {"append", "extend", "insert", "pop"},  # a list
     "PluginTensorDesc": {"__init__"},  # which may be given what it holds
+    "ITensor": {"dtype"},  # settable, as in TensorRT 10
     "Runtime": {"deserialize_cuda_engine"},  # from bytes alone
 }
 """What netloop has with other parameters, other defaults, or settable where TensorRT's is not or the reverse."""

@@ -7,13 +7,14 @@ from typing import TypeVar
 
 from netloop.graph.infer import TypeTable
 from netloop.graph.layer import ILayer, check_tensor
+from netloop.graph.owner import Owner
 from netloop.graph.tensor import ITensor
 from netloop.types import TensorType
 
 L = TypeVar("L", bound=ILayer)
 
 
-class AddsLayers:
+class AddsLayers(Owner):
     """A network, so far as the methods that add layers know it.
 
     They raise TypeError for an argument of the wrong Python type, and NetworkError for a tensor of another network.

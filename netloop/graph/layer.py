@@ -17,17 +17,18 @@ from typing_extensions import dataclass_transform
 from netloop.codes import reason
 from netloop.diagnostics import Finding, LayerError, NetworkError, Place, Severity, did_you_mean
 from netloop.dims import Dims, DimsLike, Permutation, PermutationLike, check_word, weights_array
-from netloop.enums import DataType, LayerType
+from netloop.enums import LayerType
 from netloop.graph.infer import TypeTable
+from netloop.graph.layer_hints import LayerHints
 from netloop.graph.place import call_site
 from netloop.graph.tensor import ITensor
-from netloop.types import HALVES, Array, TensorType, data_type
+from netloop.types import HALVES, Array, TensorType
 
 Types = TensorType | tuple[TensorType, ...]
 Arrays = Array | tuple[Array, ...]
 
 
-class ILayer(ABC):
+class ILayer(LayerHints, ABC):
     """A layer of a network.
 
     The attributes of a kind are the fields of its class: each is checked when it is set, and setting one makes the
@@ -106,10 +107,6 @@ class ILayer(ABC):
         """Output number ``index``; None if there is none of this number."""
         return self.outputs[index] if 0 <= index < len(self.outputs) else None
 
-    def get_output_type(self, index: int) -> DataType:
-        """The element type of output number ``index``."""
-        return data_type(self.outputs[index].type.dtype)
-
     def set_input(self, index: int, tensor: ITensor) -> None:
         """Read ``tensor`` as input number ``index`` from now on; it may be made later than this layer.
 
@@ -134,6 +131,21 @@ class ILayer(ABC):
         if tensor is not None:
             tensor.uses[self, index] = None
         self.types.forget(self.dependent_tensors())
+
+    def part_with_output(self, index: int) -> ITensor:
+        """Give an output to another layer, and make a new one in its place, which the layers that read it now read."""
+        tensor, own = self.outputs[index], vars(self)
+        made = ITensor(f"{tensor.name} before conversion", self.types, self, index)
+        own["outputs"] = (*self.outputs[:index], made, *self.outputs[index + 1 :])
+        self.types.forget([tensor])
+        for reader, position in list(tensor.uses):
+            reader._rewire(position, made)
+        return made
+
+    def take_output(self, tensor: ITensor) -> None:
+        """Be the layer that makes ``tensor``, which another has parted with, and converts it."""
+        vars(self)["outputs"] = (tensor,)
+        vars(tensor).update(producer=self, position=0, is_converted=True)
 
     def unshared(self) -> dict[str, Any]:
         """What a copy of the layer has for itself, by name."""

@@ -10,6 +10,7 @@ from netloop.diagnostics import require
 from netloop.enums import LayerType
 from netloop.graph.adding import AddsLayers
 from netloop.graph.layer import Elementary, Operation, check_tensor, layer
+from netloop.graph.layer_hints import hint
 from netloop.graph.tensor import ITensor
 from netloop.types import UNKNOWN, Array, TensorType, agree, axes_of, wide
 
@@ -40,6 +41,7 @@ class INormalizationLayer(Elementary):
         epsilon: what keeps the divisor from 0.
         num_groups: G; 1 leaves the channels alone.
         is_v2: whether it was added by ``add_normalization_v2``.
+        compute_precision: of TensorRT 10; recorded, and of no effect.
     """
 
     REQUIRED_INPUTS = 3
@@ -49,6 +51,8 @@ class INormalizationLayer(Elementary):
     epsilon: float = 1e-5
     num_groups: int = 1
     is_v2: bool = False
+
+    compute_precision = hint("compute_precision")
 
     def infer(self, x: TensorType, scale: TensorType, bias: TensorType) -> TensorType:
         require(x.is_float, f"the input is {x}, and must be floating-point", fix="convert it with add_cast")

@@ -223,6 +223,7 @@ class IQuantizeLayer(Operation):
 
     REQUIRED_INPUTS = 2
     MAX_INPUTS = 3
+    OUTPUT_TYPES = frozenset(FORMATS)
 
     axis: int = -1
     block_shape: DimsLike = ()
@@ -265,6 +266,7 @@ class IDequantizeLayer(Operation):
 
     REQUIRED_INPUTS = 2
     MAX_INPUTS = 3
+    OUTPUT_TYPES = frozenset(REAL)
 
     axis: int = -1
     block_shape: DimsLike = ()

@@ -82,6 +82,7 @@ class IFillLayer(Operation):
     REQUIRED_INPUTS = 0
     MAX_INPUTS = 3
     SHAPE_INPUTS = frozenset({0})
+    OUTPUT_TYPES = frozenset({DataType.FLOAT, DataType.HALF, DataType.INT32, DataType.INT64})
     INPUT_OF = {"shape": 0, "alpha": 1, "beta": 2}
 
     shape: DimsLike

@@ -59,6 +59,13 @@ class Builder(Settings):
         """0: there is no DLA."""
         return 0
 
+    @property
+    def platform_has_fast_fp16(self) -> bool:
+        """True, as are its like: nothing that a script of TensorRT 10 does about precision is refused."""
+        return True
+
+    platform_has_fast_int8 = platform_has_tf32 = platform_has_fast_fp16
+
     def create_network(self, flags: int = 0) -> INetworkDefinition:
         """A network without layers. It is strongly typed, whatever the flags say."""
         return INetworkDefinition(self, flags)
@@ -127,6 +134,10 @@ class Builder(Settings):
         names = config.without_meaning()
         if names:
             self._logger.log(ILogger.INFO, f"of no effect here, as XLA chooses: {', '.join(names)}")
+
+    def advise(self, what: str) -> None:
+        """Log something about a network that does no harm."""
+        self._logger.log(ILogger.WARNING, what)
 
     def _refuse(self, what: str) -> None:
         self._logger.log(ILogger.ERROR, what)
