@@ -71,7 +71,7 @@ class INetworkDefinition(
 
     The ``add_`` methods raise TypeError for an argument of the wrong Python type. Whether types and shapes fit is
     told by :func:`netloop.check`, by :func:`netloop.compile`, and by reading ``shape`` or ``dtype`` of a tensor: until
-    then ``set_input`` may mend it.
+    then ``set_input`` may mend it. Where ``Builder.none_on_error`` is set, they log what is wrong, and give None.
 
     Attributes:
         name: its name.
@@ -199,17 +199,17 @@ class INetworkDefinition(
 
     def add_loop(self) -> ILoop:
         """A loop; its own methods give it limits, iterators, recurrences and outputs."""
-        loop = ILoop(self.add, f"(Unnamed Loop* {len(self.loops)})")
+        loop = ILoop(self, f"(Unnamed Loop* {len(self.loops)})")
         self.loops.append(loop)
         return loop
 
     def add_if_conditional(self) -> IIfConditional:
         """A conditional; its own methods give it a condition, inputs and outputs."""
-        conditional = IIfConditional(self.add, f"(Unnamed IfConditional* {len(self.conditionals)})")
+        conditional = IIfConditional(self, f"(Unnamed IfConditional* {len(self.conditionals)})")
         self.conditionals.append(conditional)
         return conditional
 
-    # ------------------------------------------------------------------ what TensorRT 10 had
+    # ------------------------------------------------------------------ types that TensorRT 10 let scripts set
 
     def convert(self, tensor: ITensor, dtype: DataType) -> None:
         """Take an input, or give an output, in another element type than the layers compute with."""
@@ -249,6 +249,17 @@ class INetworkDefinition(
             producer.take_output(tensor)
         assert isinstance(producer, ICastLayer)
         producer.to_type = dtype
+
+    # ------------------------------------------------------------------ what the builder is told
+
+    @property
+    def none_on_error(self) -> bool:
+        """Whether its builder wants ``add_`` methods to log why a layer cannot be made, and to give None."""
+        return self.builder is not None and self.builder.none_on_error
+
+    def report(self, finding: Finding) -> None:
+        """Log why a layer cannot be made."""
+        self.builder.report(finding)
 
     def advise(self, topic: str, what: str) -> None:
         """Log something that does no harm, once for each topic, if a builder made the network."""
@@ -306,11 +317,11 @@ class _Twins:
         self.groups: dict[Any, Any] = {}
 
     def of_loop(self, loop: ILoop) -> ILoop:
-        self.groups[loop] = twin = ILoop(self.network.add, loop.name, loop.place)
+        self.groups[loop] = twin = ILoop(self.network, loop.name, loop.place)
         return twin
 
     def of_conditional(self, conditional: IIfConditional) -> IIfConditional:
-        self.groups[conditional] = twin = IIfConditional(self.network.add, conditional.name, conditional.place)
+        self.groups[conditional] = twin = IIfConditional(self.network, conditional.name, conditional.place)
         return twin
 
     def of_tensor(self, tensor: ITensor, producer: ILayer | None) -> ITensor:

@@ -89,6 +89,13 @@ class ILayer(LayerHints, ABC):
             if tensor is not None:
                 tensor.uses[self, position] = None
 
+    def detach(self) -> None:
+        """Be in no network any more; nothing reads the outputs."""
+        for position, tensor in enumerate(self.inputs):
+            if tensor is not None:
+                tensor.uses.pop((self, position), None)
+        self.types.forget(self.outputs)
+
     @property
     def num_inputs(self) -> int:
         """The number of inputs, those that are missing counted."""
