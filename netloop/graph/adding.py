@@ -9,6 +9,7 @@ from inspect import getattr_static
 from typing import Any, TypeVar
 
 from netloop.diagnostics import Finding, LayerError, NetworkError
+from netloop.dims import UNORDERED
 from netloop.graph.infer import TypeTable
 from netloop.graph.layer import ILayer, check_tensor
 from netloop.graph.owner import Owner
@@ -159,6 +160,8 @@ def check_tensors(inputs: Iterable[ITensor], name: str = "inputs") -> list[ITens
     Raises:
         TypeError: one is not.
     """
+    if not isinstance(inputs, Iterable) or isinstance(inputs, UNORDERED):
+        raise TypeError(f"{name} is a sequence of tensors, not {inputs!r}")
     return [check_tensor(each, f"{name}[{position}]") for position, each in enumerate(inputs)]
 
 

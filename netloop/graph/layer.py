@@ -16,7 +16,7 @@ from typing_extensions import dataclass_transform
 
 from netloop.codes import reason
 from netloop.diagnostics import Finding, LayerError, NetworkError, Place, Severity, did_you_mean
-from netloop.dims import Dims, DimsLike, Permutation, PermutationLike, check_word, weights_array
+from netloop.dims import DimsLike, PermutationLike, check_dims, check_order, check_word, weights_array
 from netloop.enums import LayerType
 from netloop.graph.infer import TypeTable
 from netloop.graph.layer_hints import LayerHints
@@ -289,8 +289,14 @@ class Elementary(Operation):
 # ---------------------------------------------------------------------------- attributes
 
 
-def _convert_int(name: str, value: Any) -> int:
-    if isinstance(value, bool | np.bool_):
+def check_int(name: str, value: Any) -> int:
+    """``value`` as an int of 64 bits.
+
+    Raises:
+        TypeError: it is no int.
+        ValueError: it has more bits.
+    """
+    if isinstance(value, bool | np.bool_ | Enum):
         raise TypeError(f"{name} is an int, not {value!r}")
     try:
         return check_word(name, operator.index(value))
@@ -299,14 +305,22 @@ def _convert_int(name: str, value: Any) -> int:
 
 
 def _convert_ranks(name: str, value: Any) -> int:
-    ranks = _convert_int(name, value)
+    ranks = check_int(name, value)
     if ranks < 1:
         raise ValueError(f"{name} is at least 1, not {ranks}")
     return ranks
 
 
-def _convert_float(name: str, value: Any) -> float:
-    if isinstance(value, bool | np.bool_ | str | bytes):
+def check_float(name: str, value: Any) -> float:
+    """``value`` as a float.
+
+    Raises:
+        TypeError: it is no number.
+        ValueError: a float does not hold it.
+    """
+    if isinstance(value, bool | np.bool_ | str | bytes | Enum | np.complexfloating) or (
+        isinstance(value, np.ndarray) and value.ndim > 0
+    ):
         raise TypeError(f"{name} is a number, not {value!r}")
     try:
         return float(value)
@@ -328,31 +342,17 @@ def _convert_str(name: str, value: Any) -> str:
     return value
 
 
-def _convert_dims(name: str, value: Any) -> Dims:
-    try:
-        return Dims(value)
-    except TypeError:
-        raise TypeError(f"{name} is a sequence of ints, not {value!r}") from None
-
-
-def _convert_permutation(name: str, value: Any) -> Permutation:
-    try:
-        return Permutation(value)
-    except TypeError:
-        raise TypeError(f"{name} is a sequence of ints, not {value!r}") from None
-
-
 def _convert_weights(name: str, value: Any) -> Array:
-    return weights_array(value)
+    return weights_array(value, name)
 
 
 _CONVERTERS: dict[Any, Callable[[str, Any], Any]] = {
-    int: _convert_int,
-    float: _convert_float,
+    int: check_int,
+    float: check_float,
     bool: _convert_bool,
     str: _convert_str,
-    DimsLike: _convert_dims,
-    PermutationLike: _convert_permutation,
+    DimsLike: check_dims,
+    PermutationLike: check_order,
     Array: _convert_weights,
 }
 

@@ -9,7 +9,7 @@ import numpy as np
 from netloop.diagnostics import require
 from netloop.enums import LayerType
 from netloop.graph.adding import AddsLayers
-from netloop.graph.layer import Elementary, Operation, check_tensor, layer
+from netloop.graph.layer import Elementary, Operation, check_int, check_tensor, layer
 from netloop.graph.layer_hints import hint
 from netloop.graph.tensor import ITensor
 from netloop.types import UNKNOWN, Array, TensorType, agree, axes_of, wide
@@ -179,11 +179,11 @@ class NormalizationMethods(AddsLayers):
 
     def add_normalization(self, input: ITensor, scale: ITensor, bias: ITensor, axesMask: int) -> INormalizationLayer:
         """``input`` normalised over the axes of a bitmask; with groups, scale and bias have a number for each."""
-        return self._add_normalization(INormalizationLayer(axes=axesMask), input, scale, bias)
+        return self._add_normalization(INormalizationLayer(axes=check_int("axesMask", axesMask)), input, scale, bias)
 
     def add_normalization_v2(self, input: ITensor, scale: ITensor, bias: ITensor, axesMask: int) -> INormalizationLayer:
         """``input`` normalised over the axes of a bitmask; with groups, scale and bias have a number per channel."""
-        made = INormalizationLayer(axes=axesMask, is_v2=True)
+        made = INormalizationLayer(axes=check_int("axesMask", axesMask), is_v2=True)
         return self._add_normalization(made, input, scale, bias)
 
     def _add_normalization(self, made: INormalizationLayer, *tensors: ITensor) -> INormalizationLayer:
