@@ -122,7 +122,7 @@ class INetworkDefinition(
         return tensor
 
     def mark_output(self, tensor: ITensor) -> None:
-        """Make a tensor an output of the network."""
+        """Make a tensor an output of the network, of the type that its ``dtype`` was set to."""
         check_tensor(tensor, "tensor")
         if tensor.types is not self.types:
             what = f"tensor {tensor.name!r} is of another network"
@@ -130,6 +130,8 @@ class INetworkDefinition(
         if not tensor.is_network_output:
             vars(tensor)["is_network_output"] = True
             self.outputs.append(tensor)
+            if tensor.asked_dtype is not None:
+                self.convert(tensor, tensor.asked_dtype)
 
     def unmark_output(self, tensor: ITensor) -> None:
         """Make a tensor no output any more."""
@@ -213,12 +215,13 @@ class INetworkDefinition(
 
     def convert(self, tensor: ITensor, dtype: DataType) -> None:
         """Take an input, or give an output, in another element type than the layers compute with."""
+        is_seen = tensor.is_network_input or tensor.is_network_output
+        vars(tensor)["asked_dtype"] = None if is_seen else dtype
         if tensor.dtype is dtype:
             return
-        if not (tensor.is_network_input or tensor.is_network_output):
-            self.advise(
-                f"dtype of {tensor.name}", f"{tensor.name!r} is no input or output, and stays {tensor.dtype.name}"
-            )
+        if not is_seen:
+            what = f"{tensor.name!r} stays {tensor.dtype.name} until it is marked as an output"
+            self.advise(f"dtype of {tensor.name}", what)
         elif not {tensor.dtype, dtype} <= PLAIN:
             what = f"{tensor.name!r} stays {tensor.dtype.name}: between it and {dtype.name} there is a scale"
             self.advise(f"dtype of {tensor.name}", f"{what}, which add_quantize or add_dequantize takes")

@@ -111,8 +111,8 @@ class ILayer(LayerHints, ABC):
         return self.inputs[index] if 0 <= index < len(self.inputs) else None
 
     def get_output(self, index: int) -> ITensor | None:
-        """Output number ``index``; None if there is none of this number."""
-        return self.outputs[index] if 0 <= index < len(self.outputs) else None
+        """Output number ``index``, converted if its ``dtype`` was set; None if there is none of this number."""
+        return self.outputs[index].as_converted if 0 <= index < len(self.outputs) else None
 
     def set_input(self, index: int, tensor: ITensor) -> None:
         """Read ``tensor`` as input number ``index`` from now on; it may be made later than this layer.
@@ -143,6 +143,7 @@ class ILayer(LayerHints, ABC):
         """Give an output to another layer, and make a new one in its place, which the layers that read it now read."""
         tensor, own = self.outputs[index], vars(self)
         made = ITensor(f"{tensor.name} before conversion", self.types, self, index)
+        vars(made)["is_inner"] = True
         own["outputs"] = (*self.outputs[:index], made, *self.outputs[index + 1 :])
         self.types.forget([tensor])
         for reader, position in list(tensor.uses):

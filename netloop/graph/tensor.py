@@ -56,6 +56,8 @@ class ITensor(Settings, TensorHints):
         dimension_names: the names of some axes.
         is_network_output: whether it is an output of the network.
         is_converted: whether a cast, which setting ``dtype`` put there, makes it.
+        is_inner: whether such a cast reads it, and gives the output of the network that it was.
+        asked_dtype: what ``dtype`` was set to while it was no input or output; None if it was not.
         uses: the layers that read it, each with the number of its input, in the order in which they came to it.
     """
 
@@ -72,6 +74,8 @@ class ITensor(Settings, TensorHints):
     dimension_names: dict[int, str]
     is_network_output: bool
     is_converted: bool
+    is_inner: bool
+    asked_dtype: DataType | None
 
     CHECKS = {"name": _check_name}
 
@@ -88,6 +92,8 @@ class ITensor(Settings, TensorHints):
         own["dimension_names"] = {}
         own["is_network_output"] = False
         own["is_converted"] = False
+        own["is_inner"] = False
+        own["asked_dtype"] = None
 
     @property
     def type(self) -> TensorType:
@@ -122,7 +128,8 @@ class ITensor(Settings, TensorHints):
         """The element type.
 
         It can be set for an input, which from then on is given in this type, and for an output of the network, which
-        is then told in it: a cast stands between it and the layers that there are, and these compute as before.
+        is then told in it: a cast stands between it and the layers that there are, and these compute as before. For
+        any other tensor it waits until the tensor is marked as an output.
 
         Raises:
             NetworkError: it has none, for the reason that the finding gives.
@@ -132,6 +139,14 @@ class ITensor(Settings, TensorHints):
     @dtype.setter
     def dtype(self, dtype: DataType) -> None:
         self.types.owner.convert(self, check_data_type("the dtype of a tensor", dtype))
+
+    @property
+    def as_converted(self) -> ITensor:
+        """The output of the network that this tensor is converted to; itself where there is none."""
+        if not self.is_inner:
+            return self
+        made = (each for reader, _ in self.uses for each in reader.outputs)
+        return next((each for each in made if each.is_converted), self)
 
     @property
     def is_network_input(self) -> bool:

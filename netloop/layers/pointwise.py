@@ -432,7 +432,9 @@ class IIdentityLayer(Operation):
         return jnp.asarray(x) if self.to_type is None else _lower_cast(x, numpy_type(self.to_type))
 
     def beyond_tensorrt(self, x: TensorType) -> str:
-        return f"converts to {self.to_type.name}, as add_cast does and no identity of TensorRT 11" if self.to_type else ""
+        return (
+            f"converts to {self.to_type.name}, as add_cast does and no identity of TensorRT 11" if self.to_type else ""
+        )
 
 
 class PointwiseMethods(AddsLayers):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from netloop.graph.layer import ILayer, check_instance, check_member
-from netloop.runtime.calibration import IInt8Calibrator
 from netloop.layers.loop import check_max_trips
+from netloop.runtime.calibration import IInt8Calibrator
 from netloop.runtime.enums import (
     BuilderFlag,
     DeviceType,

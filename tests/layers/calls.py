@@ -43,6 +43,7 @@ OF_NETWORK: dict[str, Arguments] = {
         **{each: t(F, 1, 2, 3, 4) for each in ("query", "key", "value")},
         "norm_op": trt.AttentionNormalizationOp.SOFTMAX, "causal_kind": trt.CausalMaskKind.NONE,
     },
+    "add_bit_cast": lambda t: {"input": t(F, 2, 3), "to_type": I},
     "add_cast": lambda t: {"input": t(F, 2), "to_type": I},
     "add_concatenation": lambda t: {"inputs": [t(F, 2, 3), t(F, 2, 3)]},
     "add_constant": lambda t: {"shape": (3, 3), "weights": WEIGHTS},
@@ -57,6 +58,7 @@ OF_NETWORK: dict[str, Arguments] = {
         "input": t(F, 1, 1, 5, 5), "num_output_maps": 1, "kernel_shape": (3, 3), "kernel": WEIGHTS, "bias": WEIGHTS[:1],
     },
     "add_dequantize": lambda t: {"input": t(trt.int8, 2, 3), "scale": t(F), "output_type": F},
+    "add_determinant": lambda t: {"input": t(F, 2, 3, 3)},
     "add_dist_collective": lambda t: {
         "input": t(F, 2), "dist_collective_op": trt.CollectiveOperation.ALL_REDUCE,
         "reduce_op": trt.ReduceOperation.SUM, "root": -1, "groups": [],
@@ -97,6 +99,10 @@ OF_NETWORK: dict[str, Arguments] = {
     "add_one_hot": lambda t: {"indices": t(I, 3), "values": t(F, 2), "depth": t.constant(4), "axis": -1},
     "add_padding_nd": lambda t: {"input": t(F, 1, 1, 2, 2), "pre_padding": (1, 1), "post_padding": (0, 0)},
     "add_parametric_relu": lambda t: {"input": t(F, 2, 3), "slopes": t(F, 1, 3)},
+    "add_plugin_v3": lambda t: {
+        "inputs": [t(F, 2, 3)], "shape_inputs": [t(I)], "plugin": trt.JaxPlugin(lambda x, n: x * 2),
+    },
+    "add_pooling_indices": lambda t: {"input": t(F, 1, 1, 4, 4), "window_size": (2, 2), "indices_type": I},
     "add_pooling_nd": lambda t: {"input": t(F, 1, 1, 4, 4), "type": trt.PoolingType.MAX, "window_size": (2, 2)},
     "add_quantize": lambda t: {"input": t(F, 2, 3), "scale": t(F), "output_type": trt.int8},
     "add_ragged_softmax": lambda t: {"input": t(F, 1, 2, 3), "bounds": t(I, 1, 2, 1)},
@@ -126,6 +132,7 @@ OF_NETWORK: dict[str, Arguments] = {
     "add_squeeze": lambda t: {"input": t(F, 2, 1), "axes": t.constant([1])},
     "add_topk": lambda t: {"input": t(F, 2, 3), "op": trt.TopKOperation.MAX, "k": 2, "axes": 2, "indices_type": I},
     "add_unary": lambda t: {"input": t(F, 2, 3), "op": trt.UnaryOperation.NEG},
+    "add_unique": lambda t: {"input": t(F, 2, 3), "axis": 1, "sorted": True, "indices_type": I},
     "add_unsqueeze": lambda t: {"input": t(F, 2, 3), "axes": t.constant([0])},
 }
 OF_LOOP: dict[str, Arguments] = {

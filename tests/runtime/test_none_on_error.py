@@ -66,7 +66,7 @@ def test_layer_that_cannot_be_made_leaves_no_trace(network, x, ids):
     "add",
     [
         lambda network, x, ids: network.add_unary(ids, trt.UnaryOperation.EXP),
-        lambda network, x, ids: network.add_reduce(x, trt.ReduceOperation.SUM, 0b100, False),
+        lambda network, x, ids: network.add_reduce(x, trt.ReduceOperation.NONE, 0b1, False),
         lambda network, x, ids: network.add_matrix_multiply(
             x, *[trt.MatrixOperation.NONE, x, trt.MatrixOperation.NONE]
         ),

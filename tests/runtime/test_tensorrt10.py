@@ -301,7 +301,33 @@ def test_tensor_inside_of_a_network_keeps_its_type(network, x, log):
     y.dtype = trt.float16
 
     assert y.dtype is trt.float32
-    assert log.lines == ["'y' is no input or output, and stays FLOAT"]
+    assert log.lines == ["'y' stays FLOAT until it is marked as an output"]
+
+
+@pytest.mark.parametrize("copied", [False, True])
+def test_type_that_was_set_before_an_output_was_marked_is_that_of_the_output(network, x, copied):
+    layer = network.add_elementwise(x, constant(network, np.ones(2, np.float32)), Op.SUM)
+    layer.get_output(0).dtype = trt.float16
+    network = network.copy() if copied else network
+    mark(network, y=network[-1].get_output(0))
+
+    assert run(network, x=np.full(2, HALF_STEP))["y"].dtype == np.float16
+
+
+@pytest.mark.parametrize("copied", [False, True])
+def test_layer_has_the_output_that_was_marked(network, x, copied):
+    layer = network.add_elementwise(x, constant(network, np.ones(2, np.float32)), Op.SUM)
+    network.mark_output(layer.get_output(0))
+    layer.get_output(0).dtype = trt.float16
+    if copied:
+        network = network.copy()
+        layer = next(each for each in network if isinstance(each, trt.IElementWiseLayer))
+    layer.get_output(0).name = "y"
+
+    assert layer.get_output(0) is network.get_output(0)
+    assert run(network, x=np.full(2, HALF_STEP))["y"].dtype == np.float16
+    network.unmark_output(layer.get_output(0))
+    assert network.num_outputs == 0
 
 
 def test_int8_of_an_input_needs_a_scale(network, x, log):
