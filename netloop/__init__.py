@@ -164,6 +164,11 @@ from netloop.reference import trace as trace
 from netloop.runtime.allocators import IGpuAllocator as IGpuAllocator
 from netloop.runtime.allocators import IGpuAsyncAllocator as IGpuAsyncAllocator
 from netloop.runtime.builder import Builder as Builder
+from netloop.runtime.calibration import IInt8Calibrator as IInt8Calibrator
+from netloop.runtime.calibration import IInt8EntropyCalibrator as IInt8EntropyCalibrator
+from netloop.runtime.calibration import IInt8EntropyCalibrator2 as IInt8EntropyCalibrator2
+from netloop.runtime.calibration import IInt8LegacyCalibrator as IInt8LegacyCalibrator
+from netloop.runtime.calibration import IInt8MinMaxCalibrator as IInt8MinMaxCalibrator
 from netloop.runtime.compare import Comparison as Comparison
 from netloop.runtime.compare import Difference as Difference
 from netloop.runtime.compare import compare as compare
@@ -175,6 +180,7 @@ from netloop.runtime.engine_config import IRuntimeConfig as IRuntimeConfig
 from netloop.runtime.engine_config import ISerializationConfig as ISerializationConfig
 from netloop.runtime.enums import AllocatorFlag as AllocatorFlag
 from netloop.runtime.enums import BuilderFlag as BuilderFlag
+from netloop.runtime.enums import CalibrationAlgoType as CalibrationAlgoType
 from netloop.runtime.enums import DeviceType as DeviceType
 from netloop.runtime.enums import DLAWorkspaceAllocationStrategy as DLAWorkspaceAllocationStrategy
 from netloop.runtime.enums import EngineCapability as EngineCapability
@@ -188,6 +194,7 @@ from netloop.runtime.enums import MemoryPoolType as MemoryPoolType
 from netloop.runtime.enums import OnnxParserFlag as OnnxParserFlag
 from netloop.runtime.enums import PreviewFeature as PreviewFeature
 from netloop.runtime.enums import ProfilingVerbosity as ProfilingVerbosity
+from netloop.runtime.enums import QuantizationFlag as QuantizationFlag
 from netloop.runtime.enums import RuntimePlatform as RuntimePlatform
 from netloop.runtime.enums import SeekPosition as SeekPosition
 from netloop.runtime.enums import SerializationFlag as SerializationFlag

@@ -116,6 +116,40 @@ class Permutation(tuple[int, ...]):
         return super().__new__(cls, (operator.index(axis) for axis in order))
 
 
+def check_dims(name: str, value: Any) -> Dims:
+    """``value`` as Dims.
+
+    Raises:
+        TypeError: it is no sequence of ints.
+        ValueError: it has too many, or one that 64 bits do not hold.
+    """
+    try:
+        return Dims(value)
+    except TypeError:
+        raise TypeError(f"{name} is a sequence of ints, not {value!r}") from None
+    except ValueError as error:
+        raise ValueError(f"{name} cannot be {value!r}: {error}") from None
+
+
+def check_order(name: str, value: Any) -> Permutation:
+    """``value`` as a Permutation.
+
+    Raises:
+        TypeError: it is no sequence of ints.
+        ValueError: it has one that 64 bits do not hold.
+    """
+    return Permutation(check_word(name, each) for each in _ints(name, value))
+
+
+def _ints(name: str, value: Any) -> list[int]:
+    try:
+        if isinstance(value, UNORDERED):
+            raise TypeError
+        return [operator.index(each) for each in value]
+    except TypeError:
+        raise TypeError(f"{name} is a sequence of ints, not {value!r}") from None
+
+
 DimsLike = Annotated[Sequence[int], Dims]
 """What a script may give where Dims are kept."""
 
@@ -174,7 +208,7 @@ def _from_address(type: DataType = DataType.FLOAT, ptr: int = 0, count: int = 0)
     return np.frombuffer(memoryview(memory), dtype)
 
 
-def weights_array(given: Any) -> npt.NDArray[Any]:
+def weights_array(given: Any, name: str = "weights") -> npt.NDArray[Any]:
     """``given`` as an array that a layer may keep: C-contiguous, of a type that networks have.
 
     Raises:
@@ -184,9 +218,12 @@ def weights_array(given: Any) -> npt.NDArray[Any]:
     if isinstance(given, Weights):
         return given.numpy()
     if not isinstance(given, np.ndarray | np.generic):
-        raise TypeError(f"weights are a numpy array or Weights, not {type(given).__name__}")
+        raise TypeError(f"{name} is a numpy array or Weights, not {type(given).__name__}")
     array = np.asarray(given)
-    data_type(array.dtype)
+    try:
+        data_type(array.dtype)
+    except ValueError as error:
+        raise ValueError(f"{name} cannot be of {array.dtype}: {error}") from None
     if not array.flags.c_contiguous:
-        raise ValueError("weights must be C-contiguous; pass np.ascontiguousarray(...)")
+        raise ValueError(f"{name} must be C-contiguous; pass np.ascontiguousarray(...)")
     return array

@@ -11,6 +11,7 @@ from typing import Any
 from netloop.codes import reason
 from netloop.diagnostics import Finding, NetworkError
 from netloop.enums import DataType, NetworkDefinitionCreationFlag
+from netloop.graph.hints import PLAIN
 from netloop.graph.infer import TypeTable
 from netloop.graph.layer import ILayer, check_instance, check_member
 from netloop.graph.place import call_site
@@ -31,7 +32,7 @@ from netloop.layers.matrix import ProductMethods
 from netloop.layers.normalization import NormalizationMethods
 from netloop.layers.padding import PaddingMethods
 from netloop.layers.plugin import PluginMethods
-from netloop.layers.pointwise import PointwiseMethods
+from netloop.layers.pointwise import ICastLayer, PointwiseMethods
 from netloop.layers.pooling import PoolingMethods
 from netloop.layers.quantize import QuantizationMethods
 from netloop.layers.rearrange import RearrangingMethods
@@ -41,6 +42,7 @@ from netloop.layers.slice import SliceMethods
 from netloop.layers.sources import IShapeLayer, SourceMethods
 from netloop.marks import MarkMethods, Marks
 from netloop.settings import Settings
+from netloop.types import numpy_type
 
 
 class INetworkDefinition(
@@ -73,7 +75,7 @@ class INetworkDefinition(
 
     The ``add_`` methods raise TypeError for an argument of the wrong Python type. Whether types and shapes fit is
     told by :func:`netloop.check`, by :func:`netloop.compile`, and by reading ``shape`` or ``dtype`` of a tensor: until
-    then ``set_input`` may mend it.
+    then ``set_input`` may mend it. Where ``Builder.none_on_error`` is set, they log what is wrong, and give None.
 
     Attributes:
         name: its name.
@@ -103,7 +105,8 @@ class INetworkDefinition(
         own["builder"], own["flags"] = builder, operator.index(flags)
         own["types"], own["marks"] = TypeTable(), Marks()
         own.update((name, []) for name in ("layers", "inputs", "outputs", "loops", "conditionals"))
-        self.types.shape_tensors = self.shape_tensors
+        self.types.owner = self
+        self._advised: set[str] = set()
 
     # ------------------------------------------------------------------ inputs, outputs, layers
 
@@ -123,6 +126,12 @@ class INetworkDefinition(
         tensor.name = name
         self.inputs.append(tensor)
         return tensor
+
+    def mark_output(self, tensor: ITensor) -> None:
+        """Make a tensor an output of the network, of the type that its ``dtype`` was set to."""
+        super().mark_output(tensor)
+        if tensor.asked_dtype is not None:
+            self.convert(tensor, tensor.asked_dtype)
 
     def remove_tensor(self, tensor: ITensor) -> None:
         """Take away an input that no layer reads; any other tensor stays."""
@@ -187,15 +196,74 @@ class INetworkDefinition(
 
     def add_loop(self) -> ILoop:
         """A loop; its own methods give it limits, iterators, recurrences and outputs."""
-        loop = ILoop(self.add, f"(Unnamed Loop* {len(self.loops)})")
+        loop = ILoop(self, f"(Unnamed Loop* {len(self.loops)})")
         self.loops.append(loop)
         return loop
 
     def add_if_conditional(self) -> IIfConditional:
         """A conditional; its own methods give it a condition, inputs and outputs."""
-        conditional = IIfConditional(self.add, f"(Unnamed IfConditional* {len(self.conditionals)})")
+        conditional = IIfConditional(self, f"(Unnamed IfConditional* {len(self.conditionals)})")
         self.conditionals.append(conditional)
         return conditional
+
+    # ------------------------------------------------------------------ types that TensorRT 10 let scripts set
+
+    def convert(self, tensor: ITensor, dtype: DataType) -> None:
+        """Take an input, or give an output, in another element type than the layers compute with."""
+        is_seen = tensor.is_network_input or tensor.is_network_output
+        vars(tensor)["asked_dtype"] = None if is_seen else dtype
+        if tensor.dtype is dtype:
+            return
+        if not is_seen:
+            what = f"{tensor.name!r} stays {tensor.dtype.name} until it is marked as an output"
+            self.advise(f"dtype of {tensor.name}", what)
+        elif not {tensor.dtype, dtype} <= PLAIN:
+            what = f"{tensor.name!r} stays {tensor.dtype.name}: between it and {dtype.name} there is a scale"
+            self.advise(f"dtype of {tensor.name}", f"{what}, which add_quantize or add_dequantize takes")
+        elif tensor.is_network_input:
+            self._convert_input(tensor, dtype)
+        else:
+            self._convert_output(tensor, dtype)
+
+    def _convert_input(self, tensor: ITensor, dtype: DataType) -> None:
+        readers = [
+            (reader, index) for reader, index in tensor.uses if not any(each.is_converted for each in reader.outputs)
+        ]
+        before = tensor.dtype
+        vars(tensor)["declared"] = tensor.type.with_dtype(numpy_type(dtype))
+        self.types.forget([tensor])
+        if readers:
+            converted = self.add_cast(tensor, before).outputs[0]
+            vars(converted)["is_converted"] = True
+            for reader, index in readers:
+                reader.set_input(index, converted)
+
+    def _convert_output(self, tensor: ITensor, dtype: DataType) -> None:
+        producer = tensor.producer
+        assert producer is not None
+        if not tensor.is_converted:
+            inner = producer.part_with_output(tensor.position)
+            producer = self.add_cast(inner, dtype)
+            producer.take_output(tensor)
+        assert isinstance(producer, ICastLayer)
+        producer.to_type = dtype
+
+    # ------------------------------------------------------------------ what the builder is told
+
+    @property
+    def none_on_error(self) -> bool:
+        """Whether its builder wants ``add_`` methods to log why a layer cannot be made, and to give None."""
+        return self.builder is not None and self.builder.none_on_error
+
+    def report(self, finding: Finding) -> None:
+        """Log why a layer cannot be made."""
+        self.builder.report(finding)
+
+    def advise(self, topic: str, what: str) -> None:
+        """Log something that does no harm, once for each topic, if a builder made the network."""
+        if self.builder is not None and topic not in self._advised:
+            self._advised.add(topic)
+            self.builder.advise(what)
 
     # ------------------------------------------------------------------ the whole
 
@@ -248,11 +316,11 @@ class _Twins:
         self.groups: dict[Any, Any] = {}
 
     def of_loop(self, loop: ILoop) -> ILoop:
-        self.groups[loop] = twin = ILoop(self.network.add, loop.name, loop.place)
+        self.groups[loop] = twin = ILoop(self.network, loop.name, loop.place)
         return twin
 
     def of_conditional(self, conditional: IIfConditional) -> IIfConditional:
-        self.groups[conditional] = twin = IIfConditional(self.network.add, conditional.name, conditional.place)
+        self.groups[conditional] = twin = IIfConditional(self.network, conditional.name, conditional.place)
         return twin
 
     def of_tensor(self, tensor: ITensor, producer: ILayer | None) -> ITensor:

@@ -1,8 +1,9 @@
 """Idioms of TensorRT 10 that 11 has dropped or never needed, in a script that runs as it is.
 
-The network doubles a number until it is no longer below a limit. The script asks for an explicit batch and for FP16,
+The network doubles a number until it is above a limit. The script asks for an explicit batch and for FP16,
 opens what it makes in ``with`` statements, registers plugins, writes the plan to a file and reads it back, takes
-names by number from the engine, and turns a layer that it finds in the network into its own class.
+names by number from the engine, and turns a layer that it finds in the network into its own class. It converts with
+an identity, says in what precision layers compute, and takes a result of int32 as float32.
 
     python samples/tensorrt10_style.py
 
@@ -11,9 +12,9 @@ It prints a layer before and after an edit, the inputs and outputs of the plan t
     twice LayerType.ELEMENTWISE ElementWiseOperation.PROD
     twice LayerType.ELEMENTWISE ElementWiseOperation.SUM
     limit DataType.INT32 () 4 bytes, INPUT
-    first_not_less DataType.INT32 () 4 bytes, OUTPUT
-    limit 20 gives 32
-    limit 1000 gives 1024
+    first_above DataType.FLOAT () 4 bytes, OUTPUT
+    limit 20 gives 32.0
+    limit 1000 gives 1024.0
 """
 
 import tempfile
@@ -23,7 +24,7 @@ import numpy as np
 
 import netloop as trt
 
-LOGGER = trt.Logger(trt.Logger.WARNING)
+LOGGER = trt.Logger(trt.Logger.ERROR)
 EXPLICIT_BATCH = 1 << int(trt.NetworkDefinitionCreationFlag.EXPLICIT_BATCH)
 
 
@@ -34,25 +35,28 @@ def populate(network: trt.INetworkDefinition) -> None:
     loop = network.add_loop()
     state = loop.add_recurrence(one)
     now = state.get_output(0)
-    less = network.add_elementwise(now, limit, trt.ElementWiseOperation.LESS)
-    loop.add_trip_limit(less.get_output(0), trt.TripLimit.WHILE)
+    goes_into_it = network.add_elementwise(limit, now, trt.ElementWiseOperation.FLOOR_DIV)
+    condition = network.add_identity(goes_into_it.get_output(0))
+    condition.set_output_type(0, trt.bool)
+    loop.add_trip_limit(condition.get_output(0), trt.TripLimit.WHILE)
     twice = network.add_elementwise(now, now, trt.ElementWiseOperation.PROD)
     twice.name = "twice"
     state.set_input(1, twice.get_output(0))
     output = loop.add_loop_output(now, trt.LoopOutput.LAST_VALUE).get_output(0)
-    output.name = "first_not_less"
+    output.name = "first_above"
     network.mark_output(output)
 
 
 def mend(network: trt.INetworkDefinition) -> None:
     """Find the product by its name, and make a sum of it."""
-    for index in range(network.num_layers):
-        layer = network.get_layer(index)
+    for layer in network:
+        layer.precision = trt.float32
         if layer.type == trt.LayerType.ELEMENTWISE and layer.name == "twice":
             layer.__class__ = trt.IElementWiseLayer
             print(layer.name, layer.type, layer.op)
             layer.op = trt.ElementWiseOperation.SUM
             print(layer.name, layer.type, layer.op)
+    network.get_output(0).dtype = trt.float32
 
 
 def build(path: Path) -> None:
@@ -80,7 +84,7 @@ def run(path: Path) -> None:
             for limit in (20, 1000):
                 host["limit"][0] = limit
                 context.execute_v2([each.ctypes.data for each in host.values()])
-                print(f"limit {limit} gives {host['first_not_less'][0]}")
+                print(f"limit {limit} gives {host['first_above'][0]}")
 
 
 def main() -> None:

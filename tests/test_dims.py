@@ -153,7 +153,7 @@ def test_weights_of_an_array_take_nothing_else():
 
 
 def test_list_is_no_array_of_weights():
-    with pytest.raises(TypeError, match="weights are a numpy array or Weights, not list"):
+    with pytest.raises(TypeError, match="weights is a numpy array or Weights, not list"):
         weights_array([1, 2])
 
 

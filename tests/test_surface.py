@@ -89,6 +89,7 @@ DIFFERENT: dict[str, set[str]] = {
     "PluginField": {"size"},  # follows from the data
     "PluginFieldCollection": {"append", "extend", "insert", "pop"},  # a list
     "PluginTensorDesc": {"__init__"},  # which may be given what it holds
+    "ITensor": {"dtype"},  # settable, as in TensorRT 10
     "IStreamReaderV2": {"read"},  # as Python overrides it: it returns the bytes, and is given no address for them
     "IStreamWriter": {"write"},  # as Python overrides it: it is given the bytes, and no address and size
     "Runtime": {"deserialize_cuda_engine"},  # two forms in one

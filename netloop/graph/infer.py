@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from netloop.codes import reason
 from netloop.diagnostics import Finding, LayerError, require
+from netloop.graph.owner import Owner
 from netloop.types import LARGEST_KNOWN_VALUE, LARGEST_TENSOR, UNKNOWN, Array, Shape, TensorType
 
 if TYPE_CHECKING:
@@ -29,13 +30,16 @@ class TypeTable:
 
     Args:
         given: types that are known already, such as those of the inputs of a call.
+
+    Attributes:
+        owner: the network that the tensors are in.
     """
 
     def __init__(self, given: Mapping[ITensor, TensorType] | None = None) -> None:
         self._known: dict[ITensor, Known] = dict(given or {})
         self._widened: dict[ITensor, Shape] = {}
         self._unsettled: list[ILayer] = []
-        self.shape_tensors: Callable[[], frozenset[ITensor]] = frozenset
+        self.owner = Owner()
 
     def __getitem__(self, tensor: ITensor) -> TensorType:
         """The type of a tensor that is known to have one."""

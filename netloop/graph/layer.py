@@ -16,18 +16,19 @@ from typing_extensions import dataclass_transform
 
 from netloop.codes import reason
 from netloop.diagnostics import Finding, LayerError, NetworkError, Place, Severity, did_you_mean
-from netloop.dims import Dims, DimsLike, Permutation, PermutationLike, check_word, weights_array
-from netloop.enums import DataType, LayerType
+from netloop.dims import DimsLike, PermutationLike, check_dims, check_order, check_word, weights_array
+from netloop.enums import LayerType
 from netloop.graph.infer import TypeTable
+from netloop.graph.layer_hints import LayerHints
 from netloop.graph.place import call_site
 from netloop.graph.tensor import ITensor
-from netloop.types import HALVES, Array, TensorType, data_type
+from netloop.types import HALVES, Array, TensorType
 
 Types = TensorType | tuple[TensorType, ...]
 Arrays = Array | tuple[Array, ...]
 
 
-class ILayer(ABC):
+class ILayer(LayerHints, ABC):
     """A layer of a network.
 
     The attributes of a kind are the fields of its class: each is checked when it is set, and setting one makes the
@@ -88,6 +89,13 @@ class ILayer(ABC):
             if tensor is not None:
                 tensor.uses[self, position] = None
 
+    def detach(self) -> None:
+        """Be in no network any more; nothing reads the outputs."""
+        for position, tensor in enumerate(self.inputs):
+            if tensor is not None:
+                tensor.uses.pop((self, position), None)
+        self.types.forget(self.outputs)
+
     @property
     def num_inputs(self) -> int:
         """The number of inputs, those that are missing counted."""
@@ -103,12 +111,8 @@ class ILayer(ABC):
         return self.inputs[index] if 0 <= index < len(self.inputs) else None
 
     def get_output(self, index: int) -> ITensor | None:
-        """Output number ``index``; None if there is none of this number."""
-        return self.outputs[index] if 0 <= index < len(self.outputs) else None
-
-    def get_output_type(self, index: int) -> DataType:
-        """The element type of output number ``index``."""
-        return data_type(self.outputs[index].type.dtype)
+        """Output number ``index``, converted if its ``dtype`` was set; None if there is none of this number."""
+        return self.outputs[index].as_converted if 0 <= index < len(self.outputs) else None
 
     def set_input(self, index: int, tensor: ITensor) -> None:
         """Read ``tensor`` as input number ``index`` from now on; it may be made later than this layer.
@@ -134,6 +138,22 @@ class ILayer(ABC):
         if tensor is not None:
             tensor.uses[self, index] = None
         self.types.forget(self.dependent_tensors())
+
+    def part_with_output(self, index: int) -> ITensor:
+        """Give an output to another layer, and make a new one in its place, which the layers that read it now read."""
+        tensor, own = self.outputs[index], vars(self)
+        made = ITensor(f"{tensor.name} before conversion", self.types, self, index)
+        vars(made)["is_inner"] = True
+        own["outputs"] = (*self.outputs[:index], made, *self.outputs[index + 1 :])
+        self.types.forget([tensor])
+        for reader, position in list(tensor.uses):
+            reader._rewire(position, made)
+        return made
+
+    def take_output(self, tensor: ITensor) -> None:
+        """Be the layer that makes ``tensor``, which another has parted with, and converts it."""
+        vars(self)["outputs"] = (tensor,)
+        vars(tensor).update(producer=self, position=0, is_converted=True)
 
     def unshared(self) -> dict[str, Any]:
         """What a copy of the layer has for itself, by name."""
@@ -270,8 +290,14 @@ class Elementary(Operation):
 # ---------------------------------------------------------------------------- attributes
 
 
-def _convert_int(name: str, value: Any) -> int:
-    if isinstance(value, bool | np.bool_):
+def check_int(name: str, value: Any) -> int:
+    """``value`` as an int of 64 bits.
+
+    Raises:
+        TypeError: it is no int.
+        ValueError: it has more bits.
+    """
+    if isinstance(value, bool | np.bool_ | Enum):
         raise TypeError(f"{name} is an int, not {value!r}")
     try:
         return check_word(name, operator.index(value))
@@ -280,14 +306,22 @@ def _convert_int(name: str, value: Any) -> int:
 
 
 def _convert_ranks(name: str, value: Any) -> int:
-    ranks = _convert_int(name, value)
+    ranks = check_int(name, value)
     if ranks < 1:
         raise ValueError(f"{name} is at least 1, not {ranks}")
     return ranks
 
 
-def _convert_float(name: str, value: Any) -> float:
-    if isinstance(value, bool | np.bool_ | str | bytes):
+def check_float(name: str, value: Any) -> float:
+    """``value`` as a float.
+
+    Raises:
+        TypeError: it is no number.
+        ValueError: a float does not hold it.
+    """
+    if isinstance(value, bool | np.bool_ | str | bytes | Enum | np.complexfloating) or (
+        isinstance(value, np.ndarray) and value.ndim > 0
+    ):
         raise TypeError(f"{name} is a number, not {value!r}")
     try:
         return float(value)
@@ -309,31 +343,17 @@ def _convert_str(name: str, value: Any) -> str:
     return value
 
 
-def _convert_dims(name: str, value: Any) -> Dims:
-    try:
-        return Dims(value)
-    except TypeError:
-        raise TypeError(f"{name} is a sequence of ints, not {value!r}") from None
-
-
-def _convert_permutation(name: str, value: Any) -> Permutation:
-    try:
-        return Permutation(value)
-    except TypeError:
-        raise TypeError(f"{name} is a sequence of ints, not {value!r}") from None
-
-
 def _convert_weights(name: str, value: Any) -> Array:
-    return weights_array(value)
+    return weights_array(value, name)
 
 
 _CONVERTERS: dict[Any, Callable[[str, Any], Any]] = {
-    int: _convert_int,
-    float: _convert_float,
+    int: check_int,
+    float: check_float,
     bool: _convert_bool,
     str: _convert_str,
-    DimsLike: _convert_dims,
-    PermutationLike: _convert_permutation,
+    DimsLike: check_dims,
+    PermutationLike: check_order,
     Array: _convert_weights,
 }
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from netloop.diagnostics import Finding, NetworkError
 from netloop.dims import Dims
 from netloop.enums import DataType, TensorFormat, TensorLocation
+from netloop.graph.hints import TensorHints, check_data_type
 from netloop.settings import Settings
 from netloop.types import LARGEST_TENSOR, UNKNOWN, TensorType, data_type, numpy_type
 
@@ -43,7 +44,7 @@ def _check_name(label: str, name: Any) -> None:
         raise ValueError(f"the name of a tensor has at most {LONGEST_NAME} bytes")
 
 
-class ITensor(Settings):
+class ITensor(Settings, TensorHints):
     """A tensor of a network: an input, or an output of a layer. Inside a loop, a sequence of them.
 
     Attributes:
@@ -54,6 +55,9 @@ class ITensor(Settings):
         types: the types of the tensors of its network.
         dimension_names: the names of some axes.
         is_network_output: whether it is an output of the network.
+        is_converted: whether a cast, which setting ``dtype`` put there, makes it.
+        is_inner: whether such a cast reads it, and gives the output of the network that it was.
+        asked_dtype: what ``dtype`` was set to while it was no input or output; None if it was not.
         uses: the layers that read it, each with the number of its input, in the order in which they came to it.
     """
 
@@ -69,6 +73,9 @@ class ITensor(Settings):
     uses: dict[tuple[ILayer, int], None]
     dimension_names: dict[int, str]
     is_network_output: bool
+    is_converted: bool
+    is_inner: bool
+    asked_dtype: DataType | None
 
     CHECKS = {"name": _check_name}
 
@@ -84,6 +91,9 @@ class ITensor(Settings):
         own["uses"] = {}
         own["dimension_names"] = {}
         own["is_network_output"] = False
+        own["is_converted"] = False
+        own["is_inner"] = False
+        own["asked_dtype"] = None
 
     @property
     def type(self) -> TensorType:
@@ -117,10 +127,26 @@ class ITensor(Settings):
     def dtype(self) -> DataType:
         """The element type.
 
+        It can be set for an input, which from then on is given in this type, and for an output of the network, which
+        is then told in it: a cast stands between it and the layers that there are, and these compute as before. For
+        any other tensor it waits until the tensor is marked as an output.
+
         Raises:
             NetworkError: it has none, for the reason that the finding gives.
         """
         return data_type(self.type.dtype)
+
+    @dtype.setter
+    def dtype(self, dtype: DataType) -> None:
+        self.types.owner.convert(self, check_data_type("the dtype of a tensor", dtype))
+
+    @property
+    def as_converted(self) -> ITensor:
+        """The output of the network that this tensor is converted to; itself where there is none."""
+        if not self.is_inner:
+            return self
+        made = (each for reader, _ in self.uses for each in reader.outputs)
+        return next((each for each in made if each.is_converted), self)
 
     @property
     def is_network_input(self) -> bool:
@@ -130,7 +156,7 @@ class ITensor(Settings):
     @property
     def is_shape_tensor(self) -> bool:
         """Whether a shape somewhere depends on its value, so far as the network is wired now."""
-        return self in self.types.shape_tensors()
+        return self in self.types.owner.shape_tensors()
 
     @property
     def is_execution_tensor(self) -> bool:

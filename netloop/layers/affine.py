@@ -147,8 +147,9 @@ class AffineMethods(AddsLayers):
         channel_axis: int = 1,
     ) -> IScaleLayer:
         """(input * scale + shift) ^ power, the channels being those of ``channel_axis``."""
-        shift, scale, power = (None if each is None else weights_array(each) for each in (shift, scale, power))
-        made = IScaleLayer(mode=mode, shift=shift, scale=scale, power=power, channel_axis=channel_axis)
+        named = {"shift": shift, "scale": scale, "power": power}
+        given = {name: None if each is None else weights_array(each, name) for name, each in named.items()}
+        made = IScaleLayer(mode=mode, channel_axis=channel_axis, **given)
         return self.add(made, [check_tensor(input, "input")])
 
     def add_parametric_relu(self, input: ITensor, slopes: ITensor) -> IParametricReLULayer:

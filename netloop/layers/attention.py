@@ -130,8 +130,6 @@ class IAttentionOutputLayer(IAttentionBoundaryLayer):
         key_value_lengths: TensorType | None = None,
         quantize_scale: TensorType | None = None,
     ) -> TensorType:
-        _check_form("query", query, self.query_form)
-        _check_form("key", key, self.key_value_form)
         require(query.is_float, f"the query is floating-point, not {query}", fix="convert it with add_cast")
         require(
             query.dtype == key.dtype == value.dtype,
@@ -139,6 +137,8 @@ class IAttentionOutputLayer(IAttentionBoundaryLayer):
             why="TensorRT's networks are strongly typed: nothing is converted silently",
             fix="convert them with add_cast",
         )
+        _check_form("query", query, self.query_form)
+        _check_form("key", key, self.key_value_form)
         require(agree(key.shape, value.shape), f"the key is {key}, the value {value}, and must be of one shape")
         _check_heads(query, key)
         queries = self._batch("query", query, self.query_form, query_lengths)

@@ -7,10 +7,10 @@ import jax.numpy as jnp
 from jax import lax
 
 from netloop.diagnostics import NetworkError, require
-from netloop.dims import Permutation, PermutationLike
+from netloop.dims import PermutationLike
 from netloop.enums import CollectiveOperation, LayerType, ReduceOperation
 from netloop.graph.adding import AddsLayers
-from netloop.graph.layer import Operation, check_tensor, layer
+from netloop.graph.layer import Operation, check_member, check_tensor, layer
 from netloop.graph.tensor import ITensor
 from netloop.types import UNKNOWN, Array, TensorType, wide
 
@@ -104,7 +104,7 @@ class IDistCollectiveLayer(Operation):
         ranks = self.num_ranks
         require(ranks > 0, f"num_ranks is {ranks}, and must be positive")
         require(
-            tuple(self.groups) in ((), tuple(range(ranks))),
+            tuple(self.groups) in ((), tuple(range(min(ranks, len(self.groups) + 1)))),
             f"groups are {tuple(self.groups)}, and there are {ranks} ranks",
             why="netloop lets all ranks take part, in their order",
             fix="give [], or set num_ranks",
@@ -188,9 +188,10 @@ class CollectiveMethods(AddsLayers):
     ) -> IDistCollectiveLayer:
         """An exchange between ranks, whose number is ``num_ranks`` of the layer."""
         made = IDistCollectiveLayer(
-            operation=dist_collective_op,
-            reduce_operation=ReduceOperation.NONE if reduce_op is None else reduce_op,
+            operation=check_member("dist_collective_op", dist_collective_op, CollectiveOperation),
             root=NO_ROOT if root is None else root,
-            groups=Permutation(() if groups is None else groups),
+            groups=() if groups is None else groups,
         )
+        if reduce_op is not None:
+            made.reduce_operation = check_member("reduce_op", reduce_op, ReduceOperation)
         return self.add(made, [check_tensor(input, "input")])

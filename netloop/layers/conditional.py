@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from netloop.diagnostics import Place, require
 from netloop.enums import LayerType
+from netloop.graph.adding import Adding, AddsLayers
 from netloop.graph.infer import TypeTable
 from netloop.graph.layer import ILayer, Types, check_tensor, layer
 from netloop.graph.place import call_site
@@ -17,7 +18,7 @@ from netloop.settings import Settings
 from netloop.types import UNKNOWN, TensorType
 
 
-class IIfConditional(Settings):
+class IIfConditional(Adding, Settings):
     """A choice between two subgraphs, made by :meth:`INetworkDefinition.add_if_conditional`.
 
     Nothing is put into a branch: the layers that only one branch needs run only when it is taken.
@@ -32,10 +33,15 @@ class IIfConditional(Settings):
     layers: list[IIfConditionalBoundaryLayer]
     place: Place
 
-    def __init__(self, add: Callable[[ILayer, Sequence[Any]], Any], name: str, place: Place | None = None) -> None:
-        self._add = add
+    def __init__(self, network: AddsLayers, name: str, place: Place | None = None) -> None:
+        self._network = network
         self.name = name
         vars(self).update(layers=[], place=place or call_site())
+
+    @property
+    def network(self) -> AddsLayers:
+        """The network that it is in."""
+        return self._network
 
     def set_condition(self, condition: ITensor) -> IConditionLayer:
         """Choose by ``condition``, a bool scalar: true takes the first branch, false the second."""
@@ -54,7 +60,7 @@ class IIfConditional(Settings):
         )
 
     def _bound(self, made: Any, **tensors: ITensor) -> Any:
-        self._add(made, [check_tensor(tensor, name) for name, tensor in tensors.items()])
+        self._network.add(made, [check_tensor(tensor, name) for name, tensor in tensors.items()])
         self.layers.append(made)
         made.types.forget(made.dependent_tensors())
         return made

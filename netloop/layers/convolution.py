@@ -11,7 +11,7 @@ import numpy as np
 from jax import lax
 
 from netloop.diagnostics import require
-from netloop.dims import Dims, DimsLike, Weights, weights_array
+from netloop.dims import DimsLike, Weights, check_dims, weights_array
 from netloop.enums import LayerType, PaddingMode
 from netloop.graph.adding import AddsLayers
 from netloop.graph.layer import Operation, check_tensor, layer
@@ -441,9 +441,9 @@ class ConvolutionMethods(AddsLayers):
         """A window of weights slid over ``input``; empty weights stand for a tensor, or for no bias."""
         made = IConvolutionLayer(
             num_output_maps=num_output_maps,
-            kernel_size_nd=Dims(kernel_shape),
-            kernel=weights_array(kernel),
-            bias=None if bias is None else weights_array(bias),
+            kernel_size_nd=check_dims("kernel_shape", kernel_shape),
+            kernel=weights_array(kernel, "kernel"),
+            bias=None if bias is None else weights_array(bias, "bias"),
         )
         return self.add(made, [check_tensor(input, "input")])
 
@@ -458,8 +458,8 @@ class ConvolutionMethods(AddsLayers):
         """A window of weights written for each element of ``input``; empty weights stand for a tensor, or no bias."""
         made = IDeconvolutionLayer(
             num_output_maps=num_output_maps,
-            kernel_size_nd=Dims(kernel_shape),
-            kernel=weights_array(kernel),
-            bias=None if bias is None else weights_array(bias),
+            kernel_size_nd=check_dims("kernel_shape", kernel_shape),
+            kernel=weights_array(kernel, "kernel"),
+            bias=None if bias is None else weights_array(bias, "bias"),
         )
         return self.add(made, [check_tensor(input, "input")])

@@ -7,7 +7,7 @@ yields what it needs, a tensor and the trips at which, and is sent its value. Re
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -15,6 +15,7 @@ import numpy as np
 from netloop.codes import reason
 from netloop.diagnostics import Finding, Place, require
 from netloop.enums import LayerType, LoopOutput, TripLimit
+from netloop.graph.adding import Adding, AddsLayers
 from netloop.graph.infer import TypeTable
 from netloop.graph.layer import ILayer, Types, check_tensor, layer
 from netloop.graph.place import call_site
@@ -42,7 +43,7 @@ def check_max_trips(name: str, value: Any) -> None:
         whole(0, (1 << 63) - 1)(name, value)
 
 
-class ILoop(Settings):
+class ILoop(Adding, Settings):
     """A loop of a network, made by :meth:`INetworkDefinition.add_loop`.
 
     Nothing is put into a loop: a layer is in it if its inputs vary from trip to trip.
@@ -57,10 +58,15 @@ class ILoop(Settings):
     layers: list[ILoopBoundaryLayer]
     place: Place
 
-    def __init__(self, add: Callable[[ILayer, Sequence[Any]], Any], name: str, place: Place | None = None) -> None:
-        self._add = add
+    def __init__(self, network: AddsLayers, name: str, place: Place | None = None) -> None:
+        self._network = network
         self.name = name
         vars(self).update(layers=[], place=place or call_site())
+
+    @property
+    def network(self) -> AddsLayers:
+        """The network that it is in."""
+        return self._network
 
     def add_trip_limit(self, tensor: ITensor, kind: TripLimit) -> ITripLimitLayer:
         """End the loop after ``tensor`` trips (COUNT: int32 or int64, 0-D, from outside), or before the first trip in
@@ -83,7 +89,7 @@ class ILoop(Settings):
         return self._bound(ILoopOutputLayer(loop=self, kind=kind, axis=axis), tensor)
 
     def _bound(self, made: B, tensor: ITensor, name: str = "tensor") -> B:
-        self._add(made, [check_tensor(tensor, name)])
+        self._network.add(made, [check_tensor(tensor, name)])
         self.layers.append(made)
         return made
 

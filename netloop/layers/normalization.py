@@ -9,7 +9,8 @@ import numpy as np
 from netloop.diagnostics import require
 from netloop.enums import LayerType
 from netloop.graph.adding import AddsLayers
-from netloop.graph.layer import Elementary, Operation, check_tensor, layer
+from netloop.graph.layer import Elementary, Operation, check_int, check_tensor, layer
+from netloop.graph.layer_hints import hint
 from netloop.graph.tensor import ITensor
 from netloop.types import UNKNOWN, Array, TensorType, agree, axes_of, wide
 
@@ -40,6 +41,7 @@ class INormalizationLayer(Elementary):
         epsilon: what keeps the divisor from 0.
         num_groups: G; 1 leaves the channels alone.
         is_v2: whether it was added by ``add_normalization_v2``.
+        compute_precision: of TensorRT 10; recorded, and of no effect.
     """
 
     REQUIRED_INPUTS = 3
@@ -49,6 +51,8 @@ class INormalizationLayer(Elementary):
     epsilon: float = 1e-5
     num_groups: int = 1
     is_v2: bool = False
+
+    compute_precision = hint("compute_precision")
 
     def infer(self, x: TensorType, scale: TensorType, bias: TensorType) -> TensorType:
         require(x.is_float, f"the input is {x}, and must be floating-point", fix="convert it with add_cast")
@@ -175,11 +179,11 @@ class NormalizationMethods(AddsLayers):
 
     def add_normalization(self, input: ITensor, scale: ITensor, bias: ITensor, axesMask: int) -> INormalizationLayer:
         """``input`` normalised over the axes of a bitmask; with groups, scale and bias have a number for each."""
-        return self._add_normalization(INormalizationLayer(axes=axesMask), input, scale, bias)
+        return self._add_normalization(INormalizationLayer(axes=check_int("axesMask", axesMask)), input, scale, bias)
 
     def add_normalization_v2(self, input: ITensor, scale: ITensor, bias: ITensor, axesMask: int) -> INormalizationLayer:
         """``input`` normalised over the axes of a bitmask; with groups, scale and bias have a number per channel."""
-        made = INormalizationLayer(axes=axesMask, is_v2=True)
+        made = INormalizationLayer(axes=check_int("axesMask", axesMask), is_v2=True)
         return self._add_normalization(made, input, scale, bias)
 
     def _add_normalization(self, made: INormalizationLayer, *tensors: ITensor) -> INormalizationLayer:

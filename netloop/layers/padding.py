@@ -8,7 +8,7 @@ import numpy as np
 from jax import lax
 
 from netloop.diagnostics import require
-from netloop.dims import Dims, DimsLike
+from netloop.dims import DimsLike, check_dims
 from netloop.enums import LayerType
 from netloop.graph.adding import AddsLayers
 from netloop.graph.layer import Operation, check_tensor, layer
@@ -128,7 +128,10 @@ class PaddingMethods(AddsLayers):
 
     def add_padding_nd(self, input: ITensor, pre_padding: Sequence[int], post_padding: Sequence[int]) -> IPaddingLayer:
         """Zeros around the last two axes of ``input``; a negative number cuts off."""
-        made = IPaddingLayer(pre_padding_nd=Dims(pre_padding), post_padding_nd=Dims(post_padding))
+        made = IPaddingLayer(
+            pre_padding_nd=check_dims("pre_padding", pre_padding),
+            post_padding_nd=check_dims("post_padding", post_padding),
+        )
         return self.add(made, [check_tensor(input, "input")])
 
     def add_reverse_sequence(self, input: ITensor, sequence_lens: ITensor) -> IReverseSequenceLayer:

@@ -10,6 +10,7 @@ import numpy as np
 from netloop.diagnostics import require
 from netloop.enums import ActivationType, DataType, ElementWiseOperation, LayerType, UnaryOperation
 from netloop.graph.adding import AddsLayers
+from netloop.graph.hints import PLAIN
 from netloop.graph.layer import Elementary, Operation, check_tensor, layer
 from netloop.graph.tensor import ITensor
 from netloop.types import OWN, TINY, Array, TensorType, broadcast, numpy_type
@@ -326,6 +327,61 @@ class ISelectLayer(Elementary):
         return xp.where(condition, then_input, else_input)
 
 
+FP4, BF16 = numpy_type(DataType.FP4), numpy_type(DataType.BF16)
+
+
+def _cast(x: Array, dtype: np.dtype[Any]) -> Array:
+    """``x`` converted, as ``ICastLayer`` says."""
+    with np.errstate(all="ignore"):
+        if jnp.issubdtype(x.dtype, jnp.floating) and jnp.issubdtype(dtype, jnp.integer):
+            if dtype == np.uint8:
+                return _to_integer(x, np.dtype(np.int64)).clip(0, None).astype(dtype)
+            return _to_integer(x, dtype)
+        if jnp.issubdtype(dtype, jnp.floating) and dtype.itemsize < np.dtype(np.float32).itemsize:
+            return _to_odd(x).astype(dtype)
+        return (x.astype(np.int32) if x.dtype in TINY else x).astype(dtype)
+
+
+def _to_odd(x: Array) -> Array:
+    """``x`` in float32, from which a further rounding to the nearest is that of ``x``: what is inexact is odd."""
+    near = x.astype(np.float32)
+    again = near.astype(x.dtype)
+    below = np.where(np.abs(again) > np.abs(x), np.nextafter(near, np.float32(0)), near)
+    inexact = np.isfinite(near) & (again != x)
+    return (below.view(np.uint32) | inexact).view(np.float32)
+
+
+def _to_integer(x: Array, dtype: np.dtype[Any]) -> Array:
+    limits = jnp.iinfo(dtype)
+    least, most = int(limits.min), int(limits.max)
+    wide = np.trunc(np.nan_to_num(x.astype(np.float64), posinf=np.inf, neginf=-np.inf))
+    below, above = wide < least, wide >= float(most) + 1
+    largest = np.uint64 if dtype == np.uint64 else np.int64
+    inside = np.where(below | above, 0, wide).astype(largest).astype(dtype)
+    return np.where(below, dtype.type(least), np.where(above, dtype.type(most), inside))
+
+
+def _lower_cast(x: Any, dtype: np.dtype[Any]) -> jax.Array:
+    x = jnp.asarray(x)
+    if x.dtype == FP4:  # XLA takes it for infinite on the way to an integer
+        x = x.astype(np.float32)
+    if dtype == BF16 and x.dtype.itemsize >= 4 and x.dtype != np.float32:
+        return _lower_to_odd(x).astype(dtype)
+    if dtype == np.uint8 and jnp.issubdtype(x.dtype, jnp.floating):
+        return jnp.maximum(x.astype(jnp.int64), 0).astype(dtype)
+    return x.astype(dtype)
+
+
+def _lower_to_odd(x: jax.Array) -> jax.Array:
+    """``x`` in float32, an inexact number with its last bit set, as XLA would round it to float32 and then again."""
+    near = x.astype(np.float32)
+    again = near.astype(x.dtype)
+    is_over = (again > x) == (near > 0)
+    bits = jax.lax.bitcast_convert_type(near, np.uint32)
+    odd = jax.lax.bitcast_convert_type(bits - is_over.astype(np.uint32) | 1, np.float32)
+    return jnp.where((again == x) | ~jnp.isfinite(near), near, odd)
+
+
 @layer(LayerType.CAST, "Cast")
 class ICastLayer(Operation):
     """Convert every element to another type; any to any.
@@ -346,68 +402,39 @@ class ICastLayer(Operation):
         return x.with_dtype(numpy_type(self.to_type))
 
     def evaluate(self, x: Array) -> Array:
-        dtype = numpy_type(self.to_type)
-        with np.errstate(all="ignore"):
-            if jnp.issubdtype(x.dtype, jnp.floating) and jnp.issubdtype(dtype, jnp.integer):
-                if dtype == np.uint8:
-                    return self._to_integer(x, np.dtype(np.int64)).clip(0, None).astype(dtype)
-                return self._to_integer(x, dtype)
-            if jnp.issubdtype(dtype, jnp.floating) and dtype.itemsize < np.dtype(np.float32).itemsize:
-                return self._to_odd(x).astype(dtype)
-            return (x.astype(np.int32) if x.dtype in TINY else x).astype(dtype)
-
-    @staticmethod
-    def _to_odd(x: Array) -> Array:
-        """``x`` in float32, from which a further rounding to the nearest is that of ``x``: what is inexact is odd."""
-        near = x.astype(np.float32)
-        again = near.astype(x.dtype)
-        below = np.where(np.abs(again) > np.abs(x), np.nextafter(near, np.float32(0)), near)
-        inexact = np.isfinite(near) & (again != x)
-        return (below.view(np.uint32) | inexact).view(np.float32)
-
-    @staticmethod
-    def _to_integer(x: Array, dtype: np.dtype[Any]) -> Array:
-        limits = jnp.iinfo(dtype)
-        least, most = int(limits.min), int(limits.max)
-        wide = np.trunc(np.nan_to_num(x.astype(np.float64), posinf=np.inf, neginf=-np.inf))
-        below, above = wide < least, wide >= float(most) + 1
-        largest = np.uint64 if dtype == np.uint64 else np.int64
-        inside = np.where(below | above, 0, wide).astype(largest).astype(dtype)
-        return np.where(below, dtype.type(least), np.where(above, dtype.type(most), inside))
+        return _cast(x, numpy_type(self.to_type))
 
     def lower(self, x: Any) -> Any:
-        x, dtype = jnp.asarray(x), numpy_type(self.to_type)
-        if x.dtype == FP4:  # XLA takes it for infinite on the way to an integer
-            x = x.astype(np.float32)
-        if dtype == BF16 and x.dtype.itemsize >= 4 and x.dtype != np.float32:
-            return _lower_to_odd(x).astype(dtype)
-        if dtype == np.uint8 and jnp.issubdtype(x.dtype, jnp.floating):
-            return jnp.maximum(x.astype(jnp.int64), 0).astype(dtype)
-        return x.astype(dtype)
-
-
-FP4, BF16 = numpy_type(DataType.FP4), numpy_type(DataType.BF16)
-
-
-def _lower_to_odd(x: jax.Array) -> jax.Array:
-    """``x`` in float32, an inexact number with its last bit set, as XLA would round it to float32 and then again."""
-    near = x.astype(np.float32)
-    again = near.astype(x.dtype)
-    is_over = (again > x) == (near > 0)
-    bits = jax.lax.bitcast_convert_type(near, np.uint32)
-    odd = jax.lax.bitcast_convert_type(bits - is_over.astype(np.uint32) | 1, np.float32)
-    return jnp.where((again == x) | ~jnp.isfinite(near), near, odd)
+        return _lower_cast(x, numpy_type(self.to_type))
 
 
 @layer(LayerType.IDENTITY, "Identity")
-class IIdentityLayer(Elementary):
-    """The input itself."""
+class IIdentityLayer(Operation):
+    """The input itself.
+
+    Scripts for TensorRT 10 convert with it, by ``set_output_type``; it then does what ``ICastLayer`` does.
+
+    Attributes:
+        to_type: the element type of the output; None for that of the input.
+    """
+
+    OUTPUT_TYPES = PLAIN
+
+    to_type: DataType | None = None
 
     def infer(self, x: TensorType) -> TensorType:
-        return x.without_value()
+        return x.without_value() if self.to_type is None else x.with_dtype(numpy_type(self.to_type))
 
-    def formula(self, xp: Any, x: Any) -> Any:
-        return xp.asarray(x)
+    def evaluate(self, x: Array) -> Array:
+        return x if self.to_type is None else _cast(x, numpy_type(self.to_type))
+
+    def lower(self, x: Any) -> Any:
+        return jnp.asarray(x) if self.to_type is None else _lower_cast(x, numpy_type(self.to_type))
+
+    def beyond_tensorrt(self, x: TensorType) -> str:
+        return (
+            f"converts to {self.to_type.name}, as add_cast does and no identity of TensorRT 11" if self.to_type else ""
+        )
 
 
 class PointwiseMethods(AddsLayers):

@@ -9,10 +9,10 @@ import numpy as np
 from jax import lax
 
 from netloop.diagnostics import require
-from netloop.dims import Dims, DimsLike
+from netloop.dims import DimsLike, check_dims
 from netloop.enums import DataType, LayerType, PoolingType
 from netloop.graph.adding import AddsLayers
-from netloop.graph.layer import Operation, check_tensor, layer
+from netloop.graph.layer import Operation, check_int, check_tensor, layer
 from netloop.graph.tensor import ITensor
 from netloop.layers.convolution import Places, SlidingWindow, Window, places_read
 from netloop.layers.matrix import reference_type
@@ -283,16 +283,20 @@ class PoolingMethods(AddsLayers):
 
     def add_pooling_nd(self, input: ITensor, type: PoolingType, window_size: Sequence[int]) -> IPoolingLayer:
         """The maximum or the average of a window slid over ``input``."""
-        return self.add(IPoolingLayer(type=type, window_size_nd=Dims(window_size)), [check_tensor(input, "input")])
+        return self.add(
+            IPoolingLayer(type=type, window_size_nd=check_dims("window_size", window_size)),
+            [check_tensor(input, "input")],
+        )
 
     def add_pooling_indices(
         self, input: ITensor, window_size: Sequence[int], indices_type: DataType = DataType.INT32
     ) -> IPoolingIndicesLayer:
         """Where the maximum of a window slid over ``input`` is; netloop's own."""
-        made = IPoolingIndicesLayer(window_size_nd=Dims(window_size), indices_type=indices_type)
+        size = check_dims("window_size", window_size)
+        made = IPoolingIndicesLayer(window_size_nd=size, indices_type=indices_type)
         return self.add(made, [check_tensor(input, "input")])
 
     def add_lrn(self, input: ITensor, window: int, alpha: float, beta: float, k: float) -> ILRNLayer:
         """Each element divided by a power of the sum of the squares in the ``window`` channels around its own."""
-        made = ILRNLayer(window_size=window, alpha=alpha, beta=beta, k=k)
+        made = ILRNLayer(window_size=check_int("window", window), alpha=alpha, beta=beta, k=k)
         return self.add(made, [check_tensor(input, "input")])

@@ -10,10 +10,10 @@ import numpy as np
 from jax import lax
 
 from netloop.diagnostics import require
-from netloop.dims import Dims, DimsLike
+from netloop.dims import DimsLike
 from netloop.enums import DataType, LayerType
 from netloop.graph.adding import AddsLayers
-from netloop.graph.layer import Operation, check_tensor, layer
+from netloop.graph.layer import Operation, check_member, check_tensor, layer
 from netloop.graph.tensor import ITensor
 from netloop.types import NUMPY_TYPES, UNKNOWN, Array, Shape, TensorType, agree, normal_axis, numpy_type, wide
 
@@ -223,6 +223,7 @@ class IQuantizeLayer(Operation):
 
     REQUIRED_INPUTS = 2
     MAX_INPUTS = 3
+    OUTPUT_TYPES = frozenset(FORMATS)
 
     axis: int = -1
     block_shape: DimsLike = ()
@@ -265,6 +266,7 @@ class IDequantizeLayer(Operation):
 
     REQUIRED_INPUTS = 2
     MAX_INPUTS = 3
+    OUTPUT_TYPES = frozenset(REAL)
 
     axis: int = -1
     block_shape: DimsLike = ()
@@ -450,25 +452,34 @@ class QuantizationMethods(AddsLayers):
     def add_quantize(self, input: ITensor, scale: ITensor, output_type: DataType = DataType.INT8) -> IQuantizeLayer:
         """``input`` divided by a scale and rounded to a type of few bits."""
         tensors = [check_tensor(input, "input"), check_tensor(scale, "scale")]
-        return self.add(IQuantizeLayer(to_type=output_type), tensors)
+        return self.add(IQuantizeLayer(to_type=check_member("output_type", output_type, DataType)), tensors)
 
     def add_dequantize(
         self, input: ITensor, scale: ITensor, output_type: DataType = DataType.FLOAT
     ) -> IDequantizeLayer:
         """Numbers of few bits times a scale."""
         tensors = [check_tensor(input, "input"), check_tensor(scale, "scale")]
-        return self.add(IDequantizeLayer(to_type=output_type), tensors)
+        return self.add(IDequantizeLayer(to_type=check_member("output_type", output_type, DataType)), tensors)
 
     def add_dynamic_quantize(
         self, input: ITensor, axis: int, block_size: int, output_type: DataType, scale_type: DataType
     ) -> IDynamicQuantizeLayer:
         """Blocks of ``block_size`` elements along an axis, quantised each by a scale of its own."""
-        made = IDynamicQuantizeLayer(axis=axis, block_size=block_size, to_type=output_type, scale_type=scale_type)
+        made = IDynamicQuantizeLayer(
+            axis=axis,
+            block_size=block_size,
+            to_type=check_member("output_type", output_type, DataType),
+            scale_type=scale_type,
+        )
         return self.add(made, [check_tensor(input, "input")])
 
     def add_dynamic_quantize_v2(
         self, input: ITensor, block_shape: Sequence[int], output_type: DataType, scale_type: DataType
     ) -> IDynamicQuantizeLayer:
         """Blocks of a shape, quantised each by a scale of its own."""
-        made = IDynamicQuantizeLayer(block_shape=Dims(block_shape), to_type=output_type, scale_type=scale_type)
+        made = IDynamicQuantizeLayer(
+            block_shape=block_shape,
+            to_type=check_member("output_type", output_type, DataType),
+            scale_type=scale_type,
+        )
         return self.add(made, [check_tensor(input, "input")])

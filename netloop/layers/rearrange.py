@@ -242,14 +242,12 @@ class IConcatenationLayer(Operation):
         axis: that axis; a negative one counts from the end.
     """
 
-    axis: int
+    axis: int = 0
 
     def infer(self, *inputs: TensorType) -> TensorType:
         require(len(inputs) > 0, "the list of inputs is empty", why="nothing tells the type of the output")
         first = inputs[0]
         require(first.rank >= 1, f"input 0 is {first}, and has no axis to join along", fix="add one with add_unsqueeze")
-        axis = normal_axis(self.axis, first.rank)
-        shape = first.shape
         for position, each in enumerate(inputs[1:], 1):
             require(
                 each.dtype == first.dtype,
@@ -257,16 +255,18 @@ class IConcatenationLayer(Operation):
                 why="all inputs have one element type",
                 fix="convert one of them with add_cast",
             )
+            require(
+                each.rank == first.rank,
+                f"input {position} has {each.rank} axes, and input 0 has {first.rank}",
+                why="all inputs have equally many axes",
+            )
+        axis, shape = normal_axis(self.axis, first.rank), first.shape
+        for position, each in enumerate(inputs[1:], 1):
             shape = self._joined(shape, each.shape, axis, position)
         return first.with_shape(shape)
 
     @staticmethod
     def _joined(before: Shape, shape: Shape, axis: int, position: int) -> Shape:
-        require(
-            len(shape) == len(before),
-            f"input {position} has {len(shape)} axes, and input 0 has {len(before)}",
-            why="all inputs have equally many axes",
-        )
         others = (*shape[:axis], before[axis], *shape[axis + 1 :])
         require(
             agree(before, others),

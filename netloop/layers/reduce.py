@@ -270,11 +270,11 @@ class ITopKLayer(Operation):
 
     def infer(self, x: TensorType, k: TensorType | None = None) -> tuple[TensorType, TensorType]:
         require(x.is_number, f"{self.op.name} takes numbers, not {x}", fix="convert them with add_cast")
+        axis = _only_axis(self.axes, x.rank)
         require(
             self.indices_type in (DataType.INT32, DataType.INT64),
             f"indices_type is {self.indices_type}, and must be INT32 or INT64",
         )
-        axis = _only_axis(self.axes, x.rank)
         count = self._count(k)
         _require_count(count, axis, x.shape[axis])
         made = x.with_shape((*x.shape[:axis], count, *x.shape[axis + 1 :]))

@@ -1,7 +1,7 @@
 """Resize, which reads between elements, and the curves by which one does that."""
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import partial
 from typing import Any, NamedTuple
@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from netloop.diagnostics import require
-from netloop.dims import DimsLike
+from netloop.dims import UNORDERED, DimsLike
 from netloop.enums import (
     InterpolationMode,
     LayerType,
@@ -19,7 +19,7 @@ from netloop.enums import (
     ResizeSelector,
 )
 from netloop.graph.adding import AddsLayers
-from netloop.graph.layer import Operation, check_tensor, layer
+from netloop.graph.layer import Operation, check_float, check_tensor, layer
 from netloop.graph.tensor import ITensor
 from netloop.types import UNKNOWN, Array, Shape, TensorType, agree, wide
 
@@ -354,11 +354,11 @@ def _of_one_denominator(a: Fraction, b: Fraction) -> tuple[tuple[int, int], int]
 
 def _convert_scales(name: str, value: Any) -> tuple[float, ...]:
     """A sequence of numbers as a tuple of floats."""
-    if isinstance(value, str | bytes) or not isinstance(value, Iterable):
-        raise TypeError(f"{name} is a sequence of numbers, not {value!r}")
     try:
-        return tuple(float(each) for each in value)
-    except (TypeError, ValueError):
+        if isinstance(value, UNORDERED):
+            raise TypeError
+        return tuple(check_float(name, each) for each in value)
+    except TypeError:
         raise TypeError(f"{name} is a sequence of numbers, not {value!r}") from None
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from jax import lax
 
 from netloop.diagnostics import require
-from netloop.dims import Dims, DimsLike
+from netloop.dims import DimsLike
 from netloop.enums import LayerType, SampleMode
 from netloop.graph.adding import AddsLayers
 from netloop.graph.layer import Operation, check_tensor, layer
@@ -277,5 +277,5 @@ class SliceMethods(AddsLayers):
         self, input: ITensor, start: Sequence[int], shape: Sequence[int], stride: Sequence[int]
     ) -> ISliceLayer:
         """A strided box of ``input``; ``shape`` is the shape of the output."""
-        made = ISliceLayer(start=Dims(start), shape=Dims(shape), stride=Dims(stride))
+        made = ISliceLayer(start=start, shape=shape, stride=stride)
         return self.add(made, [check_tensor(input, "input")])

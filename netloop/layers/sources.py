@@ -9,10 +9,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from netloop.diagnostics import require
-from netloop.dims import Dims, DimsLike, Weights, weights_array
+from netloop.dims import DimsLike, Weights, weights_array
 from netloop.enums import DataType, FillOperation, LayerType
 from netloop.graph.adding import AddsLayers
-from netloop.graph.layer import Operation, check_tensor, layer
+from netloop.graph.layer import Operation, check_member, check_tensor, layer
 from netloop.graph.tensor import ITensor
 from netloop.types import FLOATS, HALVES, INDICES, INTEGERS, OWN, UNKNOWN, Array, Shape, TensorType, agree, numpy_type
 
@@ -82,6 +82,7 @@ class IFillLayer(Operation):
     REQUIRED_INPUTS = 0
     MAX_INPUTS = 3
     SHAPE_INPUTS = frozenset({0})
+    OUTPUT_TYPES = frozenset({DataType.FLOAT, DataType.HALF, DataType.INT32, DataType.INT64})
     INPUT_OF = {"shape": 0, "alpha": 1, "beta": 2}
 
     shape: DimsLike
@@ -233,11 +234,18 @@ class SourceMethods(AddsLayers):
 
     def add_constant(self, shape: Sequence[int], weights: Array | Weights) -> IConstantLayer:
         """The numbers ``weights`` in the shape ``shape``."""
-        return self.add(IConstantLayer(shape=Dims(shape), weights=weights_array(weights)), [])
+        return self.add(IConstantLayer(shape=shape, weights=weights_array(weights, "weights")), [])
 
     def add_fill(self, shape: Sequence[int], op: FillOperation, output_type: DataType = DataType.FLOAT) -> IFillLayer:
         """A tensor of evenly spaced or random numbers."""
-        return self.add(IFillLayer(shape=Dims(shape), operation=op, to_type=output_type), [])
+        return self.add(
+            IFillLayer(
+                shape=shape,
+                operation=check_member("op", op, FillOperation),
+                to_type=check_member("output_type", output_type, DataType),
+            ),
+            [],
+        )
 
     def add_shape(self, input: ITensor) -> IShapeLayer:
         """The shape of a tensor, as int64."""

@@ -342,7 +342,7 @@ class Reader:
 
     def _group(self, node: Node, cls: Callable[..., G]) -> G:
         fields = node.fields(("name", "place"))
-        return cls(self._made.add, fields["name"].text(), self._place(fields["place"]))
+        return cls(self._made, fields["name"].text(), self._place(fields["place"]))
 
     def _layer(self, node: Node, index: int) -> ILayer:
         fields = node.fields(LAYER_FIELDS, LAYER_EXTRAS)

@@ -37,11 +37,15 @@ class Builder(Settings):
         error_recorder: what is told of errors; None if nothing is.
         gpu_allocator: recorded, and of no effect: XLA takes the memory that it needs.
         max_threads: recorded, and of no effect.
+        none_on_error: whether the ``add_`` methods of its networks answer as TensorRT's do: a layer that cannot be
+            made, whatever is set later, is logged and None, and the network stays as it was. False at first: such a
+            layer is added, and told of by whoever asks for its type, as ``set_input`` may mend it until then.
     """
 
     error_recorder: IErrorRecorder | None = None
     gpu_allocator: IGpuAllocator | None = None
     max_threads: int = 1
+    none_on_error: bool = False
 
     CHECKS = {
         "error_recorder": none_or(IErrorRecorder),
@@ -66,6 +70,13 @@ class Builder(Settings):
     def max_DLA_batch_size(self) -> int:
         """0: there is no DLA."""
         return 0
+
+    @property
+    def platform_has_fast_fp16(self) -> bool:
+        """True, as are its like: nothing that a script of TensorRT 10 does about precision is refused."""
+        return True
+
+    platform_has_fast_int8 = platform_has_tf32 = platform_has_fast_fp16
 
     def create_network(self, flags: int = 0) -> INetworkDefinition:
         """A network without layers. It is strongly typed, whatever the flags say."""
@@ -142,7 +153,7 @@ class Builder(Settings):
                 return build(progress)
         except NetloopError as error:
             for finding in error.findings:
-                self._refuse(str(finding))
+                self.report(finding)
         except Cancelled as error:
             self._logger.log(ILogger.WARNING, f"the progress monitor ended the build in the phase {error}")
         return None
@@ -152,10 +163,15 @@ class Builder(Settings):
         if names:
             self._logger.log(ILogger.INFO, f"of no effect here, as XLA chooses: {', '.join(names)}")
 
-    def _refuse(self, what: str) -> None:
-        self._logger.log(ILogger.ERROR, what)
+    def report(self, finding: Finding) -> None:
+        """Log a finding as an error, and tell the error recorder of it."""
+        self._logger.log(ILogger.ERROR, str(finding))
         if self.error_recorder is not None:
-            self.error_recorder.report_error(ErrorCodeTRT.INVALID_CONFIG, what)
+            self.error_recorder.report_error(ErrorCodeTRT.INVALID_CONFIG, str(finding))
+
+    def advise(self, what: str) -> None:
+        """Log something about a network that does no harm."""
+        self._logger.log(ILogger.WARNING, what)
 
     def get_plugin_registry(self) -> IPluginRegistry:
         """The registry of plugins, which is the same for all."""

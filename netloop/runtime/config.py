@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 from netloop.graph.layer import ILayer, check_instance, check_member
 from netloop.layers.loop import check_max_trips
+from netloop.runtime.calibration import IInt8Calibrator
 from netloop.runtime.enums import (
     BuilderFlag,
     DeviceType,
@@ -14,6 +15,7 @@ from netloop.runtime.enums import (
     MemoryPoolType,
     PreviewFeature,
     ProfilingVerbosity,
+    QuantizationFlag,
     RuntimePlatform,
     TilingOptimizationLevel,
 )
@@ -64,12 +66,18 @@ class IBuilderConfig(Settings):
     runtime_platform: RuntimePlatform = RuntimePlatform.SAME_AS_BUILD
     tiling_optimization_level: TilingOptimizationLevel = TilingOptimizationLevel.NONE
 
+    algorithm_selector: Any = None
+    int8_calibrator: IInt8Calibrator | None = None
+    quantization_flags: int = 0
+
     CHECKS = {
         "avg_timing_iterations": whole(1),
         "builder_optimization_level": whole(0, 5),
         "flags": whole(0),
+        "int8_calibrator": none_or(IInt8Calibrator),
         "max_trips": check_max_trips,
         "progress_monitor": none_or(IProgressMonitor),
+        "quantization_flags": whole(0),
     }
     MEANINGFUL: ClassVar[frozenset[str]] = frozenset(
         {"flags", "interruptible", "max_trips", "profiling_verbosity", "progress_monitor"}
@@ -94,6 +102,7 @@ class IBuilderConfig(Settings):
         self._devices: dict[ILayer, DeviceType] = {}
         self._tactic_sources = DEFAULT_TACTIC_SOURCES
         self._timing_cache: ITimingCache | None = None
+        self._calibration_profile: IOptimizationProfile | None = None
 
     @property
     def profiles(self) -> list[IOptimizationProfile]:
@@ -169,6 +178,29 @@ class IBuilderConfig(Settings):
     def get_timing_cache(self) -> ITimingCache | None:
         """The timing cache that was set; None if none was."""
         return self._timing_cache
+
+    # ------------------------------------------------------------------ what TensorRT 10 had
+
+    def set_quantization_flag(self, flag: QuantizationFlag) -> None:
+        """Set a flag of quantisation."""
+        self.quantization_flags = self.quantization_flags | 1 << int(check_member("flag", flag, QuantizationFlag))
+
+    def clear_quantization_flag(self, flag: QuantizationFlag) -> None:
+        """Clear a flag of quantisation."""
+        self.quantization_flags = self.quantization_flags & ~(1 << int(check_member("flag", flag, QuantizationFlag)))
+
+    def get_quantization_flag(self, flag: QuantizationFlag) -> bool:
+        """Whether a flag of quantisation is set."""
+        return bool(self.quantization_flags >> int(check_member("flag", flag, QuantizationFlag)) & 1)
+
+    def set_calibration_profile(self, profile: IOptimizationProfile) -> bool:
+        """Set the shapes to calibrate with."""
+        self._calibration_profile = check_instance("profile", profile, IOptimizationProfile)
+        return True
+
+    def get_calibration_profile(self) -> IOptimizationProfile | None:
+        """The shapes to calibrate with; None if none were set."""
+        return self._calibration_profile
 
     # ------------------------------------------------------------------ devices
 

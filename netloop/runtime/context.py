@@ -122,6 +122,11 @@ class IExecutionContext(Settings):
         """Whether the shapes of all inputs are known."""
         return not any(UNKNOWN in self.get_tensor_shape(each.name) for each in self._engine.network.inputs)
 
+    @property
+    def all_shape_inputs_specified(self) -> bool:
+        """Whether the inputs whose values decide shapes have addresses; of TensorRT 10."""
+        return all(self._addresses.get(each.name) for each in self._engine.shape_inputs)
+
     def infer_shapes(self) -> list[str]:
         """The inputs whose shape, or whose value if it decides shapes, was not set; if there is none, all fits.
 

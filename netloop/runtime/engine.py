@@ -105,6 +105,10 @@ class ICudaEngine(Executable):
         """The settings of a context, at their defaults."""
         return IRuntimeConfig()
 
+    def create_execution_context_without_device_memory(self) -> IExecutionContext:
+        """A context; of TensorRT 10."""
+        return IExecutionContext(self)
+
     def create_engine_inspector(self) -> EngineInspector:
         """What tells of the layers of the engine."""
         return EngineInspector(self)
@@ -197,6 +201,17 @@ class ICudaEngine(Executable):
     def tactic_sources(self) -> int:
         """What the config of the build said of where kernels come from, a bit each."""
         return self.origin.tactic_sources
+
+    device_memory_size = device_memory_size_v2
+
+    def get_device_memory_size_for_profile(self, profile_index: int) -> int:
+        """0: XLA takes the memory that it needs; of TensorRT 10."""
+        return 0
+
+    @property
+    def has_implicit_batch_dimension(self) -> bool:
+        """False: every axis is in the shape."""
+        return False
 
     def get_engine_stat(self, stat: EngineStat = EngineStat.TOTAL_WEIGHTS_SIZE) -> int:
         """The size of the weights in bytes: all, or those that are in a plan which leaves out what it may."""

@@ -40,6 +40,21 @@ class BuilderFlag(TensorRTEnum):
     WEIGHTLESS = 49
 
 
+class QuantizationFlag(TensorRTEnum):
+    """The flags of quantisation by calibration, of TensorRT 10 and gone in 11: recorded, so that older scripts run."""
+
+    CALIBRATE_BEFORE_FUSION = 0
+
+
+class CalibrationAlgoType(TensorRTEnum):
+    """How calibrators find ranges, in TensorRT 10 and gone in 11."""
+
+    LEGACY_CALIBRATION = 0
+    ENTROPY_CALIBRATION = 1
+    ENTROPY_CALIBRATION_2 = 2
+    MINMAX_CALIBRATION = 3
+
+
 class MemoryPoolType(TensorRTEnum):
     """The memory pools of a build."""
 

@@ -507,6 +507,15 @@ def test_layer_that_takes_as_much_as_tensorrts(network, op, dtype):
     assert silent(mark(network, y=combine(network, *both, op)))
 
 
+def test_identity_that_converts(network, x):
+    identity = network.add_identity(x)
+    identity.name = "to_bool"
+    identity.set_output_type(0, trt.bool)
+    mark(network, y=identity.get_output(0))
+
+    assert only(network, "NL404", identity).what.startswith("'to_bool' converts to BOOL, as add_cast does")
+
+
 # ---------------------------------------------------------------------------- plugins
 
 

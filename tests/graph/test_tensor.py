@@ -89,7 +89,7 @@ def test_shape_of_the_output_of_a_layer_cannot_be_set(network, x):
         relu(network, x).shape = (1,)
 
 
-@pytest.mark.parametrize("name", ["dtype", "is_network_input", "is_shape_tensor", "is_execution_tensor", "type"])
+@pytest.mark.parametrize("name", ["is_network_input", "is_shape_tensor", "is_execution_tensor", "type"])
 def test_what_follows_from_the_network_cannot_be_set(x, name):
     with pytest.raises(AttributeError):
         setattr(x, name, None)

@@ -492,5 +492,5 @@ def test_kernel_that_is_no_array_is_refused():
     network = INetworkDefinition()
     x = network.add_input("x", DataType.FLOAT, (1, 1, 3, 3))
 
-    with pytest.raises(TypeError, match="weights are a numpy array or Weights"):
+    with pytest.raises(TypeError, match="kernel is a numpy array or Weights"):
         network.add_convolution_nd(x, 1, (2, 2), [1, 2, 3, 4])

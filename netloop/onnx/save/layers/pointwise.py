@@ -162,12 +162,15 @@ def select(layer: ISelectLayer, make: Make, condition: Value, a: Value, b: Value
 
 @exports(IIdentityLayer)
 def identity(layer: IIdentityLayer, make: Make, x: Value) -> Value:
-    return x
+    return x if layer.to_type is None else _converted(make, x, numpy_type(layer.to_type))
 
 
 @exports(ICastLayer)
 def cast(layer: ICastLayer, make: Make, x: Value) -> Value:
-    to = numpy_type(layer.to_type)
+    return _converted(make, x, numpy_type(layer.to_type))
+
+
+def _converted(make: Make, x: Value, to: np.dtype[Any]) -> Value:
     if jnp.issubdtype(x.dtype, jnp.floating) and jnp.issubdtype(to, jnp.integer):
         return _to_integer(make, x if x.dtype in (FLOAT, DOUBLE) else make.cast(x, FLOAT), to)
     return make.cast(x, to)
