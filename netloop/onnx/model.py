@@ -16,6 +16,7 @@ from onnx import defs
 from netloop.codes import reason
 from netloop.diagnostics import Finding, ModelError
 from netloop.onnx.calls import call_damage, domain_of
+from netloop.onnx.text import has_broken_text
 
 OLDEST_IR, NEWEST_IR = 1, 14
 LARGEST_FILE = 1 << 31
@@ -63,6 +64,8 @@ def read(model: Any, base_dir: str | PathLike[str] | None, findings: list[Findin
         model = _parsed(bytes(model), name or "the bytes")
     if not isinstance(model, onnx.ModelProto):
         raise TypeError(f"a model is a path, bytes or an onnx.ModelProto, not {type(model).__name__}")
+    if has_broken_text(model):
+        raise ModelError(Finding("NL741", "a name in the model is no text", name, reason("NL741")))
     name = name or model.graph.name or "the model"
     findings += [Finding("NL741", what, name, reason("NL741")) for what in [*_damage(model), *call_damage(model)]]
     opsets = opsets_of(model.opset_import) or {"": 1}

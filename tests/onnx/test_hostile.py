@@ -233,19 +233,14 @@ def test_functions_of_one_name_are_refused():
     ]
 
 
-def test_graphs_in_graphs_go_only_so_deep():
-    inner = helper.make_graph(
-        [helper.make_node("Neg", ["x"], ["z"])], "g", [], [helper.make_empty_tensor_value_info("z")]
-    )
-    for _ in range(60):
-        node = helper.make_node("If", ["c"], ["z"], then_branch=inner, else_branch=inner)
-        inner = helper.make_graph([node], "g", [], [helper.make_empty_tensor_value_info("z")])
-    made = model("g (bool c, float[2] x) => (float[2] z) { z = Neg (x) }")
-    made.graph.node[0].CopyFrom(inner.node[0])
+def test_functions_in_functions_go_only_so_deep():
+    names = ["first", *(f"f{number}" for number in range(60)), "last"]
+    bodies = [(name, f"b = my.{after} (a)") for name, after in pairwise(names)]
 
-    ((code, _),) = refused(made)
+    ((code, what),) = refused(with_functions(*bodies, ("last", "b = Neg (a)")))
 
     assert code == "NL741"
+    assert what.startswith("graphs and functions are more than 32 inside each other")
 
 
 # ---------------------------------------------------------------------------- names, nodes, versions
