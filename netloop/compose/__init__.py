@@ -1,14 +1,17 @@
 """Layers by formula: what an importer writes networks with."""
 
+from netloop.compose.arrange import Length as Length
+from netloop.compose.arrange import Numbers as Numbers
 from netloop.compose.base import Operand as Operand
 from netloop.compose.base import as_dtype as as_dtype
+from netloop.compose.fill import Filling
 from netloop.compose.loops import Looping
 from netloop.compose.prune import keep_live as keep_live
 from netloop.compose.reduce import Reducing
 from netloop.compose.slicing import Slicing
 
 
-class Composer(Slicing, Reducing, Looping):
+class Composer(Slicing, Reducing, Filling, Looping):
     """Adds layers to a network as formulas over tensors, with the conveniences of numpy.
 
     Operands are tensors, and where a tensor stands beside them also arrays and numbers, which take its element type.

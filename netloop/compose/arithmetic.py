@@ -34,6 +34,10 @@ class Arithmetic(Arranging):
         """The quotient a / b, towards minus infinity."""
         return self.elementwise(ElementWiseOperation.FLOOR_DIV, a, b)
 
+    def modulo(self, a: Operand, b: Operand) -> ITensor:
+        """The rest of a division, with the sign of the divisor."""
+        return self.elementwise(ElementWiseOperation.MOD, a, b)
+
     def power(self, a: Operand, b: Operand) -> ITensor:
         """The number a to the power b."""
         return self.elementwise(ElementWiseOperation.POW, a, b)

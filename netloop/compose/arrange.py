@@ -8,7 +8,7 @@ import numpy as np
 from netloop.compose.base import Base, Operand
 from netloop.diagnostics import require
 from netloop.dims import Dims
-from netloop.enums import ElementWiseOperation, ReduceOperation
+from netloop.enums import ElementWiseOperation, ReduceOperation, SampleMode
 from netloop.graph.tensor import ITensor
 from netloop.types import UNKNOWN, Array, normal_axis
 
@@ -164,19 +164,34 @@ class Arranging(Base):
         sizes: Sequence[Length] | Numbers,
         strides: Sequence[Length] | Numbers | None = None,
         axes: Numbers | None = None,
+        outside: SampleMode = SampleMode.STRICT_BOUNDS,
+        fill: ITensor | None = None,
     ) -> ITensor:
-        """Element ``starts + o * strides`` for o from 0 up to ``sizes``, along some axes or all."""
-        count = len(axes) if axes is not None and not isinstance(axes, ITensor) else x.type.rank
+        """Element ``starts + o * strides`` for o from 0 up to ``sizes``, along some axes or all.
+
+        Args:
+            x: the elements.
+            starts: the first place along each axis.
+            sizes: how many elements.
+            strides: the steps from place to place; by default 1.
+            axes: the axes that these three speak of; by default all.
+            outside: what places outside of ``x`` stand for.
+            fill: the fill value, 0-D, if that is FILL; by default 0.
+        """
+        count = x.type.rank if axes is None else self.list_tensor(axes).type.shape[0]
         given = [starts, sizes, [1] * count if strides is None else strides, axes]
         listed = [None if each is None else self.list_tensor(each) for each in given]
         known = [None if each is None else self.ints(each) for each in listed]
         numbers = [each or [] for each in known[:3]]
         layer = self.network.add_slice(x, *numbers)
+        layer.mode = outside
         if axes is not None and known[3] is not None:
             layer.axes = Dims(known[3])
         for index, each, value in zip((1, 2, 3, 5), listed, known, strict=True):
             if each is not None and value is None:
                 layer.set_input(index, each)
+        if fill is not None:
+            layer.set_input(4, fill)
         return self.made(layer)
 
     def take_first(self, x: ITensor, count: Operand, axis: int = 0) -> ITensor:

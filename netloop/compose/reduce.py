@@ -1,35 +1,75 @@
 """Sums and products over axes."""
 
-from collections.abc import Sequence
-
-from netloop.compose.arrange import Arranging
-from netloop.enums import MatrixOperation, ReduceOperation
+from netloop.compose.arithmetic import Arithmetic
+from netloop.compose.arrange import Length, Numbers
+from netloop.compose.base import Operand
+from netloop.enums import (
+    CumulativeOperation,
+    DataType,
+    MatrixOperation,
+    ReduceOperation,
+    TopKOperation,
+    UnaryOperation,
+)
 from netloop.graph.tensor import ITensor
 from netloop.types import normal_axis
 
 
-class Reducing(Arranging):
+def bitmask(*axes: int) -> int:
+    """The bit i for each axis i."""
+    return sum(1 << axis for axis in axes)
+
+
+class Reducing(Arithmetic):
     """Formulas that combine elements along axes."""
 
-    def reduce(self, op: ReduceOperation, x: ITensor, axes: Sequence[int], keep: bool = False) -> ITensor:
+    def reduce(self, op: ReduceOperation, x: ITensor, axes: Numbers, keep: bool = False) -> ITensor:
         """A sum, product, maximum, minimum or mean over some axes; without any, the tensor itself."""
-        chosen = {normal_axis(axis, x.type.rank) for axis in axes}
-        if not chosen:
-            return x
-        return self.made(self.network.add_reduce(x, op, sum(1 << axis for axis in chosen), keep))
+        listed = self.list_tensor(axes)
+        known = self.ints(listed)
+        if known is None:
+            layer = self.network.add_reduce(x, op, 0, keep)
+            layer.set_input(1, listed)
+            return self.made(layer)
+        chosen = {normal_axis(axis, x.type.rank) for axis in known}
+        return self.made(self.network.add_reduce(x, op, bitmask(*chosen), keep)) if chosen else x
 
-    def sum(self, x: ITensor, axes: Sequence[int], keep: bool = False) -> ITensor:
+    def sum(self, x: ITensor, axes: Numbers, keep: bool = False) -> ITensor:
         """The sum over some axes."""
         return self.reduce(ReduceOperation.SUM, x, axes, keep)
 
-    def mean(self, x: ITensor, axes: Sequence[int], keep: bool = False) -> ITensor:
+    def mean(self, x: ITensor, axes: Numbers, keep: bool = False) -> ITensor:
         """The mean over some axes."""
         return self.reduce(ReduceOperation.AVG, x, axes, keep)
+
+    def log_sum_exp(self, x: ITensor, axes: Numbers, keep: bool = False) -> ITensor:
+        """The logarithm of the sum of the exponentials over some axes, without overflow."""
+        highest = self.reduce(ReduceOperation.MAX, x, axes, True)
+        highest = self.where(self.unary(UnaryOperation.ISINF, highest), 0.0, highest)
+        terms = self.unary(UnaryOperation.EXP, self.sub(x, highest))
+        made = self.add(self.unary(UnaryOperation.LOG, self.sum(terms, axes, True)), highest)
+        return made if keep else self.squeeze(made, axes)
+
+    def best(self, op: TopKOperation, x: ITensor, count: Length, axis: int) -> tuple[ITensor, ITensor]:
+        """The largest or smallest elements along an axis, the best first, and their int64 indices."""
+        mask = bitmask(normal_axis(axis, x.type.rank))
+        known = None if isinstance(count, ITensor) else count
+        layer = self.network.add_topk(x, op, 0 if known is None else known, mask, DataType.INT64)
+        if isinstance(count, ITensor):
+            layer.set_input(1, count)
+        return layer.outputs[0], layer.outputs[1]
+
+    def cumulative(
+        self, op: CumulativeOperation, x: ITensor, axis: Operand, exclusive: bool = False, reverse: bool = False
+    ) -> ITensor:
+        """The running sums, or products, along an axis, with or without the own element."""
+        along = self.scalar(self.tensor(axis))
+        return self.made(self.network.add_cumulative(x, along, op, exclusive, reverse))
 
     def softmax(self, x: ITensor, axis: int) -> ITensor:
         """The exponentials along an axis, divided by their sum."""
         layer = self.network.add_softmax(x)
-        layer.axes = 1 << normal_axis(axis, x.type.rank)
+        layer.axes = bitmask(normal_axis(axis, x.type.rank))
         return self.made(layer)
 
     def matmul(self, a: ITensor, b: ITensor) -> ITensor:

@@ -1,12 +1,40 @@
 """What becomes of each operator: a file a family, a function an operator."""
 
-from netloop.onnx.operators import constants, control, pointwise, rearrange, recurrent, reduce, scan
+from netloop.onnx.operators import (
+    activations,
+    constants,
+    control,
+    index,
+    integers,
+    parts,
+    pointwise,
+    products,
+    random,
+    rearrange,
+    recurrent,
+    reduce,
+    scan,
+)
 from netloop.onnx.operators.table import entered
 from netloop.onnx.operators.table import news as news
 from netloop.onnx.operators.table import operator as operator
 from netloop.onnx.operators.table import version_for as version_for
 
-FAMILIES = (constants, control, pointwise, rearrange, recurrent, reduce, scan)
+FAMILIES = (
+    activations,
+    constants,
+    control,
+    index,
+    integers,
+    parts,
+    pointwise,
+    products,
+    random,
+    rearrange,
+    recurrent,
+    reduce,
+    scan,
+)
 """The modules whose operators are in the table."""
 
 

@@ -3,9 +3,11 @@
 import numpy as np
 
 from netloop.diagnostics import require
+from netloop.enums import UnaryOperation
 from netloop.graph.tensor import ITensor
 from netloop.onnx.call import Call
 from netloop.onnx.operators.table import operator
+from netloop.onnx.tensors import element_type
 from netloop.types import Array
 
 # fmt: off
@@ -54,3 +56,27 @@ def shape(call: Call, x: ITensor) -> ITensor:
 def size(call: Call, x: ITensor) -> ITensor:
     """The number of elements."""
     return call.make.size(x)
+
+
+@operator("Range", since=11)
+@operator("Range", since=27)
+def range_(call: Call, start: ITensor, limit: ITensor, step: ITensor) -> ITensor:
+    """The numbers from a start up to, and without, a limit."""
+    make = call.make
+    start, limit, step = map(make.scalar, (start, limit, step))
+    distance = make.sub(limit, start)
+    if distance.type.is_float:
+        trips = make.unary(UnaryOperation.CEIL, make.div(distance, step))
+    else:
+        trips = make.sub(0, make.floor_div(make.sub(0, distance), step))
+    return make.arange(make.maximum(make.cast(trips, np.int64), 0), start, step)
+
+
+@operator("EyeLike", since=9)
+def eye_like(call: Call, x: ITensor) -> ITensor:
+    """Ones on a diagonal, and zeros elsewhere."""
+    make = call.make
+    rows, columns = (make.arange(make.length(x, axis)) for axis in (0, 1))
+    ones = make.equal(columns, make.expand_dims(make.add(rows, call.attribute("k")), [1]))
+    code = call.attribute("dtype")
+    return make.cast(ones, x.type.dtype if code is None else element_type(code))

@@ -12,7 +12,7 @@ from netloop.graph.tensor import ITensor
 from netloop.onnx.call import Call
 from netloop.onnx.operators.table import operator
 from netloop.onnx.tensors import element_type
-from netloop.types import TINY, numpy_type
+from netloop.types import TINY, normal_axis, numpy_type
 
 SATURATING = {numpy_type(each) for each in (DataType.FP8, DataType.E4M3FNUZ, DataType.E5M2, DataType.E5M2FNUZ)}
 
@@ -55,12 +55,22 @@ UNARY = {
     "Sqrt":       UnaryOperation.SQRT,
     "Tan":        UnaryOperation.TAN,
 }
-ACTIVATION = {
-    "Relu":    ActivationType.RELU,
-    "Sigmoid": ActivationType.SIGMOID,
-    "Tanh":    ActivationType.TANH,
-}
 # fmt: on
+
+
+@operator(*BINARY, since=1)
+def binary_by_axis(call: Call, a: ITensor, b: ITensor) -> ITensor:
+    """Two tensors combined; the axes of the second go with those of the first from an axis on."""
+    return call.make.elementwise(BINARY[call.node.op], a, along_axis(call, a, b))
+
+
+def along_axis(call: Call, a: ITensor, b: ITensor) -> ITensor:
+    """``b`` with axes of length 1 behind its own, so that these go with those of ``a`` from the attribute axis on."""
+    axis = call.attribute("axis")
+    if not call.attribute("broadcast") or axis is None:
+        return b
+    behind = a.type.rank - normal_axis(axis, a.type.rank) - b.type.rank
+    return call.make.expand_dims(b, range(b.type.rank, b.type.rank + max(0, behind)))
 
 
 @operator(*BINARY, since=7)
@@ -81,19 +91,25 @@ def greater_or_equal(call: Call, a: ITensor, b: ITensor) -> ITensor:
     return call.make.greater_equal(a, b)
 
 
-@operator("Sum", since=8)
+@operator("Sum")
 def total(call: Call, *terms: ITensor) -> ITensor:
     """The sum of tensors."""
     return reduce(call.make.add, terms)
 
 
-@operator("Max", since=8)
+@operator("Mean")
+def mean(call: Call, *terms: ITensor) -> ITensor:
+    """The mean of tensors."""
+    return call.make.div(reduce(call.make.add, terms), len(terms))
+
+
+@operator("Max")
 def largest(call: Call, *terms: ITensor) -> ITensor:
     """The largest of tensors."""
     return reduce(call.make.maximum, terms)
 
 
-@operator("Min", since=8)
+@operator("Min")
 def smallest(call: Call, *terms: ITensor) -> ITensor:
     """The smallest of tensors."""
     return reduce(call.make.minimum, terms)
@@ -109,12 +125,6 @@ def where(call: Call, condition: ITensor, a: ITensor, b: ITensor) -> ITensor:
 def unary(call: Call, x: ITensor) -> ITensor:
     """A function of each element."""
     return call.make.unary(UNARY[call.node.op], x)
-
-
-@operator(*ACTIVATION)
-def activation(call: Call, x: ITensor) -> ITensor:
-    """An activation function of each element."""
-    return call.make.activation(ACTIVATION[call.node.op], x)
 
 
 @operator("Cast", since=6)

@@ -1,6 +1,4 @@
-"""Elements moved about, and read by index."""
-
-import numpy as np
+"""Elements moved about."""
 
 from netloop.diagnostics import require
 from netloop.graph.tensor import ITensor
@@ -67,30 +65,3 @@ def concat(call: Call, *parts: ITensor) -> ITensor:
 def expand(call: Call, x: ITensor, shape: ITensor) -> ITensor:
     """Axes of length 1 stretched."""
     return call.make.broadcast_to(x, shape)
-
-
-@operator("Gather")
-def gather(call: Call, x: ITensor, indices: ITensor) -> ITensor:
-    """The slices that indices name."""
-    return call.make.gather(x, indices, call.attribute("axis"))
-
-
-@operator("Slice")
-def slice_by_attributes(call: Call, x: ITensor) -> ITensor:
-    """A part of some axes, without steps."""
-    starts, ends = (np.array(call.attribute(name), np.int64) for name in ("starts", "ends"))
-    axes = np.array(call.attribute("axes", list(range(len(starts)))), np.int64)
-    return call.make.slice_between(x, *map(call.make.constant, (starts, ends, axes)))
-
-
-@operator("Slice", since=10)
-def slice_(
-    call: Call,
-    x: ITensor,
-    starts: ITensor,
-    ends: ITensor,
-    axes: ITensor | None = None,
-    steps: ITensor | None = None,
-) -> ITensor:
-    """A part of some axes; starts and ends past an end of an axis stand for that end."""
-    return call.make.slice_between(x, starts, ends, axes, steps)

@@ -1,30 +1,46 @@
-"""Along axes, and products."""
+"""Along axes."""
 
 from collections.abc import Callable
 
-from netloop.compose import Composer
-from netloop.diagnostics import require
-from netloop.enums import ReduceOperation, UnaryOperation
+import numpy as np
+
+from netloop.compose import Composer, Numbers
+from netloop.enums import CumulativeOperation, ReduceOperation, TopKOperation, UnaryOperation
 from netloop.graph.tensor import ITensor
 from netloop.onnx.call import Call
 from netloop.onnx.operators.table import operator
+from netloop.types import normal_axis
 
-Reduction = Callable[[Composer, ITensor, list[int], bool], ITensor]
+Reduction = Callable[[Composer, ITensor, Numbers, bool], ITensor]
 
 
 def _plain(op: ReduceOperation) -> Reduction:
     return lambda make, x, axes, keep: make.reduce(op, x, axes, keep)
 
 
-def _log(make: Composer, x: ITensor) -> ITensor:
-    return make.unary(UnaryOperation.LOG, x)
+def _in_float(formula: Reduction) -> Reduction:
+    """A formula of floating-point numbers, for integers too."""
+
+    def reduced(make: Composer, x: ITensor, axes: Numbers, keep: bool) -> ITensor:
+        wide = x if x.type.is_float else make.cast(x, np.float64)
+        return make.cast(formula(make, wide, axes, keep), x.type.dtype)
+
+    return reduced
 
 
-def _abs_sum(make: Composer, x: ITensor, axes: list[int], keep: bool) -> ITensor:
+def _log_sum(make: Composer, x: ITensor, axes: Numbers, keep: bool) -> ITensor:
+    return make.unary(UnaryOperation.LOG, make.sum(x, axes, keep))
+
+
+def _norm(make: Composer, x: ITensor, axes: Numbers, keep: bool) -> ITensor:
+    return make.unary(UnaryOperation.SQRT, _square_sum(make, x, axes, keep))
+
+
+def _abs_sum(make: Composer, x: ITensor, axes: Numbers, keep: bool) -> ITensor:
     return make.sum(make.unary(UnaryOperation.ABS, x), axes, keep)
 
 
-def _square_sum(make: Composer, x: ITensor, axes: list[int], keep: bool) -> ITensor:
+def _square_sum(make: Composer, x: ITensor, axes: Numbers, keep: bool) -> ITensor:
     return make.sum(make.mul(x, x), axes, keep)
 
 
@@ -37,8 +53,9 @@ REDUCTIONS: dict[str, Reduction] = {
     "ReduceMean":      _plain(ReduceOperation.AVG),
     "ReduceL1":        _abs_sum,
     "ReduceSumSquare": _square_sum,
-    "ReduceL2":        lambda make, x, axes, keep: make.unary(UnaryOperation.SQRT, _square_sum(make, x, axes, keep)),
-    "ReduceLogSum":    lambda make, x, axes, keep: _log(make, make.sum(x, axes, keep)),
+    "ReduceL2":        _in_float(_norm),
+    "ReduceLogSum":    _in_float(_log_sum),
+    "ReduceLogSumExp": _in_float(Composer.log_sum_exp),
 }
 # fmt: on
 
@@ -54,20 +71,76 @@ def reduce_by_attribute(call: Call, x: ITensor) -> ITensor:
 @operator(*(name for name in REDUCTIONS if name != "ReduceSum"), since=18)
 def reduce(call: Call, x: ITensor, axes: ITensor | None = None) -> ITensor:
     """Elements combined along axes, by default all, or none if the list of axes is empty on purpose."""
-    chosen = [] if axes is None else call.make.ints(axes)
-    require(
-        chosen is not None,
-        "the axes are known only in the call",
-        "they decide how many axes the output has",
-        "make them a constant of the model",
-    )
-    assert chosen is not None
-    if not chosen and not call.attribute("noop_with_empty_axes"):
-        chosen = list(range(x.type.rank))
+    none = axes is None or axes.type.shape == (0,)
+    chosen: Numbers = [] if none or axes is None else axes
+    if none and not call.attribute("noop_with_empty_axes"):
+        chosen = range(x.type.rank)
     return REDUCTIONS[call.node.op](call.make, x, chosen, bool(call.attribute("keepdims")))
 
 
-@operator("MatMul")
-def matmul(call: Call, a: ITensor, b: ITensor) -> ITensor:
-    """The product of matrices, of vectors, or of batches of them."""
-    return call.make.matmul(a, b)
+@operator("ArgMax", "ArgMin")
+@operator("ArgMax", "ArgMin", since=12)
+def arg_best(call: Call, x: ITensor) -> ITensor:
+    """The index of the largest or smallest element along an axis: of equal ones the first, or the last."""
+    make, axis = call.make, normal_axis(call.attribute("axis"), x.type.rank)
+    op = TopKOperation.MAX if call.node.op == "ArgMax" else TopKOperation.MIN
+    if call.attribute("select_last_index", 0):
+        last = make.sub(make.tensor(make.length(x, axis)), 1)
+        backwards = make.slice(x, [last], [make.length(x, axis)], [-1], [axis])
+        index = make.sub(last, make.best(op, backwards, 1, axis)[1])
+    else:
+        index = make.best(op, x, 1, axis)[1]
+    return index if call.attribute("keepdims") else make.squeeze(index, [axis])
+
+
+@operator("TopK")
+def top_by_attribute(call: Call, x: ITensor) -> list[ITensor]:
+    """The largest elements along an axis, and their indices."""
+    return list(call.make.best(TopKOperation.MAX, x, call.attribute("k"), call.attribute("axis")))
+
+
+@operator("TopK", since=10)
+@operator("TopK", since=11)
+def top(call: Call, x: ITensor, k: ITensor) -> list[ITensor]:
+    """The largest or smallest elements along an axis, in order even if that is not asked for, and their indices."""
+    op = TopKOperation.MAX if call.attribute("largest", 1) else TopKOperation.MIN
+    return list(call.make.best(op, x, call.make.scalar(k), call.attribute("axis")))
+
+
+@operator("CumSum", since=11)
+@operator("CumProd", since=26)
+def cumulative(call: Call, x: ITensor, axis: ITensor) -> ITensor:
+    """Running sums or products."""
+    op = CumulativeOperation.SUM if call.node.op == "CumSum" else CumulativeOperation.PROD
+    return call.make.cumulative(op, x, axis, bool(call.attribute("exclusive")), bool(call.attribute("reverse")))
+
+
+def _softmax(make: Composer, x: ITensor, axis: int) -> ITensor:
+    return make.softmax(x, axis)
+
+
+def _log_softmax(make: Composer, x: ITensor, axis: int) -> ITensor:
+    return make.sub(x, make.log_sum_exp(x, [axis], True))
+
+
+def _hardmax(make: Composer, x: ITensor, axis: int) -> ITensor:
+    best = make.squeeze(make.best(TopKOperation.MAX, x, 1, axis)[1], [axis])
+    return make.one_hot(best, make.length(x, axis), make.constant([0, 1], x.type.dtype), axis)
+
+
+SHARES = {"Softmax": _softmax, "LogSoftmax": _log_softmax, "Hardmax": _hardmax}
+
+
+@operator(*SHARES)
+def share_of_matrix(call: Call, x: ITensor) -> ITensor:
+    """Each element's share in all from an axis on."""
+    make, axis = call.make, normal_axis(call.attribute("axis"), x.type.rank)
+    if axis == x.type.rank - 1:
+        return SHARES[call.node.op](make, x, axis)
+    return make.reshape(SHARES[call.node.op](make, make.merge_axes(x, axis), 1), make.shape(x))
+
+
+@operator(*SHARES, since=13)
+def share(call: Call, x: ITensor) -> ITensor:
+    """Each element's share along an axis."""
+    return SHARES[call.node.op](call.make, x, normal_axis(call.attribute("axis"), x.type.rank))

@@ -1,0 +1,70 @@
+"""Random numbers.
+
+No two implementations of the standard draw the same, whatever the seed: an engine draws the same in every call.
+"""
+
+import numpy as np
+
+from netloop.enums import CumulativeOperation
+from netloop.graph.tensor import ITensor
+from netloop.onnx.call import Call
+from netloop.onnx.operators.table import operator
+from netloop.onnx.tensors import element_type
+
+
+def _drawn(call: Call, shape: list[int] | ITensor, dtype: np.dtype) -> ITensor:
+    if "Normal" in call.node.op:
+        return call.make.normal(shape, dtype, call.attribute("mean"), call.attribute("scale"))
+    return call.make.uniform(shape, dtype, call.attribute("low"), call.attribute("high"))
+
+
+@operator("RandomUniform", "RandomNormal")
+def random(call: Call) -> ITensor:
+    """Random numbers in a shape."""
+    return _drawn(call, call.attribute("shape"), element_type(call.attribute("dtype")))
+
+
+@operator("RandomUniformLike", "RandomNormalLike")
+def random_like(call: Call, x: ITensor) -> ITensor:
+    """Random numbers in the shape of another tensor."""
+    code = call.attribute("dtype")
+    return _drawn(call, call.make.shape(x), x.type.dtype if code is None else element_type(code))
+
+
+@operator("Multinomial", since=7)
+def multinomial(call: Call, x: ITensor) -> ITensor:
+    """Classes drawn with probabilities whose logarithms, but for a summand, are given."""
+    make = call.make
+    shares = make.softmax(make.cast(x, np.float32), 1)
+    classes = make.sub(make.tensor(make.length(x, 1)), 1)
+    drawn = make.uniform([make.length(x, 0), call.attribute("sample_size"), 1], np.dtype(np.float32))
+    below = make.expand_dims(make.cumulative(CumulativeOperation.SUM, shares, 1), [1])
+    passed = make.sum(make.cast(make.less_equal(below, drawn), np.int64), [2])
+    return make.cast(make.minimum(passed, classes), element_type(call.attribute("dtype")))
+
+
+@operator("Dropout")
+@operator("Dropout", since=7)
+def dropout_by_attributes(call: Call, x: ITensor) -> list[ITensor]:
+    """The tensor itself, as in inference, and a mask that keeps all."""
+    dtype = np.bool_ if call.node.version >= 10 else x.type.dtype
+    return [x, _everywhere(call, x, dtype)]
+
+
+@operator("Dropout", since=12)
+def dropout(call: Call, x: ITensor, ratio: ITensor | None = None, training: ITensor | None = None) -> list[ITensor]:
+    """In training random elements made 0 and the others larger, else the tensor itself; and what is kept."""
+    make, all_kept = call.make, _everywhere(call, x, np.bool_)
+    rate = make.constant(0.5, np.float32) if ratio is None else make.cast(make.scalar(ratio), np.float32)
+    never = training is None or make.ints(training) == [0] or make.known(rate) == 0
+    if never or training is None:
+        return [x, all_kept]
+    training = make.scalar(training)
+    kept = make.greater_equal(make.uniform(make.shape(x), np.dtype(np.float32)), rate)
+    scale = make.cast(make.div(1.0, make.sub(1.0, rate)), x.type.dtype)
+    dropped = make.where(kept, make.mul(x, scale), make.constant(np.zeros((), x.type.dtype)))
+    return [make.where(training, dropped, x), make.where(training, kept, all_kept)]
+
+
+def _everywhere(call: Call, x: ITensor, dtype: type | np.dtype) -> ITensor:
+    return call.make.broadcast_to(call.make.constant(np.ones((), dtype)), call.make.shape(x))
