@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
 from onnx import ModelProto
 
@@ -12,7 +13,7 @@ from netloop.graph.layer import check_instance
 from netloop.network import INetworkDefinition
 from netloop.onnx.save.graph import Graph
 from netloop.onnx.save.layers import FAMILIES
-from netloop.onnx.save.make import E8M0, FP4
+from netloop.onnx.save.make import E8M0, FP4, INT2, UINT2
 from netloop.onnx.save.proto import model
 from netloop.onnx.save.walk import Walk
 from netloop.onnx.save.writing import write_model
@@ -20,8 +21,8 @@ from netloop.onnx.save.writing import write_model
 __all__ = ["FAMILIES", "save", "to_model"]
 
 LEAST_OPSET, MOST_OPSET = 21, 26
-SINCE = {FP4: 23, E8M0: 24}
-"""The first opsets with some element types."""
+SINCE: dict[Any, int] = {FP4: 23, E8M0: 24, INT2: 25, UINT2: 25, "BitCast": 26, "CumProd": 26}
+"""The first opsets with some element types and operators."""
 
 
 def to_model(network: INetworkDefinition, *, opset: int | None = None, drop_assertions: bool = False) -> ModelProto:
@@ -29,8 +30,7 @@ def to_model(network: INetworkDefinition, *, opset: int | None = None, drop_asse
 
     Args:
         network: the network.
-        opset: the version of the operators, 21 to 26; the least that has the element types of the network if it is
-            not given.
+        opset: the version of the operators, 21 to 26; the least that has what the network needs if it is not given.
         drop_assertions: whether to leave assertions out, which ONNX does not have.
 
     Returns:
@@ -76,15 +76,18 @@ def save(
 
 
 def _opset(network: INetworkDefinition, graph: Graph, wanted: int | None) -> int:
-    """The opset of a graph: the one that is wanted, or the least that has its element types.
+    """The opset of a graph: the one that is wanted, or the least that has its element types and operators.
 
     Raises:
         NetworkError: the one that is wanted does not have them.
     """
-    dtypes = {value.dtype for inside, _ in graph.walk() for value in inside.values()}
-    least = max([LEAST_OPSET, *(since for dtype, since in SINCE.items() if dtype in dtypes)])
+    graphs = [inside for inside, _ in graph.walk()]
+    used = {value.dtype for inside in graphs for value in inside.values()}
+    used |= {node.op for inside in graphs for node in inside.nodes}
+    least = max([LEAST_OPSET, *(since for each, since in SINCE.items() if each in used)])
     if wanted is not None and wanted < least:
-        what = f"{network.name!r} has tensors of {' and '.join(str(each) for each in SINCE if each in dtypes)}"
+        late = [str(each) for each, since in SINCE.items() if each in used and since > wanted]
+        what = f"{network.name!r} needs ONNX's {' and '.join(late)}"
         fix = f"give opset={least}, or a later one"
-        raise NetworkError(Finding("NL731", what, "", f"opset {wanted} of ONNX has no such type", fix, at=network))
+        raise NetworkError(Finding("NL731", what, "", f"opset {wanted} has no such thing", fix, at=network))
     return wanted or least

@@ -21,8 +21,13 @@ from netloop.types import HALVES, NUMPY_TYPES, UNKNOWN, TensorType
 INT64, FLOAT, BOOL, INT32 = (np.dtype(each) for each in (np.int64, np.float32, np.bool_, np.int32))
 BF16 = NUMPY_TYPES[DataType.BF16]
 INT8, UINT8, DOUBLE = (np.dtype(each) for each in (np.int8, np.uint8, np.float64))
-FP8, FP4, E8M0, INT4 = (NUMPY_TYPES[each] for each in (DataType.FP8, DataType.FP4, DataType.E8M0, DataType.INT4))
-SMALL = {FP8: FLOAT, FP4: FLOAT, E8M0: FLOAT, INT4: INT8}
+INT16, UINT16, UINT32, UINT64 = (np.dtype(each) for each in (np.int16, np.uint16, np.uint32, np.uint64))
+FP8, FP4, E8M0 = (NUMPY_TYPES[each] for each in (DataType.FP8, DataType.FP4, DataType.E8M0))
+INT4, UINT4, INT2, UINT2 = (
+    NUMPY_TYPES[each] for each in (DataType.INT4, DataType.UINT4, DataType.INT2, DataType.UINT2)
+)
+FLOATS_OF_8_BITS = {NUMPY_TYPES[each] for each in (DataType.FP8, DataType.E4M3FNUZ, DataType.E5M2, DataType.E5M2FNUZ)}
+SMALL = dict.fromkeys((*FLOATS_OF_8_BITS, FP4, E8M0), FLOAT) | {INT4: INT8, INT2: INT8, UINT4: UINT8, UINT2: UINT8}
 WIDE = dict.fromkeys(HALVES, FLOAT) | SMALL
 
 MOVING = {
@@ -31,20 +36,35 @@ MOVING = {
 }  # fmt: skip
 """Operators that move elements of any type but the smallest."""
 
-AS_IT_IS = {"Cast", "Identity", "Loop", "If", "QuantizeLinear", "DequantizeLinear", "ConstantOfShape", "IsNaN", "IsInf"}
-BYTES_AS_INT32 = dict.fromkeys((INT8, UINT8), INT32)
+AS_IT_IS = {
+    "Cast", "Identity", "Loop", "If", "QuantizeLinear", "DequantizeLinear", "ConstantOfShape", "IsNaN", "IsInf",
+    "BitCast",
+}  # fmt: skip
+SHORT = {INT16: INT32, UINT16: INT32}
+WRAPPING = dict.fromkeys((INT8, UINT8, INT16, UINT16), INT32) | {UINT32: INT64, UINT64: INT64}
+"""Types in which sums and products of integers have the same lowest bits."""
 
 # fmt: off
 CARRIERS: dict[str, dict[np.dtype[Any], np.dtype[Any]]] = {
-    "Where":      {BOOL: UINT8} | WIDE,
-    "Pad":        {BOOL: UINT8} | WIDE,
+    "Where":      {BOOL: UINT8, UINT64: INT64} | SHORT | WIDE,
+    "Pad":        {BOOL: UINT8} | SHORT | WIDE,
     "Expand":     {BF16: FLOAT} | SMALL,
     "Tile":       dict.fromkeys(HALVES, FLOAT) | SMALL,
     "Equal":      {BOOL: BOOL} | WIDE,
-    "ReduceSum":  BYTES_AS_INT32 | WIDE,
-    "ReduceProd": BYTES_AS_INT32 | WIDE,
-    "ReduceMean": BYTES_AS_INT32 | WIDE,
-    "CumSum":     BYTES_AS_INT32 | WIDE,
+    "Max":        SHORT | WIDE,
+    "Min":        SHORT | WIDE,
+    "Pow":        WRAPPING | WIDE,
+    "MatMul":     WRAPPING | WIDE,
+    "Einsum":     WRAPPING | WIDE,
+    "ReduceSum":  WRAPPING | WIDE,
+    "ReduceProd": WRAPPING | WIDE,
+    "ReduceMax":  SHORT | {UINT32: INT64} | WIDE,
+    "ReduceMin":  SHORT | {UINT32: INT64} | WIDE,
+    "CumSum":     WRAPPING | WIDE,
+    "CumProd":    WRAPPING | WIDE,
+    "MaxPool":    dict.fromkeys((INT16, UINT16), FLOAT) | dict.fromkeys((INT32, UINT32), DOUBLE) | WIDE,
+    "TopK":       {UINT16: INT32, UINT32: INT64} | WIDE,
+    "Unique":     {BOOL: INT8} | dict.fromkeys((UINT8, INT16, UINT16, INT32, UINT32), INT64) | WIDE,
     "Transpose":  {FP4: FLOAT, E8M0: FLOAT},
     "Resize":     {BOOL: UINT8} | WIDE,
 }
@@ -129,7 +149,7 @@ class Make:
         if x.array is not None and x.array.size <= 1:
             return self.constant(x.array.astype(dtype))
         made = Value(dtype)
-        self.node("Cast", [x], [made], to=onnx_type(dtype), saturate=0 if dtype == FP8 else None)
+        self.node("Cast", [x], [made], to=onnx_type(dtype), saturate=0 if dtype in FLOATS_OF_8_BITS else None)
         return made
 
     def wide(self, x: Value) -> Value:

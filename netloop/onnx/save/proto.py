@@ -18,8 +18,11 @@ from onnx import (
 )
 
 from netloop.onnx.save.graph import Graph, Node, Value
-from netloop.onnx.save.make import FP4, INT4, onnx_type
+from netloop.onnx.save.make import FP4, INT2, INT4, UINT2, UINT4, onnx_type
 from netloop.types import UNKNOWN, Array, TensorType
+
+BITS = {FP4: 4, INT4: 4, UINT4: 4, INT2: 2, UINT2: 2}
+"""How many bits the elements of a type have that are packed into bytes."""
 
 SHARED = 256
 """Equal constants of at most so many bytes are one."""
@@ -99,7 +102,7 @@ class Protos:
 
 
 def tensor(name: str, array: Array | None) -> TensorProto:
-    """An array as ONNX has it: little-endian, two 4-bit numbers in a byte, the first in the low half."""
+    """An array as ONNX has it: little-endian, two or four small numbers in a byte, the first in the lowest bits."""
     assert array is not None
     made = TensorProto(name=name, data_type=onnx_type(array.dtype), dims=array.shape)
     made.raw_data = raw(array)
@@ -109,10 +112,12 @@ def tensor(name: str, array: Array | None) -> TensorProto:
 def raw(array: Array) -> bytes:
     """The bytes of an array."""
     flat = np.ascontiguousarray(array).reshape(-1)
-    if array.dtype in (FP4, INT4):
-        halves = flat.view(np.uint8) & 0xF
-        halves = np.concatenate([halves, np.zeros(halves.size % 2, np.uint8)])
-        return (halves[::2] | halves[1::2] << 4).tobytes()
+    if array.dtype in BITS:
+        bits = BITS[array.dtype]
+        count = 8 // bits
+        codes = flat.view(np.uint8) & np.uint8((1 << bits) - 1)
+        codes = np.concatenate([codes, np.zeros(-codes.size % count, np.uint8)]).reshape(-1, count)
+        return np.bitwise_or.reduce(codes << np.arange(0, 8, bits, dtype=np.uint8), axis=1).tobytes()
     return flat.astype(flat.dtype.newbyteorder("<"), copy=False).tobytes()
 
 

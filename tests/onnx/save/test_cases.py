@@ -31,6 +31,10 @@ NOT_IN_ONNXRUNTIME = {
     "IPoolingLayer: average of nothing but padding": "onnxruntime moves padding into pooling, which refuses it",
     "IQuantizeLayer: INT8 of no numbers":            "onnxruntime makes the least integer of NaN",
     "IReduceLayer: SUM of int32 wraps":              "onnxruntime sums int32 in floating point",
+    "IReduceLayer: AVG of uint64":                  "onnxruntime sums int64 in floating point",
+    "IReduceLayer: MIN of no uint64":               NO_KERNEL,
+    "IReduceLayer: MAX of no bool":                 "onnxruntime refuses a maximum of nothing in bool",
+    "ICastLayer: float64 to FP8 rounds once":       "onnxruntime rounds to float32 on the way",
     "IReduceLayer: MAX with a NaN":                  NO_NAN,
     "IReduceLayer: MIN with a NaN":                  NO_NAN,
     "ITopKLayer: MAX with NaNs":                     NO_NAN,
@@ -42,6 +46,7 @@ NOT_IN_ONNXRUNTIME = {
 OF_DOUBLE = {
     "LeakyRelu", "Elu", "Selu", "Softsign", "Softplus", "HardSigmoid", "ThresholdedRelu", "Gelu", "Tan", "Sinh", "Cosh",
     "Asin", "Acos", "Atan", "Asinh", "Acosh", "Atanh", "Erf", "Conv", "ConvTranspose", "AveragePool", "LRN", "Resize",
+    "Det",
 }
 # fmt: on
 """The operators that onnxruntime has not for float64."""

@@ -3,6 +3,7 @@
 from netloop.onnx.save.layers import (
     affine,
     attention,
+    bits,
     cache,
     collective,
     detection,
@@ -10,6 +11,7 @@ from netloop.onnx.save.layers import (
     gather,
     matrix,
     normalization,
+    plugin,
     pointwise,
     quantize,
     rearrange,
@@ -23,6 +25,7 @@ from netloop.onnx.save.layers import (
 FAMILIES = (
     affine,
     attention,
+    bits,
     cache,
     collective,
     detection,
@@ -30,6 +33,7 @@ FAMILIES = (
     gather,
     matrix,
     normalization,
+    plugin,
     pointwise,
     quantize,
     rearrange,

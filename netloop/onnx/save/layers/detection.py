@@ -1,10 +1,10 @@
-"""Non-zero elements, and boxes around objects."""
+"""Non-zero and unique elements, and boxes around objects."""
 
 from netloop.diagnostics import require
 from netloop.enums import BoundingBoxFormat
-from netloop.layers.detection import INMSLayer, INonZeroLayer
+from netloop.layers.detection import INMSLayer, INonZeroLayer, IUniqueLayer
 from netloop.onnx.save.graph import Value
-from netloop.onnx.save.make import BOOL, FLOAT, INT32, INT64, Make
+from netloop.onnx.save.make import BOOL, FLOAT, INT32, INT64, Make, carrier
 from netloop.onnx.save.table import exports
 from netloop.types import UNKNOWN, numpy_type
 
@@ -16,6 +16,14 @@ def non_zero(layer: INonZeroLayer, make: Make, x: Value) -> Value:
         found = make.op("NonZero", make.reshape(make.cast(x, BOOL), 1), to=INT64)
         return make.cast(make.op("Slice", found, make.ints(0), make.ints(0), make.ints(0)), to)
     return make.cast(make.op("NonZero", make.cast(x, BOOL), to=INT64), to)
+
+
+@exports(IUniqueLayer)
+def unique(layer: IUniqueLayer, make: Make, x: Value) -> tuple[Value, ...]:
+    wide, to = make.cast(x, carrier("Unique", x.dtype)), numpy_type(layer.indices_type)
+    elements, *indices = Value(wide.dtype), Value(INT64), Value(INT64), Value(INT64)
+    make.node("Unique", [wide], [elements, *indices], axis=layer.axis, sorted=int(layer.sorted))
+    return make.cast(elements, x.dtype), *(make.cast(each, to) for each in indices)
 
 
 @exports(INMSLayer)

@@ -1,7 +1,7 @@
-"""Matrix multiply, einsum."""
+"""Matrix multiply, einsum, determinant."""
 
 from netloop.enums import MatrixOperation
-from netloop.layers.matrix import IEinsumLayer, IMatrixMultiplyLayer
+from netloop.layers.matrix import IDeterminantLayer, IEinsumLayer, IMatrixMultiplyLayer
 from netloop.onnx.save.graph import Value
 from netloop.onnx.save.make import Make
 from netloop.onnx.save.table import exports
@@ -35,3 +35,8 @@ def einsum(layer: IEinsumLayer, make: Make, *operands: Value) -> Value:
         for x, term, own in zip(operands, terms, dots, strict=True)
     ]
     return make.op("Einsum", *stretched, equation=equation)
+
+
+@exports(IDeterminantLayer)
+def determinant(layer: IDeterminantLayer, make: Make, x: Value) -> Value:
+    return make.op("Det", x)

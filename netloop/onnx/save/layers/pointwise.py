@@ -16,14 +16,17 @@ from netloop.layers.pointwise import (
     IUnaryLayer,
 )
 from netloop.onnx.save.graph import Value
-from netloop.onnx.save.make import BOOL, DOUBLE, FLOAT, INT4, INT8, INT64, UINT8, Make
+from netloop.onnx.save.make import BOOL, DOUBLE, FLOAT, INT8, INT16, INT64, SMALL, UINT8, UINT16, UINT32, UINT64, Make
 from netloop.onnx.save.table import exports
-from netloop.types import numpy_type
+from netloop.types import INTEGERS, TINY, UNSIGNED, numpy_type
 
 Formula = Callable[[Make, Value, IActivationLayer], Value]
+Formula2 = Callable[[Make, Value, Value], Value]
 
 
 def _relu(make: Make, x: Value, layer: IActivationLayer) -> Value:
+    if x.dtype.kind == "u":
+        return x
     return make.op("Relu", x) if x.dtype.kind != "i" else make.op("Max", x, make.alike(0, x))
 
 
@@ -120,39 +123,126 @@ ELEMENTWISE: dict[ElementWiseOperation, str] = {
 
 @exports(IUnaryLayer)
 def unary(layer: IUnaryLayer, make: Make, x: Value) -> Value:
+    if layer.op is UnaryOperation.NOT and x.dtype != BOOL:
+        return make.op("BitwiseNot", x)
+    if layer.op is UnaryOperation.NEG and x.dtype.kind == "u":
+        return make.op("Sub", make.alike(0, x), x)
     to = BOOL if layer.op in (UnaryOperation.ISINF, UnaryOperation.ISNAN) else None
     return make.op(UNARIES[layer.op], x, to=to)
 
 
 @exports(IElementWiseLayer)
 def elementwise(layer: IElementWiseLayer, make: Make, a: Value, b: Value) -> Value:
-    if layer.op is ElementWiseOperation.FLOOR_DIV:
-        return _floor_divide(make, a, b)
-    if layer.op is ElementWiseOperation.DIV and a.dtype.kind == "i":
-        return _divide(make, a, b)
+    is_integer = a.dtype in INTEGERS
+    special = (INTEGER_FORMULAS if is_integer else FLOAT_FORMULAS).get(layer.op)
+    if special is not None:
+        return special(make, a, b)
+    names = BITWISE if is_integer and layer.op in BITWISE else ELEMENTWISE
     made = make.out().dtype
-    return make.op(ELEMENTWISE[layer.op], a, b, to=None if made == a.dtype else made)
+    return make.op(names[layer.op], a, b, to=None if made == a.dtype else made)
+
+
+def _is(make: Make, x: Value, number: int) -> Value:
+    return make.compare("Equal", x, make.alike(number, x))
 
 
 def _divide(make: Make, a: Value, b: Value) -> Value:
     """Integers divided towards zero; onnxruntime ends the process at a divisor of 0, or of -1 for the least integer."""
     if b.array is not None and not np.isin(b.array, (0, -1)).any():
         return make.op("Div", a, b)
-    one, minus_one = make.alike(1, a), make.alike(-1, a)
-    is_minus_one = make.compare("Equal", b, minus_one)
-    is_risky = make.op("Or", is_minus_one, make.compare("Equal", b, make.alike(0, a)))
+    one = make.alike(1, a)
+    if a.dtype in UNSIGNED:
+        return make.op("Div", a, make.where(_is(make, b, 0), one, b))
+    is_minus_one = _is(make, b, -1)
+    is_risky = make.op("Or", is_minus_one, _is(make, b, 0))
     quotient = make.op("Div", a, make.where(is_risky, one, b))
     return make.where(is_minus_one, make.op("Neg", a), quotient)
 
 
+def _floor_divide_floats(make: Make, a: Value, b: Value) -> Value:
+    quotient = make.op("Div", make.wide(a), make.wide(b))
+    return make.cast(make.op("Floor", quotient), a.dtype)
+
+
 def _floor_divide(make: Make, a: Value, b: Value) -> Value:
-    if a.dtype.kind != "i":
-        quotient = make.op("Div", make.wide(a), make.wide(b))
-        return make.cast(make.op("Floor", quotient), a.dtype)
+    if a.dtype in UNSIGNED:
+        return _divide(make, a, b)
     quotient, zero = _divide(make, a, b), make.alike(0, a)
     inexact = make.op("Not", make.compare("Equal", make.op("Mul", quotient, b), a))
     signs = make.op("Xor", make.compare("Less", a, zero), make.compare("Less", b, zero))
     return make.op("Sub", quotient, make.cast(make.op("And", inexact, signs), a.dtype))
+
+
+def _integer_modulo(make: Make, a: Value, b: Value) -> Value:
+    """The rest with the sign of the divisor; the divisors that onnxruntime would end at leave what 1 does."""
+    is_risky = _is(make, b, 0)
+    if a.dtype not in UNSIGNED:
+        is_risky = make.op("Or", is_risky, _is(make, b, -1))
+    return make.op("Mod", a, make.where(is_risky, make.alike(1, a), b))
+
+
+def _integer_remainder(make: Make, a: Value, b: Value) -> Value:
+    """The rest with the sign of the dividend, for which onnxruntime would go through float64."""
+    return make.op("Sub", a, make.op("Mul", _divide(make, a, b), b))
+
+
+def _remainder(make: Make, a: Value, b: Value) -> Value:
+    return make.op("Mod", a, b, fmod=1)
+
+
+def _modulo(make: Make, a: Value, b: Value) -> Value:
+    """The rest of a division of floats, with the sign of the divisor; Mod itself gives that of the dividend."""
+    wide, divisor = make.wide(a), make.wide(b)
+    rest, zero = make.op("Mod", wide, divisor, fmod=1), make.alike(0, wide)
+    signs = make.op("Xor", make.compare("Less", rest, zero), make.compare("Less", divisor, zero))
+    differs = make.op("And", signs, make.op("Not", make.compare("Equal", rest, zero)))
+    return make.cast(make.where(differs, make.op("Add", rest, divisor), rest), a.dtype)
+
+
+def _shift_left(make: Make, a: Value, b: Value) -> Value:
+    return make.cast(_shifted(make, a, b, "LEFT"), a.dtype)
+
+
+def _shift_right(make: Make, a: Value, b: Value) -> Value:
+    """The sign stays: a negative number is shifted as what has all bits turned."""
+    if a.dtype in UNSIGNED:
+        return make.cast(_shifted(make, a, b, "RIGHT"), a.dtype)
+    is_negative = make.compare("Less", a, make.alike(0, a))
+    bits = make.where(is_negative, make.op("BitwiseNot", a), a)
+    made = make.cast(_shifted(make, bits, b, "RIGHT"), a.dtype)
+    return make.where(is_negative, make.op("BitwiseNot", made), made)
+
+
+def _shifted(make: Make, a: Value, b: Value, direction: str) -> Value:
+    """The bits moved, unsigned; BitShift leaves open what a shift by all bits is, which is 0 here."""
+    wide = UINT64 if a.dtype.itemsize == UINT64.itemsize else UINT32
+    amount = make.cast(b, wide)
+    zero = make.number(0, wide)
+    is_inside = make.compare("Less", amount, make.number(8 * a.dtype.itemsize, wide))
+    made = make.op("BitShift", make.cast(a, wide), make.where(is_inside, amount, zero), direction=direction)
+    return make.where(is_inside, made, zero)
+
+
+# fmt: off
+BITWISE: dict[ElementWiseOperation, str] = {
+    ElementWiseOperation.AND: "BitwiseAnd",
+    ElementWiseOperation.OR:  "BitwiseOr",
+    ElementWiseOperation.XOR: "BitwiseXor",
+}
+INTEGER_FORMULAS: dict[ElementWiseOperation, Formula2] = {
+    ElementWiseOperation.DIV:         _divide,
+    ElementWiseOperation.FLOOR_DIV:   _floor_divide,
+    ElementWiseOperation.MOD:         _integer_modulo,
+    ElementWiseOperation.FMOD:        _integer_remainder,
+    ElementWiseOperation.SHIFT_LEFT:  _shift_left,
+    ElementWiseOperation.SHIFT_RIGHT: _shift_right,
+}
+FLOAT_FORMULAS: dict[ElementWiseOperation, Formula2] = {
+    ElementWiseOperation.FLOOR_DIV: _floor_divide_floats,
+    ElementWiseOperation.MOD:       _modulo,
+    ElementWiseOperation.FMOD:      _remainder,
+}
+# fmt: on
 
 
 @exports(ISelectLayer)
@@ -182,10 +272,10 @@ def _to_integer(make: Make, x: Value, to: np.dtype[Any]) -> Value:
         return make.cast(make.op("Max", _to_integer(make, x, INT64), make.number(0, INT64)), to)
     limits = jnp.iinfo(to)
     least, most = int(limits.min), int(limits.max)
-    if to in (INT8, INT4):
+    if to in TINY or to in (INT8, INT16, UINT16):
         inside = make.op("Clip", x, make.alike(least, x), make.alike(most, x))
         number = make.where(make.op("IsNaN", x, to=BOOL), make.alike(0, x), inside)
-        return make.cast(make.cast(number, INT8), to)
+        return make.cast(make.cast(number, SMALL.get(to, to)), to)
     below, above = make.alike(float(least), x), make.alike(float(most) + 1, x)
     is_below, is_above = make.compare("Less", x, below), make.compare("GreaterOrEqual", x, above)
     fits = make.op("And", make.compare("GreaterOrEqual", x, below), make.compare("Less", x, above))

@@ -1,5 +1,6 @@
 """Convolution, deconvolution, pooling, and normalization over neighbouring channels."""
 
+import math
 from collections.abc import Sequence
 from functools import reduce
 from typing import Any
@@ -16,11 +17,14 @@ from netloop.layers.convolution import (
     WeightedWindow,
     is_given,
 )
-from netloop.layers.pooling import ILRNLayer, IPoolingLayer
+from netloop.layers.pooling import ILRNLayer, IPoolingIndicesLayer, IPoolingLayer
+from netloop.layers.reduce import lowest
 from netloop.onnx.save.graph import Value
-from netloop.onnx.save.make import Make
+from netloop.onnx.save.make import INT64, Make, carrier
 from netloop.onnx.save.table import exports
-from netloop.types import UNKNOWN, Array, Shape
+from netloop.types import UNKNOWN, Array, Shape, numpy_type
+
+Pooling = IPoolingLayer | IPoolingIndicesLayer
 
 AUTO_PAD = {PaddingMode.SAME_UPPER: "SAME_UPPER", PaddingMode.SAME_LOWER: "SAME_LOWER"}
 
@@ -38,7 +42,7 @@ def _padding(layer: SlidingWindow, make: Make) -> dict[str, Any] | None:
     return None
 
 
-def _padded(layer: SlidingWindow, make: Make, x: Value, value: float) -> Value:
+def _padded(layer: SlidingWindow, make: Make, x: Value, value: Any) -> Value:
     """The input with its padding, as long as it has to be in the run."""
     padding = _padding(layer, make)
     if padding is not None and "pads" in padding:
@@ -136,11 +140,15 @@ def pooling(layer: IPoolingLayer, make: Make, x: Value) -> Value:
     return make.cast(make.op("Add", most, mean), x.dtype)
 
 
-def _window(layer: IPoolingLayer) -> dict[str, Any]:
-    return {"kernel_shape": list(layer.window_size_nd), "strides": list(layer.stride_nd)}
+def _window(layer: Pooling) -> dict[str, Any]:
+    return {
+        "kernel_shape": list(layer.window_size_nd),
+        "strides": list(layer.stride_nd),
+        "dilations": list(layer.dilation_nd),
+    }
 
 
-def _fits(layer: IPoolingLayer, padding: dict[str, Any] | None) -> bool:
+def _fits(layer: Pooling, padding: dict[str, Any] | None) -> bool:
     """Whether attributes tell the padding, and every window has an element of the input."""
     if padding is None or layer.padding_mode is PaddingMode.EXPLICIT_ROUND_UP:
         return False
@@ -152,7 +160,27 @@ def _largest(layer: IPoolingLayer, make: Make, x: Value) -> Value:
     padding = _padding(layer, make)
     if padding is not None and _fits(layer, padding):
         return make.op("MaxPool", x, **_window(layer), **padding)
-    return make.op("MaxPool", _padded(layer, make, x, -np.inf), **_window(layer))
+    return make.op("MaxPool", _padded(layer, make, x, lowest(x.dtype)), **_window(layer))
+
+
+@exports(IPoolingIndicesLayer)
+def pooling_indices(layer: IPoolingIndicesLayer, make: Make, x: Value) -> Value:
+    """MaxPool counts through batch and channels too."""
+    padding = _padding(layer, make)
+    require(
+        padding is not None and _fits(layer, padding),
+        f"{layer.name!r} may have windows of nothing but padding",
+        "its padding is EXPLICIT_ROUND_UP, or as long as its window, and ONNX's MaxPool tells no place there",
+        "pad less",
+    )
+    wide = make.cast(x, carrier("MaxPool", x.dtype))
+    places = Value(INT64)
+    make.node("MaxPool", [wide], [Value(wide.dtype), places], **_window(layer), **(padding or {}))
+    lengths = make.type(0).shape[2:]
+    size = make.number(math.prod(lengths), INT64)
+    if UNKNOWN in lengths:
+        size = make.op("ReduceProd", make.shape(x, 2), keepdims=0)
+    return make.cast(make.op("Mod", places, size), numpy_type(layer.indices_type))
 
 
 def _average(layer: IPoolingLayer, make: Make, x: Value) -> Value:
@@ -175,11 +203,11 @@ def _average(layer: IPoolingLayer, make: Make, x: Value) -> Value:
 def _counts(layer: IPoolingLayer, lengths: Shape) -> Array:
     """What the average of each window divides by."""
     along: list[Array] = []
-    axes = zip(lengths, layer.window_size_nd, layer.stride_nd, layer.places(lengths), strict=True)
-    for length, size, stride, place in axes:
+    steps = zip(lengths, layer.window_size_nd, layer.dilation_nd, layer.stride_nd, layer.places(lengths), strict=True)
+    for length, size, dilation, stride, place in steps:
         before, after = (0, 0) if layer.average_count_excludes_padding else (place.before, place.after)
-        start = np.arange(place.length) * stride - place.before
-        along.append(np.maximum(np.minimum(start + size, length + after) - np.maximum(start, -before), 0))
+        read = np.arange(place.length)[:, None] * stride - place.before + np.arange(size) * dilation
+        along.append(np.sum((read >= -before) & (read < length + after), 1))
     return np.maximum(reduce(np.multiply.outer, along), 1)
 
 

@@ -1,0 +1,18 @@
+"""Bit cast."""
+
+from netloop.layers.bits import IBitCastLayer
+from netloop.onnx.save.graph import Value
+from netloop.onnx.save.make import SMALL, Make
+from netloop.onnx.save.table import exports
+from netloop.types import TINY, numpy_type
+
+
+@exports(IBitCastLayer)
+def bit_cast(layer: IBitCastLayer, make: Make, x: Value) -> Value:
+    """Integers of less than a byte are converted, which keeps their bits."""
+    to = numpy_type(layer.to_type)
+    if to == x.dtype:
+        return x
+    if to in TINY and x.dtype in TINY:
+        return make.cast(make.cast(make.cast(x, SMALL[x.dtype]), SMALL[to]), to)
+    return make.op("BitCast", x, to=to)
