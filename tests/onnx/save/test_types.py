@@ -17,7 +17,7 @@ from tests.networks import mark
 from tests.onnx.save.runtime import export, run
 
 SHIFTS = {Op.SHIFT_LEFT: lambda a, b: a << b, Op.SHIFT_RIGHT: lambda a, b: a >> b}
-TYPES = [each for each in trt.DataType]
+TYPES = list(trt.DataType)
 
 
 def together(cases: list[Case]) -> None:
