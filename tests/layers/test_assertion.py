@@ -2,11 +2,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from netloop.diagnostics import ExecutionError
 from netloop.enums import DataType
 from netloop.layers.assertion import IAssertionLayer
 from netloop.network import INetworkDefinition
 from netloop.types import TensorType
 from tests.laws import refuses
+from tests.networks import RAISING, asserted, run
 
 LAYER = IAssertionLayer(message="the sizes differ")
 
@@ -57,3 +59,10 @@ def test_network_takes_an_assertion():
 def test_message_that_is_no_text_is_refused():
     with pytest.raises(TypeError, match=r"IAssertionLayer\.message is a str, not 3"):
         LAYER.message = 3
+
+
+@pytest.mark.parametrize("way", RAISING)
+def test_assertion_is_checked_in_the_last_trip(way):
+    assert run(way, asserted(most=3), {"n": np.int32(3)})["y"] == 3
+    with pytest.raises(ExecutionError, match="the trip is below 3"):
+        run(way, asserted(most=3), {"n": np.int32(4)})

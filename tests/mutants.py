@@ -1,0 +1,238 @@
+"""Faults of one line, and the tests that catch them: ``python -m tests.mutants`` writes the table of ``mutants.md``.
+
+Each fault is made in a copy of the tree, and the tests named with it are run there. One that no test catches shows a
+hole. Neither pytest nor CI runs this: it takes half an hour.
+"""
+
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).parent.parent
+PAGE = ROOT / "tests" / "mutants.md"
+JOBS = 2
+MOST_SECONDS = 900
+
+LOOP, SCOPE, TREE = "netloop/layers/loop.py", "netloop/nest/scope.py", "netloop/nest/tree.py"
+IF, LIVE, INFER = "netloop/layers/conditional.py", "netloop/nest/live.py", "netloop/graph/infer.py"
+LOWER, LOWER_IF, PROGRAM = "netloop/lower/loop.py", "netloop/lower/conditional.py", "netloop/lower/program.py"
+FRAME, REFERENCE, HOST = "netloop/lower/frame.py", "netloop/reference/interpreter.py", "netloop/lower/host.py"
+RULES, PORTABILITY = "netloop/check/loops.py", "netloop/check/portability.py"
+
+LOOPS, IFS = "tests/layers/test_loop.py", "tests/layers/test_conditional.py"
+DIFFERENTIAL, INTERPRETER = "tests/test_differential.py", "tests/reference/test_interpreter.py"
+NEST = "tests/nest"
+CHECK = "tests/check/test_loops.py tests/check/test_portability.py"
+
+
+class Mutant(NamedTuple):
+    """A fault: what it is, the file, the text that is there once, what replaces it, and the tests that are to fail."""
+
+    fault: str
+    file: str
+    old: str
+    new: str
+    tests: str
+
+
+# fmt: off
+MUTANTS = [
+    # ------------------------------------------------------------------ what layers mean, in the reference
+    Mutant("a negative COUNT has no floor in the reference", LOOP,
+           "return max(0, int(value))", "return int(value)", LOOPS),
+    Mutant("a loop makes a trip too many for its WHILE", LOOP,
+           "        trip = 0\n        while trip", "        trip = 1\n        while trip", LOOPS),
+    Mutant("of two limits the WHILE alone counts", LOOP,
+           "while trip < most and (yield", "while (yield", LOOPS),
+    Mutant("a recurrence gives the initial value in the second trip too", LOOP,
+           "        if trip == 0:\n", "        if trip <= 1:\n", LOOPS),
+    Mutant("a recurrence takes its next value from its own trip", LOOP,
+           "{**at, self.loop: trip - 1})", "{**at, self.loop: trip})", LOOPS),
+    Mutant("a reverse iterator starts one too late", LOOP,
+           ".count(at)) - 1 - trip if self.reverse", ".count(at)) - trip if self.reverse", LOOPS),
+    Mutant("an iterator wraps around before the first element", LOOP,
+           "require(0 <= position < array.shape[axis]", "require(position < array.shape[axis]", LOOPS),
+    Mutant("LAST_VALUE is the element of the last trip", LOOP,
+           "(yield self.tensor(0), {**at, self.loop: trips})", "(yield self.tensor(0), {**at, self.loop: trips - 1})",
+           LOOPS),
+    Mutant("a length one too small is let through", LOOP,
+           "require(trips <= length, ", "require(trips <= length + 1, ", LOOPS),
+    Mutant("REVERSE is CONCATENATE in the reference", LOOP,
+           "rows = rows[::-1]", "rows = rows[:]", LOOPS),
+    Mutant("zeros come first in what is stacked", LOOP,
+           "stacked[: len(rows)] = rows", "stacked[length - len(rows) :] = rows", LOOPS),
+    Mutant("what is stacked lies along axis 0 always", LOOP,
+           "np.moveaxis(stacked, 0, normal_axis(self.axis, len(shape) + 1))", "stacked", LOOPS),
+    Mutant("a conditional takes the other branch in the reference", IF,
+           "taken = 0 if (yield condition, at) else 1", "taken = 1 if (yield condition, at) else 0", IFS),
+    Mutant("the type of a conditional is that of its first branch", IF,
+           "return true if condition.value else false", "return true", IFS),
+    Mutant("lengths in which branches differ are those of the first", IF,
+           "a if a == b else UNKNOWN for a, b", "a for a, b", IFS),
+
+    # ------------------------------------------------------------------ the reference
+    Mutant("an element is remembered without its trips", REFERENCE,
+           "self._known[self._key(output, at)] = array", "self._known[(output, ())] = array", INTERPRETER),
+    Mutant("assertions are checked in the branch not taken", REFERENCE,
+           "taken = 0 if (yield step.condition, at) else 1", "taken = 1 if (yield step.condition, at) else 0",
+           "tests/layers/test_assertion.py tests/layers/test_conditional.py tests/layers/test_loop.py"),
+    Mutant("assertions are not checked in the last trip", REFERENCE,
+           "for trip in range(trips):", "for trip in range(trips - 1):",
+           "tests/layers/test_assertion.py tests/layers/test_loop.py tests/test_networks.py"),
+
+    # ------------------------------------------------------------------ nesting
+    Mutant("a loop is around itself", SCOPE,
+           "(before | self._union(layer)) & ~self._bits[layer.loop]", "(before | self._union(layer))", NEST),
+    Mutant("what is around a loop is not around what varies in it", SCOPE,
+           "return self._bits[layer.loop] | self._around[layer.loop]", "return self._bits[layer.loop]", NEST),
+    Mutant("a loop output varies in its own loop", SCOPE,
+           "            return self._around[layer.loop]\n",
+           "            return self._bits[layer.loop] | self._around[layer.loop]\n", NEST),
+    Mutant("the condition does not decide where a conditional runs", SCOPE,
+           "mask |= self._scopes.get(layer.conditional.condition, 0)", "mask |= 0", NEST),
+    Mutant("trip limits are dead", LIVE,
+           "stack.extend(layer.loop.boundary(ITripLimitLayer))", "stack.extend([])", NEST),
+    Mutant("a step that two branches need goes into one of them", TREE,
+           "found = path if found is None else _common(found, path)", "found = path if found is None else found",
+           NEST),
+    Mutant("what both leave and use a region goes into a branch", TREE,
+           "() if step in region.roots else pinned.get(step)", "pinned.get(step)", NEST),
+    Mutant("a step may come before what it reads", TREE,
+           "region.before.setdefault(reader, {})[maker] = None", "region.before.setdefault(reader, {})", NEST),
+
+    # ------------------------------------------------------------------ types
+    Mutant("an edit leaves the types of what depends on it", INFER,
+           "stack.extend(each for layer, _ in tensor.uses for each in layer.dependent_tensors())", "pass",
+           "tests/graph"),
+    Mutant("random numbers are folded into a constant", INFER,
+           'small and known and getattr(layer, "is_foldable", False)', "small and known",
+           "tests/graph tests/layers/test_sources.py"),
+
+    # ------------------------------------------------------------------ lowering
+    Mutant("a scan gives the trips to iterators in order, whatever the way", LOWER,
+           "return jnp.flip(rows, 0) if layer.reverse else rows", "return rows", LOOPS),
+    Mutant("a reverse scan starts at the end of the axis", LOWER,
+           "rows = jnp.moveaxis(array, layer.axis, 0)[:trips]", "rows = jnp.moveaxis(array, layer.axis, 0)[-trips:]",
+           LOOPS),
+    Mutant("a while loop writes its rows one too late", LOWER,
+           "_write(buffer, row, trip) for buffer", "_write(buffer, row, trip + 1) for buffer", LOOPS),
+    Mutant("an engine rolls the zeros of REVERSE to the front", LOWER,
+           "jnp.roll(rows, trips - length, 0)", "rows", LOOPS),
+    Mutant("an engine pads E8M0 with NaN", LOWER,
+           "return np.zeros((), dtype)", "return jnp.zeros((), dtype)", LOOPS),
+    Mutant("a loop with a WHILE that knows its COUNT is a scan", LOWER,
+           "    if step.loop.limit(TripLimit.WHILE) is not None:\n        return Road",
+           "    if step.loop.limit(TripLimit.WHILE) is not None and program.count(step.loop) is None:\n"
+           "        return Road", LOOPS),
+    Mutant("a COUNT known only in the call is one too large", LOWER,
+           "within = trip < jnp.asarray(", "within = trip <= jnp.asarray(", LOOPS),
+    Mutant("an assertion is made where a WHILE only asks", LOWER,
+           "        inside.is_trip = False\n        self.program.run(self._while_steps(), inside)",
+           "        self.program.run(self._while_steps(), inside)",
+           "tests/layers/test_assertion.py tests/layers/test_loop.py tests/test_networks.py"),
+    Mutant("the fault of a state is forgotten in the next trip", LOWER,
+           "states = [first(0, inside.fault([each])) for each in self.next]", "states = [first(0) for _ in self.next]",
+           LOOPS),
+    Mutant("what is past the end of an axis is no fault", LOWER,
+           "(position < 0) | (position >= length)", "position < 0", LOOPS),
+    Mutant("an engine takes the other branch", LOWER_IF,
+           "_take(program, step, frame, 0 if known else 1)", "_take(program, step, frame, 1 if known else 0)", IFS),
+    Mutant("a fault in the condition of a conditional is lost", LOWER_IF,
+           "frame.spoil([tensor], first(decided, fault))", "frame.spoil([tensor], fault)", f"{IFS} {LOOPS}"),
+    Mutant("an assertion in a branch is lost", LOWER_IF,
+           "frame.status = first(frame.status, decided, status)", "frame.status = first(frame.status, decided)",
+           "tests/layers/test_assertion.py tests/layers/test_conditional.py"),
+    Mutant("of two faults the last is told", FRAME,
+           "found = jnp.where(found == 0, fault, found)", "found = jnp.where(fault == 0, found, fault)",
+           f"{LOOPS} {IFS} tests/layers/test_assertion.py tests/test_engine.py"),
+    Mutant("an iterator is thought to stay inside of an axis too short", PROGRAM,
+           "count <= self.types[iterator.tensor(0)].shape[iterator.axis]",
+           "count <= self.types[iterator.tensor(0)].shape[iterator.axis] + 1", LOOPS),
+    Mutant("random numbers of all trips are the same", PROGRAM,
+           'named["seed"] = (layer.index, *(frame.trips[loop] for loop in loops))', 'named["seed"] = (layer.index,)',
+           "tests/layers/test_sources.py tests/layers/test_loop.py"),
+    Mutant("a reverse iterator of the host starts one too late", HOST,
+           "max(0, int(count)) - 1 - trip", "max(0, int(count)) - trip", "tests/lower"),
+
+    # ------------------------------------------------------------------ rules
+    Mutant("a second limit of a kind is no finding", RULES,
+           "for second in limits[1:]:", "for second in limits[2:]:", CHECK),
+    Mutant("a state may change its element type", RULES,
+           "if first.dtype != second.dtype:", "if False:", CHECK),
+    Mutant("a reverse iterator needs no COUNT", RULES,
+           "if layer.reverse and layer.loop.limit(TripLimit.COUNT) is None:", "if False:", CHECK),
+    Mutant("a knot of loops is told once for each loop around", RULES,
+           "        told |= {first, second}\n", "", CHECK),
+    Mutant("a length may be one too small for TensorRT", PORTABILITY,
+           "0 <= length < count:", "0 <= length < count - 1:", CHECK),
+    Mutant("a WHILE may read an iterator by way of a layer", PORTABILITY,
+           "        stack += fresh\n", "", CHECK),
+    Mutant("what is inside a conditional escapes by way of a loop", PORTABILITY,
+           "        return layer.loop.boundary(ILoopOutputLayer)\n", "        return []\n", CHECK),
+]
+# fmt: on
+
+
+def caught_by(mutant: Mutant) -> str:
+    """The test that fails first with a fault; empty if none does."""
+    with tempfile.TemporaryDirectory(prefix="mutant-") as name:
+        tree = Path(name)
+        for each in ("netloop", "tests", "docs", "samples"):
+            shutil.copytree(ROOT / each, tree / each, ignore=shutil.ignore_patterns("__pycache__"))
+        for page in [*ROOT.glob("*.md"), ROOT / "pyproject.toml"]:
+            shutil.copy(page, tree)
+        file = tree / mutant.file
+        text = file.read_text(encoding="utf-8")
+        assert text.count(mutant.old) == 1, f"{mutant.file} has {text.count(mutant.old)} of {mutant.old!r}"
+        file.write_text(text.replace(mutant.old, mutant.new), encoding="utf-8")
+        command = [sys.executable, "-m", "pytest", "-x", "-q", "--tb=no", "-p", "no:cacheprovider"]
+        try:
+            done = subprocess.run(
+                [*command, *mutant.tests.split()],
+                cwd=tree,
+                env={"PYTHONPATH": name, "PATH": "/usr/bin:/bin", "JAX_PLATFORMS": "cpu"},
+                capture_output=True,
+                text=True,
+                timeout=MOST_SECONDS,
+            )
+        except subprocess.TimeoutExpired:
+            return "time"
+    failed = re.search(r"^(?:FAILED|ERROR) tests/([\w/.]+)(?:::(\w+))?", done.stdout, re.MULTILINE)
+    assert failed or done.returncode == 0, done.stdout + done.stderr
+    return f"`{failed[2] or 'import'}` in `tests/{failed[1]}`" if failed else ""
+
+
+def page(found: list[str]) -> str:
+    head = """\
+# Faults, and the tests that catch them
+
+Each line of this table is a fault of one line, made in a copy of the tree, and the first test that failed.
+`python -m tests.mutants` makes the table anew.
+
+| fault | in | caught by |
+|---|---|---|
+"""
+    told = zip(MUTANTS, found, strict=True)
+    rows = (f"| {mutant.fault} | `{mutant.file}` | {test or '**nothing**'} |" for mutant, test in told)
+    return head + "\n".join(rows) + "\n"
+
+
+def main() -> int:
+    chosen = [each for each in MUTANTS if all(word in each.fault for word in sys.argv[1:])]
+    with ThreadPoolExecutor(JOBS) as pool:
+        found = []
+        for mutant, test in zip(chosen, pool.map(caught_by, chosen), strict=True):
+            print(f"{mutant.fault}: {test or 'SURVIVED'}", flush=True)
+            found.append(test)
+    if chosen == MUTANTS:
+        PAGE.write_text(page(found), encoding="utf-8")
+    return 0 if all(each not in ("", "time") for each in found) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
