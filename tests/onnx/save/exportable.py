@@ -23,3 +23,17 @@ class Exportable(Grower):
     def real(self, tensor: ITensor) -> ITensor:
         """Small floats, not of float64, which many functions are not there for."""
         return self.small(tensor, tensor.dtype if tensor.dtype in SINGLE else self.choose(*SINGLE))
+
+
+NOT_LOADED = {
+    "find_unique", "read_bits", "cumulate", "determine", "lrn", "convolve", "deconvolve", "top", "point", "shrink",
+    "quantize", "dequantize", "suppress", "einsum", "sample", "experts", "reverse_sequence", "scatter", "non_zero",
+    "resize", "pad", "update_cache",
+}  # fmt: skip
+"""The recipes of operators that are saved and not loaded."""
+
+
+class Loadable(Exportable):
+    """Grows networks that are saved as ONNX, and loaded again."""
+
+    recipes = {recipe: kinds for recipe, kinds in Exportable.recipes.items() if recipe.__name__ not in NOT_LOADED}
