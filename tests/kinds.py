@@ -69,10 +69,15 @@ class Kinds:
     """Adds layers to a network, by chance.
 
     Attributes:
+        dtypes: the element types that are drawn from.
+        recipes: the recipes that are drawn from.
         chance: what decides.
         network: the network.
         rough: the tensors that are known up to a tolerance.
     """
+
+    dtypes = DTYPES
+    recipes = RECIPES
 
     def __init__(self, chance: Random) -> None:
         self.chance = chance
@@ -269,7 +274,7 @@ class Kinds:
 
     @adds(trt.ICastLayer)
     def convert(self, tensor: ITensor, pool: list[ITensor]) -> ITensor:
-        dtype = self.choose(*DTYPES)
+        dtype = self.choose(*self.dtypes)
         if tensor.dtype in NUMBERS and dtype in NUMBERS:
             return self.tame(self.cast(tensor, dtype))
         return self.small(tensor, dtype) if dtype is not trt.bool else self.cast(tensor, dtype)
@@ -431,7 +436,7 @@ class Kinds:
     @adds(trt.IOneHotLayer)
     def one_hot(self, tensor: ITensor, pool: list[ITensor]) -> ITensor:
         indices = self.clip(self.small(tensor), 0, 2)
-        values = self.constant(self.choose(*DTYPES), (2,))
+        values = self.constant(self.choose(*self.dtypes), (2,))
         depth = self.fixed(np.int32(3))
         return self.network.add_one_hot(self.cast(indices, trt.int32), values, depth, -1).get_output(0)
 

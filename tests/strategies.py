@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import netloop as trt
 from netloop.graph.tensor import ITensor
-from tests.kinds import DTYPES, FLOATS, RECIPES, Kinds, Op, is_empty
+from tests.kinds import FLOATS, Kinds, Op, is_empty
 
 SHAPES = [(), (2,), (3,), (2, 3)]
 MOST_TRIPS = 4
@@ -76,7 +76,7 @@ class Grower(Kinds):
     # ------------------------------------------------------------------ sources
 
     def type(self) -> tuple[trt.DataType, tuple[int, ...]]:
-        return self.choose(*DTYPES), self.choose(*SHAPES)
+        return self.choose(*self.dtypes), self.choose(*SHAPES)
 
     def input(self, number: int) -> ITensor:
         dtype, shape = self.type()
@@ -101,7 +101,7 @@ class Grower(Kinds):
         if tensor in self.rough:
             return [self.blend(tensor, pool)]
         plain = [Kinds.mix, Kinds.convert, Kinds.reduce]
-        recipes = plain if self.coin() else list(RECIPES)
+        recipes = plain if self.coin() else list(self.recipes)
         return [self.choose(*recipes)(self, tensor, [each for each in pool if each not in self.rough])]
 
     def grows(self, depth: int) -> bool:
@@ -276,7 +276,7 @@ class Grower(Kinds):
 
 
 @st.composite
-def networks(draw: Any, depth: int = 4, most: int = 40, is_risky: bool = False) -> Grown:
+def networks(draw: Any, depth: int = 4, most: int = 40, is_risky: bool = False, grower: type[Grower] = Grower) -> Grown:
     """Random valid networks, loops and conditionals nested up to ``depth``, and begun among the first ``most`` layers.
 
     Hypothesis draws a seed and the sizes: its own choices, thousands of them, would be too much alike to nest anything.
@@ -286,6 +286,6 @@ def networks(draw: Any, depth: int = 4, most: int = 40, is_risky: bool = False) 
     (NL211): such networks are left out.
     """
     sizes = draw(st.integers(0, depth)), draw(st.integers(0, most))
-    grown = Grower(Random(draw(st.integers(0, 1 << 32))), *sizes, is_risky).grow()
+    grown = grower(Random(draw(st.integers(0, 1 << 32))), *sizes, is_risky).grow()
     assume(not any(each.code == "NL211" for each in trt.check(grown.network)))
     return grown

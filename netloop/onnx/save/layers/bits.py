@@ -2,7 +2,7 @@
 
 from netloop.layers.bits import IBitCastLayer
 from netloop.onnx.save.graph import Value
-from netloop.onnx.save.make import SMALL, Make
+from netloop.onnx.save.make import SMALL, Make, onnx_type
 from netloop.onnx.save.table import exports
 from netloop.types import TINY, numpy_type
 
@@ -15,4 +15,6 @@ def bit_cast(layer: IBitCastLayer, make: Make, x: Value) -> Value:
         return x
     if to in TINY and x.dtype in TINY:
         return make.cast(make.cast(make.cast(x, SMALL[x.dtype]), SMALL[to]), to)
-    return make.op("BitCast", x, to=to)
+    made = Value(to)
+    make.node("BitCast", [x], [made], to=onnx_type(to))
+    return made

@@ -20,7 +20,7 @@ from netloop.layers.convolution import (
 from netloop.layers.pooling import ILRNLayer, IPoolingIndicesLayer, IPoolingLayer
 from netloop.layers.reduce import lowest
 from netloop.onnx.save.graph import Value
-from netloop.onnx.save.make import INT64, Make, carrier
+from netloop.onnx.save.make import INT64, UINT64, Make, carrier
 from netloop.onnx.save.table import exports
 from netloop.types import UNKNOWN, Array, Shape, numpy_type
 
@@ -156,7 +156,17 @@ def _fits(layer: Pooling, padding: dict[str, Any] | None) -> bool:
     return all(pad < size for pad, size in zip(padding.get("pads", ()), sizes, strict=False))
 
 
+def _check_type(layer: Pooling, make: Make) -> None:
+    require(
+        make.type(0).dtype not in (INT64, UINT64),
+        f"{layer.name!r} takes maxima of {make.type(0).dtype}",
+        "ONNX's MaxPool has no type that holds its numbers",
+        "convert them with add_cast",
+    )
+
+
 def _largest(layer: IPoolingLayer, make: Make, x: Value) -> Value:
+    _check_type(layer, make)
     padding = _padding(layer, make)
     if padding is not None and _fits(layer, padding):
         return make.op("MaxPool", x, **_window(layer), **padding)
@@ -166,6 +176,7 @@ def _largest(layer: IPoolingLayer, make: Make, x: Value) -> Value:
 @exports(IPoolingIndicesLayer)
 def pooling_indices(layer: IPoolingIndicesLayer, make: Make, x: Value) -> Value:
     """MaxPool counts through batch and channels too."""
+    _check_type(layer, make)
     padding = _padding(layer, make)
     require(
         padding is not None and _fits(layer, padding),
