@@ -3,6 +3,8 @@
 No two implementations of the standard draw the same, whatever the seed: an engine draws the same in every call.
 """
 
+from typing import Any
+
 import numpy as np
 
 from netloop.enums import CumulativeOperation
@@ -12,7 +14,7 @@ from netloop.onnx.operators.table import operator
 from netloop.onnx.tensors import element_type
 
 
-def _drawn(call: Call, shape: list[int] | ITensor, dtype: np.dtype) -> ITensor:
+def _drawn(call: Call, shape: list[int] | ITensor, dtype: np.dtype[Any]) -> ITensor:
     if "Normal" in call.node.op:
         return call.make.normal(shape, dtype, call.attribute("mean"), call.attribute("scale"))
     return call.make.uniform(shape, dtype, call.attribute("low"), call.attribute("high"))
@@ -66,5 +68,5 @@ def dropout(call: Call, x: ITensor, ratio: ITensor | None = None, training: ITen
     return [make.where(training, dropped, x), make.where(training, kept, all_kept)]
 
 
-def _everywhere(call: Call, x: ITensor, dtype: type | np.dtype) -> ITensor:
+def _everywhere(call: Call, x: ITensor, dtype: type[Any] | np.dtype[Any]) -> ITensor:
     return call.make.broadcast_to(call.make.constant(np.ones((), dtype)), call.make.shape(x))
