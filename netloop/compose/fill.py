@@ -1,6 +1,7 @@
 """Numbers out of nothing: evenly spaced, and random."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -27,20 +28,22 @@ class Filling(Arranging):
         return self._filled(FillOperation.LINSPACE, [count], dtype, alpha, beta)
 
     def uniform(
-        self, shape: Sequence[Length] | Numbers, dtype: np.dtype, low: float = 0.0, high: float = 1.0
+        self, shape: Sequence[Length] | Numbers, dtype: np.dtype[Any], low: float = 0.0, high: float = 1.0
     ) -> ITensor:
         """Numbers drawn from ``low`` up to, and without, ``high``."""
         ends = (self.constant(each, dtype) for each in (low, high))
         return self._filled(FillOperation.RANDOM_UNIFORM, shape, dtype, *ends)
 
     def normal(
-        self, shape: Sequence[Length] | Numbers, dtype: np.dtype, mean: float = 0.0, deviation: float = 1.0
+        self, shape: Sequence[Length] | Numbers, dtype: np.dtype[Any], mean: float = 0.0, deviation: float = 1.0
     ) -> ITensor:
         """Numbers drawn around a mean."""
         moments = (self.constant(each, dtype) for each in (mean, deviation))
         return self._filled(FillOperation.RANDOM_NORMAL, shape, dtype, *moments)
 
-    def _filled(self, op: FillOperation, shape: Sequence[Length] | Numbers, dtype: np.dtype, *ends: ITensor) -> ITensor:
+    def _filled(
+        self, op: FillOperation, shape: Sequence[Length] | Numbers, dtype: np.dtype[Any], *ends: ITensor
+    ) -> ITensor:
         listed = self.list_tensor(shape)
         known = self.ints(listed)
         layer = self.network.add_fill(known or [], op, as_dtype(dtype))

@@ -3,6 +3,8 @@
 No two implementations of the standard draw the same, whatever the seed: an engine draws the same in every call.
 """
 
+from typing import Any
+
 import numpy as np
 
 from netloop.enums import CumulativeOperation
@@ -12,7 +14,7 @@ from netloop.onnx.operators.table import operator
 from netloop.onnx.tensors import element_type
 
 
-def _drawn(call: Call, shape: list[int] | ITensor, dtype: np.dtype) -> ITensor:
+def _drawn(call: Call, shape: list[int] | ITensor, dtype: np.dtype[Any]) -> ITensor:
     if "Normal" in call.node.op:
         return call.make.normal(shape, dtype, call.attribute("mean"), call.attribute("scale"))
     return call.make.uniform(shape, dtype, call.attribute("low"), call.attribute("high"))
@@ -46,9 +48,11 @@ def multinomial(call: Call, x: ITensor) -> ITensor:
 @operator("Dropout")
 @operator("Dropout", since=7)
 def dropout_by_attributes(call: Call, x: ITensor) -> list[ITensor]:
-    """The tensor itself, as in inference, and a mask that keeps all."""
-    dtype = np.bool_ if call.node.version >= 10 else x.type.dtype
-    return [x, _everywhere(call, x, dtype)]
+    """The tensor itself, as in inference, and a mask that keeps all; in training, of old versions, some dropped."""
+    if call.node.since < 7 and not call.attribute("is_test"):
+        dropped, kept = _dropped(call, x, call.make.constant(call.attribute("ratio"), np.float32))
+        return [dropped, call.make.cast(kept, x.type.dtype)]
+    return [x, _everywhere(call, x, np.bool_ if call.node.since >= 10 else x.type.dtype)]
 
 
 @operator("Dropout", since=12)
@@ -56,15 +60,20 @@ def dropout(call: Call, x: ITensor, ratio: ITensor | None = None, training: ITen
     """In training random elements made 0 and the others larger, else the tensor itself; and what is kept."""
     make, all_kept = call.make, _everywhere(call, x, np.bool_)
     rate = make.constant(0.5, np.float32) if ratio is None else make.cast(make.scalar(ratio), np.float32)
-    never = training is None or make.ints(training) == [0] or make.known(rate) == 0
-    if never or training is None:
+    if training is None or make.ints(training) == [0] or make.known(rate) == 0:
         return [x, all_kept]
-    training = make.scalar(training)
+    dropped, kept = _dropped(call, x, rate)
+    trains = make.scalar(training)
+    return [make.where(trains, dropped, x), make.where(trains, kept, all_kept)]
+
+
+def _dropped(call: Call, x: ITensor, rate: ITensor) -> tuple[ITensor, ITensor]:
+    """The tensor with random elements made 0 and the others larger, and which are kept."""
+    make = call.make
     kept = make.greater_equal(make.uniform(make.shape(x), np.dtype(np.float32)), rate)
     scale = make.cast(make.div(1.0, make.sub(1.0, rate)), x.type.dtype)
-    dropped = make.where(kept, make.mul(x, scale), make.constant(np.zeros((), x.type.dtype)))
-    return [make.where(training, dropped, x), make.where(training, kept, all_kept)]
+    return make.where(kept, make.mul(x, scale), make.constant(np.zeros((), x.type.dtype))), kept
 
 
-def _everywhere(call: Call, x: ITensor, dtype: type | np.dtype) -> ITensor:
+def _everywhere(call: Call, x: ITensor, dtype: type[Any] | np.dtype[Any]) -> ITensor:
     return call.make.broadcast_to(call.make.constant(np.ones((), dtype)), call.make.shape(x))

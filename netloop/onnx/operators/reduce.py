@@ -120,7 +120,8 @@ def _softmax(make: Composer, x: ITensor, axis: int) -> ITensor:
 
 
 def _log_softmax(make: Composer, x: ITensor, axis: int) -> ITensor:
-    return make.sub(x, make.log_sum_exp(x, [axis], True))
+    below = make.sub(x, make.reduce(ReduceOperation.MAX, x, [axis], True))
+    return make.sub(below, _log_sum(make, make.unary(UnaryOperation.EXP, below), [axis], True))
 
 
 def _hardmax(make: Composer, x: ITensor, axis: int) -> ITensor:
