@@ -121,6 +121,13 @@ class Arranging(Base):
         rank = max(each.type.rank for each in tensors)
         return [self.expand_dims(each, range(rank - each.type.rank)) for each in tensors]
 
+    def along(self, x: ITensor, rank: int, axis: int) -> ITensor:
+        """A list as a tensor of ``rank`` axes, all but one of length 1; a scalar, or a list of one, stays as it is."""
+        if x.type.rank != 1 or x.type.shape == (1,):
+            return x
+        axis = normal_axis(axis, rank)
+        return self.expand_dims(x, [each for each in range(rank) if each != axis])
+
     def broadcast_to(self, x: ITensor, shape: Numbers) -> ITensor:
         """Axes of length 1 stretched to a shape; those where the shape has 1 keep their length."""
         wanted = self.list_tensor(shape)

@@ -6,14 +6,18 @@ from netloop.onnx.operators import (
     control,
     index,
     integers,
+    normalization,
     parts,
     pointwise,
+    pooling,
     products,
+    quantize,
     random,
     rearrange,
     recurrent,
     reduce,
     scan,
+    windows,
 )
 from netloop.onnx.operators.table import entered
 from netloop.onnx.operators.table import news as news
@@ -26,14 +30,18 @@ FAMILIES = (
     control,
     index,
     integers,
+    normalization,
     parts,
     pointwise,
+    pooling,
     products,
+    quantize,
     random,
     rearrange,
     recurrent,
     reduce,
     scan,
+    windows,
 )
 """The modules whose operators are in the table."""
 
