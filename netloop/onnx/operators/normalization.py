@@ -118,8 +118,8 @@ def _normalization(call: Call, x: ITensor, scale: ITensor, bias: ITensor) -> INo
     """The layer that normalises the axes after batch and channel."""
     make, rank = call.make, x.type.rank
     axes = sum(1 << axis for axis in range(2, rank))
-    per_channel = [make.expand_dims(each, [0, *range(2, rank)]) for each in (scale, bias)]
-    layer = make.network.add_normalization_v2(x, *per_channel, axes)
+    scale, bias = (make.expand_dims(each, [0, *range(2, rank)]) for each in (scale, bias))
+    layer = make.network.add_normalization_v2(x, scale, bias, axes)
     layer.epsilon = call.attribute("epsilon")
     return layer
 
