@@ -14,6 +14,7 @@ from netloop.nest import Scopes, live_layers
 from netloop.types import OWN, UNKNOWN
 from tests.kinds import is_empty
 from tests.networks import CONCATENATE, COUNT, LAST, WHILE, Op
+from tests.plugins.examples import Plugin
 from tests.strategies import MOST_TRIPS, Grower
 
 ROOM = 2 * MOST_TRIPS
@@ -445,6 +446,42 @@ def compute_what_tensorrt_does_not(w: Wrecker) -> Any:
     return tensor and w.network.add_elementwise(tensor, tensor, trt.ElementWiseOperation.MOD)
 
 
+@breaks("NL220")
+def let_a_state_grow(w: Wrecker) -> Any:
+    loop = w.live_loop(lambda each: not w.around(each))
+    if loop is None:
+        return None
+    state = loop.add_recurrence(w.fixed(np.zeros(1, np.int32)))
+    state.keeps_shape = False
+    state.set_input(1, w.network.add_concatenation([state.get_output(0), w.fixed(np.ones(1, np.int32))]).get_output(0))
+    w.network.mark_output(loop.add_loop_output(state.get_output(0), LAST).get_output(0))
+    return state
+
+
+def fail(x: Any) -> Any:
+    raise RuntimeError("not today")
+
+
+@breaks("NL411")
+def let_a_plugin_raise(w: Wrecker) -> Any:
+    return w.network.add_plugin_v3([w.one_of(w.tensors)], [], trt.JaxPlugin(fail))
+
+
+@breaks("NL412")
+def let_a_plugin_give_too_much(w: Wrecker) -> Any:
+    return w.network.add_plugin_v3([w.one_of(w.tensors)], [], trt.JaxPlugin(lambda x: (x, x)))
+
+
+@breaks("NL413")
+def add_a_function_of_jax(w: Wrecker) -> Any:
+    tensor = w.one_of(each for each in w.tensors if not w.scopes.of(each))
+    if tensor is None:
+        return None
+    layer = w.network.add_plugin_v3([tensor], [], trt.JaxPlugin(lambda x: x))
+    w.network.mark_output(layer.get_output(0))
+    return layer
+
+
 # ---------------------------------------------------------------------------- what is no pure function
 
 
@@ -469,3 +506,10 @@ def nest_too_deep(w: Wrecker) -> Any:
         state = each.loop.add_loop_output(each.get_output(0), LAST).get_output(0)
     w.network.mark_output(state)
     return loops[-1]
+
+
+@breaks("NL503", REFUSED_BY_JAX)
+def compute_on_the_host(w: Wrecker) -> Any:
+    layer = w.network.add_plugin_v3([w.network.add_input("found", trt.float32, (2, 3))], [], Plugin())
+    w.network.mark_output(layer.get_output(0))
+    return layer
