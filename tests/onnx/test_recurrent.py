@@ -4,10 +4,10 @@ import jax
 import numpy as np
 import onnxruntime
 import pytest
-import torch
 from onnx import TensorProto, helper
 
 import netloop
+from tests.peers import needs_torch, torch
 
 T, B, X, H = 5, 3, 4, 2
 GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
@@ -75,6 +75,7 @@ def of_torch(layer, op, directions):
     }
 
 
+@needs_torch
 @pytest.mark.parametrize("directions", [1, 2])
 @pytest.mark.parametrize("op", GATES)
 def test_layer_gives_what_pytorch_gives(op, directions, x):
@@ -212,6 +213,7 @@ def test_known_number_of_steps_is_a_scan():
     assert [each.name for each in engine.roads.values()] == ["scan"]
 
 
+@needs_torch
 def test_gradient_is_that_of_pytorch(x):
     torch.manual_seed(2)
     layer = torch.nn.LSTM(X, H)

@@ -5,12 +5,12 @@ import threading
 
 import numpy as np
 import pytest
-import torch
 
 import netloop as trt
 from netloop.layers.plugin import IPluginV3Layer
 from tests.laws import refuses
 from tests.networks import CONCATENATE, LAST, Op, cast, combine, constant, counted, counter, last, mark, stacked
+from tests.peers import needs_torch, torch
 from tests.plugins.examples import CircularPad, NonZero, Plugin
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
@@ -39,6 +39,7 @@ def runs(network):
 # ---------------------------------------------------------------------------- values
 
 
+@needs_torch
 def test_circular_padding_is_that_of_torch(network, x):
     y = added(network, CircularPad(pads=PADS), x)
     mark(network, y=y)
@@ -59,6 +60,7 @@ def test_elements_come_as_they_are(network, dtype):
         np.testing.assert_array_equal(run({"x": array})["y"], np.pad(array, 1, "wrap"))
 
 
+@needs_torch
 def test_length_that_an_output_tells_is_that_of_torch(network, x):
     layer = network.add_plugin_v3([x], [], NonZero())
     mark(network, places=layer.get_output(0), count=layer.get_output(1))

@@ -6,7 +6,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-import torch
 
 import netloop as trt
 from netloop.layers.plugin import IPluginV3Layer
@@ -14,6 +13,7 @@ from netloop.plugins.jax_plugin import JaxPlugin, JaxPluginCreator, jax_plugin
 from netloop.types import TensorType
 from tests.laws import Case, check_laws, refuses
 from tests.networks import LAST, WHILE, Op, combine, constant, counted, counter, last, mark
+from tests.peers import needs_torch, torch
 from tests.plugins.examples import circular_pad
 
 F32 = np.dtype(np.float32)
@@ -47,6 +47,7 @@ def test_plugin_obeys_the_laws(case):
     check_laws(case)
 
 
+@needs_torch
 def test_circular_padding_is_that_of_torch():
     layer = IPluginV3Layer(plugin=circular_pad(pads=PADS))
 
@@ -188,6 +189,7 @@ def test_impure_function_that_fails_in_the_program_is_told():
 # ---------------------------------------------------------------------------- in networks
 
 
+@needs_torch
 def test_plugin_in_a_loop_is_part_of_the_program():
     network = trt.INetworkDefinition()
     loop = counted(network, 5)
@@ -217,6 +219,7 @@ def test_plugin_decides_a_while():
         assert run({"most": np.int32(50)})["y"] == 8
 
 
+@needs_torch
 def test_plugin_in_a_branch():
     network = trt.INetworkDefinition()
     x, c = network.add_input("x", trt.float32, (3,)), network.add_input("c", trt.bool, ())
@@ -250,6 +253,7 @@ def cubed():
     return trt.to_jax(mark(network, y=total))
 
 
+@needs_torch
 def test_gradient_through_a_plugin_is_that_of_torch(cubed):
     function, weights = cubed
     x = np.float32([0.5, -1.5, 1.25])
@@ -317,6 +321,7 @@ def test_attributes_are_kept_as_tuples():
     assert circular_pad(pads=[[1, np.int64(2)], [3, 4]]).attributes == {"pads": ((1, 2), (3, 4))}
 
 
+@needs_torch
 def test_function_keeps_its_name_and_its_docstring():
     assert isinstance(circular_pad, JaxPluginCreator)
     assert circular_pad.__name__ == "circular_pad"

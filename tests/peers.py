@@ -1,0 +1,10 @@
+"""Other systems to compare with, where they are installed."""
+
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+import pytest
+
+torch: Any = import_module("torch") if find_spec("torch") else None
+needs_torch = pytest.mark.skipif(torch is None, reason="PyTorch is not installed")
