@@ -47,7 +47,6 @@ def test_unknown_attribute_is_refused_with_the_one_that_was_meant(name):
     [
         (HOLDERS["ITensor"][0], "uses"),
         (HOLDERS["ITensor"][0], "is_network_output"),
-        (HOLDERS["ITensor"][0], "dtype"),
         (network, "layers"),
         (network, "flags"),
         (network, "num_layers"),
