@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import MISSING, fields
 from functools import wraps
@@ -19,7 +20,7 @@ from netloop.types import TensorType
 L = TypeVar("L", bound=ILayer)
 
 
-class Adding:
+class Adding(ABC):
     """What has methods that add layers to a network: the network itself, its loops and its conditionals.
 
     Where ``network.none_on_error``, these methods answer what raises NetworkError with None, once it is logged and the
@@ -30,9 +31,9 @@ class Adding:
     """What the names of these methods begin with."""
 
     @property
+    @abstractmethod
     def network(self) -> AddsLayers:
         """The network that they add to."""
-        raise NotImplementedError
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()

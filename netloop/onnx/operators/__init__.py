@@ -1,49 +1,15 @@
-"""What becomes of each operator: a file a family, a function an operator."""
+"""What becomes of each operator: a file a family, a function an operator; importing the files enters them."""
 
-from netloop.onnx.operators import (
-    activations,
-    constants,
-    control,
-    index,
-    integers,
-    normalization,
-    parts,
-    pointwise,
-    pooling,
-    products,
-    quantize,
-    random,
-    rearrange,
-    recurrent,
-    reduce,
-    scan,
-    windows,
-)
+from importlib import import_module
+from pkgutil import iter_modules
+
 from netloop.onnx.operators.table import entered
 from netloop.onnx.operators.table import news as news
 from netloop.onnx.operators.table import operator as operator
 from netloop.onnx.operators.table import version_for as version_for
 
-FAMILIES = (
-    activations,
-    constants,
-    control,
-    index,
-    integers,
-    normalization,
-    parts,
-    pointwise,
-    pooling,
-    products,
-    quantize,
-    random,
-    rearrange,
-    recurrent,
-    reduce,
-    scan,
-    windows,
-)
-"""The modules whose operators are in the table."""
+for _family in iter_modules(__path__):
+    import_module(f"{__name__}.{_family.name}")
 
 
 def supports(op: str, domain: str = "", version: int | None = None) -> bool:

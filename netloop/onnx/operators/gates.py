@@ -6,6 +6,7 @@ Sources: the pages of ONNX's operators RNN, GRU and LSTM.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -66,7 +67,7 @@ def _function(call: Call, kind: ActivationType | None, numbers: Sequence[float])
 
 
 @dataclass(frozen=True)
-class Cell:
+class Cell(ABC):
     """One direction of a recurrent layer.
 
     Attributes:
@@ -91,9 +92,9 @@ class Cell:
     STATES: ClassVar[int] = 1
     STANDARD: ClassVar[tuple[str, ...]]
 
+    @abstractmethod
     def step(self, x: ITensor, states: Sequence[ITensor]) -> list[ITensor]:
         """The next states, from the products of the input and the present states; the first is the output."""
-        raise NotImplementedError
 
     @property
     def keeps_bias(self) -> bool:

@@ -21,6 +21,9 @@ from netloop.onnx.operators.table import operator
 DIRECTIONS = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}
 """For each direction of an attribute ``direction``, whether it goes backwards."""
 
+ONE_STATE: dict[str, type[Cell]] = {"RNN": RnnCell, "GRU": GruCell}
+"""The cells that carry their output alone."""
+
 TIME_FIRST = (1, 0, 2)
 
 
@@ -59,9 +62,9 @@ class _Given:
         return _Given(self.x, weights, recurrent, own(self.bias), self.lengths, initial, own(self.peepholes))
 
 
-@operator("RNN", since=7)
-@operator("RNN", since=14)
-def rnn(
+@operator("RNN", "GRU", since=7)
+@operator("RNN", "GRU", since=14)
+def one_state(
     call: Call,
     x: ITensor,
     weights: ITensor,
@@ -70,23 +73,8 @@ def rnn(
     lengths: ITensor | None = None,
     initial: ITensor | None = None,
 ) -> list[ITensor | None]:
-    """Steps of one gate."""
-    return _layers(call, RnnCell, _Given(x, weights, recurrent, bias, lengths, [initial], None))
-
-
-@operator("GRU", since=7)
-@operator("GRU", since=14)
-def gru(
-    call: Call,
-    x: ITensor,
-    weights: ITensor,
-    recurrent: ITensor,
-    bias: ITensor | None = None,
-    lengths: ITensor | None = None,
-    initial: ITensor | None = None,
-) -> list[ITensor | None]:
-    """Steps of gated recurrent units."""
-    return _layers(call, GruCell, _Given(x, weights, recurrent, bias, lengths, [initial], None))
+    """Steps of cells with one state."""
+    return _layers(call, ONE_STATE[call.node.op], _Given(x, weights, recurrent, bias, lengths, [initial], None))
 
 
 @operator("LSTM", since=7)
@@ -111,7 +99,8 @@ def _layers(call: Call, kind: type[Cell], given: _Given) -> list[ITensor | None]
     """The outputs of all directions."""
     make = call.make
     batch_first = bool(call.attribute("layout", 0))
-    given = _checked(call, kind, _with_time_first(make, given) if batch_first else given)
+    given = _with_time_first(make, given) if batch_first else given
+    _check(call, kind, given)
     backwards = DIRECTIONS[call.attribute("direction")]
     functions = activations_of(call, kind.STANDARD, len(backwards))
     runs = [
@@ -133,8 +122,8 @@ def _with_time_first(make: Composer, given: _Given) -> _Given:
     return _Given(x, given.weights, given.recurrent, given.bias, given.lengths, initial, given.peepholes)
 
 
-def _checked(call: Call, kind: type[Cell], given: _Given) -> _Given:
-    """The inputs, if their ranks and the sizes of the weights fit."""
+def _check(call: Call, kind: type[Cell], given: _Given) -> None:
+    """Complain of inputs whose ranks, or sizes of weights, do not fit."""
     direction = call.attribute("direction")
     require(direction in DIRECTIONS, f"direction is {direction!r}, and none of {', '.join(map(repr, DIRECTIONS))}")
     for name, each in (("X", given.x), ("W", given.weights), ("R", given.recurrent)):
@@ -152,7 +141,6 @@ def _checked(call: Call, kind: type[Cell], given: _Given) -> _Given:
     )
     declared = call.attribute("hidden_size", hidden)
     require(declared == hidden, f"hidden_size is {declared}, and the weights are of size {hidden}")
-    return given
 
 
 # ---------------------------------------------------------------------------- one direction

@@ -26,9 +26,7 @@ class Exportable(Grower):
 
 
 NOT_LOADED = {
-    "find_unique", "read_bits", "cumulate", "determine", "lrn", "convolve", "deconvolve", "top", "point", "shrink",
-    "quantize", "dequantize", "suppress", "einsum", "sample", "experts", "reverse_sequence", "scatter", "non_zero",
-    "resize", "pad", "update_cache",
+    "lrn", "convolve", "deconvolve", "point", "shrink", "quantize", "dequantize", "suppress", "resize", "sample",
 }  # fmt: skip
 """The recipes of operators that are saved and not loaded."""
 

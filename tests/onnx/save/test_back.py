@@ -36,11 +36,10 @@ def test_network_comes_back_from_its_file(tmp_path):
     assert_outputs(trt.evaluate(network, example.inputs), example.outputs)
 
 
-def test_second_model_is_of_the_same_operators():
+def test_network_comes_back_twice():
     example = EXAMPLES["conditional in a loop"]
-    once = back(example.make())
 
-    assert_outputs(trt.compile(back(once))(example.inputs), example.outputs)
+    assert_outputs(trt.compile(back(back(example.make())))(example.inputs), example.outputs)
 
 
 @settings(max_examples=100, **SETTINGS)

@@ -1,46 +1,7 @@
-"""The exporters, a file a family; importing them enters them."""
+"""The exporters, a file a family; importing the files enters them."""
 
-from netloop.onnx.save.layers import (
-    affine,
-    attention,
-    bits,
-    cache,
-    collective,
-    detection,
-    experts,
-    gather,
-    matrix,
-    normalization,
-    plugin,
-    pointwise,
-    quantize,
-    rearrange,
-    reduce,
-    resample,
-    slice,
-    sources,
-    window,
-)
+from importlib import import_module
+from pkgutil import iter_modules
 
-FAMILIES = (
-    affine,
-    attention,
-    bits,
-    cache,
-    collective,
-    detection,
-    experts,
-    gather,
-    matrix,
-    normalization,
-    plugin,
-    pointwise,
-    quantize,
-    rearrange,
-    reduce,
-    resample,
-    slice,
-    sources,
-    window,
-)
+FAMILIES = [import_module(f"{__name__}.{each.name}") for each in iter_modules(__path__)]
 """The modules whose exporters are in the table."""
