@@ -125,6 +125,7 @@ def endless(inner: bool) -> trt.INetworkDefinition:
 
 def wait_for_ever() -> None:
     """Begin calls that never end, and say when each begins and was interrupted."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background is started without one
     inputs = {"yes": np.bool_(True)}
     calls = [trt.compile(endless(inner), interruptible=True) for inner in (False, True)]
     for call in (*calls, lambda inputs: trt.evaluate(endless(True), inputs)):
