@@ -1,0 +1,198 @@
+"""Runs workloads: first compares the results of all variants, then times them in turns."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from benchmarks.systems import SYSTEMS, System, present
+from benchmarks.worker import Worker, WorkerError
+from benchmarks.workload import Arrays, Workload
+
+ROUND = 5
+"""Samples that a variant makes before it is another's turn."""
+
+FEWEST = 5
+"""Samples of a variant that is so slow that more would take longer than the time allows."""
+
+OURS = "netloop"
+
+
+@dataclass(frozen=True)
+class Timing:
+    """How long a variant takes, in milliseconds.
+
+    Attributes:
+        median, low, high: the median and the quartiles.
+        samples: how many there were.
+    """
+
+    median: float
+    low: float
+    high: float
+    samples: int
+
+    @classmethod
+    def of(cls, seconds: list[float]) -> Timing:
+        """The timing of some samples."""
+        low, median, high = np.quantile(seconds, [0.25, 0.5, 0.75]) * 1e3
+        return cls(float(median), float(low), float(high), len(seconds))
+
+
+@dataclass
+class Result:
+    """What came of a workload.
+
+    Attributes:
+        name: that of the workload.
+        threads: how many cores each variant might use.
+        floors, beyond: those of the workload.
+        timings: by variant.
+        failures: what each variant that was not timed said, or how its results differ.
+    """
+
+    name: str
+    threads: int
+    floors: Mapping[str, float]
+    beyond: Mapping[str, float] = field(default_factory=dict[str, float])
+    timings: dict[str, Timing] = field(default_factory=dict[str, Timing])
+    failures: dict[str, str] = field(default_factory=dict[str, str])
+
+    def best_peer(self) -> str | None:
+        """The fastest of the other systems; numba is none, as it stands for what can be had."""
+        peers = [each for each in self.timings if each.split()[0] in {"onnxruntime", "openvino", "torch"}]
+        return min(peers, key=lambda each: self.timings[each].median, default=None)
+
+    def ratio(self, variant: str | None) -> float | None:
+        """The time of netloop as a multiple of another's."""
+        if variant not in self.timings or OURS not in self.timings:
+            return None
+        return self.timings[OURS].median / self.timings[variant].median
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How to measure.
+
+    Attributes:
+        threads: how many cores each process may use.
+        repetitions: samples of each variant.
+        seconds: a variant makes no more samples, but for a few, once they have taken this long.
+        limit: seconds after which a system that does not answer is ended.
+    """
+
+    threads: int
+    repetitions: int = 30
+    seconds: float = 10.0
+    limit: float = 300.0
+
+
+class Runner:
+    """Runs workloads, each system in a process of its own, which is kept from one workload to the next."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.workers: dict[type[System], Worker] = {}
+
+    def run(self, workload: Workload) -> Result:
+        """Compare and time the variants of a workload."""
+        result = Result(workload.name, self.plan.threads, dict(workload.floors), dict(workload.beyond))
+        with pinned(self.plan.threads):
+            variants = dict(self.prepare(workload, result))
+            self.time(variants, result)
+        return result
+
+    def prepare(self, workload: Workload, result: Result) -> Iterator[tuple[str, tuple[Worker, int]]]:
+        """The variants that give the right results, each with its process and how many samples it is to make."""
+        expected: Arrays | None = None
+        for system in present():
+            worker = self.worker(system)
+            for variant in ask(worker, result, system.__name__, "variants", workload) or []:
+                worker = self.worker(system)
+                answer: tuple[Arrays, float] | None = ask(worker, result, variant, "prepare", workload, variant)
+                if answer is None:
+                    continue
+                arrays, seconds = answer
+                if expected is None:
+                    expected = arrays
+                fault = difference(arrays, expected, workload.tolerance)
+                if fault:
+                    result.failures[variant] = f"differs from {OURS}: {fault}"
+                    continue
+                yield variant, (worker, self.samples(seconds))
+
+    def samples(self, seconds: float) -> int:
+        """How many samples to make of what takes so long."""
+        fit = int(self.plan.seconds / max(seconds, 1e-9))
+        return min(self.plan.repetitions, max(FEWEST, fit))
+
+    def time(self, variants: dict[str, tuple[Worker, int]], result: Result) -> None:
+        """Time variants in turns."""
+        samples: dict[str, list[float]] = {each: [] for each in variants}
+        while waiting := {each: found for each, found in variants.items() if len(samples[each]) < found[1]}:
+            for variant, (worker, wanted) in waiting.items():
+                count = min(ROUND, wanted - len(samples[variant]))
+                answer = ask(worker, result, variant, "measure", variant, count)
+                if answer is None:
+                    del variants[variant]
+                else:
+                    samples[variant] += answer
+        result.timings.update((variant, Timing.of(samples[variant])) for variant in variants)
+
+    def worker(self, system: type[System]) -> Worker:
+        """The process of a system; a new one if the last one has ended."""
+        if system not in self.workers or not self.workers[system].alive:
+            self.workers[system] = Worker(system, self.plan.limit)
+        return self.workers[system]
+
+    def close(self) -> None:
+        """End all processes."""
+        for worker in self.workers.values():
+            worker.close()
+
+
+def ask(worker: Worker, result: Result, what: str, *question: Any) -> Any:
+    """The answer of a process; None if it failed, and then the result has the reason under the name of what failed."""
+    try:
+        return worker.ask(*question)
+    except WorkerError as error:
+        result.failures[what] = str(error)
+        return None
+
+
+def difference(found: Arrays, expected: Arrays, tolerance: float) -> str | None:
+    """How results differ; None if they agree."""
+    for name, wanted in expected.items():
+        if name not in found:
+            return f"there is no {name!r}"
+        array = np.asarray(found[name])
+        if array.shape != wanted.shape:
+            return f"{name!r} is of shape {array.shape} and not {wanted.shape}"
+        most = tolerance * max(1e-30, float(np.max(np.abs(wanted), initial=0)))
+        off = float(np.max(np.abs(array.astype(np.float64) - wanted), initial=0))
+        if not off <= most:
+            return f"{name!r} is off by {off:.2g}"
+    return None
+
+
+@contextmanager
+def pinned(threads: int) -> Generator[None]:
+    """A time in which this process, and those that it starts, may use so many cores."""
+    cores = os.sched_getaffinity(0)
+    if threads > len(cores):
+        raise SystemExit(f"there are {len(cores)} cores to run on, and not {threads}")
+    os.sched_setaffinity(0, sorted(cores)[:threads])
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, cores)
+
+
+def absent() -> list[str]:
+    """The packages of systems that are not installed."""
+    return [each.package for each in SYSTEMS if each not in present()]

@@ -1,0 +1,190 @@
+"""The systems that are compared: how each is told of a problem, and how its arrays are given and taken.
+
+A system is constructed in the process that it is measured in, which is pinned to the cores that it may use.
+"""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from importlib.metadata import version
+from importlib.util import find_spec
+from typing import Any, ClassVar
+
+import jax
+import numpy as np
+from onnx import ModelProto
+
+import netloop as trt
+from benchmarks.workload import Arrays, Call, Jax, Workload
+
+ERRORS = 3
+"""The severity from which on onnxruntime tells."""
+
+Made = Callable[[], Mapping[str, Any]]
+"""Solves a problem once, and waits until that is done."""
+
+
+def threads() -> int:
+    """How many cores this process may use."""
+    return len(os.sched_getaffinity(0))
+
+
+class System(ABC):
+    """A system.
+
+    Attributes:
+        package: what has to be installed.
+    """
+
+    package: ClassVar[str]
+
+    @abstractmethod
+    def variants(self, workload: Workload) -> Mapping[str, Callable[[], Call]]:
+        """The ways in which it solves a problem, by name; each is made when asked for."""
+
+    def take(self, arrays: Arrays) -> Mapping[str, Any]:
+        """Arrays of its own from numpy's."""
+        return arrays
+
+    def wait(self, outputs: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Outputs that are really there."""
+        return outputs
+
+    def results(self, outputs: Mapping[str, Any]) -> Arrays:
+        """Copies of outputs as numpy's arrays; an output may be a list of arrays of the system."""
+        return {name: np.array(each) for name, each in outputs.items()}
+
+    def make(self, workload: Workload, variant: str) -> Made:
+        """One of its ways, ready to run."""
+        call, inputs = self.variants(workload)[variant](), self.take(workload.inputs())
+        return lambda: self.wait(workload.drive(call, inputs))
+
+
+class InJax(System):
+    """netloop, and JAX by hand."""
+
+    package = "jax"
+
+    def variants(self, workload: Workload) -> Mapping[str, Callable[[], Call]]:
+        network = workload.network()
+        ours: dict[str, Callable[[], Call]] = {} if network is None else {"netloop": lambda: trt.compile(network)}
+        solutions = {"expert": workload.expert(), "idiomatic": workload.idiomatic()}
+        by_hand = {
+            name: lambda each=each: self.compiled(each, workload)
+            for name, each in solutions.items()
+            if each is not None
+        }
+        return {**ours, **workload.parts(), **by_hand}
+
+    def compiled(self, solution: Jax, workload: Workload) -> Call:
+        weights = jax.device_put(solution.weights)
+        program = jax.jit(solution.function).lower(weights, self.take(workload.inputs())).compile()
+        return lambda inputs: program(weights, inputs)
+
+    def take(self, arrays: Arrays) -> Mapping[str, Any]:
+        return jax.device_put(arrays)
+
+    def wait(self, outputs: Mapping[str, Any]) -> Mapping[str, Any]:
+        return jax.block_until_ready(outputs)
+
+
+class OnnxRuntime(System):
+    """onnxruntime on its CPU provider."""
+
+    package = "onnxruntime"
+
+    def variants(self, workload: Workload) -> Mapping[str, Callable[[], Call]]:
+        return {
+            f"onnxruntime {kind}": lambda model=model: self.session(model())
+            for kind, model in workload.models().items()
+        }
+
+    def session(self, model: ModelProto) -> Call:
+        module = import_module(self.package)
+        options = module.SessionOptions()
+        options.intra_op_num_threads, options.inter_op_num_threads = threads(), 1
+        options.log_severity_level = ERRORS
+        providers = ["CPUExecutionProvider"]
+        session = module.InferenceSession(model.SerializeToString(), options, providers=providers)
+        names = [each.name for each in model.graph.output]
+        return lambda inputs: dict(zip(names, session.run(None, inputs), strict=True))
+
+
+class OpenVino(System):
+    """OpenVINO on its CPU plugin, in float32, from the same ONNX models."""
+
+    package = "openvino"
+
+    def variants(self, workload: Workload) -> Mapping[str, Callable[[], Call]]:
+        return {
+            f"openvino {kind}": lambda model=model: self.request(model(), workload.feeds_back)
+            for kind, model in workload.models().items()
+        }
+
+    def request(self, model: ModelProto, copies: bool) -> Call:
+        """A call that leaves inputs in place which it was given before; outputs are those of the latest call."""
+        core = import_module(self.package).Core()
+        hints = {"INFERENCE_PRECISION_HINT": "f32", "PERFORMANCE_HINT": "LATENCY", "INFERENCE_NUM_THREADS": threads()}
+        compiled = core.compile_model(core.read_model(model.SerializeToString()), "CPU", hints)
+        request = compiled.create_infer_request()
+        names = [each.name for each in model.graph.output]
+        given: dict[str, Any] = {}
+
+        def call(inputs: Mapping[str, Any]) -> Mapping[str, Any]:
+            for name, array in inputs.items():
+                if given.get(name) is not array:
+                    request.get_tensor(name).data[...] = given[name] = array
+            request.start_async()  # infer() hides errors where there is one thread
+            request.wait()
+            outputs = {name: request.get_output_tensor(i).data for i, name in enumerate(names)}
+            return {name: each.copy() for name, each in outputs.items()} if copies else outputs
+
+        return call
+
+
+class Torch(System):
+    """PyTorch, in inference mode."""
+
+    package = "torch"
+
+    def variants(self, workload: Workload) -> Mapping[str, Callable[[], Call]]:
+        torch = import_module(self.package)
+        torch.set_num_threads(threads())
+        call = workload.torch(torch)
+        return {} if call is None else {"torch": lambda: torch.inference_mode()(call)}
+
+    def take(self, arrays: Arrays) -> Mapping[str, Any]:
+        torch = import_module(self.package)
+        return {name: torch.from_numpy(np.array(array)) for name, array in arrays.items()}
+
+    def results(self, outputs: Mapping[str, Any]) -> Arrays:
+        stack = import_module(self.package).stack
+        return {
+            name: np.array((stack(each) if isinstance(each, list) else each).numpy()) for name, each in outputs.items()
+        }
+
+
+class Numba(System):
+    """A loop compiled as C would be: what can be had."""
+
+    package = "numba"
+
+    def variants(self, workload: Workload) -> Mapping[str, Callable[[], Call]]:
+        call = workload.numba(import_module(self.package))
+        return {} if call is None else {"numba": lambda: call}
+
+
+SYSTEMS: list[type[System]] = [InJax, OnnxRuntime, OpenVino, Torch, Numba]
+
+
+def present() -> list[type[System]]:
+    """The systems that are installed."""
+    return [each for each in SYSTEMS if find_spec(each.package)]
+
+
+def versions() -> dict[str, str]:
+    """The versions of the packages of all systems that are installed."""
+    return {each.package: version(each.package) for each in present()}

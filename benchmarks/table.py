@@ -1,0 +1,169 @@
+"""Results as tables, as a picture, and in files."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from benchmarks.runner import OURS, Result, Timing
+from benchmarks.systems import versions
+
+Row = Sequence[str]
+
+
+SUMMARY = ["workload", "threads", "netloop ms", "to expert", "floor", "to the best peer", "floor", "which"]
+DETAIL = ["workload", "threads", "variant", "ms", "quartiles", "samples", "netloop to it"]
+
+
+def summary(result: Result) -> Row:
+    """A workload in a line: netloop's ratios, each beside its floor."""
+    peer = result.best_peer()
+    named = [each for each in result.floors if each not in ("expert", "peer")]
+    ratios = [f"{result.floors[each]:g} of {each}: {shown(result, each)}" for each in named]
+    which = "; ".join([peer or "-", *ratios, *(excess(result, each) for each in result.beyond)])
+    ours = result.timings.get(OURS)
+    return [
+        result.name,
+        str(result.threads),
+        f"{ours.median:.4g}" if ours else "-",
+        shown(result, "expert"),
+        floor(result, "expert"),
+        shown(result, peer, "peer"),
+        floor(result, "peer"),
+        which,
+    ]
+
+
+def shown(result: Result, variant: str | None, floor_of: str | None = None) -> str:
+    """The ratio of netloop to a variant; bold where it is above its floor."""
+    ratio, most = result.ratio(variant), result.floors.get(floor_of or variant or "")
+    if ratio is None:
+        return "-"
+    text = f"{ratio:.3g}" if ratio < 0.1 else f"{ratio:.2f}"
+    return f"**{text}**" if most is not None and ratio > most else text
+
+
+def excess(result: Result, variant: str) -> str:
+    """How many milliseconds netloop takes beyond a variant, and how many it may; bold where it takes more."""
+    most, name = result.beyond[variant], f" beyond {variant}" * bool(variant)
+    known = OURS in result.timings and (not variant or variant in result.timings)
+    if not known:
+        return f"{most:g} ms{name}: -"
+    ms = result.timings[OURS].median - (result.timings[variant].median if variant else 0)
+    return f"{most:g} ms{name}: " + (f"**{ms:.3g}**" if ms > most else f"{ms:.3g}")
+
+
+def floor(result: Result, what: str) -> str:
+    """A floor of a workload."""
+    return f"{result.floors[what]:g}" if what in result.floors else "-"
+
+
+def detail(result: Result) -> Iterator[Row]:
+    """A line for each variant of a workload."""
+    for variant, timing in result.timings.items():
+        quartiles = f"{timing.low:.4g} - {timing.high:.4g}"
+        yield [
+            result.name,
+            str(result.threads),
+            variant,
+            f"{timing.median:.4g}",
+            quartiles,
+            str(timing.samples),
+            shown(result, variant),
+        ]
+    for variant, reason in result.failures.items():
+        first = reason.strip().splitlines()[0][:100].replace("|", "/")
+        yield [result.name, str(result.threads), variant, "-", first, "0", "-"]
+
+
+def markdown(head: Row, rows: Iterable[Row]) -> str:
+    """A table."""
+    lines = [head, ["---"] * len(head), *rows]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def machine() -> str:
+    """What it was measured on."""
+    names = [
+        line.split(":")[1].strip() for line in _read("/proc/cpuinfo").splitlines() if line.startswith("model name")
+    ]
+    packages = ", ".join(f"{name} {number}" for name, number in versions().items())
+    processor = names[0] if names else platform.processor()
+    cores, python = len(os.sched_getaffinity(0)), platform.python_version()
+    return f"{cores} cores, {processor}, {platform.system()}, Python {python}; {packages}."
+
+
+def _read(path: str) -> str:
+    file = Path(path)
+    return file.read_text(encoding="utf-8") if file.exists() else ""
+
+
+# ---------------------------------------------------------------------------- files
+
+
+def load(path: Path) -> list[Result]:
+    """The results in a file; none if there is no file."""
+    if not path.exists():
+        return []
+    return [_result(each) for each in json.loads(path.read_text(encoding="utf-8"))]
+
+
+def _result(data: dict[str, Any]) -> Result:
+    timings = {variant: Timing(**timing) for variant, timing in data.pop("timings").items()}
+    return Result(**data, timings=timings)
+
+
+def save(results: Iterable[Result], path: Path) -> None:
+    """Write results to a file."""
+    path.write_text(json.dumps([asdict(each) for each in results], indent=1) + "\n", encoding="utf-8")
+
+
+def joined(old: Iterable[Result], new: Iterable[Result], order: Sequence[str]) -> list[Result]:
+    """Results of two runs, those of the newer one where both have them, in the order of some names."""
+    latest = {(each.name, each.threads): each for each in [*old, *new] if each.name in order}
+    return sorted(latest.values(), key=lambda each: (order.index(each.name), -each.threads))
+
+
+def plot(results: Sequence[Result], path: Path) -> None:
+    """Draw how long each variant takes, as a multiple of netloop's time.
+
+    Raises:
+        SystemExit: matplotlib is not installed.
+    """
+    try:
+        pyplot = import_module("matplotlib.pyplot")
+    except ImportError as error:
+        raise SystemExit("--plot needs matplotlib, which is not installed") from error
+    figure, axes = pyplot.subplots(figsize=(10, 0.45 * len(results) + 1.5), layout="constrained")
+    for variant in dict.fromkeys(name for each in results for name in each.timings):
+        places = [(1 / ratio, row) for row, each in enumerate(results) if (ratio := each.ratio(variant)) is not None]
+        axes.plot(*zip(*places, strict=True), "o", label=variant, alpha=0.8)
+    axes.set_yticks(range(len(results)), [f"{each.name}, {each.threads} threads" for each in results])
+    axes.set(xscale="log", xlabel="time as a multiple of netloop's (further right is slower)")
+    axes.invert_yaxis()
+    axes.grid(axis="x", alpha=0.3)
+    figure.legend(loc="outside lower center", ncols=4)
+    figure.savefig(path, dpi=120)
+
+
+def page(results: Sequence[Result]) -> str:
+    """The page of the last results."""
+    return f"""# Results
+
+Written by `python -m benchmarks --write`; [README.md](README.md) tells what is measured, and how.
+Times are medians in milliseconds; a ratio is netloop's time by that of another, bold where it is above its floor.
+
+Machine: {machine()}
+
+## Summary
+
+{markdown(SUMMARY, map(summary, results))}
+## Every variant
+
+{markdown(DETAIL, (row for each in results for row in detail(each)))}"""

@@ -1,0 +1,117 @@
+"""A process in which one system runs, and nothing else."""
+
+from __future__ import annotations
+
+import gc
+import multiprocessing
+import time
+import traceback
+from collections.abc import Callable
+from math import ceil
+from multiprocessing.connection import Connection
+from typing import Any
+
+from benchmarks.systems import Made, System
+from benchmarks.workload import Arrays, Workload
+
+SHORTEST_SAMPLE = 2e-3
+"""Seconds: what is faster is run several times a sample."""
+
+
+class WorkerError(Exception):
+    """A system failed, with what it said."""
+
+
+class Bench:
+    """The inside of the process: the variants that are ready to run."""
+
+    def __init__(self, system: System) -> None:
+        self.system = system
+        self.made: dict[str, Made] = {}
+        self.runs: dict[str, int] = {}
+
+    def variants(self, workload: Workload) -> list[str]:
+        """The names of the ways in which the system solves a problem; those of the one before are forgotten."""
+        self.made.clear()
+        self.runs.clear()
+        gc.collect()
+        return list(self.system.variants(workload))
+
+    def prepare(self, workload: Workload, variant: str) -> tuple[Arrays, float]:
+        """Make a variant: its results, and how many seconds a solution takes."""
+        run = self.made[variant] = self.system.make(workload, variant)
+        results = self.system.results(run())
+        seconds = min(elapsed(run, 1) for _ in range(2))
+        self.runs[variant] = max(1, ceil(SHORTEST_SAMPLE / seconds))
+        return results, seconds
+
+    def measure(self, variant: str, samples: int) -> list[float]:
+        """How many seconds a solution takes, several times, after one that does not count."""
+        run, runs = self.made[variant], self.runs[variant]
+        run()
+        return [elapsed(run, runs) / runs for _ in range(samples)]
+
+
+def elapsed(run: Callable[[], Any], times: int) -> float:
+    """How many seconds some runs take."""
+    begin = time.perf_counter()
+    for _ in range(times):
+        run()
+    return time.perf_counter() - begin
+
+
+def serve(system: type[System], connection: Connection) -> None:
+    """Answer questions, each the name of a method of ``Bench`` and its arguments, until there are no more."""
+    bench = Bench(system())
+    while True:
+        try:
+            method, *arguments = connection.recv()
+        except EOFError:
+            return
+        try:
+            connection.send((True, getattr(bench, method)(*arguments)))
+        except Exception as error:
+            traceback.print_exc()
+            connection.send((False, f"{type(error).__name__}: {error}"))
+
+
+class Worker:
+    """The outside of the process."""
+
+    def __init__(self, system: type[System], limit: float) -> None:
+        context = multiprocessing.get_context("spawn")
+        self.connection, inside = context.Pipe()
+        self.process = context.Process(target=serve, args=(system, inside), daemon=True)
+        self.process.start()
+        inside.close()
+        self.limit = limit
+
+    def ask(self, *question: Any) -> Any:
+        """The answer to a question.
+
+        Raises:
+            WorkerError: the process failed, ended, or took too long; in the last two cases it is gone.
+        """
+        try:
+            self.connection.send(question)
+            if not self.connection.poll(self.limit):
+                self.close()
+                raise WorkerError(f"took more than {self.limit:g} s")
+            succeeded, answer = self.connection.recv()
+        except (EOFError, OSError) as error:
+            self.close()
+            raise WorkerError("the process ended") from error
+        if not succeeded:
+            raise WorkerError(answer)
+        return answer
+
+    @property
+    def alive(self) -> bool:
+        """Whether it takes questions."""
+        return not self.connection.closed
+
+    def close(self) -> None:
+        """End the process."""
+        self.connection.close()
+        self.process.kill()
+        self.process.join()

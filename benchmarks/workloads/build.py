@@ -1,0 +1,164 @@
+"""B1, B2 and B3: what netloop adds to a build, to a call, and to the load of a plan."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import numpy as np
+
+import netloop as trt
+from benchmarks.building import PROD, SUM, Script, Tensor
+from benchmarks.workload import Arrays, Call, Workload, normal
+from benchmarks.workloads.rnn import Lstm
+from netloop.nest import Scopes, nest
+
+NO_CHANGE: dict[str, str | bool] = {"xla_cpu_enable_fast_math": False}
+"""With an option, even one at its default, JAX compiles anew and does not look into its cache."""
+
+
+@dataclass(frozen=True)
+class Build(Workload):
+    """A network to a traced JAX program; XLA's part, which comes next, is left out."""
+
+    layers: int = 1000
+    depth: int = 0
+
+    @property
+    def name(self) -> str:
+        return f"B1 build of {f'loops {self.depth} deep' if self.depth else f'{self.layers} layers'}"
+
+    @property
+    def beyond(self) -> Mapping[str, float]:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return {"": 0.5 * self.made().num_layers}
+
+    def inputs(self) -> Arrays:
+        return {"x": np.ones(8, np.float32)}
+
+    def made(self) -> trt.INetworkDefinition:
+        """Loops inside each other, or a chain of formulas."""
+        script = Script()
+        x = script.input("x", self.inputs()["x"])
+        return script.mark(y=self.nested(script, x) if self.depth else self.chain(script, x))
+
+    def chain(self, script: Script, x: Tensor) -> Tensor:
+        """Sums and products in turn, of two constants."""
+        constants = script.constant([0.5]), script.constant([1.0])
+        for number in range(self.layers - 2):
+            x = script.network.add_elementwise(x, constants[number % 2], (PROD, SUM)[number % 2]).outputs[0]
+        return x
+
+    def nested(self, script: Script, x: Tensor) -> Tensor:
+        """Loops of two trips, each halving what the one around it has and what the one inside it makes."""
+        two, half = script.number(2), script.constant([0.5])
+        states: list[trt.IRecurrenceLayer] = []
+        for _ in range(self.depth):
+            loop = script.counted(two)
+            states.append(loop.add_recurrence(x))
+            x = script.network.add_elementwise(states[-1].outputs[0], half, PROD).outputs[0]
+        for state in reversed(states):
+            state.set_input(1, x)
+            x = script.last(state.loop, state.outputs[0])
+        return x
+
+    def parts(self) -> Mapping[str, Callable[[], Call]]:
+        network = self.made()
+
+        def whole(inputs: Mapping[str, Any]) -> Mapping[str, Any]:
+            function, weights = trt.to_jax(network)
+            jax.make_jaxpr(function)(weights, inputs)
+            return {}
+
+        def check(_: Mapping[str, Any]) -> Mapping[str, Any]:
+            return {"findings": len(trt.check(network))}
+
+        def nesting(_: Mapping[str, Any]) -> Mapping[str, Any]:
+            nest(network, Scopes(network))
+            return {}
+
+        def adding(_: Mapping[str, Any]) -> Mapping[str, Any]:
+            self.made()
+            return {}
+
+        parts = {"netloop": whole, "add layers": adding, "check": check, "nest": nesting}
+        return {name: lambda part=part: part for name, part in parts.items()}
+
+
+@dataclass(frozen=True)
+class Calls(Workload):
+    """A call of an engine that computes next to nothing, beside one of the bare program."""
+
+    count: int = 1
+
+    beyond = {"bare": 0.015}
+
+    @property
+    def name(self) -> str:
+        return f"B2 call with {self.count} input{'s' * (self.count > 1)}"
+
+    def inputs(self) -> Arrays:
+        return {f"x{number}": normal(number, 8) for number in range(self.count)}
+
+    def network(self) -> trt.INetworkDefinition:
+        script = Script()
+        tensors = [script.input(name, array) for name, array in self.inputs().items()]
+        return script.mark(**{f"y{number}": script.combine(each, 1.0, SUM) for number, each in enumerate(tensors)})
+
+    def parts(self) -> Mapping[str, Callable[[], Call]]:
+        def bare() -> Call:
+            function, weights = trt.to_jax(self.network())
+            with jax.enable_x64(True):
+                program = jax.jit(function).lower(weights, self.inputs()).compile()
+            return lambda inputs: program(weights, inputs)
+
+        return {"bare": bare}
+
+
+@dataclass(frozen=True)
+class Load(Workload):
+    """An engine from a plan, beside XLA's compilation of the same program."""
+
+    beyond = {"XLA": 50.0}
+
+    @property
+    def name(self) -> str:
+        return "B3 load of a plan"
+
+    def inputs(self) -> Arrays:
+        return {"x": np.zeros(1, np.float32)}
+
+    def parts(self) -> Mapping[str, Callable[[], Call]]:
+        def load() -> Call:
+            lstm, runtime = Lstm(layers=2), trt.Runtime(trt.Logger(trt.Logger.ERROR))
+            plan = trt.compile(lstm.network()).serialize()
+
+            def call(_: Mapping[str, Any]) -> Mapping[str, Any]:
+                runtime.deserialize_cuda_engine(plan)
+                return {}
+
+            return call
+
+        def compile() -> Call:
+            lstm = Lstm(layers=2)
+            function, weights = trt.to_jax(lstm.network())
+            with jax.enable_x64(True):
+                lowered = jax.jit(function).lower(weights, lstm.inputs())
+
+            def call(_: Mapping[str, Any]) -> Mapping[str, Any]:
+                lowered.compile(compiler_options=NO_CHANGE)
+                return {}
+
+            return call
+
+        return {"netloop": load, "XLA": compile}
+
+
+CASES: list[Workload] = [
+    *(Build(layers=each) for each in (100, 1000, 10_000)),
+    *(Build(depth=each) for each in (1, 5, 10, 20)),
+    Calls(),
+    Calls(8),
+    Load(),
+]

@@ -1,0 +1,80 @@
+"""How results of benchmarks are compared, timed and told."""
+
+import numpy as np
+import pytest
+
+from benchmarks import table
+from benchmarks.runner import Result, Timing, difference
+
+
+def timing(milliseconds):
+    return Timing.of([milliseconds * 1e-3] * 3)
+
+
+def result(**floors):
+    timings = {
+        "netloop": timing(2),
+        "expert": timing(1),
+        "torch": timing(4),
+        "openvino op": timing(5),
+        "numba": timing(1),
+    }
+    return Result("W0 nothing", 1, floors, timings)
+
+
+def test_timing_has_the_median_and_the_quartiles_in_milliseconds():
+    assert Timing.of([0.001, 0.002, 0.003, 0.004, 0.005]) == Timing(3, 2, 4, 5)
+
+
+def test_best_peer_is_another_system_and_not_the_limit():
+    assert result().best_peer() == "torch"
+
+
+def test_ratio_is_of_the_medians():
+    assert result().ratio("torch") == 0.5
+
+
+def test_ratio_to_what_was_not_timed_is_unknown():
+    assert result().ratio("onnxruntime op") is None
+
+
+@pytest.mark.parametrize(
+    ("found", "what"),
+    [
+        ({"y": np.ones(2)}, None),
+        ({"y": np.array([1, 1.00001])}, None),
+        ({"y": np.array([1, 1.1])}, "'y' is off by 0.1"),
+        ({"y": np.array([1, np.nan])}, "'y' is off by nan"),
+        ({"y": np.ones(3)}, "'y' is of shape (3,) and not (2,)"),
+        ({"z": np.ones(2)}, "there is no 'y'"),
+    ],
+)
+def test_difference_is_told(found, what):
+    assert difference(found, {"y": np.ones(2)}, 1e-4) == what
+
+
+def test_summary_has_each_ratio_beside_its_floor():
+    row = table.summary(result(expert=1.05, peer=0.9, numba=3.0))
+
+    assert row == ["W0 nothing", "1", "2", "**2.00**", "1.05", "0.50", "0.9", "torch; 3 of numba: 2.00"]
+
+
+def test_results_come_back_from_a_file(tmp_path):
+    one = result(expert=1.05)
+    one.failures["torch"] = "no"
+    table.save([one], tmp_path / "results.json")
+
+    assert table.load(tmp_path / "results.json") == [one]
+
+
+def test_newer_results_take_the_places_of_older_ones():
+    old, new = result(), result(peer=1)
+    other = Result("W1 other", 1, {})
+
+    assert table.joined([old, other], [new], ["W1 other", "W0 nothing"]) == [other, new]
+
+
+def test_what_failed_is_in_the_table_with_its_reason():
+    one = Result("W0 nothing", 1, {}, failures={"torch": "RuntimeError: a | b\nmore"})
+
+    assert list(table.detail(one)) == [["W0 nothing", "1", "torch", "-", "RuntimeError: a / b", "0", "-"]]

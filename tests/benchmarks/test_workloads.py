@@ -1,0 +1,87 @@
+"""Every workload of the benchmarks, small: all of its variants give the same results."""
+
+from functools import cache
+
+import pytest
+
+from benchmarks.runner import OURS, difference
+from benchmarks.systems import SYSTEMS, InJax
+from benchmarks.workloads import WORKLOADS
+from benchmarks.workloads.build import Build, Calls, Load
+from benchmarks.workloads.char_rnn import Generate, Steps
+from benchmarks.workloads.conditional import Cheap, Dear
+from benchmarks.workloads.decoder import Decoder
+from benchmarks.workloads.nested import Nested
+from benchmarks.workloads.rnn import Gru, Lstm
+from benchmarks.workloads.running_sum import RunningSum
+from benchmarks.workloads.search import Search
+from benchmarks.workloads.selective_scan import SelectiveScan
+from benchmarks.workloads.tiny import Collatz, EightFloats, Newton
+
+SMALL = [
+    Lstm(hidden=8, length=32),
+    Lstm(hidden=8, batch=2, layers=2, length=5),
+    Lstm(hidden=8, bidirectional=True, length=5),
+    Gru(hidden=8, batch=16, length=5),
+    Generate(hidden=8, length=6),
+    Steps(hidden=8, length=6),
+    Newton(trips=20, stacked=True),
+    EightFloats(trips=20),
+    Collatz(trips=50),
+    RunningSum(20, 8),
+    Nested(6),
+    Search(4, 50, 8, 16),
+    Cheap(40),
+    Dear(40, 8),
+    SelectiveScan(2, 4, 3, 10),
+    Decoder(16, 2, 2, 40, 24),
+]
+PARTS = [Build, Calls, Load]
+NOT_READ = {("Nested", "openvino scan"), ("Decoder", "openvino growing loop")}
+"""Models that OpenVINO does not read: a Scan in a Scan, and states of a Loop that grow."""
+
+
+def solve(system, workload, variant):
+    return system.results(system.make(workload, variant)())
+
+
+@cache
+def expected(workload):
+    return solve(InJax(), workload, OURS)
+
+
+@pytest.mark.filterwarnings("ignore:os.fork:RuntimeWarning")
+@pytest.mark.parametrize("system", SYSTEMS, ids=lambda each: each.package)
+@pytest.mark.parametrize("workload", SMALL, ids=lambda each: each.name)
+def test_results_are_those_of_netloop(workload, system):
+    pytest.importorskip(system.package)
+    found = system()
+
+    for variant in found.variants(workload):
+        if variant != OURS and (type(workload).__name__, variant) not in NOT_READ:
+            found_difference = difference(solve(found, workload, variant), expected(workload), workload.tolerance)
+            assert found_difference is None, variant
+
+
+def test_input_products_in_chunks_change_nothing():
+    workload = Lstm(hidden=128, batch=16, length=160)
+
+    assert difference(solve(InJax(), workload, "expert"), expected(workload), workload.tolerance) is None
+
+
+@pytest.mark.parametrize("workload", [Build(100), Build(depth=2), Calls(2)], ids=lambda each: each.name)
+def test_parts_run(workload):
+    system = InJax()
+
+    for variant in system.variants(workload):
+        system.make(workload, variant)()
+
+
+def test_small_ones_are_of_all_kinds():
+    assert {type(each) for each in WORKLOADS} == {type(each) for each in SMALL} | set(PARTS)
+
+
+def test_names_are_different():
+    names = [each.name for each in WORKLOADS]
+
+    assert len(set(names)) == len(names)
