@@ -19,7 +19,7 @@ def result(**floors):
         "openvino op": timing(5),
         "numba": timing(1),
     }
-    return Result("W0 nothing", 1, floors, timings)
+    return Result("W0 nothing", 1, floors, timings=timings)
 
 
 def test_timing_has_the_median_and_the_quartiles_in_milliseconds():
@@ -78,3 +78,10 @@ def test_what_failed_is_in_the_table_with_its_reason():
     one = Result("W0 nothing", 1, {}, failures={"torch": "RuntimeError: a | b\nmore"})
 
     assert list(table.detail(one)) == [["W0 nothing", "1", "torch", "-", "RuntimeError: a / b", "0", "-"]]
+
+
+def test_summary_has_what_netloop_takes_beyond_a_variant():
+    one = result()
+    one.beyond = {"": 3.0, "expert": 0.5, "bare": 1.0}
+
+    assert table.summary(one)[-1] == "torch; 3 ms: 2; 0.5 ms beyond expert: **1**; 1 ms beyond bare: -"
