@@ -4,22 +4,16 @@ from netloop.compose.arrange import Length as Length
 from netloop.compose.arrange import Numbers as Numbers
 from netloop.compose.base import Operand as Operand
 from netloop.compose.base import as_dtype as as_dtype
-from netloop.compose.fill import Filling
-from netloop.compose.loops import Looping
+from netloop.compose.complaints import Broken as Broken
+from netloop.compose.complaints import Complaints as Complaints
+from netloop.compose.complaints import Skip as Skip
+from netloop.compose.composer import Composer as Composer
+from netloop.compose.looped import Carried as Carried
+from netloop.compose.looped import Limits as Limits
+from netloop.compose.looped import Row as Row
+from netloop.compose.looped import Step as Step
+from netloop.compose.looped import looped as looped
+from netloop.compose.names import mark_output as mark_output
+from netloop.compose.names import name_layers as name_layers
+from netloop.compose.names import name_tensor as name_tensor
 from netloop.compose.prune import keep_live as keep_live
-from netloop.compose.reduce import Reducing
-from netloop.compose.slicing import Slicing
-
-
-class Composer(Slicing, Reducing, Filling, Looping):
-    """Adds layers to a network as formulas over tensors, with the conveniences of numpy.
-
-    Operands are tensors, and where a tensor stands beside them also arrays and numbers, which take its element type.
-    Axes of length 1 are stretched and missing ones added in front. Lengths, axes and shapes are numbers wherever they
-    follow from constants and shapes, and tensors elsewhere.
-
-    Its methods raise LayerError or NetworkError where a formula has no meaning.
-
-    Attributes:
-        network: the network that it adds to.
-    """

@@ -7,17 +7,15 @@ all that is wrong is told at once.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Generator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import replace
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 
 import onnx
 
 from netloop.codes import reason
-from netloop.compose import Composer, keep_live
-from netloop.diagnostics import Finding, LayerError, ModelError, NetworkError, did_you_mean, require
-from netloop.graph.tensor import LONGEST_NAME, ITensor
+from netloop.compose import Broken, Complaints, Composer, Skip, keep_live, mark_output, name_layers, name_tensor
+from netloop.diagnostics import LayerError, ModelError, did_you_mean, require
+from netloop.graph.tensor import ITensor
 from netloop.network import INetworkDefinition
 from netloop.onnx.call import Call, Operator, Result, Value
 from netloop.onnx.calls import MOST_NODES, domain_of
@@ -27,15 +25,11 @@ from netloop.onnx.model import Model, opsets_of
 from netloop.onnx.node import Node
 from netloop.onnx.operators import news, version_for
 from netloop.onnx.operators.table import entered
-from netloop.onnx.scope import Broken, Meaning, Scope
+from netloop.onnx.scope import Meaning, Scope
 from netloop.onnx.tensors import array_of, dense_of
 
 DEEPEST = 32
 """Graphs and functions inside each other go no deeper."""
-
-
-class Skip(Exception):
-    """What reads a broken value; the reason is told already."""
 
 
 class Importer:
@@ -61,7 +55,7 @@ class Importer:
         self._model = model
         self._inputs = Inputs(model.proto.graph, input_shapes or {}, frozenset(as_inputs))
         self._make = Composer(network)
-        self._findings: list[Finding] = []
+        self._complaints = Complaints(model.name, damage="NL745")
         self._nodes = self._outermost = 0
         self.outputs: dict[str, Sequence[Meaning]] = {}
 
@@ -81,44 +75,39 @@ class Importer:
             value = self._read(proto.name, scope, "the outputs")
             if isinstance(value, ITensor):
                 self._mark(proto.name, value)
-        if self._findings:
-            raise ModelError(*self._findings)
+        self._complaints.tell()
         keep_live(network, before)
 
     def _declare(self, scope: Scope) -> None:
         """Add the inputs of the model."""
-        with self._telling("the inputs"):
+        with self._complaints.of("the inputs"):
             self._inputs.check_names()
         for proto in self._inputs.protos:
             scope.values[proto.name] = Broken()
-            with self._telling(f"input {proto.name!r}"):
+            with self._complaints.of(f"input {proto.name!r}"):
                 scope.values[proto.name] = self._inputs.add(self._make.network, proto)
 
     def _mark(self, name: str, tensor: ITensor) -> None:
-        """Make a tensor an output of the network; one that is there under another name gets a copy."""
-        if any(each.name == name for each in self._make.network.outputs):
-            return
-        if tensor.name != name and (tensor.is_network_input or tensor.is_network_output):
-            before = len(self._make.network.layers)
-            tensor = self._make.identity(tensor)
-            self._name_layers(before, name)
-        with self._telling(f"output {name!r}"):
-            tensor.name = name
-            self._make.network.mark_output(tensor)
+        """Make a tensor an output of the network."""
+        if all(each.name != name for each in self._make.network.outputs):
+            with self._complaints.of(f"output {name!r}"):
+                mark_output(self._make, tensor, name, _metadata(name))
 
     # ------------------------------------------------------------------ graphs
 
     def _run(self, graph: onnx.GraphProto | onnx.FunctionProto, scope: Scope) -> None:
         """Add the nodes of a graph to the network."""
         if scope.depth > DEEPEST:
-            raise ModelError(self._finding("NL741", f"graphs and functions are more than {DEEPEST} inside each other"))
+            what = f"graphs and functions are more than {DEEPEST} inside each other"
+            raise ModelError(self._complaints.finding("NL741", what))
         if isinstance(graph, onnx.GraphProto):
             self._take_initializers(graph, scope)
         for number, proto in enumerate(graph.node):
             self._nodes += 1
             self._outermost = number if scope.depth == 0 else self._outermost
             if self._nodes > MOST_NODES:
-                raise ModelError(self._finding("NL741", f"the model stands for more than {MOST_NODES} nodes"))
+                what = f"the model stands for more than {MOST_NODES} nodes"
+                raise ModelError(self._complaints.finding("NL741", what))
             node = self._node(proto, number, scope)
             values = self._take_node(node, scope)
             if scope.depth == 0:
@@ -150,13 +139,13 @@ class Importer:
         for name, decode in [*dense, *sparse]:
             if name in taken:
                 continue
-            with self._telling(f"initializer {name!r}"):
+            with self._complaints.of(f"initializer {name!r}"):
                 self._check_new(name, scope)
                 scope.values[name] = Broken()
                 array = decode()
                 layer = self._make.network.add_constant(array.shape, array)
                 layer.name, layer.metadata = name, f"[ONNX Initializer: {name}]"
-                scope.values[name] = self._named(layer.outputs[0], name)
+                scope.values[name] = name_tensor(layer.outputs[0], name)
 
     # ------------------------------------------------------------------ nodes
 
@@ -169,15 +158,15 @@ class Importer:
         """What the outputs of a node stand for, once its layers are there."""
         before = len(self._make.network.layers)
         values: Sequence[Meaning] = [Broken()] * len(node.proto.output)
-        with self._telling(f"node {node.label!r} ({node.operator})", node):
+        with self._complaints.of(f"node {node.label!r} ({node.operator})", node):
             node.check()
             values = self._outputs_of(node, scope)
-        self._name_layers(before, node.label)
+        name_layers(self._make.network, before, node.label, _metadata(node.label))
         for name, value in zip(node.proto.output, values, strict=False):
             if name:
-                with self._telling(f"node {node.label!r} ({node.operator})", node):
+                with self._complaints.of(f"node {node.label!r} ({node.operator})", node):
                     self._check_new(name, scope)
-                scope.values[name] = self._named(value, name)
+                scope.values[name] = name_tensor(value, name) if isinstance(value, ITensor) else value
         return values
 
     def _outputs_of(self, node: Node, scope: Scope) -> Sequence[Meaning]:
@@ -225,44 +214,12 @@ class Importer:
         if holder is not None:
             return holder.values[name]
         what = f"{reader} reads {name!r}, which nothing before it gives"
-        self._findings.append(self._finding("NL745", what, did_you_mean(name, scope.names()), node))
+        self._complaints.add("NL745", what, did_you_mean(name, scope.names()), node)
         return Broken()
 
     def _check_new(self, name: str, scope: Scope) -> None:
         if name in scope.values:
             raise LayerError(f"{name!r} is given a value twice", reason("NL745"), "", "NL745")
-
-    def _named(self, value: Meaning, name: str) -> Meaning:
-        if isinstance(value, ITensor) and not value.is_network_input and len(name.encode()) <= LONGEST_NAME:
-            value.name = name
-        return value
-
-    def _name_layers(self, start: int, name: str) -> None:
-        """Name the layers from number ``start`` on that no node inside has named."""
-        for layer in self._make.network.layers[start:]:
-            if not layer.metadata:
-                layer.name, layer.metadata = name, f"[ONNX Layer: {name}]"
-
-    # ------------------------------------------------------------------ complaints
-
-    def _finding(self, code: str, what: str, fix: str = "", node: Node | None = None) -> Finding:
-        return Finding(code, what, self._model.name, reason(code), fix, at=node)
-
-    @contextmanager
-    def _telling(self, at: str, node: Node | None = None) -> Generator[None]:
-        """Make findings of complaints, at a part of the model."""
-        where = f"{self._model.name}, {at}"
-        try:
-            yield
-        except Skip:
-            pass
-        except LayerError as error:
-            why = error.why or reason(error.code)
-            self._findings.append(Finding(error.code, error.what, where, why, error.fix, at=node))
-        except NetworkError as error:
-            self._findings += [replace(each, where=where, at=node) for each in error.findings]
-        except (ValueError, OverflowError) as error:
-            self._findings.append(Finding("NL745", str(error), where, reason("NL745"), at=node))
 
 
 class Inner:
@@ -280,6 +237,10 @@ class Inner:
     def __call__(self, *inputs: Value) -> list[Value]:
         """Add the nodes of the graph to the network; the values of its outputs."""
         return self._importer.subgraph(self.proto, self._scope, inputs)
+
+
+def _metadata(name: str) -> str:
+    return f"[ONNX Layer: {name}]"
 
 
 def _checked(node: Node, made: Result) -> Sequence[Value | None]:

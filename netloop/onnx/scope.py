@@ -7,13 +7,9 @@ from dataclasses import dataclass, field
 
 import onnx
 
+from netloop.compose import Broken
 from netloop.onnx.call import Value
 from netloop.onnx.node import Bindings
-
-
-class Broken:
-    """What stands for a value that a complaint left without one."""
-
 
 Meaning = Value | Broken | None
 """What a name stands for; None for an input that the call of a function left out."""

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from netloop.compose import Carried
 from netloop.diagnostics import require
 from netloop.enums import TripLimit
 from netloop.graph.tensor import ITensor
 from netloop.onnx.call import Call
-from netloop.onnx.operators.control import Carried
+from netloop.onnx.operators.control import split
 from netloop.onnx.operators.table import operator
 from netloop.types import normal_axis
 
@@ -97,10 +98,10 @@ def _scan(
     places = zip(slices.tensors, slices.axes, slices.backwards, strict=True)
     given = [loop.add_iterator(each, axis, bool(backwards)).outputs[0] for each, axis, backwards in places]
     carried = Carried(make, loop, initial)
-    rows = carried.around(call.subgraph("body"), [], 0, given)
+    rows = carried.around(lambda values: split(call.subgraph("body")(*values, *given), len(values)))
     axes, backwards = (_numbers(call, f"scan_output_{each}", len(rows)) for each in ("axes", "directions"))
     stacked = [
-        make.stacked(loop, row, trips if room is None else room, axis, bool(reverse))
+        make.stacked(loop, row.value, trips if room is None else room, axis, bool(reverse))
         for row, axis, reverse in zip(rows, axes, backwards, strict=True)
     ]
     return [*carried.last(), *stacked]

@@ -1,0 +1,66 @@
+"""What is wrong with a model: all of it is collected, and told at once."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+from netloop.codes import reason
+from netloop.diagnostics import Finding, LayerError, ModelError, NetworkError
+
+
+class Broken:
+    """What stands for a value that a complaint left without one."""
+
+
+class Skip(Exception):
+    """What reads a broken value; the reason is told already."""
+
+
+class Complaints:
+    """The findings of a model.
+
+    Args:
+        model: what messages call it.
+        damage: the code of what no layer complains of by itself.
+    """
+
+    def __init__(self, model: str, damage: str) -> None:
+        self._model = model
+        self._damage = damage
+        self._findings: list[Finding] = []
+
+    def add(self, code: str, what: str, fix: str = "", at: Any = None, where: str = "") -> None:
+        """Remember a finding."""
+        self._findings.append(self.finding(code, what, fix, at, where))
+
+    def finding(self, code: str, what: str, fix: str = "", at: Any = None, where: str = "") -> Finding:
+        """A finding in the model."""
+        return Finding(code, what, f"{self._model}, {where}" if where else self._model, reason(code), fix, at=at)
+
+    def tell(self) -> None:
+        """Raise what was found.
+
+        Raises:
+            ModelError: there are findings.
+        """
+        if self._findings:
+            raise ModelError(*self._findings)
+
+    @contextmanager
+    def of(self, part: str, at: Any = None) -> Generator[None]:
+        """Make findings of the complaints about a part of the model."""
+        where = f"{self._model}, {part}"
+        try:
+            yield
+        except Skip:
+            pass
+        except LayerError as error:
+            why = error.why or reason(error.code)
+            self._findings.append(Finding(error.code, error.what, where, why, error.fix, at=at))
+        except NetworkError as error:
+            self._findings += [replace(each, where=where, at=at) for each in error.findings]
+        except (ValueError, OverflowError) as error:
+            self._findings.append(Finding(self._damage, str(error), where, reason(self._damage), at=at))

@@ -1,0 +1,20 @@
+"""All formulas in one."""
+
+from netloop.compose.fill import Filling
+from netloop.compose.loops import Looping
+from netloop.compose.reduce import Reducing
+from netloop.compose.slicing import Slicing
+
+
+class Composer(Slicing, Reducing, Filling, Looping):
+    """Adds layers to a network as formulas over tensors, with the conveniences of numpy.
+
+    Operands are tensors, and where a tensor stands beside them also arrays and numbers, which take its element type.
+    Axes of length 1 are stretched and missing ones added in front. Lengths, axes and shapes are numbers wherever they
+    follow from constants and shapes, and tensors elsewhere.
+
+    Its methods raise LayerError or NetworkError where a formula has no meaning.
+
+    Attributes:
+        network: the network that it adds to.
+    """
