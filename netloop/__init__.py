@@ -253,10 +253,11 @@ uint4 = DataType.UINT4
 
 _ON_DEMAND = {
     "onnx": "netloop.onnx",
+    "openvino": "netloop.openvino",
     "OnnxParser": "netloop.runtime.onnx_parser",
     "ParserError": "netloop.runtime.onnx_parser",
 }
-"""What is imported when it is first asked for, as it needs a package that netloop itself does not."""
+"""What is imported when it is first asked for: it needs a package that netloop itself does not, or is seldom used."""
 
 
 def __getattr__(name: str) -> _Any:

@@ -1,0 +1,252 @@
+"""From the graph of a model to layers.
+
+Layers are taken in an order in which each comes after what it reads; those that no Result needs are left out. A layer
+that has no meaning makes its outputs broken, and what reads them is left out; at the end all that is wrong is told at
+once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from graphlib import CycleError, TopologicalSorter
+
+from netloop.codes import reason
+from netloop.compose import Broken, Complaints, Composer, Skip, keep_live, mark_output, name_layers, name_tensor
+from netloop.diagnostics import LayerError, ModelError, listed, require
+from netloop.graph.tensor import ITensor
+from netloop.network import INetworkDefinition
+from netloop.openvino.call import Call, Result
+from netloop.openvino.model import Body, Graph, Layer, Place
+from netloop.openvino.operators import function_of, versions_of
+from netloop.openvino.parameters import add_input
+from netloop.openvino.weights import Weights
+
+DEEPEST = 32
+"""Graphs inside each other go no deeper."""
+MOST_LAYERS = 200_000
+"""A model stands for no more layers."""
+
+ROOTS = ("result", "assign")
+"""What a graph is computed for."""
+OPTIONAL = ("loop",)
+"""Layers to whose inputs no edges need to lead."""
+
+Values = dict[Place, ITensor | Broken]
+
+
+class Importer:
+    """Makes layers of a model.
+
+    Args:
+        name: what messages call the model.
+        graph: its graph.
+        weights: the numbers of its constants.
+        network: the network that it becomes part of.
+    """
+
+    def __init__(self, name: str, graph: Graph, weights: Weights, network: INetworkDefinition) -> None:
+        self._graph = graph
+        self._weights = weights
+        self._make = Composer(network)
+        self._complaints = Complaints(name, damage="NL753")
+        self._count = 0
+
+    def add(self) -> None:
+        """Add the layers, inputs and outputs of the model to the network.
+
+        Raises:
+            ModelError: the model has no meaning as one; all that is wrong is told.
+        """
+        self._check_known()
+        values: Values = {}
+        for parameter in self._graph.of_type("parameter"):
+            with self._of(parameter):
+                values[_only_output(parameter)] = add_input(self._make.network, parameter)
+        found = self._run(self._graph, values, 0)
+        for result in self._graph.of_type("result"):
+            if isinstance(tensor := found.get(result.id), ITensor):
+                self._mark(result, tensor)
+        self._complaints.tell()
+        keep_live(self._make.network)
+
+    def _check_known(self) -> None:
+        """Complain of the layers, those in bodies too, that netloop does not know."""
+        for layer in _live_layers(self._graph):
+            if function_of(layer) is None and layer.type.lower() not in ("parameter", "result"):
+                known = listed([f"opset{each}" for each in versions_of(layer.type)])
+                fix = f"netloop knows it of {known}" if known else ""
+                self._complaints.add(
+                    "NL744", f"netloop has no operator {layer.operator}", fix, layer, _described(layer)
+                )
+        self._complaints.tell()
+
+    def _mark(self, result: Layer, tensor: ITensor) -> None:
+        """Make a tensor an output of the network."""
+        network = self._make.network
+        taken = {each.name for each in (*network.inputs, *network.outputs)}
+        own = result.name.partition("/sink_port_")[0]
+        names = result.names or self._names_before(result)
+        wanted = [*(each for each in (own,) if each in names), *names, own, f"{own}_{result.id}"]
+        name = next(each for each in wanted if each not in taken)
+        with self._of(result):
+            mark_output(self._make, tensor, name, _metadata(result))
+
+    def _names_before(self, result: Layer) -> Sequence[str]:
+        """The names of the tensor that a Result is given."""
+        source, number = self._graph.sources[result.id, result.inputs[0].id]
+        return next(each.names for each in self._graph.layers[source].outputs if each.id == number)
+
+    # ------------------------------------------------------------------ graphs
+
+    def inner(self, body: Body, given: Mapping[int, ITensor], depth: int) -> Mapping[int, ITensor]:
+        """What the Results of a body stand for, once its layers are added to the network.
+
+        Raises:
+            LayerError: a Parameter stands for nothing.
+            Skip: something in it has no meaning, and is told.
+        """
+        require(depth <= DEEPEST, f"graphs are more than {DEEPEST} inside each other")
+        live = _live(body.graph)
+        values: Values = {}
+        for each in body.graph.of_type("parameter"):
+            require(each.id in given or each.id not in live, f"{each.name!r} of the body stands for nothing")
+            if each.id in given:
+                values[_only_output(each)] = given[each.id]
+        found = self._run(body.graph, values, depth)
+        results = {id: each for id, each in found.items() if isinstance(each, ITensor)}
+        if len(results) < len(found):
+            raise Skip
+        return results
+
+    def _run(self, graph: Graph, values: Values, depth: int) -> dict[int, ITensor | Broken]:
+        """What the Results of a graph stand for."""
+        found: dict[int, ITensor | Broken] = {}
+        for layer in self._in_order(graph):
+            self._count += 1
+            if self._count > MOST_LAYERS:
+                raise ModelError(self._complaints.finding("NL753", f"it stands for more than {MOST_LAYERS} layers"))
+            self._take(graph, layer, values, depth)
+            if layer.type.lower() == "result":
+                found[layer.id] = values[layer.id, RESULT]
+        return found
+
+    def _in_order(self, graph: Graph) -> Sequence[Layer]:
+        live = _live(graph)
+        before = {id: [graph.sources[place][0] for place in _wired(graph, graph.layers[id])] for id in live}
+        try:
+            return [graph.layers[id] for id in TopologicalSorter(before).static_order()]
+        except CycleError as error:
+            names = " <- ".join(graph.layers[id].name for id in error.args[1][:8])
+            first = graph.layers[error.args[1][0]]
+            what = f"layers read each other in a circle: {names}"
+            raise ModelError(self._complaints.finding("NL753", what, at=first, where=_described(first))) from error
+
+    # ------------------------------------------------------------------ layers
+
+    def _take(self, graph: Graph, layer: Layer, values: Values, depth: int) -> None:
+        """Find what the outputs of a layer stand for."""
+        outputs = [(layer.id, each.id) for each in layer.outputs] or [(layer.id, RESULT)]
+        if layer.type.lower() == "parameter":
+            for each in outputs:
+                values.setdefault(each, Broken())
+            return
+        before = len(self._make.network.layers)
+        made: Sequence[ITensor | Broken] = [Broken()] * len(outputs)
+        with self._of(layer):
+            made = self._made(layer, self._read(graph, layer, values), depth)
+        name_layers(self._make.network, before, layer.name, _metadata(layer))
+        for place, each in zip(outputs, made, strict=False):
+            values[place] = each
+
+    def _made(self, layer: Layer, inputs: Sequence[ITensor | None], depth: int) -> Sequence[ITensor]:
+        if layer.type.lower() == "result":
+            require(len(inputs) == 1, f"a Result has one input, not {len(inputs)}")
+            return [each for each in inputs if each is not None]
+        function = function_of(layer)
+        assert function is not None
+        inner = {name: _Inner(self, body, depth + 1) for name, body in layer.bodies.items()}
+        made: Result = function(Call(layer, self._make, self._weights, inner, depth), *inputs)
+        outputs = [made] if isinstance(made, ITensor) else list(made)
+        require(len(outputs) >= len(layer.outputs), f"the layer has {len(layer.outputs)} outputs, not {len(outputs)}")
+        for tensor in outputs:
+            assert tensor.type
+        return [self._named(layer, number, each) for number, each in enumerate(outputs)]
+
+    def _named(self, layer: Layer, number: int, tensor: ITensor) -> ITensor:
+        several = len(layer.outputs) > 1
+        return name_tensor(tensor, f"{layer.name}.{number}" if several else layer.name)
+
+    def _read(self, graph: Graph, layer: Layer, values: Values) -> list[ITensor | None]:
+        """The inputs of a layer."""
+        found: list[ITensor | Broken | None] = []
+        for port in layer.inputs:
+            source = graph.sources.get((layer.id, port.id))
+            if source is None and layer.type.lower() not in OPTIONAL:
+                raise LayerError(f"no edge leads to input {port.id}", reason("NL753"), "", "NL753")
+            found.append(None if source is None else values.get(source, Broken()))
+        inputs = [each for each in found if not isinstance(each, Broken)]
+        if len(inputs) < len(found):
+            raise Skip
+        return inputs
+
+    def _of(self, layer: Layer) -> AbstractContextManager[None]:
+        return self._complaints.of(_described(layer), layer)
+
+
+class _Inner:
+    """A graph inside a layer."""
+
+    def __init__(self, importer: Importer, body: Body, depth: int) -> None:
+        self.body = body
+        self._importer = importer
+        self._depth = depth
+
+    def __call__(self, given: Mapping[int, ITensor]) -> Mapping[int, ITensor]:
+        """Add its layers to the network."""
+        return self._importer.inner(self.body, given, self._depth)
+
+
+RESULT = -1
+"""The port under which a Result keeps what it is given."""
+
+
+def _only_output(parameter: Layer) -> Place:
+    require(len(parameter.outputs) == 1, f"a Parameter has one output, not {len(parameter.outputs)}")
+    return parameter.id, parameter.outputs[0].id
+
+
+def _wired(graph: Graph, layer: Layer) -> Iterator[Place]:
+    """The inputs of a layer to which edges lead."""
+    return ((layer.id, each.id) for each in layer.inputs if (layer.id, each.id) in graph.sources)
+
+
+def _live(graph: Graph) -> Collection[int]:
+    """The layers of a graph that are needed."""
+    stack = [each.id for each in graph.layers.values() if each.type.lower() in ROOTS]
+    found = dict.fromkeys(stack)
+    while stack:
+        layer = graph.layers[stack.pop()]
+        before = [graph.sources[place][0] for place in _wired(graph, layer)]
+        stack += [each for each in before if each not in found]
+        found.update(dict.fromkeys(before))
+    return found
+
+
+def _live_layers(graph: Graph) -> Iterable[Layer]:
+    """The layers of a graph that are needed, those in bodies too."""
+    graphs = [graph]
+    while graphs:
+        graph = graphs.pop()
+        for id in _live(graph):
+            layer = graph.layers[id]
+            graphs += [each.graph for each in layer.bodies.values()]
+            yield layer
+
+
+def _described(layer: Layer) -> str:
+    return f"layer {layer.id} {layer.name!r} ({layer.operator}), line {layer.line}"
+
+
+def _metadata(layer: Layer) -> str:
+    return f"[OpenVINO Layer: {layer.name}]"

@@ -1,0 +1,58 @@
+"""From an OpenVINO model to a network."""
+
+from __future__ import annotations
+
+import os
+from os import PathLike
+from pathlib import Path
+
+from netloop.codes import reason
+from netloop.diagnostics import Finding, ModelError
+from netloop.network import INetworkDefinition
+from netloop.openvino.graph import Importer
+from netloop.openvino.model import Reader
+from netloop.openvino.weights import Weights
+from netloop.openvino.xml import LARGEST_DOCUMENT, parse
+
+
+def load(model: str | PathLike[str] | bytes, weights: str | PathLike[str] | bytes | None = None) -> INetworkDefinition:
+    """The network that an OpenVINO model describes, of version 10 or 11, its inputs named as in the model.
+
+    A length that the model leaves open is -1, and each call of the engine tells it. ``Loop``, ``TensorIterator`` and
+    ``If`` become netloop's own loops and conditionals.
+
+    Args:
+        model: the path of the XML file, or its bytes.
+        weights: the path of the file of weights, or its bytes; by default the file beside the model that is called like
+            it and ends in ``.bin``.
+
+    Raises:
+        ModelError: the model is damaged, or has what netloop does not know; all that is wrong is told.
+        TypeError: an argument is of the wrong Python type.
+    """
+    if isinstance(model, bytes):
+        name, data, path = "the model", model, ""
+    elif isinstance(model, str | PathLike):
+        name = os.fspath(model)
+        data, path = _bytes_of(name), os.path.splitext(name)[0] + ".bin"
+    else:
+        raise TypeError(f"model is a path or bytes, not {type(model).__name__}")
+    if weights is None and path and os.path.exists(path):
+        weights = path
+    if not isinstance(weights, str | PathLike | bytes | None):
+        raise TypeError(f"weights are a path or bytes, not {type(weights).__name__}")
+    graph = Reader(name).model(parse(data, name))
+    network = INetworkDefinition()
+    with Weights(weights, path) as opened:
+        Importer(name, graph, opened, network).add()
+    return network
+
+
+def _bytes_of(path: str) -> bytes:
+    try:
+        size = os.stat(path).st_size
+        if size > LARGEST_DOCUMENT:
+            raise ModelError(Finding("NL751", f"the document has {size} bytes", path, reason("NL751")))
+        return Path(path).read_bytes()
+    except (OSError, ValueError) as error:
+        raise ModelError(Finding("NL751", f"the document cannot be read: {error}", path, reason("NL751"))) from error
