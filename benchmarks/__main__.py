@@ -19,7 +19,13 @@ def options() -> argparse.Namespace:
     """What the command line says."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     add = parser.add_argument
-    add("--only", action="append", default=[], metavar="W2", help="workloads whose names begin so; may be repeated")
+    add(
+        "--only",
+        action="append",
+        default=[],
+        metavar="W2",
+        help="workloads whose names are this, or else begin so; may be repeated",
+    )
     add("--list", action="store_true", help="tell the names of the workloads, and run none")
     add("--threads", type=int, default=2, help="cores that each system may use (2)")
     add("--repetitions", type=int, default=30, help="samples of each variant (30)")
@@ -31,8 +37,10 @@ def options() -> argparse.Namespace:
 
 
 def chosen(prefixes: list[str]) -> list[Workload]:
-    """The workloads whose names begin with one of some prefixes; all if there are none."""
-    found = [each for each in WORKLOADS if not prefixes or each.name.startswith(tuple(prefixes))]
+    """The workloads whose names are or begin with what was asked for; all if nothing was."""
+    names = {each.name for each in WORKLOADS}
+    exact, begins = names.intersection(prefixes), tuple(each for each in prefixes if each not in names)
+    found = [each for each in WORKLOADS if not prefixes or each.name in exact or each.name.startswith(begins)]
     if not found:
         raise SystemExit(f"no workload begins with {' or '.join(prefixes)}; --list tells their names")
     return found
@@ -57,14 +65,13 @@ def main() -> None:
         return
     for package in absent():
         print(f"{package} is not installed, and left out", file=sys.stderr)
-    results: list[Result] = []
-    for result in run(workloads, Plan(given.threads, given.repetitions, given.seconds)):
-        results.append(result)
-        print(table.markdown(table.DETAIL, table.detail(result)), flush=True)
     order = [each.name for each in WORKLOADS]
-    if given.json:
-        results = table.joined(table.load(given.json), results, order)
-        table.save(results, given.json)
+    results = table.load(given.json) if given.json else []
+    for result in run(workloads, Plan(given.threads, given.repetitions, given.seconds)):
+        print(table.markdown(table.DETAIL, table.detail(result)), flush=True)
+        results = table.joined(results, [result], order)
+        if given.json:
+            table.save(results, given.json)
     print(table.markdown(table.SUMMARY, map(table.summary, results)))
     if given.plot:
         table.plot(results, given.plot)

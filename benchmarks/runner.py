@@ -109,7 +109,7 @@ class Runner:
 
     def prepare(self, workload: Workload, result: Result) -> Iterator[tuple[str, tuple[Worker, int]]]:
         """The variants that give the right results, each with its process and how many samples it is to make."""
-        expected: Arrays | None = None
+        first, expected = "", Arrays()
         for system in present():
             worker = self.worker(system)
             for variant in ask(worker, result, system.__name__, "variants", workload) or []:
@@ -118,11 +118,11 @@ class Runner:
                 if answer is None:
                     continue
                 arrays, seconds = answer
-                if expected is None:
-                    expected = arrays
+                if not first:
+                    first, expected = variant, arrays
                 fault = difference(arrays, expected, workload.tolerance)
                 if fault:
-                    result.failures[variant] = f"differs from {OURS}: {fault}"
+                    result.failures[variant] = f"differs from {first}: {fault}"
                     continue
                 yield variant, (worker, self.samples(seconds))
 

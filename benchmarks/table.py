@@ -16,8 +16,12 @@ from benchmarks.systems import versions
 
 Row = Sequence[str]
 
+ABLATED = ": passes"
+"""What the name of a workload ends in if it is solved with and without passes."""
+
 
 SUMMARY = ["workload", "threads", "netloop ms", "to expert", "floor", "to the best peer", "floor", "which"]
+EFFECT = ["workload", "threads", "pass", "ms without it", "ms with all", "without by with"]
 DETAIL = ["workload", "threads", "variant", "ms", "quartiles", "samples", "netloop to it"]
 
 
@@ -62,6 +66,17 @@ def excess(result: Result, variant: str) -> str:
 def floor(result: Result, what: str) -> str:
     """A floor of a workload."""
     return f"{result.floors[what]:g}" if what in result.floors else "-"
+
+
+def effects(result: Result) -> Iterator[Row]:
+    """A line for each pass of a workload: how long it takes without."""
+    for variant in result.timings:
+        ratio = result.ratio(variant)
+        if variant != OURS and ratio is not None:
+            without, ours = result.timings[variant].median, result.timings[OURS].median
+            name = variant.removeprefix("without ").replace("any", "all of them")
+            workload = result.name.removesuffix(ABLATED)
+            yield [workload, str(result.threads), name, f"{without:.4g}", f"{ours:.4g}", f"{1 / ratio:.2f}"]
 
 
 def detail(result: Result) -> Iterator[Row]:
@@ -154,6 +169,8 @@ def plot(results: Sequence[Result], path: Path) -> None:
 
 def page(results: Sequence[Result]) -> str:
     """The page of the last results."""
+    compared = [each for each in results if not each.name.endswith(ABLATED)]
+    ablated = [each for each in results if each.name.endswith(ABLATED)]
     return f"""# Results
 
 Written by `python -m benchmarks --write`; [README.md](README.md) tells what is measured, and how.
@@ -163,7 +180,10 @@ Machine: {machine()}
 
 ## Summary
 
-{markdown(SUMMARY, map(summary, results))}
+{markdown(SUMMARY, map(summary, compared))}
+## Passes
+
+{markdown(EFFECT, (row for each in ablated for row in effects(each)))}
 ## Every variant
 
-{markdown(DETAIL, (row for each in results for row in detail(each)))}"""
+{markdown(DETAIL, (row for each in compared for row in detail(each)))}"""

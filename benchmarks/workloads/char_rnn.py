@@ -48,6 +48,8 @@ class CharRnn(Workload):
     characters: int = 65
     length: int = 256
 
+    passes = ("sharing", "layout", "forms", "load")
+
     def inputs(self) -> Arrays:
         state = np.zeros((1, self.hidden), np.float32)
         return {"token": np.array([7], np.int32), **dict.fromkeys(STATES, state)}

@@ -31,7 +31,7 @@ from benchmarks.workload import Arrays, Call, Jax, Workload, normal
 LARGEST_HOISTED = 4 << 20
 """Bytes of input products that stay in the cache; what is larger is computed in chunks."""
 
-CHUNK = 16
+CHUNK = 8
 LEAST_BATCH_OF_PLAIN_PRODUCTS = 8
 
 
@@ -61,6 +61,7 @@ class Rnn(Workload):
     bidirectional: bool = False
     length: int = 128
 
+    passes = ("sharing", "layout", "forms", "load", "fission")
     kind: ClassVar[str]
     gates: ClassVar[int]
     onnx_order: ClassVar[Sequence[int]]

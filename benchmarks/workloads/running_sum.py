@@ -24,6 +24,7 @@ class RunningSum(Workload):
     width: int = 256
 
     floors = {"expert": 1.05, "onnxruntime loop": 0.12}
+    passes = ("unroll",)
 
     @property
     def name(self) -> str:

@@ -146,7 +146,7 @@ class Search(Workload):
         def step(model: Model, tokens: Any, scores: Any, h: Any) -> Any:
             h = jnp.tanh(model.embedding[tokens] + h @ model.recurrent)
             logits = h @ model.head
-            values, places = lax.top_k(logits, self.beams)
+            values, places = _first_largest(logits) if self.beams == 1 else lax.top_k(logits, self.beams)
             values = values + (scores - jax.nn.logsumexp(logits, -1))[:, None]
             scores, best = lax.top_k(values.reshape(-1), self.beams)
             parents = best // self.beams
@@ -222,6 +222,13 @@ class Search(Workload):
             return {"said": said, "parents": parents, "score": scores}
 
         return call
+
+
+def _first_largest(rows: Any) -> tuple[Any, Any]:
+    """The largest element of each row, and where it is."""
+    most = jnp.max(rows, -1, keepdims=True)
+    places = lax.broadcasted_iota(jnp.int32, rows.shape, 1)
+    return most, jnp.min(jnp.where(rows == most, places, rows.shape[1]), -1, keepdims=True)
 
 
 CASES: list[Workload] = [Search(beams=1), Search()]

@@ -25,6 +25,7 @@ class Tiny(Workload):
     stacked: bool = False
 
     floors = {"expert": 1.05, "peer": 0.01, "numba": 2.0}
+    passes = ("unroll",)
     title = ""
     constant = 1.0
     onnx_type = "float"
@@ -70,7 +71,7 @@ class Tiny(Workload):
         return self.scan(1)
 
     def expert(self) -> Jax:
-        return self.scan(4 if self.stacked else 16)
+        return self.scan(8 if self.stacked else 16)
 
     def models(self) -> Mapping[str, Callable[[], ModelProto]]:
         return {"loop": self.loop_model}
@@ -185,6 +186,7 @@ class Collatz(Workload):
     trips: int = 100_000
 
     floors = Tiny.floors
+    passes = ("unroll",)
 
     @property
     def name(self) -> str:

@@ -85,3 +85,21 @@ def test_summary_has_what_netloop_takes_beyond_a_variant():
     one.beyond = {"": 3.0, "expert": 0.5, "bare": 1.0}
 
     assert table.summary(one)[-1] == "torch; 3 ms: 2; 0.5 ms beyond expert: **1**; 1 ms beyond bare: -"
+
+
+def test_effect_of_a_pass_is_the_time_without_it_by_the_time_with_all():
+    timings = {"netloop": timing(2), "without sharing": timing(3), "without any": timing(8)}
+    one = Result("W0 nothing: passes", 1, {}, timings=timings)
+
+    assert list(table.effects(one)) == [
+        ["W0 nothing", "1", "sharing", "3", "2", "1.50"],
+        ["W0 nothing", "1", "all of them", "8", "2", "4.00"],
+    ]
+
+
+def test_page_has_passes_apart_from_workloads():
+    one, other = result(), Result("W0 nothing: passes", 1, {}, timings={"netloop": timing(2), "without any": timing(8)})
+
+    text = table.page([one, other])
+
+    assert text.index("| W0 nothing | 1 | 2 |") < text.index("| all of them |") < text.index("| openvino op |")

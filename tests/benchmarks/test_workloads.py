@@ -5,7 +5,7 @@ from functools import cache
 import pytest
 
 from benchmarks.runner import OURS, difference
-from benchmarks.systems import SYSTEMS, InJax
+from benchmarks.systems import SYSTEMS, InJax, OnnxRuntime
 from benchmarks.workloads import WORKLOADS
 from benchmarks.workloads.build import Build, Calls, Load
 from benchmarks.workloads.char_rnn import Generate, Steps
@@ -41,6 +41,10 @@ NOT_READ = {("Nested", "openvino scan"), ("Decoder", "openvino growing loop")}
 """Models that OpenVINO does not read: a Scan in a Scan, and states of a Loop that grow."""
 
 
+QUICK = [InJax, OnnxRuntime]
+LONG = [pytest.param(each, marks=pytest.mark.slow) for each in SYSTEMS if each not in QUICK]
+
+
 def solve(system, workload, variant):
     return system.results(system.make(workload, variant)())
 
@@ -51,7 +55,7 @@ def expected(workload):
 
 
 @pytest.mark.filterwarnings("ignore:os.fork:RuntimeWarning")
-@pytest.mark.parametrize("system", SYSTEMS, ids=lambda each: each.package)
+@pytest.mark.parametrize("system", QUICK + LONG, ids=lambda each: each.package)
 @pytest.mark.parametrize("workload", SMALL, ids=lambda each: each.name)
 def test_results_are_those_of_netloop(workload, system):
     pytest.importorskip(system.package)
