@@ -8,6 +8,7 @@ from typing import Any
 
 import jax
 import numpy as np
+from jax import lax
 
 import netloop as trt
 from benchmarks.building import PROD, SUM, Script, Tensor
@@ -21,7 +22,7 @@ NO_CHANGE: dict[str, str | bool] = {"xla_cpu_enable_fast_math": False}
 
 @dataclass(frozen=True)
 class Build(Workload):
-    """A network to a traced JAX program; XLA's part, which comes next, is left out."""
+    """A network to a traced JAX program, beside the same program traced by hand; XLA's part comes after both."""
 
     layers: int = 1000
     depth: int = 0
@@ -32,7 +33,7 @@ class Build(Workload):
 
     @property
     def beyond(self) -> Mapping[str, float]:  # pyright: ignore[reportIncompatibleVariableOverride]
-        return {"": 0.5 * self.made().num_layers}
+        return {"JAX": 0.5 * self.made().num_layers}
 
     def inputs(self) -> Arrays:
         return {"x": np.ones(8, np.float32)}
@@ -63,12 +64,29 @@ class Build(Workload):
             x = script.last(state.loop, state.outputs[0])
         return x
 
+    def chain_by_hand(self, x: Any) -> Any:
+        """The chain in JAX."""
+        for number in range(self.layers - 2):
+            x = x + 1.0 if number % 2 else x * 0.5
+        return x
+
+    def nested_by_hand(self, x: Any, depth: int) -> Any:
+        """The loops in JAX."""
+        inside = (lambda x: x * 0.5) if depth == 1 else (lambda x: self.nested_by_hand(x * 0.5, depth - 1))
+        return lax.scan(lambda x, _: (inside(x), None), x, length=2)[0]
+
     def parts(self) -> Mapping[str, Callable[[], Call]]:
         network = self.made()
 
         def whole(inputs: Mapping[str, Any]) -> Mapping[str, Any]:
             function, weights = trt.to_jax(network)
             jax.make_jaxpr(function)(weights, inputs)
+            return {}
+
+        def by_hand(inputs: Mapping[str, Any]) -> Mapping[str, Any]:
+            jax.make_jaxpr(lambda x: self.nested_by_hand(x, self.depth) if self.depth else self.chain_by_hand(x))(
+                inputs["x"]
+            )
             return {}
 
         def check(_: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -82,7 +100,7 @@ class Build(Workload):
             self.made()
             return {}
 
-        parts = {"netloop": whole, "add layers": adding, "check": check, "nest": nesting}
+        parts = {"netloop": whole, "JAX": by_hand, "add layers": adding, "check": check, "nest": nesting}
         return {name: lambda part=part: part for name, part in parts.items()}
 
 
