@@ -15,6 +15,14 @@ from benchmarks.workloads import WORKLOADS
 PAGE = Path(__file__).parent / "RESULTS.md"
 
 
+def positive(text: str) -> int:
+    """A number of things, one at least."""
+    number = int(text)
+    if number < 1:
+        raise ValueError
+    return number
+
+
 def options() -> argparse.Namespace:
     """What the command line says."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
@@ -27,8 +35,8 @@ def options() -> argparse.Namespace:
         help="workloads whose names are this, or else begin so; may be repeated",
     )
     add("--list", action="store_true", help="tell the names of the workloads, and run none")
-    add("--threads", type=int, default=2, help="cores that each system may use (2)")
-    add("--repetitions", type=int, default=30, help="samples of each variant (30)")
+    add("--threads", type=positive, default=2, help="cores that each system may use (2)")
+    add("--repetitions", type=positive, default=30, help="samples of each variant (30)")
     add("--seconds", type=float, default=10.0, help="no more samples, but for 5, of what has taken this long (10)")
     add("--json", type=Path, metavar="F", help="keep results in a file, beside those of earlier runs that it has")
     add("--plot", type=Path, metavar="F.png", help="draw the results")

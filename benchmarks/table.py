@@ -123,10 +123,17 @@ def _read(path: str) -> str:
 
 
 def load(path: Path) -> list[Result]:
-    """The results in a file; none if there is no file."""
+    """The results in a file; none if there is no file.
+
+    Raises:
+        SystemExit: something else is in it.
+    """
     if not path.exists():
         return []
-    return [_result(each) for each in json.loads(path.read_text(encoding="utf-8"))]
+    try:
+        return [_result(each) for each in json.loads(path.read_text(encoding="utf-8"))]
+    except (ValueError, TypeError, KeyError, OSError) as error:
+        raise SystemExit(f"{path} has no results of benchmarks: {error}") from error
 
 
 def _result(data: dict[str, Any]) -> Result:
@@ -145,6 +152,11 @@ def joined(old: Iterable[Result], new: Iterable[Result], order: Sequence[str]) -
     return sorted(latest.values(), key=lambda each: (order.index(each.name), -each.threads))
 
 
+MARKERS = "osDv"
+COLOURS = 10
+"""How many colours matplotlib uses in turn."""
+
+
 def plot(results: Sequence[Result], path: Path) -> None:
     """Draw how long each variant takes, as a multiple of netloop's time.
 
@@ -156,9 +168,11 @@ def plot(results: Sequence[Result], path: Path) -> None:
     except ImportError as error:
         raise SystemExit("--plot needs matplotlib, which is not installed") from error
     figure, axes = pyplot.subplots(figsize=(10, 0.45 * len(results) + 1.5), layout="constrained")
-    for variant in dict.fromkeys(name for each in results for name in each.timings):
+    variants = dict.fromkeys(name for each in results for name in each.timings)
+    for number, variant in enumerate(variants):
         places = [(1 / ratio, row) for row, each in enumerate(results) if (ratio := each.ratio(variant)) is not None]
-        axes.plot(*zip(*places, strict=True), "o", label=variant, alpha=0.8)
+        if places:
+            axes.plot(*zip(*places, strict=True), MARKERS[number // COLOURS], label=variant, alpha=0.8)
     axes.set_yticks(range(len(results)), [f"{each.name}, {each.threads} threads" for each in results])
     axes.set(xscale="log", xlabel="time as a multiple of netloop's (further right is slower)")
     axes.invert_yaxis()

@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 from benchmarks import table
-from benchmarks.runner import Result, Timing, difference
+from benchmarks.runner import Plan, Result, Runner, Timing, difference
+from benchmarks.systems import InJax
+from benchmarks.workload import Workload
 
 
 def timing(milliseconds):
@@ -103,3 +105,43 @@ def test_page_has_passes_apart_from_workloads():
     text = table.page([one, other])
 
     assert text.index("| W0 nothing | 1 | 2 |") < text.index("| all of them |") < text.index("| openvino op |")
+
+
+class Wrong(Workload):
+    """One of its ways gives the sum, one fails, and one gives something else."""
+
+    name = "W0 wrong"
+
+    def inputs(self):
+        return {"x": np.ones(2, np.float32)}
+
+    def parts(self):
+        def fail():
+            raise ValueError("no")
+
+        return {
+            "right": lambda: lambda inputs: {"y": inputs["x"]},
+            "failing": fail,
+            "wrong": lambda: lambda inputs: {"y": inputs["x"] + 1},
+        }
+
+
+@pytest.mark.slow
+def test_processes_time_what_agrees_and_tell_of_the_rest(monkeypatch):
+    monkeypatch.setattr("benchmarks.runner.present", lambda: [InJax])
+    runner = Runner(Plan(threads=1, repetitions=6))
+    try:
+        found = runner.run(Wrong())
+    finally:
+        runner.close()
+
+    assert {name: each.samples for name, each in found.timings.items()} == {"right": 6}
+    assert found.failures == {"failing": "ValueError: no", "wrong": "differs from right: 'y' is off by 1"}
+
+
+def test_file_of_something_else_is_refused(tmp_path):
+    path = tmp_path / "results.json"
+    path.write_text('[{"name": 1}]')
+
+    with pytest.raises(SystemExit, match="no results of benchmarks"):
+        table.load(path)
