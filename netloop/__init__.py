@@ -127,6 +127,7 @@ from netloop.layers.sources import IConstantLayer as IConstantLayer
 from netloop.layers.sources import IFillLayer as IFillLayer
 from netloop.layers.sources import IShapeLayer as IShapeLayer
 from netloop.network import INetworkDefinition as INetworkDefinition
+from netloop.passes import PASSES as PASSES
 from netloop.plugins.enums import APILanguage as APILanguage
 from netloop.plugins.enums import DimensionOperation as DimensionOperation
 from netloop.plugins.enums import PluginCapabilityType as PluginCapabilityType

@@ -21,7 +21,8 @@ FLOORS = [
     ["network"],
     ["nest", "inputs"],
     ["check", "compose"],
-    ["reference", "passes", "lower", "onnx", "openvino", "wts", "plan"],
+    ["passes"],
+    ["reference", "lower", "onnx", "openvino", "wts", "plan"],
     ["runtime"],
     ["cli", "demo", "tensorrt", "__init__", "__main__"],
 ]

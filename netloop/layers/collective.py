@@ -79,6 +79,10 @@ class IDistCollectiveLayer(Operation):
     groups: PermutationLike = ()
     num_ranks: int = 1
 
+    @property
+    def is_foldable(self) -> bool:
+        return self.num_ranks == 1
+
     def infer(self, x: TensorType) -> TensorType:
         self._check_ranks()
         if self.operation in REDUCING:

@@ -109,10 +109,25 @@ class IMatrixMultiplyLayer(Operation):
             return made.astype(a.dtype)
 
     def lower(self, a: Any, b: Any) -> Any:
+        a, b = jnp.asarray(a), jnp.asarray(b)
+        accumulator = _accumulator(a.dtype)
+        if a.ndim == _own_axes(self.op0) and b.ndim == _own_axes(self.op1):
+            summed = ((_summed_axis(self.op0, 1),), (_summed_axis(self.op1, 0),)), ((), ())
+            made = jax.lax.dot_general(a, b, summed, PRECISION, accumulator)
+            return made.astype(a.dtype)
         left, right = _lower_operand(a, self.op0, -2), _lower_operand(b, self.op1, -1)
-        made = jnp.matmul(left, right, precision=PRECISION, preferred_element_type=_accumulator(a.dtype))
+        made = jnp.matmul(left, right, precision=PRECISION, preferred_element_type=accumulator)
         vectors = [axis for axis, op in ((-2, self.op0), (-1, self.op1)) if op is MatrixOperation.VECTOR]
         return jnp.squeeze(made, vectors).astype(a.dtype)
+
+
+def _own_axes(op: MatrixOperation) -> int:
+    return 1 if op is MatrixOperation.VECTOR else 2
+
+
+def _summed_axis(op: MatrixOperation, plain: int) -> int:
+    """The axis that is summed over of an operand without a batch; ``plain`` is that of a matrix as it is."""
+    return 0 if op is MatrixOperation.VECTOR else plain if op is MatrixOperation.NONE else 1 - plain
 
 
 def _kind(op: MatrixOperation) -> str:

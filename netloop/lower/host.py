@@ -130,6 +130,7 @@ class HostProgram:
 
     Attributes:
         roads: how each loop ran and why, so far.
+        moved: of each loop, the layers that run for many trips at once, so far.
     """
 
     def __init__(
@@ -142,6 +143,7 @@ class HostProgram:
     ) -> None:
         require_shallow(network, sound.scopes)
         self.roads: dict[ILoop, Road] = {}
+        self.moved: dict[ILoop, list[ILayer]] = {}
         self._network = network
         self._sound = sound
         self._max_trips = max_trips
@@ -250,6 +252,7 @@ class HostProgram:
             arrays = [scene.values[each] for each in reads]
             made = compiled(arrays, [np.int64(each) for each in scene.trips.values()])
             self.roads.update(program.roads)
+            self.moved.update(program.moved)
             if int(made.status):
                 raise ExecutionError(program.failures.findings[int(made.status) - 1])
             for tensor, value, fault in zip(program.outputs, made.values, made.faults, strict=True):

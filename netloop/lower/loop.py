@@ -7,8 +7,9 @@ output, written in place.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
@@ -18,7 +19,9 @@ from jax import lax
 from netloop.enums import LoopOutput, TripLimit
 from netloop.graph.tensor import ITensor
 from netloop.layers.loop import IIteratorLayer, ILoop, ILoopOutputLayer
+from netloop.lower.carry import Carry, Done, Faults
 from netloop.lower.frame import Frame, first
+from netloop.lower.scan import scan
 from netloop.nest import LoopStep, Step
 from netloop.types import normal_axis
 
@@ -50,7 +53,7 @@ def lower_loop(program: Program, step: LoopStep, frame: Frame) -> None:
     if loop is None:
         return
     program.roads[step.loop] = road = choose_road(program, step)
-    loop.leave(loop.scan(road.trips) if road.name == "scan" and road.trips is not None else loop.repeat())
+    loop.leave(scan(loop, road.trips) if road.name == "scan" and road.trips is not None else loop.repeat())
 
 
 def enter(program: Program, step: LoopStep, frame: Frame) -> Loop | None:
@@ -147,56 +150,6 @@ def _count_of(layer: IIteratorLayer) -> ITensor | None:
     return None if limit is None else limit.tensor(0)
 
 
-class _Faults(NamedTuple):
-    """What went wrong in a loop so far; None, which costs nothing, where nothing can.
-
-    Attributes:
-        trips: in what decides the number of trips.
-        states: in the value of each recurrence.
-        rows: in the elements of each stacked output.
-        status: in assertions.
-    """
-
-    trips: Any
-    states: Any
-    rows: Any
-    status: Any
-
-
-class Carry(NamedTuple):
-    """What a while loop carries from trip to trip.
-
-    Attributes:
-        trip: the number of the coming trip.
-        states: the values of the recurrences.
-        buffers: for every stacked output its elements so far, along axis 0.
-        faults: what went wrong so far.
-        goes_on: whether there is a coming trip; None where that is asked when it comes.
-    """
-
-    trip: Any
-    states: list[Any]
-    buffers: list[Any]
-    faults: _Faults
-    goes_on: Any
-
-
-class _Done(NamedTuple):
-    """A loop that has ended.
-
-    Attributes:
-        trips: the number of trips that it made.
-        states: the values of the recurrences.
-        rows: for every stacked output its elements, along axis 0.
-        faults: what went wrong.
-    """
-
-    trips: Any
-    states: list[Any]
-    rows: list[Any]
-    faults: _Faults
-
-
 class Loop:
     """A loop, with the values around it."""
 
@@ -207,36 +160,20 @@ class Loop:
         self.states = [each.outputs[0] for each in step.recurrences]
         self.next = [each.tensor(1) for each in step.recurrences]
         self.stacked = [each for each in step.outputs if each.stacks]
-        self.body = step.body.needed([*self.next, *(each.tensor(0) for each in self.stacked)], assertions=True)
+        self.rows = [each.tensor(0) for each in self.stacked]
+        self.body = step.body.needed([*self.next, *self.rows], assertions=True)
         self.carries = program.can_fail(step.body.steps) or frame.fault(step.reads) is not None
         self.most = program.max_trips if program.may_be_endless(step.loop) else None
 
-    # ------------------------------------------------------------------ the two roads
+    # ------------------------------------------------------------------ until a limit ends it
 
-    def scan(self, trips: int) -> _Done:
-        """Run a known number of trips."""
-        iterators = [each for each in self.step.iterators if self.program.stays_inside(each)]
-        slices = [self._slices(each, trips) for each in iterators]
-
-        def body(carry: Any, given: Any) -> Any:
-            trip, elements = given
-            states, faults = carry
-            inside = self._inside(trip, states, faults)
-            inside.values.update(zip((layer.outputs[0] for layer in iterators), elements, strict=True))
-            states, rows, faults = self._trip(inside, faults)
-            return (states, faults), rows
-
-        carry = self._initial(), self._faults()
-        (states, faults), rows = lax.scan(body, carry, (jnp.arange(trips), slices), length=trips)
-        return _Done(trips, states, rows, faults)
-
-    def repeat(self) -> _Done:
+    def repeat(self) -> Done:
         """Run until a limit ends it."""
         return self.done(lax.while_loop(self.goes_on, self.trip, self.begin()))
 
     def begin(self) -> Carry:
         """What is carried to the first trip."""
-        trip, states, faults = jnp.int64(0), self._initial(), self._faults()
+        trip, states, faults = jnp.int64(0), self.initial(), self.initial_faults()
         goes_on, faults = self._goes_on(trip, states, faults) if self.carries else (None, faults)
         return Carry(trip, states, [self._buffer(each) for each in self.stacked], faults, goes_on)
 
@@ -248,26 +185,26 @@ class Loop:
     def trip(self, carry: Carry) -> Carry:
         """Make a trip."""
         trip, states, buffers, faults, goes_on = carry
-        inside = self._inside(trip, states, faults)
-        states, rows, faults = self._trip(inside, faults)
+        inside = self.inside(trip, states, faults)
+        states, rows, faults = self.run_trip(inside, faults, self.body, self.rows)
         buffers = [_write(buffer, row, trip) for buffer, row in zip(buffers, rows, strict=True)]
         if self.carries:
             goes_on, faults = self._goes_on(trip + 1, states, faults)
         return Carry(trip + 1, states, buffers, faults, goes_on)
 
-    def done(self, carry: Carry) -> _Done:
+    def done(self, carry: Carry) -> Done:
         """The loop after the last trip that it makes; a fault if it would go on."""
         faults = carry.faults
         if self.most is not None:
             fault = _endless(self.program, self.step.loop, self._wants(carry))
             faults = faults._replace(trips=first(faults.trips, fault))
-        return _Done(carry.trip, carry.states, carry.buffers, faults)
+        return Done(carry.trip, carry.states, carry.buffers, faults)
 
     def _wants(self, carry: Carry) -> Any:
         """Whether the limits of the loop ask for a trip."""
         return carry.goes_on if self.carries else self._goes_on(carry.trip, carry.states, carry.faults)[0]
 
-    def _goes_on(self, trip: Any, states: list[Any], faults: _Faults) -> tuple[Any, _Faults]:
+    def _goes_on(self, trip: Any, states: list[Any], faults: Faults) -> tuple[Any, Faults]:
         """Whether there is a trip of this number, and the faults after asking; what is spoilt ends the loop."""
         count, goes_on = self.step.loop.limit(TripLimit.COUNT), self.step.loop.limit(TripLimit.WHILE)
         within = jnp.bool_(True)
@@ -277,7 +214,7 @@ class Loop:
             within = jnp.logical_and(within, faults.trips == 0)
         if goes_on is None:
             return within, faults
-        inside = self._inside(trip, states, faults)
+        inside = self.inside(trip, states, faults)
         inside.is_trip = False
         self.program.run(self._while_steps(), inside)
         true = jnp.logical_and(within, self.program.read(goes_on.tensor(0), inside))
@@ -293,7 +230,7 @@ class Loop:
 
     # ------------------------------------------------------------------ one trip
 
-    def _inside(self, trip: Any, states: list[Any], faults: _Faults) -> Frame:
+    def inside(self, trip: Any, states: list[Any], faults: Faults) -> Frame:
         inside = self.frame.inside()
         inside.trips[self.step.loop] = trip
         inside.values.update(zip(self.states, states, strict=True))
@@ -302,34 +239,30 @@ class Loop:
             inside.status = faults.status
         return inside
 
-    def _trip(self, inside: Frame, faults: _Faults) -> tuple[list[Any], list[Any], _Faults]:
-        """The next values of the recurrences, the elements of the stacked outputs, and the faults after the trip."""
-        self.program.run(self.body, inside)
-        rows = [each.tensor(0) for each in self.stacked]
+    def run_trip(
+        self, inside: Frame, faults: Faults, steps: Iterable[Step], rows: Iterable[ITensor]
+    ) -> tuple[list[Any], list[Any], Faults]:
+        """The next values of the recurrences, the values of ``rows``, and the faults after the trip."""
+        rows = list(rows)
+        self.program.run(steps, inside)
         if self.carries:
             spoilt = [first(old, inside.fault([each])) for old, each in zip(faults.rows, rows, strict=True)]
             states = [first(0, inside.fault([each])) for each in self.next]
-            faults = _Faults(faults.trips, states, spoilt, first(inside.status))
+            faults = Faults(faults.trips, states, spoilt, first(inside.status))
         arrays = [self.program.array(each, inside) for each in rows]
         return [self.program.array(each, inside) for each in self.next], arrays, faults
 
-    def _initial(self) -> list[Any]:
+    def initial(self) -> list[Any]:
         return [self.program.array(each.tensor(0), self.frame) for each in self.step.recurrences]
 
-    def _faults(self) -> _Faults:
+    def initial_faults(self) -> Faults:
         """The faults before the first trip."""
         if not self.carries:
-            return _Faults(None, None, None, None)
+            return Faults(None, None, None, None)
         count = self.step.loop.limit(TripLimit.COUNT)
         trips = first(0, None if count is None else self.frame.fault(count.inputs))
         states = [first(0, self.frame.fault([each.tensor(0)])) for each in self.step.recurrences]
-        return _Faults(trips, states, [first(0)] * len(self.stacked), first(self.frame.status))
-
-    def _slices(self, layer: IIteratorLayer, trips: int) -> jax.Array:
-        """What an iterator reads, in the order in which it does, along axis 0."""
-        array = self.program.array(layer.tensor(0), self.frame)
-        rows = jnp.moveaxis(array, layer.axis, 0)[:trips]
-        return jnp.flip(rows, 0) if layer.reverse else rows
+        return Faults(trips, states, [first(0)] * len(self.stacked), first(self.frame.status))
 
     def _buffer(self, layer: ILoopOutputLayer) -> jax.Array:
         row = self.program.types[layer.tensor(0)]
@@ -337,7 +270,7 @@ class Loop:
 
     # ------------------------------------------------------------------ outputs
 
-    def leave(self, done: _Done) -> None:
+    def leave(self, done: Done) -> None:
         """Bring what the loop that has ended made into the frame around it."""
         if self.step.has_assertions:
             self.frame.status = first(done.faults.status, done.faults.trips)
@@ -345,7 +278,7 @@ class Loop:
             self.frame.values[layer.outputs[0]], fault = self.output(layer, done)
             self.frame.spoil(layer.outputs, fault)
 
-    def output(self, layer: ILoopOutputLayer, done: _Done) -> tuple[Any, Any]:
+    def output(self, layer: ILoopOutputLayer, done: Done) -> tuple[Any, Any]:
         """The value of an output of the loop that has ended, and its fault."""
         if not layer.stacks:
             return self._last(layer.tensor(0), done)
@@ -358,9 +291,9 @@ class Loop:
         spoilt = done.faults.rows[position] if self.carries else None
         return jnp.moveaxis(rows, 0, normal_axis(layer.axis, rows.ndim)), first(fault, spoilt)
 
-    def _last(self, tensor: ITensor, done: _Done) -> tuple[Any, Any]:
+    def _last(self, tensor: ITensor, done: Done) -> tuple[Any, Any]:
         """Element n of a tensor, after n trips, and its fault."""
-        inside = self._inside(jnp.int64(done.trips), done.states, done.faults)
+        inside = self.inside(jnp.int64(done.trips), done.states, done.faults)
         inside.ended.add(self.step.loop)
         inside.is_trip = False
         self.program.run(self.step.body.needed([tensor]), inside)

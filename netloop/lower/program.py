@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import jax
@@ -21,6 +22,7 @@ from netloop.layers.loop import IIteratorLayer, ILoop, ILoopOutputLayer, IRecurr
 from netloop.layers.sources import IConstantLayer, IShapeLayer
 from netloop.lower.conditional import lower_conditional
 from netloop.lower.frame import Failures, Frame, first
+from netloop.lower.load import Early, find_early
 from netloop.lower.loop import Road, lower_iterator, lower_loop
 from netloop.nest import Block, IfStep, LayerStep, LoopStep, Scopes, Step, live_layers
 from netloop.network import INetworkDefinition
@@ -59,7 +61,9 @@ class Program:
         scopes: the loops in which the tensors vary.
         failures: what can go wrong in it; known once it was traced.
         roads: how each loop runs and why; known once it was traced.
+        moved: of each loop, the layers that run for many trips at once; known once it was traced.
         max_trips: how many trips a loop may make; None for any number.
+        passes: the names of the passes that it was made with, which allow forms of lowering.
     """
 
     def __init__(
@@ -69,18 +73,27 @@ class Program:
         types: TypeTable,
         scopes: Scopes,
         max_trips: int | None = None,
+        passes: Collection[str] = (),
     ) -> None:
         self.outputs = outputs
         self.types = types
         self.scopes = scopes
         self.failures = Failures()
         self.roads: dict[ILoop, Road] = {}
+        self.moved: dict[ILoop, list[ILayer]] = {}
         self.max_trips = max_trips
+        self.passes = passes
         self._block = Block(list(steps))
         self._baked = {tensor: self._is_constant(tensor) for tensor in self._block.reads()}
 
     @staticmethod
-    def of(network: INetworkDefinition, types: TypeTable, sound: Sound, max_trips: int | None = None) -> Program:
+    def of(
+        network: INetworkDefinition,
+        types: TypeTable,
+        sound: Sound,
+        max_trips: int | None = None,
+        passes: Collection[str] = (),
+    ) -> Program:
         """The program of a whole network.
 
         Raises:
@@ -88,7 +101,7 @@ class Program:
         """
         require_program(network, types)
         require_shallow(network, sound.scopes)
-        return Program(sound.block.steps, network.outputs, types, sound.scopes, max_trips)
+        return Program(sound.block.steps, network.outputs, types, sound.scopes, max_trips, passes)
 
     def __call__(self, given: Mapping[ITensor, Any], trips: Mapping[ILoop, Any] | None = None) -> Outcome:
         """The outputs.
@@ -98,6 +111,17 @@ class Program:
             trips: the numbers of the trips in the loops around.
         """
         return self.run_in(Frame(dict(given), trips=dict(trips or {})))
+
+    @cached_property
+    def early(self) -> Early:
+        """What may be computed before a call, from the weights alone."""
+        return find_early(self._block, self.outputs, self.types) if "load" in self.passes else Early([], [])
+
+    def load(self, given: Mapping[ITensor, Any]) -> list[Any]:
+        """The tensors of ``early``, from the constants of ``constants_of``."""
+        frame = Frame(dict(given))
+        self.run(self.early.steps, frame)
+        return [self.array(each, frame) for each in self.early.tensors]
 
     def run_in(self, frame: Frame) -> Outcome:
         """The outputs, with the values and trips of a frame."""

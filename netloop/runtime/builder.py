@@ -11,6 +11,7 @@ from netloop.codes import reason
 from netloop.diagnostics import Finding, NetloopError, NetworkError, Severity, did_you_mean
 from netloop.graph.layer import check_instance
 from netloop.network import INetworkDefinition
+from netloop.passes import of_level
 from netloop.plugins.registry import IPluginRegistry, get_plugin_registry
 from netloop.runtime.allocators import IGpuAllocator
 from netloop.runtime.config import IBuilderConfig
@@ -141,6 +142,7 @@ class Builder(Settings):
             tactic_sources=config.get_tactic_sources(),
             max_trips=config.max_trips,
             interruptible=config.interruptible,
+            passes=of_level(config.builder_optimization_level),
         )
 
     def _build(self, network: INetworkDefinition, config: IBuilderConfig, build: Callable[[Progress], T]) -> T | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Iterable
 from functools import cached_property
 
 from netloop.check import require_sound
@@ -14,6 +15,7 @@ from netloop.graph.tensor import ITensor
 from netloop.layers.loop import check_max_trips
 from netloop.layers.sources import IConstantLayer
 from netloop.network import INetworkDefinition
+from netloop.passes import chosen
 from netloop.runtime.context import IExecutionContext
 from netloop.runtime.engine_config import IRuntimeConfig, ISerializationConfig
 from netloop.runtime.enums import (
@@ -37,7 +39,13 @@ from netloop.settings import none_or, whole
 from netloop.types import LARGEST_KNOWN_VALUE
 
 
-def compile(network: INetworkDefinition, *, max_trips: int | None = None, interruptible: bool = False) -> ICudaEngine:
+def compile(
+    network: INetworkDefinition,
+    *,
+    max_trips: int | None = None,
+    interruptible: bool = False,
+    passes: Iterable[str] | None = None,
+) -> ICudaEngine:
     """Compile a network.
 
     Where all input shapes are fixed the program is compiled here, else in the first call that brings new shapes.
@@ -48,13 +56,14 @@ def compile(network: INetworkDefinition, *, max_trips: int | None = None, interr
             any number.
         interruptible: whether Ctrl-C ends a call within a second, however long a loop is. Such loops are compiled in
             the first call, and a loop around one runs in Python.
+        passes: the names of the passes that make it fast, of ``netloop.PASSES``; None for all.
 
     Raises:
         NetworkError: the network has no meaning, or its loops are nested too deep.
     """
     check_max_trips("max_trips", max_trips)
     check_instance("interruptible", interruptible, bool)
-    return ICudaEngine(network, Origin(max_trips=max_trips, interruptible=interruptible))
+    return ICudaEngine(network, Origin(max_trips=max_trips, interruptible=interruptible, passes=chosen(passes)))
 
 
 class ICudaEngine(Executable):
@@ -77,7 +86,9 @@ class ICudaEngine(Executable):
     def __init__(self, network: INetworkDefinition, origin: Origin | None = None) -> None:
         vars(self)["origin"] = origin or Origin()
         self._budget = 0
-        super().__init__(network, self.origin.max_trips, self.origin.interruptible, self.origin.absent)
+        super().__init__(
+            network, self.origin.max_trips, self.origin.interruptible, self.origin.absent, self.origin.passes
+        )
 
     def __enter__(self) -> ICudaEngine:
         return self

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import jax
@@ -13,15 +13,16 @@ from netloop.check import Sound, require_sound
 from netloop.codes import reason
 from netloop.diagnostics import ExecutionError, Finding, InputError
 from netloop.graph.infer import TypeTable
-from netloop.graph.layer import check_instance
+from netloop.graph.layer import ILayer, check_instance
 from netloop.graph.tensor import ITensor
 from netloop.inputs import check_values
-from netloop.layers.loop import check_max_trips
+from netloop.layers.loop import ILoop, check_max_trips
 from netloop.layers.sources import IConstantLayer
 from netloop.lower import HostProgram, Program, constants_of, has_program, is_long
 from netloop.lower.host import Tell
 from netloop.lower.loop import Road
 from netloop.network import INetworkDefinition
+from netloop.passes import chosen, improve
 from netloop.runtime.jax_settings import own_settings
 from netloop.runtime.programs import Given, Programs
 from netloop.runtime.recursion import room_for
@@ -43,6 +44,7 @@ class Executable(Settings):
         weights: their values on the device; others may take their places, and no program is compiled anew.
         max_trips: how many trips a loop may make, each time that it is entered; None for any number.
         interruptible: whether a long loop can be interrupted.
+        passes: the names of the passes that its programs are made with.
         absent: the constants that have no weights yet.
     """
 
@@ -51,6 +53,7 @@ class Executable(Settings):
     weights: list[jax.Array]
     max_trips: int | None
     interruptible: bool
+    passes: frozenset[str]
     absent: set[IConstantLayer]
 
     def __init__(
@@ -59,12 +62,14 @@ class Executable(Settings):
         max_trips: int | None = None,
         interruptible: bool = False,
         absent: Collection[int] = (),
+        passes: Iterable[str] | None = None,
     ) -> None:
         check_max_trips("max_trips", max_trips)
         require_sound(check_instance("network", network, INetworkDefinition))
         network = network.copy()
         constants = constants_of(network)
         vars(self).update(network=network, constants=constants, max_trips=max_trips, interruptible=interruptible)
+        vars(self)["passes"] = chosen(passes)
         vars(self)["absent"] = {each for each in constants if each.index in absent}
         self.take_weights()
         self._programs = Programs(network, self._compile)
@@ -135,27 +140,32 @@ class Executable(Settings):
     def _compile(self, types: TypeTable, sound: Sound, given: Given) -> _Runnable:
         if not has_program(self.network, types) or (self.interruptible and is_long(sound.block.steps, types)):
             return self._on_host(HostProgram(self.network, sound, self.max_trips, self.interruptible))
-        program, inputs = Program.of(self.network, types, sound, self.max_trips), list(given)
+        source = improve(self.network, types, sound, self.passes)
+        network = source.network
+        program = Program.of(network, source.types, source.sound, self.max_trips, self.passes)
+        bring = _Loading(program, network, self.constants)
 
         def trace(weights: list[Any], arrays: list[Any]) -> tuple[list[Any], Any]:
-            outcome = program({**self._values_of(weights), **dict(zip(inputs, arrays, strict=True))})
+            outcome = program(
+                {**dict(zip(bring.tensors, weights, strict=True)), **dict(zip(network.inputs, arrays, strict=True))}
+            )
             return outcome.values, outcome.verdict()
 
-        compiled = compile_for(program, trace, self.weights, list(given.values()))
+        compiled = compile_for(program, trace, bring(self.weights), list(given.values()))
 
         def run(weights: list[Any], given: Given) -> list[Any]:
-            outputs, verdict = compiled(weights, list(given.values()))
+            outputs, verdict = compiled(bring(weights), list(given.values()))
             if verdict is not None and int(verdict):
                 raise ExecutionError(program.failures.findings[int(verdict) - 1])
             return outputs
 
-        return _Runnable(run, program, compiled)
+        return _Runnable(run, program, network.loops, compiled, source.notes)
 
     def _on_host(self, program: HostProgram) -> _Runnable:
         def run(weights: list[Any], given: Given) -> list[Any]:
             return program({**self._values_of(weights), **given})
 
-        return _Runnable(run, program)
+        return _Runnable(run, program, self.network.loops)
 
     def _values_of(self, weights: list[Any]) -> dict[ITensor, Any]:
         return {layer.outputs[0]: array for layer, array in zip(self.constants, weights, strict=True)}
@@ -183,11 +193,28 @@ class Executable(Settings):
     @property
     def roads(self) -> dict[str, Road]:
         """How each loop ran in the latest program, and why, by its name, and its number if others share the name."""
+        return self._by_name("roads")
+
+    @property
+    def moved(self) -> dict[str, list[ILayer]]:
+        """The layers of each loop that the latest program runs for many trips at once, by the name of the loop."""
+        return self._by_name("moved")
+
+    @property
+    def notes(self) -> list[str]:
+        """What passes did to the network for the latest program, a line each."""
         latest = self._programs.latest
-        roads = latest.program.roads if latest else {}
+        return latest.notes if latest else []
+
+    def _by_name(self, what: str) -> dict[str, Any]:
+        latest = self._programs.latest
+        told: dict[ILoop, Any] = getattr(latest.program, what) if latest else {}
         names = [loop.name for loop in self.network.loops]
-        numbered = {loop: f"{loop.name}#{number}" for number, loop in enumerate(self.network.loops)}
-        return {loop.name if names.count(loop.name) == 1 else numbered[loop]: road for loop, road in roads.items()}
+        by_name: dict[str, Any] = {}
+        for number, loop in enumerate(latest.loops if latest else []):
+            if loop in told:
+                by_name[loop.name if names.count(loop.name) == 1 else f"{loop.name}#{number}"] = told[loop]
+        return by_name
 
 
 @dataclass(frozen=True)
@@ -197,12 +224,45 @@ class _Runnable:
     Attributes:
         run: from the weights and the inputs to the outputs; it raises ExecutionError.
         program: what it was made of, which knows how each loop runs.
+        loops: the loops of the network that it was made of, in their order.
         compiled: its one compiled piece; None if it runs on the host.
+        notes: what passes did to the network.
     """
 
     run: Callable[[list[Any], Given], list[Any]]
     program: Program | HostProgram
+    loops: list[ILoop]
     compiled: Any = None
+    notes: list[str] = field(default_factory=list[str])
+
+
+class _Loading:
+    """What a program takes beside inputs: weights, and what is computed from them when there are new ones.
+
+    Attributes:
+        tensors: what the program takes, of its own network.
+    """
+
+    def __init__(self, program: Program, network: INetworkDefinition, constants: list[IConstantLayer]) -> None:
+        positions = {layer.index: position for position, layer in enumerate(constants)}
+        own = constants_of(network)
+        self._positions = [positions.get(layer.index) for layer in own]
+        self._new = [None if layer.index in positions else jnp.array(layer.evaluate()) for layer in own]
+        self.tensors = [*(layer.outputs[0] for layer in own), *program.early.tensors]
+        self._loaded: tuple[Any, list[Any]] = None, []
+        self._compute = jax.jit(
+            lambda arrays: program.load({layer.outputs[0]: array for layer, array in zip(own, arrays, strict=True)})
+        )
+        self._is_early = bool(program.early.tensors)
+
+    def __call__(self, weights: list[Any]) -> list[Any]:
+        """What the program takes, for some weights."""
+        known, loaded = self._loaded
+        if known is not weights:
+            own = [new if at is None else weights[at] for at, new in zip(self._positions, self._new, strict=True)]
+            loaded = [*own, *(self._compute(own) if self._is_early else ())]
+            self._loaded = weights, loaded
+        return loaded
 
 
 def _absent(layer: IConstantLayer) -> Finding:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from netloop.passes import chosen
 from netloop.runtime.enums import ProfilingVerbosity
 from netloop.runtime.logger import ILogger
 from netloop.runtime.profile import IOptimizationProfile
@@ -21,6 +22,7 @@ class Origin:
         interruptible: whether a long loop can be interrupted.
         marked_only: whether only the weights that are marked may be replaced.
         absent: the numbers of the constant layers whose weights were not in the plan.
+        passes: the names of the passes that its programs are made with.
         tactic_sources: where TensorRT's kernels were to come from, a bit each.
     """
 
@@ -31,4 +33,5 @@ class Origin:
     interruptible: bool = False
     marked_only: bool = False
     absent: frozenset[int] = frozenset()
+    passes: frozenset[str] = chosen(None)
     tactic_sources: int = 0b11

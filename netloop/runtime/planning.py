@@ -9,6 +9,7 @@ from netloop import plan
 from netloop.diagnostics import FileFormatError, Finding
 from netloop.layers.sources import IConstantLayer
 from netloop.network import INetworkDefinition
+from netloop.passes import PASSES
 from netloop.plan.document import Node
 from netloop.runtime.enums import ProfilingVerbosity
 from netloop.runtime.memory import IHostMemory
@@ -19,6 +20,7 @@ EXTRAS: dict[str, Callable[[Node], Any]] = {
     "max_trips": lambda node: node.whole(0),
     "interruptible": Node.flag,
     "marked_only": Node.flag,
+    "passes": lambda node: frozenset(each.text() for each in node.items()).intersection(PASSES),
     "tactic_sources": lambda node: node.whole(0),
 }
 """What of an origin is in a plan only if it is not as usual, each with how it is read."""
@@ -31,6 +33,8 @@ def write_plan(network: INetworkDefinition, origin: Origin, without: Sequence[IC
         "profiles": [_written(each) for each in origin.profiles],
     }
     extras = {name: value for name in EXTRAS if (value := getattr(origin, name)) != getattr(Origin, name)}
+    if "passes" in extras:
+        extras["passes"] = sorted(extras["passes"])
     return IHostMemory(plan.dumps(network, {**build, **extras}, without))
 
 

@@ -16,7 +16,11 @@ from netloop.inputs import check_inputs
 from netloop.layers.sources import IConstantLayer
 from netloop.lower import Program, constants_of
 from netloop.network import INetworkDefinition
+from netloop.passes import chosen, improve
 from netloop.runtime.programs import Given, Programs
+
+PURE = chosen(None)
+"""The passes that a pure function is made with."""
 
 Weights = dict[str, jax.Array]
 PureFunction = Callable[[Mapping[str, Any], Mapping[str, Any]], dict[str, jax.Array]]
@@ -39,14 +43,19 @@ def to_jax(network: INetworkDefinition) -> tuple[PureFunction, Weights]:
     network = network.copy()
     constants = constants_of(network)
     names = _names(constants)
-    fixed = {each.outputs[0]: each.evaluate() for each in constants if each not in names.values()}
+    fixed = {each.index: each.evaluate() for each in constants if each not in names.values()}
 
     def make(types: TypeTable, sound: Sound, given: Given) -> Callable[..., list[Any]]:
-        program, inputs = Program.of(network, types, sound), list(given)
+        source = improve(network, types, sound, PURE)
+        program = Program.of(source.network, source.types, source.sound, passes=PURE)
+        layers = source.network.layers
 
         def run(weights: list[Any], arrays: list[Any]) -> list[Any]:
-            named = {layer.outputs[0]: array for layer, array in zip(names.values(), weights, strict=True)}
-            return program({**fixed, **named, **dict(zip(inputs, arrays, strict=True))}).values
+            values = {layers[index].outputs[0]: array for index, array in fixed.items()}
+            values.update(
+                (layers[layer.index].outputs[0], array) for layer, array in zip(names.values(), weights, strict=True)
+            )
+            return program({**values, **dict(zip(source.network.inputs, arrays, strict=True))}).values
 
         return jax.jit(run)
 

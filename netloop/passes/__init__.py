@@ -1,0 +1,125 @@
+"""The same network, better: what is done to a network for the shapes of a call before it is lowered.
+
+A pass either rewrites the network here, so that the reference still gives the same, or allows a form of lowering.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+from typing import NamedTuple
+
+from netloop.check import Sound, require_sound
+from netloop.diagnostics import did_you_mean
+from netloop.graph.infer import TypeTable
+from netloop.network import INetworkDefinition
+from netloop.passes.draft import Draft
+from netloop.passes.forms import choose_forms
+from netloop.passes.layout import lay_out_weights
+from netloop.passes.sharing import share_products
+
+__all__ = ["PASSES", "Improved", "Pass", "chosen", "improve", "of_level"]
+
+
+class Pass(NamedTuple):
+    """Something that makes networks faster.
+
+    Attributes:
+        level: the optimization level from which on it is used.
+        rule: what it does, and when it pays.
+        rewrite: how it rewrites a network; None if it is a form of lowering.
+    """
+
+    level: int
+    rule: str
+    rewrite: Callable[[Draft], None] | None = None
+
+
+PASSES: dict[str, Pass] = {
+    "sharing": Pass(
+        2,
+        "Products of one operand with several matrices are one product; so are sums over their results. Always, up to "
+        "256 MiB of matrices.",
+        share_products,
+    ),
+    "layout": Pass(
+        2,
+        "A matrix of weights is transposed beforehand where it is multiplied by at most 8 rows that depend on a state "
+        "or on a call, and has 16,384 elements or more.",
+        lay_out_weights,
+    ),
+    "forms": Pass(
+        3,
+        "A logistic function in a loop that only multiplies is computed through tanh, within 1.2e-7. Float32 only.",
+        choose_forms,
+    ),
+    "load": Pass(
+        1,
+        "What follows from weights alone is computed once, when the program is made or refitted. Where it reads 4 KiB "
+        "or more, and is at most 4 times as large as what it reads.",
+    ),
+    "fission": Pass(
+        2,
+        "Layers of a scan that depend on no state, if there is a product among them, are computed for all trips at "
+        "once before it, and layers that feed stacked outputs alone after it; in chunks of about 2 MiB where all would "
+        "take more than 4 MiB.",
+    ),
+    "unroll": Pass(
+        2, "A scan whose body is a few small element-wise layers makes 16 trips at a time, or 4 if it stacks."
+    ),
+}
+"""What there is, in the order in which it is applied."""
+
+
+class Improved(NamedTuple):
+    """A network after the passes.
+
+    Attributes:
+        network: a rewritten copy, whose layers begin with those of the original in their order; or the original.
+        types: the types of its tensors.
+        sound: its steps.
+        notes: what was done, a line each.
+    """
+
+    network: INetworkDefinition
+    types: TypeTable
+    sound: Sound
+    notes: list[str]
+
+
+def chosen(passes: Iterable[str] | None) -> frozenset[str]:
+    """The names of passes, all if None is given.
+
+    Raises:
+        TypeError: they are no strings.
+        ValueError: there is no such pass.
+    """
+    if passes is None:
+        return frozenset(PASSES)
+    if isinstance(passes, str) or not all(isinstance(each, str) for each in passes):
+        raise TypeError("passes is a collection of names, such as netloop.PASSES")
+    found = frozenset(passes)
+    for name in sorted(found.difference(PASSES)):
+        hint = did_you_mean(name, PASSES)
+        raise ValueError(f"there is no pass {name!r}" + (hint and f"; {hint}"))
+    return found
+
+
+def of_level(level: int) -> frozenset[str]:
+    """The passes of an optimization level, 0 to 5."""
+    return frozenset(name for name, each in PASSES.items() if each.level <= level)
+
+
+def improve(network: INetworkDefinition, types: TypeTable, sound: Sound, passes: Collection[str]) -> Improved:
+    """A network, rewritten for inputs of certain types."""
+    rewrites = [each.rewrite for name, each in PASSES.items() if name in passes and each.rewrite is not None]
+    if not rewrites:
+        return Improved(network, types, sound, [])
+    draft = Draft(network, types)
+    for rewrite in rewrites:
+        before = len(draft.notes)
+        rewrite(draft)
+        if len(draft.notes) > before:
+            draft.read()
+    if not draft.notes:
+        return Improved(network, types, sound, [])
+    return Improved(draft.network, draft.network.types, require_sound(draft.network), draft.notes)

@@ -1,0 +1,53 @@
+"""Matrices of weights lie in memory as a product of few rows reads them."""
+
+from __future__ import annotations
+
+from netloop.enums import MatrixOperation
+from netloop.layers.matrix import IMatrixMultiplyLayer
+from netloop.nest import LayerStep, walk
+from netloop.passes.draft import Draft, operand
+
+MOST_ROWS = 8
+"""A product with more rows is as fast either way."""
+SMALLEST = 1 << 14
+"""A matrix with fewer elements stays in a cache, and is as fast either way."""
+
+
+def lay_out_weights(draft: Draft) -> None:
+    """Transpose a matrix of weights beforehand where a product of few rows then reads it row by row.
+
+    h W with W [k, n] and one row in h is one pass over the memory of W. Summed along the rows of W' [n, k] that pass
+    keeps its sums in registers.
+    """
+    states = _from_states(draft)
+    for step in list(walk(draft.block)):
+        layer = step.layer if isinstance(step, LayerStep) else None
+        if isinstance(layer, IMatrixMultiplyLayer) and _gains(draft, layer):
+            rows = operand(layer, 0)
+            if not draft.scopes.of(rows) or rows in states:
+                _transpose(draft, layer)
+
+
+def _gains(draft: Draft, layer: IMatrixMultiplyLayer) -> bool:
+    rows, matrix = operand(layer, 0), operand(layer, 1)
+    is_plain = layer.op0 is not MatrixOperation.TRANSPOSE and layer.op1 is MatrixOperation.NONE
+    if not is_plain or matrix not in draft.weights or rows in draft.weights or not rows.type.is_float:
+        return False
+    few = rows.type.volume <= MOST_ROWS * rows.type.shape[-1]
+    return few and matrix.type.rank == 2 and matrix.type.volume >= SMALLEST
+
+
+def _from_states(draft: Draft) -> set[object]:
+    """The tensors that depend on a recurrence, and so are made trip by trip."""
+    found: set[object] = {each.outputs[0] for loop in draft.loops() for each in loop.recurrences}
+    for step in walk(draft.block):
+        if (isinstance(step, LayerStep) and not found.isdisjoint(step.reads)) or not isinstance(step, LayerStep):
+            found.update(step.writes)
+    return found
+
+
+def _transpose(draft: Draft, layer: IMatrixMultiplyLayer) -> None:
+    transposed = draft.make.transpose(operand(layer, 1), [1, 0])
+    layer.set_input(1, transposed)
+    layer.op1 = MatrixOperation.TRANSPOSE
+    draft.note(f"the matrix of {layer.name!r} is transposed beforehand")

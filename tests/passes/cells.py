@@ -1,0 +1,82 @@
+"""Recurrent networks as a user writes them: a product for each gate, and a slice of the input a trip."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+import netloop as trt
+from netloop.graph.tensor import ITensor
+from tests.networks import CONCATENATE, Op, combine, constant, counted, last, mark, stacked
+
+RANDOM = np.random.default_rng(7)
+PLAIN, VECTOR = trt.MatrixOperation.NONE, trt.MatrixOperation.VECTOR
+SIGMOID, TANH = trt.ActivationType.SIGMOID, trt.ActivationType.TANH
+Gate = Callable[[ITensor, ITensor], ITensor]
+
+
+def weights(network: trt.INetworkDefinition, *shape: int) -> ITensor:
+    return constant(network, (RANDOM.standard_normal(shape) / np.sqrt(shape[0])).astype(np.float32))
+
+
+def product(network: trt.INetworkDefinition, a: ITensor, b: ITensor) -> ITensor:
+    return network.add_matrix_multiply(a, PLAIN, b, PLAIN).get_output(0)
+
+
+def activation(network: trt.INetworkDefinition, x: ITensor, type: trt.ActivationType) -> ITensor:
+    return network.add_activation(x, type).get_output(0)
+
+
+def affine(network: trt.INetworkDefinition, x: ITensor, h: ITensor, size: int) -> ITensor:
+    """x W + h U + b with weights of its own."""
+    from_x = product(network, x, weights(network, x.shape[1], size))
+    from_h = product(network, h, weights(network, h.shape[1], size))
+    return combine(network, combine(network, from_x, from_h), weights(network, 1, size))
+
+
+def lstm(trips: int = 5, batch: int = 1, inputs: int = 4, size: int = 3) -> trt.INetworkDefinition:
+    """y: the outputs of an LSTM over x[trips, batch, inputs]; c: its last cell."""
+    network = trt.INetworkDefinition()
+    loop = counted(network, trips)
+    x = loop.add_iterator(network.add_input("x", trt.float32, (trips, batch, inputs))).get_output(0)
+    zeros = constant(network, np.zeros((batch, size), np.float32))
+    h, c = loop.add_recurrence(zeros), loop.add_recurrence(zeros)
+    i, f, o = (activation(network, affine(network, x, h.get_output(0), size), SIGMOID) for _ in range(3))
+    g = activation(network, affine(network, x, h.get_output(0), size), TANH)
+    kept = combine(network, f, c.get_output(0), Op.PROD)
+    cell = combine(network, kept, combine(network, i, g, Op.PROD))
+    output = combine(network, o, activation(network, cell, TANH), Op.PROD)
+    h.set_input(1, output)
+    c.set_input(1, cell)
+    length = constant(network, trips, np.int32)
+    return mark(network, y=stacked(loop, output, length, CONCATENATE), c=last(loop, c.get_output(0)))
+
+
+def gru(trips: int = 5, batch: int = 2, inputs: int = 4, size: int = 3) -> trt.INetworkDefinition:
+    """y: the outputs of a GRU over x[trips, batch, inputs], each followed by a product that no state needs."""
+    network = trt.INetworkDefinition()
+    loop = counted(network, trips)
+    x = loop.add_iterator(network.add_input("x", trt.float32, (trips, batch, inputs))).get_output(0)
+    h = loop.add_recurrence(constant(network, np.zeros((batch, size), np.float32)))
+    before = h.get_output(0)
+    z, r = (activation(network, affine(network, x, before, size), SIGMOID) for _ in range(2))
+    of_x, of_h = (product(network, each, weights(network, each.shape[1], size)) for each in (x, before))
+    n = activation(network, combine(network, of_x, combine(network, r, of_h, Op.PROD)), TANH)
+    changed = combine(network, z, combine(network, before, n, Op.SUB), Op.PROD)
+    after = combine(network, n, changed)
+    h.set_input(1, after)
+    seen = product(network, after, weights(network, size, 2))
+    seen = combine(network, seen, x) if inputs == 2 else seen
+    return mark(network, y=stacked(loop, seen, constant(network, trips, np.int32), axis=1))
+
+
+def heads() -> trt.INetworkDefinition:
+    """Products of one operand outside of loops, from the left, from the right and of vectors, that then are added."""
+    network = trt.INetworkDefinition()
+    x = network.add_input("x", trt.float32, (4, 4))
+    right = [product(network, x, weights(network, 4, size)) for size in (2, 3, 2)]
+    left = [product(network, weights(network, size, 4), x) for size in (2, 3)]
+    v = network.add_input("v", trt.float32, (4,))
+    of_v = [network.add_matrix_multiply(v, VECTOR, weights(network, 4, 3), PLAIN).get_output(0) for _ in range(2)]
+    summed = combine(network, right[0], right[2])
+    outputs = {"a": summed, "b": right[1], "c": left[0], "d": combine(network, left[1], 2.0, Op.PROD)}
+    return mark(network, **outputs, e=combine(network, *of_v, Op.PROD))

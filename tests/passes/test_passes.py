@@ -1,0 +1,143 @@
+"""A pass changes how a network is computed, and not what."""
+
+import numpy as np
+import pytest
+
+import netloop as trt
+from netloop.check import require_sound
+from netloop.lower import fission
+from netloop.nest import live_layers
+from netloop.passes import PASSES, improve
+from netloop.passes.forms import LogisticByTanh
+from tests.networks import chain_in_loop
+from tests.passes.cells import gru, heads, lstm
+
+NETWORKS = {
+    "lstm": lstm,
+    "lstm of a batch": lambda: lstm(batch=3),
+    "gru": gru,
+    "gru whose input is read last": lambda: gru(inputs=2),
+    "heads": heads,
+    "no trips": lambda: lstm(trips=0),
+    "one trip": lambda: gru(trips=1),
+}
+each_network = pytest.mark.parametrize("make", NETWORKS.values(), ids=NETWORKS)
+REWRITES = [name for name, each in PASSES.items() if each.rewrite is not None]
+
+
+def improved(network, passes):
+    return improve(network, network.types, require_sound(network), passes)
+
+
+def inputs_of(network):
+    random = np.random.default_rng(1)
+    return {each.name: random.standard_normal(each.shape).astype(np.float32) for each in network.inputs}
+
+
+def assert_close(got, wanted):
+    for name, array in wanted.items():
+        np.testing.assert_allclose(np.asarray(got[name]), array, rtol=1e-5, atol=1e-6, err_msg=name)
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_too_small(monkeypatch):
+    """Products of any size are worth it."""
+    monkeypatch.setattr(fission, "SMALLEST_PRODUCT", 1)
+    monkeypatch.setattr("netloop.passes.layout.SMALLEST", 1)
+    monkeypatch.setattr("netloop.lower.load.SMALLEST", 1)
+
+
+@each_network
+@pytest.mark.parametrize("passes", [*([each] for each in REWRITES), REWRITES], ids="+".join)
+def test_reference_stays_the_same(make, passes):
+    network = make()
+    inputs = inputs_of(network)
+
+    assert_close(trt.evaluate(improved(network, passes).network, inputs), trt.evaluate(network, inputs))
+
+
+@each_network
+@pytest.mark.parametrize("passes", [[], *([each] for each in PASSES), None], ids=lambda each: "+".join(each or ["all"]))
+def test_engine_gives_what_the_reference_gives(make, passes):
+    network = make()
+    inputs = inputs_of(network)
+
+    assert_close(trt.compile(network, passes=passes)(inputs), trt.evaluate(network, inputs))
+
+
+@pytest.mark.parametrize("trips", [4, 7, 8, 9])
+def test_chunks_of_trips_give_the_same(trips, monkeypatch):
+    monkeypatch.setattr(fission, "CACHED", 1)
+    monkeypatch.setattr(fission, "CHUNK", 4 * 3 * 12 * 4)
+    network = gru(trips=trips)
+    inputs = inputs_of(network)
+
+    assert_close(trt.compile(network)(inputs), trt.evaluate(network, inputs))
+
+
+def count(network, kind):
+    return sum(isinstance(each, kind) for each in live_layers(network))
+
+
+def test_gates_become_one_product_of_the_input_one_of_the_state_and_one_sum():
+    network = lstm()
+    shared = improved(network, ["sharing"])
+
+    assert len(shared.notes) == 2
+    assert [count(each, trt.IMatrixMultiplyLayer) for each in (network, shared.network)] == [8, 2]
+    # four are in the cell itself
+    assert [count(each, trt.IElementWiseLayer) for each in (network, shared.network)] == [12, 6]
+
+
+def test_network_without_products_is_left_alone():
+    network = chain_in_loop(3)
+
+    assert improved(network, ["sharing"]).network is network
+
+
+def test_input_is_multiplied_before_the_loop_and_the_output_after_it():
+    network = gru(trips=5)
+    engine = trt.compile(network)
+    moved = engine.moved["(Unnamed Loop* 0)"]
+
+    assert [type(each) for each in moved] == [trt.IMatrixMultiplyLayer] * 2
+
+
+def test_new_weights_reach_what_was_computed_from_the_old():
+    network = lstm()
+    engine = trt.compile(network)
+    refitter = trt.Refitter(engine, trt.Logger())
+    names = [each for each in refitter.get_all_weights() if refitter.get_weights_prototype(each).size == 12]
+    for name in names:
+        assert refitter.set_named_weights(name, np.zeros(12, np.float32))
+    constants = [each for each in network.layers if isinstance(each, trt.IConstantLayer)]
+    for each in constants:
+        if each.weights.size == 12:
+            each.weights = np.zeros(12, np.float32)
+    inputs = inputs_of(network)
+
+    assert refitter.refit_cuda_engine()
+    assert_close(engine(inputs), trt.evaluate(network, inputs))
+
+
+def test_unknown_pass_is_refused_with_the_nearest_name():
+    with pytest.raises(ValueError, match="there is no pass 'shareing'; did you mean 'sharing'"):
+        trt.compile(lstm(), passes=["shareing"])
+
+
+def test_level_of_the_builder_chooses_passes():
+    builder = trt.Builder(trt.Logger())
+    config = builder.create_builder_config()
+    config.builder_optimization_level = 0
+    plan = builder.build_serialized_network(lstm(), config)
+
+    assert trt.Runtime(trt.Logger()).deserialize_cuda_engine(plan).passes == frozenset()
+    assert trt.compile(lstm()).passes == frozenset(PASSES)
+
+
+@pytest.mark.parametrize("x", [-700.0, -20.0, -1.0, 0.0, 0.5, 30.0, 1e4])
+def test_gates_are_within_their_bound(x):
+    x = np.float32(x)
+    exact = 1 / (1 + np.exp(-np.float64(x)))
+
+    assert abs(float(LogisticByTanh(type=trt.ActivationType.SIGMOID).lower(x)) - exact) <= 1.2e-7
