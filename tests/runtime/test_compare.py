@@ -187,7 +187,7 @@ def test_output_that_only_the_engine_itself_has_wrong_is_told(network):
     x = network.add_input("x", trt.float32, ())
     mark(network, y=combine(network, x, constant(network, 2, F), Op.PROD))
     engine = trt.compile(network)
-    engine.weights[0] = engine.weights[0] + 1
+    vars(engine)["weights"] = [each + 1 for each in engine.weights]
     found = trt.compare(network, {"x": F(1)}, engine)
 
     assert (found.difference.tensor, found.difference.got) == ("y", 3)
