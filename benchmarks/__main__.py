@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from benchmarks import table
+from benchmarks.ablation import Ablation
 from benchmarks.runner import Plan, Result, Runner, absent
 from benchmarks.workload import Workload
 from benchmarks.workloads import WORKLOADS
@@ -35,6 +36,7 @@ def options() -> argparse.Namespace:
         help="workloads whose names are this, or else begin so; may be repeated",
     )
     add("--list", action="store_true", help="tell the names of the workloads, and run none")
+    add("--ablate", action="store_true", help="time each pass on and off, for the workloads that it is for")
     add("--threads", type=positive, default=2, help="cores that each system may use (2)")
     add("--repetitions", type=positive, default=30, help="samples of each variant (30)")
     add("--seconds", type=float, default=10.0, help="no more samples, but for 5, of what has taken this long (10)")
@@ -54,7 +56,7 @@ def chosen(prefixes: list[str]) -> list[Workload]:
     return found
 
 
-def run(workloads: list[Workload], plan: Plan) -> Iterator[Result]:
+def run(workloads: Sequence[Workload], plan: Plan) -> Iterator[Result]:
     """The results of workloads, each as soon as it is there."""
     runner = Runner(plan)
     try:
@@ -68,12 +70,14 @@ def main() -> None:
     """Run benchmarks."""
     given = options()
     workloads = chosen(given.only)
+    if given.ablate:
+        workloads = [Ablation(each) for each in workloads if each.passes]
     if given.list:
         print("\n".join(each.name for each in workloads))
         return
     for package in absent():
         print(f"{package} is not installed, and left out", file=sys.stderr)
-    order = [each.name for each in WORKLOADS]
+    order = [each.name for each in (*WORKLOADS, *map(Ablation, WORKLOADS))]
     results = table.load(given.json) if given.json else []
     for result in run(workloads, Plan(given.threads, given.repetitions, given.seconds)):
         print(table.markdown(table.DETAIL, table.detail(result)), flush=True)

@@ -110,7 +110,7 @@ class Runner:
     def prepare(self, workload: Workload, result: Result) -> Iterator[tuple[str, tuple[Worker, int]]]:
         """The variants that give the right results, each with its process and how many samples it is to make."""
         first, expected = "", Arrays()
-        for system in present():
+        for system in (each for each in present() if each.solves(workload)):
             worker = self.worker(system)
             for variant in ask(worker, result, system.__name__, "variants", workload) or []:
                 worker = self.worker(system)

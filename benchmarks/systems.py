@@ -45,6 +45,11 @@ class System(ABC):
     def variants(self, workload: Workload) -> Mapping[str, Callable[[], Call]]:
         """The ways in which it solves a problem, by name; each is made when asked for."""
 
+    @classmethod
+    def solves(cls, workload: Workload) -> bool:
+        """Whether there may be variants, which is told without the system."""
+        return True
+
     def take(self, arrays: Arrays) -> Mapping[str, Any]:
         """Arrays of its own from numpy's."""
         return arrays
@@ -96,6 +101,10 @@ class OnnxRuntime(System):
 
     package = "onnxruntime"
 
+    @classmethod
+    def solves(cls, workload: Workload) -> bool:
+        return bool(workload.models())
+
     def variants(self, workload: Workload) -> Mapping[str, Callable[[], Call]]:
         return {
             f"onnxruntime {kind}": lambda model=model: self.session(model())
@@ -117,6 +126,10 @@ class OpenVino(System):
     """OpenVINO on its CPU plugin, in float32, from the same ONNX models."""
 
     package = "openvino"
+
+    @classmethod
+    def solves(cls, workload: Workload) -> bool:
+        return bool(workload.models())
 
     def variants(self, workload: Workload) -> Mapping[str, Callable[[], Call]]:
         return {
@@ -150,6 +163,10 @@ class Torch(System):
 
     package = "torch"
 
+    @classmethod
+    def solves(cls, workload: Workload) -> bool:
+        return type(workload).torch is not Workload.torch
+
     def variants(self, workload: Workload) -> Mapping[str, Callable[[], Call]]:
         torch = import_module(self.package)
         torch.set_num_threads(threads())
@@ -171,6 +188,10 @@ class Numba(System):
     """A loop compiled as C would be: what can be had."""
 
     package = "numba"
+
+    @classmethod
+    def solves(cls, workload: Workload) -> bool:
+        return type(workload).numba is not Workload.numba
 
     def variants(self, workload: Workload) -> Mapping[str, Callable[[], Call]]:
         call = workload.numba(import_module(self.package))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
@@ -113,9 +114,9 @@ class Rnn(Workload):
             state.set_input(1, value)
         return script.stack(loop, after[0], self.length, REVERSE if direction else CONCATENATE)
 
+    @abstractmethod
     def cell(self, script: Script, weights: Weights, x: Tensor, states: list[Tensor]) -> list[Tensor]:
         """The states after one more step."""
-        raise NotImplementedError
 
     def affine(self, script: Script, kernel: np.ndarray, bias: np.ndarray, x: Tensor) -> Tensor:
         """A product with a bias."""
@@ -170,9 +171,9 @@ class Rnn(Workload):
         zero = jnp.zeros((self.batch, self.hidden))
         return lax.scan(step, (zero,) * self.states, x, reverse=reverse)[1]
 
+    @abstractmethod
     def plain_step(self, weights: Any, states: Any, x: Any) -> Any:
         """A step, from the gates side by side."""
-        raise NotImplementedError
 
     def pack_fast(self, weights: Weights) -> Any:
         """Gates side by side, scaled so that one tanh makes all of them; the recurrent ones as products like them."""
@@ -184,17 +185,17 @@ class Rnn(Workload):
         biases = self.fast_biases(weights.bias * scale[..., 0], weights.recurrent_bias * scale[..., 0])
         return Weights(kernel.T.copy(), recurrent, *biases)
 
+    @abstractmethod
     def scale(self) -> np.ndarray:
         """1/2 for gates whose activation is logistic, which is 0.5 * tanh(0.5 * x) + 0.5."""
-        raise NotImplementedError
 
+    @abstractmethod
     def fast_biases(self, bias: np.ndarray, recurrent: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The biases that are added to the product of the input, and to that of the state."""
-        raise NotImplementedError
 
+    @abstractmethod
     def fast_step(self, weights: Any, states: Any, gates: Any) -> Any:
         """A step, from the product of its input."""
-        raise NotImplementedError
 
     def times_state(self, weights: Any, h: Any) -> Any:
         """The product of the recurrent weights with the state, in the layout that is fastest for this batch."""
@@ -258,9 +259,9 @@ class Rnn(Workload):
         out = f"float[{self.length},{self.batch},{self.hidden * self.directions}]"
         return f"rnn ({shape} x) => ({out} y) {{\n{body}\n}}"
 
+    @abstractmethod
     def loop_model(self) -> ModelProto:
         """A Scan over packed gates, its input products before it."""
-        raise NotImplementedError
 
     def torch(self, torch: Any) -> Call:
         module = getattr(torch.nn, self.kind)(

@@ -4,6 +4,8 @@ from functools import cache
 
 import pytest
 
+import netloop as trt
+from benchmarks.ablation import Ablation
 from benchmarks.runner import OURS, difference
 from benchmarks.systems import SYSTEMS, InJax, OnnxRuntime
 from benchmarks.workloads import WORKLOADS
@@ -89,3 +91,15 @@ def test_names_are_different():
     names = [each.name for each in WORKLOADS]
 
     assert len(set(names)) == len(names)
+
+
+def test_each_pass_has_a_workload_that_it_is_for():
+    assert {name for each in WORKLOADS for name in each.passes} == set(trt.PASSES)
+
+
+def test_passes_change_no_result():
+    ablation = Ablation(Generate(hidden=8, length=6))
+    variants = InJax().variants(ablation)
+
+    assert list(variants) == [OURS, *(f"without {each}" for each in Generate.passes), "without any"]
+    assert difference(solve(InJax(), ablation, "without any"), expected(ablation.workload), ablation.tolerance) is None
