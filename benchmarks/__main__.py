@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -69,6 +70,7 @@ def run(workloads: Sequence[Workload], plan: Plan) -> Iterator[Result]:
 def main() -> None:
     """Run benchmarks."""
     given = options()
+    os.environ.setdefault("JAX_PLATFORMS", "cpu")  # as that is where the other systems run
     workloads = chosen(given.only)
     if given.ablate:
         workloads = [Ablation(each) for each in workloads if each.passes]
