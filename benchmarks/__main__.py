@@ -40,7 +40,7 @@ def options() -> argparse.Namespace:
     add("--ablate", action="store_true", help="time each pass on and off, for the workloads that it is for")
     add("--threads", type=positive, default=2, help="cores that each system may use (2)")
     add("--repetitions", type=positive, default=30, help="samples of each variant (30)")
-    add("--seconds", type=float, default=10.0, help="no more samples, but for 5, of what has taken this long (10)")
+    add("--seconds", type=float, default=10.0, help="no more samples, but for 3, of what has taken this long (10)")
     add("--json", type=Path, metavar="F", help="keep results in a file, beside those of earlier runs that it has")
     add("--plot", type=Path, metavar="F.png", help="draw the results")
     add("--write", action="store_true", help=f"write the results to {PAGE.name}")

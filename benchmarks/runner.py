@@ -17,7 +17,7 @@ from benchmarks.workload import Arrays, Workload
 ROUND = 5
 """Samples that a variant makes before it is another's turn."""
 
-FEWEST = 5
+FEWEST = 3
 """Samples of a variant that is so slow that more would take longer than the time allows."""
 
 OURS = "netloop"

@@ -17,6 +17,9 @@ from benchmarks.workload import Arrays, Workload
 SHORTEST_SAMPLE = 2e-3
 """Seconds: what is faster is run several times a sample."""
 
+LONG = 0.1
+"""Seconds: what takes longer needs no run before a turn to bring it into the caches."""
+
 
 class WorkerError(Exception):
     """A system failed, with what it said."""
@@ -28,12 +31,12 @@ class Bench:
     def __init__(self, system: System) -> None:
         self.system = system
         self.made: dict[str, Made] = {}
-        self.runs: dict[str, int] = {}
+        self.seconds: dict[str, float] = {}
 
     def variants(self, workload: Workload) -> list[str]:
         """The names of the ways in which the system solves a problem; those of the one before are forgotten."""
         self.made.clear()
-        self.runs.clear()
+        self.seconds.clear()
         gc.collect()
         return list(self.system.variants(workload))
 
@@ -41,14 +44,16 @@ class Bench:
         """Make a variant: its results, and how many seconds a solution takes."""
         run = self.made[variant] = self.system.make(workload, variant)
         results = self.system.results(run())
-        seconds = min(elapsed(run, 1) for _ in range(2))
-        self.runs[variant] = max(1, ceil(SHORTEST_SAMPLE / seconds))
-        return results, seconds
+        seconds = elapsed(run, 1)
+        self.seconds[variant] = seconds if seconds > LONG else min(seconds, elapsed(run, 1))
+        return results, self.seconds[variant]
 
     def measure(self, variant: str, samples: int) -> list[float]:
-        """How many seconds a solution takes, several times, after one that does not count."""
-        run, runs = self.made[variant], self.runs[variant]
-        run()
+        """How many seconds a solution takes, several times, after one that does not count unless it is long."""
+        run, seconds = self.made[variant], self.seconds[variant]
+        if seconds <= LONG:
+            run()
+        runs = max(1, ceil(SHORTEST_SAMPLE / seconds))
         return [elapsed(run, runs) / runs for _ in range(samples)]
 
 
