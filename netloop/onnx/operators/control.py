@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import onnx
 
-from netloop.compose import Limits, Row, Step, looped
+from netloop.compose import Composer, Limits, Row, Step, looped
 from netloop.diagnostics import require
 from netloop.graph.tensor import ITensor
 from netloop.layers.loop import ILoop
 from netloop.onnx.call import Call
 from netloop.onnx.operators.table import operator
+from netloop.types import UNKNOWN
 
 
 @operator("If")
@@ -48,15 +50,34 @@ def loop(call: Call, trips: ITensor | None = None, goes_on: ITensor | None = Non
         outputs, rows = split(outputs, len(initial))
         return Step(condition, outputs if goes_on is not None else [make.scalar(condition), *outputs], rows)
 
+    declared = call.subgraph("body").proto.output[1 + len(initial) :]
     # without a condition the loop goes on whatever the body says, and the body sees what it said
     if goes_on is None:
         left = looped(make, call.node.label, [true, *initial], Limits(most, None), body)
-        return [*left.last[1:], *left.rows]
+        return [*left.last[1:], *as_declared(make, left.rows, declared)]
     left = looped(make, call.node.label, initial, Limits(most, make.scalar(goes_on), most), body)
-    return [*left.last, *left.rows]
+    return [*left.last, *as_declared(make, left.rows, declared)]
 
 
 def split(outputs: Sequence[ITensor], count: int) -> tuple[list[ITensor], list[Row]]:
     """The outputs of a body that go round, and those that are rows."""
     require(len(outputs) >= count, f"the body has {len(outputs)} outputs for {count} values that it carries")
     return list(outputs[:count]), [Row(each) for each in outputs[count:]]
+
+
+def as_declared(make: Composer, rows: Sequence[ITensor], declared: Sequence[onnx.ValueInfoProto]) -> list[ITensor]:
+    """The rows of all trips, along a first axis; each row as long as its graph declares it.
+
+    If a loop makes no trip, nothing else tells how long a row would have been.
+    """
+    return [_as_declared(make, each, one) for each, one in zip(rows, declared, strict=True)]
+
+
+def _as_declared(make: Composer, rows: ITensor, declared: onnx.ValueInfoProto) -> ITensor:
+    dims = declared.type.tensor_type.shape.dim
+    own = rows.type.shape[1:]
+    wanted = [each.dim_value if each.HasField("dim_value") else UNKNOWN for each in dims]
+    if len(wanted) != len(own) or not any(a == UNKNOWN != b for a, b in zip(own, wanted, strict=True)):
+        return rows
+    lengths = [make.length(rows, axis) if each == UNKNOWN else each for axis, each in enumerate([UNKNOWN, *wanted])]
+    return make.reshape(rows, lengths)

@@ -39,7 +39,8 @@ def scan(call: Call, *inputs: ITensor) -> list[ITensor]:
     axes = _numbers(call, "scan_input_axes", len(scanned))
     axes = [normal_axis(axis, each.type.rank) for axis, each in zip(axes, scanned, strict=True)]
     slices = _Slices(scanned, axes, _numbers(call, "scan_input_directions", len(scanned)))
-    return _scan(call, initial, slices, _common_length(call, slices))
+    trips = _common_length(call, slices)
+    return _scan(call, initial, slices, trips, trips)
 
 
 @operator("Scan", since=8)
@@ -87,9 +88,7 @@ def _common_length(call: Call, slices: _Slices) -> ITensor:
     return common
 
 
-def _scan(
-    call: Call, initial: Sequence[ITensor], slices: _Slices, trips: ITensor, room: ITensor | None = None
-) -> list[ITensor]:
+def _scan(call: Call, initial: Sequence[ITensor], slices: _Slices, trips: ITensor, room: ITensor) -> list[ITensor]:
     """The last states, and the values of all trips, with zeros up to ``room`` where there are fewer."""
     make = call.make
     loop = make.network.add_loop()
@@ -101,7 +100,7 @@ def _scan(
     rows = carried.around(lambda values: split(call.subgraph("body")(*values, *given), len(values)))
     axes, backwards = (_numbers(call, f"scan_output_{each}", len(rows)) for each in ("axes", "directions"))
     stacked = [
-        make.stacked(loop, row.value, trips if room is None else room, axis, bool(reverse))
+        make.stacked(loop, row.value, room, axis, bool(reverse))
         for row, axis, reverse in zip(rows, axes, backwards, strict=True)
     ]
     return [*carried.last(), *stacked]
