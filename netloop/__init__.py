@@ -256,6 +256,7 @@ _ON_DEMAND = {
     "onnx": "netloop.onnx",
     "openvino": "netloop.openvino",
     "OnnxParser": "netloop.runtime.onnx_parser",
+    "OnnxParserRefitter": "netloop.runtime.onnx_refitter",
     "ParserError": "netloop.runtime.onnx_parser",
 }
 """What is imported when it is first asked for: it needs a package that netloop itself does not, or is seldom used."""

@@ -22,7 +22,7 @@ from netloop.graph.layer import BASE_ATTRIBUTES, ILayer
 from netloop.settings import Settings
 
 RECORDED: dict[str, Any] = json.loads((Path(__file__).parent / "data" / "tensorrt_surface.json").read_text())
-ON_DEMAND = ("OnnxParser", "ParserError")
+ON_DEMAND = ("OnnxParser", "OnnxParserRefitter", "ParserError")
 EXPORTED = {name: getattr(netloop, name) for name in (*dir(netloop), *ON_DEMAND) if not name.startswith("_")}
 
 EXTRA_MEMBERS = {
@@ -69,7 +69,7 @@ MISSING: dict[str, set[str]] = {
 
 ABSENT = {
     *("ISymExpr", "ISymExprs", "KernelLaunchParams"),  # of plugins that are compiled ahead of time
-    *("NodeIndices", "OnnxParserRefitter"),  # of the ONNX parser
+    "NodeIndices",  # a list
     "FallbackString",
 }
 """Classes and enumerations that TensorRT has and netloop has not."""

@@ -18,6 +18,9 @@ CHAPTERS = {
 }
 """The chapters of the page, by what their codes begin with."""
 
+AS_DIGITS = str.maketrans("OILZSB", "011258")
+"""Letters that are taken for digits."""
+
 _HEAD = """\
 # Rules
 
@@ -45,15 +48,22 @@ def explain(code: str) -> str:
         raise TypeError(f"a code is a str, not {type(code).__name__}")
     found = CODES.get(code.upper())
     if found is None:
-        names = sorted(CODES)
-        near = [each for each in names if each[:3] == code.upper()[:3]] or names
-        hint = did_you_mean(code.upper(), names) or f"there are {listed(near, len(near))}"
-        raise ValueError(f"there is no code {code!r}; {hint}")
+        raise ValueError(f"there is no code {code!r}; {_hint(code.upper())}")
     _, *more = found.paragraphs
     lines = [f"{found.name} ({found.severity.value}): {found.why}"]
     for each in more:
         lines += [each] if each.startswith("Right: ") else ["", each if _is_example(each) else textwrap.fill(each, 80)]
     return "\n".join(lines).replace("``", "`")
+
+
+def _hint(code: str) -> str:
+    """What a code may have been meant to be."""
+    meant = code[:2] + code[2:].translate(AS_DIGITS)
+    if meant in CODES:
+        return f"did you mean {meant!r}?"
+    names = sorted(CODES)
+    near = [each for each in names if each[:3] == code[:3]] or names
+    return did_you_mean(code, names) or f"there are {listed(near, len(near))}"
 
 
 def _is_example(paragraph: str) -> bool:

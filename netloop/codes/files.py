@@ -173,6 +173,15 @@ enter(
     """,
 )
 enter(
+    "NL748",
+    """
+    an engine takes the weights of the model that it was made of, or of one that differs in their numbers alone.
+
+    Wrong: ``OnnxParserRefitter.refit_from_file`` with a model that has another layer
+    Right: an engine that is built of this model
+    """,
+)
+enter(
     "NL731",
     """
     an ONNX model has the operators and types of ONNX.

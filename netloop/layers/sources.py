@@ -55,6 +55,8 @@ class IConstantLayer(Operation):
         return jnp.asarray(self.evaluate())
 
     def unshared(self) -> dict[str, Any]:
+        if self.weights.size > 1 and not any(self.weights.strides):  # one number stands for all, and goes on to
+            return {"weights": np.broadcast_to(self.weights.flat[0], self.weights.shape)}
         return {"weights": self.weights.copy()}
 
 

@@ -17,7 +17,8 @@ A tensor is ``[layer, output]``, or ``[-1, input]`` for an input of the network;
 ``null`` is an input that is missing. A place is ``[file, line]``. Loops, conditionals and arrays are numbers where
 attributes refer to them; enumerations are names. Numbers without a finite value are the strings nan, inf and -inf. What
 a tensor or layer has beside this is there only if it is not as usual: ``metadata``, ``num_ranks``, ``location``,
-``allowed_formats``, ``broadcast_across_batch``, ``dimension_names``. An array that is ``absent`` has no file.
+``allowed_formats``, ``broadcast_across_batch``, ``dimension_names``; ``is_inner`` is a tensor that a layer made before
+its ``dtype`` was set, and ``is_converted`` what a cast then makes of it. An array that is ``absent`` has no file.
 ``marks``, if there, has what is marked: ``debug`` and ``shapes`` are tensors, ``unfused`` is true, ``names`` are pairs
 of a layer's number and the name of its weights, ``refittable`` are such names. ``build``, if there, is what an engine
 keeps of its build; whoever wrote it knows what it means.
@@ -38,6 +39,7 @@ from netloop.graph.layer import ILayer
 from netloop.graph.tensor import ALL_FORMATS, ITensor
 from netloop.layers.conditional import IIfConditional, IIfConditionalBoundaryLayer
 from netloop.layers.loop import ILoop, ILoopBoundaryLayer
+from netloop.layers.pointwise import ICastLayer
 from netloop.layers.sources import IConstantLayer
 from netloop.marks import Marks
 from netloop.network import INetworkDefinition
@@ -61,8 +63,12 @@ TENSOR_EXTRAS: dict[str, tuple[Form, Any]] = {
     "allowed_formats":         (form_of(int),            ALL_FORMATS),
     "broadcast_across_batch":  (form_of(bool),           False),
 }
+OUTPUT_EXTRAS: dict[str, tuple[Form, Any]] = {
+    "is_inner":                (form_of(bool),           False),
+    "is_converted":            (form_of(bool),           False),
+}
 # fmt: on
-"""What all layers and all tensors have, each with its form and what is usual."""
+"""What all layers, all tensors, and the outputs of layers have, each with its form and what is usual."""
 
 NAMES = "dimension_names"
 BUILD = "build"
@@ -178,7 +184,7 @@ class Writer:
         return {**self._tensor(tensor), "dtype": data_type(declared.dtype).name, "shape": shape}
 
     def _tensor(self, tensor: ITensor) -> dict[str, Any]:
-        made = {"name": tensor.name, **self._extras(tensor, TENSOR_EXTRAS)}
+        made = {"name": tensor.name, **self._extras(tensor, {**TENSOR_EXTRAS, **OUTPUT_EXTRAS})}
         named = [
             [self._written(tensor, NAMES, form_of(int), axis), self._written(tensor, NAMES, form_of(str), name)]
             for axis, name in tensor.dimension_names.items()
@@ -321,8 +327,13 @@ class Reader:
         return self._tensor(ITensor("", self._made.types, None, position, declared), fields)
 
     def _output(self, node: Node, producer: ILayer, position: int) -> ITensor:
-        fields = node.fields(("name",), (*TENSOR_EXTRAS, NAMES))
-        return self._tensor(ITensor("", self._made.types, producer, position), fields)
+        fields = node.fields(("name",), (*TENSOR_EXTRAS, *OUTPUT_EXTRAS, NAMES))
+        tensor = self._tensor(ITensor("", self._made.types, producer, position), fields)
+        own = {name: form.read(fields[name], self) for name, (form, _) in OUTPUT_EXTRAS.items() if name in fields}
+        if own.get("is_converted") and not isinstance(producer, ICastLayer):
+            node.refuse(f"tensor {tensor.name!r} is converted, and no cast makes it")
+        vars(tensor).update(own)
+        return tensor
 
     def _tensor(self, tensor: ITensor, fields: Fields) -> ITensor:
         """A tensor with the name and the unusual things that fields tell."""
@@ -369,6 +380,10 @@ class Reader:
 
     def _attribute(self, node: Node, kind: Kind, name: str) -> Any:
         value = kind.forms[name].read(node, self)
+        if id(value) in self._zeros:
+            return (
+                value if kind.cls is IConstantLayer else node.refuse("the array is absent, and the layer no constant")
+            )
         try:
             return kind.cls.ATTRIBUTES[name](name, value)
         except (TypeError, ValueError) as error:
@@ -401,8 +416,12 @@ class Reader:
 def _array(node: Node, fields: Fields, file: memoryview | None) -> Array:
     dtype, shape = fields["dtype"].member(DataType), [each.whole(0) for each in fields["shape"].items()]
     try:
-        return arrays.load(file, dtype, shape) if file is not None else np.zeros(shape, numpy_type(dtype))
+        if file is None:
+            return np.broadcast_to(np.zeros((), numpy_type(dtype)), shape)
+        return arrays.load(file, dtype, shape)
     except MemoryError:
         node.refuse("there is no memory for the array")
     except ValueError as error:
-        node.refuse(f"the file of the array is another: {error}")
+        node.refuse(
+            f"the file of the array is another: {error}" if file is not None else f"there is no such array: {error}"
+        )

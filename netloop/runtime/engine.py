@@ -226,7 +226,7 @@ class ICudaEngine(Executable):
 
     def get_engine_stat(self, stat: EngineStat = EngineStat.TOTAL_WEIGHTS_SIZE) -> int:
         """The size of the weights in bytes: all, or those that are in a plan which leaves out what it may."""
-        total = sum(each.nbytes for each in self.weights)
+        total = sum(each.weights.nbytes for each in self.constants)
         if check_member("stat", stat, EngineStat) is EngineStat.TOTAL_WEIGHTS_SIZE:
             return total
         return total - sum(each.weights.nbytes for each in self.strippable)

@@ -41,7 +41,8 @@ class Executable(Settings):
     Attributes:
         network: the network.
         constants: the constants that are arguments of its programs.
-        weights: their values on the device; others may take their places, and no program is compiled anew.
+        weights: their values on the device, or the types of those that are absent; others may take their places, and no
+            program is compiled anew.
         max_trips: how many trips a loop may make, each time that it is entered; None for any number.
         interruptible: whether a long loop can be interrupted.
         passes: the names of the passes that its programs are made with.
@@ -50,7 +51,7 @@ class Executable(Settings):
 
     network: INetworkDefinition
     constants: list[IConstantLayer]
-    weights: list[jax.Array]
+    weights: list[jax.Array | jax.ShapeDtypeStruct]
     max_trips: int | None
     interruptible: bool
     passes: frozenset[str]
@@ -74,14 +75,24 @@ class Executable(Settings):
         self.take_weights()
         self._programs = Programs(network, self._compile)
         self._watching: tuple[frozenset[ITensor], Programs[HostProgram]] | None = None
-        if not self._programs.shape_inputs and all(each.type.is_fixed for each in network.inputs):
+        if not (self.absent or self._programs.shape_inputs) and all(each.type.is_fixed for each in network.inputs):
             with own_settings():
                 self._programs.find({each: jax.ShapeDtypeStruct(*_shape_and_type(each)) for each in network.inputs})
 
     def take_weights(self) -> None:
         """Bring the arrays of the constants to the device, as they are now; programs under way keep the old ones."""
         with jax.enable_x64(True):
-            vars(self)["weights"] = [jnp.array(each.evaluate()) for each in self.constants]
+            vars(self)["weights"] = [
+                jax.ShapeDtypeStruct(each.shape, each.weights.dtype)
+                if each in self.absent
+                else jnp.array(each.evaluate())
+                for each in self.constants
+            ]
+
+    def forget_programs(self) -> None:
+        """Compile anew in the next call, as weights that are part of the programs have changed."""
+        self._programs = Programs(self.network, self._compile)
+        self._watching = None
 
     def __call__(self, inputs: Mapping[str, Any]) -> dict[str, jax.Array]:
         """The outputs by name, in the order in which they were marked.

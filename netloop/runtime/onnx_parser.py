@@ -89,7 +89,73 @@ class ParserError:
         return self.desc()
 
 
-class OnnxParser:
+class ReadsModels:
+    """What takes ONNX models, and keeps what is wrong with them as errors to ask for."""
+
+    def __init__(self, logger: ILogger) -> None:
+        self._logger: ILogger = check_instance("logger", logger, ILogger)
+        self._errors: list[ParserError] = []
+        self._loaded: Model | None = None
+
+    def load_model_proto(self, model: bytes, path: str | None = None) -> bool:
+        """Read a model, to be taken by another call; whether it could be read."""
+        return self._take(bytes(memoryview(model)), None if path is None else Path(path).parent)
+
+    def load_initializer(self, name: str, data: int, size: int) -> bool:
+        """Take the numbers of an initializer of the model that was read from ``size`` bytes at an address."""
+        found = [] if self._loaded is None else [e for e in self._loaded.proto.graph.initializer if e.name == name]
+        if not found:
+            return False
+        found[0].ClearField("external_data")
+        found[0].data_location = onnx.TensorProto.DEFAULT
+        found[0].raw_data = ctypes.string_at(data, size)
+        return True
+
+    def _take(self, model: str | bytes, directory: Path | None) -> bool:
+        findings: list[Finding] = []
+        self._loaded = None
+        try:
+            opened = read(model, directory, findings)
+        except ModelError as error:
+            return self._refuse(error.findings)
+        if findings:
+            return self._refuse(findings)
+        self._loaded = opened
+        return True
+
+    def _add(self, model: Model, network: INetworkDefinition) -> Importer | None:
+        """What has added a model to a network; None if something is wrong with it."""
+        importer = Importer(model, network)
+        try:
+            importer.add()
+        except ModelError as error:
+            self._refuse(error.findings, model.name)
+            return None
+        return importer
+
+    def _refuse(self, findings: Any, file: str = "") -> bool:
+        self._errors += [ParserError(each, file) for each in findings]
+        for each in findings:
+            self._logger.log(ILogger.ERROR, str(each))
+        return False
+
+    # ------------------------------------------------------------------ errors
+
+    @property
+    def num_errors(self) -> int:
+        """The number of errors so far."""
+        return len(self._errors)
+
+    def get_error(self, index: int) -> ParserError:
+        """Error number ``index``."""
+        return self._errors[index]
+
+    def clear_errors(self) -> None:
+        """Forget the errors."""
+        self._errors.clear()
+
+
+class OnnxParser(ReadsModels):
     """Adds ONNX models to a network. ``netloop.onnx.load`` is the short way, and raises its errors.
 
     Attributes:
@@ -98,12 +164,10 @@ class OnnxParser:
 
     def __init__(self, network: INetworkDefinition, logger: ILogger) -> None:
         self._network = check_instance("network", network, INetworkDefinition)
-        self._logger: ILogger = check_instance("logger", logger, ILogger)
+        super().__init__(logger)
         self.flags = 1 << int(OnnxParserFlag.NATIVE_INSTANCENORM)
-        self._errors: list[ParserError] = []
         self._subgraphs: list[tuple[list[int], bool]] = []
         self._outputs: dict[str, Any] = {}
-        self._loaded: Model | None = None
 
     # ------------------------------------------------------------------ parsing
 
@@ -121,52 +185,13 @@ class OnnxParser:
         self._loaded = None
         return self._take(os.fspath(model), None) and self.parse_model_proto()
 
-    def load_model_proto(self, model: bytes, path: str | None = None) -> bool:
-        """Read a model, to be added by ``parse_model_proto``; whether it could be read."""
-        return self._take(bytes(memoryview(model)), None if path is None else Path(path).parent)
-
-    def load_initializer(self, name: str, data: int, size: int) -> bool:
-        """Take the numbers of an initializer of the model that was read from ``size`` bytes at an address."""
-        found = [] if self._loaded is None else [e for e in self._loaded.proto.graph.initializer if e.name == name]
-        if not found:
-            return False
-        found[0].ClearField("external_data")
-        found[0].data_location = onnx.TensorProto.DEFAULT
-        found[0].raw_data = ctypes.string_at(data, size)
-        return True
-
     def parse_model_proto(self) -> bool:
         """Add the model that was read; False if something is wrong with it, and the network is then of no use."""
         if self._loaded is None:
             return False
-        return self._add(self._loaded, self._network)
-
-    def _take(self, model: str | bytes, directory: Path | None) -> bool:
-        findings: list[Finding] = []
-        self._loaded = None
-        try:
-            opened = read(model, directory, findings)
-        except ModelError as error:
-            return self._refuse(error.findings)
-        if findings:
-            return self._refuse(findings)
-        self._loaded = opened
-        return True
-
-    def _add(self, model: Model, network: INetworkDefinition) -> bool:
-        importer = Importer(model, network)
-        try:
-            importer.add()
-        except ModelError as error:
-            return self._refuse(error.findings, model.name)
-        self._outputs = importer.outputs
-        return True
-
-    def _refuse(self, findings: Any, file: str = "") -> bool:
-        self._errors += [ParserError(each, file) for each in findings]
-        for each in findings:
-            self._logger.log(ILogger.ERROR, str(each))
-        return False
+        importer = self._add(self._loaded, self._network)
+        self._outputs = {} if importer is None else importer.outputs
+        return importer is not None
 
     # ------------------------------------------------------------------ what can be parsed
 
@@ -179,7 +204,7 @@ class OnnxParser:
         before = len(self._errors)
         fits = self.load_model_proto(model, path)
         loaded = self._loaded
-        fits = fits and loaded is not None and self._add(loaded, INetworkDefinition())
+        fits = fits and loaded is not None and self._add(loaded, INetworkDefinition()) is not None
         count = 0 if loaded is None else len(loaded.proto.graph.node)
         self._subgraphs = _runs(count, {each.node() for each in self._errors[before:]})
         return fits
@@ -203,20 +228,7 @@ class OnnxParser:
         found = outputs[i] if 0 <= i < len(outputs) else None
         return found if isinstance(found, ITensor) else None
 
-    # ------------------------------------------------------------------ errors, flags
-
-    @property
-    def num_errors(self) -> int:
-        """The number of errors so far."""
-        return len(self._errors)
-
-    def get_error(self, index: int) -> ParserError:
-        """Error number ``index``."""
-        return self._errors[index]
-
-    def clear_errors(self) -> None:
-        """Forget the errors."""
-        self._errors.clear()
+    # ------------------------------------------------------------------ flags
 
     def set_flag(self, flag: OnnxParserFlag) -> None:
         """Set a flag."""

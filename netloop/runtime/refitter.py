@@ -5,11 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
+
 from netloop.diagnostics import did_you_mean, listed
 from netloop.dims import Weights, weights_array
 from netloop.enums import TensorLocation
-from netloop.graph.layer import check_instance, check_member
+from netloop.graph.layer import ILayer, check_instance, check_member
+from netloop.layers.affine import IScaleLayer
+from netloop.layers.convolution import IConvolutionLayer, IDeconvolutionLayer, is_given
 from netloop.layers.sources import IConstantLayer
+from netloop.nest import live_layers
 from netloop.runtime.engine import ICudaEngine
 from netloop.runtime.enums import ErrorCodeTRT, WeightsRole
 from netloop.runtime.logger import ILogger
@@ -17,12 +22,25 @@ from netloop.runtime.observers import IErrorRecorder
 from netloop.settings import Settings, none_or, whole
 from netloop.types import Array
 
+OF_WINDOWS = {WeightsRole.KERNEL: "kernel", WeightsRole.BIAS: "bias"}
+ATTRIBUTES: dict[type[ILayer], dict[WeightsRole, str]] = {
+    IConvolutionLayer: OF_WINDOWS,
+    IDeconvolutionLayer: OF_WINDOWS,
+    IScaleLayer: {WeightsRole.SHIFT: "shift", WeightsRole.SCALE: "scale"},
+}
+"""The attributes that are weights, by their roles."""
+
+Part = tuple[str, WeightsRole]
+"""The weights of a layer in a role."""
+
 
 class Refitter(Settings):
-    """Replaces weights of an engine: the constants that its programs take as arguments, by their names.
+    """Replaces weights of an engine.
 
-    A name is the one that ``set_weights_name`` gave, or else that of the constant's layer. All weights may be replaced,
-    whether the build had ``BuilderFlag.REFIT`` or not; with ``REFIT_INDIVIDUAL`` those that are marked and no others.
+    The constants that its programs take as arguments have names: the one that ``set_weights_name`` gave, or else that
+    of the constant's layer. Kernels, biases, shifts and scales that are attributes of layers have roles alone, and
+    ``set_weights`` replaces them; programs are then compiled anew. All weights may be replaced, whether the build had
+    ``BuilderFlag.REFIT`` or not; with ``REFIT_INDIVIDUAL`` those that are marked, and so named, and no others.
 
     Attributes:
         error_recorder: what is told of errors; None if nothing is.
@@ -42,7 +60,13 @@ class Refitter(Settings):
         self._holders: dict[str, list[IConstantLayer]] = {}
         for each in engine.refittable_constants:
             self._holders.setdefault(engine.network.weights_name(each), []).append(each)
+        network = engine.network
+        self._present = {
+            network.weights_name(each): each.weights for each in network if isinstance(each, IConstantLayer)
+        }
+        self._parts = {} if engine.origin.marked_only else _parts_of(engine)
         self._new: dict[str, Array] = {}
+        self._new_parts: dict[Part, Array] = {}
 
     @property
     def logger(self) -> ILogger:
@@ -64,7 +88,8 @@ class Refitter(Settings):
 
     def get_all(self) -> tuple[list[str], list[WeightsRole]]:
         """The layers of all weights, and the role of each."""
-        return self._roles(self._holders)
+        layers, roles = self._roles(self._holders)
+        return layers + [name for name, _ in self._parts], roles + [role for _, role in self._parts]
 
     def get_missing(self) -> tuple[list[str], list[WeightsRole]]:
         """The layers of the weights that the engine's plan left out, and that were not set yet; the role of each."""
@@ -86,7 +111,7 @@ class Refitter(Settings):
         if check_instance("weights_name", weights_name, str) not in self._holders:
             self._refuse_name(weights_name)
             return Weights()
-        return Weights(self._holders[weights_name][0].weights)
+        return Weights(np.ascontiguousarray(self._holders[weights_name][0].weights))
 
     def get_weights_location(self, weights_name: str) -> TensorLocation:
         """HOST: new weights are numpy arrays."""
@@ -99,19 +124,37 @@ class Refitter(Settings):
         if check_instance("name", name, str) not in self._holders:
             return self._refuse_name(name)
         array = weights_array(weights)
-        for wanted in (each.weights for each in self._holders[name]):
-            if array.dtype != wanted.dtype or array.size != wanted.size:
-                given = f"{array.size} of {array.dtype}"
-                return self._refuse(f"the weights {name!r} are {wanted.size} of {wanted.dtype}, and were given {given}")
+        if not self._fit(repr(name), array, [each.weights for each in self._holders[name]]):
+            return False
         self._new[name] = array.copy()
         return True
 
+    def present(self, name: str) -> Array | None:
+        """The weights of the constants of a name, as the engine has them, may they be replaced or not; None if it has
+        no such constant.
+        """
+        return self._present.get(name)
+
     def set_weights(self, layer_name: str, role: WeightsRole, weights: Any) -> bool:
-        """Give new weights to a constant layer."""
-        if check_member("role", role, WeightsRole) is not WeightsRole.CONSTANT:
-            return self._refuse(f"the weights of {layer_name!r} have the role CONSTANT, not {role.name}")
-        named = (name for name, layers in self._holders.items() for each in layers if each.name == layer_name)
-        return self.set_named_weights(next(named, layer_name), weights)
+        """Give new weights to a layer; False, with a line in the log, if they do not fit."""
+        check_instance("layer_name", layer_name, str)
+        if check_member("role", role, WeightsRole) is WeightsRole.CONSTANT:
+            named = (name for name, layers in self._holders.items() for each in layers if each.name == layer_name)
+            return self.set_named_weights(next(named, layer_name), weights)
+        part, array = (layer_name, role), weights_array(weights)
+        if part not in self._parts:
+            return self._refuse_part(*part)
+        if not self._fit(f"of {layer_name!r}", array, [_held(each, role) for each in self._parts[part]]):
+            return False
+        self._new_parts[part] = array.copy()
+        return True
+
+    def _fit(self, which: str, array: Array, present: Iterable[Array]) -> bool:
+        for wanted in present:
+            if array.dtype != wanted.dtype or array.size != wanted.size:
+                given = f"{array.size} of {array.dtype}"
+                return self._refuse(f"the weights {which} are {wanted.size} of {wanted.dtype}, and were given {given}")
+        return True
 
     def unset_named_weights(self, weights_name: str) -> bool:
         """Forget new weights that were not taken yet; whether there were any."""
@@ -129,8 +172,14 @@ class Refitter(Settings):
             for layer in self._holders[name]:
                 layer.weights = array
             self._engine.absent.difference_update(self._holders[name])
+        for (name, role), array in self._new_parts.items():
+            for layer in self._parts[name, role]:
+                setattr(layer, ATTRIBUTES[type(layer)][role], array)
         self._engine.take_weights()
+        if self._new_parts:
+            self._engine.forget_programs()
         self._new.clear()
+        self._new_parts.clear()
         return True
 
     def refit_cuda_engine_async(self, stream_handle: int) -> bool:
@@ -145,8 +194,30 @@ class Refitter(Settings):
         hint = did_you_mean(name, self._holders)
         return self._refuse(f"the engine has no weights {name!r} that can be replaced" + (hint and f"; {hint}"))
 
+    def _refuse_part(self, name: str, role: WeightsRole) -> bool:
+        roles = [
+            each.name for layer, each in (*self._parts, *zip(*self._roles(self._holders), strict=True)) if layer == name
+        ]
+        if roles:
+            return self._refuse(f"the weights of {name!r} have the role {' or '.join(roles)}, not {role.name}")
+        return self._refuse_name(name)
+
     def _refuse(self, what: str) -> bool:
         self._logger.log(ILogger.ERROR, what)
         if self.error_recorder is not None:
             self.error_recorder.report_error(ErrorCodeTRT.INVALID_ARGUMENT, what)
         return False
+
+
+def _parts_of(engine: ICudaEngine) -> dict[Part, list[ILayer]]:
+    """The layers that have weights as attributes, by name and role."""
+    parts: dict[Part, list[ILayer]] = {}
+    for layer in live_layers(engine.network):
+        for role in ATTRIBUTES.get(type(layer), ()):
+            if is_given(_held(layer, role)):
+                parts.setdefault((layer.name, role), []).append(layer)
+    return parts
+
+
+def _held(layer: ILayer, role: WeightsRole) -> Any:
+    return getattr(layer, ATTRIBUTES[type(layer)][role])

@@ -43,6 +43,12 @@ def test_unknown_code_that_is_close_to_one():
         trt.explain("204")
 
 
+@pytest.mark.parametrize("code", ["NL2o4", "nlzO4", "NLZO4"])
+def test_letters_in_the_place_of_digits(code):
+    with pytest.raises(ValueError, match=f"there is no code '{code}'; did you mean 'NL204'"):
+        trt.explain(code)
+
+
 def test_unknown_code_of_a_known_chapter():
     with pytest.raises(ValueError, match="there is no code 'NL399'; there are 'NL301', 'NL302', 'NL303', 'NL304'"):
         trt.explain("NL399")

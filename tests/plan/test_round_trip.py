@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given, settings
 
 import netloop as trt
 from netloop import plan
@@ -20,6 +20,7 @@ from tests import networks
 from tests.plan import forge
 from tests.plugins.examples import circular_pad
 from tests.strategies import networks as random_networks
+from tests.test_differential import SETTINGS
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -73,7 +74,7 @@ def test_loaded_network_compiles_to_the_same(name):
     networks.assert_outputs(networks.run("engine", again(make()), inputs), outputs)
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=20, **SETTINGS)
 @given(random_networks())
 def test_random_network_means_the_same_after_a_round_trip(grown):
     loaded = again(grown.network)

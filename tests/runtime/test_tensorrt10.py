@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import netloop as trt
+from netloop import plan
 from tests.networks import Op, combine, constant, mark
 
 HALF_STEP = np.float32(1 + 2**-12)
@@ -274,6 +275,19 @@ def test_type_of_an_output_that_was_set_twice_is_the_latter(network, x, copied):
     network.get_output(0).dtype = trt.float32
 
     assert run(network, x=np.full(2, HALF_STEP))["y"].tolist() == [2 + 2**-12] * 2
+
+
+def test_plan_knows_what_a_layer_gives_converted(network, x):
+    layer = network.add_elementwise(x, constant(network, np.ones(2, np.float32)), Op.SUM)
+    mark(network, y=layer.get_output(0))
+    network.get_output(0).dtype = trt.float16
+    loaded = plan.loads(plan.dumps(network))
+    again = loaded.get_layer(layer.index)
+
+    assert again.get_output(0) is loaded.get_output(0)
+    assert again.get_output(0).dtype is trt.float16
+    loaded.get_output(0).dtype = trt.float32
+    assert run(loaded, x=np.full(2, HALF_STEP))["y"].tolist() == [2 + 2**-12] * 2
 
 
 def test_type_of_an_input_that_was_set_twice_is_the_latter(network, x):

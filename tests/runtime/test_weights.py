@@ -5,6 +5,7 @@ import pytest
 
 import netloop as trt
 from netloop import plan
+from tests.plan import forge
 from tests.runtime.log import Log
 
 SIZE = 300  # float32 numbers, more than 1 KiB
@@ -243,3 +244,93 @@ def test_serialization_config_keeps_flags():
     assert (config.get_flag(flag), config.flags) == (True, 4)
     assert config.clear_flag(flag)
     assert (config.get_flag(flag), config.flags) == (False, 0)
+
+
+def test_plan_that_says_that_huge_weights_are_left_out_takes_no_memory():
+    huge = 10**11
+    document, files = forge.taken_apart(without_weights(built(scaled(A, 2 * A))))
+    document["inputs"][0]["shape"] = [-1]
+    for layer, array in zip(document["layers"], document["arrays"], strict=False):
+        layer["attributes"]["shape"] = array["shape"] = [huge]
+    engine = loaded(forge.put_together(document, files))
+
+    assert engine.get_engine_stat() == 8 * huge
+    assert trt.Refitter(engine, Log()).get_missing_weights() == ["first", "second"]
+
+
+# ---------------------------------------------------------------------- weights that are no constants
+
+ROLES = trt.WeightsRole
+IMAGE = np.arange(4, dtype=np.float32).reshape(1, 1, 2, 2)
+
+
+def convolved(*flags):
+    """y = (3 x + 1) * 2 + 5, by a convolution and a scale."""
+    network = trt.INetworkDefinition()
+    x = network.add_input("x", trt.float32, (1, 1, 2, 2))
+    three, one, two, five = (np.float32([each]) for each in (3, 1, 2, 5))
+    convolution = network.add_convolution_nd(x, 1, (1, 1), three, one)
+    scale = network.add_scale(convolution.get_output(0), trt.ScaleMode.UNIFORM, five, two)
+    convolution.name, scale.name = "conv", "scale"
+    scale.get_output(0).name = "y"
+    network.mark_output(scale.get_output(0))
+    return built(network, *flags)
+
+
+def test_kernels_and_scales_are_told_by_their_roles():
+    refitter = trt.Refitter(convolved(), Log())
+
+    assert refitter.get_all() == (
+        ["conv", "conv", "scale", "scale"],
+        [ROLES.KERNEL, ROLES.BIAS, ROLES.SHIFT, ROLES.SCALE],
+    )
+    assert refitter.get_missing() == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("layer", "role", "wanted"),
+    [
+        ("conv", ROLES.KERNEL, (10 * IMAGE + 1) * 2 + 5),
+        ("conv", ROLES.BIAS, (3 * IMAGE + 10) * 2 + 5),
+        ("scale", ROLES.SHIFT, (3 * IMAGE + 1) * 2 + 10),
+        ("scale", ROLES.SCALE, (3 * IMAGE + 1) * 10 + 5),
+    ],
+)
+def test_weights_that_are_no_constants_are_replaced_by_role(layer, role, wanted):
+    engine = convolved()
+    engine({"x": IMAGE})
+    refitter = trt.Refitter(engine, Log())
+
+    assert refitter.set_weights(layer, role, np.float32([10]))
+    np.testing.assert_array_equal(engine({"x": IMAGE})["y"], (3 * IMAGE + 1) * 2 + 5)
+    assert refitter.refit_cuda_engine()
+    np.testing.assert_array_equal(engine({"x": IMAGE})["y"], wanted)
+
+
+def test_plan_has_the_kernel_that_was_replaced():
+    engine = convolved()
+    refitter = trt.Refitter(engine, Log())
+    refitter.set_weights("conv", ROLES.KERNEL, np.float32([10]))
+    refitter.refit_cuda_engine()
+
+    np.testing.assert_array_equal(loaded(engine.serialize())({"x": IMAGE})["y"], (10 * IMAGE + 1) * 2 + 5)
+
+
+@pytest.mark.parametrize(
+    ("layer", "role", "weights", "message"),
+    [
+        ("conv", ROLES.KERNEL, np.ones(2, np.float32), "the weights of 'conv' are 1 of float32, and were given 2 of f"),
+        ("conv", ROLES.BIAS, np.ones(1), "the weights of 'conv' are 1 of float32, and were given 1 of float64"),
+        ("conv", ROLES.SCALE, np.float32([1]), "the weights of 'conv' have the role KERNEL or BIAS, not SCALE"),
+        ("conf", ROLES.KERNEL, np.float32([1]), "the engine has no weights 'conf' that can be replaced"),
+    ],
+)
+def test_weights_that_do_not_fit_a_role_are_refused(layer, role, weights, message):
+    refitter = trt.Refitter(convolved(), log := Log())
+
+    assert not refitter.set_weights(layer, role, weights)
+    assert message in log.errors()[0]
+
+
+def test_individual_refit_replaces_nothing_without_a_name():
+    assert trt.Refitter(convolved(trt.BuilderFlag.REFIT_INDIVIDUAL), Log()).get_all() == ([], [])
