@@ -15,7 +15,8 @@ from netloop.enums import DataType, LayerType, MoEActType
 from netloop.graph.adding import AddsLayers
 from netloop.graph.layer import Operation, check_tensor, layer
 from netloop.graph.tensor import ITensor
-from netloop.layers.quantize import lower_quantised, quantised, quotient
+from netloop.layers.pointwise import quotient
+from netloop.layers.quantize import lower_quantised, quantised
 from netloop.types import UNKNOWN, Array, TensorType, wide
 
 LEAST_ROWS, MOST_ROWS = 8, 128
@@ -249,7 +250,7 @@ class IMoELayer(Operation):
         h = self._activated(jnp, g, u)
         if part.scale is not None:
             scale = part.scale.astype(h.dtype)
-            h = lower_quantised(quotient(h, scale), DataType.FP8).astype(h.dtype) * scale
+            h = lower_quantised(quotient(jnp, h, scale), DataType.FP8).astype(h.dtype) * scale
         return _product(h.astype(rows.dtype), part.down, part.down_bias)
 
 

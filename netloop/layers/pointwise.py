@@ -169,9 +169,16 @@ class IUnaryLayer(Elementary):
         return UNARIES[self.op](xp, x)
 
 
+def quotient(xp: Any, a: Any, b: Any) -> Any:
+    """``a / b``, rounded once: XLA multiplies by the reciprocal of a divisor that is constant or that many elements
+    share, and so would miss whole numbers and ties, but not of one that seems to depend on ``a``.
+    """
+    return a / (b if xp is np else xp.where(xp.isnan(a), 1, b))
+
+
 def _divide(xp: Any, a: Any, b: Any) -> Any:
     if not xp.issubdtype(a.dtype, xp.integer):
-        return a / b
+        return quotient(xp, a, b)
     _require_no_zero(xp, b)
     floor = a // b
     return floor + ((floor * b != a) & ((a < 0) != (b < 0))).astype(a.dtype)
@@ -179,7 +186,7 @@ def _divide(xp: Any, a: Any, b: Any) -> Any:
 
 def _floor_divide(xp: Any, a: Any, b: Any) -> Any:
     if not xp.issubdtype(a.dtype, xp.integer):
-        return xp.floor(a / b)
+        return xp.floor(quotient(xp, a, b))
     _require_no_zero(xp, b)
     return a // b
 

@@ -15,6 +15,7 @@ from netloop.enums import DataType, LayerType
 from netloop.graph.adding import AddsLayers
 from netloop.graph.layer import Operation, check_member, check_tensor, layer
 from netloop.graph.tensor import ITensor
+from netloop.layers.pointwise import quotient
 from netloop.types import NUMPY_TYPES, UNKNOWN, Array, Shape, TensorType, agree, normal_axis, numpy_type, wide
 
 
@@ -87,13 +88,6 @@ def lower_quantised(x: Any, kind: DataType) -> jax.Array:
     exponent = jnp.frexp(inside)[1] - 1
     step = jnp.ldexp(jnp.ones((), inside.dtype), jnp.maximum(exponent, lowest) - bits)
     return (jnp.round(inside / step) * step).astype(numpy_type(kind))
-
-
-def quotient(x: Any, divisor: Any) -> Any:
-    """``x / divisor``, rounded once: XLA multiplies by the reciprocal of a divisor that many elements share, and so
-    would break ties in another way, but not of one that seems to depend on ``x``.
-    """
-    return x / jnp.where(jnp.isnan(x), 1, divisor)
 
 
 # ---------------------------------------------------------------------------- scales
@@ -248,7 +242,7 @@ class IQuantizeLayer(Operation):
     def lower(self, x: Any, scale: Any, zero: Any = None) -> Any:
         inputs = wide(jnp.asarray(x))
         each = _lower_spread(_with_axes(jnp.asarray(scale), inputs.ndim, self.axis), inputs.shape)
-        return lower_quantised(quotient(inputs, each.astype(inputs.dtype)), self.to_type)
+        return lower_quantised(quotient(jnp, inputs, each.astype(inputs.dtype)), self.to_type)
 
 
 @layer(LayerType.DEQUANTIZE, "Dequantize")
@@ -404,12 +398,12 @@ class IDynamicQuantizeLayer(Operation):
         largest = jnp.abs(boxes).max(range(1, boxes.ndim, 2)) if boxes.size else jnp.zeros([n for n, _ in pairs])
         scales = self._lower_scales(lax.stop_gradient(largest.astype(inputs.dtype)), again)
         factor = _lower_spread(scales.astype(inputs.dtype) * again, x.shape)
-        return lower_quantised(jnp.where(factor > 0, quotient(inputs, factor), 0), self.to_type), scales
+        return lower_quantised(jnp.where(factor > 0, quotient(jnp, inputs, factor), 0), self.to_type), scales
 
     def _lower_scales(self, largest: Any, again: Any) -> Any:
         if self.scale_type is DataType.E8M0:
             return _lower_powers_of_two(largest, FORMATS[self.to_type].most)
-        scale = quotient(quotient(largest, FORMATS[self.to_type].most), again)
+        scale = quotient(jnp, quotient(jnp, largest, FORMATS[self.to_type].most), again)
         is_fp8 = self.scale_type is DataType.FP8
         return lower_quantised(scale, DataType.FP8) if is_fp8 else scale.astype(np.float32)
 

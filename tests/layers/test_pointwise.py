@@ -391,6 +391,13 @@ def test_floor_div_of_integers_is_the_quotient_towards_minus_infinity(a, b):
     assert elementwise(ElementWiseOperation.FLOOR_DIV).evaluate(made([a], I64), made([b], I64)) == math.floor(a / b)
 
 
+@pytest.mark.parametrize("op", [Op.DIV, Op.FLOOR_DIV])
+def test_quotient_of_floats_is_rounded_once_also_by_a_divisor_that_many_share(op):
+    a, b = 49 * np.arange(1, 2000, dtype=F32), np.float32(49)
+
+    assert np.array_equal(jax.jit(lambda x: elementwise(op).lower(x, jnp.asarray(b)))(a), a / b)
+
+
 @pytest.mark.parametrize(("a", "b"), [(7, 2), (-7, 2), (7, -2), (-7, -2)])
 def test_the_two_divisions_of_integers_differ_where_the_signs_do(a, b):
     towards_zero = elementwise(ElementWiseOperation.DIV).evaluate(made(a, I32), made(b, I32))
