@@ -290,11 +290,21 @@ SYMMETRIC_BY_ONNX_RUNTIME = [
 ]
 
 
-@pytest.mark.parametrize(("mode", "scale", "wanted"), SYMMETRIC_BY_ONNX_RUNTIME)
-def test_symmetric_resize_keeps_the_middle(mode, scale, wanted):
-    layer = scaled(1, scale, resize_mode=mode, coordinate_transformation=SYMMETRIC, nearest_rounding=HALF_DOWN)
+SYMMETRICAL = [
+    Case(
+        f"symmetric {mode.name} {scale}",
+        scaled(1, scale, resize_mode=mode, coordinate_transformation=SYMMETRIC, nearest_rounding=HALF_DOWN),
+        (ROW[None],),
+        np.float32([wanted]),
+        3e-6,
+    )
+    for mode, scale, wanted in SYMMETRIC_BY_ONNX_RUNTIME
+]
 
-    check_laws(Case("symmetric", layer, (ROW[None],), np.float32([wanted]), 3e-6))
+
+@pytest.mark.parametrize("case", SYMMETRICAL, ids=str)
+def test_symmetric_resize_keeps_the_middle(case):
+    check_laws(case)
 
 
 CROPS_BY_ONNX_RUNTIME = [
@@ -310,20 +320,37 @@ CROPS_BY_ONNX_RUNTIME = [
 ]
 
 
-@pytest.mark.parametrize(("mode", "given", "part", "wanted"), CROPS_BY_ONNX_RUNTIME)
-def test_crop_reads_a_part_of_each_axis(mode, given, part, wanted):
-    given |= {"nearest_rounding": HALF_DOWN, "extrapolation_value": 10.0}
-    roi = (0.0, part[0], 1.0, part[1])
-    layer = IResizeLayer(resize_mode=mode, coordinate_transformation=CROP, roi=roi, **given)
+CROPS = [
+    Case(
+        f"crop {mode.name} {given}",
+        IResizeLayer(
+            resize_mode=mode,
+            coordinate_transformation=CROP,
+            roi=(0.0, start, 1.0, end),
+            nearest_rounding=HALF_DOWN,
+            extrapolation_value=10.0,
+            **given,
+        ),
+        (ROW[None],),
+        np.float32([wanted]),
+        3e-6,
+    )
+    for mode, given, (start, end), wanted in CROPS_BY_ONNX_RUNTIME
+]
+CROPS.append(
+    Case(
+        "crop by tensors",
+        IResizeLayer(resize_mode=LINEAR, coordinate_transformation=CROP, extrapolation_value=10.0),
+        (ROW[None], np.float32([1, 1.2]), np.float32([0, -0.25, 1, 1.25])),
+        np.float32([[10, 2.6, 2.2, 6.4, 5.6, 10]]),
+        3e-6,
+    )
+)
 
-    check_laws(Case("crop", layer, (ROW[None],), np.float32([wanted]), 3e-6))
 
-
-def test_crop_takes_its_part_and_its_scales_from_tensors():
-    layer = IResizeLayer(resize_mode=LINEAR, coordinate_transformation=CROP, extrapolation_value=10.0)
-    inputs = ROW[None], np.float32([1, 1.2]), np.float32([0, -0.25, 1, 1.25])
-
-    check_laws(Case("crop", layer, inputs, np.float32([[10, 2.6, 2.2, 6.4, 5.6, 10]]), 3e-6))
+@pytest.mark.parametrize("case", CROPS, ids=str)
+def test_crop_reads_a_part_of_each_axis(case):
+    check_laws(case)
 
 
 def test_corner_outside_of_any_axis_is_extrapolated():
@@ -383,12 +410,21 @@ ANTIALIASED_BY_ONNX_RUNTIME = [
 ]
 
 
-@pytest.mark.parametrize(("mode", "inside", "given", "wanted"), ANTIALIASED_BY_ONNX_RUNTIME)
-def test_antialias_weighs_all_elements(mode, inside, given, wanted):
-    named = {"resize_mode": mode, "exclude_outside": inside, "antialias": True, **given}
-    layer = IResizeLayer(coordinate_transformation=HALF, **named)
+ANTIALIASED = [
+    Case(
+        f"antialias {mode.name} {inside} {given}",
+        IResizeLayer(coordinate_transformation=HALF, resize_mode=mode, exclude_outside=inside, antialias=True, **given),
+        (ROW[None],),
+        np.float32([wanted]),
+        3e-6,
+    )
+    for mode, inside, given, wanted in ANTIALIASED_BY_ONNX_RUNTIME
+]
 
-    check_laws(Case("antialias", layer, (ROW[None],), np.float32([wanted]), 3e-6))
+
+@pytest.mark.parametrize("case", ANTIALIASED, ids=str)
+def test_antialias_weighs_all_elements(case):
+    check_laws(case)
 
 
 def test_size_input_of_another_length_is_refused():

@@ -15,7 +15,7 @@ from netloop.enums import (
 from netloop.layers.grid_sample import IGridSampleLayer
 from netloop.layers.resample import IResizeLayer
 from netloop.onnx.save.graph import Value
-from netloop.onnx.save.make import INT64, Make
+from netloop.onnx.save.make import FLOAT, INT64, Make
 from netloop.onnx.save.table import exports
 from netloop.types import UNKNOWN, Array, Shape
 
@@ -23,9 +23,11 @@ NEAREST, LINEAR, CUBIC = InterpolationMode.NEAREST, InterpolationMode.LINEAR, In
 
 # fmt: off
 TRANSFORMATIONS = {
-    ResizeCoordinateTransformation.ASYMMETRIC:    "asymmetric",
-    ResizeCoordinateTransformation.HALF_PIXEL:    "half_pixel",
-    ResizeCoordinateTransformation.ALIGN_CORNERS: "align_corners",
+    ResizeCoordinateTransformation.ASYMMETRIC:           "asymmetric",
+    ResizeCoordinateTransformation.HALF_PIXEL:           "half_pixel",
+    ResizeCoordinateTransformation.HALF_PIXEL_SYMMETRIC: "half_pixel_symmetric",
+    ResizeCoordinateTransformation.ALIGN_CORNERS:        "align_corners",
+    ResizeCoordinateTransformation.CROP:                 "tf_crop_and_resize",
 }
 ROUNDINGS = {
     ResizeRoundMode.HALF_UP:   "round_prefer_ceil",
@@ -39,8 +41,11 @@ PADDINGS = {SampleMode.FILL: "zeros", SampleMode.CLAMP: "border", SampleMode.REF
 
 
 @exports(IResizeLayer)
-def resize(layer: IResizeLayer, make: Make, x: Value, size: Value | None = None) -> Value:
+def resize(layer: IResizeLayer, make: Make, x: Value, size: Value | None = None, roi: Value | None = None) -> Value:
     before, after = make.type(0).shape, make.out().shape
+    if layer.coordinate_transformation is ResizeCoordinateTransformation.CROP:
+        part = make.constant(layer.roi, np.float32) if roi is None else make.cast(roi, FLOAT)
+        return _resize(layer, make, x, size, part)
     if UNKNOWN in (*before, *after):
         return _resize(layer, make, x, size)
     if 0 in after:
@@ -61,29 +66,29 @@ def _is_whole(layer: IResizeLayer, before: Shape, after: Shape) -> bool:
     return 0 not in grown and of_images and list(layer.scales or grown) == grown
 
 
-def _resize(layer: IResizeLayer, make: Make, x: Value, size: Value | None) -> Value:
+def _resize(layer: IResizeLayer, make: Make, x: Value, size: Value | None, roi: Value | None = None) -> Value:
     require(
         layer.selector_for_single_pixel is ResizeSelector.FORMULA or 1 not in make.out().shape,
         f"{layer.name!r} has the selector UPPER, and lengths that are known only in the run",
         "ONNX's Resize has no selector for an only element",
         "fix the lengths of the input, or set selector_for_single_pixel to FORMULA",
     )
-    scales = None
-    if size is None and layer.scales:
-        scales = make.constant(layer.scales, np.float32)
-    elif size is None:
-        size = make.ints(*layer.shape)
+    if size is None:
+        size = make.constant(layer.scales, np.float32) if layer.scales else make.ints(*layer.shape)
+    by_scales = size.dtype.kind == "f"
     return make.op(
         "Resize",
         x,
-        None,
-        scales,
-        None if size is None else make.cast(size, INT64),
+        roi,
+        make.cast(size, FLOAT) if by_scales else None,
+        None if by_scales else make.cast(size, INT64),
         mode=MODES[layer.resize_mode],
         coordinate_transformation_mode=TRANSFORMATIONS[layer.coordinate_transformation],
         nearest_mode=ROUNDINGS[layer.nearest_rounding],
         cubic_coeff_a=layer.cubic_coeff,
-        exclude_outside=int(layer.exclude_outside and layer.resize_mode is CUBIC),
+        exclude_outside=int(layer.exclude_outside and (layer.resize_mode is CUBIC or layer.antialias)),
+        extrapolation_value=layer.extrapolation_value,
+        antialias=int(layer.antialias),
     )
 
 
@@ -119,6 +124,7 @@ def _resized(layer: IResizeLayer, rows: Array, change: _Axis) -> Array:
         nearest_rounding=layer.nearest_rounding,
         cubic_coeff=layer.cubic_coeff,
         exclude_outside=layer.exclude_outside,
+        antialias=layer.antialias,
     )
     return one.evaluate(rows)
 
