@@ -82,6 +82,7 @@ from netloop.layers.detection import INMSLayer as INMSLayer
 from netloop.layers.detection import INonZeroLayer as INonZeroLayer
 from netloop.layers.detection import IUniqueLayer as IUniqueLayer
 from netloop.layers.experts import IMoELayer as IMoELayer
+from netloop.layers.fourier import IDFTLayer as IDFTLayer
 from netloop.layers.gather import IGatherLayer as IGatherLayer
 from netloop.layers.gather import IOneHotLayer as IOneHotLayer
 from netloop.layers.gather import IScatterLayer as IScatterLayer

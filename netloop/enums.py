@@ -141,6 +141,7 @@ class LayerType(TensorRTEnum):
     DETERMINANT = 101
     UNIQUE = 102
     POOLING_INDICES = 103
+    DFT = 104
 
 
 class ActivationType(TensorRTEnum):

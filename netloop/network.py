@@ -25,6 +25,7 @@ from netloop.layers.conditional import IIfConditional
 from netloop.layers.convolution import ConvolutionMethods
 from netloop.layers.detection import DetectionMethods
 from netloop.layers.experts import ExpertMethods
+from netloop.layers.fourier import FourierMethods
 from netloop.layers.gather import IndexMethods
 from netloop.layers.grid_sample import GridSampleMethods
 from netloop.layers.loop import ILoop
@@ -65,6 +66,7 @@ class INetworkDefinition(
     ExpertMethods,
     QuantizationMethods,
     DetectionMethods,
+    FourierMethods,
     CollectiveMethods,
     AssertionMethods,
     PluginMethods,

@@ -358,6 +358,12 @@ class Kinds:
         ones = self.reshape(self.soft(tensor), self.size(tensor), 1, 1)
         return self.roughen(self.network.add_determinant(ones).get_output(0))
 
+    @adds(trt.IDFTLayer)
+    def transform(self, tensor: ITensor, pool: list[ITensor]) -> ITensor:
+        layer = self.network.add_dft(self.reshape(self.soft(tensor), self.size(tensor), 1, 1), onesided=self.coin())
+        layer.set_input(1, self.constant(trt.int32, (), 3, 3))
+        return self.roughen(layer.get_output(0))
+
     @adds(trt.IConvolutionLayer)
     def convolve(self, tensor: ITensor, pool: list[ITensor]) -> ITensor:
         image = self.image(tensor)

@@ -53,7 +53,7 @@ EXTRA_MEMBERS = {
         "REJECT_EMPTY_ALGORITHMS": 48,
         "WEIGHTLESS": 49,
     },
-    "LayerType": {"BIT_CAST": 100, "DETERMINANT": 101, "UNIQUE": 102, "POOLING_INDICES": 103},
+    "LayerType": {"BIT_CAST": 100, "DETERMINANT": 101, "UNIQUE": 102, "POOLING_INDICES": 103, "DFT": 104},
     "NetworkDefinitionCreationFlag": {"EXPLICIT_BATCH": 0},
     "PreviewFeature": {"PROFILE_SHARING_0806": 40},
     "ResizeCoordinateTransformation": {"HALF_PIXEL_SYMMETRIC": 100, "CROP": 101},

@@ -59,6 +59,7 @@ OF_NETWORK: dict[str, Arguments] = {
     },
     "add_dequantize": lambda t: {"input": t(trt.int8, 2, 3), "scale": t(F), "output_type": F},
     "add_determinant": lambda t: {"input": t(F, 2, 3, 3)},
+    "add_dft": lambda t: {"input": t(F, 3, 2), "axis": -2, "inverse": False, "onesided": False},
     "add_dist_collective": lambda t: {
         "input": t(F, 2), "dist_collective_op": trt.CollectiveOperation.ALL_REDUCE,
         "reduce_op": trt.ReduceOperation.SUM, "root": -1, "groups": [],
