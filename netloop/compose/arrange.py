@@ -48,10 +48,11 @@ class Arranging(Base):
     def merge_axes(self, x: ITensor, axis: int) -> ITensor:
         """Two axes: those before an axis in one, and those from it on in the other."""
         lengths = [self.length(x, each) for each in range(x.type.rank)]
-        sides = [self._product(lengths[:axis]), self._product(lengths[axis:])]
+        sides = [self.product(lengths[:axis]), self.product(lengths[axis:])]
         return self.reshape(x, sides)
 
-    def _product(self, lengths: Sequence[Length]) -> Length:
+    def product(self, lengths: Sequence[Length]) -> Length:
+        """The product of lengths."""
         known = math.prod(each for each in lengths if not isinstance(each, ITensor))
         product: Length = known
         for each in lengths:

@@ -4,6 +4,7 @@ import numpy as np
 import onnx
 import onnx.parser
 import onnxruntime
+from onnx import helper
 
 import netloop
 
@@ -22,13 +23,52 @@ def engine_of(text):
     return netloop.compile(netloop.onnx.load(model(text)))
 
 
-def onnxruntime_gives(text, inputs):
+def of_node(op, *arrays, outputs=1, opset=21, domain="", open_lengths=False, **attributes):
+    """A model of one node, and what to call it with: a name and an array for each input that is not None."""
+    given = {f"x{index}": np.asarray(each) for index, each in enumerate(arrays) if each is not None}
+    names = [f"x{index}" if f"x{index}" in given else "" for index in range(len(arrays))]
+    results = [f"y{index}" for index in range(outputs)]
+    inputs = [
+        helper.make_tensor_value_info(
+            name,
+            helper.np_dtype_to_tensor_dtype(each.dtype),
+            [None] * each.ndim if open_lengths and each.ndim > 1 else each.shape,
+        )
+        for name, each in given.items()
+    ]
+    untyped = [onnx.ValueInfoProto(name=each) for each in results]
+    graph = helper.make_graph([helper.make_node(op, names, results, domain=domain, **attributes)], op, inputs, untyped)
+    domains = {"": 21, domain: opset} if domain else {"": opset}
+    return helper.make_model(
+        graph, opset_imports=[helper.make_opsetid(*each) for each in domains.items()], ir_version=10
+    ), given
+
+
+def runs(made, given):
+    """The outputs of netloop."""
+    return [np.asarray(each) for each in netloop.compile(netloop.onnx.load(made))(given).values()]
+
+
+def session_gives(made, inputs):
     """The outputs of onnxruntime, by name."""
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
-    session = onnxruntime.InferenceSession(model(text).SerializeToString(), options, providers=["CPUExecutionProvider"])
+    session = onnxruntime.InferenceSession(made.SerializeToString(), options, providers=["CPUExecutionProvider"])
     names = [each.name for each in session.get_outputs()]
     return dict(zip(names, session.run(None, {name: np.asarray(each) for name, each in inputs.items()}), strict=True))
+
+
+def check_node(op, *arrays, rtol=1e-5, atol=1e-6, **options):
+    """netloop gives of a node what onnxruntime gives, element types and shapes too."""
+    made, given = of_node(op, *arrays, **options)
+    for found, expected in zip(runs(made, given), session_gives(made, given).values(), strict=True):
+        assert (found.dtype, found.shape) == (expected.dtype, expected.shape)
+        np.testing.assert_allclose(found, expected, rtol=rtol, atol=atol)
+
+
+def onnxruntime_gives(text, inputs):
+    """The outputs of onnxruntime, by name."""
+    return session_gives(model(text), inputs)
 
 
 def check_like_onnxruntime(text, **inputs):

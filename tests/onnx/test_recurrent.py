@@ -55,6 +55,15 @@ def x():
     return np.random.default_rng(9).normal(size=(T, B, X)).astype(np.float32)
 
 
+@pytest.mark.parametrize(("op", "version"), [("RNN", 1), ("GRU", 1), ("GRU", 3), ("LSTM", 6)])
+def test_first_versions_mean_what_later_ones_do(op, version, x):
+    arrays = weights_of(op)
+    old = model_of(op, arrays, version=version, output_sequence=1)
+
+    for found, expected in zip(run(old, x), run(model_of(op, arrays), x), strict=True):
+        assert np.array_equal(found, expected)
+
+
 # ---------------------------------------------------------------------------- PyTorch
 
 

@@ -1,20 +1,12 @@
 """Element by element."""
 
 from functools import reduce
-from typing import Any
 
-import jax.numpy as jnp
-import numpy as np
-
-from netloop.compose import as_dtype
-from netloop.enums import ActivationType, DataType, ElementWiseOperation, UnaryOperation
+from netloop.enums import ElementWiseOperation, UnaryOperation
 from netloop.graph.tensor import ITensor
 from netloop.onnx.call import Call
 from netloop.onnx.operators.table import operator
-from netloop.onnx.tensors import element_type
-from netloop.types import TINY, normal_axis, numpy_type
-
-SATURATING = {numpy_type(each) for each in (DataType.FP8, DataType.E4M3FNUZ, DataType.E5M2, DataType.E5M2FNUZ)}
+from netloop.types import normal_axis
 
 # fmt: off
 BINARY = {
@@ -125,34 +117,6 @@ def where(call: Call, condition: ITensor, a: ITensor, b: ITensor) -> ITensor:
 def unary(call: Call, x: ITensor) -> ITensor:
     """A function of each element."""
     return call.make.unary(UNARY[call.node.op], x)
-
-
-@operator("Cast", since=6)
-@operator("Cast", since=19)
-@operator("Cast", since=24)
-def cast(call: Call, x: ITensor) -> ITensor:
-    """Each element in another type."""
-    dtype = element_type(call.attribute("to"))
-    as_dtype(dtype)
-    return _converted(call, x, np.dtype(dtype), bool(call.attribute("saturate", 1)))
-
-
-@operator("CastLike", since=15)
-@operator("CastLike", since=19)
-@operator("CastLike", since=24)
-def cast_like(call: Call, x: ITensor, like: ITensor) -> ITensor:
-    """Each element in the type of another tensor."""
-    return _converted(call, x, like.type.dtype, bool(call.attribute("saturate", 1)))
-
-
-def _converted(call: Call, x: ITensor, dtype: np.dtype[Any], saturates: bool) -> ITensor:
-    """Each element in another type: tiny integers wrap, and float8 saturate."""
-    if x.type.is_float and dtype in TINY:
-        x = call.make.cast(x, np.int32)
-    if x.type.is_float and saturates and dtype in SATURATING:
-        most = float(jnp.finfo(dtype).max)
-        x = call.make.activation(ActivationType.CLIP, x, -most, most)
-    return call.make.cast(x, dtype)
 
 
 @operator("Identity")

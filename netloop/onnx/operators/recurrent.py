@@ -20,6 +20,8 @@ from netloop.onnx.operators.table import operator
 
 DIRECTIONS = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}
 """For each direction of an attribute ``direction``, whether it goes backwards."""
+MISSPELT = "foward"
+"""What the standard gives GRU-1 as its direction, if it has none."""
 
 ONE_STATE: dict[str, type[Cell]] = {"RNN": RnnCell, "GRU": GruCell}
 """The cells that carry their output alone."""
@@ -62,6 +64,8 @@ class _Given:
         return _Given(self.x, weights, recurrent, own(self.bias), self.lengths, initial, own(self.peepholes))
 
 
+@operator("RNN", "GRU")
+@operator("GRU", since=3)
 @operator("RNN", "GRU", since=7)
 @operator("RNN", "GRU", since=14)
 def one_state(
@@ -77,6 +81,7 @@ def one_state(
     return _layers(call, ONE_STATE[call.node.op], _Given(x, weights, recurrent, bias, lengths, [initial], None))
 
 
+@operator("LSTM")
 @operator("LSTM", since=7)
 @operator("LSTM", since=14)
 def lstm(
@@ -101,7 +106,7 @@ def _layers(call: Call, kind: type[Cell], given: _Given) -> list[ITensor | None]
     batch_first = bool(call.attribute("layout", 0))
     given = _with_time_first(make, given) if batch_first else given
     _check(call, kind, given)
-    backwards = DIRECTIONS[call.attribute("direction")]
+    backwards = DIRECTIONS[_direction(call)]
     functions = activations_of(call, kind.STANDARD, len(backwards))
     runs = [
         _run(call, kind, given.of_direction(make, number), chosen, reverse)
@@ -116,6 +121,11 @@ def _layers(call: Call, kind: type[Cell], given: _Given) -> list[ITensor | None]
     return [rows, *(next(wanted) if call.wants(1 + state) else None for state in range(kind.STATES))]
 
 
+def _direction(call: Call) -> str:
+    given = call.attribute("direction")
+    return "forward" if given == MISSPELT else given
+
+
 def _with_time_first(make: Composer, given: _Given) -> _Given:
     initial = [None if each is None else make.transpose(each, TIME_FIRST) for each in given.initial]
     x = make.transpose(given.x, TIME_FIRST)
@@ -124,7 +134,7 @@ def _with_time_first(make: Composer, given: _Given) -> _Given:
 
 def _check(call: Call, kind: type[Cell], given: _Given) -> None:
     """Complain of inputs whose ranks, or sizes of weights, do not fit."""
-    direction = call.attribute("direction")
+    direction = _direction(call)
     require(direction in DIRECTIONS, f"direction is {direction!r}, and none of {', '.join(map(repr, DIRECTIONS))}")
     for name, each in (("X", given.x), ("W", given.weights), ("R", given.recurrent)):
         require(each.type.rank == 3, f"{name} is {each.type}, and has 3 axes")

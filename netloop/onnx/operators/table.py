@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 from onnx import AttributeProto
@@ -34,6 +34,11 @@ def operator(*names: str, since: int = 1, domain: str = "") -> Callable[[O], O]:
 def entered(domain: str, op: str) -> dict[int, Operator]:
     """The functions of an operator, by the version as of which they serve; none if it is not there."""
     return _TABLE.get((domain, op), {})
+
+
+def all_entered() -> Mapping[tuple[str, str], Mapping[int, Operator]]:
+    """The functions of all operators, by domain and name, and by version."""
+    return _TABLE
 
 
 def version_for(node: Node) -> int | None:
