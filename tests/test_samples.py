@@ -19,6 +19,7 @@ NAMES = [
     "tensorrt_char_rnn",
     "tensorrt10_style",
     "plugin",
+    "onnx_to_jax",
 ]
 MOST_LINES = 100
 
