@@ -7,5 +7,6 @@ if find_spec("onnx") is None:
 
 from netloop.onnx.load import load as load
 from netloop.onnx.operators import supports as supports
+from netloop.onnx.page import operators_page as operators_page
 from netloop.onnx.save import save as save
 from netloop.onnx.save import to_model as to_model

@@ -1,0 +1,126 @@
+"""How many of ONNX's own tests pass, by the same runner for netloop and others: ``python -m tests.onnx.rates NAME``.
+
+Without a name it prints the table of ``docs/onnx.md``, each backend in a process of its own; one that is not installed
+is left out. A test counts as passed if it ran, and its outputs had the values, types and shapes that ONNX wants.
+"""
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+import unittest
+import warnings
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import onnx
+from onnx.backend.base import Backend
+from onnx.backend.test import BackendTest
+from onnx.backend.test.runner import BackendIsNotSupposedToImplementIt
+
+BACKENDS = {
+    "netloop": ("tests.onnx.backend", "NetloopBackend"),
+    "onnxruntime": ("onnxruntime.backend.backend", "OnnxRuntimeBackend"),
+    "jaxonnxruntime": ("jaxonnxruntime.backend", "Backend"),
+}
+"""The backends, each by its module and class."""
+
+GENEROUS = {
+    "ALLOW_RELEASED_ONNX_OPSET_ONLY": "0",
+    "JAX_ENABLE_X64": "1",
+    "JAXORT_ONLY_ALLOW_INITIALIZERS_AS_STATIC_ARGS": "0",
+}
+"""The settings by which the others pass most."""
+
+GROUPS = {
+    "NodeModel": "operators",
+    "SimpleModel": "simple models",
+    "PyTorchConvertedModel": "models from PyTorch",
+    "PyTorchOperatorModel": "operators from PyTorch",
+}
+"""The groups of tests; that of large models, which have no weights, is not among them."""
+
+LOOPS = {"Loop", "Scan", "If", "SequenceMap", "LSTM", "GRU", "RNN"}
+ELSEWHERE = {"ImageDecoder", "StringConcat", "StringSplit", "StringNormalizer", "RegexFullMatch"}
+"""Operators on strings and on files of images."""
+OF_LOOPS, OF_TENSORS = "of all: with loops or branches", "of all: neither strings, images nor training"
+
+
+def operators(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
+    """The nodes of a graph, those of the graphs inside them too."""
+    for node in graph.node:
+        yield node
+        for attribute in node.attribute:
+            if attribute.HasField("g"):
+                yield from operators(attribute.g)
+
+
+def rows_of(group: str, model: onnx.ModelProto) -> Iterator[str]:
+    """The rows of the table that a test belongs to."""
+    yield GROUPS[group]
+    nodes = [*operators(model.graph)]
+    if any(node.op_type in LOOPS for node in nodes):
+        yield OF_LOOPS
+    ends = (*model.graph.input, *model.graph.output)
+    texts = any(each.type.tensor_type.elem_type == onnx.TensorProto.STRING for each in ends)
+    if not texts and not any(node.op_type in ELSEWHERE or "training" in node.domain for node in nodes):
+        yield OF_TENSORS
+
+
+def honest(backend: type[Backend]) -> type[Backend]:
+    """The same backend, whose tests do not pass where it says that it need not have something."""
+
+    class Honest(backend):
+        @classmethod
+        def prepare(cls, *given: Any, **options: Any) -> Any:
+            try:
+                return super().prepare(*given, **options)
+            except BackendIsNotSupposedToImplementIt as error:
+                raise unittest.SkipTest(str(error)) from error
+
+    return Honest
+
+
+def counted(name: str) -> dict[str, list[int]]:
+    """For each row of the table how many tests pass, and of how many."""
+    module, attribute = BACKENDS[name]
+    runner: Any = BackendTest(honest(getattr(importlib.import_module(module), attribute)), __name__)
+    cases, passed, total = runner.test_cases, Counter[str](), Counter[str]()
+    for group in GROUPS:
+        for test, item in runner._test_items[group].items():
+            if not test.endswith("_cpu"):
+                continue
+            result = unittest.TestResult()
+            cases[f"OnnxBackend{group}Test"](test).run(result)
+            rows = [*rows_of(group, item.proto[0])]
+            total.update(rows)
+            if result.wasSuccessful() and not result.skipped:
+                passed.update(rows)
+            else:
+                print(test, file=sys.stderr)
+    return {row: [passed[row], total[row]] for row in (*GROUPS.values(), OF_TENSORS, OF_LOOPS)}
+
+
+def table() -> str:
+    """What all backends pass, as Markdown."""
+    results: dict[str, dict[str, list[int]]] = {}
+    for name, (module, _) in BACKENDS.items():
+        if importlib.util.find_spec(module.partition(".")[0]) is not None:
+            command = [sys.executable, "-W", "ignore", "-m", "tests.onnx.rates", name]
+            done = subprocess.run(command, env={**os.environ, **GENEROUS}, check=True, stdout=subprocess.PIPE)
+            results[name] = json.loads(done.stdout.splitlines()[-1])
+    totals = next(iter(results.values()))
+    lines = [["tests", "number", *results]]
+    lines += [
+        [row, str(total), *(str(each[row][0]) for each in results.values())] for row, (_, total) in totals.items()
+    ]
+    lines.insert(1, ["---"] * len(lines[0]))
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+if __name__ == "__main__":
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        print(json.dumps(counted(sys.argv[1])) if sys.argv[1:] else table())
