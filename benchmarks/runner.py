@@ -6,6 +6,7 @@ import os
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -134,10 +135,14 @@ class Runner:
     def time(self, variants: dict[str, tuple[Worker, int]], result: Result) -> None:
         """Time variants in turns."""
         samples: dict[str, list[float]] = {each: [] for each in variants}
-        while waiting := {each: found for each, found in variants.items() if len(samples[each]) < found[1]}:
-            for variant, (worker, wanted) in waiting.items():
-                count = min(ROUND, wanted - len(samples[variant]))
-                answer = ask(worker, result, variant, "measure", variant, count)
+        for turn in count():
+            waiting = [each for each, (_, wanted) in variants.items() if len(samples[each]) < wanted]
+            if not waiting:
+                break
+            first = turn % len(waiting)  # as the one after another process may find the core in another state
+            for variant in waiting[first:] + waiting[:first]:
+                worker, wanted = variants[variant]
+                answer = ask(worker, result, variant, "measure", variant, min(ROUND, wanted - len(samples[variant])))
                 if answer is None:
                     del variants[variant]
                 else:

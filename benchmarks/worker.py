@@ -18,7 +18,10 @@ SHORTEST_SAMPLE = 2e-3
 """Seconds: what is faster is run several times a sample."""
 
 LONG = 0.1
-"""Seconds: what takes longer needs no run before a turn to bring it into the caches."""
+"""Seconds: what takes longer needs no runs before a turn to bring it into the caches."""
+
+WARM = 10e-3
+"""Seconds that the runs before a turn take at least."""
 
 
 class WorkerError(Exception):
@@ -49,10 +52,10 @@ class Bench:
         return results, self.seconds[variant]
 
     def measure(self, variant: str, samples: int) -> list[float]:
-        """How many seconds a solution takes, several times, after one that does not count unless it is long."""
+        """How many seconds a solution takes, several times, after some that do not count."""
         run, seconds = self.made[variant], self.seconds[variant]
         if seconds <= LONG:
-            run()
+            elapsed(run, ceil(WARM / seconds))
         runs = max(1, ceil(SHORTEST_SAMPLE / seconds))
         return [elapsed(run, runs) / runs for _ in range(samples)]
 
