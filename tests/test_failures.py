@@ -104,13 +104,19 @@ def in_a_condition(network: trt.INetworkDefinition, n: ITensor, fail: Callable[.
     return last(loop, now)
 
 
+def in_a_choice(network: trt.INetworkDefinition, n: ITensor, fail: Callable[..., ITensor]) -> ITensor:
+    choice = network.add_if_conditional()
+    choice.set_condition(combine(network, fail(network, n), -1, Op.GREATER))
+    return choice.add_output(network.add_identity(n).get_output(0), constant(network, 0, np.int32)).get_output(0)
+
+
 def in_a_branch(network: trt.INetworkDefinition, n: ITensor, fail: Callable[..., ITensor]) -> ITensor:
     choice = network.add_if_conditional()
     choice.set_condition(combine(network, n, 0, Op.GREATER))
     return choice.add_output(fail(network, n), constant(network, 0, np.int32)).get_output(0)
 
 
-PLACES = [at_the_top, in_a_scan, in_a_while, in_a_condition, in_a_branch]
+PLACES = [at_the_top, in_a_scan, in_a_while, in_a_condition, in_a_branch, in_a_choice]
 
 HOST = [(at_the_top, True), (in_a_while, True), (in_a_condition, True)]
 """The places for which the host road is tried too."""
