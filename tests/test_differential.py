@@ -78,25 +78,25 @@ def fail_alike(grown: Grown) -> None:
     assert_equal(engine(grown.inputs), meant, grown.rough)
 
 
-@settings(max_examples=80, **SETTINGS)
+@settings(max_examples=50, **SETTINGS)
 @given(networks(depth=1, most=20))
 def test_engine_gives_exactly_what_the_reference_means_in_flat_loops(grown):
     agree(grown)
 
 
-@settings(max_examples=80, **SETTINGS)
+@settings(max_examples=50, **SETTINGS)
 @given(networks(depth=2, most=30))
 def test_engine_gives_exactly_what_the_reference_means(grown):
     agree(grown)
 
 
-@settings(max_examples=40, **SETTINGS)
+@settings(max_examples=25, **SETTINGS)
 @given(networks(depth=4, most=60))
 def test_engine_gives_exactly_what_the_reference_means_in_deep_nests(grown):
     agree(grown)
 
 
-@settings(max_examples=100, **SETTINGS)
+@settings(max_examples=50, **SETTINGS)
 @given(networks(depth=2, most=30, is_risky=True))
 def test_engine_fails_exactly_where_the_reference_does(grown):
     fail_alike(grown)
@@ -219,7 +219,7 @@ def test_copy_means_the_same(grown):
     assert_equal(trt.evaluate(grown.network.copy(), grown.inputs), trt.evaluate(grown.network, grown.inputs))
 
 
-@settings(max_examples=15, **SETTINGS)
+@settings(max_examples=10, **SETTINGS)
 @given(networks(depth=2, most=30))
 def test_more_outputs_change_no_output(grown):
     meant = trt.evaluate(grown.network, grown.inputs)
@@ -233,7 +233,7 @@ def test_more_outputs_change_no_output(grown):
     assert_equal({name: got[name] for name in meant}, meant, grown.rough)
 
 
-@settings(max_examples=15, **SETTINGS)
+@settings(max_examples=10, **SETTINGS)
 @given(networks(depth=2, most=30))
 def test_function_of_jax_gives_what_the_reference_means(grown):
     function, weights = trt.to_jax(grown.network)
@@ -241,7 +241,7 @@ def test_function_of_jax_gives_what_the_reference_means(grown):
     assert_equal(function(weights, grown.inputs), trt.evaluate(grown.network, grown.inputs), grown.rough)
 
 
-@settings(max_examples=15, **SETTINGS)
+@settings(max_examples=10, **SETTINGS)
 @given(networks(depth=2, most=30))
 def test_while_that_says_what_the_count_says_changes_no_output(grown):
     network, meant = grown.network, trt.evaluate(grown.network, grown.inputs)
@@ -301,7 +301,7 @@ INPUT = {"x": np.int32([3, -2])}
 
 
 @both_ways
-@settings(max_examples=15, **SETTINGS)
+@settings(max_examples=10, **SETTINGS)
 @given(rows=ROWS, ops=OPS)
 def test_loop_is_what_it_unrolls_to(run, rows, ops):
     got, meant = run(looped(array(rows), ops), INPUT)["y"], run(unrolled(array(rows), ops), INPUT)["y"]
@@ -310,7 +310,7 @@ def test_loop_is_what_it_unrolls_to(run, rows, ops):
 
 
 @both_ways
-@settings(max_examples=15, **SETTINGS)
+@settings(max_examples=10, **SETTINGS)
 @given(rows=ROWS, ops=OPS, cut=st.integers(0, 6))
 def test_loop_is_two_loops_one_after_the_other(run, rows, ops, cut):
     whole, parts = looped(array(rows), ops), looped(array(rows), ops, [min(cut, len(rows))])

@@ -251,7 +251,7 @@ def on_the_host(steps_in_a_piece):
     )
 
 
-@settings(max_examples=25, **SETTINGS)
+@settings(max_examples=12, **SETTINGS)
 @given(networks(depth=2, most=30, is_risky=True))
 @pytest.mark.parametrize("steps_in_a_piece", [0, 2])
 def test_host_gives_what_the_reference_means_and_fails_where_it_does(steps_in_a_piece, grown):

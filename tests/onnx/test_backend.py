@@ -7,7 +7,7 @@ import pytest
 from onnx.backend.test import BackendTest
 
 import netloop
-from tests.onnx.backend import MISSING_OPERATORS, NetloopBackend
+from tests.onnx.backend import MISSING_OPERATORS, QuickBackend
 
 EXCLUDED = [
     line.split(maxsplit=1)
@@ -21,7 +21,7 @@ def cases():
     """The tests by category, those of other devices and of large models left out."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # numpy's, while the package makes its data
-        runner = BackendTest(NetloopBackend, __name__)
+        runner = BackendTest(QuickBackend, __name__)
     for name, _ in EXCLUDED:
         runner.exclude(f"^{name}_cpu$")
     found = runner.test_cases
