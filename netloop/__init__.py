@@ -123,6 +123,16 @@ from netloop.layers.reduce import ISoftMaxLayer as ISoftMaxLayer
 from netloop.layers.reduce import ITopKLayer as ITopKLayer
 from netloop.layers.resample import IResizeLayer as IResizeLayer
 from netloop.layers.rotary import IRotaryEmbeddingLayer as IRotaryEmbeddingLayer
+from netloop.layers.sequence import IOptionalGetLayer as IOptionalGetLayer
+from netloop.layers.sequence import IOptionalHasLayer as IOptionalHasLayer
+from netloop.layers.sequence import IOptionalLayer as IOptionalLayer
+from netloop.layers.sequence import ISequenceAtLayer as ISequenceAtLayer
+from netloop.layers.sequence import ISequenceConcatenationLayer as ISequenceConcatenationLayer
+from netloop.layers.sequence import ISequenceEraseLayer as ISequenceEraseLayer
+from netloop.layers.sequence import ISequenceInsertLayer as ISequenceInsertLayer
+from netloop.layers.sequence import ISequenceLayer as ISequenceLayer
+from netloop.layers.sequence import ISequenceLengthLayer as ISequenceLengthLayer
+from netloop.layers.sequence import ISequenceSplitLayer as ISequenceSplitLayer
 from netloop.layers.slice import ISliceLayer as ISliceLayer
 from netloop.layers.sources import IConstantLayer as IConstantLayer
 from netloop.layers.sources import IFillLayer as IFillLayer

@@ -39,6 +39,7 @@ from netloop.layers.quantize import QuantizationMethods
 from netloop.layers.rearrange import RearrangingMethods
 from netloop.layers.reduce import ReductionMethods
 from netloop.layers.resample import ResizingMethods
+from netloop.layers.sequence import SequenceMethods
 from netloop.layers.slice import SliceMethods
 from netloop.layers.sources import IShapeLayer, SourceMethods
 from netloop.marks import MarkMethods, Marks
@@ -70,6 +71,7 @@ class INetworkDefinition(
     CollectiveMethods,
     AssertionMethods,
     PluginMethods,
+    SequenceMethods,
     MarkMethods,
     Settings,
 ):
@@ -118,12 +120,46 @@ class INetworkDefinition(
         Raises:
             NetworkError: an input of this name is there already.
         """
+        return self._add_input(name, dtype, shape)
+
+    def add_sequence_input(self, name: str, dtype: DataType, shape: Sequence[int] | None = None) -> ITensor:
+        """An input that is a sequence of tensors: each call gives a list of arrays; netloop's own.
+
+        Args:
+            name: the name.
+            dtype: the element type of all tensors.
+            shape: the shape of each tensor, -1 for a length that varies; None where even the number of axes does.
+
+        Raises:
+            NetworkError: an input of this name is there already.
+        """
+        return self._add_input(name, dtype, shape, sequence=True)
+
+    def add_optional_input(
+        self, name: str, dtype: DataType, shape: Sequence[int] | None = None, sequence: bool = False
+    ) -> ITensor:
+        """An input that may be absent: a call may give None for it; netloop's own.
+
+        Args:
+            name: the name.
+            dtype: the element type.
+            shape: the shape of the tensor, or of each tensor of a sequence; only for a sequence it may be None.
+            sequence: whether it is a sequence of tensors.
+
+        Raises:
+            NetworkError: an input of this name is there already.
+        """
+        return self._add_input(name, dtype, shape, check_instance("sequence", sequence, bool), optional=True)
+
+    def _add_input(
+        self, name: str, dtype: DataType, shape: Sequence[int] | None, sequence: bool = False, optional: bool = False
+    ) -> ITensor:
         check_instance("name", name, str)
         check_member("dtype", dtype, DataType)
         if any(each.name == name for each in self.inputs):
             what = f"an input {name!r} is there already"
             raise NetworkError(Finding("NL104", what, str(call_site()), reason("NL104"), at=self))
-        declared = declared_type(dtype, shape)
+        declared = declared_type(dtype, shape, sequence, optional)
         tensor = ITensor("", self.types, None, len(self.inputs), declared)
         tensor.name = name
         self.inputs.append(tensor)
@@ -214,6 +250,8 @@ class INetworkDefinition(
         """Take an input, or give an output, in another element type than the layers compute with."""
         is_seen = tensor.is_network_input or tensor.is_network_output
         vars(tensor)["asked_dtype"] = None if is_seen else dtype
+        if not tensor.type.is_tensor:
+            raise AttributeError(f"{tensor.name!r} is {tensor.type}, the element type of which cannot be set")
         if tensor.dtype is dtype:
             return
         if not is_seen:

@@ -116,6 +116,21 @@ class TensorType:
         return TensorType(value.dtype, value.shape, value if small else None)
 
     @property
+    def is_tensor(self) -> bool:
+        """Whether it is a tensor: neither a sequence of them nor optional."""
+        return True
+
+    @property
+    def present(self) -> "TensorType":
+        """The type of what is there where it may be absent; else the type itself."""
+        return self
+
+    @property
+    def held_shape(self) -> Shape | None:
+        """The shape of the tensor, or of each tensor of a sequence; None where even the number of axes varies."""
+        return self.shape
+
+    @property
     def rank(self) -> int:
         """The number of axes."""
         return len(self.shape)
@@ -179,6 +194,126 @@ class TensorType:
 
     def __str__(self) -> str:
         return f"{self.dtype}[{','.join(map(str, self.shape))}]"
+
+
+@dataclass(frozen=True)
+class SequenceType(TensorType):
+    """What is known of a sequence of tensors of one element type; its values are tuples of arrays.
+
+    Attributes:
+        dtype: the element type.
+        shape: ``(-1,)``: only the run tells how many tensors there are.
+        element: the lengths of the axes of each tensor, -1 where they vary; None where even their number does.
+        is_empty: whether there is no tensor that could tell of ``element``.
+    """
+
+    shape: Shape = (UNKNOWN,)
+    element: Shape | None = None
+    is_empty: bool = False
+
+    @property
+    def is_tensor(self) -> bool:
+        return False
+
+    @property
+    def held_shape(self) -> Shape | None:
+        return self.element
+
+    @property
+    def is_possible(self) -> bool:
+        return self.element is None or self.with_shape(self.element).is_possible
+
+    def joined(self, other: "SequenceType") -> "SequenceType":
+        """The type of a sequence that is of either type."""
+        if self.is_empty or other.is_empty:
+            return other if self.is_empty else self
+        a, b = self.element, other.element
+        return replace(self, element=None if a is None or b is None or len(a) != len(b) else _either(a, b))
+
+    def __str__(self) -> str:
+        tensors = f"{self.dtype}[...]" if self.element is None else str(self.with_shape(self.element))
+        return f"sequence of {tensors}"
+
+
+@dataclass(frozen=True)
+class OptionalType(TensorType):
+    """What is known of a tensor or sequence that may be absent; the value of an absent one is ``ABSENT``.
+
+    Attributes:
+        dtype: the element type.
+        shape: ``(-1,)``: only the run tells whether there is anything.
+        element: the type of what is there, if it is.
+    """
+
+    shape: Shape = (UNKNOWN,)
+    element: TensorType | None = None
+
+    @staticmethod
+    def around(element: TensorType) -> "OptionalType":
+        """The type of an optional value."""
+        return OptionalType(element.dtype, element=element.without_value())
+
+    @property
+    def is_tensor(self) -> bool:
+        return False
+
+    @property
+    def present(self) -> TensorType:
+        assert self.element is not None
+        return self.element
+
+    @property
+    def held_shape(self) -> Shape | None:
+        return self.present.held_shape
+
+    @property
+    def is_possible(self) -> bool:
+        return self.present.is_possible
+
+    def __str__(self) -> str:
+        return f"optional {self.element}"
+
+
+def type_in_form(
+    dtype: np.dtype[Any], shape: Shape | None, sequence: bool = False, optional: bool = False
+) -> TensorType:
+    """The type of a tensor, or of a sequence of tensors of a shape, that may be absent if it is optional."""
+    assert sequence or shape is not None
+    found = SequenceType(dtype, element=shape) if sequence else TensorType(dtype, shape or ())
+    return OptionalType.around(found) if optional else found
+
+
+class Tensors(tuple[Array, ...]):
+    """The value of a sequence of tensors."""
+
+
+class Absent:
+    """What an optional value is where there is none."""
+
+    def __repr__(self) -> str:
+        return "ABSENT"
+
+
+ABSENT = Absent()
+
+
+def join(a: TensorType, b: TensorType) -> TensorType | None:
+    """The type of what may be either; None if nothing can be.
+
+    Lengths that differ are left open. What may be absent in one is optional in both.
+    """
+    if isinstance(a, OptionalType) or isinstance(b, OptionalType):
+        element = join(a.present, b.present)
+        return None if element is None else OptionalType.around(element)
+    if a.dtype != b.dtype or type(a) is not type(b) or a.rank != b.rank:
+        return None
+    if isinstance(a, SequenceType) and isinstance(b, SequenceType):
+        return a.joined(b)
+    return a.with_shape(_either(a.shape, b.shape))
+
+
+def _either(a: Shape, b: Shape) -> Shape:
+    return tuple(x if x == y else UNKNOWN for x, y in zip(a, b, strict=True))
 
 
 def wide(x: Any) -> Any:

@@ -19,7 +19,7 @@ FLOORS = [
     ["layers"],
     ["marks"],
     ["network"],
-    ["nest", "inputs"],
+    ["nest", "inputs", "values"],
     ["check", "compose"],
     ["passes"],
     ["reference", "lower", "onnx", "openvino", "wts", "plan"],

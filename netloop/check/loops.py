@@ -18,7 +18,7 @@ from netloop.layers.loop import (
     ITripLimitLayer,
 )
 from netloop.nest.scope import Loops
-from netloop.types import agree
+from netloop.types import TensorType, agree, join
 
 B = TypeVar("B", bound=ILoopBoundaryLayer)
 
@@ -103,13 +103,22 @@ def recurrence_keeps_its_type(subject: Subject) -> Iterator[Broken]:
             continue
         if first.dtype != second.dtype:
             fix = "convert one of them with add_cast"
-        elif first.rank != second.rank or (layer.keeps_shape and not agree(first.shape, second.shape)):
+        elif not first.is_tensor and join(first, second) is not None:
+            fix = "set keeps_shape to False, as what it holds changes"
+        else:
             fix = (
                 "keep the shape: collect what grows with a CONCATENATE output, or write into a buffer with add_scatter"
             )
-        else:
-            continue
-        yield Broken(layer, f"{layer.name!r} starts as {first}, and its next value is {second}", fix)
+        if not _follows(first, second, layer.keeps_shape):
+            yield Broken(layer, f"{layer.name!r} starts as {first}, and its next value is {second}", fix)
+
+
+def _follows(first: TensorType, second: TensorType, keeps_shape: bool) -> bool:
+    """Whether a value of the second type can come after one of the first."""
+    either = join(first, second)
+    if either is None or not keeps_shape:
+        return either is not None
+    return agree(first.shape, second.shape) if either.is_tensor else either == first
 
 
 @rule("NL220", Severity.PORTABILITY)

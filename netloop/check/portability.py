@@ -367,7 +367,9 @@ def element_types_are_tensorrts(subject: Subject) -> Iterator[Broken]:
     Right: ``network.add_input("x", trt.float32, (3,))``
     """
     for tensor in subject.network.inputs:
-        if (found := _own(subject, tensor)) is not None:
+        if tensor.declared is not None and not tensor.declared.is_tensor:
+            yield Broken(tensor, f"the input {tensor.name!r} is {tensor.declared}", "declare an input for each tensor")
+        elif (found := _own(subject, tensor)) is not None:
             fix = f"declare it as {NEAREST[data_type(found.dtype)]}"
             yield Broken(tensor, f"the input {tensor.name!r} is {tensor.declared}", fix)
     for layer in subject.network.layers:

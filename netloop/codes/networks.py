@@ -230,6 +230,15 @@ enter(
     Right: ``trace["h"]``, or ``trace[layer.get_output(0)]``
     """,
 )
+enter(
+    "NL611",
+    """
+    an execution context runs on the addresses of tensors.
+
+    Wrong: ``engine.create_execution_context()`` of a network with a sequence among its inputs
+    Right: ``engine({"x": [first, second]})``, which takes lists and None too
+    """,
+)
 
 enter(
     "NL621",

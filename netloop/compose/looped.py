@@ -15,7 +15,7 @@ from netloop.diagnostics import require
 from netloop.enums import TripLimit
 from netloop.graph.tensor import ITensor
 from netloop.layers.loop import ILoop, IRecurrenceLayer
-from netloop.types import UNKNOWN, TensorType, normal_axis
+from netloop.types import UNKNOWN, TensorType, join, normal_axis
 
 LARGEST_BUFFER = 1 << 28
 """Up to so many bytes there is room for the rows of all trips that a loop may make."""
@@ -287,19 +287,20 @@ class Carried:
         """Send the values through a body, which gives the next ones and something else, which is given back.
 
         Where a length turns out to change from trip to trip, the body is made anew: the old one counts on its length.
+        So it is where a sequence turns out to hold something else, or a value to be absent.
         """
         while True:
-            shapes = [each.type.shape for each in self._values]
+            types = [each.type for each in self._values]
             following, rest = body(self._values)
             self._step(following)
-            if shapes == [each.type.shape for each in self._values]:
+            if types == [each.type for each in self._values]:
                 return rest
 
     def _step(self, following: Sequence[ITensor]) -> None:
         for number, (recurrence, value) in enumerate(zip(self._recurrences, following, strict=True)):
             before, after = recurrence.outputs[0].type, value.type
             require(
-                before.dtype == after.dtype and before.rank == after.rank,
+                join(before, after) is not None,
                 f"carried value {number} goes in as {before}, and comes out as {after}",
                 "lengths may change from trip to trip, but neither the element type nor the number of axes",
             )

@@ -11,11 +11,15 @@ import numpy as np
 from netloop.codes import reason
 from netloop.diagnostics import Finding, LayerError, require
 from netloop.graph.owner import Owner
-from netloop.types import LARGEST_KNOWN_VALUE, LARGEST_TENSOR, UNKNOWN, Array, Shape, TensorType
+from netloop.types import LARGEST_KNOWN_VALUE, LARGEST_TENSOR, Array, OptionalType, TensorType, join
 
 if TYPE_CHECKING:
     from netloop.graph.layer import ILayer, Types
     from netloop.graph.tensor import ITensor
+
+NO_TENSOR = (
+    "sequences and optional values are for the layers of their own family, and go through loops and conditionals"
+)
 
 Known = TensorType | Finding
 """The type of a tensor, or the reason why it has none."""
@@ -37,7 +41,7 @@ class TypeTable:
 
     def __init__(self, given: Mapping[ITensor, TensorType] | None = None) -> None:
         self._known: dict[ITensor, Known] = dict(given or {})
-        self._widened: dict[ITensor, Shape] = {}
+        self._widened: dict[ITensor, TensorType] = {}
         self._unsettled: list[ILayer] = []
         self.owner = Owner()
 
@@ -88,10 +92,9 @@ class TypeTable:
             self._walk(following)
             output, after = layer.outputs[0], self._known[following]
             before = self._known.get(output)
-            if isinstance(before, TensorType) and isinstance(after, TensorType) and before.rank == after.rank:
-                lengths = zip(before.shape, after.shape, strict=True)
-                widened = tuple(a if a == b else UNKNOWN for a, b in lengths)
-                if widened != before.shape:
+            if isinstance(before, TensorType) and isinstance(after, TensorType):
+                widened = join(before, after)
+                if widened is not None and widened != before:
                     self._widened[output] = widened
                     self._forgotten([output])
                     self._walk(output)
@@ -135,8 +138,8 @@ class TypeTable:
         types = found if isinstance(found, tuple) else (found,) * len(layer.outputs)
         for tensor, type in zip(layer.outputs, types, strict=True):
             wide = self._widened.get(tensor)
-            if isinstance(type, TensorType) and wide is not None and len(wide) == type.rank:
-                type = type.with_shape(b if b == UNKNOWN else a for a, b in zip(type.shape, wide, strict=True))
+            if isinstance(type, TensorType) and wide is not None:
+                type = join(type, wide) or type
             self._known.setdefault(tensor, type)
         if layer.feedback() is not None:
             self._unsettled.append(layer)
@@ -149,11 +152,17 @@ class TypeTable:
                 return found
             if found is None and position < layer.REQUIRED_INPUTS:
                 return missing_input(layer, position)
+            if found is not None and layer.TENSORS_ONLY and not found.is_tensor:
+                return layer.finding_of(LayerError(f"input {position} takes a tensor, not {_a(found)}", NO_TENSOR))
             types.append(found)
         try:
             return _with_values(layer, types, _possible(layer.infer(*types)))
         except LayerError as error:
             return layer.finding_of(error)
+
+
+def _a(found: TensorType) -> str:
+    return f"an {found}" if isinstance(found, OptionalType) else f"a {found}"
 
 
 def _possible(types: Types) -> Types:

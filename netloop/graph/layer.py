@@ -52,6 +52,8 @@ class ILayer(LayerHints, ABC):
     """How many of the first inputs must be there."""
     MAX_INPUTS: ClassVar[int] = 0
     """Up to how many inputs ``set_input`` may add; those there from the start are always allowed."""
+    TENSORS_ONLY: ClassVar[bool] = True
+    """Whether no input may be a sequence of tensors, or optional."""
     SHAPE_INPUTS: ClassVar[frozenset[int]] = frozenset()
     """The inputs whose value, and not only its type, decides the type of an output."""
     INPUT_OF: ClassVar[dict[str, int]] = {}

@@ -11,7 +11,7 @@ from netloop.dims import Dims
 from netloop.enums import DataType, TensorFormat, TensorLocation
 from netloop.graph.hints import TensorHints, check_data_type
 from netloop.settings import Settings
-from netloop.types import LARGEST_TENSOR, UNKNOWN, TensorType, data_type, numpy_type
+from netloop.types import LARGEST_TENSOR, UNKNOWN, TensorType, data_type, numpy_type, type_in_form
 
 if TYPE_CHECKING:
     from netloop.graph.infer import TypeTable
@@ -21,17 +21,24 @@ ALL_FORMATS = sum(1 << int(each) for each in TensorFormat)
 LONGEST_NAME = 4095
 
 
-def declared_type(dtype: DataType, shape: Sequence[int]) -> TensorType:
-    """The type of an input.
+def declared_type(
+    dtype: DataType, shape: Sequence[int] | None, sequence: bool = False, optional: bool = False
+) -> TensorType:
+    """The type of an input: of a tensor, or of a sequence of tensors of a shape, that may be absent if it is optional.
+
+    Args:
+        dtype: the element type.
+        shape: the shape, -1 where a length is not known; None for a sequence of tensors of any shape.
+        sequence: whether it is a sequence.
+        optional: whether it may be absent.
 
     Raises:
         ValueError: no tensor has such a shape.
     """
-    declared = TensorType(numpy_type(dtype), tuple(Dims(shape)))
-    if min(declared.shape, default=0) < UNKNOWN:
-        raise ValueError(
-            f"the shape {declared.shape} has a length below -1, which stands for one that is not known yet"
-        )
+    lengths = None if sequence and shape is None else tuple(Dims(shape))  # pyright: ignore[reportArgumentType]
+    declared = type_in_form(numpy_type(dtype), lengths, sequence, optional)
+    if min(lengths or (), default=0) < UNKNOWN:
+        raise ValueError(f"the shape {lengths} has a length below -1, which stands for one that is not known yet")
     if not declared.is_possible:
         raise ValueError(f"{declared} has more than {LARGEST_TENSOR} bytes")
     return declared
@@ -111,6 +118,8 @@ class ITensor(Settings, TensorHints):
     def shape(self) -> Dims:
         """The lengths of the axes, -1 where unknown; it can be set for an input of the network.
 
+        What is no single tensor has ``(-1,)``.
+
         Raises:
             NetworkError: it has none, for the reason that the finding gives.
         """
@@ -120,6 +129,8 @@ class ITensor(Settings, TensorHints):
     def shape(self, shape: Sequence[int]) -> None:
         if self.declared is None:
             raise AttributeError(f"the shape of {self.name!r} follows from its layer; only that of an input can be set")
+        if not self.declared.is_tensor:
+            raise AttributeError(f"{self.name!r} is {self.declared}, which has no shape to set")
         vars(self)["declared"] = declared_type(data_type(self.declared.dtype), shape)
         self.types.forget([self])
 

@@ -15,7 +15,7 @@ from netloop.graph.place import call_site
 from netloop.graph.tensor import ITensor
 from netloop.layers.loop import Meaning, Trips
 from netloop.settings import Settings
-from netloop.types import UNKNOWN, TensorType
+from netloop.types import TensorType, join
 
 
 class IIfConditional(Adding, Settings):
@@ -127,6 +127,8 @@ class IIfConditionalInputLayer(IIfConditionalBoundaryLayer):
         conditional: the conditional.
     """
 
+    TENSORS_ONLY = False
+
     conditional: IIfConditional
 
     def infer(self, x: TensorType) -> TensorType:
@@ -148,6 +150,7 @@ class IIfConditionalOutputLayer(IIfConditionalBoundaryLayer):
     """
 
     REQUIRED_INPUTS = 2
+    TENSORS_ONLY = False
 
     conditional: IIfConditional
 
@@ -157,14 +160,15 @@ class IIfConditionalOutputLayer(IIfConditionalBoundaryLayer):
     def infer(self, true: TensorType, false: TensorType, condition: TensorType | None = None) -> TensorType:
         if condition is not None and condition.value is not None and condition.rank == 0:
             return true if condition.value else false
+        made = join(true, false)
         require(
-            true.dtype == false.dtype and true.rank == false.rank,
+            made is not None,
             f"the branches of {self.conditional.name!r} give {true} and {false}",
             "which branch is taken is not known before the network runs, so both have one element type and rank",
             "convert or reshape one of them",
         )
-        lengths = zip(true.shape, false.shape, strict=True)
-        return true.with_shape(a if a == b else UNKNOWN for a, b in lengths)
+        assert made is not None
+        return made
 
     def element(self, at: Trips, types: TypeTable) -> Meaning:
         condition = self.conditional.condition

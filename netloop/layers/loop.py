@@ -202,6 +202,7 @@ class IRecurrenceLayer(ILoopBoundaryLayer):
     """
 
     MAX_INPUTS = 2
+    TENSORS_ONLY = False
 
     loop: ILoop
     keeps_shape: bool = True
@@ -276,6 +277,7 @@ class ILoopOutputLayer(ILoopBoundaryLayer):
     """
 
     MAX_INPUTS = 2
+    TENSORS_ONLY = False
     SHAPE_INPUTS = frozenset({1})
 
     loop: ILoop
@@ -297,6 +299,7 @@ class ILoopOutputLayer(ILoopBoundaryLayer):
     def infer(self, x: TensorType, length: TensorType | None = None) -> TensorType:
         if not self.stacks:
             return x.without_value()
+        require(x.is_tensor, f"the {self.kind.name} output {self.name!r} stacks tensors, not {x}")
         require(
             length is not None,
             f"the {self.kind.name} output {self.name!r} has no length",

@@ -426,11 +426,15 @@ class IIdentityLayer(Operation):
     """
 
     OUTPUT_TYPES = PLAIN
+    TENSORS_ONLY = False
 
     to_type: DataType | None = None
 
     def infer(self, x: TensorType) -> TensorType:
-        return x.without_value() if self.to_type is None else x.with_dtype(numpy_type(self.to_type))
+        if self.to_type is None:
+            return x.without_value()
+        require(x.is_tensor, f"the input is {x}, and only tensors are converted to {self.to_type.name}")
+        return x.with_dtype(numpy_type(self.to_type))
 
     def evaluate(self, x: Array) -> Array:
         return x if self.to_type is None else _cast(x, numpy_type(self.to_type))

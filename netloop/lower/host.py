@@ -39,7 +39,8 @@ from netloop.lower.program import Outcome, Program, compiles, require_shallow
 from netloop.lower.stretches import Stretches
 from netloop.nest import Block, IfStep, LayerStep, LoopStep, Scopes, Step, layers_of
 from netloop.network import INetworkDefinition
-from netloop.types import LARGEST_KNOWN_VALUE, TensorType, normal_axis
+from netloop.types import LARGEST_KNOWN_VALUE, Absent, Tensors, TensorType, normal_axis
+from netloop.values import each_output, given_back, on_host
 
 UNFIXED = "a shape in it is known only while it runs"
 ON_HOST = "a layer in it computes on the host"
@@ -80,7 +81,7 @@ class Watch:
         at = tuple(trips[loop] for loop in self._scopes.chain_of(tensor))
         if tensor not in self._latest or at > self._latest[tensor]:
             self._latest[tensor] = at
-            self._tell(tensor, at, value)
+            self._tell(tensor, at, given_back(value, lambda array: array))
 
 
 @dataclass
@@ -116,6 +117,8 @@ class _Scene:
         found = (self.values.get(each) for each in tensors if each is not None)
         return next((each for each in found if isinstance(each, Spoilt)), None)
 
+
+NO_ARRAY = (Spoilt, Tensors, Absent)
 
 Piece = Callable[[_Scene], None]
 
@@ -153,7 +156,7 @@ class HostProgram:
         self._pieces: dict[Any, Piece] = {}
         self._touched: dict[Any, list[ITensor]] = {}
 
-    def __call__(self, given: Mapping[ITensor, Any], tell: Tell | None = None) -> list[jax.Array]:
+    def __call__(self, given: Mapping[ITensor, Any], tell: Tell | None = None) -> list[Any]:
         """The outputs, in the order in which they were marked.
 
         Args:
@@ -167,7 +170,7 @@ class HostProgram:
         spoilt = next((each for each in values if isinstance(each, Spoilt)), None)
         if spoilt is not None:
             raise ExecutionError(spoilt.finding)
-        return [jnp.asarray(each) for each in values]
+        return [given_back(each, jnp.asarray) for each in values]
 
     def values(self, given: Mapping[ITensor, Any], tell: Tell | None = None) -> list[Any]:
         """The same, with what stands for an output that is spoilt.
@@ -213,8 +216,8 @@ class HostProgram:
 
     def _types(self, scene: _Scene) -> TypeTable:
         """The types of all tensors, as the values so far tell."""
-        values = ((tensor, value) for tensor, value in scene.values.items() if not isinstance(value, Spoilt))
-        return TypeTable({tensor: self._type(tensor, value) for tensor, value in values})
+        arrays = {tensor: value for tensor, value in scene.values.items() if not isinstance(value, NO_ARRAY)}
+        return TypeTable({tensor: self._type(tensor, value) for tensor, value in arrays.items()})
 
     def _type(self, tensor: ITensor, value: Any) -> TensorType:
         small = tensor in self._valued and value.nbytes <= LARGEST_KNOWN_VALUE
@@ -307,7 +310,7 @@ class HostProgram:
                 made = self._value(layer, scene)
             except LayerError as error:
                 made = Spoilt(layer.finding_of(error, code="NL601"))
-        values = made if isinstance(made, tuple) else (made,) * len(layer.outputs)
+        values = (made,) * len(layer.outputs) if isinstance(made, Spoilt) else each_output(made)
         scene.values.update(zip(layer.outputs, values, strict=True))
 
     def _shape(self, layer: ILayer, scene: _Scene) -> Any:
@@ -316,13 +319,14 @@ class HostProgram:
         return found.value if isinstance(found, TensorType) else None
 
     def _value(self, layer: ILayer, scene: _Scene) -> Any:
-        arrays = [None if each is None else np.asarray(scene.values[each]) for each in layer.inputs]
+        arrays = [None if each is None else on_host(scene.values[each]) for each in layer.inputs]
         if isinstance(layer, IIfConditionalInputLayer):
             return arrays[0]
         if isinstance(layer, IIteratorLayer):
             return _slice(layer, arrays[0], scene)
         assert isinstance(layer, Operation)
-        layer.infer(*(None if each is None else TensorType.of(each) for each in arrays))
+        if all(isinstance(each, np.ndarray | None) for each in arrays):
+            layer.infer(*(None if each is None else TensorType.of(each) for each in arrays))
         if not layer.draws:
             return layer.evaluate(*arrays)
         trips = (scene.trips[loop] for loop in self._sound.scopes.chain_of(layer.outputs[0]))

@@ -19,6 +19,7 @@ from netloop.graph.tensor import ITensor
 from netloop.layers.assertion import IAssertionLayer
 from netloop.layers.conditional import IIfConditionalInputLayer
 from netloop.layers.loop import IIteratorLayer, ILoop, ILoopOutputLayer, IRecurrenceLayer
+from netloop.layers.plugin import IPluginV3Layer
 from netloop.layers.sources import IConstantLayer, IShapeLayer
 from netloop.lower.conditional import lower_conditional
 from netloop.lower.frame import Failures, Frame, first
@@ -296,6 +297,9 @@ def _tensor(layer: ILayer, position: int) -> ITensor:
     return found
 
 
+RUNS = "netloop.compile runs it as it is"
+
+
 def constants_of(network: INetworkDefinition) -> list[IConstantLayer]:
     """The constants that a program takes as arguments: all that the network needs, but for small integers and bools."""
     constants = [each for each in live_layers(network) if isinstance(each, IConstantLayer)]
@@ -309,6 +313,10 @@ def require_program(network: INetworkDefinition, types: TypeTable) -> None:
     Raises:
         NetworkError: there is such a layer, or such a shape; then the layer that first makes one is told.
     """
+    for each in network.inputs:
+        if not each.type.is_tensor:
+            what = f"the input {each.name!r} is {each.type}, and a pure function takes arrays"
+            raise NetworkError(Finding("NL503", what, why=reason("NL503"), fix=RUNS, at=each))
     on_host = [layer for layer in live_layers(network) if layer.on_host]
     if on_host:
         raise NetworkError(*map(_on_host, on_host))
@@ -320,7 +328,11 @@ def require_program(network: INetworkDefinition, types: TypeTable) -> None:
 
 def has_program(network: INetworkDefinition, types: TypeTable) -> bool:
     """Whether one program can hold a network."""
-    return all(compiles(layer, types) for layer in live_layers(network))
+    return _takes_tensors(network) and all(compiles(layer, types) for layer in live_layers(network))
+
+
+def _takes_tensors(network: INetworkDefinition) -> bool:
+    return all(each.type.is_tensor for each in network.inputs)
 
 
 def compiles(layer: ILayer, types: TypeTable) -> bool:
@@ -340,10 +352,11 @@ def _is_known(types: TypeTable) -> Callable[[ITensor | None], bool]:
 
 
 def _on_host(layer: ILayer) -> Finding:
+    if not isinstance(layer, IPluginV3Layer):
+        what = f"{layer.name!r} is {type(layer).__name__}, which computes on the host"
+        return layer.finding("NL503", what, reason("NL503"), RUNS)
     what = f"{layer.name!r} is a plugin that computes on the host"
-    return layer.finding(
-        "NL503", what, reason("NL503"), "write it as a netloop.JaxPlugin; netloop.compile runs it as it is"
-    )
+    return layer.finding("NL503", what, reason("NL503"), f"write it as a netloop.JaxPlugin; {RUNS}")
 
 
 def _unfixed(layer: ILayer, types: TypeTable) -> Finding:

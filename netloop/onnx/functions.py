@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import onnx
-from onnx import AttributeProto, helper
+from onnx import AttributeProto
 
 from netloop.onnx.call import Value
 from netloop.onnx.node import Node
+from netloop.onnx.tensors import proto_of
 
 
 def default_attributes(function: onnx.FunctionProto) -> Mapping[str, AttributeProto]:
@@ -61,11 +62,7 @@ def _named(attribute: AttributeProto, name: str) -> AttributeProto:
 
 
 def _type_of(value: Value | None) -> onnx.TypeProto:
-    if value is None:
-        return onnx.TypeProto()
-    found = value.type
-    lengths = [None if length < 0 else length for length in found.shape]
-    return helper.make_tensor_type_proto(helper.np_dtype_to_tensor_dtype(found.dtype), lengths)
+    return onnx.TypeProto() if value is None else proto_of(value.type)
 
 
 def _give_defaults(function: onnx.FunctionProto, node: Node) -> None:

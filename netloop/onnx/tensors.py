@@ -15,7 +15,7 @@ from netloop.codes import reason
 from netloop.compose import as_dtype
 from netloop.diagnostics import LayerError, require
 from netloop.onnx.external import read_external
-from netloop.types import LARGEST_TENSOR, Array
+from netloop.types import LARGEST_TENSOR, UNKNOWN, Array, OptionalType, SequenceType, TensorType
 
 NO_NUMBERS = {TensorProto.UNDEFINED, TensorProto.STRING}
 BITS: dict[int, int] = {
@@ -39,6 +39,16 @@ def element_type(code: int) -> np.dtype[Any]:
     dtype = np.dtype(helper.tensor_dtype_to_np_dtype(code))
     as_dtype(dtype)
     return dtype
+
+
+def proto_of(type: TensorType) -> onnx.TypeProto:
+    """A type as ONNX writes it."""
+    if isinstance(type, OptionalType):
+        return helper.make_optional_type_proto(proto_of(type.present))
+    shape = type.held_shape
+    lengths = None if shape is None else [None if length == UNKNOWN else length for length in shape]
+    tensor = helper.make_tensor_type_proto(helper.np_dtype_to_tensor_dtype(type.dtype), lengths)
+    return helper.make_sequence_type_proto(tensor) if isinstance(type, SequenceType) else tensor
 
 
 def _name(code: int) -> str:

@@ -18,7 +18,9 @@ A tensor is ``[layer, output]``, or ``[-1, input]`` for an input of the network;
 attributes refer to them; enumerations are names. Numbers without a finite value are the strings nan, inf and -inf. What
 a tensor or layer has beside this is there only if it is not as usual: ``metadata``, ``num_ranks``, ``location``,
 ``allowed_formats``, ``broadcast_across_batch``, ``dimension_names``; ``is_inner`` is a tensor that a layer made before
-its ``dtype`` was set, and ``is_converted`` what a cast then makes of it. An array that is ``absent`` has no file.
+its ``dtype`` was set, and ``is_converted`` what a cast then makes of it. An input that is a ``sequence`` has that as
+true, and the shape of each tensor, or null; one that is ``optional`` has that as true. An array that is ``absent`` has
+no file.
 ``marks``, if there, has what is marked: ``debug`` and ``shapes`` are tensors, ``unfused`` is true, ``names`` are pairs
 of a layer's number and the name of its weights, ``refittable`` are such names. ``build``, if there, is what an engine
 keeps of its build; whoever wrote it knows what it means.
@@ -46,7 +48,7 @@ from netloop.network import INetworkDefinition
 from netloop.plan import arrays
 from netloop.plan.document import Node
 from netloop.plan.kinds import Form, Kind, form_of, kind_of, kinds
-from netloop.types import Array, TensorType, data_type, numpy_type
+from netloop.types import Array, OptionalType, SequenceType, data_type, numpy_type, type_in_form
 
 Fields = dict[str, Node]
 G = TypeVar("G", ILoop, IIfConditional)
@@ -71,6 +73,7 @@ OUTPUT_EXTRAS: dict[str, tuple[Form, Any]] = {
 """What all layers, all tensors, and the outputs of layers have, each with its form and what is usual."""
 
 NAMES = "dimension_names"
+SEQUENCE, OPTIONAL = "sequence", "optional"
 BUILD = "build"
 MARKS = "marks"
 ABSENT = "absent"
@@ -180,8 +183,10 @@ class Writer:
     def _input(self, tensor: ITensor) -> dict[str, Any]:
         declared = tensor.declared
         assert declared is not None, f"the input {tensor.name!r} has no type"
-        shape = self._written(tensor, "shape", form_of(DimsLike), declared.shape)
-        return {**self._tensor(tensor), "dtype": data_type(declared.dtype).name, "shape": shape}
+        shape = self._written(tensor, "shape", form_of(DimsLike | None), declared.held_shape)
+        made = {**self._tensor(tensor), "dtype": data_type(declared.dtype).name, "shape": shape}
+        kinds = {SEQUENCE: isinstance(declared.present, SequenceType), OPTIONAL: isinstance(declared, OptionalType)}
+        return {**made, **{name: True for name, holds in kinds.items() if holds}}
 
     def _tensor(self, tensor: ITensor) -> dict[str, Any]:
         made = {"name": tensor.name, **self._extras(tensor, {**TENSOR_EXTRAS, **OUTPUT_EXTRAS})}
@@ -319,12 +324,17 @@ class Reader:
         return layer, name.text()
 
     def _input(self, node: Node, position: int) -> ITensor:
-        fields = node.fields(("name", "dtype", "shape"), (*TENSOR_EXTRAS, NAMES))
-        shape = [each.whole() for each in fields["shape"].items()]
-        if len(shape) > Dims.MAX_DIMS:
-            fields["shape"].refuse(f"the shape has {len(shape)} axes", f"a tensor has {Dims.MAX_DIMS} at most")
-        declared = TensorType(numpy_type(fields["dtype"].member(DataType)), tuple(shape))
+        fields = node.fields(("name", "dtype", "shape"), (SEQUENCE, OPTIONAL, *TENSOR_EXTRAS, NAMES))
+        sequence, optional = (each in fields and fields[each].flag() for each in (SEQUENCE, OPTIONAL))
+        shape = None if sequence and fields["shape"].value is None else self._shape(fields["shape"])
+        declared = type_in_form(numpy_type(fields["dtype"].member(DataType)), shape, sequence, optional)
         return self._tensor(ITensor("", self._made.types, None, position, declared), fields)
+
+    def _shape(self, node: Node) -> tuple[int, ...]:
+        shape = tuple(each.whole() for each in node.items())
+        if len(shape) > Dims.MAX_DIMS:
+            node.refuse(f"the shape has {len(shape)} axes", f"a tensor has {Dims.MAX_DIMS} at most")
+        return shape
 
     def _output(self, node: Node, producer: ILayer, position: int) -> ITensor:
         fields = node.fields(("name",), (*TENSOR_EXTRAS, *OUTPUT_EXTRAS, NAMES))

@@ -10,8 +10,6 @@ import sys
 from collections.abc import Generator, Iterable, Mapping
 from typing import Any
 
-import numpy as np
-
 from netloop.check import require_sound
 from netloop.diagnostics import ExecutionError, LayerError
 from netloop.graph.infer import TypeTable
@@ -24,7 +22,8 @@ from netloop.layers.loop import ILoop, ILoopBoundaryLayer, Meaning, Trips, check
 from netloop.layers.sources import IShapeLayer
 from netloop.nest import Block, IfStep, LayerStep, Step
 from netloop.network import INetworkDefinition
-from netloop.types import Array, TensorType
+from netloop.types import Array
+from netloop.values import each_output, given_back, on_host, type_of
 
 Key = tuple[ITensor | ILoop, tuple[int, ...]]
 
@@ -75,9 +74,9 @@ class Interpreter:
         self._network = network
         check_max_trips("max_trips", max_trips)
         self._max_trips = max_trips
-        self._inputs = {tensor: np.asarray(array) for tensor, array in check_values(network.inputs, inputs).items()}
+        self._inputs = {tensor: on_host(array) for tensor, array in check_values(network.inputs, inputs).items()}
         valued = network.shape_tensors()
-        types = {tensor: TensorType.of(array) for tensor, array in self._inputs.items()}
+        types = {tensor: type_of(array, network.types[tensor]) for tensor, array in self._inputs.items()}
         self.types = TypeTable({each: type if each in valued else type.without_value() for each, type in types.items()})
         self.scopes, self._block = require_sound(network, self.types, also)
         self._known: dict[Key, Any] = {}
@@ -88,7 +87,7 @@ class Interpreter:
         Raises:
             ExecutionError: one has no value, or an assertion does not hold.
         """
-        outputs = {tensor.name: np.array(self.value(tensor)) for tensor in self._network.outputs}
+        outputs = {tensor.name: given_back(self.value(tensor)) for tensor in self._network.outputs}
         if self._block.has_assertions:
             self._run(self._assertions(self._block, {}))
         return outputs
@@ -177,7 +176,7 @@ class Interpreter:
             made = yield from self._meaning(layer, at)
         except LayerError as error:
             raise ExecutionError(layer.finding_of(error, code="NL601")) from error.__cause__
-        arrays: tuple[Array, ...] = made if isinstance(made, tuple) else (made,)
+        arrays = each_output(made)
         for output, array in zip(layer.outputs, arrays, strict=True):
             self._known[self._key(output, at)] = array
         return arrays[tensor.position]
@@ -192,11 +191,12 @@ class Interpreter:
         return (yield from self._operation(layer, at))
 
     def _operation(self, layer: Operation, at: Trips) -> Meaning:
-        arrays: list[Array | None] = []
+        arrays: list[Any] = []
         for tensor in layer.inputs:
             arrays.append(None if tensor is None else (yield tensor, at))
         if not self.types[layer.outputs[0]].is_fixed:
-            layer.infer(*(None if each is None else TensorType.of(each) for each in arrays))
+            typed = zip(layer.inputs, arrays, strict=True)
+            layer.infer(*(None if each is None else type_of(array, self.types[each]) for each, array in typed))
         if not layer.draws:
             return layer.evaluate(*arrays)
         trips = (at[loop] for loop in self.scopes.chain_of(layer.outputs[0]))

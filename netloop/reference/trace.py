@@ -6,8 +6,6 @@ import operator
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
-import numpy as np
-
 from netloop.codes import reason
 from netloop.diagnostics import ExecutionError, Finding, InputError, did_you_mean, listed
 from netloop.graph.layer import ILayer, check_instance, check_tensor
@@ -16,6 +14,7 @@ from netloop.layers.loop import ILoop, ITripLimitLayer, Trips
 from netloop.network import INetworkDefinition
 from netloop.reference.interpreter import Interpreter
 from netloop.types import Array
+from netloop.values import given_back
 
 T = TypeVar("T", ITensor, ILoop)
 
@@ -172,7 +171,7 @@ class LazySequence:
 
     def _pick(self, indices: tuple[Any, ...], at: Trips) -> Any:
         if len(at) == len(self._chain):
-            return np.array(self._interpreter.value(self._tensor, at))
+            return given_back(self._interpreter.value(self._tensor, at))
         index, loop = indices[len(at)], self._chain[len(at)]
         if isinstance(index, slice):
             return [self._pick(indices, {**at, loop: trip}) for trip in self._range(index, loop, at)]

@@ -147,7 +147,7 @@ def _needed(network: INetworkDefinition, twin: INetworkDefinition, trace: Trace)
             continue
         for tensor, twin_of_it in zip(layer.outputs, own.outputs, strict=True):
             sequence = trace[tensor]
-            if elements := sequence.needed() if sequence.computed else None:
+            if sequence.computed and twin_of_it.type.is_tensor and (elements := sequence.needed()):
                 found[twin_of_it] = elements
     return found
 
@@ -184,9 +184,29 @@ def _first_output(
     """The first output in which an engine itself differs."""
     for tensor in engine.network.outputs:
         if tensor.name in outputs and tensor.name in trace.outputs:
-            numbers = tolerance.worst(trace.outputs[tensor.name], np.asarray(outputs[tensor.name]))
+            numbers = _worst_part(_parts(trace.outputs[tensor.name]), _parts(outputs[tensor.name]), tolerance)
             if numbers is not None:
                 return _difference(tensor, (), (), numbers)
+    return None
+
+
+def _parts(value: Any) -> dict[tuple[int, ...], Array]:
+    """The arrays of an output by their places in it: one, those of a sequence, or none of what is absent."""
+    if isinstance(value, list):
+        parts: list[Any] = value
+        return {(place,): np.asarray(each) for place, each in enumerate(parts)}
+    return {} if value is None else {(): np.asarray(value)}
+
+
+def _worst_part(
+    expected: dict[tuple[int, ...], Array], got: dict[tuple[int, ...], Array], tolerance: _Tolerance
+) -> _Numbers | None:
+    if expected.keys() != got.keys():
+        return (), f"{len(expected)} arrays", f"{len(got)} arrays", None
+    for place, each in expected.items():
+        numbers = tolerance.worst(each, got[place])
+        if numbers is not None:
+            return (*place, *numbers[0]), *numbers[1:]
     return None
 
 

@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from netloop.check import require_sound
-from netloop.diagnostics import ExecutionError, Finding, InputError, NetloopError, did_you_mean
+from netloop.codes import reason
+from netloop.diagnostics import ExecutionError, Finding, InputError, NetloopError, NetworkError, did_you_mean
 from netloop.dims import Dims
 from netloop.graph.infer import TypeTable
 from netloop.graph.layer import check_instance
 from netloop.graph.tensor import ITensor
 from netloop.layers.assertion import IAssertionLayer
 from netloop.nest import LayerStep
+from netloop.network import INetworkDefinition
 from netloop.runtime import memory
 from netloop.runtime.debugging import Debugging
 from netloop.runtime.engine_config import IRuntimeConfig
@@ -54,6 +56,7 @@ class IExecutionContext(Settings):
     CHECKS = {"error_recorder": none_or(IErrorRecorder), "profiler": none_or(IProfiler)}
 
     def __init__(self, engine: ICudaEngine, config: IRuntimeConfig | None = None) -> None:
+        _check_addresses(engine.network)
         self._engine = engine
         self._config = config or IRuntimeConfig()
         self._shapes: dict[str, Dims] = {}
@@ -370,6 +373,23 @@ class IExecutionContext(Settings):
         if self.error_recorder is not None:
             self.error_recorder.report_error(ErrorCodeTRT.FAILED_EXECUTION, what)
         return False
+
+
+def _check_addresses(network: INetworkDefinition) -> None:
+    """Complain of inputs and outputs without an address.
+
+    Raises:
+        NetworkError: there are such.
+    """
+    findings = [
+        Finding(
+            "NL611", f"{each.name!r} is {each.type}", why=reason("NL611"), fix="call the engine with a dict", at=each
+        )
+        for each in (*network.inputs, *network.outputs)
+        if not each.type.is_tensor
+    ]
+    if findings:
+        raise NetworkError(*findings)
 
 
 def _unset(name: str, what: str, method: str) -> Finding:

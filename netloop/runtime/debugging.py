@@ -52,10 +52,14 @@ class Debugging:
     def tell(self, tensor: ITensor, value: Any, stream: int) -> None:
         """Tell the listener of a value, at a host address that is good until the listener returns.
 
+        A sequence of tensors, or what is absent, has no address, and is not told.
+
         Raises:
             ExecutionError: the listener raises, or returns False.
         """
         assert self.listener is not None
+        if value is None or isinstance(value, list):
+            return
         array = np.ascontiguousarray(value)
         kind, shape = data_type(array.dtype), Dims(np.shape(value))
         address, location = array.ctypes.data, TensorLocation.HOST

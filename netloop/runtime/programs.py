@@ -15,7 +15,7 @@ from netloop.diagnostics import Finding, InputError
 from netloop.graph.infer import TypeTable
 from netloop.graph.tensor import ITensor
 from netloop.network import INetworkDefinition
-from netloop.types import LARGEST_KNOWN_VALUE, Array, TensorType
+from netloop.types import LARGEST_KNOWN_VALUE, Absent, Array, Tensors, TensorType
 
 MOST_PROGRAMS = 64
 """How many programs are kept; the one used longest ago makes room."""
@@ -38,7 +38,7 @@ class Programs(Generic[P]):
     def __init__(self, network: INetworkDefinition, make: Callable[[TypeTable, Sound, Given], P]) -> None:
         self.network = network
         needed = network.shape_tensors()
-        self.shape_inputs = [each for each in network.inputs if each in needed]
+        self.shape_inputs = [each for each in network.inputs if each in needed and each.type.is_tensor]
         self.latest: P | None = None
         self._make = make
         self._kept: OrderedDict[Any, P] = OrderedDict()
@@ -56,7 +56,7 @@ class Programs(Generic[P]):
         """
         values = {tensor: _value(tensor, given[tensor]) for tensor in self.shape_inputs}
         key = (
-            tuple((array.shape, _placement(array)) for array in given.values()),
+            tuple(_form(value) for value in given.values()),
             tuple(None if value is None else value.tobytes() for value in values.values()),
         )
         with self._lock:
@@ -72,7 +72,9 @@ class Programs(Generic[P]):
         types: dict[ITensor, TensorType] = {}
         for tensor, array in given.items():
             assert tensor.declared is not None
-            types[tensor] = TensorType(tensor.declared.dtype, tuple(array.shape), values.get(tensor))
+            types[tensor] = tensor.declared
+            if tensor.declared.is_tensor:
+                types[tensor] = TensorType(tensor.declared.dtype, tuple(array.shape), values.get(tensor))
         table = TypeTable(types)
         return table, require_sound(self.network, table)
 
@@ -84,6 +86,11 @@ def _value(tensor: ITensor, array: Any) -> Array | None:
         fix = "give it as a numpy array, outside of jit and vmap"
         raise InputError(Finding("NL604", what, why="a compiled program has fixed shapes", fix=fix, at=tensor))
     return np.asarray(array) if array.nbytes <= LARGEST_KNOWN_VALUE else None
+
+
+def _form(value: Any) -> Any:
+    """What of a value a program counts on."""
+    return None if isinstance(value, Tensors | Absent) else (value.shape, _placement(value))
 
 
 def _placement(array: Any) -> Any:

@@ -21,7 +21,7 @@ from netloop.network import INetworkDefinition
 from netloop.runtime.executable import compile_for
 from netloop.runtime.jax_settings import own_settings
 from netloop.runtime.programs import Given, Programs
-from netloop.types import Array
+from netloop.types import Absent, Array, Tensors
 
 Place = tuple[Any, ...]
 """When a tensor is computed: numbers to be compared one after the other, with a loop in the place of its trip."""
@@ -90,7 +90,7 @@ def _run(network: INetworkDefinition, inputs: Mapping[str, Any], max_trips: int)
             values = Programs(network, make).find(given)({**constants, **given})
         except ExecutionError:
             return [None] * len(network.outputs)
-    return [None if isinstance(each, Spoilt) else np.asarray(each) for each in values]
+    return [None if isinstance(each, Spoilt | Tensors | Absent) else np.asarray(each) for each in values]
 
 
 def places(block: Block, before: Place = ()) -> Iterator[tuple[ITensor, Place]]:

@@ -25,8 +25,15 @@ class Prepared(BackendRep):
         self.engine = partial(netloop.evaluate, network) if by_reference else netloop.compile(network)
 
     def run(self, inputs, **options):
-        outputs = self.engine({name: np.asarray(each) for name, each in zip(self.names, inputs, strict=True)})
-        return [np.asarray(each) for each in outputs.values()]
+        outputs = self.engine({name: _array(each) for name, each in zip(self.names, inputs, strict=True)})
+        return [_array(each) for each in outputs.values()]
+
+
+def _array(value):
+    """A value in numpy; sequences stay lists, and what is absent None."""
+    if isinstance(value, list):
+        return [np.asarray(each) for each in value]
+    return None if value is None else np.asarray(value)
 
 
 class NetloopBackend(Backend):

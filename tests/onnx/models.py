@@ -55,7 +55,8 @@ def session_gives(made, inputs):
     options.log_severity_level = 4
     session = onnxruntime.InferenceSession(made.SerializeToString(), options, providers=["CPUExecutionProvider"])
     names = [each.name for each in session.get_outputs()]
-    return dict(zip(names, session.run(None, {name: np.asarray(each) for name, each in inputs.items()}), strict=True))
+    feeds = {name: each if isinstance(each, list | None) else np.asarray(each) for name, each in inputs.items()}
+    return dict(zip(names, session.run(None, feeds), strict=True))
 
 
 def check_node(op, *arrays, rtol=1e-5, atol=1e-6, **options):
@@ -78,8 +79,18 @@ def check_like_onnxruntime(text, **inputs):
     expected = onnxruntime_gives(text, inputs)
     for found in (engine(inputs), netloop.evaluate(network, inputs)):
         assert list(found) == list(expected)
-        for name, array in expected.items():
-            made = np.asarray(found[name])
-            assert (made.dtype, made.shape) == (array.dtype, array.shape), name
-            np.testing.assert_allclose(made, array, rtol=1e-6, err_msg=name)
+        for name, value in expected.items():
+            assert_alike(name, found[name], value)
     return engine
+
+
+def assert_alike(name, found, expected):
+    """A value is another one: an array, a list of arrays, or None."""
+    assert isinstance(found, list | None) == isinstance(expected, list | None), name
+    if expected is None:
+        return
+    pairs = zip(found, expected, strict=True) if isinstance(expected, list) else [(found, expected)]
+    for made, array in pairs:
+        made, array = np.asarray(made), np.asarray(array)
+        assert (made.dtype, made.shape) == (array.dtype, array.shape), name
+        np.testing.assert_allclose(made, array, rtol=1e-6, err_msg=name)

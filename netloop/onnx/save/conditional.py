@@ -39,6 +39,9 @@ def _branch(walk: Walk, step: IfStep, scope: Scope, branch: int) -> Graph:
     graph = Graph(f"{step.conditional.name} {('then', 'else')[branch]}")
     inside = scope.inside(graph)
     walk.run(step.branches[branch].steps, inside)
-    for result in step.results(branch):
-        graph.give(walk.read(result, inside), walk.types[result], result.name)
+    make = walk.make(inside, name=step.conditional.name)
+    for output, result in zip(step.writes, step.results(branch), strict=True):
+        type, wanted = walk.types[result], walk.types[output]
+        value = make.fitted(walk.read(result, inside), type, wanted)
+        graph.give(value, type if wanted.is_tensor else wanted, result.name)
     return graph

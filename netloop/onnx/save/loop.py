@@ -68,7 +68,7 @@ class _Loop:
 
     def export(self) -> None:
         """Add all nodes."""
-        initial = [self.walk.read(each.tensor(0), self.scope) for each in self.step.recurrences]
+        initial = self._states_of([each.tensor(0) for each in self.step.recurrences], self.scope)
         if self.states or self.stacked or self.counts_trips:
             states, trips, rows = self._repeat(initial)
         else:
@@ -96,6 +96,12 @@ class _Loop:
     def _state_types(self) -> list[tuple[str, TensorType]]:
         return [(each.name, self.walk.types[each].without_value()) for each in self.states]
 
+    def _states_of(self, tensors: Sequence[ITensor], scope: Scope) -> list[Value]:
+        """The values of tensors as states."""
+        types, make = self.walk.types, self.walk.make(scope, name=self.step.loop.name)
+        pairs = zip(tensors, self.states, strict=True)
+        return [make.fitted(self.walk.read(each, scope), types[each], types[state]) for each, state in pairs]
+
     # ------------------------------------------------------------------ the body
 
     def _body(self) -> Graph:
@@ -111,7 +117,7 @@ class _Loop:
         following = [each.tensor(1) for each in self.step.recurrences]
         elements = [each.tensor(0) for each in self.stacked]
         self.walk.run(self.step.body.needed([*following, *elements]), inside)
-        after = [self.walk.read(each, inside) for each in following]
+        after = self._states_of(following, inside)
         next_trip = make.op("Add", trip, make.number(1, INT64)) if self.goes_on is not None else trip
         condition = flag if self.goes_on is None else self._condition(inside, after, next_trip)
         graph.give(condition, FLAG, "goes on then")

@@ -16,7 +16,7 @@ from netloop.enums import DataType
 from netloop.graph.infer import TypeTable
 from netloop.graph.layer import ILayer
 from netloop.onnx.save.graph import Graph, Node, Value
-from netloop.types import HALVES, NUMPY_TYPES, UNKNOWN, TensorType
+from netloop.types import HALVES, NUMPY_TYPES, UNKNOWN, OptionalType, TensorType
 
 INT64, FLOAT, BOOL, INT32 = (np.dtype(each) for each in (np.int64, np.float32, np.bool_, np.int32))
 BF16 = NUMPY_TYPES[DataType.BF16]
@@ -38,7 +38,7 @@ MOVING = {
 
 AS_IT_IS = {
     "Cast", "Identity", "Loop", "If", "QuantizeLinear", "DequantizeLinear", "ConstantOfShape", "IsNaN", "IsInf",
-    "BitCast",
+    "BitCast", "Optional",
 }  # fmt: skip
 SHORT = {INT16: INT32, UINT16: INT32}
 WRAPPING = dict.fromkeys((INT8, UINT8, INT16, UINT16), INT32) | {UINT32: INT64, UINT64: INT64}
@@ -114,6 +114,11 @@ class Make:
         return self.types[self.layer.outputs[position]]
 
     # ------------------------------------------------------------------ nodes
+
+    def fitted(self, x: Value, type: TensorType, wanted: TensorType) -> Value:
+        """A value of a type as one of another: as one that may be absent, where that is wanted."""
+        is_absent_there = isinstance(wanted, OptionalType) and not isinstance(type, OptionalType)
+        return self.op("Optional", x) if is_absent_there else x
 
     def node(self, op: str, inputs: Sequence[Value | None], outputs: Sequence[Value], **attributes: Any) -> None:
         """Add a node as it is."""

@@ -19,7 +19,8 @@ from onnx import (
 
 from netloop.onnx.save.graph import Graph, Node, Value
 from netloop.onnx.save.make import FP4, INT2, INT4, UINT2, UINT4, onnx_type
-from netloop.types import UNKNOWN, Array, TensorType
+from netloop.onnx.tensors import proto_of
+from netloop.types import Array, TensorType
 
 BITS = {FP4: 4, INT4: 4, UINT4: 4, INT2: 2, UINT2: 2}
 """How many bits the elements of a type have that are packed into bytes."""
@@ -97,8 +98,7 @@ class Protos:
         return self._arrays.setdefault((array.dtype, array.shape, same), value)
 
     def _declared(self, value: Value, type: TensorType) -> ValueInfoProto:
-        shape = [None if length == UNKNOWN else length for length in type.shape]
-        return helper.make_tensor_value_info(self._name(value), onnx_type(type.dtype), shape)
+        return helper.make_value_info(self._name(value), proto_of(type))
 
 
 def tensor(name: str, array: Array | None) -> TensorProto:

@@ -75,6 +75,8 @@ class _Shapes:
         layer = tensor.producer
         if layer is None or self._is_given(tensor) or (self.walk.types[tensor].is_fixed and not by_value):
             return []
+        if self._is_held(tensor):
+            return []
         if isinstance(layer, IIfConditionalInputLayer):
             return [(_input(layer), by_value)]
         if not isinstance(layer, Operation):
@@ -102,6 +104,11 @@ class _Shapes:
             scope = scope.around
         return self.walk.types[tensor].value is not None
 
+    def _is_held(self, tensor: ITensor) -> bool:
+        """Whether it comes from a sequence or an optional value, of which no shape tells what it holds."""
+        inputs = tensor.producer.inputs if tensor.producer is not None else []
+        return any(not self.walk.types[each].is_tensor for each in inputs if each is not None)
+
     # ------------------------------------------------------------------ what is found
 
     def _value(self, tensor: ITensor) -> Value | None:
@@ -109,6 +116,8 @@ class _Shapes:
         if self._is_given(tensor):
             return self.walk.read(tensor, self.scope)
         layer = tensor.producer
+        if self._is_held(tensor):
+            return None
         if isinstance(layer, IIfConditionalInputLayer):
             return self.known[_input(layer), True]
         return self._made(layer, tensor, True) if isinstance(layer, Operation) and not layer.draws else None
@@ -124,7 +133,7 @@ class _Shapes:
             return self._shape_of_structure(layer)
         if isinstance(layer, POINTWISE):
             return self._stretched([self._found(each) for each in layer.inputs if each is not None])
-        made = self._made(layer, tensor)
+        made = None if self._is_held(tensor) else self._made(layer, tensor)
         return self.make.ints(*(max(0, length) for length in type.shape)) if made is None else self.make.shape(made)
 
     def _shape_of_structure(self, layer: ILayer) -> Value:

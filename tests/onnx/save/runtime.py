@@ -45,8 +45,8 @@ def run(model: ModelProto, inputs: dict[str, Any]) -> dict[str, np.ndarray]:
     session = onnxruntime.InferenceSession(with_floats.SerializeToString(), options, ["CPUExecutionProvider"])
     types = {each.name: each.type.tensor_type.elem_type for each in model.graph.input}
     feeds = {
-        name: np.asarray(array, np.float32) if types[name] in NOT_IN_NUMPY else np.asarray(array)
-        for name, array in inputs.items()
+        name: np.asarray(value, np.float32) if types[name] in NOT_IN_NUMPY else _plain(value)
+        for name, value in inputs.items()
     }
     names = [each.name for each in with_floats.graph.output]
     found = dict(zip([each.name for each in model.graph.output], session.run(names, feeds), strict=True))
@@ -54,6 +54,10 @@ def run(model: ModelProto, inputs: dict[str, Any]) -> dict[str, np.ndarray]:
         name: np.asarray(array).astype(NOT_IN_NUMPY[wanted[name]]) if wanted[name] in NOT_IN_NUMPY else array
         for name, array in found.items()
     }
+
+
+def _plain(value: Any) -> Any:
+    return value if isinstance(value, list | None) else np.asarray(value)
 
 
 def run_by_reference(model: ModelProto, inputs: dict[str, Any]) -> dict[str, np.ndarray]:

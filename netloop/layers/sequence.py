@@ -1,0 +1,382 @@
+"""Sequences of tensors, and values that may be absent: netloop's own layers, computed on the host."""
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from netloop.diagnostics import require
+from netloop.dims import DimsLike
+from netloop.enums import DataType, LayerType
+from netloop.graph.adding import AddsLayers, check_tensors
+from netloop.graph.layer import Operation, check_tensor, layer
+from netloop.graph.tensor import ITensor
+from netloop.types import (
+    ABSENT,
+    UNKNOWN,
+    Absent,
+    Array,
+    OptionalType,
+    SequenceType,
+    Tensors,
+    TensorType,
+    normal_axis,
+    numpy_type,
+)
+
+
+class HostOperation(Operation):
+    """An operation on sequences or optional values, which no program can hold."""
+
+    TENSORS_ONLY = False
+    BEYOND: ClassVar[str] = "is of netloop's own layers for sequences"
+
+    @property
+    def on_host(self) -> bool:
+        return True
+
+    @property
+    def is_foldable(self) -> bool:
+        return False
+
+    def beyond_tensorrt(self, *inputs: Any) -> str:
+        return self.BEYOND
+
+    def lower(self, *inputs: Any) -> Any:
+        raise AssertionError(f"no program holds {self.described}")
+
+
+def _sequence(found: TensorType) -> SequenceType:
+    require(isinstance(found, SequenceType), f"input 0 is {found}, and must be a sequence")
+    assert isinstance(found, SequenceType)
+    return found
+
+
+def _check_position(found: TensorType | None) -> None:
+    fits = found is None or (found.is_tensor and found.is_index and found.rank <= 1 and found.volume in (1, UNKNOWN))
+    require(fits, f"the position is {found}, and must be an int32[] or int64[]")
+
+
+def _position(given: Array, least: int, most: int, length: int) -> int:
+    """A position in a sequence, a negative one counted from its end."""
+    require(given.size == 1, f"the position has {given.size} elements, and must be one number")
+    position = int(given.reshape(()))
+    require(
+        least <= position <= most,
+        f"position {position} is none of a sequence of {length} tensors",
+        f"positions go from {least} to {most}" if least <= most else "an empty sequence has none",
+    )
+    return position + length if position < 0 else position
+
+
+@layer(LayerType.SEQUENCE, "Sequence")
+class ISequenceLayer(HostOperation):
+    """The sequence of its inputs, in their order; without inputs an empty one.
+
+    The inputs have one element type; their shapes are free. ONNX calls it SequenceConstruct and SequenceEmpty.
+
+    Attributes:
+        dtype: the element type, which an empty sequence has too; None for that of the inputs.
+    """
+
+    REQUIRED_INPUTS = 0
+
+    dtype: DataType | None = None
+
+    def infer(self, *inputs: TensorType) -> SequenceType:
+        typed = bool(inputs) or self.dtype is not None
+        require(typed, "an empty sequence has no element type", fix="give add_sequence a dtype")
+        made = SequenceType(inputs[0].dtype if self.dtype is None else numpy_type(self.dtype), is_empty=True)
+        for each in inputs:
+            fits = each.is_tensor and each.dtype == made.dtype
+            require(fits, f"the sequence is of {made.dtype}, and an input is {each}", fix="convert it with add_cast")
+            made = made.joined(SequenceType(each.dtype, element=each.shape))
+        return made
+
+    def evaluate(self, *inputs: Array) -> Tensors:
+        return Tensors(inputs)
+
+
+@layer(LayerType.SEQUENCE_INSERT, "SequenceInsert")
+class ISequenceInsertLayer(HostOperation):
+    """A sequence (input 0) with a tensor (input 1) put before a position (input 2), or at the end without one.
+
+    The tensor has the element type of the sequence. The position is an int32 or int64 number from -n to n, for n
+    tensors. ONNX's SequenceInsert.
+    """
+
+    REQUIRED_INPUTS = 2
+    MAX_INPUTS = 3
+
+    def infer(self, x: TensorType, tensor: TensorType, position: TensorType | None = None) -> SequenceType:
+        sequence = _sequence(x)
+        fits = tensor.is_tensor and tensor.dtype == sequence.dtype
+        require(fits, f"a {sequence} takes no {tensor}", fix="convert the tensor with add_cast")
+        _check_position(position)
+        return sequence.joined(SequenceType(tensor.dtype, element=tensor.shape))
+
+    def evaluate(self, x: Tensors, tensor: Array, position: Array | None = None) -> Tensors:
+        at = len(x) if position is None else _position(position, -len(x), len(x), len(x))
+        return Tensors((*x[:at], tensor, *x[at:]))
+
+
+@layer(LayerType.SEQUENCE_ERASE, "SequenceErase")
+class ISequenceEraseLayer(HostOperation):
+    """A sequence (input 0) without the tensor at a position (input 1), or without the last if there is no input 1.
+
+    The position is an int32 or int64 number from -n to n-1, for n tensors. ONNX's SequenceErase.
+    """
+
+    MAX_INPUTS = 2
+
+    def infer(self, x: TensorType, position: TensorType | None = None) -> SequenceType:
+        _check_position(position)
+        return _sequence(x)
+
+    def evaluate(self, x: Tensors, position: Array | None = None) -> Tensors:
+        at = _position(np.asarray(-1) if position is None else position, -len(x), len(x) - 1, len(x))
+        return Tensors(x[:at] + x[at + 1 :])
+
+
+@layer(LayerType.SEQUENCE_AT, "SequenceAt")
+class ISequenceAtLayer(HostOperation):
+    """The tensor at a position (input 1) of a sequence (input 0).
+
+    The position is an int32 or int64 number from -n to n-1, for n tensors. ONNX's SequenceAt.
+    """
+
+    REQUIRED_INPUTS = 2
+
+    def infer(self, x: TensorType, position: TensorType) -> TensorType:
+        sequence = _sequence(x)
+        _check_position(position)
+        return _element(sequence)
+
+    def evaluate(self, x: Tensors, position: Array) -> Array:
+        return x[_position(position, -len(x), len(x) - 1, len(x))]
+
+
+def _element(sequence: SequenceType) -> TensorType:
+    element = sequence.element
+    require(
+        element is not None,
+        f"how many axes the tensors of a {sequence} have is not known",
+        "the number of axes of each tensor is known before the network runs",
+        "let all tensors of the sequence have equally many axes, or declare them where it is an input",
+    )
+    assert element is not None
+    return TensorType(sequence.dtype, element)
+
+
+@layer(LayerType.SEQUENCE_LENGTH, "SequenceLength")
+class ISequenceLengthLayer(HostOperation):
+    """The number of tensors of a sequence, int64, 0-D. ONNX's SequenceLength."""
+
+    def infer(self, x: TensorType) -> TensorType:
+        _sequence(x)
+        return TensorType(np.dtype(np.int64))
+
+    def evaluate(self, x: Tensors) -> Array:
+        return np.asarray(len(x), np.int64)
+
+
+@layer(LayerType.SEQUENCE_CONCATENATION, "SequenceConcatenation")
+class ISequenceConcatenationLayer(HostOperation):
+    """The tensors of a sequence one after the other along an axis, or along a new one.
+
+    There is at least one tensor; along the other axes all are equally long, and along all if the axis is new. ONNX's
+    ConcatFromSequence.
+
+    Attributes:
+        axis: the axis; a negative one counts from the end of the result.
+        new_axis: whether the axis is new.
+    """
+
+    axis: int
+    new_axis: bool = False
+
+    def infer(self, x: TensorType) -> TensorType:
+        element = _element(_sequence(x))
+        axis = normal_axis(self.axis, element.rank + self.new_axis)
+        return element.with_shape((*element.shape[:axis], UNKNOWN, *element.shape[axis + (not self.new_axis) :]))
+
+    def evaluate(self, x: Tensors) -> Array:
+        require(len(x) > 0, "the sequence is empty, and the tensors of none have no shape")
+        axis = normal_axis(self.axis, x[0].ndim + self.new_axis)
+        rests = {each.shape if self.new_axis else each.shape[:axis] + each.shape[axis + 1 :] for each in x}
+        shapes = " and ".join(sorted({str(each.shape) for each in x}))
+        require(len(rests) == 1, f"the tensors have the shapes {shapes}, which do not fit along axis {self.axis}")
+        return np.stack(x, axis) if self.new_axis else np.concatenate(x, axis)
+
+
+@layer(LayerType.SEQUENCE_SPLIT, "SequenceSplit")
+class ISequenceSplitLayer(HostOperation):
+    """The parts of a tensor (input 0) along an axis, as a sequence.
+
+    Input 1 (int32 or int64) is the length of each part, or one number: the length of all but the last, which may be
+    shorter. Without it each part has length 1. ONNX's SplitToSequence.
+
+    Attributes:
+        axis: the axis; a negative one counts from the end.
+        keep_axis: whether parts keep the axis; without it they are slices of length 1 that lack it.
+    """
+
+    MAX_INPUTS = 2
+
+    axis: int = 0
+    keep_axis: bool = True
+
+    def infer(self, x: TensorType, split: TensorType | None = None) -> SequenceType:
+        require(x.is_tensor, f"input 0 is {x}, and must be a tensor")
+        axis = normal_axis(self.axis, x.rank)
+        fits = split is None or (split.is_tensor and split.is_index and split.rank <= 1)
+        require(fits, f"the lengths are {split}, and must be int32 or int64 with one axis or none")
+        require(self.keep_axis or split is None, "parts with lengths of their own keep the axis", fix="set keep_axis")
+        kept = ((UNKNOWN if split is not None else 1),) if self.keep_axis else ()
+        return SequenceType(x.dtype, element=(*x.shape[:axis], *kept, *x.shape[axis + 1 :]))
+
+    def evaluate(self, x: Array, split: Array | None = None) -> Tensors:
+        axis = normal_axis(self.axis, x.ndim)
+        if not self.keep_axis:
+            return Tensors(np.moveaxis(x, axis, 0))
+        ends = np.cumsum(part_lengths(x.shape[axis], np.asarray(1) if split is None else split))
+        return Tensors(np.split(x, ends[:-1], axis) if len(ends) else ())
+
+
+def part_lengths(length: int, split: Array) -> list[int]:
+    """The lengths of the parts of an axis, which are given, or are all one number but for the last.
+
+    Raises:
+        LayerError: there are no such parts.
+    """
+    if split.ndim == 0:
+        size = int(split)
+        require(size > 0, f"the parts have the length {size}, and must have at least 1")
+        return [min(size, length - start) for start in range(0, length, size)]
+    sizes = [int(each) for each in split]
+    fits = min(sizes, default=0) >= 0 and sum(sizes) == length
+    require(fits, f"the lengths {sizes} do not make up the {length} elements of the axis")
+    return sizes
+
+
+# ---------------------------------------------------------------------------- optional values
+
+
+@layer(LayerType.OPTIONAL, "Optional")
+class IOptionalLayer(HostOperation):
+    """The input as a value that may be absent; without an input, an absent one. ONNX's Optional.
+
+    Attributes:
+        dtype: the element type of what is absent.
+        shape: the shape of the tensor that is absent, -1 where unknown; None for a sequence of tensors.
+    """
+
+    REQUIRED_INPUTS = 0
+    MAX_INPUTS = 1
+    BEYOND = "is of netloop's own layers for optional values"
+
+    dtype: DataType | None = None
+    shape: DimsLike | None = None
+
+    def infer(self, x: TensorType | None = None) -> OptionalType:
+        if x is not None:
+            require(x.present is x, f"the input is {x} already")
+            return OptionalType.around(x)
+        require(self.dtype is not None, "an absent value has no element type", fix="give add_optional a dtype")
+        assert self.dtype is not None
+        dtype = numpy_type(self.dtype)
+        absent = SequenceType(dtype, is_empty=True) if self.shape is None else TensorType(dtype, tuple(self.shape))
+        return OptionalType.around(absent)
+
+    def evaluate(self, x: Any = ABSENT) -> Any:
+        return x
+
+
+@layer(LayerType.OPTIONAL_HAS, "OptionalHas")
+class IOptionalHasLayer(HostOperation):
+    """Whether a value is there, bool, 0-D: false for an absent one. ONNX's OptionalHasElement."""
+
+    BEYOND = IOptionalLayer.BEYOND
+
+    def infer(self, x: TensorType) -> TensorType:
+        return TensorType(np.dtype(np.bool_))
+
+    def evaluate(self, x: Any) -> Array:
+        return np.asarray(not isinstance(x, Absent))
+
+
+@layer(LayerType.OPTIONAL_GET, "OptionalGet")
+class IOptionalGetLayer(HostOperation):
+    """The value itself, which must be there. ONNX's OptionalGetElement."""
+
+    BEYOND = IOptionalLayer.BEYOND
+
+    def infer(self, x: TensorType) -> TensorType:
+        return x.present.without_value()
+
+    def evaluate(self, x: Any) -> Any:
+        require(not isinstance(x, Absent), "the value is absent", fix="ask add_optional_has before, in a conditional")
+        return x
+
+
+class SequenceMethods(AddsLayers):
+    """The methods of a network that add layers of this file."""
+
+    def add_sequence(self, inputs: Sequence[ITensor], dtype: DataType | None = None) -> ISequenceLayer:
+        """The sequence of some tensors of one element type, which only an empty one must be given; netloop's own."""
+        return self.add(ISequenceLayer(dtype=dtype), check_tensors(inputs))
+
+    def add_sequence_insert(
+        self, input: ITensor, tensor: ITensor, position: ITensor | None = None
+    ) -> ISequenceInsertLayer:
+        """A sequence with a tensor put before a position, or at the end; netloop's own."""
+        return self.add(ISequenceInsertLayer(), [*check_tensors([input, tensor]), *_given(position)])
+
+    def add_sequence_erase(self, input: ITensor, position: ITensor | None = None) -> ISequenceEraseLayer:
+        """A sequence without the tensor at a position, or without the last; netloop's own."""
+        return self.add(ISequenceEraseLayer(), [check_tensor(input, "input"), *_given(position)])
+
+    def add_sequence_at(self, input: ITensor, position: ITensor) -> ISequenceAtLayer:
+        """The tensor at a position of a sequence; netloop's own."""
+        return self.add(ISequenceAtLayer(), [check_tensor(input, "input"), check_tensor(position, "position")])
+
+    def add_sequence_length(self, input: ITensor) -> ISequenceLengthLayer:
+        """The number of tensors of a sequence; netloop's own."""
+        return self.add(ISequenceLengthLayer(), [check_tensor(input, "input")])
+
+    def add_sequence_concatenation(
+        self, input: ITensor, axis: int, new_axis: bool = False
+    ) -> ISequenceConcatenationLayer:
+        """The tensors of a sequence along an axis; netloop's own."""
+        return self.add(ISequenceConcatenationLayer(axis=axis, new_axis=new_axis), [check_tensor(input, "input")])
+
+    def add_sequence_split(
+        self, input: ITensor, split: ITensor | None = None, axis: int = 0, keep_axis: bool = True
+    ) -> ISequenceSplitLayer:
+        """The parts of a tensor along an axis, as a sequence; netloop's own."""
+        tensors = [check_tensor(input, "input"), *_given(split, "split")]
+        return self.add(ISequenceSplitLayer(axis=axis, keep_axis=keep_axis), tensors)
+
+    def add_optional(
+        self, input: ITensor | None = None, dtype: DataType | None = None, shape: Sequence[int] | None = None
+    ) -> IOptionalLayer:
+        """A tensor or sequence as a value that may be absent; without one, what is absent. netloop's own.
+
+        Args:
+            input: what is there.
+            dtype: the element type of what is absent.
+            shape: the shape of the tensor that is absent; None for a sequence of tensors.
+        """
+        return self.add(IOptionalLayer(dtype=dtype, shape=shape), _given(input, "input"))
+
+    def add_optional_has(self, input: ITensor) -> IOptionalHasLayer:
+        """Whether a value is there; netloop's own."""
+        return self.add(IOptionalHasLayer(), [check_tensor(input, "input")])
+
+    def add_optional_get(self, input: ITensor) -> IOptionalGetLayer:
+        """What is there of a value that may be absent; netloop's own."""
+        return self.add(IOptionalGetLayer(), [check_tensor(input, "input")])
+
+
+def _given(tensor: ITensor | None, name: str = "position") -> list[ITensor]:
+    return [] if tensor is None else [check_tensor(tensor, name)]
