@@ -26,6 +26,8 @@ FLOATS = [trt.float32, trt.float16, trt.bfloat16, trt.float64]
 NUMBERS = [*FLOATS, trt.int32, trt.int64]
 """The types of most arithmetic."""
 REDUCIBLE = [*NUMBERS, trt.int8, trt.uint8]
+LISTED = [trt.bool, trt.float32, trt.float16, trt.float64, trt.int32, trt.int64, trt.int8, trt.uint8]
+"""Types of which ONNX has sequences."""
 
 UNSIGNED = (trt.uint2, trt.uint4, trt.uint8, trt.uint16, trt.uint32, trt.uint64)
 LEAST = {trt.bool: 0, trt.int2: -2, trt.e8m0: 1, **dict.fromkeys(UNSIGNED, 0)}
@@ -464,6 +466,46 @@ class Kinds:
     def find_unique(self, tensor: ITensor, pool: list[ITensor]) -> ITensor:
         """For each element which of the unique ones it is: their number is one that only the run tells."""
         return self.network.add_unique(self.among(tensor, [trt.bool, *NUMBERS]), None, self.coin()).get_output(2)
+
+    @adds(
+        trt.ISequenceLayer,
+        trt.ISequenceInsertLayer,
+        trt.ISequenceEraseLayer,
+        trt.ISequenceLengthLayer,
+        trt.ISequenceAtLayer,
+    )
+    def list_tensors(self, tensor: ITensor, pool: list[ITensor]) -> ITensor:
+        """The last tensor of a sequence of two, after one was put in and one taken out."""
+        tensor = self.among(tensor, LISTED)
+        other = self.like(pool, tensor)
+        made = self.network.add_sequence([tensor, other]).get_output(0)
+        place = self.fixed(np.int64(self.between(-2, 2))) if self.coin() else None
+        made = self.network.add_sequence_insert(made, other, place).get_output(0)
+        made = self.network.add_sequence_erase(made, self.fixed(np.int32(self.between(-3, 2)))).get_output(0)
+        length = self.network.add_sequence_length(made).get_output(0)
+        return self.network.add_sequence_at(made, self.combine(length, self.fixed(np.int64(-1)), Op.SUM)).get_output(0)
+
+    @adds(trt.ISequenceSplitLayer, trt.ISequenceConcatenationLayer)
+    def split_tensor(self, tensor: ITensor, pool: list[ITensor]) -> ITensor:
+        """Two parts joined again."""
+        tensor = self.with_axis(self.among(tensor, LISTED))
+        axis = self.axis(tensor)
+        length = tensor.shape[axis]
+        first = self.between(0, length)
+        parts = self.network.add_sequence_split(tensor, self.fixed([first, length - first]), axis).get_output(0)
+        shuffle = self.network.add_shuffle(self.network.add_sequence_concatenation(parts, axis).get_output(0))
+        shuffle.zero_is_placeholder = False
+        shuffle.reshape_dims = tensor.shape
+        return shuffle.get_output(0)
+
+    @adds(trt.IOptionalLayer, trt.IOptionalHasLayer, trt.IOptionalGetLayer)
+    def wrap_tensor(self, tensor: ITensor, pool: list[ITensor]) -> ITensor:
+        """The tensor, as it is there."""
+        tensor = self.among(tensor, LISTED)
+        held = self.network.add_optional(tensor).get_output(0)
+        there = self.reshape(self.network.add_optional_has(held).get_output(0), *(1,) * len(tensor.shape))
+        got = self.network.add_optional_get(held).get_output(0)
+        return self.network.add_select(there, got, self.like(pool, tensor)).get_output(0)
 
     @adds(trt.INMSLayer)
     def suppress(self, tensor: ITensor, pool: list[ITensor]) -> ITensor:
