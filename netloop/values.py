@@ -24,7 +24,7 @@ def given_back(value: Any, array: Callable[[Any], Any] = np.array) -> Any:
 
 def type_of(value: Any, known: TensorType) -> TensorType:
     """The type of a value; that of a sequence or optional value is what is known of it."""
-    return known if isinstance(value, Tensors | Absent) else TensorType.of(value)
+    return TensorType.of(value) if known.is_tensor else known
 
 
 def each_output(made: Any) -> tuple[Any, ...]:

@@ -30,7 +30,7 @@ Key = tuple[ITensor | ILoop, tuple[int, ...]]
 
 def evaluate(
     network: INetworkDefinition, inputs: Mapping[str, Any], *, max_trips: int | None = None
-) -> dict[str, Array]:
+) -> dict[str, Array | Any]:
     """The outputs of a network by its formal meaning, in numpy: slow, obvious, and the measure of everything else.
 
     Args:
@@ -39,7 +39,8 @@ def evaluate(
         max_trips: how many trips a loop may make, each time that it is entered; None for any number.
 
     Returns:
-        An array for each output, by name, in the order in which they were marked.
+        An array for each output, by name, in the order in which they were marked; a list for a sequence, None for what
+        is absent.
 
     Raises:
         NetworkError: the network has no meaning.
@@ -81,7 +82,7 @@ class Interpreter:
         self.scopes, self._block = require_sound(network, self.types, also)
         self._known: dict[Key, Any] = {}
 
-    def outputs(self) -> dict[str, Array]:
+    def outputs(self) -> dict[str, Array | Any]:
         """The outputs by name, if all assertions hold.
 
         Raises:

@@ -56,7 +56,7 @@ class Trace:
         self._live = frozenset(self._interpreter.scopes.live)
         self._others: dict[Any, Interpreter] = {}
         self.error: ExecutionError | None = None
-        self.outputs: dict[str, Array] = {}
+        self.outputs: dict[str, Array | Any] = {}
         try:
             self.outputs = self._interpreter.outputs()
         except ExecutionError as error:

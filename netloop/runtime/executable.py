@@ -94,11 +94,12 @@ class Executable(Settings):
         self._programs = Programs(self.network, self._compile)
         self._watching = None
 
-    def __call__(self, inputs: Mapping[str, Any]) -> dict[str, jax.Array]:
+    def __call__(self, inputs: Mapping[str, Any]) -> dict[str, jax.Array | Any]:
         """The outputs by name, in the order in which they were marked.
 
         Args:
-            inputs: an array for each input, numpy's or JAX's, of exactly its element type and shape.
+            inputs: an array for each input, numpy's or JAX's, of exactly its element type and shape; a list of arrays
+                for a sequence, None for what is absent. Outputs are given alike.
 
         Raises:
             InputError: an input is missing, unknown, or of another element type or shape; or weights are missing.
@@ -107,7 +108,7 @@ class Executable(Settings):
         """
         return self._run(inputs, lambda given: self._programs.find(given).run(self.weights, given))
 
-    def watch(self, inputs: Mapping[str, Any], tensors: Iterable[ITensor], tell: Tell) -> dict[str, jax.Array]:
+    def watch(self, inputs: Mapping[str, Any], tensors: Iterable[ITensor], tell: Tell) -> dict[str, jax.Array | Any]:
         """The same, step by step on the host, telling of some tensors as they are computed.
 
         Each element is told once, in the order of the trips. The element after the last trip is told too where it is
@@ -137,7 +138,7 @@ class Executable(Settings):
         self._watching = watched, programs
         return programs
 
-    def _run(self, inputs: Mapping[str, Any], run: Callable[[Given], list[Any]]) -> dict[str, jax.Array]:
+    def _run(self, inputs: Mapping[str, Any], run: Callable[[Given], list[Any]]) -> dict[str, jax.Array | Any]:
         given = check_values(self.network.inputs, inputs)
         if self.absent:
             raise InputError(*(_absent(each) for each in sorted(self.absent, key=lambda layer: layer.index)))
