@@ -275,6 +275,12 @@ class Grower(Kinds):
         return self.as_rough_as(conditional.add_input(tensor).get_output(0), tensor)
 
 
+def is_pure(network: trt.INetworkDefinition) -> bool:
+    """Whether the network has no layer of which only the run tells a length, or that computes on the host."""
+    found = trt.INonZeroLayer | trt.INMSLayer | trt.IUniqueLayer
+    return not any(each.on_host or isinstance(each, found) for each in network.layers)
+
+
 @st.composite
 def networks(draw: Any, depth: int = 4, most: int = 40, is_risky: bool = False, grower: type[Grower] = Grower) -> Grown:
     """Random valid networks, loops and conditionals nested up to ``depth``, and begun among the first ``most`` layers.

@@ -143,10 +143,11 @@ def lead_around_without_a_recurrence(w: Wrecker) -> Any:
     first = w.live_layer(Operation, lambda each: each.inputs)
     if first is None:
         return None
-    after = [first]
+    after, scope = [first], w.scopes.of(first.outputs[0])
     for layer in after:
-        users = [user for tensor in layer.outputs for user, _ in tensor.uses]
-        after += [each for each in users if isinstance(each, Operation) and each.outputs and each not in after]
+        users = [user for tensor in layer.outputs for user, _ in tensor.uses if user in w.live and user.outputs]
+        users = [each for each in users if isinstance(each, Operation) and w.scopes.of(each.outputs[0]) == scope]
+        after += [each for each in users if each not in after]
     first.set_input(w.grow.between(0, len(first.inputs) - 1), w.one_of(each.outputs[0] for each in after))
     return ...
 

@@ -11,7 +11,7 @@ import netloop as trt
 from netloop.check.rule import RULES
 from netloop.codes import CODES
 from tests.check.breakers import BREAKERS, NOT_OF_A_NETWORK, REFUSED_BY_CALLS, REFUSED_BY_JAX, Wrecker
-from tests.strategies import Grower
+from tests.strategies import Grower, is_pure
 
 SETTINGS = {"deadline": None, "suppress_health_check": list(HealthCheck), "print_blob": True}
 SEEDS = st.integers(0, 1 << 32)
@@ -39,6 +39,8 @@ def check_break(code, seed):
     assume(at is not None)
     found = [each for each in trt.check(network) if (each.code, each.what) not in before]
     found = [each for each in found if code == "NL402" or each.code != "NL402"]  # what is added may be of any type
+    # an error changes what is inside of which loop, and with it what TensorRT would say of others
+    found = [each for each in found if each.severity is trt.Severity.ERROR] or found
     assert [each.code for each in found] == [code], "\n".join(map(str, found))
     assert at is ... or found[0].at is at
     assert found[0].severity is CODES[code].severity
@@ -104,8 +106,7 @@ def test_call_that_is_refused_leaves_the_network_as_it_was(code, seed):
 @given(seed=SEEDS)
 def test_network_that_is_no_pure_function_is_refused_by_to_jax_alone(code, seed):
     wrecker, inputs = grown(seed)
-    found = trt.INonZeroLayer | trt.INMSLayer | trt.IUniqueLayer
-    assume(not any(each.on_host or isinstance(each, found) for each in wrecker.network.layers))
+    assume(is_pure(wrecker.network))
     before = told(trt.check(wrecker.network))
     at = REFUSED_BY_JAX[code](wrecker)
     inputs["found"] = np.zeros((2, 3), np.float32)
