@@ -284,6 +284,8 @@ class IOptionalLayer(HostOperation):
             return OptionalType.around(x)
         require(self.dtype is not None, "an absent value has no element type", fix="give add_optional a dtype")
         assert self.dtype is not None
+        lengths_fit = min(self.shape or (), default=0) >= UNKNOWN
+        require(lengths_fit, f"the shape {self.shape} has a length below -1, which stands for one that is not known")
         dtype = numpy_type(self.dtype)
         absent = SequenceType(dtype, is_empty=True) if self.shape is None else TensorType(dtype, tuple(self.shape))
         return OptionalType.around(absent)

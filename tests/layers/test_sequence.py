@@ -254,6 +254,7 @@ def test_types_that_do_not_fit_are_refused():
     refuses(ISequenceSplitLayer(keep_axis=False), F([1]), INDEX, match="parts with lengths of their own keep the axis")
     refuses(ISequenceSplitLayer(), F([1]), F([1]), match="must be int32 or int64")
     refuses(IOptionalLayer(), OptionalType.around(PAIRS), match="is optional sequence of float32[2] already")
+    refuses(IOptionalLayer(dtype=trt.int8, shape=(2, -5)), match="has a length below -1")
     refuses(IOptionalLayer(), match="an absent value has no element type")
 
 
