@@ -8,7 +8,7 @@ import pytest
 import netloop as trt
 import netloop.onnx
 from tests.layers.test_sequence import growing
-from tests.networks import constant, last, mark
+from tests.networks import combine, constant, counted, last, mark, stacked
 from tests.onnx.models import assert_alike
 from tests.onnx.save.runtime import export, run
 
@@ -101,3 +101,15 @@ def test_type_that_onnx_has_no_sequences_of_is_refused():
 
     with pytest.raises(trt.NetworkError, match="ONNX has neither sequences nor optional values of bfloat16"):
         export(network)
+
+
+@pytest.mark.parametrize("trips", [0, 2])
+def test_loop_stacks_what_a_sequence_holds(trips):
+    network = trt.INetworkDefinition()
+    s, n = network.add_sequence_input("s", trt.float32, (-1,)), network.add_input("n", trt.int64, ())
+    loop = counted(network, n)
+    number = loop.add_recurrence(constant(network, 0, np.int64))
+    number.set_input(1, combine(network, only(number), 1))
+    mark(network, y=stacked(loop, only(network.add_sequence_at(s, only(number))), n))
+
+    agree(network, s=[F([1, 2]), F([3, 4])], n=np.int64(trips))
