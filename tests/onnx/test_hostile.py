@@ -262,7 +262,7 @@ def test_functions_in_functions_go_only_so_deep():
         ("g (float[2] x) => (float[2] y) { y = Cast <to = 77> (x) }", "NL746"),
         ("g (string[2] x) => (string[2] y) { y = Identity (x) }", "NL746"),
         ("g (float x) => (float y) { y, z = Identity (x) }", "NL401"),
-        ("g (seq(float) x) => (seq(float) y) { y = Identity (x) }", "NL746"),
+        ("g (seq(seq(float)) x) => (seq(seq(float)) y) { y = Identity (x) }", "NL746"),
     ],
 )
 def test_graph_that_says_nothing_is_refused(text, code):
