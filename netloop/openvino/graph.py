@@ -29,6 +29,8 @@ MOST_LAYERS = 200_000
 
 ROOTS = ("result", "assign")
 """What a graph is computed for."""
+NEXT = ".next"
+"""What the name of a variable ends in where it is the value for the next call."""
 OPTIONAL = ("loop",)
 """Layers to whose inputs no edges need to lead."""
 
@@ -64,16 +66,16 @@ class Importer:
             with self._of(parameter):
                 values[_only_output(parameter)] = add_input(self._make.network, parameter)
         found = self._run(self._graph, values, 0)
-        for result in self._graph.of_type("result"):
-            if isinstance(tensor := found.get(result.id), ITensor):
-                self._mark(result, tensor)
+        for root in (each for type in ROOTS for each in self._graph.of_type(type)):
+            if isinstance(tensor := found.get(root.id), ITensor):
+                self._mark(root, tensor)
         self._complaints.tell()
         keep_live(self._make.network)
 
     def _check_known(self) -> None:
         """Complain of the layers, those in bodies too, that netloop does not know."""
         for layer in _live_layers(self._graph):
-            if function_of(layer) is None and layer.type.lower() not in ("parameter", "result"):
+            if function_of(layer) is None and layer.type.lower() not in ("parameter", *ROOTS):
                 known = listed([f"opset{each}" for each in versions_of(layer.type)])
                 fix = f"netloop knows it of {known}" if known else ""
                 self._complaints.add(
@@ -81,21 +83,24 @@ class Importer:
                 )
         self._complaints.tell()
 
-    def _mark(self, result: Layer, tensor: ITensor) -> None:
+    def _mark(self, root: Layer, tensor: ITensor) -> None:
         """Make a tensor an output of the network."""
         network = self._make.network
         taken = {each.name for each in (*network.inputs, *network.outputs)}
-        own = result.name.partition("/sink_port_")[0]
-        names = result.names or self._names_before(result)
-        wanted = [*(each for each in (own,) if each in names), *names, own, f"{own}_{result.id}"]
-        name = next(each for each in wanted if each not in taken)
-        with self._of(result):
-            mark_output(self._make, tensor, name, _metadata(result))
+        name = next((each for each in self._names(root) if each not in taken), None)
+        with self._of(root):
+            require(name is not None, f"there is an output {self._names(root)[0]!r} already")
+            assert name is not None
+            mark_output(self._make, tensor, name, _metadata(root))
 
-    def _names_before(self, result: Layer) -> Sequence[str]:
-        """The names of the tensor that a Result is given."""
-        source, number = self._graph.sources[result.id, result.inputs[0].id]
-        return next(each.names for each in self._graph.layers[source].outputs if each.id == number)
+    def _names(self, root: Layer) -> Sequence[str]:
+        """How an output may be called, the best first."""
+        if root.type.lower() == "assign":
+            return [root.data.get("variable_id", "") + NEXT]
+        source, number = self._graph.sources[root.id, root.inputs[0].id]
+        before = next(each.names for each in self._graph.layers[source].outputs if each.id == number)
+        names, own = root.names or before, root.name.partition("/sink_port_")[0]
+        return [*(each for each in (own,) if each in names), *names, own, f"{own}_{root.id}"]
 
     # ------------------------------------------------------------------ graphs
 
@@ -126,9 +131,10 @@ class Importer:
             self._count += 1
             if self._count > MOST_LAYERS:
                 raise ModelError(self._complaints.finding("NL753", f"it stands for more than {MOST_LAYERS} layers"))
-            self._take(graph, layer, values, depth)
-            if layer.type.lower() == "result":
-                found[layer.id] = values[layer.id, RESULT]
+            if layer.type.lower() in ROOTS:
+                found[layer.id] = self._root(graph, layer, values, depth)
+            else:
+                self._take(graph, layer, values, depth)
         return found
 
     def _in_order(self, graph: Graph) -> Sequence[Layer]:
@@ -146,7 +152,7 @@ class Importer:
 
     def _take(self, graph: Graph, layer: Layer, values: Values, depth: int) -> None:
         """Find what the outputs of a layer stand for."""
-        outputs = [(layer.id, each.id) for each in layer.outputs] or [(layer.id, RESULT)]
+        outputs = [(layer.id, each.id) for each in layer.outputs]
         if layer.type.lower() == "parameter":
             for each in outputs:
                 values.setdefault(each, Broken())
@@ -156,13 +162,19 @@ class Importer:
         with self._of(layer):
             made = self._made(layer, self._read(graph, layer, values), depth)
         name_layers(self._make.network, before, layer.name, _metadata(layer))
-        for place, each in zip(outputs, made, strict=False):
-            values[place] = each
+        values.update(zip(outputs, made, strict=False))
+
+    def _root(self, graph: Graph, layer: Layer, values: Values, depth: int) -> ITensor | Broken:
+        """What a Result stands for, or is assigned to a variable."""
+        found: ITensor | Broken = Broken()
+        with self._of(layer):
+            require(len(layer.inputs) == 1, f"a {layer.type} has one input, not {len(layer.inputs)}")
+            require(depth == 0 or layer.type.lower() == "result", "a variable is assigned in a body, which has none")
+            found = next(each for each in self._read(graph, layer, values) if each is not None)
+        values.update(((layer.id, each.id), found) for each in layer.outputs)
+        return found
 
     def _made(self, layer: Layer, inputs: Sequence[ITensor | None], depth: int) -> Sequence[ITensor]:
-        if layer.type.lower() == "result":
-            require(len(inputs) == 1, f"a Result has one input, not {len(inputs)}")
-            return [each for each in inputs if each is not None]
         function = function_of(layer)
         assert function is not None
         inner = {name: _Inner(self, body, depth + 1) for name, body in layer.bodies.items()}
@@ -184,7 +196,7 @@ class Importer:
             source = graph.sources.get((layer.id, port.id))
             if source is None and layer.type.lower() not in OPTIONAL:
                 raise LayerError(f"no edge leads to input {port.id}", reason("NL753"), "", "NL753")
-            found.append(None if source is None else values.get(source, Broken()))
+            found.append(None if source is None else values[source])
         inputs = [each for each in found if not isinstance(each, Broken)]
         if len(inputs) < len(found):
             raise Skip
@@ -205,10 +217,6 @@ class _Inner:
     def __call__(self, given: Mapping[int, ITensor]) -> Mapping[int, ITensor]:
         """Add its layers to the network."""
         return self._importer.inner(self.body, given, self._depth)
-
-
-RESULT = -1
-"""The port under which a Result keeps what it is given."""
 
 
 def _only_output(parameter: Layer) -> Place:

@@ -7,7 +7,7 @@ from functools import reduce
 
 import numpy as np
 
-from netloop.compose import Limits, Step, looped
+from netloop.compose import Composer, Limits, Step, looped
 from netloop.diagnostics import require
 from netloop.graph.tensor import ITensor
 from netloop.layers.loop import ILoop
@@ -121,7 +121,7 @@ class _Loop:
         goes_on = make.constant(True) if roles.condition is None else results[roles.condition]
         return Step(
             make.scalar(make.cast(goes_on, np.bool_)),
-            [results[each.result] for each in roles.states],
+            [_as_before(make, each.initial, results[each.result]) for each in roles.states],
             [joined(results[each.layer], each) for each in self._joined],
             [results[each.layer] for each in self._finals],
         )
@@ -131,3 +131,11 @@ class _Loop:
         parameter = self._inner.body.graph.layers[id]
         number = self._make.cast(trip, element_type(type_of(parameter)))
         return self._make.flat(number) if declared_shape(parameter) else number
+
+
+def _as_before(make: Composer, initial: ITensor, following: ITensor) -> ITensor:
+    """The next value of a state; a list of one may stand for a number, and a number for a list."""
+    ranks = initial.type.rank, following.type.rank
+    if ranks == (0, 1):
+        return make.scalar(following)
+    return make.flat(following) if ranks == (1, 0) else following

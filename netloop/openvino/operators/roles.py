@@ -10,7 +10,7 @@ import numpy as np
 from netloop.diagnostics import require
 from netloop.graph.tensor import ITensor
 from netloop.openvino.call import Call
-from netloop.openvino.model import UNCONNECTED, Body, Entry, Layer
+from netloop.openvino.model import UNCONNECTED, Body, Entry, Layer, Place
 from netloop.openvino.weights import element_type
 
 COUNTER, CONDITION = "current_iteration", "execution_condition"
@@ -173,17 +173,25 @@ class _Finder:
         require(entry.axis is None or result is None, f"{name!r} of the body is read part by part, and goes round too")
         if entry.axis is not None:
             roles.sliced.append((entry, tensor))
-        elif self._is_certain(tensor, result):
+        elif self._is_certain(id, tensor, result):
             roles.certain.append(id)
         elif result is not None:
             roles.states.append(State(id, tensor, result))
         else:
             roles.same[id] = tensor
 
-    def _is_certain(self, tensor: ITensor, result: int | None) -> bool:
+    def _is_certain(self, id: int, tensor: ITensor, result: int | None) -> bool:
         """Whether a Parameter is the condition itself, which is true wherever there is a trip."""
+        if self._asked is not tensor:
+            return False
         outside = {each.layer for each in self._roles.outputs}
-        return self._asked is tensor and (result is None or (result == self._roles.condition and result not in outside))
+        same = self._source(self._roles.condition), (id, self._parameters[id].outputs[0].id)
+        return result is None or (result not in outside and self._source(result) in same)
+
+    def _source(self, result: int | None) -> Place | None:
+        """Where a Result comes from."""
+        layer = self._body.graph.layers.get(-1 if result is None else result)
+        return self._body.graph.sources.get((layer.id, layer.inputs[0].id)) if layer and layer.inputs else None
 
 
 def _marked(entries: Sequence[Entry], purpose: str) -> int | None:
