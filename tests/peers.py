@@ -7,4 +7,5 @@ from typing import Any
 import pytest
 
 torch: Any = import_module("torch") if find_spec("torch") else None
+openvino: Any = import_module("openvino") if find_spec("openvino") else None
 needs_torch = pytest.mark.skipif(torch is None, reason="PyTorch is not installed")

@@ -14,6 +14,7 @@ import pytest
 import netloop
 from netloop.check.rule import RULES
 from netloop.cli import main
+from tests.peers import openvino as openvino  # importing it forks, which JAX forbids once it runs
 from tests.test_surface import ABSENT, MISSING, has_method, has_property
 
 ROOT = Path(__file__).parent.parent
