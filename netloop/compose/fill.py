@@ -21,8 +21,9 @@ class Filling(Arranging):
         dtype = start.type.dtype
         number, first, by = self.known(self.tensor(count)), self.known(start), self.known(step)
         if number is not None and first is not None and by is not None:
-            places = np.arange(max(int(number), 0))
-            if places.size * dtype.itemsize <= LARGEST_KNOWN_VALUE:
+            size = max(int(number), 0)
+            if size * dtype.itemsize <= LARGEST_KNOWN_VALUE:
+                places = np.arange(size)
                 return self.constant((first.reshape(()) + places.astype(dtype) * by.reshape(())).astype(dtype))
         alpha, beta = self.scalar(start), self.flat(self.tensor(step, start))
         return self._filled(FillOperation.LINSPACE, [count], dtype, alpha, beta)

@@ -18,7 +18,7 @@ from netloop.graph.tensor import ITensor
 from netloop.network import INetworkDefinition
 from netloop.openvino.call import Call, Result
 from netloop.openvino.model import Body, Graph, Layer, Place
-from netloop.openvino.operators import function_of, versions_of
+from netloop.openvino.operators import arity, function_of, versions_of
 from netloop.openvino.parameters import add_input
 from netloop.openvino.weights import Weights
 
@@ -168,7 +168,6 @@ class Importer:
         """What a Result stands for, or is assigned to a variable."""
         found: ITensor | Broken = Broken()
         with self._of(layer):
-            require(len(layer.inputs) == 1, f"a {layer.type} has one input, not {len(layer.inputs)}")
             require(depth == 0 or layer.type.lower() == "result", "a variable is assigned in a body, which has none")
             found = next(each for each in self._read(graph, layer, values) if each is not None)
         values.update(((layer.id, each.id), found) for each in layer.outputs)
@@ -177,6 +176,9 @@ class Importer:
     def _made(self, layer: Layer, inputs: Sequence[ITensor | None], depth: int) -> Sequence[ITensor]:
         function = function_of(layer)
         assert function is not None
+        least, most = arity(function)
+        takes = str(least) if least == most else f"{least} or more" if len(inputs) < least else f"{most} at the most"
+        require(least <= len(inputs) <= most, f"the layer has {len(inputs)} inputs, and {layer.operator} takes {takes}")
         inner = {name: _Inner(self, body, depth + 1) for name, body in layer.bodies.items()}
         made: Result = function(Call(layer, self._make, self._weights, inner, depth), *inputs)
         outputs = [made] if isinstance(made, ITensor) else list(made)
@@ -220,7 +222,6 @@ class _Inner:
 
 
 def _only_output(parameter: Layer) -> Place:
-    require(len(parameter.outputs) == 1, f"a Parameter has one output, not {len(parameter.outputs)}")
     return parameter.id, parameter.outputs[0].id
 
 

@@ -16,6 +16,8 @@ from netloop.openvino.xml import Element
 MOST_FINDINGS = 1000
 """With so many findings a document is read no further."""
 VERSIONS = ("10", "11")
+PORTS = {"parameter": (0, 1), "const": (0, 1), "result": (1, None), "assign": (1, None)}
+"""How many inputs and outputs the layers have where values begin and end."""
 BODIES = {"body": "port_map", "then_body": "then_port_map", "else_body": "else_port_map"}
 """The graphs inside a layer, and what tells how each is wired."""
 
@@ -192,6 +194,11 @@ class Reader:
         inputs, outputs = (self._ports(element.first(each)) for each in ("input", "output"))
         for each in repeated(port.id for port in (*inputs, *outputs)):
             self._complain(f"layer {name!r} has two ports of number {each}", element)
+        for side, ports, wanted in zip(
+            ("inputs", "outputs"), (inputs, outputs), PORTS.get(type.lower(), ()), strict=False
+        ):
+            if wanted is not None and len(ports) != wanted:
+                self._complain(f"layer {name!r} has {len(ports)} {side}, and a {type} has {wanted}", element)
         bodies = {each.tag: self._body(element, each, name) for each in element.all(*BODIES)}
         attributes = {} if data is None else data.attributes
         names = _names(given.get("output_names", ""))

@@ -215,6 +215,15 @@ def test_last_value_of_what_goes_round_under_another_name_is_its_state():
     check(network_of(loop.outputs([(now, after)], [again]), [x]), {"x": F([1, 2])}, F([4, 8]))
 
 
+def test_last_value_of_a_length_that_the_call_tells():
+    x = parameter("x", [-1, -1])
+    loop = Loop(3)
+    row = loop.sliced(x, [1, -1])
+    network = network_of(loop.outputs(last=[ops.multiply(row, row)]), [x])
+
+    check(network, {"x": X}, X[2:] ** 2)
+
+
 def test_one_result_may_leave_in_several_ways():
     x = parameter("x", [1, 2])
     loop = Loop(3)

@@ -3,6 +3,7 @@
 from importlib import import_module
 from pkgutil import iter_modules
 
+from netloop.openvino.operators.table import arity as arity
 from netloop.openvino.operators.table import find
 from netloop.openvino.operators.table import function_of as function_of
 from netloop.openvino.operators.table import operator as operator

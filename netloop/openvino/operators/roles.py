@@ -12,6 +12,7 @@ from netloop.graph.tensor import ITensor
 from netloop.openvino.call import Call
 from netloop.openvino.model import UNCONNECTED, Body, Entry, Layer, Place
 from netloop.openvino.weights import element_type
+from netloop.types import INDICES
 
 COUNTER, CONDITION = "current_iteration", "execution_condition"
 
@@ -131,7 +132,7 @@ class _Finder:
             require(result is not None, f"{self._parameters[id].name!r} of the body stands for nothing")
             assert result is not None
             roles.states.append(State(id, make.constant(True), result))
-        numbers = [id for id in free if id not in truths]
+        numbers = [id for id in free if element_type(type_of(self._parameters[id])) in INDICES]
         if roles.counter is None and len(numbers) == 1:
             roles.counter = numbers[0]
 

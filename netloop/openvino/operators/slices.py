@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from netloop.compose import Composer, Length, Row
 from netloop.diagnostics import require
 from netloop.graph.tensor import ITensor
@@ -49,7 +47,7 @@ def slices_of(make: Composer, x: ITensor, entry: Entry) -> Slices:
         inside = 0 <= low <= high + 1 <= length
         require(inside, f"axis {axis} has {length} elements, and the parts go from {entry.start} to {entry.end}")
         rest = high + 1 - low - size
-        require(rest % step == 0 or rest < 0 == (rest + size) % step, f"parts of {size} do not fill {high + 1 - low}")
+        require(rest == -size or (rest >= 0 and rest % step == 0), f"parts of {size} do not fill {rest + size}")
     extent = _extent(make, low, high)
     if low != 0 or extent != length:
         x = make.slice(x, [low], [extent], axes=[axis])
@@ -90,7 +88,7 @@ def _windows(make: Composer, x: ITensor, axis: int, entry: Entry, extent: Length
     count = make.add(make.div(make.sub(make.tensor(extent), size), step), 1)
     known = make.ints(count)
     first = make.expand_dims(make.arange(count if known is None else known[0], step=step), [1])
-    return make.gather(x, make.add(first, make.constant(np.arange(size))), axis)
+    return make.gather(x, make.add(first, make.arange(size)), axis)
 
 
 def joined(value: ITensor, entry: Entry) -> Row:

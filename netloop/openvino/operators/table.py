@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
+from inspect import Parameter, signature
 from typing import TypeVar
 
 from netloop.openvino.call import Operator
@@ -61,6 +63,19 @@ def find(name: str, version: str) -> Operator | None:
         return None
     since = max((each for each in CHANGED.get(name.lower(), tuple(entered)) if each <= int(number)), default=None)
     return None if since is None else entered.get(since)
+
+
+@cache
+def arity(function: Operator) -> tuple[int, int]:
+    """How many inputs a function takes at the least and at the most."""
+    inputs = list(signature(function).parameters.values())[1:]
+    several = any(each.kind is Parameter.VAR_POSITIONAL for each in inputs)
+    own = [each for each in inputs if each.kind is Parameter.POSITIONAL_OR_KEYWORD]
+    return sum(each.default is Parameter.empty for each in own), MANY if several else len(own)
+
+
+MANY = 1 << 20
+"""More inputs than any layer has."""
 
 
 def versions_of(name: str) -> list[int]:
