@@ -194,9 +194,8 @@ class Reader:
         inputs, outputs = (self._ports(element.first(each)) for each in ("input", "output"))
         for each in repeated(port.id for port in (*inputs, *outputs)):
             self._complain(f"layer {name!r} has two ports of number {each}", element)
-        for side, ports, wanted in zip(
-            ("inputs", "outputs"), (inputs, outputs), PORTS.get(type.lower(), ()), strict=False
-        ):
+        counts = PORTS.get(type.lower(), (None, None))
+        for side, ports, wanted in zip(("inputs", "outputs"), (inputs, outputs), counts, strict=True):
             if wanted is not None and len(ports) != wanted:
                 self._complain(f"layer {name!r} has {len(ports)} {side}, and a {type} has {wanted}", element)
         bodies = {each.tag: self._body(element, each, name) for each in element.all(*BODIES)}
