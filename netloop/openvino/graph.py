@@ -27,6 +27,9 @@ DEEPEST = 32
 MOST_LAYERS = 200_000
 """A model stands for no more layers."""
 
+MOST_INPUTS = 10_000
+"""No model has more inputs."""
+
 ROOTS = ("result", "assign")
 """What a graph is computed for."""
 NEXT = ".next"
@@ -62,7 +65,10 @@ class Importer:
         """
         self._check_known()
         values: Values = {}
-        for parameter in self._graph.of_type("parameter"):
+        parameters = self._graph.of_type("parameter")
+        if len(parameters) > MOST_INPUTS:
+            raise ModelError(self._complaints.finding("NL753", f"it has more than {MOST_INPUTS} Parameters"))
+        for parameter in parameters:
             with self._of(parameter):
                 values[_only_output(parameter)] = add_input(self._make.network, parameter)
         found = self._run(self._graph, values, 0)
