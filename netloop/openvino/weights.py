@@ -117,7 +117,7 @@ class Weights(AbstractContextManager["Weights"]):
 
 
 def _unpacked(packed: Array, bits: int, count: int) -> Array:
-    """A byte for each number of less than a byte, two's complement widened."""
+    """A byte for each of the numbers that several share."""
     parts = [packed >> shift & (1 << bits) - 1 for shift in range(0, 8, bits)]
     return np.stack(parts, -1).reshape(-1)[:count].astype(np.uint8)
 
