@@ -1,5 +1,7 @@
 """Models become networks, with their names; all that cannot is told at once."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -56,6 +58,19 @@ def test_outputs_are_called_as_their_tensors():
     network = load(ov.Model([ops.result(y), ops.result(x, name="same")], [x]))
 
     assert [each.name for each in network.outputs] == ["squashed", "same"]
+
+
+def test_output_without_names_is_called_as_its_result_or_what_older_models_call_it():
+    xml, weights = document(sum_model())
+    bare = re.sub(rb' (output_)?names="[^"]*"', b"", xml)
+    old = re.sub(rb'name="Result_\d+"', b'name="total/sink_port_0"', bare)
+
+    assert load_names(bare, weights)[0].startswith("Result_")
+    assert load_names(old, weights) == ["total"]
+
+
+def load_names(xml, weights):
+    return [each.name for each in netloop.openvino.load(xml, weights).outputs]
 
 
 def test_one_tensor_may_be_two_outputs():

@@ -4,7 +4,7 @@ import pytest
 
 import netloop
 from netloop import ModelError
-from tests.openvino.models import F, check, constant, document, load, ops, ov, parameter
+from tests.openvino.models import F, Loop, check, constant, document, load, ops, ov, parameter
 
 
 def accumulator(shape=(1, 2), before=True):
@@ -40,3 +40,13 @@ def test_two_assignments_of_one_variable_are_refused():
 
     with pytest.raises(ModelError, match=r"there is an output 'memory\.next' already"):
         netloop.openvino.load(twice, weights)
+
+
+def test_variable_of_a_body_is_refused():
+    x = parameter("x", [3, 2])
+    loop = Loop()
+    xml, weights = document(ov.Model([ops.result(loop.outputs(rows=[(ops.tanh(loop.sliced(x, [1, 2])), 0)])[0])], [x]))
+    inside = b'type="ReadValue" version="opset6"><data variable_id="memory"/>'
+
+    with pytest.raises(ModelError, match="a variable is read in a body"):
+        netloop.openvino.load(xml.replace(b'type="Tanh" version="opset1">', inside), weights)
