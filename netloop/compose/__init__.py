@@ -7,6 +7,7 @@ from netloop.compose.base import as_dtype as as_dtype
 from netloop.compose.complaints import Broken as Broken
 from netloop.compose.complaints import Complaints as Complaints
 from netloop.compose.complaints import Skip as Skip
+from netloop.compose.complaints import bytes_of as bytes_of
 from netloop.compose.composer import Composer as Composer
 from netloop.compose.looped import Carried as Carried
 from netloop.compose.looped import Limits as Limits

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from netloop.codes import reason
@@ -64,3 +66,23 @@ class Complaints:
             self._findings += [replace(each, where=where, at=at) for each in error.findings]
         except (ValueError, OverflowError) as error:
             self._findings.append(Finding(self._damage, str(error), where, reason(self._damage), at=at))
+
+
+def bytes_of(path: str, code: str, most: int) -> bytes:
+    """The bytes of the file of a model.
+
+    Args:
+        path: its path.
+        code: the code of a finding about it.
+        most: how many bytes it may have.
+
+    Raises:
+        ModelError: it cannot be read, or has more.
+    """
+    try:
+        size = os.stat(path).st_size
+        if size > most:
+            raise ModelError(Finding(code, f"the file has {size} bytes", path, reason(code)))
+        return Path(path).read_bytes()
+    except (OSError, ValueError) as error:
+        raise ModelError(Finding(code, f"the file cannot be read: {error}", path, reason(code))) from error

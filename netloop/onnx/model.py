@@ -14,6 +14,7 @@ from google.protobuf.message import DecodeError
 from onnx import defs
 
 from netloop.codes import reason
+from netloop.compose import bytes_of
 from netloop.diagnostics import Finding, ModelError
 from netloop.onnx.calls import call_damage, domain_of
 from netloop.onnx.text import has_broken_text
@@ -59,7 +60,7 @@ def read(model: Any, base_dir: str | PathLike[str] | None, findings: list[Findin
     if isinstance(model, str | PathLike):
         name = os.fspath(model)
         directory = directory or Path(name).parent
-        model = _bytes_of(name)
+        model = bytes_of(name, "NL741", LARGEST_FILE)
     if isinstance(model, bytes | bytearray | memoryview):
         model = _parsed(bytes(model), name or "the bytes")
     if not isinstance(model, onnx.ModelProto):
@@ -72,16 +73,6 @@ def read(model: Any, base_dir: str | PathLike[str] | None, findings: list[Findin
     findings += [Finding("NL742", what, name, reason("NL742"), fix) for what, fix in _too_new(model)]
     functions = {(domain_of(each.domain), each.name, each.overload): each for each in model.functions}
     return Model(model, name, directory, opsets, functions)
-
-
-def _bytes_of(path: str) -> bytes:
-    try:
-        size = os.stat(path).st_size
-        if size > LARGEST_FILE:
-            raise ModelError(Finding("NL741", f"the file has {size} bytes", path, reason("NL741")))
-        return Path(path).read_bytes()
-    except (OSError, ValueError) as error:
-        raise ModelError(Finding("NL741", f"the file cannot be read: {error}", path, reason("NL741"))) from error
 
 
 def _parsed(data: bytes, name: str) -> onnx.ModelProto:

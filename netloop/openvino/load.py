@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import os
 from os import PathLike
-from pathlib import Path
 
-from netloop.codes import reason
-from netloop.diagnostics import Finding, ModelError
+from netloop.compose import bytes_of
 from netloop.network import INetworkDefinition
 from netloop.openvino.graph import Importer
 from netloop.openvino.model import Reader
@@ -34,7 +32,7 @@ def load(model: str | PathLike[str] | bytes, weights: str | PathLike[str] | byte
         name, data, path = "the model", model, ""
     elif isinstance(model, str | PathLike):
         name = os.fspath(model)
-        data, path = _bytes_of(name), os.path.splitext(name)[0] + ".bin"
+        data, path = bytes_of(name, "NL751", LARGEST_DOCUMENT), os.path.splitext(name)[0] + ".bin"
     else:
         raise TypeError(f"model is a path or bytes, not {type(model).__name__}")
     if weights is None and path and os.path.exists(path):
@@ -46,13 +44,3 @@ def load(model: str | PathLike[str] | bytes, weights: str | PathLike[str] | byte
     with Weights(weights, path) as opened:
         Importer(name, graph, opened, network).add()
     return network
-
-
-def _bytes_of(path: str) -> bytes:
-    try:
-        size = os.stat(path).st_size
-        if size > LARGEST_DOCUMENT:
-            raise ModelError(Finding("NL751", f"the document has {size} bytes", path, reason("NL751")))
-        return Path(path).read_bytes()
-    except (OSError, ValueError) as error:
-        raise ModelError(Finding("NL751", f"the document cannot be read: {error}", path, reason("NL751"))) from error
