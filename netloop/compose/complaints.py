@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -80,9 +81,11 @@ def bytes_of(path: str, code: str, most: int) -> bytes:
         ModelError: it cannot be read, or has more.
     """
     try:
-        size = os.stat(path).st_size
-        if size > most:
-            raise ModelError(Finding(code, f"the file has {size} bytes", path, reason(code)))
+        found = os.stat(path)
+        if not stat.S_ISREG(found.st_mode):
+            raise ModelError(Finding(code, "there is no plain file", path, reason(code)))
+        if found.st_size > most:
+            raise ModelError(Finding(code, f"the file has {found.st_size} bytes", path, reason(code)))
         return Path(path).read_bytes()
     except (OSError, ValueError) as error:
         raise ModelError(Finding(code, f"the file cannot be read: {error}", path, reason(code))) from error
