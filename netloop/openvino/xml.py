@@ -19,7 +19,7 @@ LARGEST_DOCUMENT = 1 << 29
 """No document has more bytes; weights are outside of it."""
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class Element:
     """An element.
 
