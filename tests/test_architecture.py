@@ -21,6 +21,7 @@ FLOORS = [
     ["network"],
     ["nest", "inputs", "values"],
     ["check", "compose"],
+    ["decompose"],
     ["passes"],
     ["reference", "lower", "onnx", "openvino", "wts", "plan"],
     ["runtime"],

@@ -8,17 +8,14 @@ from typing import Any
 from onnx import ModelProto
 
 from netloop.check import require_sound
+from netloop.decompose.graph import Graph
+from netloop.decompose.make import E8M0, FP4, INT2, UINT2
+from netloop.decompose.walk import Walk
 from netloop.diagnostics import Finding, NetworkError
 from netloop.graph.layer import check_instance
 from netloop.network import INetworkDefinition
-from netloop.onnx.save.graph import Graph
-from netloop.onnx.save.layers import FAMILIES
-from netloop.onnx.save.make import E8M0, FP4, INT2, UINT2
 from netloop.onnx.save.proto import model
-from netloop.onnx.save.walk import Walk
 from netloop.onnx.save.writing import write_model
-
-__all__ = ["FAMILIES", "save", "to_model"]
 
 LEAST_OPSET, MOST_OPSET = 21, 26
 SINCE: dict[Any, int] = {FP4: 23, E8M0: 24, INT2: 25, UINT2: 25, "BitCast": 26, "CumProd": 26}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -17,34 +16,19 @@ from onnx import (
     helper,
 )
 
-from netloop.onnx.save.graph import Graph, Node, Value
-from netloop.onnx.save.make import FP4, INT2, INT4, UINT2, UINT4, onnx_type
+from netloop.decompose.graph import Graph, Node, Value
+from netloop.decompose.names import Names
+from netloop.decompose.raw import raw
 from netloop.onnx.tensors import proto_of
 from netloop.types import Array, TensorType
-
-BITS = {FP4: 4, INT4: 4, UINT4: 4, INT2: 2, UINT2: 2}
-"""How many bits the elements of a type have that are packed into bytes."""
 
 SHARED = 256
 """Equal constants of at most so many bytes are one."""
 
 
-class Names:
-    """Names that are each given once."""
-
-    def __init__(self, taken: Iterable[str]) -> None:
-        self._taken = set(taken)
-        self._next: dict[str, int] = {}
-
-    def new(self, wanted: str) -> str:
-        """The name that is wanted, or one that begins with it."""
-        number, name = self._next.get(wanted, 0), wanted
-        while not name or name in self._taken:
-            number += 1
-            name = f"{wanted}_{number}"
-        self._next[wanted] = number
-        self._taken.add(name)
-        return name
+def onnx_type(dtype: np.dtype[Any]) -> int:
+    """The number that ONNX has for an element type."""
+    return int(helper.np_dtype_to_tensor_dtype(dtype))
 
 
 class Protos:
@@ -55,7 +39,7 @@ class Protos:
         ends = [*graph.inputs, *graph.outputs]
         self._names = {value: value.name for value, _ in ends}
         self._values = Names(self._names.values())
-        self._nodes = Names(())
+        self._nodes = Names()
         self._arrays: dict[Any, Value] = {}
 
     def graph(self) -> GraphProto:
@@ -84,6 +68,10 @@ class Protos:
             return helper.make_attribute(name, self._of(value))
         if isinstance(value, np.ndarray):
             return helper.make_attribute(name, tensor("", value))
+        if isinstance(value, TensorType):
+            return helper.make_attribute(name, proto_of(value))
+        if isinstance(value, np.dtype):
+            return helper.make_attribute(name, onnx_type(value))
         return helper.make_attribute(name, value, attr_type=AttributeProto.INTS if value == [] else None)
 
     def _name(self, value: Value) -> str:
@@ -102,23 +90,11 @@ class Protos:
 
 
 def tensor(name: str, array: Array | None) -> TensorProto:
-    """An array as ONNX has it: little-endian, two or four small numbers in a byte, the first in the lowest bits."""
+    """An array as ONNX has it."""
     assert array is not None
     made = TensorProto(name=name, data_type=onnx_type(array.dtype), dims=array.shape)
     made.raw_data = raw(array)
     return made
-
-
-def raw(array: Array) -> bytes:
-    """The bytes of an array."""
-    flat = np.ascontiguousarray(array).reshape(-1)
-    if array.dtype in BITS:
-        bits = BITS[array.dtype]
-        count = 8 // bits
-        codes = flat.view(np.uint8) & np.uint8((1 << bits) - 1)
-        codes = np.concatenate([codes, np.zeros(-codes.size % count, np.uint8)]).reshape(-1, count)
-        return np.bitwise_or.reduce(codes << np.arange(0, 8, bits, dtype=np.uint8), axis=1).tobytes()
-    return flat.astype(flat.dtype.newbyteorder("<"), copy=False).tobytes()
 
 
 def model(graph: Graph, opset: int) -> ModelProto:

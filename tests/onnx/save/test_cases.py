@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import netloop as trt
+from netloop.decompose.table import EXPORTERS
 from netloop.layers.assertion import IAssertionLayer
 from netloop.layers.conditional import IIfConditionalBoundaryLayer
 from netloop.layers.loop import ILoopBoundaryLayer
-from netloop.onnx.save.table import EXPORTERS
 from netloop.plan.kinds import kinds
 from netloop.types import data_type
 from tests.laws import Case, assert_close

@@ -9,8 +9,8 @@ import onnxruntime
 import pytest
 
 import netloop as trt
+from netloop.decompose import walk
 from netloop.onnx import save, to_model
-from netloop.onnx.save import walk
 from tests.networks import Op, asserted, chain, combine, constant, counted, counter, last, mark
 from tests.onnx.save.runtime import export, run
 

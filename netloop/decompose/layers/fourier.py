@@ -1,0 +1,13 @@
+"""The discrete Fourier transform."""
+
+from netloop.decompose.graph import Value
+from netloop.decompose.make import INT64, Make
+from netloop.decompose.table import exports
+from netloop.layers.fourier import IDFTLayer
+
+
+@exports(IDFTLayer)
+def transform(layer: IDFTLayer, make: Make, x: Value, length: Value | None = None, axis: Value | None = None) -> Value:
+    count = None if length is None else make.cast(length, INT64)
+    along = make.number(layer.axis, INT64) if axis is None else make.cast(axis, INT64)
+    return make.op("DFT", x, count, along, inverse=int(layer.inverse), onesided=int(layer.onesided))
