@@ -194,6 +194,18 @@ enter(
     """,
 )
 enter(
+    "NL732",
+    """
+    an OpenVINO model has the operators and types of OpenVINO.
+
+    Most layers are one operator or several; what is not is told, all of it at once. ``netloop.plan`` saves every
+    network.
+
+    Wrong: ``netloop.openvino.save`` of a network with an assertion
+    Right: the same with ``drop_assertions=True``
+    """,
+)
+enter(
     "NL751",
     """
     an OpenVINO model is a whole XML document without DOCTYPE, of version 10 or 11.

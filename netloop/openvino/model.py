@@ -5,6 +5,7 @@ The draft of the operation Loop, whose names differ, is read too: what is an ope
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -289,7 +290,8 @@ NUMBERS = ("axis", "start", "end", "stride", "part_size")
 
 
 def _names(text: str) -> tuple[str, ...]:
-    return tuple(each for each in text.split(",") if each)
+    """The names in a list of them, where a comma of a name is behind a backslash."""
+    return tuple(each.replace("\\,", ",") for each in re.split(r"(?<!\\),", text) if each)
 
 
 UNCONNECTED = -1

@@ -1,0 +1,49 @@
+"""Quantisation, as the products and roundings that it is."""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+import numpy as np
+
+from netloop.decompose.graph import Node
+from netloop.decompose.make import FLOAT
+from netloop.diagnostics import require
+from netloop.openvino.save.build import Build
+from netloop.openvino.save.net import Port
+from netloop.openvino.save.operators.pointwise import clip, paired
+from netloop.openvino.save.table import says
+
+
+@says("QuantizeLinear")
+def quantize(build: Build, node: Node, x: Port, scale: Port) -> Port:
+    """X / scale, rounded to an element type and kept within its bounds."""
+    to = node.attributes["output_dtype"]
+    steps = paired(build, "Divide", x, _spread(build, node, x, scale), m_pythondiv=False)
+    if jnp.issubdtype(to, jnp.integer):
+        steps = build.op("Round", 5, steps, shape=steps.shape, mode="half_to_even")
+    limits = jnp.iinfo(to) if jnp.issubdtype(to, jnp.integer) else jnp.finfo(to)
+    bounds = (build.constant(np.float32(each)) for each in (limits.min, limits.max))
+    return build.cast(clip(build, node, steps, *bounds), to)
+
+
+@says("DequantizeLinear")
+def dequantize(build: Build, node: Node, x: Port, scale: Port) -> Port:
+    """X * scale."""
+    wide, own = build.cast(x, FLOAT), build.cast(_spread(build, node, x, scale), FLOAT)
+    return build.cast(paired(build, "Multiply", wide, own), scale.dtype)
+
+
+def _spread(build: Build, node: Node, x: Port, scale: Port) -> Port:
+    """The scales in a shape that stretches to the tensor."""
+    given = node.attributes
+    if scale.shape == ():
+        return scale
+    require(x.shape is not None and scale.shape is not None, "the number of its axes is not known")
+    rank, axis = len(x.shape or ()), given.get("axis", 1)
+    size = given.get("block_size", 0)
+    if not size:
+        return build.reshape(scale, build.ints(*(-1 if each == axis % rank else 1 for each in range(rank))))
+    if size == 1:
+        return scale
+    places = build.constant(np.arange((x.shape or ())[axis], dtype=np.int64) // size)
+    return build.op("Gather", 8, scale, places, build.constant(np.int64(axis)), shape=x.shape, batch_dims=0)

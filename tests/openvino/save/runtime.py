@@ -1,0 +1,55 @@
+"""Saved networks in OpenVINO's CPU plugin."""
+
+import importlib
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import netloop as trt
+from netloop.openvino import to_model
+
+pytest.importorskip("openvino")
+ov = importlib.import_module("openvino")
+
+CORE = ov.Core()
+EXACT = {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": 1}
+NOT_IN_NUMPY = {
+    np.dtype(ml_dtypes.bfloat16): ov.Type.bf16,
+    np.dtype(ml_dtypes.float8_e4m3fn): ov.Type.f8e4m3,
+    np.dtype(ml_dtypes.float8_e5m2): ov.Type.f8e5m2,
+}
+
+
+def run(model: tuple[bytes, bytes], inputs: dict[str, Any]) -> dict[str, np.ndarray]:
+    """The outputs of a model by OpenVINO, whose synchronous call would pass over errors."""
+    compiled = CORE.compile_model(CORE.read_model(*model), "CPU", EXACT)
+    request = compiled.create_infer_request()
+    for each in compiled.inputs:
+        request.set_tensor(each, _tensor(np.asarray(inputs[each.any_name])))
+    request.start_async()
+    request.wait()
+    return {name: _array(request.get_tensor(each)) for each in compiled.outputs for name in each.names}
+
+
+def export(network: trt.INetworkDefinition, **options: Any) -> tuple[bytes, bytes]:
+    """The model of a network."""
+    return to_model(network, **options)
+
+
+def _tensor(array: np.ndarray) -> Any:
+    kind = NOT_IN_NUMPY.get(array.dtype)
+    if kind is None:
+        return ov.Tensor(np.ascontiguousarray(array).reshape(array.shape))
+    made = ov.Tensor(kind, ov.Shape(array.shape))
+    made.data.reshape(-1).view(np.uint8)[:] = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+    return made
+
+
+def _array(tensor: Any) -> np.ndarray:
+    dtypes = {kind: dtype for dtype, kind in NOT_IN_NUMPY.items()}
+    data = np.array(tensor.data)
+    return (
+        data.view(dtypes[tensor.element_type]).reshape(tuple(tensor.shape)) if tensor.element_type in dtypes else data
+    )
