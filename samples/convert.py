@@ -15,6 +15,7 @@ with a loop through all three and back, and runs it from each:
 
 import os
 import sys
+from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -67,7 +68,7 @@ def main(arguments: list[str]) -> None:
     with TemporaryDirectory() as folder:
         paths = [Path(folder, name) for name in ("sums.onnx", "sums.xml", "sums.plan", "back.onnx")]
         netloop.onnx.save(network, paths[0])
-        for source, target in zip(paths, paths[1:], strict=False):
+        for source, target in pairwise(paths):
             convert(source, target)
         for path in paths:
             show(path.name, FORMATS[path.suffix].load(path))

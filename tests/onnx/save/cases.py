@@ -40,6 +40,17 @@ def network_of(case: Case, dynamic: bool = False) -> tuple[trt.INetworkDefinitio
         dynamic: whether the lengths of all inputs are left open.
     """
     network = trt.INetworkDefinition()
+    return network, add_case(network, case, dynamic)
+
+
+def add_case(
+    network: trt.INetworkDefinition, case: Case, dynamic: bool = False, before: str = ""
+) -> dict[str, np.ndarray]:
+    """Add the layer of a case to a network; its inputs are called ``x0`` ... after a prefix, and its outputs ``y0`` ...
+
+    Returns:
+        Arrays for its inputs.
+    """
     tensors, arrays = [], {}
     for position, array in enumerate(case.inputs):
         if array is None:
@@ -47,11 +58,11 @@ def network_of(case: Case, dynamic: bool = False) -> tuple[trt.INetworkDefinitio
         elif position in case.layer.SHAPE_INPUTS:
             tensors.append(network.add_constant(array.shape, np.ascontiguousarray(array)).get_output(0))
         else:
-            arrays[f"x{position}"] = array
+            arrays[f"{before}x{position}"] = array
             shape = [-1] * array.ndim if dynamic else array.shape
-            tensors.append(network.add_input(f"x{position}", data_type(array.dtype), shape))
+            tensors.append(network.add_input(f"{before}x{position}", data_type(array.dtype), shape))
     layer = network.add(copy.copy(case.layer), tensors)
     for position, output in enumerate(layer.outputs):
-        output.name = f"y{position}"
+        output.name = f"{before}y{position}"
         network.mark_output(output)
-    return network, arrays
+    return arrays
