@@ -20,6 +20,7 @@ NAMES = [
     "tensorrt10_style",
     "plugin",
     "onnx_to_jax",
+    "convert",
 ]
 MOST_LINES = 100
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from netloop.decompose.graph import Node
-from netloop.decompose.make import FLOAT, INT64
+from netloop.decompose.make import BOOL, FLOAT, INT64
 from netloop.openvino.save.build import Build, stretched, with_axes
 from netloop.openvino.save.net import Port
 from netloop.openvino.save.table import says
@@ -138,18 +138,32 @@ def tile(build: Build, node: Node, x: Port, repeats: Port) -> Port:
 
 @says("Pad")
 def pad(build: Build, node: Node, x: Port, pads: Port, fill: Port | None = None) -> Port:
-    """More elements before and after."""
-    known = build.known(pads)
-    if known is not None:
-        before, after = build.ints(*known[: len(known) // 2]), build.ints(*known[len(known) // 2 :])
-    else:
-        count = UNKNOWN if x.shape is None else len(x.shape)
-        halves = [Port(INT64, (count,)), Port(INT64, (count,))]
-        build.layer("Split", 1, [pads, build.constant(0, INT64)], halves, num_splits=2)
-        before, after = halves
-    shape = None if x.shape is None else (UNKNOWN,) * len(x.shape)
+    """More elements before and after; OpenVINO reads no value for them that only the run tells, so it is put in."""
     value = build.number(0, x) if fill is None else fill
-    return build.op("Pad", 12, x, before, after, value, shape=shape, pad_mode="constant")
+    if build.source(value).array is not None:
+        return _padded(build, x, pads, value)
+    ones = build.op("Broadcast", 3, build.constant(1, FLOAT), build.shape_of(x), shape=x.shape, mode="numpy")
+    inside = build.cast(_padded(build, ones, pads, build.constant(0, FLOAT)), BOOL)
+    made = _padded(build, x, pads, build.number(0, x))
+    return build.pointwise("Select", inside, made, value, dtype=x.dtype, auto_broadcast="numpy")
+
+
+def _padded(build: Build, x: Port, pads: Port, value: Port) -> Port:
+    """``x`` with a constant around it; less of it where a length is negative, which Pad does not do by itself."""
+    shape = None if x.shape is None else (UNKNOWN,) * len(x.shape)
+    known = build.known(pads)
+    if known is None:
+        halves = [Port(INT64, None if shape is None else (len(shape),)) for _ in range(2)]
+        build.layer("Split", 1, [pads, build.constant(0, INT64)], halves, num_splits=2)
+        return build.op("Pad", 12, x, *halves, value, shape=shape, pad_mode="constant")
+    more = np.maximum(known, 0).reshape(2, -1).tolist()
+    made = build.op("Pad", 12, x, *(build.ints(*each) for each in more), value, shape=shape, pad_mode="constant")
+    if min(known, default=0) >= 0:
+        return made
+    before, after = (-np.minimum(known, 0)).reshape(2, -1).tolist()
+    ends = build.ints(*(-each or END for each in after))
+    steps, axes = build.ints(*[1] * len(after)), build.ints(*range(len(after)))
+    return build.op("Slice", 8, made, build.ints(*before), ends, steps, axes, shape=shape)
 
 
 # ---------------------------------------------------------------------------- by indices

@@ -7,7 +7,7 @@ import numpy as np
 from netloop.decompose.graph import Node
 from netloop.decompose.make import BOOL, FLOAT, INT64
 from netloop.diagnostics import require
-from netloop.openvino.save.build import Build
+from netloop.openvino.save.build import Build, stretched
 from netloop.openvino.save.net import Port
 from netloop.openvino.save.operators.pointwise import paired
 from netloop.openvino.save.table import says
@@ -99,7 +99,11 @@ def lrn(build: Build, node: Node, x: Port) -> Port:
 @says("MatMul")
 def matmul(build: Build, node: Node, a: Port, b: Port) -> Port:
     """The product of matrices."""
-    return build.op("MatMul", 1, a, b, transpose_a=False, transpose_b=False)
+    shape = None
+    if a.shape is not None and b.shape is not None and min(len(a.shape), len(b.shape)) > 1:
+        batch = stretched((a.shape[:-2], b.shape[:-2])) or ()
+        shape = (*batch, a.shape[-2], b.shape[-1])
+    return build.op("MatMul", 1, a, b, shape=shape, transpose_a=False, transpose_b=False)
 
 
 @says("Einsum")
