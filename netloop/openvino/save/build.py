@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from netloop.decompose.graph import Graph, Node, Value
-from netloop.decompose.make import BOOL, INT64
+from netloop.decompose.make import BOOL, FLOAT, FLOATS_OF_8_BITS, INT64
 from netloop.diagnostics import Finding, LayerError
 from netloop.graph.layer import ILayer
 from netloop.graph.tensor import ITensor
@@ -165,7 +165,8 @@ class Build:
         OpenVINO writes it in place of its first input, and does so even if that is in the memory of what a body is
         given; so it comes second there, or is copied.
         """
-        if self._around is not None and self._is_given(inputs[0]):
+        is_in_place = dtype in (None, inputs[0].dtype)
+        if is_in_place and self._around is not None and self._is_given(inputs[0]):
             if type in SYMMETRIC and not self._is_given(inputs[1]):
                 inputs = inputs[::-1]
             else:
@@ -224,6 +225,8 @@ class Build:
 
     def copy(self, x: Port) -> Port:
         """The same numbers in memory of their own."""
+        if x.dtype in FLOATS_OF_8_BITS:
+            return self.cast(self.cast(x, FLOAT), x.dtype)
         return self.op("LogicalOr" if x.dtype == BOOL else "Maximum", 1, x, x, shape=x.shape, auto_broadcast="numpy")
 
     # ------------------------------------------------------------------ what is known

@@ -4,9 +4,15 @@ import netloop as trt
 from tests.onnx.save.exportable import Exportable
 
 NOT_IN_OPENVINO = {trt.e4m3fnuz, trt.e5m2fnuz}
+NOT_IN_PLUGIN = {trt.fp8, trt.e5m2}
+"""The types that no loop of the plugin passes on."""
+
+NOT_SAVED = {"determine", "cumulate", "read_bits"}
+"""The recipes of what OpenVINO has no operators for."""
 
 
 class Expressible(Exportable):
     """Grows networks that are saved as OpenVINO models."""
 
-    dtypes = [each for each in Exportable.dtypes if each not in NOT_IN_OPENVINO]
+    dtypes = [each for each in Exportable.dtypes if each not in NOT_IN_OPENVINO | NOT_IN_PLUGIN]
+    recipes = {recipe: kinds for recipe, kinds in Exportable.recipes.items() if recipe.__name__ not in NOT_SAVED}

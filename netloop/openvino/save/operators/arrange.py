@@ -100,7 +100,9 @@ def shape(build: Build, node: Node, x: Port) -> Port:
 
 @says("Expand")
 def expand(build: Build, node: Node, x: Port, lengths: Port) -> Port:
-    """Stretched to a shape, as far as it is longer."""
+    """Stretched to a shape, as far as it is longer; OpenVINO ends the process at one without axes."""
+    if build.known(lengths) == []:
+        return x
     return build.op(
         "Broadcast", 3, x, lengths, shape=stretched((x.shape, filled_shape(build, lengths))), mode="bidirectional"
     )
@@ -117,9 +119,12 @@ def filled_shape(build: Build, lengths: Port) -> Shape | None:
 
 @says("ConstantOfShape")
 def constant_of_shape(build: Build, node: Node, lengths: Port) -> Port:
-    """One number everywhere."""
-    value = node.attributes.get("value", np.zeros(1, FLOAT))
-    number = build.constant(value.reshape(()))
+    """One number everywhere; a length below 0, which OpenVINO may foresee in vain, is 0."""
+    number = build.constant(node.attributes.get("value", np.zeros(1, FLOAT)).reshape(()))
+    if build.known(lengths) == []:
+        return number
+    if build.known(lengths) is None:
+        lengths = build.pointwise("Maximum", lengths, build.constant(0, INT64), auto_broadcast="numpy")
     return build.op("Broadcast", 3, number, lengths, shape=filled_shape(build, lengths), mode="numpy")
 
 
@@ -182,8 +187,16 @@ def gather(build: Build, node: Node, x: Port, indices: Port) -> Port:
 
 @says("GatherElements")
 def gather_elements(build: Build, node: Node, x: Port, indices: Port) -> Port:
-    """For each place the element that its index names."""
-    return build.op("GatherElements", 6, x, indices, shape=indices.shape, axis=node.attributes["axis"])
+    """For each place the element that its index names; of axes that the indices do not fill, only the beginning."""
+    axis = node.attributes["axis"]
+    if x.shape is not None and indices.shape is not None:
+        along = axis % len(x.shape)
+        ends = [n if at == along else indices.shape[at] for at, n in enumerate(x.shape)]
+        short = [at for at, n in enumerate(x.shape) if UNKNOWN not in (n, ends[at]) and ends[at] < n]
+        if short:
+            bounds = [0] * len(short), [ends[at] for at in short], [1] * len(short), short
+            x = build.op("Slice", 8, x, *(build.ints(*each) for each in bounds), shape=tuple(ends))
+    return build.op("GatherElements", 6, x, indices, shape=indices.shape, axis=axis)
 
 
 @says("GatherND")
@@ -205,7 +218,7 @@ def scatter_elements(build: Build, node: Node, x: Port, indices: Port, updates: 
 @says("ScatterND")
 def scatter_nd(build: Build, node: Node, x: Port, indices: Port, updates: Port) -> Port:
     """With other slices at some places."""
-    return build.op("ScatterNDUpdate", 3, x, indices, updates, shape=x.shape)
+    return build.op("ScatterNDUpdate", 4, x, indices, updates, shape=x.shape)
 
 
 @says("NonZero")

@@ -20,6 +20,7 @@ REDUCTIONS = {
     "ReduceMax": "ReduceMax",
     "ReduceMin": "ReduceMin",
 }
+FARTHEST = {"ReduceMax": -1.0, "ReduceMin": 1.0}
 OF_FLAGS = {"ReduceMax": "ReduceLogicalOr", "ReduceMin": "ReduceLogicalAnd"}
 
 
@@ -29,7 +30,16 @@ def _enter(name: str, type: str) -> None:
         keeps = bool(node.attributes.get("keepdims", 1))
         over = _all_axes(x, build) if axes is None else axes
         shape = _shape(x.shape, build.known(over), keeps)
-        return build.op(OF_FLAGS[type] if x.dtype == BOOL else type, 1, x, over, shape=shape, keep_dims=keeps)
+        made = build.op(OF_FLAGS[type] if x.dtype == BOOL else type, 1, x, over, shape=shape, keep_dims=keeps)
+        return _with_infinity(build, type, made) if type in FARTHEST and x.dtype.kind == "f" else made
+
+
+def _with_infinity(build: Build, type: str, x: Port) -> Port:
+    """An extreme of infinities alone, or of nothing, for which OpenVINO gives the last finite number."""
+    last = build.constant(FARTHEST[type] * np.finfo(x.dtype).max, x.dtype)
+    is_last = paired(build, "Equal", x, last, dtype=BOOL)
+    infinity = build.constant(FARTHEST[type] * np.inf, x.dtype)
+    return build.pointwise("Select", is_last, infinity, x, dtype=x.dtype, auto_broadcast="numpy")
 
 
 def _all_axes(x: Port, build: Build) -> Port:
