@@ -212,6 +212,9 @@ class Build:
 
     def reshape(self, x: Port, shape: Port, *, zero_copies: bool = False) -> Port:
         """The elements in another shape."""
+        array, lengths = self.source(x).array, self.known(shape)
+        if array is not None and lengths is not None and (not zero_copies or 0 not in lengths):
+            return self.constant(array.reshape(lengths))
         return self.op("Reshape", 1, x, shape, shape=reshaped(self, x, shape, zero_copies), special_zero=zero_copies)
 
     def unsqueeze(self, x: Port, *axes: int) -> Port:

@@ -37,6 +37,8 @@ def squeeze(build: Build, node: Node, x: Port, axes: Port) -> Port:
 def unsqueeze(build: Build, node: Node, x: Port, axes: Port) -> Port:
     """With more axes of length 1."""
     known = build.known(axes)
+    if known == []:
+        return x
     return build.op("Unsqueeze", 1, x, axes, shape=None if known is None else with_axes(x.shape, known))
 
 
@@ -187,16 +189,8 @@ def gather(build: Build, node: Node, x: Port, indices: Port) -> Port:
 
 @says("GatherElements")
 def gather_elements(build: Build, node: Node, x: Port, indices: Port) -> Port:
-    """For each place the element that its index names; of axes that the indices do not fill, only the beginning."""
-    axis = node.attributes["axis"]
-    if x.shape is not None and indices.shape is not None:
-        along = axis % len(x.shape)
-        ends = [n if at == along else indices.shape[at] for at, n in enumerate(x.shape)]
-        short = [at for at, n in enumerate(x.shape) if UNKNOWN not in (n, ends[at]) and ends[at] < n]
-        if short:
-            bounds = [0] * len(short), [ends[at] for at in short], [1] * len(short), short
-            x = build.op("Slice", 8, x, *(build.ints(*each) for each in bounds), shape=tuple(ends))
-    return build.op("GatherElements", 6, x, indices, shape=indices.shape, axis=axis)
+    """For each place the element that its index names."""
+    return build.op("GatherElements", 6, x, indices, shape=indices.shape, axis=node.attributes["axis"])
 
 
 @says("GatherND")

@@ -16,7 +16,6 @@ from netloop.openvino.save.table import says
 
 # fmt: off
 FUNCTIONS: dict[str, tuple[str, int]] = {
-    "Abs":        ("Abs", 1),
     "Acos":       ("Acos", 1),
     "Acosh":      ("Acosh", 4),
     "Asin":       ("Asin", 1),
@@ -99,6 +98,14 @@ for _name, _comparison in COMPARISONS.items():
     _enter_comparison(_name, _comparison)
 
 
+@says("Abs")
+def absolute(build: Build, node: Node, x: Port) -> Port:
+    """The distance from 0; of whole numbers OpenVINO would only clear the highest bit."""
+    if x.dtype.kind != "i":
+        return build.op("Abs", 1, x, shape=x.shape)
+    return paired(build, "Maximum", build.op("Negative", 1, x, shape=x.shape), x)
+
+
 @says("Identity")
 def identity(build: Build, node: Node, x: Port) -> Port:
     """The same tensor, by one more name."""
@@ -116,7 +123,9 @@ def cast(build: Build, node: Node, x: Port) -> Port:
 
 @says("Div")
 def divide(build: Build, node: Node, a: Port, b: Port) -> Port:
-    """Whole numbers are divided towards zero."""
+    """Whole numbers are divided towards zero; OpenVINO may round what does not come out even."""
+    if a.dtype.kind in "iu":
+        a = paired(build, "Subtract", a, paired(build, "Mod", a, b))
     return paired(build, "Divide", a, b, m_pythondiv=False)
 
 

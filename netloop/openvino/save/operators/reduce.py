@@ -29,6 +29,8 @@ def _enter(name: str, type: str) -> None:
     def reduction(build: Build, node: Node, x: Port, axes: Port | None = None) -> Port:
         keeps = bool(node.attributes.get("keepdims", 1))
         over = _all_axes(x, build) if axes is None else axes
+        if build.known(over) == []:
+            return x
         shape = _shape(x.shape, build.known(over), keeps)
         made = build.op(OF_FLAGS[type] if x.dtype == BOOL else type, 1, x, over, shape=shape, keep_dims=keeps)
         return _with_infinity(build, type, made) if type in FARTHEST and x.dtype.kind == "f" else made

@@ -102,8 +102,13 @@ def max_pool(build: Build, node: Node, x: Port) -> tuple[Port, Port]:
 @says("AveragePool")
 def average_pool(build: Build, node: Node, x: Port) -> Port:
     """The mean of each window."""
-    given = {"kernel": list(node.attributes["kernel_shape"]), "rounding_type": _rounding(node)}
+    given: dict[str, Any] = {"kernel": list(node.attributes["kernel_shape"]), "rounding_type": _rounding(node)}
     given["exclude-pad"] = not node.attributes.get("count_include_pad", 0)
+    dilations = list(node.attributes.get("dilations") or ())
+    if max(dilations, default=1) > 1:
+        return build.op(
+            "AvgPool", 16, x, shape=_open(x), dilations=dilations, **given, **_steps(node, _spatial(node, x))
+        )
     return build.op("AvgPool", 1, x, shape=_open(x), **given, **_steps(node, _spatial(node, x)))
 
 
