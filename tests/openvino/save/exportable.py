@@ -1,7 +1,10 @@
 """Random networks of what both OpenVINO and its CPU plugin have."""
 
+from random import Random
+
 import netloop as trt
 from tests.onnx.save.exportable import Exportable
+from tests.strategies import Grown
 
 NOT_IN_OPENVINO = {trt.e4m3fnuz, trt.e5m2fnuz}
 NOT_IN_PLUGIN = {trt.fp8, trt.e5m2}
@@ -16,3 +19,9 @@ class Expressible(Exportable):
 
     dtypes = [each for each in Exportable.dtypes if each not in NOT_IN_OPENVINO | NOT_IN_PLUGIN]
     recipes = {recipe: kinds for recipe, kinds in Exportable.recipes.items() if recipe.__name__ not in NOT_SAVED}
+
+
+def grown(seed: int) -> Grown:
+    """The random network of a seed."""
+    chance = Random(seed)
+    return Expressible(chance, chance.randint(1, 3), chance.randint(0, 40)).grow()

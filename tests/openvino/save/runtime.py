@@ -22,6 +22,20 @@ NOT_IN_NUMPY = {
 }
 
 
+OF_CONSTANTS = "StaticMemory object"
+"""What the plugin says of a loop of constants alone, the lengths of whose outputs it does not foresee."""
+
+
+def run_or_skip(model: tuple[bytes, bytes], inputs: dict[str, Any]) -> dict[str, np.ndarray]:
+    """The outputs of a model; the test is left out if the plugin refuses loops of constants."""
+    try:
+        return run(model, inputs)
+    except RuntimeError as error:
+        if OF_CONSTANTS in str(error):
+            pytest.skip("the plugin refuses loops of constants alone")
+        raise
+
+
 def run(model: tuple[bytes, bytes], inputs: dict[str, Any]) -> dict[str, np.ndarray]:
     """The outputs of a model by OpenVINO, whose synchronous call would pass over errors."""
     compiled = CORE.compile_model(CORE.read_model(*model), "CPU", EXACT)
