@@ -18,8 +18,7 @@ from netloop.types import Array, data_type
 ALIGNMENT = 64
 """Where constants begin among the weights, so that they can be mapped into memory."""
 
-ELEMENT_TYPES = {kind: name for name, kind in reversed(TYPES.items()) if not name.startswith(("fp", "bool"))}
-ELEMENT_TYPES |= {kind: "boolean" for name, kind in TYPES.items() if name == "boolean"}
+ELEMENT_TYPES = {kind: name for name, kind in TYPES.items() if name != "bool" and not name.startswith("fp")}
 PRECISIONS = {"boolean": "BOOL", "f64": "FP64", "f32": "FP32", "f16": "FP16"}
 """What ports call element types that they call otherwise than in capitals."""
 

@@ -10,8 +10,8 @@ NOT_IN_OPENVINO = {trt.e4m3fnuz, trt.e5m2fnuz}
 NOT_IN_PLUGIN = {trt.fp8, trt.e5m2}
 """The types that no loop of the plugin passes on."""
 
-NOT_SAVED = {"determine", "cumulate", "read_bits"}
-"""The recipes of what OpenVINO has no operators for."""
+NOT_SAVED = {"determine", "cumulate", "read_bits", "transform"}
+"""The recipes of what OpenVINO has no operators for, or its plugin no transforms of more than there is."""
 
 
 class Expressible(Exportable):

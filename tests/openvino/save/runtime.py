@@ -38,13 +38,15 @@ def run_or_skip(model: tuple[bytes, bytes], inputs: dict[str, Any]) -> dict[str,
 
 def run(model: tuple[bytes, bytes], inputs: dict[str, Any]) -> dict[str, np.ndarray]:
     """The outputs of a model by OpenVINO, whose synchronous call would pass over errors."""
-    compiled = CORE.compile_model(CORE.read_model(*model), "CPU", EXACT)
+    read = CORE.read_model(*model)
+    given, wanted = ([each.any_name for each in side] for side in (read.inputs, read.outputs))
+    compiled = CORE.compile_model(read, "CPU", EXACT)
     request = compiled.create_infer_request()
-    for each in compiled.inputs:
-        request.set_tensor(each, _tensor(np.asarray(inputs[each.any_name])))
+    for name, each in zip(given, compiled.inputs, strict=True):
+        request.set_tensor(each, _tensor(np.asarray(inputs[name])))
     request.start_async()
     request.wait()
-    return {name: _array(request.get_tensor(each)) for each in compiled.outputs for name in each.names}
+    return {name: _array(request.get_tensor(each)) for name, each in zip(wanted, compiled.outputs, strict=True)}
 
 
 def export(network: trt.INetworkDefinition, **options: Any) -> tuple[bytes, bytes]:

@@ -38,12 +38,13 @@ def _spread(build: Build, node: Node, x: Port, scale: Port) -> Port:
     given = node.attributes
     if scale.shape == ():
         return scale
-    require(x.shape is not None and scale.shape is not None, "the number of its axes is not known")
-    rank, axis = len(x.shape or ()), given.get("axis", 1)
+    require(x.shape is not None, "the number of its axes is not known")
+    assert x.shape is not None
+    rank, axis = len(x.shape), given.get("axis", 1)
     size = given.get("block_size", 0)
     if not size:
         return build.reshape(scale, build.ints(*(-1 if each == axis % rank else 1 for each in range(rank))))
     if size == 1:
         return scale
-    places = build.constant(np.arange((x.shape or ())[axis], dtype=np.int64) // size)
+    places = build.constant(np.arange(x.shape[axis], dtype=np.int64) // size)
     return build.op("Gather", 8, scale, places, build.constant(np.int64(axis)), shape=x.shape, batch_dims=0)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from netloop.decompose.graph import Node
@@ -64,7 +66,7 @@ for _name, _type in REDUCTIONS.items():
 def cumulative_sum(build: Build, node: Node, x: Port, axis: Port) -> Port:
     """The sums of all elements so far."""
     given = node.attributes
-    flags = {each: bool(given.get(each, 0)) for each in ("exclusive", "reverse")}
+    flags: dict[str, Any] = {each: bool(given.get(each, 0)) for each in ("exclusive", "reverse")}
     return build.op("CumSum", 3, x, axis, shape=x.shape, **flags)
 
 
@@ -104,7 +106,7 @@ def layer_normalization(build: Build, node: Node, x: Port, scale: Port, bias: Po
 @says("LRN")
 def lrn(build: Build, node: Node, x: Port) -> Port:
     """Each element beside those of the channels around it."""
-    numbers = {each: float(node.attributes[each]) for each in ("alpha", "beta", "bias")}
+    numbers: dict[str, Any] = {each: float(node.attributes[each]) for each in ("alpha", "beta", "bias")}
     return build.op("LRN", 1, x, build.ints(1), shape=x.shape, size=node.attributes["size"], **numbers)
 
 

@@ -24,15 +24,17 @@ def _spatial(node: Node, x: Port) -> int:
     return len(kernel) if kernel else len(x.shape or ()) - 2
 
 
-def _steps(node: Node, axes: int) -> dict[str, Any]:
-    """Strides, paddings and dilations."""
+def _steps(node: Node, axes: int, *, dilated: bool = False) -> dict[str, Any]:
+    """Strides and paddings, and dilations if they are asked for."""
     given = node.attributes
+    dilations = {"dilations": list(given.get("dilations") or [1] * axes)} if dilated else {}
     pads = list(given.get("pads") or [0] * (2 * axes))
     return {
         "strides": list(given.get("strides") or [1] * axes),
         "pads_begin": pads[:axes],
         "pads_end": pads[axes:],
         "auto_pad": AUTO_PAD[given.get("auto_pad", "NOTSET")],
+        **dilations,
     }
 
 
@@ -44,7 +46,7 @@ def _open(x: Port) -> Shape | None:
 def convolution(build: Build, node: Node, x: Port, kernel: Port, bias: Port | None = None) -> Port:
     """A convolution, of groups of channels if there are several."""
     axes, groups = _spatial(node, x), node.attributes.get("group", 1)
-    steps = _steps(node, axes) | {"dilations": list(node.attributes.get("dilations") or [1] * axes)}
+    steps = _steps(node, axes, dilated=True)
     if groups == 1:
         made = build.op("Convolution", 1, x, kernel, shape=_open(x), **steps)
     else:
@@ -56,7 +58,7 @@ def convolution(build: Build, node: Node, x: Port, kernel: Port, bias: Port | No
 def deconvolution(build: Build, node: Node, x: Port, kernel: Port, bias: Port | None = None) -> Port:
     """The gradient of a convolution."""
     axes, groups = _spatial(node, x), node.attributes.get("group", 1)
-    steps = _steps(node, axes) | {"dilations": list(node.attributes.get("dilations") or [1] * axes)}
+    steps = _steps(node, axes, dilated=True)
     steps["output_padding"] = list(node.attributes.get("output_padding") or [0] * axes)
     if groups == 1:
         made = build.op("ConvolutionBackpropData", 1, x, kernel, shape=_open(x), **steps)
@@ -104,12 +106,9 @@ def average_pool(build: Build, node: Node, x: Port) -> Port:
     """The mean of each window."""
     given: dict[str, Any] = {"kernel": list(node.attributes["kernel_shape"]), "rounding_type": _rounding(node)}
     given["exclude-pad"] = not node.attributes.get("count_include_pad", 0)
-    dilations = list(node.attributes.get("dilations") or ())
-    if max(dilations, default=1) > 1:
-        return build.op(
-            "AvgPool", 16, x, shape=_open(x), dilations=dilations, **given, **_steps(node, _spatial(node, x))
-        )
-    return build.op("AvgPool", 1, x, shape=_open(x), **given, **_steps(node, _spatial(node, x)))
+    is_dilated = max(node.attributes.get("dilations") or (), default=1) > 1
+    steps = _steps(node, _spatial(node, x), dilated=is_dilated)
+    return build.op("AvgPool", 16 if is_dilated else 1, x, shape=_open(x), **given, **steps)
 
 
 @says("GridSample")
