@@ -20,7 +20,6 @@ NAMES = [
     "tensorrt10_style",
     "plugin",
     "onnx_to_jax",
-    "convert",
 ]
 MOST_LINES = 100
 

@@ -83,7 +83,7 @@ def _build(graph: Graph, network: INetworkDefinition) -> Build:
     }
     build = Build(problems)
     for (value, type), tensor in zip(graph.inputs, network.inputs, strict=True):
-        build.take(value, type.shape, tensor)
+        build.take(value, type, tensor)
     build.run(graph)
     if not problems:
         for value, _ in graph.outputs:

@@ -9,13 +9,13 @@ import numpy as np
 
 from netloop.decompose.graph import Graph, Node, Value
 from netloop.decompose.make import BOOL, FLOAT, FLOATS_OF_8_BITS, INT64
-from netloop.diagnostics import Finding, LayerError
+from netloop.diagnostics import Finding, LayerError, require
 from netloop.graph.layer import ILayer
 from netloop.graph.tensor import ITensor
 from netloop.openvino.save.document import element_type
 from netloop.openvino.save.net import Layer, Net, Port
 from netloop.openvino.save.table import OPERATORS
-from netloop.types import UNKNOWN, Array, Shape
+from netloop.types import UNKNOWN, Array, Shape, TensorType
 
 CODE = "NL732"
 SYMMETRIC = {"Add", "Multiply", "Maximum", "Minimum", "LogicalAnd", "LogicalOr", "LogicalXor", "Equal", "NotEqual"}
@@ -87,10 +87,11 @@ class Build:
 
     # ------------------------------------------------------------------ ends
 
-    def take(self, value: Value, shape: Shape, tensor: ITensor) -> None:
+    def take(self, value: Value, type: TensorType, tensor: ITensor) -> None:
         """Let a value be an input of the model."""
         try:
-            port = self.parameter(value.name, value.dtype, shape).outputs[0]
+            require(type.is_tensor, f"OpenVINO has no tensors that are a {type}", "its inputs are tensors")
+            port = self.parameter(value.name, value.dtype, type.shape).outputs[0]
         except LayerError as error:
             self._problems[tensor] = Finding(
                 CODE, f"{tensor.name!r}: {error.what}", "", error.why, error.fix, at=tensor

@@ -111,7 +111,7 @@ def test_layer_of_an_unknown_kind_is_refused():
 
     network = trt.INetworkDefinition()
     mark(network, y=network.add(Mine(), [network.add_input("x", trt.float32, ())]).get_output(0))
-    with pytest.raises(trt.NetworkError, match="no ONNX operators are known for its kind"):
+    with pytest.raises(trt.NetworkError, match="no operators are known for its kind"):
         to_model(network)
 
 
