@@ -114,7 +114,8 @@ class Build:
         """Let a value be what a layer makes."""
         if port.dtype != value.dtype:
             port = self.cast(port, value.dtype)
-        port.shape = value.shape if value.shape is not None else port.shape
+        if value.shape is not None and (port.shape is None or UNKNOWN in port.shape):
+            port.shape = value.shape
         self._ports[value] = port
 
     def read(self, value: Value) -> Port:
