@@ -10,7 +10,9 @@ NOT_IN_OPENVINO = {trt.e4m3fnuz, trt.e5m2fnuz}
 NOT_IN_PLUGIN = {trt.fp8, trt.e5m2}
 """The types that no loop of the plugin passes on."""
 
-NOT_SAVED = {"determine", "cumulate", "read_bits", "transform"}
+NOT_SAVED = {
+    "determine", "cumulate", "read_bits", "transform", "list_tensors", "split_tensor", "wrap_tensor",
+}  # fmt: skip
 """The recipes of what OpenVINO has no operators for, or its plugin no transforms of more than there is."""
 
 
