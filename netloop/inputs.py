@@ -21,6 +21,8 @@ def check_inputs(tensors: Sequence[ITensor], given: Mapping[str, Any]) -> dict[I
     """
     if not isinstance(given, Mapping):
         raise TypeError(f"inputs are a dict from names to arrays, not {type(given).__name__}")
+    if len(given) == len(tensors) and all(_fits(tensor, given.get(tensor.name)) for tensor in tensors):
+        return {tensor: given[tensor.name] for tensor in tensors}
     names = {tensor.name for tensor in tensors}
     findings = [_unknown(name, names) for name in given if name not in names]
     arrays: dict[ITensor, Any] = {}
@@ -55,6 +57,13 @@ def check_values(tensors: Sequence[ITensor], given: Mapping[str, Any]) -> dict[I
             *(Finding("NL607", f"JAX is tracing input {each.name!r}", "", reason("NL607"), fix) for each in traced)
         )
     return arrays
+
+
+def _fits(tensor: ITensor, array: Any) -> bool:
+    """Whether something is surely an array of the type of an input."""
+    wanted = tensor.declared
+    is_array = isinstance(array, np.ndarray | jax.Array)
+    return is_array and wanted is not None and array.shape == wanted.shape and array.dtype == wanted.dtype
 
 
 def _array(given: Any) -> Any:

@@ -184,11 +184,18 @@ def _divide(xp: Any, a: Any, b: Any) -> Any:
     return floor + ((floor * b != a) & ((a < 0) != (b < 0))).astype(a.dtype)
 
 
+def _exponent(b: Any) -> Any:
+    """The logarithm to base 2 of integers that are known while a program is made, if they are powers of 2."""
+    known = isinstance(b, np.ndarray) and b.size > 0 and bool(np.all((b > 0) & (b & (b - 1) == 0)))
+    return np.asarray(np.log2(b.astype(np.float64))).astype(b.dtype) if known else None
+
+
 def _floor_divide(xp: Any, a: Any, b: Any) -> Any:
     if not xp.issubdtype(a.dtype, xp.integer):
         return xp.floor(quotient(xp, a, b))
     _require_no_zero(xp, b)
-    return a // b
+    shift = _exponent(b) if xp is jnp else None
+    return a // b if shift is None else jnp.right_shift(a, shift)
 
 
 def _modulo(xp: Any, a: Any, b: Any) -> Any:

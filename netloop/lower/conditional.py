@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import jax.numpy as jnp
@@ -10,6 +10,7 @@ import numpy as np
 from jax import lax
 
 from netloop.lower.frame import Frame, first
+from netloop.lower.small import is_small
 from netloop.nest import IfStep
 
 if TYPE_CHECKING:
@@ -23,7 +24,10 @@ def lower_conditional(program: Program, step: IfStep, frame: Frame) -> None:
         _take(program, step, frame, 0 if known else 1)
         return
     carries = program.can_fail([step]) or frame.fault(step.reads) is not None
-    branches = (_branch(program, step, branch, frame, carries) for branch in (0, 1))
+    branches = [_branch(program, step, branch, frame, carries) for branch in (0, 1)]
+    if not carries and "select" in program.passes and is_small([step], program.types):
+        _select(condition, branches, step, frame)
+        return
     results, faults, status = lax.cond(condition, *branches)
     decided = frame.fault([step.condition])
     for tensor, result, fault in zip(step.writes, results, faults, strict=True):
@@ -31,6 +35,14 @@ def lower_conditional(program: Program, step: IfStep, frame: Frame) -> None:
         frame.spoil([tensor], first(decided, fault))
     if step.has_assertions:
         frame.status = first(frame.status, decided, status)
+
+
+def _select(condition: Any, branches: Sequence[Callable[[], Any]], step: IfStep, frame: Frame) -> None:
+    """Compute both branches, which is faster than going one of two ways where both are small and cannot fail."""
+    (true, _, _), (false, _, _) = (branch() for branch in branches)
+    for tensor, one, other in zip(step.writes, true, false, strict=True):
+        frame.values[tensor] = jnp.where(condition, one, other)
+        frame.spoil([tensor], frame.fault([step.condition]))
 
 
 def _take(program: Program, step: IfStep, frame: Frame, branch: int) -> None:

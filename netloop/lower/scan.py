@@ -11,26 +11,14 @@ from jax import lax
 
 from netloop.graph.tensor import ITensor
 from netloop.layers.loop import IIteratorLayer
-from netloop.layers.pointwise import (
-    IActivationLayer,
-    ICastLayer,
-    IElementWiseLayer,
-    IIdentityLayer,
-    ISelectLayer,
-    IUnaryLayer,
-)
 from netloop.lower.carry import Done
 from netloop.lower.fission import Parts, split
-from netloop.nest import LayerStep
+from netloop.lower.small import is_small
 
 if TYPE_CHECKING:
     from netloop.lower.loop import Loop
 
-POINTWISE = IActivationLayer, ICastLayer, IElementWiseLayer, IIdentityLayer, ISelectLayer, IUnaryLayer
-MOST_UNROLLED_LAYERS = 32
-MOST_UNROLLED_ELEMENTS = 64
-"""Longer bodies, and larger tensors, gain nothing from several trips at a time."""
-UNROLL, UNROLL_STACKED = 16, 4
+UNROLL, UNROLL_STACKED = 16, 8
 """How many trips of a small body are made at a time; fewer where each writes to a stacked output."""
 
 Arrays = Sequence[Any]
@@ -141,15 +129,6 @@ class _Scan:
 
     def _unroll(self) -> int:
         """How many trips are made at a time."""
-        steps = [step for step in self.parts.core if not isinstance(step, LayerStep) or step.reads]
-        layers = [step.layer for step in steps if isinstance(step, LayerStep)]
-        small = len(layers) == len(steps) <= MOST_UNROLLED_LAYERS and all(
-            isinstance(each, IIteratorLayer) or self._is_small(each) for each in layers
-        )
-        if "unroll" not in self.program.passes or not small:
+        if "unroll" not in self.program.passes or not is_small(self.parts.core, self.program.types):
             return 1
         return UNROLL_STACKED if self.parts.rows else UNROLL
-
-    def _is_small(self, layer: Any) -> bool:
-        is_short = all(self.program.types[each].volume <= MOST_UNROLLED_ELEMENTS for each in layer.outputs)
-        return isinstance(layer, POINTWISE) and is_short

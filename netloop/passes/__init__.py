@@ -14,8 +14,11 @@ from netloop.graph.infer import TypeTable
 from netloop.network import INetworkDefinition
 from netloop.passes.draft import Draft
 from netloop.passes.forms import choose_forms
+from netloop.passes.indexing import iterate_instead
 from netloop.passes.layout import lay_out_weights
 from netloop.passes.sharing import share_products
+from netloop.passes.states import merge_states
+from netloop.passes.tables import multiply_tables
 
 __all__ = ["PASSES", "Improved", "Pass", "chosen", "improve", "of_level"]
 
@@ -35,21 +38,37 @@ class Pass(NamedTuple):
 
 
 PASSES: dict[str, Pass] = {
+    "states": Pass(
+        1, "A state that stays what it is, or is always equal to another, is not carried. Always.", merge_states
+    ),
+    "indexing": Pass(
+        2,
+        "A gather by the number of the trip is an iterator. Where the COUNT is known not to pass the axis, and there "
+        "is no WHILE.",
+        iterate_instead,
+    ),
     "sharing": Pass(
         2,
         "Products of one operand with several matrices are one product; so are sums over their results. Always, up to "
         "256 MiB of matrices.",
         share_products,
     ),
+    "tables": Pass(
+        2,
+        "A table of weights is multiplied beforehand by the matrix of weights that its rows would be. Where what comes "
+        "out has at most 1 MiB, or at most the size of the matrix.",
+        multiply_tables,
+    ),
     "layout": Pass(
         2,
-        "A matrix of weights is transposed beforehand where it is multiplied by at most 8 rows that depend on a state "
-        "or on a call, and has 16,384 elements or more.",
+        "A matrix of weights of 16,384 elements or more is transposed beforehand, so that it is summed along its rows "
+        "where it multiplies at most 8 rows that depend on a state or a call, and along its columns elsewhere.",
         lay_out_weights,
     ),
     "forms": Pass(
         3,
-        "A logistic function in a loop that only multiplies is computed through tanh, within 1.2e-7. Float32 only.",
+        "A logistic function in a loop that only multiplies is computed through tanh, within 1.2e-7; gates side by "
+        "side are one layer. Float32 only.",
         choose_forms,
     ),
     "load": Pass(
@@ -63,8 +82,12 @@ PASSES: dict[str, Pass] = {
         "once before it, and layers that feed stacked outputs alone after it; in chunks of about 2 MiB where all would "
         "take more than 4 MiB.",
     ),
+    "select": Pass(
+        2,
+        "Both branches of a conditional are computed where they are a few small element-wise layers that cannot fail.",
+    ),
     "unroll": Pass(
-        2, "A scan whose body is a few small element-wise layers makes 16 trips at a time, or 4 if it stacks."
+        2, "A scan whose body is a few small element-wise layers makes 16 trips at a time, or 8 if it stacks."
     ),
 }
 """What there is, in the order in which it is applied."""

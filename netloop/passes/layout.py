@@ -14,27 +14,30 @@ SMALLEST = 1 << 14
 
 
 def lay_out_weights(draft: Draft) -> None:
-    """Transpose a matrix of weights beforehand where a product of few rows then reads it row by row.
+    """Transpose a matrix of weights beforehand where the product then reads it faster.
 
-    h W with W [k, n] and one row in h is one pass over the memory of W. Summed along the rows of W' [n, k] that pass
-    keeps its sums in registers.
+    With few rows the product is one pass over the memory of the matrix; summed along its rows, W' [n, k], that pass
+    keeps its sums in registers. With many rows W [k, n] is faster.
     """
     states = _from_states(draft)
     for step in list(walk(draft.block)):
         layer = step.layer if isinstance(step, LayerStep) else None
-        if isinstance(layer, IMatrixMultiplyLayer) and _gains(draft, layer):
+        if isinstance(layer, IMatrixMultiplyLayer) and _is_of_weights(draft, layer):
             rows = operand(layer, 0)
-            if not draft.scopes.of(rows) or rows in states:
-                _transpose(draft, layer)
+            by_trip = rows in states or not draft.scopes.of(rows)
+            few = by_trip and rows.type.volume <= MOST_ROWS * rows.type.shape[-1]
+            wanted = MatrixOperation.TRANSPOSE if few else MatrixOperation.NONE
+            if layer.op1 is not wanted:
+                _transpose(draft, layer, wanted)
 
 
-def _gains(draft: Draft, layer: IMatrixMultiplyLayer) -> bool:
+def _is_of_weights(draft: Draft, layer: IMatrixMultiplyLayer) -> bool:
+    """Whether rows are multiplied by a large matrix of weights."""
     rows, matrix = operand(layer, 0), operand(layer, 1)
-    is_plain = layer.op0 is not MatrixOperation.TRANSPOSE and layer.op1 is MatrixOperation.NONE
+    is_plain = layer.op0 is not MatrixOperation.TRANSPOSE and layer.op1 is not MatrixOperation.VECTOR
     if not is_plain or matrix not in draft.weights or rows in draft.weights or not rows.type.is_float:
         return False
-    few = rows.type.volume <= MOST_ROWS * rows.type.shape[-1]
-    return few and matrix.type.rank == 2 and matrix.type.volume >= SMALLEST
+    return matrix.type.rank == 2 and matrix.type.volume >= SMALLEST
 
 
 def _from_states(draft: Draft) -> set[object]:
@@ -46,8 +49,8 @@ def _from_states(draft: Draft) -> set[object]:
     return found
 
 
-def _transpose(draft: Draft, layer: IMatrixMultiplyLayer) -> None:
+def _transpose(draft: Draft, layer: IMatrixMultiplyLayer, op: MatrixOperation) -> None:
     transposed = draft.make.transpose(operand(layer, 1), [1, 0])
     layer.set_input(1, transposed)
-    layer.op1 = MatrixOperation.TRANSPOSE
+    layer.op1 = op
     draft.note(f"the matrix of {layer.name!r} is transposed beforehand")

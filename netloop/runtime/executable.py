@@ -24,6 +24,7 @@ from netloop.lower.loop import Road
 from netloop.network import INetworkDefinition
 from netloop.passes import chosen, improve
 from netloop.runtime.jax_settings import own_settings
+from netloop.runtime.loading import Loading
 from netloop.runtime.programs import Given, Programs
 from netloop.runtime.recursion import room_for
 from netloop.settings import Settings
@@ -155,12 +156,10 @@ class Executable(Settings):
         source = improve(self.network, types, sound, self.passes)
         network = source.network
         program = Program.of(network, source.types, source.sound, self.max_trips, self.passes)
-        bring = _Loading(program, network, self.constants)
+        bring = Loading(program, network, self.constants)
 
-        def trace(weights: list[Any], arrays: list[Any]) -> tuple[list[Any], Any]:
-            outcome = program(
-                {**dict(zip(bring.tensors, weights, strict=True)), **dict(zip(network.inputs, arrays, strict=True))}
-            )
+        def trace(loaded: list[Any], arrays: list[Any]) -> tuple[list[Any], Any]:
+            outcome = program({**bring.values(loaded), **dict(zip(network.inputs, arrays, strict=True))})
             return outcome.values, outcome.verdict()
 
         compiled = compile_for(program, trace, bring(self.weights), list(given.values()))
@@ -246,35 +245,6 @@ class _Runnable:
     loops: list[ILoop]
     compiled: Any = None
     notes: list[str] = field(default_factory=list[str])
-
-
-class _Loading:
-    """What a program takes beside inputs: weights, and what is computed from them when there are new ones.
-
-    Attributes:
-        tensors: what the program takes, of its own network.
-    """
-
-    def __init__(self, program: Program, network: INetworkDefinition, constants: list[IConstantLayer]) -> None:
-        positions = {layer.index: position for position, layer in enumerate(constants)}
-        own = constants_of(network)
-        self._positions = [positions.get(layer.index) for layer in own]
-        self._new = [None if layer.index in positions else jnp.array(layer.evaluate()) for layer in own]
-        self.tensors = [*(layer.outputs[0] for layer in own), *program.early.tensors]
-        self._loaded: tuple[Any, list[Any]] = None, []
-        self._compute = jax.jit(
-            lambda arrays: program.load({layer.outputs[0]: array for layer, array in zip(own, arrays, strict=True)})
-        )
-        self._is_early = bool(program.early.tensors)
-
-    def __call__(self, weights: list[Any]) -> list[Any]:
-        """What the program takes, for some weights."""
-        known, loaded = self._loaded
-        if known is not weights:
-            own = [new if at is None else weights[at] for at, new in zip(self._positions, self._new, strict=True)]
-            loaded = [*own, *(self._compute(own) if self._is_early else ())]
-            self._loaded = weights, loaded
-        return loaded
 
 
 def _absent(layer: IConstantLayer) -> Finding:

@@ -1,7 +1,7 @@
 """The settings of JAX that engines rely on, whatever the user has set."""
 
-from collections.abc import Callable, Generator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any
 
 import jax
@@ -14,12 +14,17 @@ OWN: dict[str, tuple[Any, Callable[[Any], AbstractContextManager[Any]]]] = {
 """What users set to debug their own functions, and what it is while an engine is compiled or runs."""
 
 
-@contextmanager
-def own_settings() -> Generator[None]:
-    """64-bit types are real, and JAX does with an engine what it does by default."""
-    with ExitStack() as settings:
-        settings.enter_context(jax.enable_x64(True))
+class own_settings:
+    """A context in which 64-bit types are real, and JAX does with an engine what it does by default."""
+
+    def __enter__(self) -> None:
+        self._entered: list[AbstractContextManager[Any]] = [jax.enable_x64(True)]
         for name, (wanted, setting) in OWN.items():
             if getattr(jax.config, name) != wanted:
-                settings.enter_context(setting(wanted))
-        yield
+                self._entered.append(setting(wanted))
+        for each in self._entered:
+            each.__enter__()
+
+    def __exit__(self, *exception: Any) -> None:
+        for each in reversed(self._entered):
+            each.__exit__(*exception)

@@ -19,8 +19,8 @@ from netloop.network import INetworkDefinition
 from netloop.passes import chosen, improve
 from netloop.runtime.programs import Given, Programs
 
-PURE = chosen(None)
-"""The passes that a pure function is made with."""
+PURE = chosen(None) - {"select"}
+"""The passes that a pure function is made with: a branch that is not taken must leave derivatives alone."""
 
 Weights = dict[str, jax.Array]
 PureFunction = Callable[[Mapping[str, Any], Mapping[str, Any]], dict[str, jax.Array]]

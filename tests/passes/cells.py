@@ -6,7 +6,7 @@ import numpy as np
 
 import netloop as trt
 from netloop.graph.tensor import ITensor
-from tests.networks import CONCATENATE, Op, combine, constant, counted, last, mark, stacked
+from tests.networks import CONCATENATE, Op, cast, combine, constant, counted, counter, last, mark, stacked
 
 RANDOM = np.random.default_rng(7)
 PLAIN, VECTOR = trt.MatrixOperation.NONE, trt.MatrixOperation.VECTOR
@@ -80,3 +80,52 @@ def heads() -> trt.INetworkDefinition:
     summed = combine(network, right[0], right[2])
     outputs = {"a": summed, "b": right[1], "c": left[0], "d": combine(network, left[1], 2.0, Op.PROD)}
     return mark(network, **outputs, e=combine(network, *of_v, Op.PROD))
+
+
+def by_number(start: int = 1, trips: int = 3) -> trt.INetworkDefinition:
+    """y: the sum of what a gather reads from x[5, 2] by one counter, scaled by what another reads; both begin alike."""
+    network = trt.INetworkDefinition()
+    x = network.add_input("x", trt.float32, (5, 2))
+    loop = counted(network, trips)
+    one, other = counter(network, loop, start), counter(network, loop, start)
+    row = network.add_gather(x, one, 0).get_output(0)
+    shuffle = network.add_shuffle(combine(network, other, 1))
+    shuffle.reshape_dims = (1,)
+    column = network.add_gather(x, cast(network, shuffle.get_output(0), trt.int64), 0).get_output(0)
+    state = loop.add_recurrence(constant(network, np.zeros((1, 2), np.float32)))
+    scaled = network.add_unsqueeze(row, constant(network, [0], np.int32)).get_output(0)
+    state.set_input(1, combine(network, state.get_output(0), combine(network, scaled, column, Op.PROD)))
+    return mark(network, y=last(loop, state.get_output(0)), n=last(loop, other))
+
+
+def kept(trips: int = 4) -> trt.INetworkDefinition:
+    """y: x added up; k: a state that never changes; two swapped states a and b that begin alike and stay alike."""
+    network = trt.INetworkDefinition()
+    x = network.add_input("x", trt.float32, (2,))
+    loop = counted(network, trips)
+    same = loop.add_recurrence(x)
+    same.set_input(1, network.add_identity(same.get_output(0)).get_output(0))
+    zero = constant(network, np.zeros(2, np.float32))
+    a, b = loop.add_recurrence(zero), loop.add_recurrence(zero)
+    a.set_input(1, combine(network, b.get_output(0), same.get_output(0)))
+    b.set_input(1, combine(network, a.get_output(0), same.get_output(0)))
+    third = loop.add_recurrence(zero)
+    third.set_input(1, combine(network, third.get_output(0), zero))
+    outputs = {"a": a, "b": b, "k": same, "z": third}
+    return mark(network, **{name: last(loop, each.get_output(0)) for name, each in outputs.items()})
+
+
+def embedded(rows: int | None = 2, trips: int = 3) -> trt.INetworkDefinition:
+    """y: what two products make of the rows of an embedding that tokens name; of a single row if ``rows`` is None."""
+    network = trt.INetworkDefinition()
+    shape = () if rows is None else (rows,)
+    tokens = network.add_input("tokens", trt.int32, (trips, *shape))
+    loop = counted(network, trips)
+    token = loop.add_iterator(tokens).get_output(0)
+    read = network.add_gather(weights(network, 6, 4), token, 0).get_output(0)
+    op = VECTOR if rows is None else PLAIN
+    products = [network.add_matrix_multiply(read, op, weights(network, 4, 3), PLAIN).get_output(0) for _ in range(2)]
+    both = combine(network, *products, Op.PROD)
+    state = loop.add_recurrence(constant(network, np.zeros((*shape, 3), np.float32)))
+    state.set_input(1, combine(network, state.get_output(0), both))
+    return mark(network, y=last(loop, state.get_output(0)))

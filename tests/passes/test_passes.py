@@ -8,9 +8,9 @@ from netloop.check import require_sound
 from netloop.lower import fission
 from netloop.nest import live_layers
 from netloop.passes import PASSES, improve
-from netloop.passes.forms import LogisticByTanh
+from netloop.passes.forms import GatesLayer
 from tests.networks import chain_in_loop
-from tests.passes.cells import gru, heads, lstm
+from tests.passes.cells import by_number, embedded, gru, heads, kept, lstm
 
 NETWORKS = {
     "lstm": lstm,
@@ -18,6 +18,10 @@ NETWORKS = {
     "gru": gru,
     "gru whose input is read last": lambda: gru(inputs=2),
     "heads": heads,
+    "by number": by_number,
+    "kept": kept,
+    "embedded": embedded,
+    "one embedded row": lambda: embedded(None),
     "no trips": lambda: lstm(trips=0),
     "one trip": lambda: gru(trips=1),
 }
@@ -31,7 +35,11 @@ def improved(network, passes):
 
 def inputs_of(network):
     random = np.random.default_rng(1)
-    return {each.name: random.standard_normal(each.shape).astype(np.float32) for each in network.inputs}
+    made = {each.name: random.standard_normal(each.shape).astype(np.float32) for each in network.inputs}
+    return {
+        name: random.integers(0, 6, array.shape, np.int32) if name == "tokens" else array
+        for name, array in made.items()
+    }
 
 
 def assert_close(got, wanted):
@@ -89,6 +97,37 @@ def test_gates_become_one_product_of_the_input_one_of_the_state_and_one_sum():
     assert [count(each, trt.IElementWiseLayer) for each in (network, shared.network)] == [12, 6]
 
 
+@pytest.mark.parametrize("trips", [3, 4])
+def test_gather_by_the_number_of_the_trip_is_an_iterator_if_it_stays_inside(trips):
+    network = by_number(trips=trips)
+    indexed = improved(network, ["indexing"])
+
+    # the second gather reads one row further on
+    assert count(indexed.network, trt.IGatherLayer) == trips - 3
+    assert count(indexed.network, trt.IIteratorLayer) == 5 - trips
+
+
+def test_states_that_stay_or_are_equal_are_not_carried():
+    network = kept()
+    merged = improved(network, ["states"])
+
+    assert [count(each, trt.IRecurrenceLayer) for each in (network, merged.network)] == [4, 2]
+
+
+def test_counters_that_begin_alike_are_one():
+    network = by_number()
+
+    assert count(improved(network, ["states"]).network, trt.IRecurrenceLayer) == 2
+
+
+def test_rows_of_an_embedding_are_multiplied_before():
+    network = embedded()
+    tabled = improved(network, ["sharing", "tables"])
+    (gather,) = [each for each in live_layers(tabled.network) if isinstance(each, trt.IGatherLayer)]
+
+    assert gather.inputs[0].shape == (6, 6)
+
+
 def test_network_without_products_is_left_alone():
     network = chain_in_loop(3)
 
@@ -140,4 +179,6 @@ def test_gates_are_within_their_bound(x):
     x = np.float32(x)
     exact = 1 / (1 + np.exp(-np.float64(x)))
 
-    assert abs(float(LogisticByTanh(type=trt.ActivationType.SIGMOID).lower(x)) - exact) <= 1.2e-7
+    gate = GatesLayer(axis=-1, sizes=[1], logistic=[1])
+
+    assert abs(float(gate.lower(np.array([x]))[0]) - exact) <= 1.2e-7

@@ -1,0 +1,75 @@
+"""What is read by the number of the trip is read by an iterator."""
+
+from __future__ import annotations
+
+from netloop.enums import ElementWiseOperation, GatherMode, TripLimit
+from netloop.graph.tensor import ITensor
+from netloop.layers.gather import IGatherLayer
+from netloop.layers.loop import IRecurrenceLayer
+from netloop.layers.pointwise import ICastLayer, IElementWiseLayer, IIdentityLayer
+from netloop.layers.rearrange import IShuffleLayer, ISqueezeLayer, IUnsqueezeLayer
+from netloop.nest import LayerStep, LoopStep
+from netloop.passes.draft import Draft, operand
+
+SAME_NUMBER = ICastLayer, IIdentityLayer, IShuffleLayer, ISqueezeLayer, IUnsqueezeLayer
+"""Layers that keep a number what it is, if it is one number and stays an integer."""
+
+
+def iterate_instead(draft: Draft) -> None:
+    """Read by an iterator what a gather reads by a counter, where the COUNT is known to end before the axis does.
+
+    Models of other formats have a counter where TensorRT has iterators. An iterator can be read ahead of the trips.
+    """
+    for step in list(draft.loops()):
+        count = step.loop.limit(TripLimit.COUNT)
+        known = None if count is None else count.tensor(0).type.ints()
+        if known is not None and step.loop.limit(TripLimit.WHILE) is None:
+            for each in list(step.body.steps):
+                if isinstance(each, LayerStep) and isinstance(each.layer, IGatherLayer):
+                    _replace(draft, step, each.layer, known[0])
+
+
+def _replace(draft: Draft, step: LoopStep, layer: IGatherLayer, trips: int) -> None:
+    data, indices, output = operand(layer, 0), operand(layer, 1), layer.outputs[0]
+    first = _first(step, indices)
+    is_plain = layer.mode is GatherMode.DEFAULT and layer.num_elementwise_dims == 0
+    if first is None or not is_plain or step.loop in draft.scopes.of(data) or not draft.may_replace(output):
+        return
+    axis = layer.axis % data.type.rank
+    if first < 0 or first + trips > data.type.shape[axis]:
+        return
+    read = draft.make.slice(data, [first], [trips], axes=[axis]) if first else data
+    element = step.loop.add_iterator(read, axis).outputs[0]
+    draft.replace(output, draft.make.reshape(element, output.type.shape))
+    draft.note(f"{layer.name!r} is an iterator")
+
+
+def _first(step: LoopStep, indices: ITensor) -> int | None:
+    """The first of the numbers that some indices are, trip by trip, if they are that and one more each trip."""
+    if not indices.type.is_index or indices.type.volume != 1:
+        return None
+    producer = indices.producer
+    if isinstance(producer, IRecurrenceLayer):
+        return _start(step, producer)
+    if isinstance(producer, SAME_NUMBER):
+        return _first(step, operand(producer, 0))
+    if isinstance(producer, IElementWiseLayer) and producer.op is ElementWiseOperation.SUM:
+        for position in (0, 1):
+            added = operand(producer, position).type.ints()
+            before = _first(step, operand(producer, 1 - position)) if added else None
+            if added and before is not None:
+                return before + added[0]
+    return None
+
+
+def _start(step: LoopStep, layer: IRecurrenceLayer) -> int | None:
+    """What a counter begins with; None if the recurrence is none, or not of this loop."""
+    start, following = layer.tensor(0).type.ints(), layer.tensor(1).producer
+    if layer not in step.recurrences or start is None or not isinstance(following, IElementWiseLayer):
+        return None
+    adds = following.op is ElementWiseOperation.SUM
+    one = any(
+        operand(following, position) is layer.outputs[0] and operand(following, 1 - position).type.ints() == [1]
+        for position in (0, 1)
+    )
+    return start[0] if adds and one else None
