@@ -22,7 +22,7 @@ VIEWS = IShuffleLayer, ISqueezeLayer, IUnsqueezeLayer, ISliceLayer
 """Layers that move nothing, or hardly anything, where what reads them is compiled with them."""
 
 SMALLEST_PRODUCT = 1 << 10
-"""An operand of a product has to have so many elements for the product to be worth being moved."""
+"""The operand of a product that stays the same has to have so many elements for the product to be worth being moved."""
 CACHED = 1 << 22
 """So many bytes stay in a cache: what is computed for all trips at once may be as large."""
 CHUNK = 1 << 21
@@ -66,9 +66,10 @@ def split(body: Sequence[Step], states: Sequence[ITensor], following: Sequence[I
     """
     iterators = {tensor for step in body if _is_iterator(step) for tensor in step.writes}
     steps = [step for step in body if not _is_iterator(step)]
-    ahead = _ahead(steps, {*states, *_writes(steps)}, types)
+    products = [step for step in steps if _is_dear(step, {*states, *_writes(body)}, types)]
+    ahead = _ahead(steps, {*states, *_writes(steps)}, products)
     rest = [step for step in steps if step not in ahead]
-    behind = _behind(rest, following, types)
+    behind = _behind(rest, following, products)
     core = [step for step in rest if step not in behind]
     late = _writes(behind)
     wanted = dict.fromkeys([*(each for step in behind for each in step.reads), *rows])
@@ -89,22 +90,22 @@ def _writes(steps: Iterable[Step]) -> dict[ITensor, None]:
     return {tensor: None for step in steps for tensor in step.writes}
 
 
-def _ahead(steps: Sequence[Step], varying: set[ITensor], types: TypeTable) -> list[LayerStep]:
+def _ahead(steps: Sequence[Step], varying: set[ITensor], products: Sequence[Step]) -> list[LayerStep]:
     """The steps that need nothing of the trips before, as far as products make them worth it."""
     free: list[LayerStep] = []
     for step in steps:
         if isinstance(step, LayerStep) and _may_move(step) and varying.isdisjoint(step.reads):
             free.append(step)
             varying = varying.difference(step.writes)
-    found = _without_last_views(_from_products(free, types))
+    found = _without_last_views(_from_products(free, products))
     return _with_sources(found, free)
 
 
-def _behind(steps: Sequence[Step], following: Sequence[ITensor], types: TypeTable) -> list[LayerStep]:
+def _behind(steps: Sequence[Step], following: Sequence[ITensor], products: Sequence[Step]) -> list[LayerStep]:
     """The steps that no state needs, as far as they follow from products; none if one of these has to stay."""
     core = Block(list(steps)).needed(following, assertions=True)
     rest = [step for step in steps if step not in core]
-    found = _from_products(rest, types)
+    found = _from_products(rest, products)
     layers = [step for step in found if isinstance(step, LayerStep) and _may_move(step)]
     return layers if len(layers) == len(found) else []
 
@@ -117,21 +118,23 @@ def _may_move(step: LayerStep) -> bool:
 S = TypeVar("S", bound=Step)
 
 
-def _from_products(steps: Iterable[S], types: TypeTable) -> list[S]:
+def _from_products(steps: Iterable[S], products: Sequence[Step]) -> list[S]:
     """The products among some steps, and what follows from them."""
     reached: set[ITensor] = set()
     found: list[S] = []
     for step in steps:
-        if _is_product(step, types) or not reached.isdisjoint(step.reads):
+        if step in products or not reached.isdisjoint(step.reads):
             found.append(step)
             reached.update(step.writes)
     return found
 
 
-def _is_product(step: Step, types: TypeTable) -> bool:
+def _is_dear(step: Step, varying: set[ITensor], types: TypeTable) -> bool:
+    """Whether a step is a product of what varies and of something large that does not: many at once become one."""
     if not isinstance(step, LayerStep) or not isinstance(step.layer, PRODUCTS):
         return False
-    return max(types[each].volume for each in step.reads) >= SMALLEST_PRODUCT
+    settled = [each for each in step.reads if each not in varying]
+    return max((types[each].volume for each in settled), default=0) >= SMALLEST_PRODUCT
 
 
 def _without_last_views(steps: list[LayerStep]) -> list[LayerStep]:

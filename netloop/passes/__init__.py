@@ -12,6 +12,7 @@ from netloop.check import Sound, require_sound
 from netloop.diagnostics import did_you_mean
 from netloop.graph.infer import TypeTable
 from netloop.network import INetworkDefinition
+from netloop.passes.contraction import contract
 from netloop.passes.draft import Draft
 from netloop.passes.forms import choose_forms
 from netloop.passes.indexing import iterate_instead
@@ -47,6 +48,12 @@ PASSES: dict[str, Pass] = {
         "is no WHILE.",
         iterate_instead,
     ),
+    "contraction": Pass(
+        2,
+        "A sum along the last axis of the products of rows with one vector, in a loop, is a product of a matrix and "
+        "this vector. Float32 only.",
+        contract,
+    ),
     "sharing": Pass(
         2,
         "Products of one operand with several matrices are one product; so are sums over their results. Always, up to "
@@ -62,7 +69,7 @@ PASSES: dict[str, Pass] = {
     "layout": Pass(
         2,
         "A matrix of weights of 16,384 elements or more is transposed beforehand, so that it is summed along its rows "
-        "where it multiplies at most 8 rows that depend on a state or a call, and along its columns elsewhere.",
+        "where it multiplies at most 2 rows that depend on a state or a call, and along its columns elsewhere.",
         lay_out_weights,
     ),
     "forms": Pass(

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from netloop.enums import MatrixOperation
+from netloop.graph.tensor import ITensor
 from netloop.layers.matrix import IMatrixMultiplyLayer
 from netloop.nest import LayerStep, walk
 from netloop.passes.draft import Draft, operand
 
-MOST_ROWS = 8
+MOST_ROWS = 2
 """A product with more rows is as fast either way."""
 SMALLEST = 1 << 14
 """A matrix with fewer elements stays in a cache, and is as fast either way."""
@@ -19,13 +20,12 @@ def lay_out_weights(draft: Draft) -> None:
     With few rows the product is one pass over the memory of the matrix; summed along its rows, W' [n, k], that pass
     keeps its sums in registers. With many rows W [k, n] is faster.
     """
-    states = _from_states(draft)
+    by_trip = made_by_trip(draft)
     for step in list(walk(draft.block)):
         layer = step.layer if isinstance(step, LayerStep) else None
         if isinstance(layer, IMatrixMultiplyLayer) and _is_of_weights(draft, layer):
             rows = operand(layer, 0)
-            by_trip = rows in states or not draft.scopes.of(rows)
-            few = by_trip and rows.type.volume <= MOST_ROWS * rows.type.shape[-1]
+            few = rows in by_trip and rows.type.volume <= MOST_ROWS * rows.type.shape[-1]
             wanted = MatrixOperation.TRANSPOSE if few else MatrixOperation.NONE
             if layer.op1 is not wanted:
                 _transpose(draft, layer, wanted)
@@ -40,12 +40,15 @@ def _is_of_weights(draft: Draft, layer: IMatrixMultiplyLayer) -> bool:
     return matrix.type.rank == 2 and matrix.type.volume >= SMALLEST
 
 
-def _from_states(draft: Draft) -> set[object]:
-    """The tensors that depend on a recurrence, and so are made trip by trip."""
-    found: set[object] = {each.outputs[0] for loop in draft.loops() for each in loop.recurrences}
+def made_by_trip(draft: Draft) -> set[ITensor]:
+    """The tensors that cannot be made for many trips at once: they depend on a state, or are outside of loops."""
+    found = {each.outputs[0] for loop in draft.loops() for each in loop.recurrences} | set(draft.network.inputs)
     for step in walk(draft.block):
-        if (isinstance(step, LayerStep) and not found.isdisjoint(step.reads)) or not isinstance(step, LayerStep):
+        outside = not isinstance(step, LayerStep) or not any(map(draft.scopes.of, step.writes))
+        if outside or not found.isdisjoint(step.reads):
             found.update(step.writes)
+    for loop in draft.loops():
+        found.difference_update(each.outputs[0] for each in loop.iterators)
     return found
 
 

@@ -129,3 +129,20 @@ def embedded(rows: int | None = 2, trips: int = 3) -> trt.INetworkDefinition:
     state = loop.add_recurrence(constant(network, np.zeros((*shape, 3), np.float32)))
     state.set_input(1, combine(network, state.get_output(0), both))
     return mark(network, y=last(loop, state.get_output(0)))
+
+
+def attention(trips: int = 3) -> trt.INetworkDefinition:
+    """y: sums of products of a state with a row of x[trips, 1, 4] along the last axis, from either side."""
+    network = trt.INetworkDefinition()
+    loop = counted(network, trips)
+    x = loop.add_iterator(network.add_input("x", trt.float32, (trips, 1, 4))).get_output(0)
+    state = loop.add_recurrence(weights(network, 3, 4))
+    after = combine(network, state.get_output(0), x)
+    state.set_input(1, after)
+    products = combine(network, after, x, Op.PROD), combine(network, x, after, Op.PROD)
+    kept, dropped = (
+        network.add_reduce(each, trt.ReduceOperation.SUM, 0b10, keep).get_output(0)
+        for each, keep in zip(products, (True, False), strict=True)
+    )
+    length = constant(network, trips, np.int32)
+    return mark(network, y=stacked(loop, kept, length), z=stacked(loop, dropped, length))

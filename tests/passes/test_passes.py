@@ -9,8 +9,8 @@ from netloop.lower import fission
 from netloop.nest import live_layers
 from netloop.passes import PASSES, improve
 from netloop.passes.forms import GatesLayer
-from tests.networks import chain_in_loop
-from tests.passes.cells import by_number, embedded, gru, heads, kept, lstm
+from tests.networks import chain_in_loop, conditional_in_loop
+from tests.passes.cells import attention, by_number, embedded, gru, heads, kept, lstm
 
 NETWORKS = {
     "lstm": lstm,
@@ -20,6 +20,7 @@ NETWORKS = {
     "heads": heads,
     "by number": by_number,
     "kept": kept,
+    "attention": attention,
     "embedded": embedded,
     "one embedded row": lambda: embedded(None),
     "no trips": lambda: lstm(trips=0),
@@ -126,6 +127,19 @@ def test_rows_of_an_embedding_are_multiplied_before():
     (gather,) = [each for each in live_layers(tabled.network) if isinstance(each, trt.IGatherLayer)]
 
     assert gather.inputs[0].shape == (6, 6)
+
+
+def test_sums_of_products_are_products_of_matrices():
+    network = attention()
+
+    assert count(improved(network, ["contraction"]).network, trt.IMatrixMultiplyLayer) == 2
+
+
+def test_conditional_of_small_branches_is_no_conditional():
+    programs = [trt.compile(conditional_in_loop(), passes=passes) for passes in (None, [])]
+    texts = [each._programs.latest.compiled.as_text() for each in programs]
+
+    assert ["conditional(" in each for each in texts] == [False, True]
 
 
 def test_network_without_products_is_left_alone():

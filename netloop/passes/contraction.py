@@ -1,0 +1,48 @@
+"""Sums of products are products of matrices."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from netloop.enums import ElementWiseOperation, MatrixOperation, ReduceOperation
+from netloop.graph.tensor import ITensor
+from netloop.layers.pointwise import IElementWiseLayer
+from netloop.layers.reduce import IReduceLayer
+from netloop.nest import LayerStep, walk
+from netloop.passes.draft import Draft, operand
+
+NONE, TRANSPOSE = MatrixOperation.NONE, MatrixOperation.TRANSPOSE
+
+
+def contract(draft: Draft) -> None:
+    """Form sum over k of a[.., i, k] b[.., 0, k] as a product of a matrix and a vector.
+
+    Else what a was computed from would be computed again in the loop that sums, and not by vectors.
+    """
+    for step in list(walk(draft.block)):
+        layer = step.layer if isinstance(step, LayerStep) else None
+        factors = _factors(draft, layer) if isinstance(layer, IReduceLayer) else None
+        if isinstance(layer, IReduceLayer) and factors is not None:
+            output, (matrix, vector) = layer.outputs[0], factors
+            product = draft.network.add_matrix_multiply(matrix, NONE, vector, TRANSPOSE).outputs[0]
+            draft.replace(output, draft.make.reshape(product, output.type.shape))
+            draft.note(f"{layer.name!r} is a product of a matrix and a vector")
+
+
+def _factors(draft: Draft, layer: IReduceLayer) -> tuple[ITensor, ITensor] | None:
+    """The matrices and the vectors whose products are summed along the last axis, in a loop; None for anything else."""
+    x, output = operand(layer, 0), layer.outputs[0]
+    product = x.producer
+    sums = layer.op is ReduceOperation.SUM and layer.axes == 1 << (x.type.rank - 1) and len(layer.inputs) == 1
+    multiplies = isinstance(product, IElementWiseLayer) and product.op is ElementWiseOperation.PROD
+    fits = draft.may_replace(output) and bool(draft.scopes.of(output)) and x.type.dtype == np.float32
+    if product is None or not (sums and multiplies and fits) or x.type.rank < 2:
+        return None
+    a, b = operand(product, 0), operand(product, 1)
+    return (a, b) if _is_vector(b, a) else (b, a) if _is_vector(a, b) else None
+
+
+def _is_vector(vector: ITensor, matrix: ITensor) -> bool:
+    """Whether each of some rows multiplies all rows of the matrix at the same place."""
+    *batch, rows, length = matrix.type.shape
+    return rows > 1 and length > 1 and vector.type.shape == (*batch, 1, length)
