@@ -54,7 +54,7 @@ class GatesLayer(Elementary):
 
 def choose_forms(draft: Draft) -> None:
     """Compute gates through tanh, which XLA has as a vector function, and those side by side at once."""
-    gates = [step.layer for step in walk(draft.block) if isinstance(step, LayerStep) and _is_gate(draft, step.layer)]
+    gates = [each for step in walk(draft.block) if isinstance(step, LayerStep) for each in _gates(draft, step.layer)]
     parts: dict[tuple[ITensor, int], list[_Part]] = defaultdict(list)
     for each in gates:
         found = _part_of(each)
@@ -75,13 +75,13 @@ def choose_forms(draft: Draft) -> None:
 # ---------------------------------------------------------------------------- what is a gate
 
 
-def _is_gate(draft: Draft, layer: ILayer) -> bool:
-    """Whether a layer is tanh in a loop, or a logistic function that only multiplies."""
+def _gates(draft: Draft, layer: ILayer) -> list[IActivationLayer]:
+    """A layer that is tanh in a loop, or a logistic function that only multiplies; nothing for any other."""
     if not isinstance(layer, IActivationLayer) or layer.type not in (SIGMOID, TANH):
-        return False
+        return []
     (output,) = layer.outputs
     in_loop = bool(draft.scopes.of(output)) and draft.may_replace(output) and output.type.dtype == np.float32
-    return in_loop and (layer.type is TANH or _multiplies(draft, output))
+    return [layer] if in_loop and (layer.type is TANH or _multiplies(draft, output)) else []
 
 
 def _multiplies(draft: Draft, tensor: ITensor) -> bool:

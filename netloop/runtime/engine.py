@@ -27,7 +27,7 @@ from netloop.runtime.enums import (
     ProfilingVerbosity,
     SerializationFlag,
 )
-from netloop.runtime.executable import Executable
+from netloop.runtime.executable import Executable, inputs_named
 from netloop.runtime.inspector import EngineInspector
 from netloop.runtime.logger import ILogger
 from netloop.runtime.memory import IHostMemory
@@ -45,6 +45,7 @@ def compile(
     max_trips: int | None = None,
     interruptible: bool = False,
     passes: Iterable[str] | None = None,
+    donate: Iterable[str] = (),
 ) -> ICudaEngine:
     """Compile a network.
 
@@ -57,13 +58,18 @@ def compile(
         interruptible: whether Ctrl-C ends a call within a second, however long a loop is. Such loops are compiled in
             the first call, and a loop around one runs in Python.
         passes: the names of the passes that make it fast, of ``netloop.PASSES``; None for all.
+        donate: the names of inputs, such as states, whose memory a call may take for outputs of the same type; a JAX
+            array given for one cannot be used again.
 
     Raises:
         NetworkError: the network has no meaning, or its loops are nested too deep.
     """
     check_max_trips("max_trips", max_trips)
     check_instance("interruptible", interruptible, bool)
-    return ICudaEngine(network, Origin(max_trips=max_trips, interruptible=interruptible, passes=chosen(passes)))
+    donated = inputs_named(donate, check_instance("network", network, INetworkDefinition))
+    return ICudaEngine(
+        network, Origin(max_trips=max_trips, interruptible=interruptible, passes=chosen(passes), donated=donated)
+    )
 
 
 class ICudaEngine(Executable):
@@ -86,9 +92,8 @@ class ICudaEngine(Executable):
     def __init__(self, network: INetworkDefinition, origin: Origin | None = None) -> None:
         vars(self)["origin"] = origin or Origin()
         self._budget = 0
-        super().__init__(
-            network, self.origin.max_trips, self.origin.interruptible, self.origin.absent, self.origin.passes
-        )
+        kept = self.origin
+        super().__init__(network, kept.max_trips, kept.interruptible, kept.absent, kept.passes, kept.donated)
 
     def __enter__(self) -> ICudaEngine:
         return self

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 import jax
@@ -11,26 +11,22 @@ import jax.numpy as jnp
 
 from netloop.check import Sound, require_sound
 from netloop.codes import reason
-from netloop.diagnostics import ExecutionError, Finding, InputError
+from netloop.diagnostics import ExecutionError, Finding, InputError, did_you_mean
 from netloop.graph.infer import TypeTable
 from netloop.graph.layer import ILayer, check_instance
 from netloop.graph.tensor import ITensor
 from netloop.inputs import check_values
 from netloop.layers.loop import ILoop, check_max_trips
 from netloop.layers.sources import IConstantLayer
-from netloop.lower import HostProgram, Program, constants_of, has_program, is_long
+from netloop.lower import HostProgram, constants_of, has_program, is_long
 from netloop.lower.host import Tell
 from netloop.lower.loop import Road
 from netloop.network import INetworkDefinition
-from netloop.passes import chosen, improve
+from netloop.passes import chosen
 from netloop.runtime.jax_settings import own_settings
-from netloop.runtime.loading import Loading
 from netloop.runtime.programs import Given, Programs
-from netloop.runtime.recursion import room_for
+from netloop.runtime.ready import Ready, make_ready
 from netloop.settings import Settings
-
-LONGEST_FUSED_BODY = 2000
-"""XLA's compiler for CPUs has crashed while fusing loop bodies of 4,000 operations."""
 
 
 class Executable(Settings):
@@ -47,6 +43,7 @@ class Executable(Settings):
         max_trips: how many trips a loop may make, each time that it is entered; None for any number.
         interruptible: whether a long loop can be interrupted.
         passes: the names of the passes that its programs are made with.
+        donated: the names of the inputs whose memory a call may take.
         absent: the constants that have no weights yet.
     """
 
@@ -56,6 +53,7 @@ class Executable(Settings):
     max_trips: int | None
     interruptible: bool
     passes: frozenset[str]
+    donated: frozenset[str]
     absent: set[IConstantLayer]
 
     def __init__(
@@ -65,13 +63,14 @@ class Executable(Settings):
         interruptible: bool = False,
         absent: Collection[int] = (),
         passes: Iterable[str] | None = None,
+        donate: Iterable[str] = (),
     ) -> None:
         check_max_trips("max_trips", max_trips)
         require_sound(check_instance("network", network, INetworkDefinition))
         network = network.copy()
         constants = constants_of(network)
         vars(self).update(network=network, constants=constants, max_trips=max_trips, interruptible=interruptible)
-        vars(self)["passes"] = chosen(passes)
+        vars(self).update(passes=chosen(passes), donated=inputs_named(donate, network))
         vars(self)["absent"] = {each for each in constants if each.index in absent}
         self.take_weights()
         self._programs = Programs(network, self._compile)
@@ -150,33 +149,17 @@ class Executable(Settings):
             raise ExecutionError(Finding("NL608", f"the device gave up: {error}", why=reason("NL608"))) from error
         return {tensor.name: array for tensor, array in zip(self.network.outputs, outputs, strict=True)}
 
-    def _compile(self, types: TypeTable, sound: Sound, given: Given) -> _Runnable:
+    def _compile(self, types: TypeTable, sound: Sound, given: Given) -> Ready:
         if not has_program(self.network, types) or (self.interruptible and is_long(sound.block.steps, types)):
             return self._on_host(HostProgram(self.network, sound, self.max_trips, self.interruptible))
-        source = improve(self.network, types, sound, self.passes)
-        network = source.network
-        program = Program.of(network, source.types, source.sound, self.max_trips, self.passes)
-        bring = Loading(program, network, self.constants)
+        settings = self.max_trips, self.passes, self.donated
+        return make_ready(self.network, types, sound, given, self.constants, self.weights, *settings)
 
-        def trace(loaded: list[Any], arrays: list[Any]) -> tuple[list[Any], Any]:
-            outcome = program({**bring.values(loaded), **dict(zip(network.inputs, arrays, strict=True))})
-            return outcome.values, outcome.verdict()
-
-        compiled = compile_for(program, trace, bring(self.weights), list(given.values()))
-
-        def run(weights: list[Any], given: Given) -> list[Any]:
-            outputs, verdict = compiled(bring(weights), list(given.values()))
-            if verdict is not None and int(verdict):
-                raise ExecutionError(program.failures.findings[int(verdict) - 1])
-            return outputs
-
-        return _Runnable(run, program, network.loops, compiled, source.notes)
-
-    def _on_host(self, program: HostProgram) -> _Runnable:
+    def _on_host(self, program: HostProgram) -> Ready:
         def run(weights: list[Any], given: Given) -> list[Any]:
             return program({**self._values_of(weights), **given})
 
-        return _Runnable(run, program, self.network.loops)
+        return Ready(run, program, self.network.loops)
 
     def _values_of(self, weights: list[Any]) -> dict[ITensor, Any]:
         return {layer.outputs[0]: array for layer, array in zip(self.constants, weights, strict=True)}
@@ -217,6 +200,21 @@ class Executable(Settings):
         latest = self._programs.latest
         return latest.notes if latest else []
 
+    def profile(self, inputs: Mapping[str, Any]) -> dict[str, float]:
+        """How long each phase takes for some inputs, in seconds, in the order of the phases.
+
+        ``passes``, ``load``, ``trace`` and ``compile`` are what making the program took, when it was made; none are
+        told of a program that runs on the host. ``call`` is a call of now, until all outputs are there.
+
+        Raises:
+            InputError, NetworkError, ExecutionError: as a call does.
+        """
+        self(inputs)
+        latest = self._programs.latest
+        began = time.perf_counter()
+        jax.block_until_ready(self(inputs))
+        return {**(latest.seconds if latest else {}), "call": time.perf_counter() - began}
+
     def _by_name(self, what: str) -> dict[str, Any]:
         latest = self._programs.latest
         told: dict[ILoop, Any] = getattr(latest.program, what) if latest else {}
@@ -228,23 +226,22 @@ class Executable(Settings):
         return by_name
 
 
-@dataclass(frozen=True)
-class _Runnable:
-    """A program that is ready to run.
+def inputs_named(names: Iterable[str], network: INetworkDefinition) -> frozenset[str]:
+    """The names of inputs, if there are such inputs.
 
-    Attributes:
-        run: from the weights and the inputs to the outputs; it raises ExecutionError.
-        program: what it was made of, which knows how each loop runs.
-        loops: the loops of the network that it was made of, in their order.
-        compiled: its one compiled piece; None if it runs on the host.
-        notes: what passes did to the network.
+    Raises:
+        TypeError: they are no strings.
+        ValueError: there is no such input.
     """
-
-    run: Callable[[list[Any], Given], list[Any]]
-    program: Program | HostProgram
-    loops: list[ILoop]
-    compiled: Any = None
-    notes: list[str] = field(default_factory=list[str])
+    listed = () if isinstance(names, str) else tuple(names)
+    if isinstance(names, str) or not all(isinstance(each, str) for each in listed):
+        raise TypeError("donate is a list of the names of inputs")
+    known = [each.name for each in network.inputs]
+    for name in listed:
+        if name not in known:
+            hint = did_you_mean(name, known)
+            raise ValueError(f"the network has no input {name!r} to donate" + (hint and f"; {hint}"))
+    return frozenset(listed)
 
 
 def _absent(layer: IConstantLayer) -> Finding:
@@ -254,13 +251,3 @@ def _absent(layer: IConstantLayer) -> Finding:
 
 def _shape_and_type(tensor: ITensor) -> tuple[Any, Any]:
     return tensor.type.shape, tensor.type.dtype
-
-
-def compile_for(program: Program, function: Callable[..., Any], *arguments: Any) -> Any:
-    """A function that traces a program, compiled for such arguments."""
-    with room_for(program.depth):
-        return jax.jit(function).lower(*arguments).compile(compiler_options=_options(program))
-
-
-def _options(program: Program) -> dict[str, Any]:
-    return {"xla_disable_hlo_passes": "fusion"} if program.longest_body > LONGEST_FUSED_BODY else {}

@@ -22,7 +22,8 @@ class EngineInspector(Settings):
     """Tells of the layers of an engine, with the keys that NVIDIA's tools read.
 
     A layer at the boundary of a loop or conditional names it as ``Loop`` or ``Conditional``. ``Loops`` tells by which
-    road each loop ran, and why, once a program was compiled.
+    road each loop ran, why, and which of its layers run for many trips at once; ``Passes`` tells what was done to make
+    the network fast; both once a program was compiled.
 
     Attributes:
         execution_context: the context whose shapes are told; None for those of the engine.
@@ -45,7 +46,8 @@ class EngineInspector(Settings):
         if format is LayerInformationFormat.ONELINE:
             return "\n".join(_line(each) for each in layers)
         bindings = [self._engine.get_tensor_name(index) for index in range(self._engine.num_io_tensors)]
-        return json.dumps({"Layers": layers, "Loops": self._loops(), "Bindings": bindings}, indent=2)
+        told = {"Layers": layers, "Loops": self._loops(), "Passes": self._engine.notes, "Bindings": bindings}
+        return json.dumps(told, indent=2)
 
     def get_layer_information(self, layer_index: int, format: LayerInformationFormat) -> str:
         """One layer.
@@ -73,8 +75,17 @@ class EngineInspector(Settings):
         return told
 
     def _loops(self) -> list[dict[str, Any]]:
-        roads = self._engine.roads
-        return [{"Name": name, "Road": road.name, "Why": road.why, "Trips": road.trips} for name, road in roads.items()]
+        moved = self._engine.moved
+        return [
+            {
+                "Name": name,
+                "Road": road.name,
+                "Why": road.why,
+                "Trips": road.trips,
+                "Many trips at once": [layer.name for layer in moved.get(name, [])],
+            }
+            for name, road in self._engine.roads.items()
+        ]
 
 
 def _tensor(tensor: ITensor) -> dict[str, Any]:

@@ -23,6 +23,7 @@ class Origin:
         marked_only: whether only the weights that are marked may be replaced.
         absent: the numbers of the constant layers whose weights were not in the plan.
         passes: the names of the passes that its programs are made with.
+        donated: the names of the inputs whose memory a call may take.
         tactic_sources: where TensorRT's kernels were to come from, a bit each.
     """
 
@@ -34,4 +35,5 @@ class Origin:
     marked_only: bool = False
     absent: frozenset[int] = frozenset()
     passes: frozenset[str] = chosen(None)
+    donated: frozenset[str] = frozenset()
     tactic_sources: int = 0b11

@@ -21,6 +21,7 @@ EXTRAS: dict[str, Callable[[Node], Any]] = {
     "interruptible": Node.flag,
     "marked_only": Node.flag,
     "passes": lambda node: frozenset(each.text() for each in node.items()).intersection(PASSES),
+    "donated": lambda node: frozenset(each.text() for each in node.items()),
     "tactic_sources": lambda node: node.whole(0),
 }
 """What of an origin is in a plan only if it is not as usual, each with how it is read."""
@@ -33,8 +34,7 @@ def write_plan(network: INetworkDefinition, origin: Origin, without: Sequence[IC
         "profiles": [_written(each) for each in origin.profiles],
     }
     extras = {name: value for name in EXTRAS if (value := getattr(origin, name)) != getattr(Origin, name)}
-    if "passes" in extras:
-        extras["passes"] = sorted(extras["passes"])
+    extras = {name: sorted(each) if isinstance(each, frozenset) else each for name, each in extras.items()}
     return IHostMemory(plan.dumps(network, {**build, **extras}, without))
 
 

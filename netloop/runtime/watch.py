@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+import jax
 import numpy as np
 
 from netloop.check import Sound
@@ -18,9 +19,10 @@ from netloop.layers.loop import ILoop
 from netloop.lower import HostProgram, Program, Spoilt, constants_of, has_program
 from netloop.nest import Block, IfStep, LayerStep, Scopes
 from netloop.network import INetworkDefinition
-from netloop.runtime.executable import compile_for
 from netloop.runtime.jax_settings import own_settings
 from netloop.runtime.programs import Given, Programs
+from netloop.runtime.ready import options_for
+from netloop.runtime.recursion import room_for
 from netloop.types import Absent, Array, Tensors
 
 Place = tuple[Any, ...]
@@ -83,7 +85,9 @@ def _run(network: INetworkDefinition, inputs: Mapping[str, Any], max_trips: int)
             def trace(arrays: list[Any]) -> list[Any]:
                 return program(dict(zip(tensors, arrays, strict=True))).values
 
-            compiled = compile_for(program, trace, [*constants.values(), *given.values()])
+            with room_for(program.depth):
+                lowered = jax.jit(trace).lower([*constants.values(), *given.values()])
+                compiled = lowered.compile(compiler_options=options_for(program))
             return lambda known: compiled([known[each] for each in tensors])
 
         try:

@@ -1,5 +1,8 @@
 """A pass changes how a network is computed, and not what."""
 
+import json
+
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -196,3 +199,35 @@ def test_gates_are_within_their_bound(x):
     gate = GatesLayer(axis=-1, sizes=[1], logistic=[1])
 
     assert abs(float(gate.lower(np.array([x]))[0]) - exact) <= 1.2e-7
+
+
+def test_inspector_tells_what_was_done():
+    engine = trt.compile(lstm())
+    told = json.loads(engine.create_engine_inspector().get_engine_information(trt.LayerInformationFormat.JSON))
+
+    assert told["Passes"] == engine.notes != []
+    assert len(told["Loops"][0]["Many trips at once"]) == 1
+
+
+def test_phases_of_an_engine_are_told():
+    network = lstm()
+    phases = trt.compile(network).profile(inputs_of(network))
+
+    assert list(phases) == ["passes", "load", "trace", "compile", "call"]
+    assert all(each > 0 for each in phases.values())
+
+
+def test_donated_input_is_taken_and_the_result_is_the_same():
+    network = kept()
+    x = jnp.asarray(inputs_of(network)["x"])
+    wanted = np.asarray(trt.compile(network)({"x": x})["a"])
+    got = trt.compile(network, donate=["x"])({"x": x})["a"]
+
+    assert x.is_deleted()
+    assert np.asarray(got).tolist() == wanted.tolist()
+
+
+@pytest.mark.parametrize(("donate", "error"), [(["y"], ValueError), ("x", TypeError), ([1], TypeError)])
+def test_only_inputs_can_be_donated(donate, error):
+    with pytest.raises(error, match="donate"):
+        trt.compile(kept(), donate=donate)
