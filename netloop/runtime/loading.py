@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -33,7 +34,7 @@ class Loading:
         self._compute = jax.jit(lambda arrays: program.load(dict(zip(self.tensors, arrays, strict=False))))
         self._is_early = bool(program.early.tensors)
 
-    def __call__(self, weights: list[Any]) -> list[Any]:
+    def __call__(self, weights: Sequence[Any]) -> list[Any]:
         """What the program takes, for the weights of an engine."""
         known, loaded = self._loaded
         if known is not weights:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -69,7 +69,7 @@ def make_ready(
     sound: Sound,
     given: Given,
     constants: list[IConstantLayer],
-    weights: list[jax.Array],
+    weights: Sequence[jax.Array | jax.ShapeDtypeStruct],
     max_trips: int | None,
     passes: Collection[str],
     donated: Collection[str],
