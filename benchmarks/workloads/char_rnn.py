@@ -48,7 +48,7 @@ class CharRnn(Workload):
     characters: int = 65
     length: int = 256
 
-    passes = ("sharing", "layout", "forms", "load")
+    passes = ("sharing", "tables", "layout", "forms", "load")
 
     def inputs(self) -> Arrays:
         state = np.zeros((1, self.hidden), np.float32)

@@ -27,7 +27,7 @@ class SelectiveScan(Workload):
     length: int = 1024
 
     floors = {"expert": 1.0, "peer": 0.1}
-    passes = ("fission",)
+    passes = ("contraction",)
 
     @property
     def name(self) -> str:

@@ -186,7 +186,7 @@ class Collatz(Workload):
     trips: int = 100_000
 
     floors = Tiny.floors
-    passes = ("unroll",)
+    passes = ("select", "unroll")
 
     @property
     def name(self) -> str:

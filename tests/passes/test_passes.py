@@ -1,6 +1,8 @@
 """A pass changes how a network is computed, and not what."""
 
 import json
+import re
+from pathlib import Path
 
 import jax.numpy as jnp
 import numpy as np
@@ -231,3 +233,11 @@ def test_donated_input_is_taken_and_the_result_is_the_same():
 def test_only_inputs_can_be_donated(donate, error):
     with pytest.raises(error, match="donate"):
         trt.compile(kept(), donate=donate)
+
+
+def test_page_tells_of_every_pass():
+    page = (Path(__file__).parents[2] / "docs" / "performance.md").read_text(encoding="utf-8")
+
+    assert re.findall(r"^\| `(\w+)` \| (\d) \| (.*) \|$", page, re.MULTILINE) == [
+        (name, str(each.level), each.rule) for name, each in PASSES.items()
+    ]
