@@ -18,7 +18,7 @@ from netloop.openvino.save.build import Build
 from netloop.openvino.save.net import OUTSIDE, Body, Layer, Port, Wire
 from netloop.openvino.save.operators.pointwise import paired
 from netloop.openvino.save.table import says
-from netloop.types import UNKNOWN, Shape
+from netloop.types import UNKNOWN
 
 ENDLESS = -1
 
@@ -72,17 +72,10 @@ def loop(build: Build, node: Node, count: Port | None, goes_on: Port, *initial: 
 
 def _no_rows(build: Build, node: Node) -> list[Port]:
     """The rows of a loop that makes no trip."""
-    rows = [value for value, _ in _outputs(node)[len(node.inputs) - 2 :]]
-    return [build.constant(np.zeros((0, *_lengths(each)), each.dtype)) for each in rows]
-
-
-def _lengths(row: Value) -> Shape:
-    return tuple(max(0, length) for length in row.shape or ())
-
-
-def _outputs(node: Node) -> list[tuple[Value, object]]:
-    """What the body of a loop gives, after its condition."""
-    return node.attributes["body"].outputs[1:]
+    graph: Graph = node.attributes["body"]
+    states = len(node.inputs) - 2
+    rows = [type for _, type in graph.outputs[1 + states :]]
+    return [build.constant(np.zeros((0, *(max(0, length) for length in each.shape)), each.dtype)) for each in rows]
 
 
 class _Loop:
@@ -106,7 +99,7 @@ class _Loop:
         body.outputs.append(Wire(OUTSIDE, self.inner.result(condition), purpose="execution_condition"))
         body.net.layers.remove(flag)
         made = [Port(each.dtype, each.shape) for each in (state.outputs[0] for state in states)]
-        made += [_stacked(each) for each in values[len(states) :]]
+        made += [Port(type.dtype, (UNKNOWN, *type.shape)) for _, type in self.graph.outputs[1 + len(states) :]]
         self.build.layer("Loop", 5, self.inputs, made).bodies.append(body)
         return tuple(made)
 
@@ -134,7 +127,3 @@ class _Loop:
         """What a state is next, copied if it is what another was: OpenVINO writes states one after the other."""
         origin = self.inner.origin(value)
         return value if origin is state or origin.type != "Parameter" else self.inner.copy(value)
-
-
-def _stacked(row: Port) -> Port:
-    return Port(row.dtype, None if row.shape is None else (UNKNOWN, *row.shape))
