@@ -113,3 +113,18 @@ class Arithmetic(Arranging):
     def clip(self, x: Operand, low: Operand, high: Operand) -> ITensor:
         """``x``, but ``low`` below ``low`` and ``high`` above ``high``."""
         return self.minimum(self.maximum(x, low), high)
+
+    def is_infinite(self, x: ITensor, negative: bool = True, positive: bool = True) -> ITensor:
+        """Whether it is infinite, with one sign or either."""
+        found = self.unary(UnaryOperation.ISINF, x)
+        if not negative:
+            found = self.logical_and(found, self.greater(x, 0))
+        if not positive:
+            found = self.logical_and(found, self.less(x, 0))
+        return found
+
+    def parametric_relu(self, x: ITensor, slope: ITensor) -> ITensor:
+        """Negative numbers multiplied by a slope."""
+        if x.type.is_float:
+            return self.made(self.network.add_parametric_relu(*self.aligned(x, slope)))
+        return self.where(self.less(x, 0), self.mul(x, slope), x)

@@ -1,13 +1,13 @@
 """All formulas in one."""
 
-from netloop.compose.fill import Filling
+from netloop.compose.blocks import Blocks
+from netloop.compose.chance import Drawing
 from netloop.compose.loops import Looping
-from netloop.compose.reduce import Reducing
 from netloop.compose.sequences import Sequencing
 from netloop.compose.slicing import Slicing
 
 
-class Composer(Slicing, Reducing, Filling, Looping, Sequencing):
+class Composer(Slicing, Drawing, Blocks, Looping, Sequencing):
     """Adds layers to a network as formulas over tensors, with the conveniences of numpy.
 
     Operands are tensors, and where a tensor stands beside them also arrays and numbers, which take its element type.

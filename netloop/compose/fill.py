@@ -5,14 +5,15 @@ from typing import Any
 
 import numpy as np
 
-from netloop.compose.arrange import Arranging, Length, Numbers
+from netloop.compose.arithmetic import Arithmetic
+from netloop.compose.arrange import Length, Numbers
 from netloop.compose.base import Operand, as_dtype
-from netloop.enums import FillOperation
+from netloop.enums import FillOperation, UnaryOperation
 from netloop.graph.tensor import ITensor
 from netloop.types import LARGEST_KNOWN_VALUE
 
 
-class Filling(Arranging):
+class Filling(Arithmetic):
     """Formulas that make numbers."""
 
     def arange(self, count: Length, start: Operand = 0, step: Operand = 1) -> ITensor:
@@ -27,6 +28,15 @@ class Filling(Arranging):
                 return self.constant((first.reshape(()) + places.astype(dtype) * by.reshape(())).astype(dtype))
         alpha, beta = self.scalar(start), self.flat(self.tensor(step, start))
         return self._filled(FillOperation.LINSPACE, [count], dtype, alpha, beta)
+
+    def arange_between(self, start: ITensor, limit: ITensor, step: ITensor) -> ITensor:
+        """The numbers from a start up to, and without, a limit; all three 0-D and of one type."""
+        distance = self.sub(limit, start)
+        if distance.type.is_float:
+            trips = self.unary(UnaryOperation.CEIL, self.div(distance, step))
+        else:
+            trips = self.sub(0, self.floor_div(self.sub(0, distance), step))
+        return self.arange(self.maximum(self.cast(trips, np.int64), 0), start, step)
 
     def uniform(
         self, shape: Sequence[Length] | Numbers, dtype: np.dtype[Any], low: float = 0.0, high: float = 1.0

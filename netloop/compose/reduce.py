@@ -1,8 +1,15 @@
 """Sums and products over axes."""
 
+import re
+import string
+from collections.abc import Sequence
+
+import numpy as np
+
 from netloop.compose.arithmetic import Arithmetic
 from netloop.compose.arrange import Length, Numbers
 from netloop.compose.base import Operand
+from netloop.diagnostics import require
 from netloop.enums import (
     CumulativeOperation,
     DataType,
@@ -12,7 +19,7 @@ from netloop.enums import (
     UnaryOperation,
 )
 from netloop.graph.tensor import ITensor
-from netloop.types import normal_axis
+from netloop.types import HALVES, normal_axis
 
 
 def bitmask(*axes: int) -> int:
@@ -72,6 +79,30 @@ class Reducing(Arithmetic):
         layer.axes = bitmask(normal_axis(axis, x.type.rank))
         return self.made(layer)
 
+    def log_softmax(self, x: ITensor, axis: int) -> ITensor:
+        """The logarithms of the same."""
+        below = self.sub(x, self.reduce(ReduceOperation.MAX, x, [axis], True))
+        total = self.sum(self.unary(UnaryOperation.EXP, below), [axis], True)
+        return self.sub(below, self.unary(UnaryOperation.LOG, total))
+
+    def norm_1(self, x: ITensor, axes: Numbers, keep: bool = False) -> ITensor:
+        """The sum of the absolute values over some axes."""
+        return self.sum(self.unary(UnaryOperation.ABS, x), axes, keep)
+
+    def norm_2(self, x: ITensor, axes: Numbers, keep: bool = False) -> ITensor:
+        """The root of the sum of the squares over some axes."""
+        return self.unary(UnaryOperation.SQRT, self.sum(self.mul(x, x), axes, keep))
+
+    def moments(self, x: ITensor, axes: Numbers) -> tuple[ITensor, ITensor]:
+        """Mean and variance over some axes, which stay with one element."""
+        mean = self.mean(x, axes, keep=True)
+        away = self.sub(x, mean)
+        return mean, self.mean(self.mul(away, away), axes, keep=True)
+
+    def inverse_deviation(self, variance: ITensor, epsilon: float) -> ITensor:
+        """One over the root of a variance, which is made larger a little."""
+        return self.unary(UnaryOperation.RECIP, self.unary(UnaryOperation.SQRT, self.add(variance, epsilon)))
+
     def matmul(self, a: ITensor, b: ITensor) -> ITensor:
         """The product of matrices, of vectors, or of batches of them, as ``numpy.matmul`` forms it."""
         ops = [MatrixOperation.VECTOR if each.type.rank == 1 else MatrixOperation.NONE for each in (a, b)]
@@ -82,3 +113,33 @@ class Reducing(Arithmetic):
             for each, count in zip((a, b), own, strict=True)
         )
         return self.made(self.network.add_matrix_multiply(a, ops[0], b, ops[1]))
+
+    def einsum(self, equation: str, operands: Sequence[ITensor]) -> ITensor:
+        """A sum of products over the axes that an equation names by small letters and capitals."""
+        return self.made(self.network.add_einsum(operands, _lower_case(equation.replace(" ", ""))))
+
+    def batch_normalized(
+        self, x: ITensor, scale: ITensor, bias: ITensor, mean: ITensor, variance: ITensor, epsilon: float
+    ) -> ITensor:
+        """Each channel, axis 1, shifted and scaled by a mean and a variance, and then anew; half types in float32."""
+        wide, *given = (
+            self.cast(each, np.float32) if each.type.dtype in HALVES else each
+            for each in (x, scale, bias, mean, variance)
+        )
+        factor, bias, mean, variance = (
+            self.along(self.cast(each, wide.type.dtype), wide.type.rank, 1) for each in given
+        )
+        factor = self.mul(factor, self.inverse_deviation(variance, epsilon))
+        return self.cast(self.add(self.mul(self.sub(wide, mean), factor), bias), x.type.dtype)
+
+
+def _lower_case(equation: str) -> str:
+    """The same equation without capitals."""
+    capitals = sorted(set(re.findall("[A-Z]", equation)))
+    free = [letter for letter in string.ascii_lowercase if letter not in equation]
+    require(len(capitals) <= len(free), f"the equation {equation!r} has more than 26 different letters")
+    if capitals and "->" not in equation:
+        letters = sorted(set(re.findall("[A-Za-z]", equation)))
+        dots = "..." if "..." in equation else ""
+        equation += "->" + dots + "".join(each for each in letters if equation.count(each) == 1)
+    return equation.translate(dict(zip(map(ord, capitals), free, strict=False)))

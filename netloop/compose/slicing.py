@@ -1,10 +1,14 @@
 """Parts of axes between two places, as Python's slices mean them."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from netloop.compose.arithmetic import Arithmetic
+from netloop.compose.arrange import Numbers
 from netloop.compose.index import Indexing
 from netloop.diagnostics import require
+from netloop.enums import CumulativeOperation, SampleMode
 from netloop.graph.tensor import ITensor
 from netloop.types import normal_axis
 
@@ -66,3 +70,47 @@ class Slicing(Arithmetic, Indexing):
 
     def _from_front(self, places: ITensor, lengths: ITensor) -> ITensor:
         return self.where(self.less(places, 0), self.add(places, lengths), places)
+
+    # ------------------------------------------------------------------ parts side by side, and more around
+
+    def split(self, x: ITensor, axis: int, sizes: ITensor) -> list[ITensor]:
+        """Parts along an axis, of given lengths, which make up the whole."""
+        count, known = sizes.type.shape[0], self.ints(sizes)
+        if known is not None:
+            length = x.type.shape[normal_axis(axis, x.type.rank)]
+            require(
+                (min(known, default=0) >= 0 and sum(known) == length) or length < 0,
+                f"the parts {known} do not make up {x.type}",
+            )
+            starts = [sum(known[:index]) for index in range(count)]
+            return [self.slice(x, [at], [size], axes=[axis]) for at, size in zip(starts, known, strict=True)]
+        first = self.cumulative_sum(sizes, exclusive=True)
+        parts = [[self.slice(each, [part], [1]) for each in (first, sizes)] for part in range(count)]
+        return [self.slice(x, at, size, axes=[axis]) for at, size in parts]
+
+    def pad(
+        self, x: ITensor, before: ITensor, after: ITensor, mode: SampleMode, value: ITensor | None, axes: ITensor
+    ) -> ITensor:
+        """``x`` with more elements around some axes, or fewer where a width is negative; ``value`` is for FILL."""
+        count = axes.type.shape[0]
+        sizes = self.add(self.add(self.gather(self.shape(x), axes), before), after)
+        fill = self.scalar(value) if value is not None and mode is SampleMode.FILL else None
+        return self.slice(x, self.sub(0, before), sizes, [1] * count, axes, mode, fill)
+
+    def backwards(self, x: ITensor, axes: Sequence[int]) -> ITensor:
+        """Some axes in reverse."""
+        if not axes:
+            return x
+        lengths = self.list_tensor([self.length(x, axis) for axis in axes])
+        return self.slice(x, self.sub(lengths, 1), lengths, [-1] * len(axes), axes)
+
+    def tile(self, x: ITensor, times: Numbers) -> ITensor:
+        """Every axis again and again."""
+        rank = x.type.rank
+        sizes = self.mul(self.shape(x), self.list_tensor(times))
+        return self.slice(x, [0] * rank, sizes, [1] * rank, outside=SampleMode.WRAP)
+
+    def cumulative_sum(self, x: ITensor, axis: int = 0, exclusive: bool = False) -> ITensor:
+        """The running sums along an axis, with or without the own element."""
+        layer = self.network.add_cumulative(x, self.constant(axis), CumulativeOperation.SUM, exclusive, False)
+        return self.made(layer)

@@ -1,9 +1,6 @@
 """The operators that netloop loads, as a page of Markdown."""
 
-import sys
-from collections import defaultdict
-from collections.abc import Iterator
-
+from netloop.compose.page import page_of
 from netloop.onnx.operators.table import all_entered
 
 _HEAD = [
@@ -19,17 +16,6 @@ _HEAD = [
 
 def operators_page() -> str:
     """All operators by family, ``docs/onnx-operators.md``: as of which versions they are made into what."""
-    families: dict[str, list[str]] = defaultdict(list)
-    for (domain, name), versions in sorted(all_entered().items()):
-        newest = versions[max(versions)]
-        says = (newest.__doc__ or "").partition("\n")[0].replace("``", "`").replace("|", "\\|")
-        listed = ", ".join(map(str, sorted(versions)))
-        families[newest.__module__].append(f"| `{domain and domain + '::'}{name}` | {listed} | {says} |")
-    return "\n\n".join([*_HEAD, *_sections(families)]) + "\n"
-
-
-def _sections(families: dict[str, list[str]]) -> Iterator[str]:
-    for module in sorted(families):
-        title = (sys.modules[module].__doc__ or "").partition("\n")[0].rstrip(".")
-        yield f"## {title}"
-        yield "\n".join(["| operator | as of version | the newest is |", "|---|---|---|", *families[module]])
+    operators = ((domain and f"{domain}::") + name for domain, name in sorted(all_entered()))
+    entered = (all_entered()[key] for key in sorted(all_entered()))
+    return page_of(_HEAD, "operator | as of version | the newest is", zip(operators, entered, strict=True))

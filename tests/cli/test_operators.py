@@ -1,11 +1,13 @@
-"""``netloop operators``: the page of ONNX operators is what the table of operators says."""
+"""``netloop operators``: the pages of operators are what the tables of operators say."""
 
 from pathlib import Path
 
 import netloop
 from netloop.cli import main
 
-PAGE = Path(netloop.__file__).parent.parent / "docs" / "onnx-operators.md"
+DOCS = Path(netloop.__file__).parent.parent / "docs"
+PAGE = DOCS / "onnx-operators.md"
+OPENVINO_PAGE = DOCS / "openvino-operators.md"
 
 
 def test_page_is_what_the_command_prints(capsys):
@@ -22,3 +24,21 @@ def test_operators_that_the_page_lists_are_supported():
     for name in names:
         domain, _, op = name.rpartition("::")
         assert netloop.onnx.supports(op, domain), name
+
+
+def test_page_of_openvino_is_what_the_command_prints(capsys):
+    assert main(["operators", "openvino"]) == 0
+    assert capsys.readouterr().out == OPENVINO_PAGE.read_text(encoding="utf-8"), (
+        "python -m netloop operators openvino > docs/openvino-operators.md"
+    )
+
+
+def test_operators_that_the_page_of_openvino_lists_are_supported():
+    rows = [
+        line.split("|") for line in OPENVINO_PAGE.read_text(encoding="utf-8").splitlines() if line.startswith("| `")
+    ]
+
+    assert len(rows) > 150
+    for _, name, versions, *_ in rows:
+        for version in versions.split(","):
+            assert netloop.openvino.supports(name.strip(" `"), f"opset{int(version)}"), name

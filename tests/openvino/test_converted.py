@@ -35,12 +35,6 @@ NAMES = [
 """Those that OpenVINO converts; it drops peepholes, and gives batches first another shape."""
 
 
-NEEDED = ("Gather", "Identity", "LSTMSequence", "ShapeOf")
-pytestmark = pytest.mark.skipif(
-    not all(map(netloop.openvino.supports, NEEDED)), reason="the operators are not all there yet"
-)
-
-
 @cache
 def cases():
     with warnings.catch_warnings():

@@ -230,7 +230,6 @@ def sigmoid(x):
     return 1 / (1 + np.exp(-x))
 
 
-@pytest.mark.skipif(not netloop.openvino.supports("LSTMCell"), reason="there are no cells yet")
 @pytest.mark.parametrize(("tag", "kind"), [("operation", "Loop"), ("layer", "TensorIterator")])
 def test_example_of_an_lstm_runs(tag, kind):
     random = np.random.default_rng(0)

@@ -202,7 +202,7 @@ TANH = """
         ('type="Tanh"', 'type="Const"', "layer 'y' has 1 inputs, and a Const has 0"),
         ('type="Tanh"', 'type="Parameter"', "layer 'y' has 1 inputs, and a Parameter has 0"),
         ('<input><port id="0"/></input></layer>', "</layer>", "layer 'z' has 0 inputs, and a Result has 1"),
-        ('type="Tanh"', 'type="Tan"', "netloop has no operator Tan-1"),
+        ('type="Tanh"', 'type="Tanner"', "netloop has no operator Tanner-1"),
         ('type="Tanh" version="opset1"', 'type="Tanh" version="opset99"', "netloop has no operator Tanh-99"),
         ('from-layer="0" from-port="0"', 'from-layer="1" from-port="1"', "layers read each other in a circle: y <- y"),
         ('<edge from-layer="0" from-port="0" to-layer="1" to-port="0"/>', "", "no edge leads to input 0"),

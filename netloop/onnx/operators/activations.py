@@ -45,20 +45,14 @@ def gelu(call: Call, x: ITensor) -> ITensor:
 @operator("PRelu")
 def prelu_by_channel(call: Call, x: ITensor, slope: ITensor) -> ITensor:
     """Negative numbers multiplied by the slope of their channel."""
-    return _prelu(call, x, call.make.expand_dims(slope, range(1, x.type.rank - 1)) if slope.type.rank == 1 else slope)
+    slope = call.make.expand_dims(slope, range(1, x.type.rank - 1)) if slope.type.rank == 1 else slope
+    return call.make.parametric_relu(x, slope)
 
 
 @operator("PRelu", since=7)
 def prelu(call: Call, x: ITensor, slope: ITensor) -> ITensor:
     """Negative numbers multiplied by a slope."""
-    return _prelu(call, x, slope)
-
-
-def _prelu(call: Call, x: ITensor, slope: ITensor) -> ITensor:
-    make = call.make
-    if x.type.is_float:
-        return make.made(make.network.add_parametric_relu(*make.aligned(x, slope)))
-    return make.where(make.less(x, 0), make.mul(x, slope), x)
+    return call.make.parametric_relu(x, slope)
 
 
 @operator("Clip")

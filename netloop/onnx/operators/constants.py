@@ -3,7 +3,6 @@
 import numpy as np
 
 from netloop.diagnostics import require
-from netloop.enums import UnaryOperation
 from netloop.graph.tensor import ITensor
 from netloop.onnx.call import Call
 from netloop.onnx.operators.table import operator
@@ -62,14 +61,7 @@ def size(call: Call, x: ITensor) -> ITensor:
 @operator("Range", since=27)
 def range_(call: Call, start: ITensor, limit: ITensor, step: ITensor) -> ITensor:
     """The numbers from a start up to, and without, a limit."""
-    make = call.make
-    start, limit, step = map(make.scalar, (start, limit, step))
-    distance = make.sub(limit, start)
-    if distance.type.is_float:
-        trips = make.unary(UnaryOperation.CEIL, make.div(distance, step))
-    else:
-        trips = make.sub(0, make.floor_div(make.sub(0, distance), step))
-    return make.arange(make.maximum(make.cast(trips, np.int64), 0), start, step)
+    return call.make.arange_between(*map(call.make.scalar, (start, limit, step)))
 
 
 @operator("EyeLike", since=9)

@@ -81,10 +81,4 @@ def _is_bool(dtype: np.dtype[Any]) -> bool:
 @operator("IsInf", since=10)
 def is_infinite(call: Call, x: ITensor) -> ITensor:
     """Whether it is infinite, with one sign or either."""
-    make = call.make
-    found = make.unary(UnaryOperation.ISINF, x)
-    if not call.attribute("detect_negative"):
-        found = make.logical_and(found, make.greater(x, 0))
-    if not call.attribute("detect_positive"):
-        found = make.logical_and(found, make.less(x, 0))
-    return found
+    return call.make.is_infinite(x, bool(call.attribute("detect_negative")), bool(call.attribute("detect_positive")))

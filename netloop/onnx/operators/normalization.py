@@ -1,8 +1,5 @@
 """Elements shifted and scaled by the mean and the variance of those around them."""
 
-from collections.abc import Sequence
-from typing import NamedTuple
-
 import numpy as np
 
 from netloop.compose import Composer
@@ -16,23 +13,6 @@ from netloop.types import HALVES, normal_axis
 
 LARGEST_LRN = 15
 """The most channels in a sum of the layer for LRN."""
-
-
-class Moments(NamedTuple):
-    """Mean and variance of a tensor over axes, which stay with one element."""
-
-    mean: ITensor
-    variance: ITensor
-
-
-def _moments(make: Composer, x: ITensor, axes: Sequence[int]) -> Moments:
-    mean = make.mean(x, axes, keep=True)
-    away = make.sub(x, mean)
-    return Moments(mean, make.mean(make.mul(away, away), axes, keep=True))
-
-
-def _inverse_deviation(make: Composer, variance: ITensor, epsilon: float) -> ITensor:
-    return make.unary(UnaryOperation.RECIP, make.unary(UnaryOperation.SQRT, make.add(variance, epsilon)))
 
 
 def _wide(make: Composer, *tensors: ITensor) -> list[ITensor]:
@@ -62,7 +42,7 @@ def batch_normalization(
     make = call.make
     (wide,) = _wide(make, x)
     axes = [0, *range(2, x.type.rank)]
-    found = [make.cast(make.squeeze(each, axes), mean.type.dtype) for each in _moments(make, wide, axes)]
+    found = [make.cast(make.squeeze(each, axes), mean.type.dtype) for each in make.moments(wide, axes)]
     momentum = call.attribute("momentum")
     running = [
         make.add(make.mul(old, momentum), make.mul(new, 1 - momentum))
@@ -71,12 +51,8 @@ def batch_normalization(
     return [_normalised(call, x, scale, bias, *found), *running]
 
 
-def _normalised(call: Call, x: ITensor, *factors: ITensor) -> ITensor:
-    make = call.make
-    wide, *wides = _wide(make, x, *factors)
-    scale, bias, mean, variance = (make.along(make.cast(each, wide.type.dtype), wide.type.rank, 1) for each in wides)
-    factor = make.mul(scale, _inverse_deviation(make, variance, call.attribute("epsilon")))
-    return make.cast(make.add(make.mul(make.sub(wide, mean), factor), bias), x.type.dtype)
+def _normalised(call: Call, x: ITensor, scale: ITensor, bias: ITensor, mean: ITensor, variance: ITensor) -> ITensor:
+    return call.make.batch_normalized(x, scale, bias, mean, variance, call.attribute("epsilon"))
 
 
 @operator("InstanceNormalization")
@@ -136,8 +112,8 @@ def layer_normalization(call: Call, x: ITensor, scale: ITensor, bias: ITensor | 
     if not (call.wants(1) or call.wants(2)):
         return [make.made(layer)]
     (wide,) = _wide(make, x)
-    mean, variance = _moments(make, wide, axes)
-    return [make.made(layer), mean, _inverse_deviation(make, variance, layer.epsilon)]
+    mean, variance = make.moments(wide, axes)
+    return [make.made(layer), mean, make.inverse_deviation(variance, layer.epsilon)]
 
 
 @operator("RMSNormalization", since=23)
@@ -147,7 +123,7 @@ def rms_normalization(call: Call, x: ITensor, scale: ITensor) -> ITensor:
     axes = range(normal_axis(call.attribute("axis"), rank), rank)
     (wide,) = _wide(make, x)
     square = make.mean(make.mul(wide, wide), axes, keep=True)
-    normal = make.mul(wide, _inverse_deviation(make, square, call.attribute("epsilon")))
+    normal = make.mul(wide, make.inverse_deviation(square, call.attribute("epsilon")))
     return make.mul(make.cast(normal, x.type.dtype), scale)
 
 

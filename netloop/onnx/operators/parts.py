@@ -4,7 +4,7 @@ import numpy as np
 
 from netloop.compose import Length
 from netloop.diagnostics import require
-from netloop.enums import CumulativeOperation, ReduceOperation, SampleMode
+from netloop.enums import ReduceOperation, SampleMode
 from netloop.graph.tensor import ITensor
 from netloop.onnx.call import Call
 from netloop.onnx.operators.table import operator
@@ -54,20 +54,7 @@ def _split(call: Call, x: ITensor, axis: int, sizes: ITensor | None) -> list[ITe
     require(asked == count, f"num_outputs is {asked}, and the node has {count} outputs")
     sizes = _even_sizes(call, make.length(x, axis), count) if sizes is None else make.list_tensor(sizes)
     require(sizes.type.shape == (count,), f"the lengths of the parts are {sizes.type}, and there are {count} outputs")
-    known = make.ints(sizes)
-    if known is not None:
-        require(
-            sum(known) == x.type.shape[axis] or x.type.shape[axis] < 0, f"the parts {known} do not make up {x.type}"
-        )
-        starts = [sum(known[:index]) for index in range(count)]
-        return [make.slice(x, [at], [size], axes=[axis]) for at, size in zip(starts, known, strict=True)]
-    first = make.cumulative(CumulativeOperation.SUM, sizes, 0, exclusive=True)
-    return [
-        make.slice(x, make.slice(first, [part], [1]), make.slice(sizes, [part], [1]), axes=[axis])
-        if call.wants(part)
-        else None
-        for part in range(count)
-    ]
+    return list(make.split(x, axis, sizes))
 
 
 def _even_sizes(call: Call, length: Length, count: int) -> ITensor:
@@ -111,10 +98,7 @@ def _pad(call: Call, x: ITensor, widths: ITensor, value: ITensor | None, axes: I
     count, widths = axes.type.shape[0], make.list_tensor(widths)
     require(widths.type.shape == (2 * count,), f"there are {count} axes, and the widths are {widths.type}")
     before, after = (make.slice(widths, [start], [count]) for start in (0, count))
-    lengths = make.gather(make.shape(x), axes)
-    sizes = make.add(make.add(lengths, before), after)
-    fill = make.scalar(value) if value is not None and mode is SampleMode.FILL else None
-    return make.slice(x, make.sub(0, before), sizes, [1] * count, axes, mode, fill)
+    return make.pad(x, before, after, mode, value, axes)
 
 
 @operator("Tile")
@@ -129,52 +113,26 @@ def tile_axis(call: Call, x: ITensor, times: ITensor, axis: ITensor) -> ITensor:
 @operator("Tile", since=6)
 def tile(call: Call, x: ITensor, times: ITensor) -> ITensor:
     """Every axis again and again."""
-    rank = x.type.rank
-    sizes = call.make.mul(call.make.shape(x), call.make.list_tensor(times))
-    return call.make.slice(x, [0] * rank, sizes, [1] * rank, outside=SampleMode.WRAP)
+    return call.make.tile(x, times)
 
 
-def _times(call: Call, length: Length, factor: int) -> Length:
-    return length * factor if isinstance(length, int) else call.make.mul(length, factor)
-
-
-def _over(call: Call, length: Length, factor: int) -> Length:
-    if isinstance(length, ITensor):
-        return call.make.floor_div(length, factor)
-    require(length % factor == 0, f"a length is {length}, and no multiple of {factor}")
-    return length // factor
-
-
-def _image(call: Call, x: ITensor) -> list[Length]:
+def _image(x: ITensor) -> ITensor:
     require(x.type.rank == 4, f"the input is {x.type}, and has 4 axes: batch, channels, height and width")
-    return [call.make.length(x, axis) for axis in range(4)]
+    return x
 
 
 @operator("DepthToSpace")
 @operator("DepthToSpace", since=11)
 def depth_to_space(call: Call, x: ITensor) -> ITensor:
     """Channels as blocks of the image."""
-    make, size = call.make, call.attribute("blocksize")
-    batch, channels, height, width = _image(call, x)
-    kept = _over(call, channels, size * size)
-    if call.attribute("mode", "DCR") == "DCR":
-        parts, order = [batch, size, size, kept, height, width], [0, 3, 4, 1, 5, 2]
-    else:
-        parts, order = [batch, kept, size, size, height, width], [0, 1, 4, 2, 5, 3]
-    spread = make.transpose(make.reshape(x, parts), order)
-    return make.reshape(spread, [batch, kept, _times(call, height, size), _times(call, width, size)])
+    return call.make.blocks_of_channels(_image(x), call.attribute("blocksize"), call.attribute("mode", "DCR") == "DCR")
 
 
 @operator("SpaceToDepth")
 @operator("SpaceToDepth", since=28)
 def space_to_depth(call: Call, x: ITensor) -> ITensor:
     """Blocks of the image as channels."""
-    make, size = call.make, call.attribute("blocksize")
-    batch, channels, height, width = _image(call, x)
-    rows, columns = _over(call, height, size), _over(call, width, size)
-    order = [0, 3, 5, 1, 2, 4] if call.attribute("mode", "DCR") == "DCR" else [0, 1, 3, 5, 2, 4]
-    blocks = make.transpose(make.reshape(x, [batch, channels, rows, size, columns, size]), order)
-    return make.reshape(blocks, [batch, _times(call, channels, size * size), rows, columns])
+    return call.make.channels_of_blocks(_image(x), call.attribute("blocksize"), call.attribute("mode", "DCR") == "DCR")
 
 
 @operator("Trilu", since=14)

@@ -3,32 +3,22 @@
 import numpy as np
 
 from netloop.compose import Composer
+from netloop.compose.windows import among_all, pooled
 from netloop.diagnostics import require
 from netloop.dims import Weights
-from netloop.enums import CumulativeOperation, DataType, PaddingMode, PoolingType, ReduceOperation, UnaryOperation
+from netloop.enums import DataType, PoolingType, ReduceOperation, UnaryOperation
 from netloop.graph.tensor import ITensor
 from netloop.layers.convolution import SlidingWindow
 from netloop.onnx.call import Call
 from netloop.onnx.operators.table import operator
-from netloop.onnx.operators.windows import filled, padding_of, slide
+from netloop.onnx.operators.windows import filled, padding_of, sliding
 from netloop.types import UNKNOWN
 
 
 def _pooled(call: Call, x: ITensor, layer: SlidingWindow) -> ITensor:
     """What a window slid as the attributes tell makes, but for a last window that starts in the padding."""
-    make = call.make
-    slide(call, layer)
-    if not call.attribute("ceil_mode", 0) or layer.padding_mode is not PaddingMode.EXPLICIT_ROUND_DOWN:
-        return make.made(layer)
-    layer.padding_mode = PaddingMode.EXPLICIT_ROUND_UP
-    made = make.made(layer)
-    lengths, counts = (make.slice(make.shape(each), [2], [len(layer.window)]) for each in (x, made))
-    before = np.array(layer.pre_padding, np.int64) - 1
-    inside = make.add(make.floor_div(make.add(lengths, before), np.array(layer.stride_nd, np.int64)), 1)
-    kept = make.minimum(counts, inside)
-    if make.ints(kept) == list(made.type.shape[2:]):
-        return made
-    return make.slice(made, [0] * len(layer.window), kept, axes=range(2, made.type.rank))
+    slides = sliding(call, len(layer.window))
+    return pooled(call.make, x, layer, slides, bool(call.attribute("ceil_mode", 0)))
 
 
 @operator("AveragePool")
@@ -57,17 +47,9 @@ def max_pool(call: Call, x: ITensor) -> list[ITensor | None]:
 
 def _among_all(call: Call, x: ITensor, places: ITensor) -> ITensor:
     """Places in an image as places among all images."""
-    make, shape = call.make, call.make.shape(x)
     if call.attribute("storage_order", 0):
-        places = _by_columns(make, x, places)
-    volume = make.reduce(ReduceOperation.PROD, make.slice(shape, [2], [x.type.rank - 2]), [0])
-    images = make.slice(shape, [0], [2])
-    count = make.reduce(ReduceOperation.PROD, images, [0], True)
-    ones = make.broadcast_to(make.constant(np.ones(1, np.int64)), count)
-    before = make.network.add_cumulative(ones, make.constant(np.int64(0)), CumulativeOperation.SUM, True, False)
-    each = make.concat([images, make.constant(np.ones(x.type.rank - 2, np.int64))], 0)
-    numbers = make.reshape(make.mul(make.made(before), volume), each)
-    return make.add(places, numbers)
+        places = _by_columns(call.make, x, places)
+    return among_all(call.make, x, places)
 
 
 def _by_columns(make: Composer, x: ITensor, places: ITensor) -> ITensor:

@@ -1,7 +1,5 @@
 """Sums of products."""
 
-import re
-import string
 from typing import Any
 
 import numpy as np
@@ -55,20 +53,7 @@ def _scaled(call: Call, x: ITensor, name: str) -> ITensor:
 @operator("Einsum", since=12)
 def einsum(call: Call, *operands: ITensor) -> ITensor:
     """A sum of products over the axes that an equation names."""
-    equation = _lower_case(call.attribute("equation").replace(" ", ""))
-    return call.make.made(call.make.network.add_einsum(operands, equation))
-
-
-def _lower_case(equation: str) -> str:
-    """The same equation without capitals."""
-    capitals = sorted(set(re.findall("[A-Z]", equation)))
-    free = [letter for letter in string.ascii_lowercase if letter not in equation]
-    require(len(capitals) <= len(free), f"the equation {equation!r} has more than 26 different letters")
-    if capitals and "->" not in equation:
-        letters = sorted(set(re.findall("[A-Za-z]", equation)))
-        dots = "..." if "..." in equation else ""
-        equation += "->" + dots + "".join(each for each in letters if equation.count(each) == 1)
-    return equation.translate(dict(zip(map(ord, capitals), free, strict=False)))
+    return call.make.einsum(call.attribute("equation"), operands)
 
 
 @operator("Det", since=11)

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from netloop.enums import CumulativeOperation
 from netloop.graph.tensor import ITensor
 from netloop.onnx.call import Call
 from netloop.onnx.operators.table import operator
@@ -38,11 +37,7 @@ def multinomial(call: Call, x: ITensor) -> ITensor:
     """Classes drawn with probabilities whose logarithms, but for a summand, are given."""
     make = call.make
     shares = make.softmax(make.cast(x, np.float32), 1)
-    classes = make.sub(make.tensor(make.length(x, 1)), 1)
-    drawn = make.uniform([make.length(x, 0), call.attribute("sample_size"), 1], np.dtype(np.float32))
-    below = make.expand_dims(make.cumulative(CumulativeOperation.SUM, shares, 1), [1])
-    passed = make.sum(make.cast(make.less_equal(below, drawn), np.int64), [2])
-    return make.cast(make.minimum(passed, classes), element_type(call.attribute("dtype")))
+    return make.cast(make.drawn_classes(shares, call.attribute("sample_size")), element_type(call.attribute("dtype")))
 
 
 @operator("Dropout")

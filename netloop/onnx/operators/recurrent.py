@@ -1,25 +1,18 @@
-"""RNN, GRU and LSTM, as loops over the time axis.
-
-The products of all inputs with the input weights are one product before the loop.
-"""
+"""RNN, GRU and LSTM, as loops over the time axis."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from netloop.compose import Composer
+from netloop.compose.cells import Cell, Function, GruCell, LstmCell, RnnCell, activation_function
+from netloop.compose.recurrent import DIRECTIONS, unrolled
 from netloop.diagnostics import require
-from netloop.enums import TripLimit
 from netloop.graph.tensor import ITensor
 from netloop.onnx.call import Call
-from netloop.onnx.operators.gates import Cell, Function, GruCell, LstmCell, RnnCell, activations_of
 from netloop.onnx.operators.table import operator
 
-DIRECTIONS = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}
-"""For each direction of an attribute ``direction``, whether it goes backwards."""
 MISSPELT = "foward"
 """What the standard gives GRU-1 as its direction, if it has none."""
 
@@ -107,7 +100,7 @@ def _layers(call: Call, kind: type[Cell], given: _Given) -> list[ITensor | None]
     given = _with_time_first(make, given) if batch_first else given
     _check(call, kind, given)
     backwards = DIRECTIONS[_direction(call)]
-    functions = activations_of(call, kind.STANDARD, len(backwards))
+    functions = _activations(call, kind.STANDARD, len(backwards))
     runs = [
         _run(call, kind, given.of_direction(make, number), chosen, reverse)
         for number, (chosen, reverse) in enumerate(zip(functions, backwards, strict=True))
@@ -153,85 +146,22 @@ def _check(call: Call, kind: type[Cell], given: _Given) -> None:
     require(declared == hidden, f"hidden_size is {declared}, and the weights are of size {hidden}")
 
 
-# ---------------------------------------------------------------------------- one direction
+def _activations(call: Call, standard: Sequence[str], directions: int) -> list[list[Function]]:
+    """The activation functions of each direction; the alphas and betas go in turn to those that take them."""
+    names = call.attribute("activations") if "activations" in call.node.given else [*standard] * directions
+    wanted = len(standard) * directions
+    require(len(names) == wanted, f"there are {len(names)} activations, and must be {wanted}")
+    alphas, betas = (iter(call.attribute(each) or ()) for each in ("activation_alpha", "activation_beta"))
+    functions = [activation_function(call.make, name, alphas, betas, call.attribute("clip")) for name in names]
+    return [functions[start : start + len(standard)] for start in range(0, wanted, len(standard))]
 
 
 def _run(
     call: Call, kind: type[Cell], given: _Given, functions: Sequence[Function], reverse: bool
 ) -> tuple[ITensor, list[ITensor]]:
     """The outputs of all steps, [time, batch, hidden], and the last states, of one direction."""
-    make, lengths = call.make, given.lengths
-    hidden = given.recurrent.type.shape[1]
+    make, size = call.make, kind.GATES * given.recurrent.type.shape[1]
     flag = bool(call.attribute("linear_before_reset" if kind is GruCell else "input_forget", 0))
-    own_bias = None if given.bias is None else make.slice(given.bias, [kind.GATES * hidden], [kind.GATES * hidden])
-    cell = kind(make, functions, given.recurrent, own_bias, given.peepholes, hidden, flag)
-    products = _products(make, cell, given)
-    turned = reverse and lengths is not None
-    if turned:
-        products = _turned(make, products, lengths)
-    rows, last = _Steps(call, cell, given, reverse and not turned).run(products)
-    return (_turned(make, rows, lengths) if turned else rows), last
-
-
-def _products(make: Composer, cell: Cell, given: _Given) -> ITensor:
-    """The products of the inputs of all steps, with what bias can be added at once."""
-    products = make.matmul(given.x, make.transpose(given.weights, (1, 0)))
-    if given.bias is None:
-        return products
-    size = cell.GATES * cell.hidden
-    products = make.add(products, make.slice(given.bias, [0], [size]))
-    if cell.keeps_bias or cell.bias is None:
-        return products
-    return make.add(products, cell.bias)
-
-
-def _turned(make: Composer, x: ITensor, lengths: ITensor | None) -> ITensor:
-    """The steps of each sequence from its end to its start, those past its end where they are; time first."""
-    assert lengths is not None
-    layer = make.network.add_reverse_sequence(x, lengths)
-    layer.sequence_axis, layer.batch_axis = 0, 1
-    return layer.outputs[0]
-
-
-class _Steps:
-    """The loop over the steps of one direction."""
-
-    def __init__(self, call: Call, cell: Cell, given: _Given, reverse: bool) -> None:
-        self._make = call.make
-        self._cell = cell
-        self._given = given
-        self._reverse = reverse
-        self._loop = call.make.network.add_loop()
-        self._loop.name = call.node.label
-
-    def run(self, products: ITensor) -> tuple[ITensor, list[ITensor]]:
-        """The outputs of all steps, and the last states."""
-        make, loop = self._make, self._loop
-        time = make.cast(make.tensor(make.length(products, 0)), np.int64)
-        loop.add_trip_limit(time, TripLimit.COUNT)
-        x = loop.add_iterator(products, 0, self._reverse).outputs[0]
-        states = [loop.add_recurrence(each) for each in self._initial(products)]
-        old = [each.outputs[0] for each in states]
-        new = self._cell.step(x, old)
-        output = new[0]
-        if self._given.lengths is not None:
-            output, new = self._within(old, new)
-        for recurrence, each in zip(states, new, strict=True):
-            recurrence.set_input(1, each)
-        rows = make.stacked(loop, output, time, reverse=self._reverse)
-        return rows, [make.last(loop, each) for each in states]
-
-    def _initial(self, products: ITensor) -> list[ITensor]:
-        make, dtype = self._make, products.type.dtype
-        batch, size = make.length(products, 1), self._cell.hidden
-        zeros = make.broadcast_to(make.constant(np.zeros((1, 1), dtype)), make.list_tensor([batch, size]))
-        return [zeros if each is None else each for each in self._given.initial]
-
-    def _within(self, old: Sequence[ITensor], new: Sequence[ITensor]) -> tuple[ITensor, list[ITensor]]:
-        """The output and the states, zero and as they were for the sequences that have ended."""
-        make, lengths = self._make, self._given.lengths
-        assert lengths is not None
-        trip = make.counter(self._loop).outputs[0]
-        going = make.expand_dims(make.less(trip, make.cast(lengths, np.int64)), [1])
-        output = make.where(going, new[0], np.zeros((), new[0].type.dtype))
-        return output, [make.where(going, now, before) for now, before in zip(new, old, strict=True)]
+    first, second = (None if given.bias is None else make.slice(given.bias, [start], [size]) for start in (0, size))
+    cell = kind(make, functions, given.weights, given.recurrent, first, second, given.peepholes, flag)
+    return unrolled(call.node.label, cell, given.x, given.initial, given.lengths, reverse)

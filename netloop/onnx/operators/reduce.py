@@ -32,14 +32,6 @@ def _log_sum(make: Composer, x: ITensor, axes: Numbers, keep: bool) -> ITensor:
     return make.unary(UnaryOperation.LOG, make.sum(x, axes, keep))
 
 
-def _norm(make: Composer, x: ITensor, axes: Numbers, keep: bool) -> ITensor:
-    return make.unary(UnaryOperation.SQRT, _square_sum(make, x, axes, keep))
-
-
-def _abs_sum(make: Composer, x: ITensor, axes: Numbers, keep: bool) -> ITensor:
-    return make.sum(make.unary(UnaryOperation.ABS, x), axes, keep)
-
-
 def _square_sum(make: Composer, x: ITensor, axes: Numbers, keep: bool) -> ITensor:
     return make.sum(make.mul(x, x), axes, keep)
 
@@ -51,9 +43,9 @@ REDUCTIONS: dict[str, Reduction] = {
     "ReduceMax":       _plain(ReduceOperation.MAX),
     "ReduceMin":       _plain(ReduceOperation.MIN),
     "ReduceMean":      _plain(ReduceOperation.AVG),
-    "ReduceL1":        _abs_sum,
+    "ReduceL1":        Composer.norm_1,
     "ReduceSumSquare": _square_sum,
-    "ReduceL2":        _in_float(_norm),
+    "ReduceL2":        _in_float(Composer.norm_2),
     "ReduceLogSum":    _in_float(_log_sum),
     "ReduceLogSumExp": _in_float(Composer.log_sum_exp),
 }
@@ -115,21 +107,12 @@ def cumulative(call: Call, x: ITensor, axis: ITensor) -> ITensor:
     return call.make.cumulative(op, x, axis, bool(call.attribute("exclusive")), bool(call.attribute("reverse")))
 
 
-def _softmax(make: Composer, x: ITensor, axis: int) -> ITensor:
-    return make.softmax(x, axis)
-
-
-def _log_softmax(make: Composer, x: ITensor, axis: int) -> ITensor:
-    below = make.sub(x, make.reduce(ReduceOperation.MAX, x, [axis], True))
-    return make.sub(below, _log_sum(make, make.unary(UnaryOperation.EXP, below), [axis], True))
-
-
 def _hardmax(make: Composer, x: ITensor, axis: int) -> ITensor:
     best = make.squeeze(make.best(TopKOperation.MAX, x, 1, axis)[1], [axis])
     return make.one_hot(best, make.length(x, axis), make.constant([0, 1], x.type.dtype), axis)
 
 
-SHARES = {"Softmax": _softmax, "LogSoftmax": _log_softmax, "Hardmax": _hardmax}
+SHARES = {"Softmax": Composer.softmax, "LogSoftmax": Composer.log_softmax, "Hardmax": _hardmax}
 
 
 @operator(*SHARES)

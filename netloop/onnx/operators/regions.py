@@ -7,13 +7,12 @@ from itertools import product
 import numpy as np
 
 from netloop.compose import Composer, Length
+from netloop.compose.boxes import suppressed
 from netloop.diagnostics import require
-from netloop.enums import BoundingBoxFormat, DataType, ReduceOperation, TripLimit, UnaryOperation
+from netloop.enums import ReduceOperation, TripLimit, UnaryOperation
 from netloop.graph.tensor import ITensor
 from netloop.onnx.call import Call
 from netloop.onnx.operators.table import operator
-
-ALL = 2**31 - 1
 
 
 @operator("NonMaxSuppression", since=10)
@@ -26,26 +25,13 @@ def suppress(
     overlap: ITensor | None = None,
     least: ITensor | None = None,
 ) -> ITensor:
-    """The boxes with the highest scores that do not overlap much, as rows of batch item, class and box.
-
-    Each class of a batch item is a batch item of the layer, so that the rows come class by class.
-    """
+    """The boxes with the highest scores that do not overlap much, as rows of batch item, class and box."""
     make = call.make
     if most is None:
         return make.constant(np.zeros((0, 3), np.int64))
-    batch, classes, count = (make.length(scores, axis) for axis in range(3))
-    items = make.product([batch, classes])
-    each = make.broadcast_to(make.expand_dims(boxes, [1]), make.list_tensor([1, classes, 1, 1]))
-    flat = make.reshape(each, [items, count, 4]), make.reshape(scores, [items, count, 1])
-    layer = make.network.add_nms(*flat, make.scalar(most), DataType.INT64)
-    layer.topk_box_limit = ALL
-    if call.attribute("center_point_box"):
-        layer.bounding_box_format = BoundingBoxFormat.CENTER_SIZES
-    thresholds = (overlap, 0.0), (least, -np.inf)
-    for index, (given, standard) in enumerate(thresholds, 3):
-        layer.set_input(index, make.constant(np.float32(standard)) if given is None else make.scalar(given))
-    item, box = (make.gather(layer.outputs[0], make.constant([column]), 1) for column in (0, 2))
-    return make.concat([make.floor_div(item, classes), make.modulo(item, classes), box], 1)
+    overlap = make.constant(0.0) if overlap is None else overlap
+    least = make.constant(-np.inf) if least is None else least
+    return suppressed(make, boxes, scores, most, overlap, least, bool(call.attribute("center_point_box")))
 
 
 # ---------------------------------------------------------------------------- samples of regions

@@ -3,6 +3,7 @@
 from importlib import import_module
 from pkgutil import iter_modules
 
+from netloop.openvino.operators.table import all_entered as all_entered
 from netloop.openvino.operators.table import arity as arity
 from netloop.openvino.operators.table import find
 from netloop.openvino.operators.table import function_of as function_of

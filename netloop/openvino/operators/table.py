@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
 from inspect import Parameter, signature
 from typing import TypeVar
@@ -13,6 +13,8 @@ from netloop.openvino.model import Layer
 O = TypeVar("O", bound=Operator)  # noqa: E741 (an operator)
 
 _TABLE: dict[str, dict[int, Operator]] = {}
+_NAMES: dict[str, str] = {}
+"""The operators as models write them, by their names in small letters."""
 
 NEWEST = 16
 """The newest operator set."""
@@ -39,6 +41,7 @@ def operator(name: str, *versions: str) -> Callable[[O], O]:
     """
 
     def enter(function: O) -> O:
+        _NAMES.setdefault(name.lower(), name)
         entered = _TABLE.setdefault(name.lower(), {})
         for version in versions:
             number = int(version.removeprefix("opset"))
@@ -81,3 +84,8 @@ MANY = 1 << 20
 def versions_of(name: str) -> list[int]:
     """The operator sets of the versions of an operator that are entered."""
     return sorted(_TABLE.get(name.lower(), {}))
+
+
+def all_entered() -> Mapping[str, Mapping[int, Operator]]:
+    """The functions of all operators, by name and by operator set."""
+    return {_NAMES[name]: versions for name, versions in _TABLE.items()}

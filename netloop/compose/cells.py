@@ -1,21 +1,22 @@
 """The cells of recurrent networks: what one step makes of its input and its states.
 
-Each cell is given the products of its input with the input weights, bias added, its gates side by side.
-Sources: the pages of ONNX's operators RNN, GRU and LSTM.
+Each cell is given the products of its input with the input weights, bias added, its gates side by side: z, r, h of a
+GRU; i, o, f, c of an LSTM.
+Sources: the pages of ONNX's operators RNN, GRU and LSTM, and of OpenVINO's cells.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import ClassVar
 
-from netloop.compose import Composer
+from netloop.compose.composer import Composer
 from netloop.diagnostics import did_you_mean, require
 from netloop.enums import ActivationType, MatrixOperation
 from netloop.graph.tensor import ITensor
-from netloop.onnx.call import Call
 
 Function = Callable[[ITensor], ITensor]
 
@@ -37,25 +38,18 @@ ACTIVATIONS: dict[str, tuple[ActivationType | None, tuple[float, ...]]] = {
 """The functions by their names in lower case, and the standard alpha and beta of those that have them."""
 
 
-def activations_of(call: Call, standard: Sequence[str], directions: int) -> list[list[Function]]:
-    """The activation functions of each direction; the alphas and betas go in turn to those that take them."""
-    names = call.attribute("activations") if "activations" in call.node.given else [*standard] * directions
-    wanted = len(standard) * directions
-    require(len(names) == wanted, f"there are {len(names)} activations, and must be {wanted}")
-    numbers = [iter(call.attribute(each) or ()) for each in ("activation_alpha", "activation_beta")]
-    functions: list[Function] = []
-    for name in names:
-        hint = did_you_mean(name.lower(), ACTIVATIONS)
-        require(name.lower() in ACTIVATIONS, f"no activation is called {name!r}{hint and f'; {hint}'}")
-        kind, defaults = ACTIVATIONS[name.lower()]
-        own = [next(given, default) for given, default in zip(numbers, defaults, strict=False)]
-        functions.append(_function(call, kind, own))
-    return [functions[start : start + len(standard)] for start in range(0, wanted, len(standard))]
+def activation_function(
+    make: Composer, name: str, alphas: Iterator[float], betas: Iterator[float], clip: float | None = None
+) -> Function:
+    """The function of a name, of arguments cut at plus and minus ``clip``; it takes its alpha and beta from those."""
+    hint = did_you_mean(name.lower(), ACTIVATIONS)
+    require(name.lower() in ACTIVATIONS, f"no activation is called {name!r}{hint and f'; {hint}'}")
+    kind, defaults = ACTIVATIONS[name.lower()]
+    own = [next(given, default) for given, default in zip((alphas, betas), defaults, strict=False)]
+    return _function(make, kind, own, clip)
 
 
-def _function(call: Call, kind: ActivationType | None, numbers: Sequence[float]) -> Function:
-    make, clip = call.make, call.attribute("clip")
-
+def _function(make: Composer, kind: ActivationType | None, numbers: Sequence[float], clip: float | None) -> Function:
     def limited(x: ITensor) -> ITensor:
         return x if clip is None else make.clip(x, -clip, clip)
 
@@ -68,25 +62,27 @@ def _function(call: Call, kind: ActivationType | None, numbers: Sequence[float])
 
 @dataclass(frozen=True)
 class Cell(ABC):
-    """One direction of a recurrent layer.
+    """A cell with its weights.
 
     Attributes:
         make: what adds layers.
         functions: its activation functions.
-        weights: those of the state, a row for each row of the gates.
-        bias: that of the state, or None; it is part of the products given where that is the same.
+        weights: those of the input, a row for each row of the gates.
+        recurrent: those of the state.
+        bias: that of the products of the input, or None.
+        recurrent_bias: that of the products of the state, or None.
         peepholes: those of an LSTM, or None.
-        hidden: the size of the state.
         flag: ``linear_before_reset`` or ``input_forget``.
     """
 
     make: Composer
     functions: Sequence[Function]
     weights: ITensor
-    bias: ITensor | None
-    peepholes: ITensor | None
-    hidden: int
-    flag: bool
+    recurrent: ITensor
+    bias: ITensor | None = None
+    recurrent_bias: ITensor | None = None
+    peepholes: ITensor | None = None
+    flag: bool = False
 
     GATES: ClassVar[int]
     STATES: ClassVar[int] = 1
@@ -95,6 +91,17 @@ class Cell(ABC):
     @abstractmethod
     def step(self, x: ITensor, states: Sequence[ITensor]) -> list[ITensor]:
         """The next states, from the products of the input and the present states; the first is the output."""
+
+    def products(self, x: ITensor) -> ITensor:
+        """The input times its weights, with what bias can be added at once."""
+        products = self.make.matmul(x, self.make.transpose(self.weights, (1, 0)))
+        both = [self.bias, None if self.keeps_bias else self.recurrent_bias]
+        return reduce(self.make.add, (each for each in both if each is not None), products)
+
+    @property
+    def hidden(self) -> int:
+        """The size of the state."""
+        return self.recurrent.type.shape[1]
 
     @property
     def keeps_bias(self) -> bool:
@@ -123,7 +130,7 @@ class RnnCell(Cell):
     STANDARD = ("Tanh",)
 
     def step(self, x: ITensor, states: Sequence[ITensor]) -> list[ITensor]:
-        return [self.functions[0](self.make.add(x, self.product(states[0], self.weights)))]
+        return [self.functions[0](self.make.add(x, self.product(states[0], self.recurrent)))]
 
 
 class GruCell(Cell):
@@ -139,14 +146,14 @@ class GruCell(Cell):
     def step(self, x: ITensor, states: Sequence[ITensor]) -> list[ITensor]:
         make, (h,), (f, g) = self.make, states, self.functions
         if self.flag:
-            own = self.product(h, self.weights)
-            own = own if self.bias is None else make.add(own, self.bias)
+            own = self.product(h, self.recurrent)
+            own = own if self.recurrent_bias is None else make.add(own, self.recurrent_bias)
             gates = f(make.add(self.part(x, 0, 2), self.part(own, 0, 2)))
             new = g(make.add(self.part(x, 2), make.mul(self.part(gates, 1), self.part(own, 2))))
         else:
-            gates = f(make.add(self.part(x, 0, 2), self.product(h, self.rows(self.weights, 0, 2))))
+            gates = f(make.add(self.part(x, 0, 2), self.product(h, self.rows(self.recurrent, 0, 2))))
             reset = make.mul(self.part(gates, 1), h)
-            new = g(make.add(self.part(x, 2), self.product(reset, self.rows(self.weights, 2))))
+            new = g(make.add(self.part(x, 2), self.product(reset, self.rows(self.recurrent, 2))))
         update = self.part(gates, 0)
         return [make.add(make.mul(make.sub(1.0, update), new), make.mul(update, h))]
 
@@ -160,7 +167,7 @@ class LstmCell(Cell):
 
     def step(self, x: ITensor, states: Sequence[ITensor]) -> list[ITensor]:
         make, (h, c), (f, g, top) = self.make, states, self.functions
-        gates = make.add(x, self.product(h, self.weights))
+        gates = make.add(x, self.product(h, self.recurrent))
         new = g(self.part(gates, 3))
         enter, leave, keep = self._gates(gates, c)
         if self.flag:

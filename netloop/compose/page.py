@@ -1,0 +1,32 @@
+"""The operators that an importer knows, as a page of Markdown."""
+
+import sys
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+Entry = tuple[str, Mapping[int, Callable[..., Any]]]
+"""The name of an operator, and its functions by version."""
+
+
+def page_of(head: Sequence[str], columns: str, operators: Iterable[Entry]) -> str:
+    """A page of operators by family, which the modules of their functions are: as of which versions they are what.
+
+    Args:
+        head: the paragraphs before.
+        columns: the titles of the columns, ``operator | version | meaning``.
+        operators: the operators, in order.
+    """
+    families: dict[str, list[str]] = defaultdict(list)
+    for name, versions in operators:
+        newest = versions[max(versions)]
+        says = (newest.__doc__ or "").partition("\n")[0].replace("``", "`").replace("|", "\\|")
+        listed = ", ".join(map(str, sorted(versions)))
+        families[newest.__module__].append(f"| `{name}` | {listed} | {says} |")
+    sections = [_section(module, columns, families[module]) for module in sorted(families)]
+    return "\n\n".join([*head, *sections]) + "\n"
+
+
+def _section(module: str, columns: str, rows: Sequence[str]) -> str:
+    title = (sys.modules[module].__doc__ or "").partition("\n")[0].rstrip(".")
+    return "\n".join([f"## {title}\n", f"| {columns} |", "|---|---|---|", *rows])
