@@ -45,6 +45,7 @@ class Build:
         self._ports: dict[Value, Port] = {}
         self._constants: dict[Any, Port] = {}
         self._makers: dict[Port, Layer] = {}
+        self._varying: set[Port] = set()
         self._name = ""
 
     def inside(self) -> Build:
@@ -132,6 +133,8 @@ class Build:
         """What something of the net around is in this net."""
         if outside not in self.captured:
             self.captured[outside] = self.parameter(name, outside.dtype, outside.shape)
+            if self._around is not None and not self._around.varies(outside):
+                self._varying.discard(self.captured[outside].outputs[0])
         return self.captured[outside].outputs[0]
 
     # ------------------------------------------------------------------ layers
@@ -145,6 +148,8 @@ class Build:
                 raise LayerError(f"OpenVINO has no tensors of {port.dtype}", "its element types do not have it")
         layer = self.net.add(Layer(type, f"opset{version}", list(inputs), made, data, name or self._name))
         self._makers.update(dict.fromkeys(made, layer))
+        if type in ("Parameter", "RandomUniform") or not self._varying.isdisjoint(inputs):
+            self._varying.update(made)
         return layer
 
     def op(
@@ -234,7 +239,19 @@ class Build:
             return self.cast(self.cast(x, FLOAT), x.dtype)
         return self.op("LogicalOr" if x.dtype == BOOL else "Maximum", 1, x, x, shape=x.shape, auto_broadcast="numpy")
 
+    def certain(self) -> Port:
+        """What is true, and no constant."""
+        bounds = self.constant(0, FLOAT), self.constant(1, FLOAT)
+        options: dict[str, Any] = {"output_type": FLOAT, "global_seed": 0, "op_seed": 0}
+        drawn = self.op("RandomUniform", 8, self.ints(1), *bounds, dtype=FLOAT, shape=(1,), **options)
+        scalar = self.reshape(drawn, self.ints())
+        return self.pointwise("GreaterEqual", scalar, bounds[0], dtype=BOOL, auto_broadcast="numpy")
+
     # ------------------------------------------------------------------ what is known
+
+    def varies(self, port: Port) -> bool:
+        """Whether it follows from more than constants."""
+        return port in self._varying
 
     def source(self, port: Port) -> Layer:
         """The layer that makes something."""

@@ -21,6 +21,7 @@ from tests.networks import (
     last,
     mark,
     running_sum,
+    stacked,
 )
 from tests.openvino.save.runtime import CORE, EXACT, export, run
 
@@ -155,6 +156,16 @@ def test_condition_that_is_false_at_once_is_no_trip():
     mark(network, y=last(loop, counter(network, loop)))
 
     assert run(export(network), {})["y"] == 0
+
+
+def test_loop_of_constants_alone_is_run():
+    network = trt.INetworkDefinition()
+    loop = network.add_loop()
+    now = counter(network, loop)
+    loop.add_trip_limit(combine(network, now, 3, Op.LESS), trt.TripLimit.WHILE)
+    mark(network, y=stacked(loop, now, constant(network, 4, np.int32)))
+
+    np.testing.assert_array_equal(run(export(network), {})["y"], [0, 1, 2, 0])
 
 
 @pytest.mark.parametrize("trips", [2, 3])

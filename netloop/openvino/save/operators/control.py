@@ -3,7 +3,8 @@
 What a body reads of the net around becomes an input of the layer and a Parameter of the body, which is all that it
 sees. Where OpenVINO's own loops go wrong, others are written: iterators are read by the number of the trip and not as
 slices, which may be overwritten while they are read; and a loop that may make no trip is in a conditional, because it
-leaves stale rows, or none of the right shape, if it makes none.
+leaves stale rows, or none of the right shape, if it makes none. What follows from constants alone may end the process,
+and so it is made to follow from something that only the run draws.
 """
 
 from __future__ import annotations
@@ -41,6 +42,8 @@ def _chosen(
     """The outputs of one of two nets."""
     captured = list(dict.fromkeys(port for inner, _ in branches for port in inner.captured))
     places = {port: place for place, port in enumerate(captured, 1)}
+    if not any(build.varies(each) for each in (condition, *captured)):
+        condition = paired(build, "LogicalAnd", condition, build.certain())
     layer = build.layer("If", 8, [condition, *captured], outputs)
     for tag, (inner, results) in zip(("then_body", "else_body"), branches, strict=True):
         inputs = [Wire(places[port], own) for port, own in inner.captured.items()]
@@ -100,6 +103,8 @@ class _Loop:
         body.net.layers.remove(flag)
         made = [Port(each.dtype, each.shape) for each in (state.outputs[0] for state in states)]
         made += [Port(type.dtype, (UNKNOWN, *type.shape)) for _, type in self.graph.outputs[1 + len(states) :]]
+        if not any(self.build.varies(each) for each in self.inputs):
+            self.inputs[1] = self.build.certain()
         self.build.layer("Loop", 5, self.inputs, made).bodies.append(body)
         return tuple(made)
 
