@@ -2,6 +2,7 @@
 
 import ast
 import runpy
+import sys
 import textwrap
 from pathlib import Path
 
@@ -20,6 +21,7 @@ NAMES = [
     "tensorrt10_style",
     "plugin",
     "onnx_to_jax",
+    "convert",
 ]
 MOST_LINES = 100
 
@@ -34,8 +36,9 @@ def promised(path: Path) -> str:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_sample_prints_what_its_docstring_promises(name, capsys):
+def test_sample_prints_what_its_docstring_promises(name, capsys, monkeypatch):
     path = SAMPLES / f"{name}.py"
+    monkeypatch.setattr(sys, "argv", [str(path)])
 
     runpy.run_path(str(path), run_name="__main__")
 
