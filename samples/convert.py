@@ -13,6 +13,7 @@ with a loop through all three and back, and runs it from each:
     back.onnx:   [ 1.  3.  6. 10.]
 """
 
+import argparse
 import os
 import sys
 from itertools import pairwise
@@ -61,9 +62,23 @@ def show(name: str, network: trt.INetworkDefinition) -> None:
 
 def main(arguments: list[str]) -> None:
     """Convert what is asked for, or else an example."""
-    if arguments:
-        source, target = arguments
-        return convert(source, target)
+    known = f"a file that ends in {', '.join(FORMATS)}"
+    parser = argparse.ArgumentParser(description="Converts models between ONNX, OpenVINO IR and plans.")
+    parser.add_argument("source", nargs="?", help=f"{known}; an example is converted if there is none")
+    parser.add_argument("target", nargs="?", help=known)
+    given = parser.parse_args(arguments)
+    if given.source is None:
+        return example()
+    if given.target is None or any(Path(each).suffix not in FORMATS for each in (given.source, given.target)):
+        parser.error(f"source and target are each {known}")
+    try:
+        convert(given.source, given.target)
+    except (trt.NetloopError, OSError) as error:
+        parser.exit(1, f"{error}\n")
+
+
+def example() -> None:
+    """Take a network through all formats and back, and run it from each."""
     network = running_sum()
     show("the network", network)
     with TemporaryDirectory() as folder:
@@ -73,7 +88,6 @@ def main(arguments: list[str]) -> None:
             convert(source, target)
         for path in paths:
             show(path.name, FORMATS[path.suffix].load(path))
-    return None
 
 
 if __name__ == "__main__":
