@@ -72,6 +72,7 @@ class Kinds:
 
     Attributes:
         dtypes: the element types that are drawn from.
+        divided: those of them whose tensors are split into sequences.
         recipes: the recipes that are drawn from.
         chance: what decides.
         network: the network.
@@ -79,6 +80,7 @@ class Kinds:
     """
 
     dtypes = DTYPES
+    divided = LISTED
     recipes = RECIPES
 
     def __init__(self, chance: Random) -> None:
@@ -488,7 +490,7 @@ class Kinds:
     @adds(trt.ISequenceSplitLayer, trt.ISequenceConcatenationLayer)
     def split_tensor(self, tensor: ITensor, pool: list[ITensor]) -> ITensor:
         """Two parts joined again."""
-        tensor = self.with_axis(self.among(tensor, LISTED))
+        tensor = self.with_axis(self.among(tensor, self.divided))
         axis = self.axis(tensor)
         length = tensor.shape[axis]
         first = self.between(0, length)

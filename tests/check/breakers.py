@@ -134,7 +134,8 @@ def inside_conditionals(network: trt.INetworkDefinition) -> set[ILayer]:
 def take_away_an_input(w: Wrecker) -> Any:
     """As a file can; no call does."""
     layer = w.live_layer(ILayer, lambda each: each.inputs and each.REQUIRED_INPUTS)
-    layer._rewire(w.grow.between(0, layer.REQUIRED_INPUTS - 1), None)
+    if layer is not None:
+        layer._rewire(w.grow.between(0, layer.REQUIRED_INPUTS - 1), None)
     return layer
 
 
@@ -159,7 +160,7 @@ def use_a_tensor_of_another_network(w: Wrecker) -> Any:
     w.grow.choose(
         lambda: w.network.add_identity(foreign),
         lambda: w.network.mark_output(foreign),
-        lambda: layer.set_input(0, foreign),
+        lambda: (layer or w.network.add_identity(w.network.inputs[0])).set_input(0, foreign),
     )()
 
 

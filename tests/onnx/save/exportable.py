@@ -18,6 +18,7 @@ class Exportable(Grower):
     """Grows networks that are saved as ONNX, and that onnxruntime has kernels for."""
 
     dtypes = [each for each in DTYPES if each not in NOT_CARRIED]
+    divided = [trt.float32, trt.float64, trt.int32, trt.int64]
     recipes = {recipe: kinds for recipe, kinds in RECIPES.items() if recipe.__name__ not in NOT_SAVED}
 
     def real(self, tensor: ITensor) -> ITensor:
