@@ -6,6 +6,7 @@ from benchmarks.workloads import (
     char_rnn,
     conditional,
     decoder,
+    imported,
     nested,
     rnn,
     running_sum,
@@ -24,5 +25,6 @@ WORKLOADS: list[Workload] = [
     *conditional.CASES,
     *selective_scan.CASES,
     *decoder.CASES,
+    *imported.CASES,
     *build.CASES,
 ]

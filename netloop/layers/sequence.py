@@ -332,7 +332,8 @@ class SequenceMethods(AddsLayers):
         self, input: ITensor, tensor: ITensor, position: ITensor | None = None
     ) -> ISequenceInsertLayer:
         """A sequence with a tensor put before a position, or at the end; netloop's own."""
-        return self.add(ISequenceInsertLayer(), [*check_tensors([input, tensor]), *_given(position)])
+        tensors = [check_tensor(input, "input"), check_tensor(tensor, "tensor"), *_given(position)]
+        return self.add(ISequenceInsertLayer(), tensors)
 
     def add_sequence_erase(self, input: ITensor, position: ITensor | None = None) -> ISequenceEraseLayer:
         """A sequence without the tensor at a position, or without the last; netloop's own."""

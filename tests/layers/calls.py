@@ -23,6 +23,12 @@ class Tensors:
     def __call__(self, dtype: trt.DataType, *shape: int) -> ITensor:
         return self._network.add_input(f"input {self._network.num_inputs}", dtype, shape)
 
+    def sequence(self) -> ITensor:
+        return self._network.add_sequence_input(f"input {self._network.num_inputs}", F, (2,))
+
+    def optional(self) -> ITensor:
+        return self._network.add_optional_input(f"input {self._network.num_inputs}", F, (2,))
+
     def constant(self, value: Any, dtype: Any = np.int32) -> ITensor:
         return self._network.add_constant(np.shape(value), np.ascontiguousarray(value, dtype)).get_output(0)
 
@@ -114,6 +120,9 @@ OF_NETWORK: dict[str, Arguments] = {
         "input": t(F, 1, 2, 3, 4), "cos_cache": t(F, 1, 3, 2), "sin_cache": t(F, 1, 3, 2), "interleaved": False,
         "rotary_embedding_dim": 0,
     },
+    "add_optional": lambda t: {"input": t(F, 2)},
+    "add_optional_get": lambda t: {"input": t.optional()},
+    "add_optional_has": lambda t: {"input": t.optional()},
     "add_scale": lambda t: {
         "input": t(F, 1, 1, 2, 2), "mode": trt.ScaleMode.UNIFORM,
         **dict.fromkeys(("shift", "scale", "power"), WEIGHTS[:1]),
@@ -126,6 +135,13 @@ OF_NETWORK: dict[str, Arguments] = {
         "data": t(F, 2, 3), "indices": t(I, 2, 3), "updates": t(F, 2, 3), "mode": trt.ScatterMode.ELEMENT,
     },
     "add_select": lambda t: {"condition": t(B, 2, 3), "then_input": t(F, 2, 3), "else_input": t(F, 2, 3)},
+    "add_sequence": lambda t: {"inputs": [t(F, 2), t(F, 3)], "dtype": F},
+    "add_sequence_at": lambda t: {"input": t.sequence(), "position": t(L)},
+    "add_sequence_concatenation": lambda t: {"input": t.sequence(), "axis": 0, "new_axis": False},
+    "add_sequence_erase": lambda t: {"input": t.sequence(), "position": t(L)},
+    "add_sequence_insert": lambda t: {"input": t.sequence(), "tensor": t(F, 2), "position": t(L)},
+    "add_sequence_length": lambda t: {"input": t.sequence()},
+    "add_sequence_split": lambda t: {"input": t(F, 4), "split": t.constant([1, 3]), "axis": 0, "keep_axis": True},
     "add_shape": lambda t: {"input": t(F, 2, 3)},
     "add_shuffle": lambda t: {"input": t(F, 2, 3)},
     "add_slice": lambda t: {"input": t(F, 4, 4), "start": (0, 0), "shape": (2, 2), "stride": (1, 1)},
@@ -148,7 +164,7 @@ OF_CONDITIONAL: dict[str, Arguments] = {
     "add_output": lambda t: {"true_subgraph_output": t(F, 2), "false_subgraph_output": t(F, 2)},
 }
 # fmt: on
-NOT_LAYERS = {"add_input", "add_loop", "add_if_conditional"}
+NOT_LAYERS = {"add_input", "add_sequence_input", "add_optional_input", "add_loop", "add_if_conditional"}
 """The methods of a network that add something else."""
 
 RECEIVERS: dict[type, tuple[Callable[[trt.INetworkDefinition], Any], dict[str, Arguments]]] = {

@@ -116,7 +116,19 @@ def test_some_element_type_of_every_tensor_is_refused(method):
         assert refused, name
 
 
-ANY_TYPE = {"add_cast", "add_identity", "add_shape", "add_shuffle", "add_slice", "add_input", "add_recurrence"} | {
+ANY_TYPE = {
+    "add_cast",
+    "add_identity",
+    "add_shape",
+    "add_shuffle",
+    "add_slice",
+    "add_input",
+    "add_recurrence",
+    "add_optional",
+    "add_optional_get",
+    "add_optional_has",
+    "add_sequence_split",
+} | {
     *("add_squeeze", "add_unsqueeze", "add_padding_nd", "add_resize", "add_iterator", "add_loop_output"),
     *("add_reverse_sequence", "add_gather", "add_gather_v2", "add_one_hot", "add_dist_collective"),
 }

@@ -1,0 +1,77 @@
+"""A1: a recurrence as converters of models write it, with counters and gathers where TensorRT has iterators."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+import netloop as trt
+from benchmarks.building import SUM, TANH, Script
+from benchmarks.workload import Arrays, Jax, Workload, normal
+
+
+@dataclass(frozen=True)
+class Imported(Workload):
+    """h = tanh(x[t] W + h U), where one counter reads x and another counts the trips, beside a state that stays."""
+
+    size: int = 256
+    length: int = 256
+
+    passes = ("states", "indexing")
+
+    @property
+    def name(self) -> str:
+        return f"A1 imported recurrence of {self.size}, {self.length} steps"
+
+    def inputs(self) -> Arrays:
+        return {"x": normal(0, self.length, self.size)}
+
+    @cached_property
+    def weights(self) -> tuple[np.ndarray, np.ndarray]:
+        """W and U."""
+        scale = 0.5 * self.size**-0.5
+        return normal(1, self.size, self.size, scale=scale), normal(2, self.size, self.size, scale=scale)
+
+    def network(self) -> trt.INetworkDefinition:
+        script = Script()
+        x = script.input("x", self.inputs()["x"])
+        loop = script.counted(self.length)
+        reads, counts = script.counter(loop), script.counter(loop)
+        rows = loop.add_recurrence(x)
+        rows.set_input(1, rows.outputs[0])
+        state = loop.add_recurrence(script.constant(np.zeros((1, self.size))))
+        row = script.gather(rows.outputs[0], script.reshape(reads, 1))
+        products = (
+            script.matmul(each, script.constant(weights))
+            for each, weights in zip((row, state.outputs[0]), self.weights, strict=True)
+        )
+        state.set_input(1, script.activate(script.combine(*products, SUM), TANH))
+        return script.mark(y=script.last(loop, state.outputs[0]), n=script.last(loop, counts))
+
+    def idiomatic(self) -> Jax:
+        def function(weights: Any, inputs: Mapping[str, Any]) -> Mapping[str, Any]:
+            def body(trip: Any, h: Any) -> Any:
+                return jnp.tanh(inputs["x"][trip] @ weights[0] + h @ weights[1])
+
+            return {"y": lax.fori_loop(0, self.length, body, jnp.zeros((1, self.size))), "n": jnp.int32(self.length)}
+
+        return Jax(function, self.weights)
+
+    def expert(self) -> Jax:
+        def function(weights: Any, inputs: Mapping[str, Any]) -> Mapping[str, Any]:
+            def body(h: Any, row: Any) -> Any:
+                return jnp.tanh(row + lax.dot_general(h, weights[1], (((1,), (1,)), ((), ())))), None
+
+            y, _ = lax.scan(body, jnp.zeros((1, self.size)), inputs["x"] @ weights[0])
+            return {"y": y, "n": jnp.int32(self.length)}
+
+        return Jax(function, (self.weights[0], self.weights[1].T.copy()))
+
+
+CASES: list[Workload] = [Imported()]
