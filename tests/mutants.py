@@ -1,7 +1,7 @@
 """Faults of one line, and the tests that catch them: ``python -m tests.mutants`` writes the table of ``mutants.md``.
 
 Each fault is made in a copy of the tree, and the tests named with it are run there. One that no test catches shows a
-hole. Neither pytest nor CI runs this: it takes half an hour.
+hole. Neither pytest nor CI runs this: it takes half an hour. Words choose the faults that have all of them.
 """
 
 import re
@@ -22,11 +22,16 @@ LOOP, SCOPE, TREE = "netloop/layers/loop.py", "netloop/nest/scope.py", "netloop/
 IF, LIVE, INFER = "netloop/layers/conditional.py", "netloop/nest/live.py", "netloop/graph/infer.py"
 LOWER, LOWER_IF, PROGRAM = "netloop/lower/loop.py", "netloop/lower/conditional.py", "netloop/lower/program.py"
 FRAME, REFERENCE, HOST = "netloop/lower/frame.py", "netloop/reference/interpreter.py", "netloop/lower/host.py"
+SCAN, FISSION, LOAD = "netloop/lower/scan.py", "netloop/lower/fission.py", "netloop/lower/load.py"
+STATES, INDEXING, SHARING = "netloop/passes/states.py", "netloop/passes/indexing.py", "netloop/passes/sharing.py"
+CONTRACTION, TABLES, LAYOUT = "netloop/passes/contraction.py", "netloop/passes/tables.py", "netloop/passes/layout.py"
+TYPES, FORMS = "netloop/types.py", "netloop/passes/forms.py"
 RULES, PORTABILITY = "netloop/check/loops.py", "netloop/check/portability.py"
 
 LOOPS, IFS = "tests/layers/test_loop.py", "tests/layers/test_conditional.py"
-DIFFERENTIAL, INTERPRETER = "tests/test_differential.py", "tests/reference/test_interpreter.py"
-NEST = "tests/nest"
+INTERPRETER, FAILURES = "tests/reference/test_interpreter.py", "tests/test_failures.py"
+NEST, PASSES = "tests/nest", "tests/passes"
+LOADED, SPLIT = "tests/lower/test_load.py", "tests/lower/test_fission.py"
 CHECK = "tests/check/test_loops.py tests/check/test_portability.py"
 
 
@@ -72,8 +77,8 @@ MUTANTS = [
            "taken = 0 if (yield condition, at) else 1", "taken = 1 if (yield condition, at) else 0", IFS),
     Mutant("the type of a conditional is that of its first branch", IF,
            "return true if condition.value else false", "return true", IFS),
-    Mutant("lengths in which branches differ are those of the first", IF,
-           "a if a == b else UNKNOWN for a, b", "a for a, b", IFS),
+    Mutant("lengths in which branches differ are those of the first", TYPES,
+           "tuple(x if x == y else UNKNOWN for x, y", "tuple(x for x, y", IFS),
 
     # ------------------------------------------------------------------ the reference
     Mutant("an element is remembered without its trips", REFERENCE,
@@ -114,10 +119,10 @@ MUTANTS = [
            "tests/graph tests/layers/test_sources.py"),
 
     # ------------------------------------------------------------------ lowering
-    Mutant("a scan gives the trips to iterators in order, whatever the way", LOWER,
+    Mutant("a scan gives the trips to iterators in order, whatever the way", SCAN,
            "return jnp.flip(rows, 0) if layer.reverse else rows", "return rows", LOOPS),
-    Mutant("a reverse scan starts at the end of the axis", LOWER,
-           "rows = jnp.moveaxis(array, layer.axis, 0)[:trips]", "rows = jnp.moveaxis(array, layer.axis, 0)[-trips:]",
+    Mutant("a reverse scan starts at the end of the axis", SCAN,
+           "jnp.moveaxis(array, layer.axis, 0)[: self.trips]", "jnp.moveaxis(array, layer.axis, 0)[-self.trips :]",
            LOOPS),
     Mutant("a while loop writes its rows one too late", LOWER,
            "_write(buffer, row, trip) for buffer", "_write(buffer, row, trip + 1) for buffer", LOOPS),
@@ -133,20 +138,19 @@ MUTANTS = [
            "within = trip < jnp.asarray(", "within = trip <= jnp.asarray(", LOOPS),
     Mutant("the fault of a state is forgotten in the next trip", LOWER,
            "states = [first(0, inside.fault([each])) for each in self.next]", "states = [first(0) for _ in self.next]",
-           "tests/test_failures.py"),
+           FAILURES),
     Mutant("what is past the end of an axis is no fault", LOWER,
            "(position < 0) | (position >= length)", "position < 0", LOOPS),
     Mutant("an engine takes the other branch", LOWER_IF,
            "_take(program, step, frame, 0 if known else 1)", "_take(program, step, frame, 1 if known else 0)", IFS),
     Mutant("a fault in the condition of a conditional is lost", LOWER_IF,
            "frame.spoil([tensor], first(decided, fault))", "frame.spoil([tensor], fault)",
-           "tests/test_failures.py"),
+           FAILURES),
     Mutant("an assertion in a branch is lost", LOWER_IF,
            "frame.status = first(frame.status, decided, status)", "frame.status = first(frame.status, decided)",
            "tests/layers/test_assertion.py tests/layers/test_conditional.py"),
     Mutant("of two faults the last is told", FRAME,
-           "found = jnp.where(found == 0, fault, found)", "found = jnp.where(fault == 0, found, fault)",
-           f"{LOOPS} {IFS} tests/layers/test_assertion.py tests/test_engine.py"),
+           "found = jnp.where(found == 0, fault, found)", "found = jnp.where(fault == 0, found, fault)", FAILURES),
     Mutant("an iterator is thought to stay inside of an axis too short", PROGRAM,
            "count <= self.types[iterator.tensor(0)].shape[iterator.axis]",
            "count <= self.types[iterator.tensor(0)].shape[iterator.axis] + 1", LOOPS),
@@ -155,6 +159,45 @@ MUTANTS = [
            "tests/layers/test_sources.py tests/layers/test_loop.py"),
     Mutant("a reverse iterator of the host starts one too late", HOST,
            "max(0, int(count)) - 1 - trip", "max(0, int(count)) - trip", "tests/lower"),
+
+    # ------------------------------------------------------------------ passes
+    Mutant("a state that begins like another is equal to it", STATES,
+           "while len(set(self.groups.values())) > before:", "while False:", PASSES),
+    Mutant("iterators of both ways are one", STATES,
+           "(layer.tensor(0), layer.axis, layer.reverse), layer", "(layer.tensor(0), layer.axis), layer", PASSES),
+    Mutant("random numbers of two layers are equal", STATES,
+           "if isinstance(layer, Operation) and layer.is_foldable:", "if isinstance(layer, Operation):", PASSES),
+    Mutant("an iterator in place of a gather may end past the axis", INDEXING,
+           "if first < 0 or first + trips > data", "if first < 0 or first + trips - 1 > data", PASSES),
+    Mutant("a sum along any axis is a product of matrices", CONTRACTION,
+           "and layer.axes == 1 << (x.type.rank - 1) and", "and", PASSES),
+    Mutant("products of a matrix and of its transpose are one", SHARING,
+           "return layer.op0, layer.op1, tuple(shape)", "return tuple(shape)", PASSES),
+    Mutant("parts of a pack with a gap between them are neighbours", SHARING,
+           "if run and place != max(run) + 1:", "if run and place > max(layers):", PASSES),
+    Mutant("columns of a table are taken for its rows", TABLES,
+           "gather.axis in (0, -2)", "gather.axis in (0, 1, -2)", PASSES),
+    Mutant("a matrix that multiplies a state is laid out for many rows", LAYOUT,
+           "few = rows in by_trip and", "few = rows not in by_trip and", PASSES),
+    Mutant("a logistic function that is also added goes through tanh", FORMS,
+           "return bool(readers) and all(", "return bool(readers) and any(", PASSES),
+    Mutant("gates with a gap between them are side by side", FORMS,
+           "if run and part.begin != run[-1].end:", "if run and part.begin < run[-1].end:", PASSES),
+
+    # ------------------------------------------------------------------ loops in parts
+    Mutant("what is left over after the last chunk is made of the first trips", SCAN,
+           "lambda each: each[whole:], given", "lambda each: each[: self.trips - whole], given", PASSES),
+    Mutant("a state that is read after the trips is not kept", FISSION,
+           "each in _writes(core) or each in states or each", "each in _writes(core) or each", SPLIT),
+    Mutant("layers run after the trips though one in them has to stay", FISSION,
+           "return layers if len(layers) == len(found) else []", "return layers", SPLIT),
+    Mutant("what grows without bound is computed early", LOAD,
+           "if ready and _bytes(step.writes, types) <= MOST_GROWTH * _bytes(step.reads, types):", "if ready:",
+           LOADED),
+    Mutant("an output that follows from weights alone is lost", LOAD,
+           "in dict.fromkeys([*late, *outputs]) if", "in dict.fromkeys(late) if", LOADED),
+    Mutant("of two small branches the other is selected", LOWER_IF,
+           "jnp.where(condition, one, other)", "jnp.where(condition, other, one)", IFS),
 
     # ------------------------------------------------------------------ rules
     Mutant("a second limit of a kind is no finding", RULES,
@@ -204,31 +247,38 @@ def caught_by(mutant: Mutant) -> str:
     return f"`{failed[2] or 'import'}` in `tests/{failed[1]}`" if failed else ""
 
 
-def page(found: list[str]) -> str:
+def told() -> dict[tuple[str, str], str]:
+    """What the page tells of each fault and its file."""
+    rows = re.findall(r"^\| (.+) \| `(.+)` \| (.+) \|$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+    return {(fault, file): test for fault, file, test in rows}
+
+
+def page(tests: dict[tuple[str, str], str]) -> str:
     head = """\
 # Faults, and the tests that catch them
 
 Each line of this table is a fault of one line, made in a copy of the tree, and the first test that failed.
-`python -m tests.mutants` makes the table anew.
+`python -m tests.mutants` makes the table anew, or the lines whose faults have all words that it is given.
 
 | fault | in | caught by |
 |---|---|---|
 """
-    told = zip(MUTANTS, found, strict=True)
-    rows = (f"| {mutant.fault} | `{mutant.file}` | {test or '**nothing**'} |" for mutant, test in told)
+    rows = (
+        f"| {each.fault} | `{each.file}` | {tests.get((each.fault, each.file), 'not yet run')} |" for each in MUTANTS
+    )
     return head + "\n".join(rows) + "\n"
 
 
 def main() -> int:
     chosen = [each for each in MUTANTS if all(word in each.fault for word in sys.argv[1:])]
+    tests, survived = told(), 0
     with ThreadPoolExecutor(JOBS) as pool:
-        found = []
         for mutant, test in zip(chosen, pool.map(caught_by, chosen), strict=True):
             print(f"{mutant.fault}: {test or 'SURVIVED'}", flush=True)
-            found.append(test)
-    if chosen == MUTANTS:
-        PAGE.write_text(page(found), encoding="utf-8")
-    return 0 if all(each not in ("", "time") for each in found) else 1
+            tests[mutant.fault, mutant.file] = test or "**nothing**"
+            survived += test in ("", "time")
+    PAGE.write_text(page(tests), encoding="utf-8")
+    return 1 if survived else 0
 
 
 if __name__ == "__main__":

@@ -151,6 +151,20 @@ def test_failure_is_told_in_the_same_words(fail, place, host):
     assert f"\n  at {Path(__file__).parent}" in told[0]
 
 
+@pytest.mark.parametrize(("lengths", "culprit"), [((4, 2), 1), ((2, 4), 0), ((3, 3), 0)])
+def test_of_two_failures_the_first_is_told(network, lengths, culprit):
+    loop = counted(network, network.add_input("n", trt.int32, ()))
+    one, two = iterators = [loop.add_iterator(constant(network, np.arange(each), np.int32)) for each in lengths]
+    iterators[culprit].name = "culprit"
+    total = loop.add_recurrence(constant(network, 0, np.int32))
+    both = combine(network, one.get_output(0), two.get_output(0))
+    total.set_input(1, combine(network, total.get_output(0), both))
+    mark(network, y=last(loop, total.get_output(0)))
+    for run in (trt.evaluate, lambda network, inputs: trt.compile(network)(inputs)):
+        with pytest.raises(trt.ExecutionError, match="'culprit'"):
+            run(network, {"n": np.int32(6)})
+
+
 # ---------------------------------------------------------------------------- max_trips
 
 

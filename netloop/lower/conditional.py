@@ -42,7 +42,6 @@ def _select(condition: Any, branches: Sequence[Callable[[], Any]], step: IfStep,
     (true, _, _), (false, _, _) = (branch() for branch in branches)
     for tensor, one, other in zip(step.writes, true, false, strict=True):
         frame.values[tensor] = jnp.where(condition, one, other)
-        frame.spoil([tensor], frame.fault([step.condition]))
 
 
 def _take(program: Program, step: IfStep, frame: Frame, branch: int) -> None:

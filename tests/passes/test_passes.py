@@ -161,6 +161,14 @@ def test_input_is_multiplied_before_the_loop_and_the_output_after_it():
     assert [type(each) for each in moved] == [trt.IMatrixMultiplyLayer] * 2
 
 
+def test_matrix_that_multiplies_a_state_is_transposed_beforehand():
+    network = improved(lstm(), ["sharing", "layout"]).network
+    products = [each for each in live_layers(network) if isinstance(each, trt.IMatrixMultiplyLayer)]
+    of_a_state = {isinstance(each.inputs[0].producer, trt.IRecurrenceLayer): each.op1 for each in products}
+
+    assert of_a_state == {True: trt.MatrixOperation.TRANSPOSE, False: trt.MatrixOperation.NONE}
+
+
 def test_new_weights_reach_what_was_computed_from_the_old():
     network = lstm()
     engine = trt.compile(network)

@@ -1,0 +1,50 @@
+"""What of a loop's body runs for many trips at once."""
+
+import numpy as np
+import pytest
+
+import netloop as trt
+from netloop.lower import fission
+from tests.networks import combine, constant, counted, last, mark, stacked
+
+TRIPS, LOOP = 5, "loop"
+X = np.arange(TRIPS * 6, dtype=np.float32).reshape(TRIPS, 2, 3)
+WEIGHTS = np.array([[1, 0], [2, -1], [0, 3]], np.float32)
+
+
+@pytest.fixture(autouse=True)
+def no_product_is_too_small(monkeypatch):
+    monkeypatch.setattr(fission, "SMALLEST_PRODUCT", 1)
+
+
+def products_of_states(is_doubled):
+    """y: the sum of the rows of x before each trip, multiplied by weights and, in an inner loop, doubled."""
+    network = trt.INetworkDefinition()
+    loop = counted(network, TRIPS)
+    loop.name = LOOP
+    state = loop.add_recurrence(constant(network, np.zeros((2, 3), np.float32)))
+    x = loop.add_iterator(network.add_input("x", trt.float32, X.shape)).get_output(0)
+    state.set_input(1, combine(network, state.get_output(0), x))
+    plain, weights = trt.MatrixOperation.NONE, constant(network, WEIGHTS)
+    row = network.add_matrix_multiply(state.get_output(0), plain, weights, plain).get_output(0)
+    if is_doubled:
+        inner = counted(network, 2)
+        total = inner.add_recurrence(constant(network, np.zeros((2, 2), np.float32)))
+        total.set_input(1, combine(network, total.get_output(0), row))
+        row = last(inner, total.get_output(0))
+    return mark(network, y=stacked(loop, row, constant(network, TRIPS, np.int32)))
+
+
+@pytest.mark.parametrize(
+    ("is_doubled", "moved"),
+    [
+        pytest.param(False, [trt.IMatrixMultiplyLayer], id="after the loop"),
+        pytest.param(True, [], id="in its trip, as an inner loop reads it"),
+    ],
+)
+def test_product_of_a_state_is_formed(is_doubled, moved):
+    engine = trt.compile(products_of_states(is_doubled))
+    sums = np.cumsum(X, axis=0) - X
+
+    assert [type(each) for each in engine.moved[LOOP]] == moved
+    assert np.asarray(engine({"x": X})["y"]).tolist() == (sums @ WEIGHTS * (1 + is_doubled)).tolist()

@@ -1,0 +1,62 @@
+"""What is computed once, when a program gets its weights."""
+
+import numpy as np
+import pytest
+
+import netloop as trt
+from netloop.lower.load import SMALLEST, find_early
+from netloop.nest import Scopes, nest
+from tests.networks import combine, constant, mark
+
+LENGTH = SMALLEST // 4
+
+
+@pytest.fixture
+def network():
+    return trt.INetworkDefinition()
+
+
+@pytest.fixture
+def weights(network):
+    return constant(network, np.ones(LENGTH, np.float32))
+
+
+def early(network):
+    return find_early(nest(network, Scopes(network)), network.outputs, network.types)
+
+
+def repeated(network, tensor, times):
+    layer = network.add_slice(tensor, (0,), (times * LENGTH,), (1,))
+    layer.mode = trt.SampleMode.WRAP
+    return layer.get_output(0)
+
+
+def test_output_that_follows_from_weights_alone_is_computed_early(network, weights):
+    y = network.add_unary(weights, trt.UnaryOperation.NEG).get_output(0)
+    mark(network, y=y)
+
+    assert early(network).tensors == [y]
+
+
+def test_what_the_rest_reads_is_kept_and_what_led_to_it_is_not(network, weights):
+    x = network.add_input("x", trt.float32, (LENGTH,))
+    once = network.add_unary(weights, trt.UnaryOperation.NEG).get_output(0)
+    twice = network.add_unary(once, trt.UnaryOperation.ABS).get_output(0)
+    mark(network, y=combine(network, x, twice))
+
+    assert early(network).tensors == [twice]
+
+
+@pytest.mark.parametrize(("times", "is_early"), [(4, True), (5, False)])
+def test_what_grows_to_more_than_four_times_its_size_is_left_to_the_call(network, weights, times, is_early):
+    y = repeated(network, weights, times)
+    mark(network, y=y)
+
+    assert early(network).tensors == [y] * is_early
+
+
+def test_what_reads_little_is_left_to_the_call(network):
+    y = network.add_unary(constant(network, np.ones(LENGTH - 1, np.float32)), trt.UnaryOperation.NEG).get_output(0)
+    mark(network, y=y)
+
+    assert early(network).steps == []

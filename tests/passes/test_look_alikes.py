@@ -1,0 +1,120 @@
+"""What only looks like what a pass is for is left alone by it."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+import netloop as trt
+from netloop.check import require_sound
+from netloop.graph.tensor import ITensor
+from netloop.nest import live_layers
+from netloop.passes import improve
+from tests.networks import Op, cast, combine, constant, counted, last, mark
+from tests.passes.cells import PLAIN, SIGMOID, TANH, activation, product, weights
+
+TRIPS = 3
+Formula = Callable[[trt.INetworkDefinition, ITensor, ITensor], ITensor]
+
+
+def summed(formula: Formula) -> trt.INetworkDefinition:
+    """y: a state float32[4,4] to which each trip adds what a formula makes of it and of a row of x[3,4,4]."""
+    network = trt.INetworkDefinition()
+    loop = counted(network, TRIPS)
+    x = loop.add_iterator(network.add_input("x", trt.float32, (TRIPS, 4, 4))).get_output(0)
+    state = loop.add_recurrence(constant(network, np.zeros((4, 4), np.float32)))
+    now = state.get_output(0)
+    state.set_input(1, combine(network, now, formula(network, now, x)))
+    return mark(network, y=last(loop, now))
+
+
+def first_row(network: trt.INetworkDefinition, x: ITensor) -> ITensor:
+    return network.add_slice(x, (0, 0), (1, 4), (1, 1)).get_output(0)
+
+
+def iterators_of_both_ways() -> trt.INetworkDefinition:
+    network = trt.INetworkDefinition()
+    x = network.add_input("x", trt.float32, (TRIPS,))
+    loop = counted(network, TRIPS)
+    forward, backward = (loop.add_iterator(x, reverse=reverse).get_output(0) for reverse in (False, True))
+    state = loop.add_recurrence(constant(network, 0, np.float32))
+    state.set_input(1, combine(network, state.get_output(0), combine(network, forward, backward, Op.PROD)))
+    return mark(network, y=last(loop, state.get_output(0)))
+
+
+def states_of_random_numbers() -> trt.INetworkDefinition:
+    network = trt.INetworkDefinition()
+    loop = counted(network, TRIPS)
+    least = loop.add_iterator(network.add_input("x", trt.float32, (TRIPS,))).get_output(0)
+    zero, most = constant(network, [0], np.float32), constant(network, 1, np.float32)
+    states = [loop.add_recurrence(zero) for _ in range(2)]
+    for state in states:
+        drawn = network.add_fill((1,), trt.FillOperation.RANDOM_UNIFORM)
+        drawn.set_input(1, least)
+        drawn.set_input(2, most)
+        state.set_input(1, combine(network, state.get_output(0), drawn.get_output(0)))
+    a, b = (last(loop, each.get_output(0)) for each in states)
+    return mark(network, a=a, b=b)
+
+
+def sum_along_the_first_axis(network: trt.INetworkDefinition, state: ITensor, x: ITensor) -> ITensor:
+    products = combine(network, state, first_row(network, x), Op.PROD)
+    return network.add_reduce(products, trt.ReduceOperation.SUM, 0b01, True).get_output(0)
+
+
+def products_of_a_matrix_and_its_transpose(network: trt.INetworkDefinition, state: ITensor, x: ITensor) -> ITensor:
+    matrix = weights(network, 4, 4)
+    transposed = network.add_matrix_multiply(state, PLAIN, matrix, trt.MatrixOperation.TRANSPOSE).get_output(0)
+    return combine(network, product(network, state, matrix), transposed, Op.SUB)
+
+
+def columns_of_a_table(network: trt.INetworkDefinition, state: ITensor, x: ITensor) -> ITensor:
+    tokens = network.add_squeeze(cast(network, first_row(network, x), trt.int32), constant(network, [0], np.int32))
+    columns = network.add_gather(weights(network, 4, 4), tokens.get_output(0), 1).get_output(0)
+    return product(network, columns, weights(network, 4, 4))
+
+
+def gate_that_is_added_too(network: trt.INetworkDefinition, state: ITensor, x: ITensor) -> ITensor:
+    gate = activation(network, x, SIGMOID)
+    return combine(network, combine(network, gate, state, Op.PROD), gate)
+
+
+def gates_with_a_gap_between_them(network: trt.INetworkDefinition, state: ITensor, x: ITensor) -> ITensor:
+    parts = [network.add_slice(x, (0, begin), (4, 1), (1, 1)).get_output(0) for begin in (0, 2)]
+    return combine(network, *(activation(network, each, TANH) for each in parts), Op.PROD)
+
+
+def sums_of_the_first_and_the_last_product(network: trt.INetworkDefinition, state: ITensor, x: ITensor) -> ITensor:
+    one, two, three = (product(network, state, weights(network, 4, 4)) for _ in range(3))
+    one, three = (combine(network, each, weights(network, 1, 4)) for each in (one, three))
+    return combine(network, combine(network, one, three, Op.PROD), two, Op.SUB)
+
+
+LOOK_ALIKES = [
+    ("states", iterators_of_both_ways),
+    ("states", states_of_random_numbers),
+    ("contraction", lambda: summed(sum_along_the_first_axis)),
+    ("sharing", lambda: summed(products_of_a_matrix_and_its_transpose)),
+    ("tables", lambda: summed(columns_of_a_table)),
+    ("forms", lambda: summed(gate_that_is_added_too)),
+    ("forms", lambda: summed(gates_with_a_gap_between_them)),
+]
+
+
+@pytest.mark.parametrize(("name", "make"), LOOK_ALIKES)
+def test_network_that_only_looks_alike_is_left_alone(name, make):
+    network = make()
+
+    assert improve(network, network.types, require_sound(network), [name]).network is network
+
+
+def test_sums_of_products_with_another_between_them_stay_apart():
+    network = summed(sums_of_the_first_and_the_last_product)
+    shared = improve(network, network.types, require_sound(network), ["sharing"]).network
+
+    assert [count(each, trt.IMatrixMultiplyLayer) for each in (network, shared)] == [3, 1]
+    assert count(shared, trt.IElementWiseLayer) == count(network, trt.IElementWiseLayer)
+
+
+def count(network: trt.INetworkDefinition, kind: type[trt.ILayer]) -> int:
+    return sum(isinstance(each, kind) for each in live_layers(network))
