@@ -14,10 +14,9 @@ from hypothesis import strategies as st
 
 import netloop as trt
 from netloop.graph.tensor import ITensor
-from tests.kinds import FLOATS, Kinds, Op, is_empty
+from netloop.types import data_type
+from tests.kinds import FLOATS, TOLERANCE, Kinds, Op, is_empty
 
-SHAPES = [(), (2,), (3,), (2, 3)]
-MOST_TRIPS = 4
 MOST_NUMBERS, MOST_AXES = 24, 4
 """Of larger tensors only loops and conditionals make others."""
 
@@ -44,11 +43,18 @@ class Grower(Kinds):
     """Grows a network by chance.
 
     Attributes:
+        shapes: the shapes of inputs and constants that are drawn from.
+        most_trips: how many trips a loop makes at most.
+        limit_kinds: the kinds of limits that are drawn from.
         depth: how deep loops and conditionals are nested at most.
         most: the number of layers after which no loop or conditional is begun.
         is_risky: whether the run may fail.
         has_entries: whether conditionals have inputs.
     """
+
+    shapes = [(), (2,), (3,), (2, 3)]
+    most_trips = 4
+    limit_kinds = ["count", "computed count", "while", "both"]
 
     def __init__(self, chance: Random, depth: int, most: int, is_risky: bool = False, has_entries: bool = True) -> None:
         super().__init__(chance)
@@ -76,7 +82,7 @@ class Grower(Kinds):
     # ------------------------------------------------------------------ sources
 
     def type(self) -> tuple[trt.DataType, tuple[int, ...]]:
-        return self.choose(*self.dtypes), self.choose(*SHAPES)
+        return self.choose(*self.dtypes), self.choose(*self.shapes)
 
     def input(self, number: int) -> ITensor:
         dtype, shape = self.type()
@@ -147,7 +153,7 @@ class Grower(Kinds):
 
     def iterators(self, loop: trt.ILoop, pool: list[ITensor]) -> tuple[list[trt.IIteratorLayer], int]:
         """Some iterators, and the number of trips that they bear."""
-        bound = MOST_TRIPS
+        bound = self.most_trips
         made = []
         for _ in range(self.between(0, 2)):
             source = self.pick(pool, lambda each: len(each.shape))
@@ -156,7 +162,7 @@ class Grower(Kinds):
                 made.append(loop.add_iterator(source, axis, False))
                 bound = min(bound, source.shape[axis])
                 self.as_rough_as(made[-1].get_output(0), source)
-        return made, min(MOST_TRIPS, bound + self.between(0, 1)) if self.is_risky else bound
+        return made, min(self.most_trips, bound + self.between(0, 1)) if self.is_risky else bound
 
     def as_rough_as(self, tensor: ITensor, *sources: ITensor) -> ITensor:
         if self.rough.intersection(sources):
@@ -200,7 +206,7 @@ class Grower(Kinds):
 
         A WHILE limit is asked once more than there are trips, and may ask an iterator: it ends the loop a trip earlier.
         """
-        kind = self.choose("count", "computed count", "while", "both")
+        kind = self.choose(*self.limit_kinds)
         if kind == "computed count":
             loop.add_trip_limit(self.computed_count(pool, bound), trt.TripLimit.COUNT)
         elif kind != "while":
@@ -273,6 +279,19 @@ class Grower(Kinds):
 
     def enter(self, conditional: trt.IIfConditional, tensor: ITensor) -> ITensor:
         return self.as_rough_as(conditional.add_input(tensor).get_output(0), tensor)
+
+
+def assert_equal(got, meant, rough=()):
+    """Equal to the last bit, but for the outputs that are rough."""
+    assert list(got) == list(meant)
+    for name, wanted in meant.items():
+        array = np.asarray(got[name])
+        assert array.dtype == wanted.dtype
+        if name in rough:
+            off = TOLERANCE[data_type(wanted.dtype)]
+            np.testing.assert_allclose(array.astype(float), wanted.astype(float), rtol=0, atol=off)
+        else:
+            np.testing.assert_array_equal(array, wanted)
 
 
 def is_pure(network: trt.INetworkDefinition) -> bool:

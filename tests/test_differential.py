@@ -14,8 +14,7 @@ from netloop.layers.conditional import IIfConditionalBoundaryLayer
 from netloop.layers.loop import ILoopBoundaryLayer
 from netloop.nest import Block, IfStep, LoopStep, live_layers
 from netloop.plan.kinds import kinds
-from netloop.types import data_type
-from tests.kinds import RECIPES, TOLERANCE
+from tests.kinds import RECIPES
 from tests.networks import (
     CONCATENATE,
     REVERSE,
@@ -29,7 +28,7 @@ from tests.networks import (
     mark,
     stacked,
 )
-from tests.strategies import Grower, Grown, is_pure, networks
+from tests.strategies import Grower, Grown, assert_equal, is_pure, networks
 
 SETTINGS = {
     "deadline": None,
@@ -39,19 +38,6 @@ SETTINGS = {
     "derandomize": True,
 }
 AT_LENGTH = SETTINGS | {"derandomize": False}
-
-
-def assert_equal(got, meant, rough=()):
-    """Equal to the last bit, but for the outputs that are rough."""
-    assert list(got) == list(meant)
-    for name, wanted in meant.items():
-        array = np.asarray(got[name])
-        assert array.dtype == wanted.dtype
-        if name in rough:
-            off = TOLERANCE[data_type(wanted.dtype)]
-            np.testing.assert_allclose(array.astype(float), wanted.astype(float), rtol=0, atol=off)
-        else:
-            np.testing.assert_array_equal(array, wanted)
 
 
 def sound(grown: Grown) -> None:

@@ -114,6 +114,18 @@ def test_changed_weights_change_the_result(network):
     np.testing.assert_allclose(got["ys"], ys, rtol=1e-5)
 
 
+@pytest.mark.parametrize("operation", [trt.FillOperation.RANDOM_UNIFORM, trt.FillOperation.RANDOM_NORMAL])
+def test_random_numbers_are_the_same_under_jit(operation, network):
+    loop = counted(network, 3)
+    state = loop.add_recurrence(network.add_constant((2,), np.zeros(2, F)).get_output(0))
+    drawn = network.add_fill((2,), operation).get_output(0)
+    state.set_input(1, combine(network, state.get_output(0), drawn))
+    mark(network, y=last(loop, state.get_output(0)))
+    function, weights = trt.to_jax(network)
+
+    np.testing.assert_array_equal(jax.jit(function)(weights, {})["y"], trt.compile(network)({})["y"])
+
+
 def test_missing_weight_is_told(network):
     function, weights = trt.to_jax(linear(network))
     del weights["start"]

@@ -201,7 +201,7 @@ class IFillLayer(Operation):
         return made
 
     def _draw(self, shape: Sequence[int], alpha: Any, beta: Any, seed: tuple[Any, ...]) -> Any:
-        key = jax.random.key(0, impl="threefry2x32")
+        key = jax.random.key(np.uint32(0), impl="threefry2x32")
         for number in seed:
             key = jax.random.fold_in(key, number)
         dtype = numpy_type(self.to_type)

@@ -26,19 +26,25 @@ def iterate_instead(draft: Draft) -> None:
         if known is not None and step.loop.limit(TripLimit.WHILE) is None:
             for each in list(step.body.steps):
                 if isinstance(each, LayerStep) and isinstance(each.layer, IGatherLayer):
-                    _replace(draft, step, each.layer, known[0])
+                    _replace(draft, step, each.layer, max(0, known[0]) + _asks_once_more(draft, step))
 
 
-def _replace(draft: Draft, step: LoopStep, layer: IGatherLayer, trips: int) -> None:
+def _asks_once_more(draft: Draft, step: LoopStep) -> bool:
+    """Whether an output takes an element after the last trip of anything but a state."""
+    last = [each.tensor(0) for each in step.outputs if not each.stacks]
+    return any(step.loop in draft.scopes.of(each) and each.producer not in step.recurrences for each in last)
+
+
+def _replace(draft: Draft, step: LoopStep, layer: IGatherLayer, elements: int) -> None:
     data, indices, output = operand(layer, 0), operand(layer, 1), layer.outputs[0]
     first = _first(step, indices)
     is_plain = layer.mode is GatherMode.DEFAULT and layer.num_elementwise_dims == 0
     if first is None or not is_plain or step.loop in draft.scopes.of(data) or not draft.may_replace(output):
         return
     axis = layer.axis % data.type.rank
-    if first < 0 or first + trips > data.type.shape[axis]:
+    if first < 0 or first + elements > data.type.shape[axis]:
         return
-    read = draft.make.slice(data, [first], [trips], axes=[axis]) if first else data
+    read = draft.make.slice(data, [first], [elements], axes=[axis]) if first else data
     element = step.loop.add_iterator(read, axis).outputs[0]
     draft.replace(output, draft.make.reshape(element, output.type.shape))
     draft.note(f"{layer.name!r} is an iterator")

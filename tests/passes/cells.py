@@ -83,7 +83,10 @@ def heads() -> trt.INetworkDefinition:
 
 
 def by_number(start: int = 1, trips: int = 3) -> trt.INetworkDefinition:
-    """y: the sum of what a gather reads from x[5, 2] by one counter, scaled by what another reads; both begin alike."""
+    """y: the sum of what a gather reads from x[5, 2] by one counter, scaled by what another reads; both begin alike.
+
+    n: the other counter.
+    """
     network = trt.INetworkDefinition()
     x = network.add_input("x", trt.float32, (5, 2))
     loop = counted(network, trips)
@@ -96,6 +99,14 @@ def by_number(start: int = 1, trips: int = 3) -> trt.INetworkDefinition:
     scaled = network.add_unsqueeze(row, constant(network, [0], np.int32)).get_output(0)
     state.set_input(1, combine(network, state.get_output(0), combine(network, scaled, column, Op.PROD)))
     return mark(network, y=last(loop, state.get_output(0)), n=last(loop, other))
+
+
+def read_once_more(start: int = 1, trips: int = 3) -> trt.INetworkDefinition:
+    """y: the row of x[5, 2] that a counter reads after the last trip."""
+    network = trt.INetworkDefinition()
+    loop = counted(network, trips)
+    row = network.add_gather(network.add_input("x", trt.float32, (5, 2)), counter(network, loop, start), 0)
+    return mark(network, y=last(loop, row.get_output(0)))
 
 
 def kept(trips: int = 4) -> trt.INetworkDefinition:

@@ -15,7 +15,7 @@ from netloop.nest import live_layers
 from netloop.passes import PASSES, improve
 from netloop.passes.forms import GatesLayer
 from tests.networks import chain_in_loop, conditional_in_loop
-from tests.passes.cells import attention, by_number, embedded, gru, heads, kept, lstm
+from tests.passes.cells import attention, by_number, embedded, gru, heads, kept, lstm, read_once_more
 
 NETWORKS = {
     "lstm": lstm,
@@ -24,6 +24,9 @@ NETWORKS = {
     "gru whose input is read last": lambda: gru(inputs=2),
     "heads": heads,
     "by number": by_number,
+    "by number, with a COUNT below 0": lambda: by_number(trips=-1),
+    "read once more": read_once_more,
+    "read once more without a trip": lambda: read_once_more(trips=-1),
     "kept": kept,
     "attention": attention,
     "embedded": embedded,

@@ -1,0 +1,79 @@
+"""Random networks of what the passes look for, with nothing too small for them."""
+
+from random import Random
+
+import jax
+import numpy as np
+import pytest
+
+import netloop as trt
+from netloop.check import require_sound
+from netloop.passes import PASSES, improve
+from tests.passes.growth import CellGrower
+from tests.strategies import Grown, assert_equal, is_pure
+
+LOWEST = {
+    "netloop.lower.fission.SMALLEST_PRODUCT": 1,
+    "netloop.lower.fission.FEWEST_TRIPS": 1,
+    "netloop.lower.load.SMALLEST": 1,
+    "netloop.passes.layout.SMALLEST": 1,
+}
+UNLIMITED = ["netloop.lower.load.MOST_GROWTH", "netloop.lower.small.MOST_LAYERS", "netloop.lower.small.MOST_ELEMENTS"]
+
+
+@pytest.fixture
+def grown(seed, monkeypatch) -> Grown:
+    """A random network, and thresholds that nothing misses; at times a few trips at once are as many as fit."""
+    chance = Random(seed)
+    limits = LOWEST | dict.fromkeys(UNLIMITED, 1 << 20)
+    limits["netloop.lower.fission.CACHED"] = chance.choice([1, 1 << 22])
+    limits["netloop.lower.fission.CHUNK"] = chance.choice([100, 300, 1000])
+    for name, limit in limits.items():
+        monkeypatch.setattr(name, limit)
+    return CellGrower(chance, chance.randint(1, 2), chance.randint(5, 25)).grow()
+
+
+def improved(grown: Grown) -> trt.INetworkDefinition:
+    """The network for the shapes of its inputs, rewritten by all passes."""
+    network = grown.network.copy()
+    for each in network.inputs:
+        each.shape = grown.inputs[each.name].shape
+    return improve(network, network.types, require_sound(network), PASSES).network
+
+
+def agree(grown: Grown) -> None:
+    meant = trt.evaluate(grown.network, grown.inputs)
+    assert_equal(trt.evaluate(improved(grown), grown.inputs), meant, grown.rough)
+    assert_equal(trt.compile(grown.network)(grown.inputs), meant, grown.rough)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_passes_keep_what_random_networks_mean(grown):
+    agree(grown)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(1000, 1400))
+def test_passes_keep_what_random_networks_mean_at_length(grown):
+    agree(grown)
+    meant = trt.evaluate(grown.network, grown.inputs)
+    assert_equal(trt.compile(grown.network, passes=[])(grown.inputs), meant, grown.rough)
+    if is_pure(grown.network):
+        function, weights = trt.to_jax(grown.network)
+        outputs = jax.jit(function)(weights, grown.inputs)
+        assert_equal({name: np.asarray(outputs[name]) for name in meant}, meant, grown.rough)
+
+
+def test_every_pass_that_rewrites_finds_something_in_random_networks(monkeypatch):
+    monkeypatch.setattr("netloop.passes.layout.SMALLEST", 1)
+    used = set()
+    rewrites = [name for name, each in PASSES.items() if each.rewrite is not None]
+    for seed in range(60):
+        grown = CellGrower(Random(seed), 2, 25).grow()
+        used.update(name for name in rewrites if name not in used and uses(grown, name))
+
+    assert used == set(rewrites)
+
+
+def uses(grown: Grown, name: str) -> bool:
+    return bool(improve(grown.network, grown.network.types, require_sound(grown.network), [name]).notes)
