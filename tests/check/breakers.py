@@ -11,7 +11,7 @@ from netloop.graph.tensor import ITensor
 from netloop.layers.conditional import IIfConditionalBoundaryLayer
 from netloop.layers.loop import ILoopBoundaryLayer
 from netloop.nest import Scopes, live_layers
-from netloop.types import OWN, UNKNOWN
+from netloop.types import OWN, UNKNOWN, OptionalType, SequenceType
 from tests.kinds import is_empty
 from tests.networks import CONCATENATE, COUNT, LAST, WHILE, Op
 from tests.plugins.examples import Plugin
@@ -62,6 +62,7 @@ class Wrecker:
         entered = inside_conditionals(self.network)
         self.live = [each for each in live_layers(self.network) if each not in entered]
         self.tensors = [tensor for layer in self.live for tensor in layer.outputs]
+        self.plain = [each for each in self.tensors if not isinstance(each.type, SequenceType | OptionalType)]
 
     def one_of(self, things: Iterable[Any]) -> Any:
         """One of some things by chance; None if there are none."""
@@ -466,17 +467,17 @@ def fail(x: Any) -> Any:
 
 @breaks("NL411")
 def let_a_plugin_raise(w: Wrecker) -> Any:
-    return w.network.add_plugin_v3([w.one_of(w.tensors)], [], trt.JaxPlugin(fail))
+    return w.network.add_plugin_v3([w.one_of(w.plain)], [], trt.JaxPlugin(fail))
 
 
 @breaks("NL412")
 def let_a_plugin_give_too_much(w: Wrecker) -> Any:
-    return w.network.add_plugin_v3([w.one_of(w.tensors)], [], trt.JaxPlugin(lambda x: (x, x)))
+    return w.network.add_plugin_v3([w.one_of(w.plain)], [], trt.JaxPlugin(lambda x: (x, x)))
 
 
 @breaks("NL413")
 def add_a_function_of_jax(w: Wrecker) -> Any:
-    tensor = w.one_of(each for each in w.tensors if not w.scopes.of(each))
+    tensor = w.one_of(each for each in w.plain if not w.scopes.of(each))
     if tensor is None:
         return None
     layer = w.network.add_plugin_v3([tensor], [], trt.JaxPlugin(lambda x: x))
