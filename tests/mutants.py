@@ -168,7 +168,7 @@ MUTANTS = [
     Mutant("random numbers of two layers are equal", STATES,
            "if isinstance(layer, Operation) and layer.is_foldable:", "if isinstance(layer, Operation):", PASSES),
     Mutant("an iterator in place of a gather may end past the axis", INDEXING,
-           "if first < 0 or first + trips > data", "if first < 0 or first + trips - 1 > data", PASSES),
+           "if first < 0 or first + elements > data", "if first < 0 or first + elements - 1 > data", PASSES),
     Mutant("a sum along any axis is a product of matrices", CONTRACTION,
            "and layer.axes == 1 << (x.type.rank - 1) and", "and", PASSES),
     Mutant("products of a matrix and of its transpose are one", SHARING,
