@@ -15,9 +15,9 @@ from netloop.types import OWN, UNKNOWN, OptionalType, SequenceType
 from tests.kinds import is_empty
 from tests.networks import CONCATENATE, COUNT, LAST, WHILE, Op
 from tests.plugins.examples import Plugin
-from tests.strategies import MOST_TRIPS, Grower
+from tests.strategies import Grower
 
-ROOM = 2 * MOST_TRIPS
+ROOM = 2 * Grower.most_trips
 
 BREAKERS: dict[str, Callable[["Wrecker"], Any]] = {}
 """By code: what breaks a network and gives the thing that the finding is at; None if this network has no place for it.
