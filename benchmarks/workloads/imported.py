@@ -47,11 +47,9 @@ class Imported(Workload):
         rows.set_input(1, rows.outputs[0])
         state = loop.add_recurrence(script.constant(np.zeros((1, self.size))))
         row = script.gather(rows.outputs[0], script.reshape(reads, 1))
-        products = (
-            script.matmul(each, script.constant(weights))
-            for each, weights in zip((row, state.outputs[0]), self.weights, strict=True)
-        )
-        state.set_input(1, script.activate(script.combine(*products, SUM), TANH))
+        first, second = map(script.constant, self.weights)
+        both = script.combine(script.matmul(row, first), script.matmul(state.outputs[0], second), SUM)
+        state.set_input(1, script.activate(both, TANH))
         return script.mark(y=script.last(loop, state.outputs[0]), n=script.last(loop, counts))
 
     def idiomatic(self) -> Jax:
