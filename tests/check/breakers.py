@@ -196,7 +196,10 @@ def give_out_an_input(w: Wrecker) -> Any:
 
 @breaks("NL201")
 def add_a_loop_without_end(w: Wrecker) -> Any:
-    loop, source = w.network.add_loop(), w.one_of(w.tensors)
+    source = w.one_of(filter(is_static, w.tensors))
+    if source is None:
+        return None
+    loop = w.network.add_loop()
     first = loop.add_recurrence(source).get_output(0)
     first.producer.set_input(1, first)
     w.let_out(loop.add_loop_output(first, LAST).get_output(0), w.scopes.chain_of(source))
