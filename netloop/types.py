@@ -171,6 +171,11 @@ class TensorType:
         return math.prod(self.shape) if self.is_fixed else UNKNOWN
 
     @property
+    def nbytes(self) -> int:
+        """The bytes of the elements; less than 0 where a length is unknown."""
+        return self.volume * self.dtype.itemsize
+
+    @property
     def is_possible(self) -> bool:
         """Whether a tensor can be so large; unknown lengths count as none."""
         known = math.prod(length for length in self.shape if length != UNKNOWN)

@@ -203,8 +203,6 @@ def _with_values(layer: ILayer, inputs: list[TensorType | None], outputs: Types)
 
 
 def _foldable(layer: ILayer, inputs: list[TensorType | None], outputs: tuple[TensorType, ...]) -> bool:
-    small = all(
-        each.value is None and 0 <= each.volume * each.dtype.itemsize <= LARGEST_KNOWN_VALUE for each in outputs
-    )
+    small = all(each.value is None and 0 <= each.nbytes <= LARGEST_KNOWN_VALUE for each in outputs)
     known = all(each is None or each.value is not None for each in inputs)
     return small and known and getattr(layer, "is_foldable", False)

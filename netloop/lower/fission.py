@@ -14,7 +14,6 @@ from netloop.layers.loop import IIteratorLayer
 from netloop.layers.matrix import IEinsumLayer, IMatrixMultiplyLayer
 from netloop.layers.rearrange import IShuffleLayer, ISqueezeLayer, IUnsqueezeLayer
 from netloop.layers.slice import ISliceLayer
-from netloop.lower.load import size
 from netloop.nest import Block, LayerStep, Step
 
 PRODUCTS = IMatrixMultiplyLayer, IEinsumLayer, IConvolutionLayer, IDeconvolutionLayer
@@ -76,7 +75,7 @@ def split(body: Sequence[Step], states: Sequence[ITensor], following: Sequence[I
     needed = {*(each for step in core for each in step.reads), *following, *wanted}
     made = [each for each in _writes(ahead) if each in needed]
     kept = [each for each in wanted if each in _writes(core) or each in states or each in iterators.intersection(rows)]
-    chunk = _chunk(trips, sum(size(types[each]) for each in [*made, *(kept if behind else ())]))
+    chunk = _chunk(trips, sum(types[each].nbytes for each in [*made, *(kept if behind else ())]))
     if chunk < FEWEST_TRIPS or not (ahead or behind):
         return Parts(list(body), list(rows), trips)
     return Parts(core, [each for each in kept if each not in late], chunk, ahead, made, behind)

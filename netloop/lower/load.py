@@ -9,7 +9,6 @@ from netloop.graph.infer import TypeTable
 from netloop.graph.tensor import ITensor
 from netloop.layers.sources import IConstantLayer
 from netloop.nest import Block, IfStep, LayerStep, Step, walk, weights_alone
-from netloop.types import TensorType
 
 SMALLEST = 1 << 12
 """What reads fewer bytes is as soon computed in each call."""
@@ -57,9 +56,4 @@ def _own_reads(step: Step) -> Iterator[ITensor]:
 
 
 def _bytes(tensors: Iterable[ITensor], types: TypeTable) -> int:
-    return sum(map(size, map(types.__getitem__, tensors)))
-
-
-def size(type: TensorType) -> int:
-    """The bytes of a tensor of fixed shape."""
-    return type.volume * type.dtype.itemsize
+    return sum(types[each].nbytes for each in tensors)

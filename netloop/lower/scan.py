@@ -54,17 +54,14 @@ class _Scan:
         """All trips."""
         given = jnp.arange(self.trips), [self._sliced(each) for each in self.iterators]
         carry = self.loop.initial(), self.loop.initial_faults()
-        whole = self.trips - self.trips % self.parts.chunk if self.parts.chunk else 0
-        if whole == self.parts.chunk == self.trips or not whole:
-            carry, rows = self._chunk(carry, given)
-        else:
-            carry, rows = self._chunks(carry, given, whole)
-        states, faults = carry
+        run = self._chunk if self.parts.chunk >= self.trips else self._chunks
+        (states, faults), rows = run(carry, given)
         return Done(self.trips, states, rows, faults)
 
-    def _chunks(self, carry: Any, given: Any, whole: int) -> tuple[Any, list[Any]]:
+    def _chunks(self, carry: Any, given: Any) -> tuple[Any, list[Any]]:
         """Chunk by chunk, and what is left over in the end."""
         size = self.parts.chunk
+        whole = self.trips - self.trips % size
         folded = jax.tree.map(lambda each: each[:whole].reshape(whole // size, size, *each.shape[1:]), given)
         carry, rows = lax.scan(self._chunk, carry, folded)
         rows = [each.reshape(whole, *each.shape[2:]) for each in rows]

@@ -88,8 +88,7 @@ def _siblings(draft: Draft, block: Block) -> Iterator[tuple[int, list[IMatrixMul
 
 
 def _bytes(layers: Sequence[IMatrixMultiplyLayer], position: int) -> int:
-    types = [operand(each, position).type for each in layers]
-    return sum(each.volume * each.dtype.itemsize for each in types)
+    return sum(operand(each, position).type.nbytes for each in layers)
 
 
 def _may_grow(draft: Draft, layer: IMatrixMultiplyLayer, position: int) -> bool:

@@ -8,7 +8,6 @@ from netloop.layers.gather import IGatherLayer
 from netloop.layers.matrix import IMatrixMultiplyLayer
 from netloop.nest import LayerStep, walk
 from netloop.passes.draft import Draft, operand
-from netloop.types import TensorType
 
 LARGEST_TABLE = 1 << 20
 """A table may have so many bytes, or as many as the matrix that is no longer read."""
@@ -24,7 +23,7 @@ def multiply_tables(draft: Draft) -> None:
         if isinstance(layer, IMatrixMultiplyLayer) and rows is not None:
             table, matrix = operand(rows, 0), operand(layer, 1)
             made = draft.network.add_matrix_multiply(table, MatrixOperation.NONE, matrix, layer.op1).outputs[0]
-            if _bytes(made.type) <= max(LARGEST_TABLE, _bytes(matrix.type)):
+            if made.type.nbytes <= max(LARGEST_TABLE, matrix.type.nbytes):
                 draft.replace(layer.outputs[0], draft.make.gather(made, operand(rows, 1)))
                 draft.note(f"the rows of {table.name!r} are multiplied beforehand, for {layer.name!r}")
 
@@ -44,7 +43,3 @@ def _rows(draft: Draft, layer: IMatrixMultiplyLayer) -> IGatherLayer | None:
 def _read_as(indices: ITensor) -> MatrixOperation | None:
     """How a product reads the rows that some indices give."""
     return {0: MatrixOperation.VECTOR, 1: MatrixOperation.NONE}.get(indices.type.rank)
-
-
-def _bytes(type: TensorType) -> int:
-    return type.volume * type.dtype.itemsize
