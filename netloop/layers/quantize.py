@@ -188,6 +188,19 @@ def _lower_spread(scale: Any, shape: Shape) -> Any:
     return scale
 
 
+def _with_scale(x: Any, scale: Any, factor: float) -> tuple[Any, Any]:
+    """Numbers and their scales, of one type.
+
+    XLA takes the least of E8M0, 2**-127, for 0: there the numbers are multiplied by ``factor``, and it is 2**-126.
+    """
+    scale = _lower_spread(scale, x.shape)
+    if scale.dtype != E8M0:
+        return x, scale.astype(x.dtype)
+    is_least = lax.bitcast_convert_type(scale, np.uint8) == 0
+    x = jnp.where(is_least & ~jnp.isnan(x), x * factor, x)  # what depends on x is not made one with the scale
+    return x, jnp.where(is_least, x.dtype.type(2.0**-126), scale.astype(x.dtype))
+
+
 # ---------------------------------------------------------------------------- layers
 
 
@@ -241,8 +254,8 @@ class IQuantizeLayer(Operation):
 
     def lower(self, x: Any, scale: Any, zero: Any = None) -> Any:
         inputs = wide(jnp.asarray(x))
-        each = _lower_spread(_with_axes(jnp.asarray(scale), inputs.ndim, self.axis), inputs.shape)
-        return lower_quantised(quotient(jnp, inputs, each.astype(inputs.dtype)), self.to_type)
+        inputs, each = _with_scale(inputs, _with_axes(jnp.asarray(scale), inputs.ndim, self.axis), 2)
+        return lower_quantised(quotient(jnp, inputs, each), self.to_type)
 
 
 @layer(LayerType.DEQUANTIZE, "Dequantize")
@@ -287,9 +300,9 @@ class IDequantizeLayer(Operation):
             return made.astype(numpy_type(self.to_type))
 
     def lower(self, x: Any, scale: Any, zero: Any = None) -> Any:
-        each = _lower_spread(_with_axes(jnp.asarray(scale), x.ndim, self.axis), x.shape)
-        made = jnp.asarray(x).astype(self._width) * each.astype(self._width)
-        return made.astype(numpy_type(self.to_type))
+        made = jnp.asarray(x).astype(self._width)
+        made, each = _with_scale(made, _with_axes(jnp.asarray(scale), x.ndim, self.axis), 0.5)
+        return (made * each).astype(numpy_type(self.to_type))
 
 
 @layer(LayerType.DYNAMIC_QUANTIZE, "DynamicQuantize")
@@ -397,8 +410,9 @@ class IDynamicQuantizeLayer(Operation):
         boxes = inputs.reshape([length for pair in pairs for length in pair])
         largest = jnp.abs(boxes).max(range(1, boxes.ndim, 2)) if boxes.size else jnp.zeros([n for n, _ in pairs])
         scales = self._lower_scales(lax.stop_gradient(largest.astype(inputs.dtype)), again)
-        factor = _lower_spread(scales.astype(inputs.dtype) * again, x.shape)
-        return lower_quantised(jnp.where(factor > 0, quotient(jnp, inputs, factor), 0), self.to_type), scales
+        inputs, each = _with_scale(inputs, scales, 2)
+        is_normal = each * again >= jnp.finfo(inputs.dtype).tiny
+        return lower_quantised(jnp.where(is_normal, quotient(jnp, inputs, each * again), 0), self.to_type), scales
 
     def _lower_scales(self, largest: Any, again: Any) -> Any:
         if self.scale_type is DataType.E8M0:

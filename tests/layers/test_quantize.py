@@ -68,6 +68,9 @@ TALL_BY_BLOCK = [[1, 5], [-4, 7], [-8, 3], [2, 7]]
 FOURS = np.float32([0, 0.24, 0.25, 0.26, 0.75, 1.25, 1.75, 2.5, 3.5, 5, 5.1, 7, -0.3, -2.5, -100])
 FOURS_ROUNDED = [0, 0, 0, 0.5, 1, 1, 2, 2, 4, 4, 6, 6, -0.5, -2, -6]
 
+# The least scale of E8M0 is no normal number of float32; what it stands for may be.
+LEAST, FEW = np.float32(2.0**-127), np.float32([0, 2, -3, 448])
+
 QUANTIZE = [
     Case("INT8, one scale", quantize(), (X, np.float32(0.5)), BY_HALF),
     Case("INT8, zero point", quantize(), (X, np.float32(0.5), np.int8(0)), BY_HALF),
@@ -88,6 +91,8 @@ QUANTIZE = [
     Case("INT4, blocks", quantize(INT4), (TALL, np.float32([[1, 0.5], [0.25, 0.2]])), of(INT4, TALL_BY_BLOCK)),
     Case("FP8", quantize(FP8), (SMALL, np.float32(1)), of(FP8, SMALL_BY_1)),
     Case("FP8 by a scale", quantize(FP8), (SMALL, np.float32(0.3)), of(FP8, SMALL_BY_3)),
+    Case("FP8 by the least E8M0", quantize(FP8), (LEAST * FEW, of(E8M0, LEAST)), of(FP8, FEW)),
+    Case("FP8 by the largest E8M0", quantize(FP8), (np.float32([2.0**127, -(2.0**126)]), of(E8M0, 2.0**127)), [1, -0.5]),
     Case("FP8 of no numbers", quantize(FP8), (np.float32([np.nan, np.inf]), np.float32(1)), of(FP8, [np.nan, 448])),
     Case("FP4", quantize(FP4), (FOURS, np.float32(1)), of(FP4, FOURS_ROUNDED)),
     Case("FP4 of no numbers", quantize(FP4), (np.float32([np.nan, np.inf]), np.float32(1)), of(FP4, [0, 6])),
@@ -107,6 +112,7 @@ DEQUANTIZE = [
     Case("INT4, blocks", dequantize(), (of(INT4, [[1, -8, 7, 2]]), np.float32([[2, 10]])), [[2, -16, 70, 20]]),
     Case("FP8", dequantize(), (of(FP8, SMALL_BY_1), np.float32(2)), 2 * np.float32(SMALL_BY_1)),
     Case("FP8, scales E8M0", dequantize(), (of(FP8, [[3, 448]]), of(E8M0, [[0.25, 2]])), [[0.75, 896]]),
+    Case("FP8, the least scale E8M0", dequantize(), (of(FP8, FEW), of(E8M0, LEAST)), LEAST * FEW, rtol=0),
     Case("FP4, blocks", dequantize(block_shape=(2,)), (of(FP4, [6, 0.5, 1, -3]), np.float32([1, 2])), [6, 0.5, 2, -6]),
     Case("past the largest half", dequantize(HALF), (Q, np.float32(1e4)), None),
 ]
