@@ -8,19 +8,27 @@ from netloop.graph.layer import ILayer, Operation
 from netloop.graph.tensor import ITensor
 from netloop.layers.loop import IIteratorLayer, IRecurrenceLayer
 from netloop.layers.pointwise import IIdentityLayer
-from netloop.nest import LayerStep, LoopStep
+from netloop.nest import LayerStep, LoopStep, walk
 from netloop.passes.draft import Draft
 
 
 def merge_states(draft: Draft) -> None:
     """Carry no state that stays what it is, and no two that are always equal; read no tensor twice by iterators."""
     for step in list(draft.loops()):
-        for layer in step.recurrences:
+        for layer in step.recurrences if _is_settled_by_inputs(step) else ():
             if _stays(layer):
                 draft.replace(layer.outputs[0], layer.tensor(0))
                 draft.note(f"the state {layer.outputs[0].name!r} is what it was")
     for step in list(draft.loops()):
         _merge_equal(draft, step)
+
+
+def _is_settled_by_inputs(step: LoopStep) -> bool:
+    """Whether each layer of a loop always computes the same from the same inputs: one that draws random numbers, and
+    no longer varies in the loop, would draw them once.
+    """
+    layers = (each.layer for each in walk(step.body) if isinstance(each, LayerStep))
+    return all(not isinstance(each, Operation) or each.is_foldable for each in layers)
 
 
 def _stays(layer: IRecurrenceLayer) -> bool:

@@ -126,6 +126,17 @@ def kept(trips: int = 4) -> trt.INetworkDefinition:
     return mark(network, **{name: last(loop, each.get_output(0)) for name, each in outputs.items()})
 
 
+def noisy(trips: int = 3) -> trt.INetworkDefinition:
+    """y: random numbers of each trip, whose shape is that of a state that never changes."""
+    network = trt.INetworkDefinition()
+    loop = counted(network, trips)
+    same = loop.add_recurrence(network.add_input("x", trt.float32, (2,)))
+    same.set_input(1, same.get_output(0))
+    noise = network.add_fill((), trt.FillOperation.RANDOM_UNIFORM, trt.float32)
+    noise.set_input(0, network.add_shape(same.get_output(0)).get_output(0))
+    return mark(network, y=stacked(loop, noise.get_output(0), constant(network, trips, np.int32), CONCATENATE))
+
+
 def embedded(rows: int | None = 2, trips: int = 3) -> trt.INetworkDefinition:
     """y: what two products make of the rows of an embedding that tokens name; of a single row if ``rows`` is None."""
     network = trt.INetworkDefinition()

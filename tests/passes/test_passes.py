@@ -15,7 +15,7 @@ from netloop.nest import live_layers
 from netloop.passes import PASSES, improve
 from netloop.passes.forms import GatesLayer
 from tests.networks import chain_in_loop, conditional_in_loop
-from tests.passes.cells import attention, by_number, embedded, gru, heads, kept, lstm, read_once_more
+from tests.passes.cells import attention, by_number, embedded, gru, heads, kept, lstm, noisy, read_once_more
 
 NETWORKS = {
     "lstm": lstm,
@@ -28,6 +28,7 @@ NETWORKS = {
     "read once more": read_once_more,
     "read once more without a trip": lambda: read_once_more(trips=-1),
     "kept": kept,
+    "noisy": noisy,
     "attention": attention,
     "embedded": embedded,
     "one embedded row": lambda: embedded(None),
