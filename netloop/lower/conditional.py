@@ -26,6 +26,7 @@ def lower_conditional(program: Program, step: IfStep, frame: Frame) -> None:
     carries = program.can_fail([step]) or frame.fault(step.reads) is not None
     branches = [_branch(program, step, branch, frame, carries) for branch in (0, 1)]
     if not carries and "select" in program.passes and is_small([step], program.types):
+        program.note("select", f"both branches of {step.conditional.name!r} are computed")
         _select(condition, branches, step, frame)
         return
     results, faults, status = lax.cond(condition, *branches)

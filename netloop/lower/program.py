@@ -27,6 +27,7 @@ from netloop.lower.load import Early, find_early
 from netloop.lower.loop import Road, lower_iterator, lower_loop
 from netloop.nest import Block, IfStep, LayerStep, LoopStep, Scopes, Step, live_layers
 from netloop.network import INetworkDefinition
+from netloop.passes import Note
 from netloop.types import TensorType
 
 DEEPEST_NEST = 100
@@ -65,6 +66,7 @@ class Program:
         moved: of each loop, the layers that run for many trips at once; known once it was traced.
         max_trips: how many trips a loop may make; None for any number.
         passes: the names of the passes that it was made with, which allow forms of lowering.
+        notes: what they did, once each; known once it was traced.
     """
 
     def __init__(
@@ -84,6 +86,7 @@ class Program:
         self.moved: dict[ILoop, list[ILayer]] = {}
         self.max_trips = max_trips
         self.passes = passes
+        self.notes: dict[Note, None] = {}
         self._block = Block(list(steps))
         self._baked = {tensor: self._is_constant(tensor) for tensor in self._block.reads()}
 
@@ -113,10 +116,19 @@ class Program:
         """
         return self.run_in(Frame(dict(given), trips=dict(trips or {})))
 
+    def note(self, by: str, what: str) -> None:
+        """Tell what a pass did."""
+        self.notes[Note(by, what)] = None
+
     @cached_property
     def early(self) -> Early:
         """What may be computed before a call, from the weights alone."""
-        return find_early(self._block, self.outputs, self.types) if "load" in self.passes else Early([], [])
+        if "load" not in self.passes:
+            return Early([], [])
+        found = find_early(self._block, self.outputs, self.types)
+        if found.steps:
+            self.note("load", f"layers that follow from weights alone: {len(found.steps)}")
+        return found
 
     def load(self, given: Mapping[ITensor, Any]) -> list[Any]:
         """The tensors of ``early``, from the constants of ``constants_of``."""

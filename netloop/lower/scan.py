@@ -39,6 +39,7 @@ class _Scan:
         self.loop = loop
         self.program = loop.program
         self.trips = trips
+        self.name = loop.step.loop.name
         self.iterators = [each for each in loop.step.iterators if self.program.stays_inside(each)]
         self.slices = [each.outputs[0] for each in self.iterators]
         self.parts = self._parts()
@@ -48,7 +49,11 @@ class _Scan:
         loop = self.loop
         if "fission" not in self.program.passes or loop.carries or self.trips < 2:
             return Parts(loop.body, loop.rows, self.trips)
-        return split(loop.body, loop.states, loop.next, loop.rows, self.program.types, self.trips)
+        parts = split(loop.body, loop.states, loop.next, loop.rows, self.program.types, self.trips)
+        layers = len(parts.ahead) + len(parts.behind)
+        if layers:
+            self.program.note("fission", f"layers of {self.name!r} that run for {parts.chunk} trips at once: {layers}")
+        return parts
 
     def run(self) -> Done:
         """All trips."""
@@ -128,4 +133,6 @@ class _Scan:
         """How many trips are made at a time."""
         if "unroll" not in self.program.passes or not is_small(self.parts.core, self.program.types):
             return 1
-        return UNROLL_STACKED if self.parts.rows else UNROLL
+        trips = UNROLL_STACKED if self.parts.rows else UNROLL
+        self.program.note("unroll", f"{trips} trips of {self.name!r} are made at a time")
+        return trips

@@ -17,11 +17,12 @@ from netloop.passes.draft import Draft
 from netloop.passes.forms import choose_forms
 from netloop.passes.indexing import iterate_instead
 from netloop.passes.layout import lay_out_weights
+from netloop.passes.note import Note
 from netloop.passes.sharing import share_products
 from netloop.passes.states import merge_states
 from netloop.passes.tables import multiply_tables
 
-__all__ = ["PASSES", "Improved", "Pass", "chosen", "improve", "of_level"]
+__all__ = ["PASSES", "Improved", "Note", "Pass", "chosen", "improve", "of_level"]
 
 
 class Pass(NamedTuple):
@@ -30,71 +31,87 @@ class Pass(NamedTuple):
     Attributes:
         level: the optimization level from which on it is used.
         rule: what it does, and when it pays.
+        gain: how many times as fast a workload of the benchmarks was with it as without it.
         rewrite: how it rewrites a network; None if it is a form of lowering.
     """
 
     level: int
     rule: str
+    gain: str
     rewrite: Callable[[Draft], None] | None = None
 
 
 PASSES: dict[str, Pass] = {
     "states": Pass(
-        1, "A state that stays what it is, or is always equal to another, is not carried. Always.", merge_states
+        1,
+        "A state that stays what it is, or is always equal to another, is not carried. Always.",
+        "1.2, an imported recurrence of 256",
+        merge_states,
     ),
     "indexing": Pass(
         2,
         "A gather by the number of the trip is an iterator. Where the COUNT is known not to pass the axis, and there "
         "is no WHILE.",
+        "1.2, an imported recurrence of 256",
         iterate_instead,
     ),
     "contraction": Pass(
         2,
         "A sum along the last axis of the products of rows with one vector, in a loop, is a product of a matrix and "
         "this vector. Float32 only.",
+        "4.1, a selective scan of 256 x 16",
         contract,
     ),
     "sharing": Pass(
         2,
         "Products of one operand with several matrices are one product; so are sums over their results. Always, up to "
         "256 MiB of matrices.",
+        "2.2, an LSTM of 512 of one row; 1.8, a char-RNN of 2 x 512",
         share_products,
     ),
     "tables": Pass(
         2,
         "A table of weights is multiplied beforehand by the matrix of weights that its rows would be. Where what comes "
         "out has at most 1 MiB, or at most the size of the matrix.",
+        "1.3, a char-RNN of 2 x 512",
         multiply_tables,
     ),
     "layout": Pass(
         2,
         "A matrix of weights of 16,384 elements or more is transposed beforehand, so that it is summed along its rows "
         "where it multiplies at most 2 rows that depend on a state or a call, and along its columns elsewhere.",
+        "1.0, a char-RNN of 2 x 512",
         lay_out_weights,
     ),
     "forms": Pass(
         3,
         "A logistic function in a loop that only multiplies is computed through tanh, within 1.2e-7; gates side by "
         "side are one layer. Float32 only.",
+        "1.4, an LSTM of 256 of 32 rows",
         choose_forms,
     ),
     "load": Pass(
         1,
         "What follows from weights alone is computed once, when the program is made or refitted. Where it reads 4 KiB "
         "or more, and is at most 4 times as large as what it reads.",
+        "1.1, a char-RNN of 2 x 512",
     ),
     "fission": Pass(
         2,
         "Layers of a scan that depend on no state, if there is a product among them, are computed for all trips at "
         "once before it, and layers that feed stacked outputs alone after it; in chunks of about 2 MiB where all would "
         "take more than 4 MiB.",
+        "2.1, an LSTM of 512 of one row",
     ),
     "select": Pass(
         2,
         "Both branches of a conditional are computed where they are a few small element-wise layers that cannot fail.",
+        "14, a conditional in a loop",
     ),
     "unroll": Pass(
-        2, "A scan whose body is a few small element-wise layers makes 16 trips at a time, or 8 if it stacks."
+        2,
+        "A scan whose body is a few small element-wise layers makes 16 trips at a time, or 8 if it stacks.",
+        "1.8, 100,000 trips of eight numbers",
     ),
 }
 """What there is, in the order in which it is applied."""
@@ -107,13 +124,13 @@ class Improved(NamedTuple):
         network: a rewritten copy, whose layers begin with those of the original in their order; or the original.
         types: the types of its tensors.
         sound: its steps.
-        notes: what was done, a line each.
+        notes: what was done.
     """
 
     network: INetworkDefinition
     types: TypeTable
     sound: Sound
-    notes: list[str]
+    notes: list[Note]
 
 
 def chosen(passes: Iterable[str] | None) -> frozenset[str]:
@@ -141,15 +158,15 @@ def of_level(level: int) -> frozenset[str]:
 
 def improve(network: INetworkDefinition, types: TypeTable, sound: Sound, passes: Collection[str]) -> Improved:
     """A network, rewritten for inputs of certain types."""
-    rewrites = [each.rewrite for name, each in PASSES.items() if name in passes and each.rewrite is not None]
+    rewrites = {name: each.rewrite for name, each in PASSES.items() if name in passes and each.rewrite is not None}
     if not rewrites:
         return Improved(network, types, sound, [])
-    draft = Draft(network, types)
-    for rewrite in rewrites:
-        before = len(draft.notes)
+    draft, notes = Draft(network, types), list[Note]()
+    for name, rewrite in rewrites.items():
         rewrite(draft)
-        if len(draft.notes) > before:
+        if draft.notes:
+            notes += [Note(name, each) for each in draft.notes]
             draft.read()
-    if not draft.notes:
+    if not notes:
         return Improved(network, types, sound, [])
-    return Improved(draft.network, draft.network.types, require_sound(draft.network), draft.notes)
+    return Improved(draft.network, draft.network.types, require_sound(draft.network), notes)

@@ -25,7 +25,7 @@ class Draft:
     Attributes:
         network: the copy.
         make: adds layers to it.
-        notes: what was done, a line each.
+        notes: what was done since the network was last read, a line each.
         scopes: the loops in which the tensors vary, as when the network was last read.
         block: the steps that it runs as, likewise.
         weights: the tensors that follow from constants alone, likewise.
@@ -36,7 +36,6 @@ class Draft:
         for original, twin in zip(network.inputs, self.network.inputs, strict=True):
             vars(twin)["declared"] = types[original]
         self.make = Composer(self.network)
-        self.notes: list[str] = []
         self.read()
 
     def read(self) -> None:
@@ -44,6 +43,7 @@ class Draft:
         self.scopes = Scopes(self.network)
         self.block = nest(self.network, self.scopes)
         self.weights = weights_alone(self.block)
+        self.notes: list[str] = []
 
     def note(self, what: str) -> None:
         """Tell what was done."""

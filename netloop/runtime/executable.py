@@ -22,7 +22,7 @@ from netloop.lower import HostProgram, constants_of, has_program, is_long
 from netloop.lower.host import Tell
 from netloop.lower.loop import Road
 from netloop.network import INetworkDefinition
-from netloop.passes import chosen
+from netloop.passes import Note, chosen
 from netloop.runtime.jax_settings import own_settings
 from netloop.runtime.programs import Given, Programs
 from netloop.runtime.ready import Ready, make_ready
@@ -195,8 +195,8 @@ class Executable(Settings):
         return self._by_name("moved")
 
     @property
-    def notes(self) -> list[str]:
-        """What passes did to the network for the latest program, a line each."""
+    def notes(self) -> list[Note]:
+        """What passes did for the latest program."""
         latest = self._programs.latest
         return latest.notes if latest else []
 

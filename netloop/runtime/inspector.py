@@ -9,6 +9,7 @@ from netloop.graph.layer import ILayer
 from netloop.graph.tensor import ITensor
 from netloop.layers.conditional import IIfConditionalBoundaryLayer
 from netloop.layers.loop import ILoopBoundaryLayer
+from netloop.passes import PASSES, Note
 from netloop.runtime.context import IExecutionContext
 from netloop.runtime.enums import LayerInformationFormat, ProfilingVerbosity
 from netloop.runtime.observers import IErrorRecorder
@@ -23,7 +24,7 @@ class EngineInspector(Settings):
 
     A layer at the boundary of a loop or conditional names it as ``Loop`` or ``Conditional``. ``Loops`` tells by which
     road each loop ran, why, and which of its layers run for many trips at once; ``Passes`` tells what was done to make
-    the network fast; both once a program was compiled.
+    the network fast, by which rule, and what such a pass has gained; both once a program was compiled.
 
     Attributes:
         execution_context: the context whose shapes are told; None for those of the engine.
@@ -46,7 +47,12 @@ class EngineInspector(Settings):
         if format is LayerInformationFormat.ONELINE:
             return "\n".join(_line(each) for each in layers)
         bindings = [self._engine.get_tensor_name(index) for index in range(self._engine.num_io_tensors)]
-        told = {"Layers": layers, "Loops": self._loops(), "Passes": self._engine.notes, "Bindings": bindings}
+        told = {
+            "Layers": layers,
+            "Loops": self._loops(),
+            "Passes": [_done(each) for each in self._engine.notes],
+            "Bindings": bindings,
+        }
         return json.dumps(told, indent=2)
 
     def get_layer_information(self, layer_index: int, format: LayerInformationFormat) -> str:
@@ -95,6 +101,10 @@ def _tensor(tensor: ITensor) -> dict[str, Any]:
         "Dimensions": list(tensor.shape),
         "Format/Datatype": f"Row major linear {tensor.type.dtype}",
     }
+
+
+def _done(note: Note) -> dict[str, str]:
+    return {"Name": note.by, "Done": note.what, "Rule": PASSES[note.by].rule, "Gain": PASSES[note.by].gain}
 
 
 def _line(layer: Any) -> str:

@@ -16,7 +16,7 @@ from netloop.layers.loop import ILoop
 from netloop.layers.sources import IConstantLayer
 from netloop.lower import HostProgram, Program
 from netloop.network import INetworkDefinition
-from netloop.passes import improve
+from netloop.passes import Note, improve
 from netloop.runtime.loading import Loading
 from netloop.runtime.programs import Given
 from netloop.runtime.recursion import room_for
@@ -34,7 +34,7 @@ class Ready:
         program: what it was made of, which knows how each loop runs.
         loops: the loops of the network that it was made of, in their order.
         compiled: its one compiled piece; None if it runs on the host.
-        notes: what passes did to the network.
+        notes: what passes did.
         seconds: how long each phase of making it took.
     """
 
@@ -42,7 +42,7 @@ class Ready:
     program: Program | HostProgram
     loops: list[ILoop]
     compiled: Any = None
-    notes: list[str] = field(default_factory=list[str])
+    notes: list[Note] = field(default_factory=list[Note])
     seconds: dict[str, float] = field(default_factory=dict[str, float])
 
 
@@ -118,7 +118,7 @@ def make_ready(
             raise ExecutionError(program.failures.findings[int(verdict) - 1])
         return outputs
 
-    return Ready(run, program, source.network.loops, compiled, source.notes, watch.seconds)
+    return Ready(run, program, source.network.loops, compiled, [*source.notes, *program.notes], watch.seconds)
 
 
 def options_for(program: Program) -> dict[str, Any]:

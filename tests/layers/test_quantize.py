@@ -92,7 +92,9 @@ QUANTIZE = [
     Case("FP8", quantize(FP8), (SMALL, np.float32(1)), of(FP8, SMALL_BY_1)),
     Case("FP8 by a scale", quantize(FP8), (SMALL, np.float32(0.3)), of(FP8, SMALL_BY_3)),
     Case("FP8 by the least E8M0", quantize(FP8), (LEAST * FEW, of(E8M0, LEAST)), of(FP8, FEW)),
-    Case("FP8 by the largest E8M0", quantize(FP8), (np.float32([2.0**127, -(2.0**126)]), of(E8M0, 2.0**127)), [1, -0.5]),
+    Case(
+        "FP8 by the largest E8M0", quantize(FP8), (np.float32([2.0**127, -(2.0**126)]), of(E8M0, 2.0**127)), [1, -0.5]
+    ),
     Case("FP8 of no numbers", quantize(FP8), (np.float32([np.nan, np.inf]), np.float32(1)), of(FP8, [np.nan, 448])),
     Case("FP4", quantize(FP4), (FOURS, np.float32(1)), of(FP4, FOURS_ROUNDED)),
     Case("FP4 of no numbers", quantize(FP4), (np.float32([np.nan, np.inf]), np.float32(1)), of(FP4, [0, 6])),
