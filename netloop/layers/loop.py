@@ -253,6 +253,12 @@ class IIteratorLayer(ILoopBoundaryLayer):
         require(0 <= position < array.shape[axis], *self.past_the_end(array.shape[axis]))
         return array.take(position, axis)
 
+    @property
+    def trips(self) -> ITensor | None:
+        """The COUNT limit, before which it begins if it goes in reverse; None if it does not."""
+        limit = self.loop.limit(TripLimit.COUNT) if self.reverse else None
+        return None if limit is None else limit.tensor(0)
+
     def past_the_end(self, length: int) -> tuple[str, str, str]:
         """What to say when the loop reads where the axis is not."""
         return (

@@ -415,8 +415,7 @@ def _in_trip(step: LoopStep, scene: _Scene, trip: int, states: Sequence[Any]) ->
 def _slice(layer: IIteratorLayer, array: Any, scene: _Scene) -> Any:
     trip = scene.trips[layer.loop]
     axis = normal_axis(layer.axis, array.ndim)
-    limit = layer.loop.limit(TripLimit.COUNT) if layer.reverse else None
-    count = None if limit is None else scene.values[limit.tensor(0)]
+    count = None if layer.trips is None else scene.values[layer.trips]
     if isinstance(count, Spoilt):
         return count
     position = trip if count is None else max(0, int(count)) - 1 - trip

@@ -132,7 +132,7 @@ def lower_iterator(program: Program, layer: IIteratorLayer, frame: Frame) -> Non
     if layer.loop in frame.ended or not program.stays_inside(layer):
         finding = layer.finding("NL601", *layer.past_the_end(length))
         fault = program.failures.fault((position < 0) | (position >= length), finding)
-        frame.spoil(layer.outputs, first(frame.fault([output, _count_of(layer)]), fault))
+        frame.spoil(layer.outputs, first(frame.fault([output, layer.trips]), fault))
     if length == 0:
         frame.values[output] = jnp.zeros(program.types[output].shape, array.dtype)
     else:
@@ -140,14 +140,8 @@ def lower_iterator(program: Program, layer: IIteratorLayer, frame: Frame) -> Non
 
 
 def _count(program: Program, layer: IIteratorLayer, frame: Frame) -> Any:
-    limit = _count_of(layer)
-    assert limit is not None
-    return jnp.maximum(jnp.asarray(program.read(limit, frame), jnp.int64), 0)
-
-
-def _count_of(layer: IIteratorLayer) -> ITensor | None:
-    limit = layer.loop.limit(TripLimit.COUNT) if layer.reverse else None
-    return None if limit is None else limit.tensor(0)
+    assert layer.trips is not None
+    return jnp.maximum(jnp.asarray(program.read(layer.trips, frame), jnp.int64), 0)
 
 
 class Loop:

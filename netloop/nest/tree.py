@@ -67,7 +67,9 @@ class LayerStep:
     @property
     def reads(self) -> list[ITensor]:
         """The tensors that it needs."""
-        return [each for each in self.layer.inputs if each is not None]
+        layer = self.layer
+        trips = layer.trips if isinstance(layer, IIteratorLayer) else None
+        return [each for each in (*layer.inputs, trips) if each is not None]
 
     @property
     def writes(self) -> tuple[ITensor, ...]:

@@ -135,6 +135,28 @@ def test_loop_of_the_host_stacks_what_each_trip_makes(network, kind, backwards, 
     assert roads == {"outer": "host"}
 
 
+def test_branch_of_a_loop_of_the_host_reads_an_iterator_in_reverse(network):
+    lengths, x = network.add_input("lengths", trt.int32, (3,)), network.add_input("x", trt.int32, (3,))
+    loop = network.add_loop()
+    loop.name = "outer"
+    loop.add_trip_limit(constant(network, 3), COUNT)
+    length = loop.add_iterator(lengths).get_output(0)
+    fill = network.add_fill((1,), trt.FillOperation.LINSPACE, trt.int32)
+    fill.set_input(0, network.add_unsqueeze(length, constant(network, [0])).get_output(0))
+    fill.alpha, fill.beta = 0, 1
+    total = network.add_reduce(fill.get_output(0), trt.ReduceOperation.SUM, 1, False).get_output(0)
+    choice = network.add_if_conditional()
+    choice.set_condition(combine(network, total, constant(network, 1), Op.GREATER))
+    backwards = loop.add_iterator(x, reverse=True).get_output(0)
+    rows = loop.add_loop_output(choice.add_output(backwards, total).get_output(0), CONCATENATE)
+    rows.set_input(1, constant(network, 3))
+    mark(network, rows.get_output(0))
+
+    meant, roads = agree(network, lengths=np.array([4, 0, 3], np.int32), x=np.array([7, 8, 9], np.int32))
+    assert meant["y"].tolist() == [9, 0, 7]
+    assert roads == {"outer": "host"}
+
+
 def test_state_may_grow_where_its_length_is_open(network):
     start, trips = network.add_input("start", trt.int32, (-1,)), network.add_input("trips", trt.int32, ())
     loop = network.add_loop()
