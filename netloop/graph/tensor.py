@@ -47,6 +47,8 @@ def declared_type(
 def _check_name(label: str, name: Any) -> None:
     if not isinstance(name, str):
         raise TypeError(f"the name of a tensor is a str, not {type(name).__name__}")
+    if not name.isascii() and any("\ud800" <= each <= "\udfff" for each in name):
+        raise ValueError(f"the name {name!r} of a tensor has half a character in it")
     if len(name) > LONGEST_NAME or (not name.isascii() and len(name.encode()) > LONGEST_NAME):
         raise ValueError(f"the name of a tensor has at most {LONGEST_NAME} bytes")
 

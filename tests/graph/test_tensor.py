@@ -51,6 +51,11 @@ def test_name_has_room_in_bytes(x):
         x.name = "é" * 2048
 
 
+def test_name_is_text(x):
+    with pytest.raises(ValueError, match="half a character"):
+        x.name = "\ud800"
+
+
 def test_shape_is_dims(x):
     assert isinstance(x.shape, Dims)
     assert x.shape == (2, -1)
