@@ -75,6 +75,10 @@ class Draft:
         """Whether a tensor is known before the loop around a layer begins, or follows from weights alone."""
         return tensor in self.weights or len(self.scopes.of(tensor)) < len(self.scopes.of_layer(layer))
 
+    def is_sure(self, tensor: ITensor) -> bool:
+        """Whether a tensor is surely there, as what a loop gives is not: its number of trips may not fit."""
+        return tensor in self.weights or tensor in self.network.inputs
+
 
 def layer_steps(block: Block) -> list[LayerStep]:
     """The steps of a block that are one layer each."""

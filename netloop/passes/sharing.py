@@ -93,9 +93,9 @@ def _bytes(layers: Sequence[IMatrixMultiplyLayer], position: int) -> int:
 
 def _may_grow(draft: Draft, layer: IMatrixMultiplyLayer, position: int) -> bool:
     """Whether an operand of a product could be made wider before the product is formed."""
-    is_matrix = _op(layer, position) is not MatrixOperation.VECTOR
-    shared = operand(layer, 1 - position)
-    return is_matrix and draft.is_settled(operand(layer, position), layer) and not draft.is_settled(shared, layer)
+    wide, shared = operand(layer, position), operand(layer, 1 - position)
+    is_matrix = _op(layer, position) is not MatrixOperation.VECTOR and draft.is_sure(wide)
+    return is_matrix and draft.is_settled(wide, layer) and not draft.is_settled(shared, layer)
 
 
 def _likeness(layer: IMatrixMultiplyLayer, position: int) -> Hashable:
@@ -169,7 +169,7 @@ class _Sums:
             return "stretched", partner
         shape = list(partner.type.shape)
         del shape[pack.axis]
-        return ("settled", *shape) if self.draft.is_settled(partner, layer) else None
+        return ("settled", *shape) if self.draft.is_sure(partner) and self.draft.is_settled(partner, layer) else None
 
     def _put_together(self, pack: _Pack, position: int, layers: dict[int, IElementWiseLayer]) -> None:
         if not self.open.issuperset(layers.values()):

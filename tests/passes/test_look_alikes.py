@@ -10,7 +10,7 @@ from netloop.check import require_sound
 from netloop.graph.tensor import ITensor
 from netloop.nest import live_layers
 from netloop.passes import improve
-from tests.networks import Op, cast, combine, constant, counted, last, mark
+from tests.networks import Op, cast, combine, constant, counted, last, mark, stacked
 from tests.passes.cells import PLAIN, SIGMOID, TANH, activation, product, weights
 
 TRIPS = 3
@@ -57,6 +57,24 @@ def states_of_random_numbers() -> trt.INetworkDefinition:
     return mark(network, a=a, b=b)
 
 
+def matrix_that_may_not_be_there() -> trt.INetworkDefinition:
+    """y[3]: what one of two matrices makes of x, as flags choose; the first is read from w, trip by trip."""
+    network = trt.INetworkDefinition()
+    outer, inner = counted(network, TRIPS), counted(network, TRIPS)
+    from_w = outer.add_iterator(network.add_input("w", trt.float32, (-1, 4, 4))).get_output(0)
+    flag = outer.add_iterator(network.add_input("flags", trt.bool, (TRIPS,))).get_output(0)
+    x = inner.add_iterator(network.add_input("x", trt.float32, (TRIPS, 4, 4))).get_output(0)
+    made = []
+    for matrix in (from_w, weights(network, 4, 4)):
+        state = inner.add_recurrence(constant(network, np.zeros((4, 4), np.float32)))
+        state.set_input(1, combine(network, state.get_output(0), product(network, x, matrix)))
+        made.append(last(inner, state.get_output(0)))
+    choice = network.add_if_conditional()
+    choice.set_condition(flag)
+    rows = stacked(outer, choice.add_output(*made).get_output(0), constant(network, TRIPS, np.int32))
+    return mark(network, y=rows)
+
+
 def sum_along_the_first_axis(network: trt.INetworkDefinition, state: ITensor, x: ITensor) -> ITensor:
     products = combine(network, state, first_row(network, x), Op.PROD)
     return network.add_reduce(products, trt.ReduceOperation.SUM, 0b01, True).get_output(0)
@@ -94,6 +112,7 @@ LOOK_ALIKES = [
     ("states", iterators_of_both_ways),
     ("states", states_of_random_numbers),
     ("contraction", lambda: summed(sum_along_the_first_axis)),
+    ("sharing", matrix_that_may_not_be_there),
     ("sharing", lambda: summed(products_of_a_matrix_and_its_transpose)),
     ("tables", lambda: summed(columns_of_a_table)),
     ("forms", lambda: summed(gate_that_is_added_too)),
@@ -106,6 +125,14 @@ def test_network_that_only_looks_alike_is_left_alone(name, make):
     network = make()
 
     assert improve(network, network.types, require_sound(network), [name]).network is network
+
+
+def test_matrix_that_is_not_there_spoils_no_other_product():
+    network = matrix_that_may_not_be_there()
+    x = np.ones((TRIPS, 4, 4), np.float32)
+    inputs = {"w": x[:2], "flags": np.array([True, True, False]), "x": x}
+
+    np.testing.assert_allclose(trt.compile(network)(inputs)["y"], trt.evaluate(network, inputs)["y"], rtol=1e-6)
 
 
 def test_sums_of_products_with_another_between_them_stay_apart():
