@@ -159,6 +159,8 @@ MUTANTS = [
            "tests/layers/test_sources.py tests/layers/test_loop.py"),
     Mutant("a reverse iterator of the host starts one too late", HOST,
            "max(0, int(count)) - 1 - trip", "max(0, int(count)) - trip", "tests/lower"),
+    Mutant("pieces of the host are not given what a reverse iterator counts from", TREE,
+           "for each in (*layer.inputs, trips) if", "for each in layer.inputs if", "tests/lower"),
 
     # ------------------------------------------------------------------ passes
     Mutant("a state that begins like another is equal to it", STATES,
@@ -167,6 +169,11 @@ MUTANTS = [
            "(layer.tensor(0), layer.axis, layer.reverse), layer", "(layer.tensor(0), layer.axis), layer", PASSES),
     Mutant("random numbers of two layers are equal", STATES,
            "if isinstance(layer, Operation) and layer.is_foldable:", "if isinstance(layer, Operation):", PASSES),
+    Mutant("a state that stays is not carried beside random numbers", STATES,
+           "for layer in step.recurrences if _is_settled_by_inputs(step) else ():", "for layer in step.recurrences:",
+           PASSES),
+    Mutant("a matrix that may be missing is put beside others", SHARING,
+           "is not MatrixOperation.VECTOR and draft.is_sure(wide)", "is not MatrixOperation.VECTOR", PASSES),
     Mutant("an iterator in place of a gather may end past the axis", INDEXING,
            "if first < 0 or first + elements > data", "if first < 0 or first + elements - 1 > data", PASSES),
     Mutant("a sum along any axis is a product of matrices", CONTRACTION,
