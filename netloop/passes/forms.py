@@ -16,7 +16,7 @@ from netloop.graph.tensor import ITensor
 from netloop.layers.pointwise import IActivationLayer, IElementWiseLayer
 from netloop.layers.slice import ISliceLayer
 from netloop.nest import LayerStep, walk
-from netloop.passes.draft import Draft, operand
+from netloop.passes.draft import Draft, operand, runs
 from netloop.types import TensorType
 
 SIGMOID, TANH = ActivationType.SIGMOID, ActivationType.TANH
@@ -61,7 +61,7 @@ def choose_forms(draft: Draft) -> None:
         if found is not None:
             parts[found.source, found.axis].append(found)
     done: set[ILayer] = set()
-    for run in (run for group in parts.values() for run in _runs(group)):
+    for run in (run for group in parts.values() for run in _side_by_side(group)):
         _compute_at_once(draft, run)
         done.update(each.gate for each in run)
     for each in gates:
@@ -127,17 +127,9 @@ def _part_of(gate: IActivationLayer) -> _Part | None:
     return _Part(gate, source, cut[0] - rank, begin, begin + shape[cut[0]])
 
 
-def _runs(parts: list[_Part]) -> Iterator[list[_Part]]:
-    """Stretches that follow each other, where there are two or more."""
-    run: list[_Part] = []
-    for part in sorted(parts, key=lambda each: each.begin):
-        if run and part.begin != run[-1].end:
-            if len(run) > 1:
-                yield run
-            run = []
-        run.append(part)
-    if len(run) > 1:
-        yield run
+def _side_by_side(parts: list[_Part]) -> Iterator[list[_Part]]:
+    """Stretches that follow each other."""
+    return runs(sorted(parts, key=lambda each: each.begin), lambda before, after: before.end == after.begin)
 
 
 def _compute_at_once(draft: Draft, run: list[_Part]) -> None:

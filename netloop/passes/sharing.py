@@ -12,7 +12,7 @@ from netloop.graph.tensor import ITensor
 from netloop.layers.matrix import IMatrixMultiplyLayer
 from netloop.layers.pointwise import IElementWiseLayer
 from netloop.nest import Block
-from netloop.passes.draft import Draft, layer_steps, operand
+from netloop.passes.draft import Draft, layer_steps, operand, runs
 
 LARGEST_PACK = 1 << 28
 """A packed matrix has at most so many bytes, as its parts stay in memory beside it."""
@@ -152,7 +152,8 @@ class _Sums:
                     groups[position, layer.op, self._kind(layer, partner, pack, place)].setdefault(place, layer)
         for (position, _, kind), layers in groups.items():
             if kind is not None:
-                yield from ((position, run) for run in _runs(layers))
+                for run in runs(sorted(layers.items()), lambda before, after: before[0] + 1 == after[0]):
+                    yield position, dict(run)
 
     def _may_join(self, layer: ILayer, pack: _Pack, part: ITensor) -> bool:
         (output,) = layer.outputs
@@ -189,15 +190,3 @@ class _Sums:
             return self.places[partners[0]][0].run(self.draft, first, last)
         is_one = partners[0].type.shape[pack.axis] == 1
         return partners[0] if is_one else self.draft.make.concat(partners, partners[0].type.rank + pack.axis)
-
-
-def _runs(layers: dict[int, IElementWiseLayer]) -> Iterator[dict[int, IElementWiseLayer]]:
-    """Neighbours among numbered layers, where there are two or more."""
-    run: dict[int, IElementWiseLayer] = {}
-    for place in [*sorted(layers), max(layers) + 2]:
-        if run and place != max(run) + 1:
-            if len(run) > 1:
-                yield run
-            run = {}
-        if place in layers:
-            run[place] = layers[place]
