@@ -27,11 +27,13 @@ STATES, INDEXING, SHARING = "netloop/passes/states.py", "netloop/passes/indexing
 CONTRACTION, TABLES, LAYOUT = "netloop/passes/contraction.py", "netloop/passes/tables.py", "netloop/passes/layout.py"
 TYPES, FORMS = "netloop/types.py", "netloop/passes/forms.py"
 RULES, PORTABILITY = "netloop/check/loops.py", "netloop/check/portability.py"
+PROGRAMS, READY = "netloop/runtime/programs.py", "netloop/runtime/ready.py"
 
 LOOPS, IFS = "tests/layers/test_loop.py", "tests/layers/test_conditional.py"
 INTERPRETER, FAILURES = "tests/reference/test_interpreter.py", "tests/test_failures.py"
 NEST, PASSES = "tests/nest", "tests/passes"
 LOADED, SPLIT = "tests/lower/test_load.py", "tests/lower/test_fission.py"
+CALLS = "tests/runtime/test_calls.py"
 CHECK = "tests/check/test_loops.py tests/check/test_portability.py"
 
 
@@ -205,6 +207,12 @@ MUTANTS = [
            "in dict.fromkeys([*late, *outputs]) if", "in dict.fromkeys(late) if", LOADED),
     Mutant("of two small branches the other is selected", LOWER_IF,
            "jnp.where(condition, one, other)", "jnp.where(condition, other, one)", IFS),
+
+    # ------------------------------------------------------------------ calls
+    Mutant("inputs of another element type pass for those of an earlier call", PROGRAMS,
+           "return value.shape, value.dtype, getattr(", "return value.shape, getattr(", CALLS),
+    Mutant("a call takes the memory of the input before the one that is donated", READY,
+           "enumerate(inputs, 1)", "enumerate(inputs)", CALLS),
 
     # ------------------------------------------------------------------ rules
     Mutant("a second limit of a kind is no finding", RULES,

@@ -73,6 +73,7 @@ class Executable(Settings):
         vars(self).update(passes=chosen(passes), donated=inputs_named(donate, network))
         vars(self)["absent"] = {each for each in constants if each.index in absent}
         self.take_weights()
+        self._names = [each.name for each in network.outputs]
         self._programs = Programs(network, self._compile)
         self._watching: tuple[frozenset[ITensor], Programs[HostProgram]] | None = None
         if not (self.absent or self._programs.shape_inputs) and all(each.type.is_fixed for each in network.inputs):
@@ -106,7 +107,12 @@ class Executable(Settings):
             NetworkError: for these shapes the network has no meaning.
             ExecutionError: something without a meaning was met, such as more trips than an output has room for.
         """
-        return self._run(inputs, lambda given: self._programs.find(given).run(self.weights, given))
+        known = self._programs.recall(inputs)
+        if known is None:
+            given = self._checked(inputs)
+            return self._outputs(lambda: self._programs.find(given).run(self.weights, list(given.values())))
+        program, arrays = known
+        return self._outputs(lambda: program.run(self.weights, arrays))
 
     def watch(self, inputs: Mapping[str, Any], tensors: Iterable[ITensor], tell: Tell) -> dict[str, jax.Array | Any]:
         """The same, step by step on the host, telling of some tensors as they are computed.
@@ -122,8 +128,8 @@ class Executable(Settings):
         Raises:
             InputError, NetworkError, ExecutionError: as a call does.
         """
-        programs = self._programs_that_tell(frozenset(tensors))
-        return self._run(inputs, lambda given: programs.find(given)({**self._values_of(self.weights), **given}, tell))
+        programs, given = self._programs_that_tell(frozenset(tensors)), self._checked(inputs)
+        return self._outputs(lambda: programs.find(given)({**self._values_of(self.weights), **given}, tell))
 
     def _programs_that_tell(self, watched: frozenset[ITensor]) -> Programs[HostProgram]:
         """The programs that tell of some tensors; they are kept until others are asked for."""
@@ -138,26 +144,28 @@ class Executable(Settings):
         self._watching = watched, programs
         return programs
 
-    def _run(self, inputs: Mapping[str, Any], run: Callable[[Given], list[Any]]) -> dict[str, jax.Array | Any]:
+    def _checked(self, inputs: Mapping[str, Any]) -> Given:
         given = check_values(self.network.inputs, inputs)
         if self.absent:
             raise InputError(*(_absent(each) for each in sorted(self.absent, key=lambda layer: layer.index)))
+        return given
+
+    def _outputs(self, run: Callable[[], list[Any]]) -> dict[str, jax.Array | Any]:
+        """The outputs by name, as something gives them."""
         try:
             with own_settings():
-                outputs = run(given)
+                return dict(zip(self._names, run(), strict=True))
         except jax.errors.JaxRuntimeError as error:
             raise ExecutionError(Finding("NL608", f"the device gave up: {error}", why=reason("NL608"))) from error
-        return {tensor.name: array for tensor, array in zip(self.network.outputs, outputs, strict=True)}
 
     def _compile(self, types: TypeTable, sound: Sound, given: Given) -> Ready:
         if not has_program(self.network, types) or (self.interruptible and is_long(sound.block.steps, types)):
             return self._on_host(HostProgram(self.network, sound, self.max_trips, self.interruptible))
-        settings = self.max_trips, self.passes, self.donated
-        return make_ready(self.network, types, sound, given, self.constants, self.weights, *settings)
+        return make_ready(self, types, sound, given)
 
     def _on_host(self, program: HostProgram) -> Ready:
-        def run(weights: list[Any], given: Given) -> list[Any]:
-            return program({**self._values_of(weights), **given})
+        def run(weights: list[Any], arrays: list[Any]) -> list[Any]:
+            return program({**self._values_of(weights), **dict(zip(self.network.inputs, arrays, strict=True))})
 
         return Ready(run, program, self.network.loops)
 

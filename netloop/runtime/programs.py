@@ -7,6 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from typing import Any, Generic, TypeVar
 
+import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
@@ -40,6 +41,9 @@ class Programs(Generic[P]):
         needed = network.shape_tensors()
         self.shape_inputs = [each for each in network.inputs if each in needed and each.type.is_tensor]
         self.latest: P | None = None
+        self._names = [each.name for each in network.inputs]
+        self._deciding = [each.position for each in self.shape_inputs]
+        self._array_types = {np.ndarray, type(jnp.zeros(()))}
         self._make = make
         self._kept: OrderedDict[Any, P] = OrderedDict()
         self._lock = threading.Lock()
@@ -54,21 +58,45 @@ class Programs(Generic[P]):
             NetworkError: for such inputs the network has no meaning, or no fixed shapes.
             InputError: a shape depends on the value of an input that JAX is tracing.
         """
-        values = {tensor: _value(tensor, given[tensor]) for tensor in self.shape_inputs}
-        key = (
-            tuple(_form(value) for value in given.values()),
-            tuple(None if value is None else value.tobytes() for value in values.values()),
-        )
+        arrays = list(given.values())
+        key = self._key(arrays)
         with self._lock:
-            if key not in self._kept:
-                self._kept[key] = self._make(*self._specialise(given, values), given)
+            found = self._kept.get(key)
+            if found is None:
+                found = self._kept[key] = self._make(*self._specialise(given), given)
                 if len(self._kept) > MOST_PROGRAMS:
                     self._kept.popitem(last=False)
-            self._kept.move_to_end(key)
-            self.latest = self._kept[key]
-            return self.latest
+            return self._use(key, found)
 
-    def _specialise(self, given: Given, values: Mapping[ITensor, Array | None]) -> tuple[TypeTable, Sound]:
+    def recall(self, inputs: Mapping[str, Any]) -> tuple[P, list[Any]] | None:
+        """The program that was found for inputs like these, which need no check, and the inputs in order.
+
+        None if there is no such program, or these are not all arrays.
+        """
+        if not isinstance(inputs, dict) or len(inputs) != len(self._names):
+            return None
+        arrays = [inputs.get(name) for name in self._names]
+        if not self._array_types.issuperset(map(type, arrays)):
+            return None
+        key = self._key(arrays)
+        with self._lock:
+            found = self._kept.get(key)
+            return None if found is None else (self._use(key, found), arrays)
+
+    def _use(self, key: Any, found: P) -> P:
+        """Note what was found as the latest."""
+        if found is not self.latest:
+            self._kept.move_to_end(key)
+            self.latest = found
+        return found
+
+    def _key(self, arrays: list[Any]) -> Any:
+        """What of some inputs a program counts on."""
+        values = [_value(self.network.inputs[each], arrays[each]) for each in self._deciding]
+        return (*map(_form, arrays), *(None if each is None else each.tobytes() for each in values))
+
+    def _specialise(self, given: Given) -> tuple[TypeTable, Sound]:
+        values = {tensor: _value(tensor, given[tensor]) for tensor in self.shape_inputs}
         types: dict[ITensor, TensorType] = {}
         for tensor, array in given.items():
             assert tensor.declared is not None
@@ -89,11 +117,11 @@ def _value(tensor: ITensor, array: Any) -> Array | None:
 
 
 def _form(value: Any) -> Any:
-    """What of a value a program counts on."""
-    return None if isinstance(value, Tensors | Absent) else (value.shape, _placement(value))
+    """What of a value a program counts on, but for what a shape input holds.
 
-
-def _placement(array: Any) -> Any:
-    """Where an array has to stay; None if JAX may move it, as it may a numpy array or what was made from one."""
-    bound = isinstance(array, Tracer) or getattr(array, "committed", False)
-    return getattr(array, "sharding", None) if bound else None
+    An array has to stay where it was put; JAX may move a numpy array, or what was made from one.
+    """
+    if isinstance(value, (Tensors, Absent)):
+        return None
+    is_bound = isinstance(value, Tracer) or getattr(value, "committed", False)
+    return value.shape, value.dtype, getattr(value, "sharding", None) if is_bound else None

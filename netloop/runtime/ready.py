@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 
@@ -13,13 +13,14 @@ from netloop.check import Sound
 from netloop.diagnostics import ExecutionError
 from netloop.graph.infer import TypeTable
 from netloop.layers.loop import ILoop
-from netloop.layers.sources import IConstantLayer
 from netloop.lower import HostProgram, Program
-from netloop.network import INetworkDefinition
 from netloop.passes import Note, improve
 from netloop.runtime.loading import Loading
 from netloop.runtime.programs import Given
 from netloop.runtime.recursion import room_for
+
+if TYPE_CHECKING:
+    from netloop.runtime.executable import Executable
 
 LONGEST_FUSED_BODY = 2000
 """XLA's compiler for CPUs has crashed while fusing loop bodies of 4,000 operations."""
@@ -30,7 +31,7 @@ class Ready:
     """A program that is ready to run.
 
     Attributes:
-        run: from the weights and the inputs to the outputs; it raises ExecutionError.
+        run: from the weights and the inputs, in their order, to the outputs; it raises ExecutionError.
         program: what it was made of, which knows how each loop runs.
         loops: the loops of the network that it was made of, in their order.
         compiled: its one compiled piece; None if it runs on the host.
@@ -38,7 +39,7 @@ class Ready:
         seconds: how long each phase of making it took.
     """
 
-    run: Callable[[list[Any], Given], list[Any]]
+    run: Callable[[list[Any], list[Any]], list[Any]]
     program: Program | HostProgram
     loops: list[ILoop]
     compiled: Any = None
@@ -63,57 +64,36 @@ class Watch:
         self.seconds[phase], self._began = now - self._began, now
 
 
-def make_ready(
-    network: INetworkDefinition,
-    types: TypeTable,
-    sound: Sound,
-    given: Given,
-    constants: list[IConstantLayer],
-    weights: Sequence[jax.Array | jax.ShapeDtypeStruct],
-    max_trips: int | None,
-    passes: Collection[str],
-    donated: Collection[str],
-) -> Ready:
-    """The program of a network for inputs of certain types, compiled.
+def make_ready(executable: Executable, types: TypeTable, sound: Sound, given: Given) -> Ready:
+    """The program of an executable for inputs of certain types, compiled.
 
     Args:
-        network: the network.
-        types: the types of its tensors.
-        sound: its steps.
+        executable: what has the network, the weights, and how programs are to be made.
+        types: the types of the tensors of its network.
+        sound: the steps of its network.
         given: the inputs, or what tells of their types.
-        constants: its constants that are arguments.
-        weights: their values.
-        max_trips: how many trips a loop may make; None for any number.
-        passes: the names of the passes to make it with.
-        donated: the names of the inputs whose memory it may take.
     """
     watch = Watch()
-    source = improve(network, types, sound, passes)
-    program = Program.of(source.network, source.types, source.sound, max_trips, passes)
-    loading, inputs = Loading(program, source.network, constants), list(given)
-    order = [position for position, each in enumerate(inputs) if each.name not in donated]
-    lost = [position for position, each in enumerate(inputs) if each.name in donated]
-    tensors = [source.network.inputs[position] for position in (*order, *lost)]
+    source = improve(executable.network, types, sound, executable.passes)
+    program = Program.of(source.network, source.types, source.sound, executable.max_trips, executable.passes)
+    loading, inputs = Loading(program, source.network, executable.constants), source.network.inputs
+    donated = [position for position, each in enumerate(inputs, 1) if each.name in executable.donated]
     watch.ends("passes")
 
-    def trace(loaded: list[Any], kept: list[Any], taken: list[Any]) -> tuple[list[Any], Any]:
-        outcome = program({**loading.values(loaded), **dict(zip(tensors, [*kept, *taken], strict=True))})
+    def trace(loaded: list[Any], *arrays: Any) -> tuple[list[Any], Any]:
+        outcome = program({**loading.values(loaded), **dict(zip(inputs, arrays, strict=True))})
         return outcome.values, outcome.verdict()
 
-    def arguments(given: Given) -> tuple[list[Any], list[Any]]:
-        arrays = list(given.values())
-        return [arrays[position] for position in order], [arrays[position] for position in lost]
-
-    loaded = loading(weights)
+    loaded = loading(executable.weights)
     watch.ends("load")
     with room_for(program.depth):
-        lowered = jax.jit(trace, donate_argnums=2).lower(loaded, *arguments(given))
+        lowered = jax.jit(trace, donate_argnums=donated).lower(loaded, *given.values())
         watch.ends("trace")
         compiled = lowered.compile(compiler_options=options_for(program))
     watch.ends("compile")
 
-    def run(weights: list[Any], given: Given) -> list[Any]:
-        outputs, verdict = compiled(loading(weights), *arguments(given))
+    def run(weights: list[Any], arrays: list[Any]) -> list[Any]:
+        outputs, verdict = compiled(loading(weights), *arrays)
         if verdict is not None and int(verdict):
             raise ExecutionError(program.failures.findings[int(verdict) - 1])
         return outputs
