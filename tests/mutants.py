@@ -26,6 +26,7 @@ SCAN, FISSION, LOAD = "netloop/lower/scan.py", "netloop/lower/fission.py", "netl
 STATES, INDEXING, SHARING = "netloop/passes/states.py", "netloop/passes/indexing.py", "netloop/passes/sharing.py"
 CONTRACTION, TABLES, LAYOUT = "netloop/passes/contraction.py", "netloop/passes/tables.py", "netloop/passes/layout.py"
 TYPES, FORMS = "netloop/types.py", "netloop/passes/forms.py"
+CACHE = "netloop/layers/cache.py"
 RULES, PORTABILITY = "netloop/check/loops.py", "netloop/check/portability.py"
 PROGRAMS, READY = "netloop/runtime/programs.py", "netloop/runtime/ready.py"
 
@@ -188,6 +189,10 @@ MUTANTS = [
            "gather.axis in (0, -2)", "gather.axis in (0, 1, -2)", PASSES),
     Mutant("a matrix that multiplies a state is laid out for many rows", LAYOUT,
            "few = rows in by_trip and", "few = rows not in by_trip and", PASSES),
+    Mutant("a token that is before the cache is written into it", CACHE,
+           "(number >= 0) & (number < tokens)", "number < tokens", "tests/layers/test_cache.py"),
+    Mutant("the tokens of a stretch that begins late are written from the first on", CACHE,
+           "update.at[:, number]", "update.at[:, number - number[0]]", "tests/layers/test_cache.py"),
     Mutant("a logistic function that is also added goes through tanh", FORMS,
            "return bool(readers) and all(", "return bool(readers) and any(", PASSES),
     Mutant("gates with a gap between them are side by side", FORMS,

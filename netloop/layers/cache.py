@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
 from netloop.diagnostics import require
 from netloop.enums import AttentionIOForm, KVCacheMode, LayerType
@@ -105,6 +107,8 @@ class IKVCacheUpdateLayer(Operation):
 
     def lower(self, cache: Any, update: Any, places: Any, lengths: Any = None) -> Any:
         cache, update, places = jnp.asarray(cache), jnp.asarray(update), jnp.asarray(places)
+        if lengths is None and len(cache) == 1 and 0 < update.shape[2] <= cache.shape[2]:
+            return _with_stretch(cache[0], update[0], places[0])[None]
         if lengths is None:
             tokens, rows = update.swapaxes(1, 2), np.arange(cache.shape[0])[:, None]
             columns = places[:, None] + jnp.arange(update.shape[2], dtype=places.dtype)
@@ -113,3 +117,14 @@ class IKVCacheUpdateLayer(Operation):
             tokens, columns = update, places.at[rows].get(mode="clip") + within
         beyond = jnp.where(columns < 0, cache.shape[2], columns)
         return cache.at[rows, :, beyond].set(tokens, mode="drop")
+
+
+def _with_stretch(cache: jax.Array, update: jax.Array, place: jax.Array) -> jax.Array:
+    """The cache of one sequence with the stretch written on which tokens fall: XLA does this in place."""
+    length, tokens = cache.shape[1], update.shape[1]
+    first = jnp.clip(place, 0, length - tokens)
+    number = first - place + jnp.arange(tokens, dtype=place.dtype)
+    falls = ((number >= 0) & (number < tokens))[:, None]
+    stretch = lax.dynamic_slice_in_dim(cache, first, tokens, 1)
+    written = jnp.where(falls, update.at[:, number].get(mode="clip"), stretch)
+    return lax.dynamic_update_slice_in_dim(cache, written, first, 1)

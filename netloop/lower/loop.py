@@ -227,7 +227,8 @@ class Loop:
     def inside(self, trip: Any, states: list[Any], faults: Faults) -> Frame:
         inside = self.frame.inside()
         inside.trips[self.step.loop] = trip
-        inside.values.update(zip(self.states, states, strict=True))
+        for state, array in zip(self.states, states, strict=True):
+            inside.values[state] = array.reshape(self.program.types[state].shape)
         if self.carries:
             inside.faults.update(zip(self.states, faults.states, strict=True))
             inside.status = faults.status
@@ -244,10 +245,10 @@ class Loop:
             states = [first(0, inside.fault([each])) for each in self.next]
             faults = Faults(faults.trips, states, spoilt, first(inside.status))
         arrays = [self.program.array(each, inside) for each in rows]
-        return [self.program.array(each, inside) for each in self.next], arrays, faults
+        return [_carried(self.program.array(each, inside)) for each in self.next], arrays, faults
 
     def initial(self) -> list[Any]:
-        return [self.program.array(each.tensor(0), self.frame) for each in self.step.recurrences]
+        return [_carried(self.program.array(each.tensor(0), self.frame)) for each in self.step.recurrences]
 
     def initial_faults(self) -> Faults:
         """The faults before the first trip."""
@@ -297,6 +298,15 @@ class Loop:
         known = self.program.types[layer.tensor(1)].ints()
         assert known is not None
         return known[0]
+
+
+def _carried(state: jax.Array) -> jax.Array:
+    """A state as it is carried: without axes of length one.
+
+    Where a state that is written in place is also read without them, XLA would make both forms, and copy it in each
+    trip.
+    """
+    return state.reshape([each for each in state.shape if each != 1])
 
 
 def _write(buffer: jax.Array, row: jax.Array, trip: Any) -> jax.Array:

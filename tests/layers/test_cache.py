@@ -1,3 +1,5 @@
+import re
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -103,6 +105,48 @@ WRITES = [
 @pytest.mark.parametrize("case", WRITES, ids=str)
 def test_laws_of_cache_updates(case):
     check_laws(case)
+
+
+@pytest.mark.parametrize("place", [-(2**31), -3, -2, -1, 0, 1, 2, 3, 2**31 - 1])
+@pytest.mark.parametrize("tokens", [1, 2, 3, 4])
+def test_laws_of_an_update_of_one_sequence(tokens, place):
+    new = -np.arange(1, 2 * tokens + 1, dtype=np.float32).reshape(1, 1, tokens, 2)
+
+    check_laws(Case("one sequence", writing(), (CACHE[:1], new, i32(place))))
+
+
+def decoder(trips):
+    """A cache of one sequence, written and read head by head in a loop."""
+    network, x = network_of(tokens=(trips, 1, 2, 1, 3), cache=(1, 2, 5, 3))
+    loop = network.add_loop()
+    loop.add_trip_limit(network.add_constant((), i32(trips)).get_output(0), netloop.TripLimit.COUNT)
+    token = loop.add_iterator(x["tokens"]).get_output(0)
+    place = loop.add_recurrence(network.add_constant((1,), i32(0)).get_output(0))
+    one = network.add_constant((1,), i32(1)).get_output(0)
+    following = network.add_elementwise(place.get_output(0), one, netloop.ElementWiseOperation.SUM).get_output(0)
+    place.set_input(1, following)
+    cache = loop.add_recurrence(x["cache"])
+    layer = network.add_kv_cache_update(cache.get_output(0), token, place.get_output(0), KVCacheMode.LINEAR)
+    cache.set_input(1, layer.get_output(0))
+    heads = network.add_shuffle(layer.get_output(0))
+    heads.reshape_dims = (2, 5, 3)
+    none, transpose = netloop.MatrixOperation.NONE, netloop.MatrixOperation.TRANSPOSE
+    query = network.add_shuffle(token)
+    query.reshape_dims = (2, 1, 3)
+    product = network.add_matrix_multiply(query.get_output(0), none, heads.get_output(0), transpose)
+    made = loop.add_loop_output(product.get_output(0), netloop.LoopOutput.CONCATENATE)
+    made.set_input(1, network.add_constant((), i32(trips)).get_output(0))
+    made.get_output(0).name = "y"
+    network.mark_output(made.get_output(0))
+    return network
+
+
+def test_cache_in_a_loop_is_not_copied_from_trip_to_trip():
+    text = netloop.compile(decoder(5))._programs.latest.compiled.as_text()
+    inside, _ = text.split("ENTRY")
+
+    assert "dynamic-update-slice" in inside
+    assert not re.search(r"f32\[[\d,]*5,3\]\S* copy\(", inside)
 
 
 def test_unknown_lengths_of_a_cache():
