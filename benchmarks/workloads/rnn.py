@@ -34,6 +34,8 @@ LARGEST_HOISTED = 4 << 20
 
 CHUNK = 8
 LEAST_BATCH_OF_PLAIN_PRODUCTS = 8
+LEAST_LEFT = 1 << 19
+"""Elements of a matrix that is packed more slowly than the state."""
 
 
 class Weights(NamedTuple):
@@ -180,7 +182,7 @@ class Rnn(Workload):
         scale = self.scale()[:, None, None]
         kernel = (weights.kernel * scale).reshape(-1, weights.kernel.shape[-1])
         recurrent = (weights.recurrent * scale).reshape(-1, self.hidden)
-        if self.batch >= LEAST_BATCH_OF_PLAIN_PRODUCTS:
+        if self.batch >= LEAST_BATCH_OF_PLAIN_PRODUCTS and recurrent.size < LEAST_LEFT:
             recurrent = recurrent.T.copy()
         biases = self.fast_biases(weights.bias * scale[..., 0], weights.recurrent_bias * scale[..., 0])
         return Weights(kernel.T.copy(), recurrent, *biases)
@@ -199,8 +201,11 @@ class Rnn(Workload):
 
     def times_state(self, weights: Any, h: Any) -> Any:
         """The product of the recurrent weights with the state, in the layout that is fastest for this batch."""
-        side = 0 if self.batch >= LEAST_BATCH_OF_PLAIN_PRODUCTS else 1
-        return lax.dot_general(h, weights.recurrent, (((1,), (side,)), ((), ())))
+        if self.batch < LEAST_BATCH_OF_PLAIN_PRODUCTS:
+            return lax.dot_general(h, weights.recurrent, (((1,), (1,)), ((), ())))
+        if weights.recurrent.size < LEAST_LEFT:
+            return h @ weights.recurrent
+        return lax.optimization_barrier(lax.dot_general(weights.recurrent, h, (((1,), (1,)), ((), ())))).T
 
     def fast_scan(self, weights: Any, x: Any, reverse: bool) -> Any:
         """A scan whose input products are computed before, all at once or in chunks."""

@@ -63,7 +63,6 @@ def split(body: Sequence[Step], states: Sequence[ITensor], following: Sequence[I
         types: the types of the tensors.
         trips: the number of trips.
     """
-    iterators = {tensor for step in body if _is_iterator(step) for tensor in step.writes}
     steps = [step for step in body if not _is_iterator(step)]
     products = [step for step in steps if _is_dear(step, {*states, *_writes(body)}, types)]
     ahead = _ahead(steps, {*states, *_writes(steps)}, products)
@@ -74,7 +73,9 @@ def split(body: Sequence[Step], states: Sequence[ITensor], following: Sequence[I
     wanted = dict.fromkeys([*(each for step in behind for each in step.reads), *rows])
     needed = {*(each for step in core for each in step.reads), *following, *wanted}
     made = [each for each in _writes(ahead) if each in needed]
-    kept = [each for each in wanted if each in _writes(core) or each in states or each in iterators.intersection(rows)]
+    moved = _writes([*ahead, *behind])
+    of_core = {*_writes(core), *states, *(each for each in rows if each not in moved)}
+    kept = [each for each in wanted if each in of_core]
     chunk = _chunk(trips, sum(types[each].nbytes for each in [*made, *(kept if behind else ())]))
     if chunk < FEWEST_TRIPS or not (ahead or behind):
         return Parts(list(body), list(rows), trips)

@@ -78,9 +78,10 @@ PASSES: dict[str, Pass] = {
     ),
     "layout": Pass(
         2,
-        "A matrix of weights of 16,384 elements or more is transposed beforehand, so that it is summed along its rows "
-        "where it multiplies at most 2 rows that depend on a state or a call, and along its columns elsewhere.",
-        "1.0, a char-RNN of 2 x 512",
+        "A matrix of weights is transposed beforehand, so that it is summed along its rows where it multiplies one row "
+        "that depends on a state or a call and has 262,144 elements or more, and along its columns elsewhere. Where it "
+        "multiplies 8 to 64 such rows and has 524,288 elements of float32 or more, it is the left operand.",
+        "1.3, an LSTM of 512 of 16 rows",
         lay_out_weights,
     ),
     "forms": Pass(

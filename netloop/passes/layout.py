@@ -2,42 +2,84 @@
 
 from __future__ import annotations
 
-from netloop.enums import MatrixOperation
-from netloop.graph.tensor import ITensor
-from netloop.layers.matrix import IMatrixMultiplyLayer
-from netloop.nest import LayerStep, walk
-from netloop.passes.draft import Draft, operand
+from typing import Any
 
-MOST_ROWS = 2
-"""A product with more rows is as fast either way."""
-SMALLEST = 1 << 14
-"""A matrix with fewer elements stays in a cache, and is as fast either way."""
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from netloop.enums import LayerType, MatrixOperation
+from netloop.graph.layer import Operation, layer
+from netloop.graph.tensor import ITensor
+from netloop.layers.matrix import PRECISION, IMatrixMultiplyLayer, reference_type
+from netloop.nest import LayerStep, Step, walk
+from netloop.passes.draft import Draft, operand
+from netloop.types import Array, TensorType
+
+SMALLEST = 1 << 12
+"""A matrix with fewer elements is as fast either way."""
+SMALLEST_OF_ONE = 1 << 18
+"""A matrix with fewer elements stays in a cache, and multiplies one row as fast either way."""
+SMALLEST_LEFT = 1 << 19
+"""A matrix with fewer elements is packed in the cache, which costs little."""
+LEFT_ROWS = range(8, 65)
+"""With fewer rows nothing is packed, and with more their own work counts."""
+
+
+@layer(LayerType.MATRIX_MULTIPLY, "Product From The Left")
+class FromLeftLayer(Operation):
+    """The product of rows [m, k] and weights that lie as [n, k], formed as that of the weights and the columns.
+
+    XLA's product on a CPU packs its right operand anew each time: here the rows, and not the weights.
+    """
+
+    def infer(self, rows: TensorType, weights: TensorType) -> TensorType:
+        return rows.with_shape((rows.shape[0], weights.shape[0]))
+
+    def evaluate(self, rows: Array, weights: Array) -> Array:
+        wide = reference_type(rows.dtype)
+        with np.errstate(all="ignore"):
+            return (rows.astype(wide) @ weights.astype(wide).T).astype(rows.dtype)
+
+    def lower(self, rows: Any, weights: Any) -> Any:
+        columns = jax.lax.dot_general(jnp.asarray(weights), jnp.asarray(rows), (((1,), (1,)), ((), ())), PRECISION)
+        # else XLA turns the operands round
+        return jax.lax.optimization_barrier(columns).T
 
 
 def lay_out_weights(draft: Draft) -> None:
     """Transpose a matrix of weights beforehand where the product then reads it faster.
 
-    With few rows the product is one pass over the memory of the matrix; summed along its rows, W' [n, k], that pass
-    keeps its sums in registers. With many rows W [k, n] is faster.
+    With one row the product is one pass over the memory of the matrix; summed along its rows, W' [n, k], that pass
+    keeps its sums in registers. With some rows a large W' is best the left operand, and else W [k, n] is faster.
     """
-    by_trip = made_by_trip(draft)
+    by_trip, repeated = made_by_trip(draft), _repeated(draft)
     for step in list(walk(draft.block)):
         layer = step.layer if isinstance(step, LayerStep) else None
-        if isinstance(layer, IMatrixMultiplyLayer) and _is_of_weights(draft, layer):
-            rows = operand(layer, 0)
-            few = rows in by_trip and rows.type.volume <= MOST_ROWS * rows.type.shape[-1]
-            wanted = MatrixOperation.TRANSPOSE if few else MatrixOperation.NONE
-            if layer.op1 is not wanted:
-                _transpose(draft, layer, wanted)
+        if not isinstance(layer, IMatrixMultiplyLayer) or not _is_of_weights(draft, layer):
+            continue
+        rows, size = operand(layer, 0), operand(layer, 1).type.volume
+        count = rows.type.volume // rows.type.shape[-1] if rows in by_trip else 0
+        if count in LEFT_ROWS and size >= SMALLEST_LEFT and step in repeated and _may_swap(draft, layer):
+            _swap(draft, layer)
+        elif count == 1:
+            _transpose(draft, layer, MatrixOperation.TRANSPOSE, SMALLEST_OF_ONE)
+        else:
+            _transpose(draft, layer, MatrixOperation.NONE, SMALLEST)
 
 
 def _is_of_weights(draft: Draft, layer: IMatrixMultiplyLayer) -> bool:
-    """Whether rows are multiplied by a large matrix of weights."""
+    """Whether rows are multiplied by a matrix of weights."""
     rows, matrix = operand(layer, 0), operand(layer, 1)
     is_plain = layer.op0 is not MatrixOperation.TRANSPOSE and layer.op1 is not MatrixOperation.VECTOR
     if not is_plain or matrix not in draft.weights or rows in draft.weights or not rows.type.is_float:
         return False
     return matrix.type.rank == 2 and matrix.type.volume >= SMALLEST
+
+
+def _may_swap(draft: Draft, layer: IMatrixMultiplyLayer) -> bool:
+    rows = operand(layer, 0)
+    return rows.type.rank == 2 and rows.type.dtype == np.float32 and draft.may_replace(layer.outputs[0])
 
 
 def made_by_trip(draft: Draft) -> set[ITensor]:
@@ -52,8 +94,27 @@ def made_by_trip(draft: Draft) -> set[ITensor]:
     return found
 
 
-def _transpose(draft: Draft, layer: IMatrixMultiplyLayer, op: MatrixOperation) -> None:
-    transposed = draft.make.transpose(operand(layer, 1), [1, 0])
-    layer.set_input(1, transposed)
-    layer.op1 = op
-    draft.note(f"the matrix of {layer.name!r} is transposed beforehand")
+def _repeated(draft: Draft) -> set[Step]:
+    """The steps that are not put off until after the trips: a state needs them, or they are outside of loops."""
+    found = set(draft.block.steps)
+    for loop in draft.loops():
+        found.update(loop.body.needed([each.tensor(1) for each in loop.recurrences]))
+    return found
+
+
+def _transpose(draft: Draft, layer: IMatrixMultiplyLayer, op: MatrixOperation, smallest: int) -> None:
+    """Transpose the matrix of a product if it is not read so, and not too small."""
+    if layer.op1 is not op and operand(layer, 1).type.volume >= smallest:
+        layer.set_input(1, draft.make.transpose(operand(layer, 1), [1, 0]))
+        layer.op1 = op
+        draft.note(f"the matrix of {layer.name!r} is transposed beforehand")
+
+
+def _swap(draft: Draft, layer: IMatrixMultiplyLayer) -> None:
+    """Form a product from the left."""
+    weights = operand(layer, 1)
+    if layer.op1 is MatrixOperation.NONE:
+        weights = draft.make.transpose(weights, [1, 0])
+    made = draft.network.add(FromLeftLayer(), [operand(layer, 0), weights]).outputs[0]
+    draft.replace(layer.outputs[0], made)
+    draft.note(f"{layer.name!r} has its weights on the left")

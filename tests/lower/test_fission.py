@@ -48,3 +48,20 @@ def test_product_of_a_state_is_formed(is_doubled, moved):
 
     assert [type(each) for each in engine.moved[LOOP]] == moved
     assert np.asarray(engine({"x": X})["y"]).tolist() == (sums @ WEIGHTS * (1 + is_doubled)).tolist()
+
+
+def test_what_no_trip_makes_is_stacked_beside_a_product_that_is_moved():
+    network = trt.INetworkDefinition()
+    loop = counted(network, TRIPS)
+    loop.name = LOOP
+    x = loop.add_iterator(network.add_input("x", trt.float32, X.shape)).get_output(0)
+    plain, weights = trt.MatrixOperation.NONE, constant(network, WEIGHTS)
+    row = network.add_matrix_multiply(x, plain, weights, plain).get_output(0)
+    length = constant(network, TRIPS, np.int32)
+    same = network.add_input("same", trt.float32, (2,))
+    mark(network, y=stacked(loop, row, length), z=stacked(loop, same, length))
+    engine = trt.compile(network)
+    outputs = engine({"x": X, "same": np.array([1, 2], np.float32)})
+
+    assert [type(each) for each in engine.moved[LOOP]] == [trt.IMatrixMultiplyLayer]
+    assert np.asarray(outputs["z"]).tolist() == [[1, 2]] * TRIPS

@@ -4,6 +4,7 @@ import json
 import re
 from pathlib import Path
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -14,12 +15,15 @@ from netloop.lower import fission
 from netloop.nest import live_layers
 from netloop.passes import PASSES, improve
 from netloop.passes.forms import GatesLayer
+from netloop.passes.layout import FromLeftLayer
 from tests.networks import chain_in_loop, conditional_in_loop
 from tests.passes.cells import attention, by_number, embedded, gru, heads, kept, lstm, noisy, read_once_more
 
 NETWORKS = {
     "lstm": lstm,
     "lstm of a batch": lambda: lstm(batch=3),
+    "lstm of a larger batch": lambda: lstm(batch=8),
+    "gru of a larger batch": lambda: gru(batch=9),
     "gru": gru,
     "gru whose input is read last": lambda: gru(inputs=2),
     "heads": heads,
@@ -61,7 +65,8 @@ def assert_close(got, wanted):
 def nothing_is_too_small(monkeypatch):
     """Products of any size are worth it."""
     monkeypatch.setattr(fission, "SMALLEST_PRODUCT", 1)
-    monkeypatch.setattr("netloop.passes.layout.SMALLEST", 1)
+    for name in ("SMALLEST", "SMALLEST_OF_ONE", "SMALLEST_LEFT"):
+        monkeypatch.setattr(f"netloop.passes.layout.{name}", 1)
     monkeypatch.setattr("netloop.lower.load.SMALLEST", 1)
 
 
@@ -171,6 +176,30 @@ def test_matrix_that_multiplies_a_state_is_transposed_beforehand():
     of_a_state = {isinstance(each.inputs[0].producer, trt.IRecurrenceLayer): each.op1 for each in products}
 
     assert of_a_state == {True: trt.MatrixOperation.TRANSPOSE, False: trt.MatrixOperation.NONE}
+
+
+@pytest.mark.parametrize(("batch", "products"), [(7, 0), (8, 1), (64, 1), (65, 0)])
+def test_matrix_that_multiplies_some_rows_of_a_state_is_the_left_operand(batch, products):
+    network = improved(lstm(batch=batch), ["sharing", "layout"]).network
+
+    assert count(network, FromLeftLayer) == products
+
+
+def test_matrix_of_a_product_that_no_state_needs_stays_on_the_right():
+    network = improved(gru(batch=8), ["layout"]).network
+
+    # three gates have a product of the state each; the product that is stacked is put off until after the trips
+    assert count(network, FromLeftLayer) == 3
+
+
+def test_derivatives_go_through_a_product_from_the_left():
+    network = lstm(batch=8)
+    (function, weights), inputs = trt.to_jax(network), inputs_of(network)
+    plain = jax.grad(lambda x: jnp.sum(function(weights, {"x": x})["y"]))(inputs["x"])
+    batched = jax.vmap(lambda x: function(weights, {"x": x})["y"])(inputs["x"][None])
+
+    assert np.isfinite(plain).all()
+    assert_close({"y": batched[0]}, {"y": trt.evaluate(network, inputs)["y"]})
 
 
 def test_new_weights_reach_what_was_computed_from_the_old():

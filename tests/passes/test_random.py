@@ -17,6 +17,8 @@ LOWEST = {
     "netloop.lower.fission.FEWEST_TRIPS": 1,
     "netloop.lower.load.SMALLEST": 1,
     "netloop.passes.layout.SMALLEST": 1,
+    "netloop.passes.layout.SMALLEST_OF_ONE": 1,
+    "netloop.passes.layout.SMALLEST_LEFT": 1,
 }
 UNLIMITED = ["netloop.lower.load.MOST_GROWTH", "netloop.lower.small.MOST_LAYERS", "netloop.lower.small.MOST_ELEMENTS"]
 
@@ -26,6 +28,7 @@ def grown(seed, monkeypatch) -> Grown:
     """A random network, and thresholds that nothing misses; at times a few trips at once are as many as fit."""
     chance = Random(seed)
     limits = LOWEST | dict.fromkeys(UNLIMITED, 1 << 20)
+    limits["netloop.passes.layout.LEFT_ROWS"] = chance.choice([range(2, 9), range(8, 65)])
     limits["netloop.lower.fission.CACHED"] = chance.choice([1, 1 << 22])
     limits["netloop.lower.fission.CHUNK"] = chance.choice([100, 300, 1000])
     for name, limit in limits.items():
