@@ -24,7 +24,8 @@ LOWER, LOWER_IF, PROGRAM = "netloop/lower/loop.py", "netloop/lower/conditional.p
 FRAME, REFERENCE, HOST = "netloop/lower/frame.py", "netloop/reference/interpreter.py", "netloop/lower/host.py"
 SCAN, FISSION, LOAD = "netloop/lower/scan.py", "netloop/lower/fission.py", "netloop/lower/load.py"
 STATES, INDEXING, SHARING = "netloop/passes/states.py", "netloop/passes/indexing.py", "netloop/passes/sharing.py"
-CONTRACTION, TABLES, LAYOUT = "netloop/passes/contraction.py", "netloop/passes/tables.py", "netloop/passes/layout.py"
+AXES, CONTRACTION = "netloop/passes/axes.py", "netloop/passes/contraction.py"
+TABLES, LAYOUT = "netloop/passes/tables.py", "netloop/passes/layout.py"
 TYPES, FORMS = "netloop/types.py", "netloop/passes/forms.py"
 CACHE = "netloop/layers/cache.py"
 RULES, PORTABILITY = "netloop/check/loops.py", "netloop/check/portability.py"
@@ -181,6 +182,15 @@ MUTANTS = [
            "if first < 0 or first + elements > data", "if first < 0 or first + elements - 1 > data", PASSES),
     Mutant("a sum along any axis is a product of matrices", CONTRACTION,
            "and layer.axes == 1 << (x.type.rank - 1) and", "and", PASSES),
+    Mutant("a state that is stacked has its axes swapped", AXES,
+           "isinstance(layer, ILoopOutputLayer) and layer.kind is LoopOutput.LAST_VALUE\n\n    def _can",
+           "isinstance(layer, ILoopOutputLayer)\n\n    def _can", PASSES),
+    Mutant("a sum of a state with swapped axes is along the wrong one", AXES,
+           "axes & both not in (0, both) else axes", "axes & both == 0 else axes", PASSES),
+    Mutant("what a sum that keeps its axes gives is read with them swapped", AXES,
+           "if isinstance(layer, COMBINING) and not", "if False and not", PASSES),
+    Mutant("a product reads a state with swapped axes as before", AXES,
+           "[FLIPPED[op] if each in self.members else op for", "[op for", PASSES),
     Mutant("products of a matrix and of its transpose are one", SHARING,
            "return layer.op0, layer.op1, tuple(shape)", "return tuple(shape)", PASSES),
     Mutant("parts of a pack with a gap between them are neighbours", SHARING,

@@ -455,6 +455,10 @@ class IIdentityLayer(Operation):
         )
 
 
+POINTWISE = IActivationLayer, ICastLayer, IElementWiseLayer, IIdentityLayer, ISelectLayer, IUnaryLayer
+"""The layers that compute element by element."""
+
+
 class PointwiseMethods(AddsLayers):
     """The methods of a network that add layers of this file."""
 

@@ -18,7 +18,7 @@ from netloop.graph.layer import ILayer, Operation
 from netloop.graph.tensor import ITensor
 from netloop.layers.assertion import IAssertionLayer
 from netloop.layers.conditional import IIfConditionalInputLayer
-from netloop.layers.loop import IIteratorLayer, ILoop, ILoopOutputLayer, IRecurrenceLayer
+from netloop.layers.loop import IIteratorLayer, ILoop, ILoopOutputLayer
 from netloop.layers.plugin import IPluginV3Layer
 from netloop.layers.sources import IConstantLayer, IShapeLayer
 from netloop.lower.conditional import lower_conditional
@@ -212,7 +212,8 @@ class Program:
         if output.stacks:
             return not self.has_room(step.loop, output.tensor(1))
         # the element after the last of an iterator may be past the end of its axis
-        return bool(step.iterators) and not isinstance(output.tensor(0).producer, IRecurrenceLayer)
+        needed = step.body.needed([output.tensor(0)])
+        return any(isinstance(each, LayerStep) and each.layer in step.iterators for each in needed)
 
     def count(self, loop: ILoop) -> int | None:
         """The COUNT limit of a loop, if it is known; None if it has none or it is not."""

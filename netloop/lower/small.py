@@ -6,18 +6,10 @@ from collections.abc import Iterable
 
 from netloop.graph.infer import TypeTable
 from netloop.layers.loop import IIteratorLayer
-from netloop.layers.pointwise import (
-    IActivationLayer,
-    ICastLayer,
-    IElementWiseLayer,
-    IIdentityLayer,
-    ISelectLayer,
-    IUnaryLayer,
-)
+from netloop.layers.pointwise import POINTWISE
 from netloop.layers.sources import IConstantLayer
 from netloop.nest import IfStep, LoopStep, Step
 
-POINTWISE = IActivationLayer, ICastLayer, IElementWiseLayer, IIdentityLayer, ISelectLayer, IUnaryLayer
 FREE = IConstantLayer, IIteratorLayer
 MOST_LAYERS = 32
 MOST_ELEMENTS = 64

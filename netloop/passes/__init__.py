@@ -12,6 +12,7 @@ from netloop.check import Sound, require_sound
 from netloop.diagnostics import did_you_mean
 from netloop.graph.infer import TypeTable
 from netloop.network import INetworkDefinition
+from netloop.passes.axes import swap_axes
 from netloop.passes.contraction import contract
 from netloop.passes.draft import Draft
 from netloop.passes.forms import choose_forms
@@ -61,6 +62,14 @@ PASSES: dict[str, Pass] = {
         "this vector. Float32 only.",
         "4.1, a selective scan of 256 x 16",
         contract,
+    ),
+    "axes": Pass(
+        2,
+        "A state whose last axis has at most 16 elements, and the one before it 32 or more, is carried with the two "
+        "swapped, and so is what is computed of it element by element. Where something is summed or stretched along "
+        "one of them, and only sums and products leave a trip. Float32 and half types only.",
+        "2.4, a selective scan of 256 x 16",
+        swap_axes,
     ),
     "sharing": Pass(
         2,

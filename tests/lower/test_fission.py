@@ -65,3 +65,21 @@ def test_what_no_trip_makes_is_stacked_beside_a_product_that_is_moved():
 
     assert [type(each) for each in engine.moved[LOOP]] == [trt.IMatrixMultiplyLayer]
     assert np.asarray(outputs["z"]).tolist() == [[1, 2]] * TRIPS
+
+
+@pytest.mark.parametrize(("asks_once_more", "moved"), [(False, 1), (True, 0)])
+def test_product_is_formed_before_the_trips_unless_a_loop_in_them_can_fail(asks_once_more, moved):
+    network = trt.INetworkDefinition()
+    loop, inner = counted(network, TRIPS), counted(network, 2)
+    loop.name = LOOP
+    x = loop.add_iterator(network.add_input("x", trt.float32, X.shape)).get_output(0)
+    plain = trt.MatrixOperation.NONE
+    row = network.add_matrix_multiply(x, plain, constant(network, WEIGHTS), plain).get_output(0)
+    state, total = (each.add_recurrence(constant(network, np.zeros((2, 2), np.float32))) for each in (loop, inner))
+    element = inner.add_iterator(constant(network, np.ones((2, 2, 2), np.float32))).get_output(0)
+    total.set_input(1, combine(network, combine(network, total.get_output(0), element), state.get_output(0)))
+    doubled = last(inner, combine(network, total.get_output(0), element if asks_once_more else 2.0))
+    state.set_input(1, combine(network, row, doubled))
+    engine = trt.compile(mark(network, y=last(loop, state.get_output(0))))
+
+    assert len(engine.moved[LOOP]) == moved

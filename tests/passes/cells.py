@@ -9,7 +9,7 @@ from netloop.graph.tensor import ITensor
 from tests.networks import CONCATENATE, Op, cast, combine, constant, counted, counter, last, mark, stacked
 
 RANDOM = np.random.default_rng(7)
-PLAIN, VECTOR = trt.MatrixOperation.NONE, trt.MatrixOperation.VECTOR
+PLAIN, TRANSPOSE, VECTOR = trt.MatrixOperation.NONE, trt.MatrixOperation.TRANSPOSE, trt.MatrixOperation.VECTOR
 SIGMOID, TANH = trt.ActivationType.SIGMOID, trt.ActivationType.TANH
 Gate = Callable[[ITensor, ITensor], ITensor]
 
@@ -168,3 +168,47 @@ def attention(trips: int = 3) -> trt.INetworkDefinition:
     )
     length = constant(network, trips, np.int32)
     return mark(network, y=stacked(loop, kept, length), z=stacked(loop, dropped, length))
+
+
+def selective(trips: int = 8, batch: int = 2) -> trt.INetworkDefinition:
+    """y: a selective scan's outputs, for a state [batch, 4, 3] that begins as h0; h: its last state."""
+    network = trt.INetworkDefinition()
+    loop = counted(network, trips)
+    shapes = {"d": (4, 1), "x": (4, 1), "B": (1, 3), "C": (1, 3)}
+    inputs = [network.add_input(name, trt.float32, (trips, batch, *shape)) for name, shape in shapes.items()]
+    d, x, b, c = (loop.add_iterator(each).get_output(0) for each in inputs)
+    state = loop.add_recurrence(network.add_input("h0", trt.float32, (batch, 4, 3)))
+    decay = activation(network, combine(network, d, weights(network, 1, 4, 3), Op.PROD), TANH)
+    kept = combine(network, decay, state.get_output(0), Op.PROD)
+    after = combine(network, kept, combine(network, combine(network, d, x, Op.PROD), b, Op.PROD))
+    state.set_input(1, after)
+    read = combine(network, after, c, Op.PROD)
+    y = network.add_reduce(read, trt.ReduceOperation.SUM, 0b100, False).get_output(0)
+    length = constant(network, trips, np.int32)
+    return mark(network, y=stacked(loop, y, length), h=last(loop, state.get_output(0)))
+
+
+def remembered(trips: int = 3) -> trt.INetworkDefinition:
+    """m: a memory [4, 3] to which products of columns and rows of x are added, and of which all kinds of products and
+    sums are, in an inner loop too; v, w: two products of it.
+    """
+    network = trt.INetworkDefinition()
+    loop = counted(network, trips)
+    x = loop.add_iterator(network.add_input("x", trt.float32, (trips, 4, 1))).get_output(0)
+    memory = loop.add_recurrence(weights(network, 4, 3))
+    now = memory.get_output(0)
+    column = network.add_matrix_multiply(now, PLAIN, weights(network, 1, 3), TRANSPOSE).get_output(0)
+    row = network.add_matrix_multiply(x, TRANSPOSE, now, PLAIN).get_output(0)
+    added = product(network, combine(network, column, x), row)
+    inner = counted(network, 2)
+    total = inner.add_recurrence(now)
+    largest = network.add_reduce(total.get_output(0), trt.ReduceOperation.MAX, 0b01, True).get_output(0)
+    mean = network.add_reduce(total.get_output(0), trt.ReduceOperation.AVG, 0b11, True).get_output(0)
+    total.set_input(1, combine(network, combine(network, total.get_output(0), largest, Op.SUB), mean))
+    changed = combine(network, last(inner, total.get_output(0)), added)
+    memory.set_input(1, activation(network, changed, TANH))
+    v = network.add_matrix_multiply(now, PLAIN, weights(network, 3), VECTOR).get_output(0)
+    length = constant(network, trips, np.int32)
+    outputs = {"v": v, "w": product(network, now, weights(network, 3, 2))}
+    made = {name: stacked(loop, each, length) for name, each in outputs.items()}
+    return mark(network, **made, m=last(loop, now))

@@ -13,7 +13,8 @@ TRANSPOSE = trt.MatrixOperation.TRANSPOSE
 
 
 class CellGrower(Grower):
-    """Grows networks of products of one operand, gates, embeddings, reads by counters, and states that are alike.
+    """Grows networks of products of one operand, gates, embeddings, reads by counters, memories, and states that are
+    alike.
 
     Attributes:
         most_of: how often what varies in each loop is asked for at most.
@@ -41,7 +42,7 @@ class CellGrower(Grower):
             return super().layer(pool, depth)
         if tensor in self.rough:
             return self.gates(tensor, pool)
-        recipes = self.products, self.products, self.gates, self.rows, self.read, self.sum_of_products
+        recipes = self.products, self.products, self.gates, self.rows, self.read, self.sum_of_products, self.memory
         return self.choose(*recipes)(tensor, pool)
 
     # ------------------------------------------------------------------ products
@@ -166,3 +167,50 @@ class CellGrower(Grower):
         spare = source.shape[axis] - end
         index = self.combine(now, self.filled(now, self.between(0, spare)), Op.SUM) if self.coin() else now
         return [self.network.add_gather(source, index, axis).get_output(0)]
+
+    # ------------------------------------------------------------------ memories
+
+    def memory(self, tensor: ITensor, pool: list[ITensor]) -> list[ITensor]:
+        """A loop that carries a matrix of few columns, and changes it by columns, rows, sums and products of itself."""
+        loop, rows, columns = self.network.add_loop(), self.between(4, 5), self.between(2, 3)
+        loop.add_trip_limit(self.fixed(np.int32(self.between(0, 4))), trt.TripLimit.COUNT)
+        state = loop.add_recurrence(self.constant(trt.float32, (rows, columns)))
+        made = [self.tame(self.combine(state.get_output(0), self.one(tensor, state.get_output(0)), Op.SUM))]
+        for _ in range(self.between(1, 4)):
+            part = self.choose(self.stretched, self.reduced, self.multiplied)(self.choose(*made))
+            made.append(self.tame(self.combine(self.choose(*made), part, self.choose(Op.SUM, Op.SUB, Op.MAX))))
+        state.set_input(1, made[-1])
+        column = self.tame(self.column(self.choose(*made)))
+        stacked = loop.add_loop_output(column, trt.LoopOutput.CONCATENATE)
+        stacked.set_input(1, self.fixed(np.int32(4)))
+        last = loop.add_loop_output(self.choose(state.get_output(0), made[0]), trt.LoopOutput.LAST_VALUE)
+        return [stacked.get_output(0), last.get_output(0)]
+
+    def stretched(self, matrix: ITensor) -> ITensor:
+        rows, columns = matrix.shape
+        return self.constant(trt.float32, self.choose((rows, 1), (1, columns), (1, 1), (rows, columns)), -1, 1)
+
+    def reduced(self, matrix: ITensor) -> ITensor:
+        op = self.choose(trt.ReduceOperation.SUM, trt.ReduceOperation.MAX)
+        return self.tame(self.network.add_reduce(matrix, op, self.between(1, 3), True).get_output(0))
+
+    def column(self, matrix: ITensor) -> ITensor:
+        """A product of a matrix and a vector, either on either side."""
+        rows, columns = matrix.shape
+        vector = self.constant(trt.float32, (columns, 1), -1, 1)
+        ways = [
+            (matrix, NONE, vector, NONE),
+            (matrix, NONE, self.reshape(vector, columns), VECTOR),
+            (matrix, NONE, self.constant(trt.float32, (columns, 3), -1, 1), NONE),
+            (vector, TRANSPOSE, matrix, TRANSPOSE),
+            (self.constant(trt.float32, (rows,)), VECTOR, matrix, NONE),
+        ]
+        return self.network.add_matrix_multiply(*self.choose(*ways)).get_output(0)
+
+    def multiplied(self, matrix: ITensor) -> ITensor:
+        """A product of a column, which may follow from the matrix, and a row."""
+        rows, columns = matrix.shape
+        of_it = self.network.add_reduce(matrix, trt.ReduceOperation.MAX, 0b10, True).get_output(0)
+        column = self.choose(of_it, self.constant(trt.float32, (rows, 1), -1, 1))
+        row = self.constant(trt.float32, (columns, 1), -1, 1)
+        return self.tame(self.network.add_matrix_multiply(column, NONE, row, TRANSPOSE).get_output(0))

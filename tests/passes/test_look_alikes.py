@@ -108,10 +108,42 @@ def sums_of_the_first_and_the_last_product(network: trt.INetworkDefinition, stat
     return combine(network, combine(network, one, three, Op.PROD), two, Op.SUB)
 
 
+def narrow(leaves: Formula, next_row: Formula | None = None) -> trt.INetworkDefinition:
+    """y: what a formula makes of a state float32[32,4], stacked; each trip adds a row, or another formula's result."""
+    network = trt.INetworkDefinition()
+    loop = counted(network, TRIPS)
+    x = loop.add_iterator(network.add_input("x", trt.float32, (TRIPS, 32, 4))).get_output(0)
+    state = loop.add_recurrence(weights(network, 32, 4))
+    now, row = state.get_output(0), network.add_slice(x, (0, 0), (1, 4), (1, 1)).get_output(0)
+    state.set_input(1, combine(network, now, row if next_row is None else next_row(network, now, x)))
+    return mark(network, y=stacked(loop, leaves(network, now, row), constant(network, TRIPS, np.int32)))
+
+
+def itself(network: trt.INetworkDefinition, state: ITensor, x: ITensor) -> ITensor:
+    return state
+
+
+def its_second_argument(network: trt.INetworkDefinition, state: ITensor, x: ITensor) -> ITensor:
+    return x
+
+
+def largest_of_all(network: trt.INetworkDefinition, state: ITensor, x: ITensor) -> ITensor:
+    return network.add_reduce(state, trt.ReduceOperation.MAX, 0b11, False).get_output(0)
+
+
+def as_a_list(network: trt.INetworkDefinition, state: ITensor, x: ITensor) -> ITensor:
+    layer = network.add_shuffle(state)
+    layer.reshape_dims = (128,)
+    return layer.get_output(0)
+
+
 LOOK_ALIKES = [
     ("states", iterators_of_both_ways),
     ("states", states_of_random_numbers),
     ("contraction", lambda: summed(sum_along_the_first_axis)),
+    ("axes", lambda: narrow(itself)),
+    ("axes", lambda: narrow(as_a_list)),
+    ("axes", lambda: narrow(largest_of_all, its_second_argument)),
     ("sharing", matrix_that_may_not_be_there),
     ("sharing", lambda: summed(products_of_a_matrix_and_its_transpose)),
     ("tables", lambda: summed(columns_of_a_table)),
@@ -133,6 +165,12 @@ def test_matrix_that_is_not_there_spoils_no_other_product():
     inputs = {"w": x[:2], "flags": np.array([True, True, False]), "x": x}
 
     np.testing.assert_allclose(trt.compile(network)(inputs)["y"], trt.evaluate(network, inputs)["y"], rtol=1e-6)
+
+
+def test_state_that_only_its_sums_leave_has_its_axes_swapped():
+    network = narrow(largest_of_all)
+
+    assert improve(network, network.types, require_sound(network), ["axes"]).notes
 
 
 def test_sums_of_products_with_another_between_them_stay_apart():

@@ -17,7 +17,19 @@ from netloop.passes import PASSES, improve
 from netloop.passes.forms import GatesLayer
 from netloop.passes.layout import FromLeftLayer
 from tests.networks import chain_in_loop, conditional_in_loop
-from tests.passes.cells import attention, by_number, embedded, gru, heads, kept, lstm, noisy, read_once_more
+from tests.passes.cells import (
+    attention,
+    by_number,
+    embedded,
+    gru,
+    heads,
+    kept,
+    lstm,
+    noisy,
+    read_once_more,
+    remembered,
+    selective,
+)
 
 NETWORKS = {
     "lstm": lstm,
@@ -34,6 +46,9 @@ NETWORKS = {
     "kept": kept,
     "noisy": noisy,
     "attention": attention,
+    "selective": selective,
+    "selective without a trip": lambda: selective(trips=0),
+    "remembered": remembered,
     "embedded": embedded,
     "one embedded row": lambda: embedded(None),
     "no trips": lambda: lstm(trips=0),
@@ -68,6 +83,8 @@ def nothing_is_too_small(monkeypatch):
     for name in ("SMALLEST", "SMALLEST_OF_ONE", "SMALLEST_LEFT"):
         monkeypatch.setattr(f"netloop.passes.layout.{name}", 1)
     monkeypatch.setattr("netloop.lower.load.SMALLEST", 1)
+    monkeypatch.setattr("netloop.passes.axes.MOST_SHORT", 3)
+    monkeypatch.setattr("netloop.passes.axes.FEWEST_LONG", 4)
 
 
 @each_network
@@ -147,6 +164,22 @@ def test_sums_of_products_are_products_of_matrices():
     network = attention()
 
     assert count(improved(network, ["contraction"]).network, trt.IMatrixMultiplyLayer) == 2
+
+
+def carried(network):
+    """The shapes of the states."""
+    return [each.outputs[0].shape for each in live_layers(network) if isinstance(each, trt.IRecurrenceLayer)]
+
+
+def test_state_has_its_longer_axis_last():
+    assert carried(improved(selective(), ["contraction", "axes"]).network) == [(2, 3, 4)]
+
+
+def test_states_of_an_inner_loop_have_their_axes_swapped_with_those_around():
+    network = improved(remembered(), ["axes"])
+
+    assert len(network.notes) == 1
+    assert carried(network.network) == [(3, 4), (3, 4)]
 
 
 def test_conditional_of_small_branches_is_no_conditional():
