@@ -30,6 +30,7 @@ TYPES, FORMS = "netloop/types.py", "netloop/passes/forms.py"
 CACHE = "netloop/layers/cache.py"
 RULES, PORTABILITY = "netloop/check/loops.py", "netloop/check/portability.py"
 PROGRAMS, READY = "netloop/runtime/programs.py", "netloop/runtime/ready.py"
+POINTWISE = "netloop/layers/pointwise.py"
 
 LOOPS, IFS = "tests/layers/test_loop.py", "tests/layers/test_conditional.py"
 INTERPRETER, FAILURES = "tests/reference/test_interpreter.py", "tests/test_failures.py"
@@ -209,6 +210,12 @@ MUTANTS = [
            "return bool(readers) and all(", "return bool(readers) and any(", PASSES),
     Mutant("gates with a gap between them are side by side", FORMS,
            "lambda before, after: before.end == after.begin", "lambda before, after: True", PASSES),
+
+    # ------------------------------------------------------------------ numbers
+    Mutant("the divisor that vmap shares may be a reciprocal", POINTWISE,
+           "of_each = xp.where(xp.isnan(a), b, b)",
+           "of_each = xp.broadcast_to(b, np.broadcast_shapes(a.shape, b.shape))",
+           "tests/layers/test_pointwise.py -k quotient_of_floats"),
 
     # ------------------------------------------------------------------ loops in parts
     Mutant("what is left over after the last chunk is made of the first trips", SCAN,

@@ -170,10 +170,13 @@ class IUnaryLayer(Elementary):
 
 
 def quotient(xp: Any, a: Any, b: Any) -> Any:
-    """``a / b``, rounded once: XLA multiplies by the reciprocal of a divisor that is constant or that many elements
-    share, and so would miss whole numbers and ties, but not of one that seems to depend on ``a``.
+    """``a / b``, rounded once: XLA multiplies by the reciprocal of a divisor that it knows, or sees many elements
+    share, and so would miss whole numbers and ties.
     """
-    return a / (b if xp is np else xp.where(xp.isnan(a), 1, b))
+    if xp is np:
+        return a / b
+    of_each = xp.where(xp.isnan(a), b, b)  # which vmap gives the axes of ``a``, and XLA finds to be ``b`` in the end
+    return a / jax.lax.optimization_barrier(of_each)
 
 
 def _divide(xp: Any, a: Any, b: Any) -> Any:

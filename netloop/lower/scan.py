@@ -13,13 +13,10 @@ from netloop.graph.tensor import ITensor
 from netloop.layers.loop import IIteratorLayer
 from netloop.lower.carry import Done
 from netloop.lower.fission import Parts, split
-from netloop.lower.small import is_small
+from netloop.lower.small import trips_at_a_time
 
 if TYPE_CHECKING:
     from netloop.lower.loop import Loop
-
-UNROLL, UNROLL_STACKED = 16, 8
-"""How many trips of a small body are made at a time; fewer where each writes to a stacked output."""
 
 Arrays = Sequence[Any]
 
@@ -131,8 +128,9 @@ class _Scan:
 
     def _unroll(self) -> int:
         """How many trips are made at a time."""
-        if "unroll" not in self.program.passes or not is_small(self.parts.core, self.program.types):
+        if "unroll" not in self.program.passes:
             return 1
-        trips = UNROLL_STACKED if self.parts.rows else UNROLL
-        self.program.note("unroll", f"{trips} trips of {self.name!r} are made at a time")
+        trips = trips_at_a_time(self.parts.core, self.program.types, bool(self.parts.rows))
+        if trips > 1:
+            self.program.note("unroll", f"{trips} trips of {self.name!r} are made at a time")
         return trips

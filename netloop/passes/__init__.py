@@ -120,8 +120,9 @@ PASSES: dict[str, Pass] = {
     ),
     "unroll": Pass(
         2,
-        "A scan whose body is a few small element-wise layers makes 16 trips at a time, or 8 if it stacks.",
-        "1.8, 100,000 trips of eight numbers",
+        "A scan whose body is a few small element-wise layers makes up to 16 trips at a time, as long as they compute "
+        "at most 512 elements; half as many if it stacks single numbers, and one by one if it stacks more.",
+        "1.8, 100,000 trips of eight numbers; 2.1, a conditional in a loop",
     ),
 }
 """What there is, in the order in which it is applied."""

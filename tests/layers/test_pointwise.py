@@ -391,11 +391,23 @@ def test_floor_div_of_integers_is_the_quotient_towards_minus_infinity(a, b):
     assert elementwise(ElementWiseOperation.FLOOR_DIV).evaluate(made([a], I64), made([b], I64)) == math.floor(a / b)
 
 
-@pytest.mark.parametrize("op", [Op.DIV, Op.FLOOR_DIV])
-def test_quotient_of_floats_is_rounded_once_also_by_a_divisor_that_many_share(op):
-    a, b = 49 * np.arange(1, 2000, dtype=F32), np.float32(49)
+SHARED = {
+    "at once": lambda divide, a, b: divide(a, b),
+    "a known number": lambda divide, a, b: divide(a, np.asarray(49, a.dtype)),
+    "in vmap": lambda divide, a, b: jax.vmap(divide, (0, None))(a, b),
+    "in a scan": lambda divide, a, b: jax.lax.scan(lambda _, x: (None, divide(x, b)), None, a.reshape(-1, 3))[1],
+}
 
-    assert np.array_equal(jax.jit(lambda x: elementwise(op).lower(x, jnp.asarray(b)))(a), a / b)
+
+@pytest.mark.parametrize("way", SHARED.values(), ids=SHARED)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("op", [Op.DIV, Op.FLOOR_DIV])
+def test_quotient_of_floats_is_rounded_once_also_by_a_divisor_that_many_share(op, dtype, way):
+    a, b = 49 * np.arange(1, 1999, dtype=dtype), dtype(49)
+    with jax.enable_x64(True):
+        got = jax.jit(lambda a, b: way(lambda x, y: elementwise(op).lower(x, jnp.asarray(y)), a, b))(a, b)
+
+    assert np.array_equal(np.ravel(got), a / b)
 
 
 @pytest.mark.parametrize(("a", "b"), [(7, 2), (-7, 2), (7, -2), (-7, -2)])
