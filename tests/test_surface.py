@@ -7,6 +7,7 @@ import ast
 import inspect
 import json
 import re
+import sys
 import textwrap
 from enum import Enum
 from functools import cache, cached_property
@@ -103,7 +104,8 @@ DIFFERENT: dict[str, set[str]] = {
     "IPluginV3OneRuntime": {"__init__", "on_shape_change"},  # inp for in
     "DynamicPluginTensorDesc": {"__init__"},  # which may be given what it holds
     "PluginField": {"size"},  # follows from the data
-    "PluginFieldCollection": {"append", "extend", "insert", "pop"},  # a list
+    "PluginFieldCollection": {"append", "extend", "insert", "pop"}  # a list
+    | ({"__getitem__"} if sys.version_info >= (3, 12) else set()),  # whose parameters older Pythons do not tell
     "PluginTensorDesc": {"__init__"},  # which may be given what it holds
     "ITensor": {"dtype"},  # settable, as in TensorRT 10
     "IStreamReaderV2": {"read"},  # as Python overrides it: it returns the bytes, and is given no address for them

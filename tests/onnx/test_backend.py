@@ -16,6 +16,9 @@ EXCLUDED = [
 ]
 """Tests that do not pass yet, each with the reason."""
 
+ROUGH = {name: {"atol": 1e-6} for name in ("test_dft_inverse", "test_dft_inverse_opset19")}
+"""Tests of which numpy computes the wanted output in float32, and how far it may be off."""
+
 
 class Comparing(BackendTest):
     """Compares sequences tensor by tensor and tells how many there are; the package cannot if one is a number."""
@@ -34,7 +37,7 @@ def cases():
     """The tests by category, those of other devices and of large models left out."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # numpy's, while the package makes its data
-        runner = Comparing(QuickBackend, __name__)
+        runner = Comparing(QuickBackend, __name__, ROUGH)
     for name, _ in EXCLUDED:
         runner.exclude(f"^{name}_cpu$")
     found = runner.test_cases

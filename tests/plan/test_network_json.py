@@ -80,7 +80,7 @@ CHANGES = {
     "negative line":            (("layers", 0, "place"), [0, -3],                   "a number from 0"),
     "loop without a name":      (("loops", 0), {"place": [0, 0]},                   "lacks 'name'"),
     "name of 5000 bytes":       (("inputs", 0, "name"), "é" * 2500,                 "at most 4095 bytes"),
-    "name that is no text":     (("inputs", 0, "name"), "\ud800",                   "surrogates"),
+    "name that is no text":     (("inputs", 0, "name"), "\ud800",                   "half a character"),
     "input of numpy's type":    (("inputs", 0, "dtype"), "float32",                 "the name of a DataType"),
     "input of 9 axes":          (("inputs", 0, "shape"), [1] * 9,                   "has 9 axes"),
     "location elsewhere":       (("inputs", 0, "location"), "DISK",                 "the name of a TensorLocation"),
