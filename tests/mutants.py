@@ -187,7 +187,7 @@ MUTANTS = [
            "isinstance(layer, ILoopOutputLayer) and layer.kind is LoopOutput.LAST_VALUE\n\n    def _can",
            "isinstance(layer, ILoopOutputLayer)\n\n    def _can", PASSES),
     Mutant("a sum of a state with swapped axes is along the wrong one", AXES,
-           "axes & both not in (0, both) else axes", "axes & both == 0 else axes", PASSES),
+           "if layer.axes & both not in (0, both) else", "if layer.axes & both == 0 else", PASSES),
     Mutant("what a sum that keeps its axes gives is read with them swapped", AXES,
            "if isinstance(layer, COMBINING) and not", "if False and not", PASSES),
     Mutant("a product reads a state with swapped axes as before", AXES,

@@ -118,20 +118,20 @@ class _Group:
 
     def swap(self) -> None:
         """Swap the axes of the members, and let everything else be what it was."""
-        products = [each for each in self.layers if isinstance(each, IMatrixMultiplyLayer)]
-        turning = {each for each in products if self._turns(each)}
         for layer in self.layers:
             if isinstance(layer, COMBINING) and not _is_wide(layer.outputs[0]):
                 self._keep(layer.outputs[0])
+        # all that is asked of types comes first: they fit again when everything is done
         edges = list(self._edges())
         swapped = [self._swapped(tensor) for _, _, tensor in edges]
+        products = [(each, self._turns(each)) for each in self.layers if isinstance(each, IMatrixMultiplyLayer)]
+        reductions = [(each, _swapped_axes(each)) for each in self.layers if isinstance(each, IReduceLayer)]
         for (layer, position, _), tensor in zip(edges, swapped, strict=True):
             layer.set_input(position, tensor)
-        for layer in products:
-            self._flip(layer, layer in turning)
-        for layer in self.layers:
-            if isinstance(layer, IReduceLayer):
-                layer.axes = _with_swapped_bits(layer.axes, operand(layer, 0).type.rank)
+        for product, turns in products:
+            self._flip(product, turns)
+        for reduction, axes in reductions:
+            reduction.axes = axes
 
     def _keep(self, output: ITensor) -> None:
         """Let what reads a tensor read it in the shape that it has now."""
@@ -179,7 +179,7 @@ def _operands(layer: IMatrixMultiplyLayer) -> list[tuple[ITensor, MatrixOperatio
     return [(operand(layer, 0), layer.op0), (operand(layer, 1), layer.op1)]
 
 
-def _with_swapped_bits(axes: int, rank: int) -> int:
-    """A mask of axes with the last two swapped."""
-    both = 3 << (rank - 2)
-    return axes ^ both if axes & both not in (0, both) else axes
+def _swapped_axes(layer: IReduceLayer) -> int:
+    """The axes that are reduced, with the last two swapped."""
+    both = 3 << (operand(layer, 0).type.rank - 2)
+    return layer.axes ^ both if layer.axes & both not in (0, both) else layer.axes

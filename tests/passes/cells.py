@@ -190,7 +190,7 @@ def selective(trips: int = 8, batch: int = 2) -> trt.INetworkDefinition:
 
 def remembered(trips: int = 3) -> trt.INetworkDefinition:
     """m: a memory [4, 3] to which products of columns and rows of x are added, and of which all kinds of products and
-    sums are, in an inner loop too; v, w: two products of it.
+    sums are, in an inner loop too; u: sums of it; v, w: two products of it.
     """
     network = trt.INetworkDefinition()
     loop = counted(network, trips)
@@ -199,16 +199,18 @@ def remembered(trips: int = 3) -> trt.INetworkDefinition:
     now = memory.get_output(0)
     column = network.add_matrix_multiply(now, PLAIN, weights(network, 1, 3), TRANSPOSE).get_output(0)
     row = network.add_matrix_multiply(x, TRANSPOSE, now, PLAIN).get_output(0)
-    added = product(network, combine(network, column, x), row)
+    most = network.add_reduce(activation(network, now, TANH), trt.ReduceOperation.MAX, 0b10, True).get_output(0)
+    added = product(network, combine(network, combine(network, column, most), x), row)
     inner = counted(network, 2)
     total = inner.add_recurrence(now)
     largest = network.add_reduce(total.get_output(0), trt.ReduceOperation.MAX, 0b01, True).get_output(0)
     mean = network.add_reduce(total.get_output(0), trt.ReduceOperation.AVG, 0b11, True).get_output(0)
     total.set_input(1, combine(network, combine(network, total.get_output(0), largest, Op.SUB), mean))
-    changed = combine(network, last(inner, total.get_output(0)), added)
-    memory.set_input(1, activation(network, changed, TANH))
+    after = activation(network, combine(network, last(inner, total.get_output(0)), added), TANH)
+    memory.set_input(1, after)
+    u = network.add_reduce(after, trt.ReduceOperation.SUM, 0b01, False).get_output(0)
     v = network.add_matrix_multiply(now, PLAIN, weights(network, 3), VECTOR).get_output(0)
     length = constant(network, trips, np.int32)
-    outputs = {"v": v, "w": product(network, now, weights(network, 3, 2))}
+    outputs = {"u": u, "v": v, "w": product(network, now, weights(network, 3, 2))}
     made = {name: stacked(loop, each, length) for name, each in outputs.items()}
     return mark(network, **made, m=last(loop, now))
