@@ -132,6 +132,8 @@ class Program:
 
     def load(self, given: Mapping[ITensor, Any]) -> list[Any]:
         """The tensors of ``early``, from the constants of ``constants_of``."""
+        if self.early.only_moves:
+            return self.early.moved(given, self.types)
         frame = Frame(dict(given))
         self.run(self.early.steps, frame)
         return [self.array(each, frame) for each in self.early.tensors]

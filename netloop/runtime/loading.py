@@ -31,17 +31,21 @@ class Loading:
         self.tensors: list[ITensor] = [*(each.outputs[0] for each in own), *program.early.tensors]
         self._positions = [positions[each.index] for each in own]
         self._loaded: tuple[Any, list[Any]] = None, []
-        self._compute = jax.jit(lambda arrays: program.load(dict(zip(self.tensors, arrays, strict=False))))
-        self._is_early = bool(program.early.tensors)
+        self._program = program
+        self._compute = jax.jit(self._load)
 
     def __call__(self, weights: Sequence[Any]) -> list[Any]:
         """What the program takes, for the weights of an engine."""
         known, loaded = self._loaded
         if known is not weights:
             own = [weights[position] for position in self._positions]
-            loaded = [*own, *(self._compute(own) if self._is_early else ())]
+            compute = self._load if self._program.early.only_moves else self._compute
+            loaded = [*own, *compute(own)]
             self._loaded = weights, loaded
         return loaded
+
+    def _load(self, own: list[Any]) -> list[Any]:
+        return self._program.load(dict(zip(self.tensors, own, strict=False)))
 
     def values(self, loaded: list[Any]) -> dict[ITensor, Any]:
         """What the program takes, by tensor."""

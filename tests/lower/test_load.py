@@ -60,3 +60,33 @@ def test_what_reads_little_is_left_to_the_call(network):
     mark(network, y=y)
 
     assert early(network).steps == []
+
+
+def put_together(network, weights):
+    """Two rows of weights, one beside the other, turned."""
+    rows = network.add_concatenation([weights, weights])
+    shuffled = network.add_shuffle(rows.get_output(0))
+    shuffled.reshape_dims = (2, LENGTH)
+    shuffled.second_transpose = trt.Permutation([1, 0])
+    return shuffled.get_output(0)
+
+
+@pytest.mark.parametrize("computes", [False, True])
+def test_weights_that_only_move_are_moved_by_numpy(network, weights, computes):
+    y = put_together(network, weights)
+    y = combine(network, y, y) if computes else y
+    mark(network, y=y)
+
+    assert early(network).only_moves == (not computes)
+    assert trt.compile(network)({})["y"].tolist() == trt.evaluate(network, {})["y"].tolist()
+
+
+def test_weights_that_only_move_are_moved_anew_in_a_refit(network, weights):
+    weights.producer.name = "rows"
+    mark(network, y=put_together(network, weights))
+    engine = trt.compile(network)
+    refitter = trt.Refitter(engine, trt.Logger(trt.Logger.ERROR))
+    refitter.set_named_weights("rows", np.arange(LENGTH, dtype=np.float32))
+    refitter.refit_cuda_engine()
+
+    assert engine({})["y"].tolist() == [[each, each] for each in range(LENGTH)]
