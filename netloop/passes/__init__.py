@@ -59,7 +59,7 @@ PASSES: dict[str, Pass] = {
     "contraction": Pass(
         2,
         "A sum along the last axis of the products of rows with one vector, in a loop, is a product of a matrix and "
-        "this vector. Float32 only.",
+        "this vector, in float32; an einsum there that sums over nothing is an element-wise product. Always.",
         "4.1, a selective scan of 256 x 16",
         contract,
     ),

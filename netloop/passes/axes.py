@@ -10,10 +10,11 @@ from netloop.enums import LoopOutput, MatrixOperation
 from netloop.graph.layer import ILayer
 from netloop.graph.tensor import ITensor
 from netloop.layers.loop import ILoopOutputLayer, IRecurrenceLayer
-from netloop.layers.matrix import IMatrixMultiplyLayer
+from netloop.layers.matrix import IEinsumLayer, IMatrixMultiplyLayer
 from netloop.layers.pointwise import POINTWISE
 from netloop.layers.reduce import IReduceLayer
 from netloop.nest import LoopStep
+from netloop.passes.contraction import terms
 from netloop.passes.draft import Draft, operand
 from netloop.types import HALVES
 
@@ -22,7 +23,7 @@ MOST_SHORT, FEWEST_LONG = 16, 32
 
 NONE, TRANSPOSE, VECTOR = MatrixOperation.NONE, MatrixOperation.TRANSPOSE, MatrixOperation.VECTOR
 FLIPPED = {NONE: TRANSPOSE, TRANSPOSE: NONE, VECTOR: VECTOR}
-COMBINING = IMatrixMultiplyLayer, IReduceLayer
+COMBINING = IEinsumLayer, IMatrixMultiplyLayer, IReduceLayer
 """Layers that combine elements along an axis."""
 
 
@@ -99,6 +100,8 @@ class _Group:
             return self._can_multiply(layer)
         if layer.outputs[0] in self.members:
             return False
+        if isinstance(layer, IEinsumLayer):
+            return bool(terms(layer))
         if isinstance(layer, IReduceLayer):
             return len(layer.inputs) == 1 and layer.axes >> (operand(layer, 0).type.rank - 2) > 0
         return isinstance(layer, ILoopOutputLayer) and layer.kind is LoopOutput.LAST_VALUE
@@ -125,11 +128,14 @@ class _Group:
         edges = list(self._edges())
         swapped = [self._swapped(tensor) for _, _, tensor in edges]
         products = [(each, self._turns(each)) for each in self.layers if isinstance(each, IMatrixMultiplyLayer)]
+        equations = [(each, self._equation(each)) for each in self.layers if isinstance(each, IEinsumLayer)]
         reductions = [(each, _swapped_axes(each)) for each in self.layers if isinstance(each, IReduceLayer)]
         for (layer, position, _), tensor in zip(edges, swapped, strict=True):
             layer.set_input(position, tensor)
         for product, turns in products:
             self._flip(product, turns)
+        for einsum, equation in equations:
+            einsum.equation = equation
         for reduction, axes in reductions:
             reduction.axes = axes
 
@@ -172,6 +178,13 @@ class _Group:
             for position, (each, _) in enumerate(reversed(operands)):
                 layer.set_input(position, each)
         layer.op0, layer.op1 = ops
+
+    def _equation(self, layer: IEinsumLayer) -> str:
+        """The equation of an einsum with the labels of the members swapped."""
+        *labels, result = terms(layer)
+        pairs = zip(labels, layer.inputs, strict=True)
+        swapped = [own[:-2] + own[:-3:-1] if tensor in self.members else own for own, tensor in pairs]
+        return ",".join(swapped) + "->" + result
 
 
 def _operands(layer: IMatrixMultiplyLayer) -> list[tuple[ITensor, MatrixOperation]]:

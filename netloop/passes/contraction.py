@@ -1,4 +1,4 @@
-"""Sums of products are products of matrices."""
+"""Sums of products are products of matrices, and products without a sum are element-wise."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import numpy as np
 
 from netloop.enums import ElementWiseOperation, MatrixOperation, ReduceOperation
 from netloop.graph.tensor import ITensor
+from netloop.layers.matrix import IEinsumLayer
 from netloop.layers.pointwise import IElementWiseLayer
 from netloop.layers.reduce import IReduceLayer
 from netloop.nest import LayerStep, walk
@@ -21,12 +22,38 @@ def contract(draft: Draft) -> None:
     """
     for step in list(walk(draft.block)):
         layer = step.layer if isinstance(step, LayerStep) else None
+        if isinstance(layer, IEinsumLayer) and draft.scopes.of(layer.outputs[0]):
+            _multiply(draft, layer)
         factors = _factors(draft, layer) if isinstance(layer, IReduceLayer) else None
         if isinstance(layer, IReduceLayer) and factors is not None:
             output, (matrix, vector) = layer.outputs[0], factors
             product = draft.network.add_matrix_multiply(matrix, NONE, vector, TRANSPOSE).outputs[0]
             draft.replace(output, draft.make.reshape(product, output.type.shape))
             draft.note(f"{layer.name!r} is a product of a matrix and a vector")
+
+
+def terms(einsum: IEinsumLayer) -> list[str]:
+    """The labels of each operand of an einsum, and of the result; none if they are not all written out."""
+    if "->" not in einsum.equation or "." in einsum.equation:
+        return []
+    return einsum.equation.replace(" ", "").replace("->", ",").split(",")
+
+
+def _multiply(draft: Draft, einsum: IEinsumLayer) -> None:
+    """Multiply the two operands of an einsum element by element, if it sums over nothing."""
+    *operands, result = terms(einsum) or [""]
+    is_plain = len(operands) == 2 and set().union(*operands) == set(result)
+    if is_plain and all(len(set(own)) == len(own) for own in operands):
+        a, b = (_along(draft, operand(einsum, position), own, result) for position, own in enumerate(operands))
+        draft.replace(einsum.outputs[0], draft.network.add_elementwise(a, b, ElementWiseOperation.PROD).outputs[0])
+        draft.note(f"{einsum.name!r} multiplies element by element")
+
+
+def _along(draft: Draft, x: ITensor, own: str, result: str) -> ITensor:
+    """A tensor with an axis for each label of the result, in their order."""
+    ordered = draft.make.transpose(x, [own.index(label) for label in result if label in own])
+    lengths = dict(zip(own, x.type.shape, strict=True))
+    return draft.make.reshape(ordered, [lengths.get(label, 1) for label in result])
 
 
 def _factors(draft: Draft, layer: IReduceLayer) -> tuple[ITensor, ITensor] | None:

@@ -170,7 +170,7 @@ def attention(trips: int = 3) -> trt.INetworkDefinition:
     return mark(network, y=stacked(loop, kept, length), z=stacked(loop, dropped, length))
 
 
-def selective(trips: int = 8, batch: int = 2) -> trt.INetworkDefinition:
+def selective(trips: int = 8, batch: int = 2, by_einsum: bool = False) -> trt.INetworkDefinition:
     """y: a selective scan's outputs, for a state [batch, 4, 3] that begins as h0; h: its last state."""
     network = trt.INetworkDefinition()
     loop = counted(network, trips)
@@ -180,10 +180,17 @@ def selective(trips: int = 8, batch: int = 2) -> trt.INetworkDefinition:
     state = loop.add_recurrence(network.add_input("h0", trt.float32, (batch, 4, 3)))
     decay = activation(network, combine(network, d, weights(network, 1, 4, 3), Op.PROD), TANH)
     kept = combine(network, decay, state.get_output(0), Op.PROD)
-    after = combine(network, kept, combine(network, combine(network, d, x, Op.PROD), b, Op.PROD))
+    both = combine(network, d, x, Op.PROD)
+    if by_einsum:
+        column, row = (network.add_squeeze(each, constant(network, [axis])) for each, axis in ((both, 2), (b, 1)))
+        outer = network.add_einsum([column.get_output(0), row.get_output(0)], "ab, ac -> abc").get_output(0)
+        after = combine(network, kept, outer)
+        y = network.add_einsum([after, c], "abc,adc->ab").get_output(0)
+    else:
+        after = combine(network, kept, combine(network, both, b, Op.PROD))
+        read = combine(network, after, c, Op.PROD)
+        y = network.add_reduce(read, trt.ReduceOperation.SUM, 0b100, False).get_output(0)
     state.set_input(1, after)
-    read = combine(network, after, c, Op.PROD)
-    y = network.add_reduce(read, trt.ReduceOperation.SUM, 0b100, False).get_output(0)
     length = constant(network, trips, np.int32)
     return mark(network, y=stacked(loop, y, length), h=last(loop, state.get_output(0)))
 

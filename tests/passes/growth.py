@@ -198,6 +198,8 @@ class CellGrower(Grower):
         """A product of a matrix and a vector, either on either side."""
         rows, columns = matrix.shape
         vector = self.constant(trt.float32, (columns, 1), -1, 1)
+        if not self.between(0, 3):
+            return self.network.add_einsum([vector, matrix], self.choose("ba, cb -> c", "ba, cb -> bc")).get_output(0)
         ways = [
             (matrix, NONE, vector, NONE),
             (matrix, NONE, self.reshape(vector, columns), VECTOR),

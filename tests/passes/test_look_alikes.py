@@ -131,6 +131,20 @@ def largest_of_all(network: trt.INetworkDefinition, state: ITensor, x: ITensor) 
     return network.add_reduce(state, trt.ReduceOperation.MAX, 0b11, False).get_output(0)
 
 
+def sum_of_products_of_columns_and_rows(network: trt.INetworkDefinition, state: ITensor, x: ITensor) -> ITensor:
+    return network.add_einsum([weights(network, 32, 3), weights(network, 3, 4), state], "ak, kb, ab -> ab").get_output(
+        0
+    )
+
+
+def einsum_that_sums(network: trt.INetworkDefinition, state: ITensor, x: ITensor) -> ITensor:
+    return network.add_einsum([state, x], "ab, cb -> ac").get_output(0)
+
+
+def einsum_of_a_diagonal(network: trt.INetworkDefinition, state: ITensor, x: ITensor) -> ITensor:
+    return network.add_einsum([state, x], "ab, aa -> ab").get_output(0)
+
+
 def as_a_list(network: trt.INetworkDefinition, state: ITensor, x: ITensor) -> ITensor:
     layer = network.add_shuffle(state)
     layer.reshape_dims = (128,)
@@ -141,8 +155,11 @@ LOOK_ALIKES = [
     ("states", iterators_of_both_ways),
     ("states", states_of_random_numbers),
     ("contraction", lambda: summed(sum_along_the_first_axis)),
+    ("contraction", lambda: summed(einsum_that_sums)),
+    ("contraction", lambda: summed(einsum_of_a_diagonal)),
     ("axes", lambda: narrow(itself)),
     ("axes", lambda: narrow(as_a_list)),
+    ("axes", lambda: narrow(largest_of_all, sum_of_products_of_columns_and_rows)),
     ("axes", lambda: narrow(largest_of_all, its_second_argument)),
     ("sharing", matrix_that_may_not_be_there),
     ("sharing", lambda: summed(products_of_a_matrix_and_its_transpose)),

@@ -47,6 +47,7 @@ NETWORKS = {
     "noisy": noisy,
     "attention": attention,
     "selective": selective,
+    "selective by einsum": lambda: selective(by_einsum=True),
     "selective without a trip": lambda: selective(trips=0),
     "remembered": remembered,
     "embedded": embedded,
@@ -166,13 +167,21 @@ def test_sums_of_products_are_products_of_matrices():
     assert count(improved(network, ["contraction"]).network, trt.IMatrixMultiplyLayer) == 2
 
 
+def test_einsum_that_sums_over_nothing_is_an_element_wise_product():
+    network = selective(by_einsum=True)
+    plain = improved(network, ["contraction"]).network
+
+    assert [count(each, trt.IEinsumLayer) for each in (network, plain)] == [2, 1]
+
+
 def carried(network):
     """The shapes of the states."""
     return [each.outputs[0].shape for each in live_layers(network) if isinstance(each, trt.IRecurrenceLayer)]
 
 
-def test_state_has_its_longer_axis_last():
-    assert carried(improved(selective(), ["contraction", "axes"]).network) == [(2, 3, 4)]
+@pytest.mark.parametrize("by_einsum", [False, True])
+def test_state_has_its_longer_axis_last(by_einsum):
+    assert carried(improved(selective(by_einsum=by_einsum), ["contraction", "axes"]).network) == [(2, 3, 4)]
 
 
 def test_states_of_an_inner_loop_have_their_axes_swapped_with_those_around():
