@@ -27,7 +27,7 @@ STATES, INDEXING, SHARING = "netloop/passes/states.py", "netloop/passes/indexing
 AXES, CONTRACTION = "netloop/passes/axes.py", "netloop/passes/contraction.py"
 TABLES, LAYOUT = "netloop/passes/tables.py", "netloop/passes/layout.py"
 TYPES, FORMS = "netloop/types.py", "netloop/passes/forms.py"
-CACHE = "netloop/layers/cache.py"
+CACHE, PARTS = "netloop/layers/cache.py", "netloop/passes/parts.py"
 RULES, PORTABILITY = "netloop/check/loops.py", "netloop/check/portability.py"
 PROGRAMS, READY = "netloop/runtime/programs.py", "netloop/runtime/ready.py"
 POINTWISE = "netloop/layers/pointwise.py"
@@ -208,6 +208,13 @@ MUTANTS = [
            "if rows in by_trip else 0", "if rows not in by_trip else 0", PASSES),
     Mutant("a product that is put off until after the trips has its weights on the left", LAYOUT,
            "size >= SMALLEST_LEFT and step in repeated", "size >= SMALLEST_LEFT", PASSES),
+    Mutant("what is read of an input in a loop depends on a state", LAYOUT,
+           "or by_state.isdisjoint(step.reads)", "or (by_state | outside).isdisjoint(step.reads)", PASSES),
+    Mutant("the parts of a product of several rows lie row by row", PARTS,
+           "make.reshape(make.transpose(product, [1, 0, 2]), [count, width])", "make.reshape(product, [count, width])",
+           PASSES),
+    Mutant("a product that no state needs is formed in parts", PARTS,
+           "step.body.needed(following)", "step.body.steps", PASSES),
     Mutant("a token that is before the cache is written into it", CACHE,
            "(number >= 0) & (number < tokens)", "number < tokens", "tests/layers/test_cache.py"),
     Mutant("the tokens of a stretch that begins late are written from the first on", CACHE,

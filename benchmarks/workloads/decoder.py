@@ -64,7 +64,7 @@ class Decoder(Workload):
     length: int = 128
 
     floors = {"expert": 1.1, "peer": 0.9}
-    passes = ("sharing", "layout")
+    passes = ("sharing", "parts", "layout")
 
     @property
     def name(self) -> str:

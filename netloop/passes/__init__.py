@@ -19,6 +19,7 @@ from netloop.passes.forms import choose_forms
 from netloop.passes.indexing import iterate_instead
 from netloop.passes.layout import lay_out_weights
 from netloop.passes.note import Note
+from netloop.passes.parts import multiply_in_parts
 from netloop.passes.sharing import share_products
 from netloop.passes.states import merge_states
 from netloop.passes.tables import multiply_tables
@@ -84,6 +85,15 @@ PASSES: dict[str, Pass] = {
         "out has at most 1 MiB, or at most the size of the matrix.",
         "1.3, a char-RNN of 2 x 512",
         multiply_tables,
+    ),
+    "parts": Pass(
+        2,
+        "A product in a loop of at most 8 rows, which depend on a state, with a matrix of weights of 128,000 elements "
+        "or more is formed in parts, where there are several cores. Of one row in as many as there are cores, with up "
+        "to 1,000,000 elements, if the matrices of the loop have more than 2 MiB; of several rows in parts of 64,000 "
+        "elements, with up to 262,144.",
+        "1.9, a decoder of 2 x 256; 1.3, a GRU of 512 of one row; 1.3, a beam search of 4",
+        multiply_in_parts,
     ),
     "layout": Pass(
         2,

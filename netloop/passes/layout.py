@@ -56,7 +56,7 @@ def lay_out_weights(draft: Draft) -> None:
     by_trip, repeated = made_by_trip(draft), _repeated(draft)
     for step in list(walk(draft.block)):
         layer = step.layer if isinstance(step, LayerStep) else None
-        if not isinstance(layer, IMatrixMultiplyLayer) or not _is_of_weights(draft, layer):
+        if not isinstance(layer, IMatrixMultiplyLayer) or not is_of_weights(draft, layer):
             continue
         rows, size = operand(layer, 0), operand(layer, 1).type.volume
         count = rows.type.volume // rows.type.shape[-1] if rows in by_trip else 0
@@ -68,7 +68,7 @@ def lay_out_weights(draft: Draft) -> None:
             _transpose(draft, layer, MatrixOperation.NONE, SMALLEST)
 
 
-def _is_of_weights(draft: Draft, layer: IMatrixMultiplyLayer) -> bool:
+def is_of_weights(draft: Draft, layer: IMatrixMultiplyLayer) -> bool:
     """Whether rows are multiplied by a matrix of weights."""
     rows, matrix = operand(layer, 0), operand(layer, 1)
     is_plain = layer.op0 is not MatrixOperation.TRANSPOSE and layer.op1 is not MatrixOperation.VECTOR
@@ -84,14 +84,15 @@ def _may_swap(draft: Draft, layer: IMatrixMultiplyLayer) -> bool:
 
 def made_by_trip(draft: Draft) -> set[ITensor]:
     """The tensors that cannot be made for many trips at once: they depend on a state, or are outside of loops."""
-    found = {each.outputs[0] for loop in draft.loops() for each in loop.recurrences} | set(draft.network.inputs)
+    by_state = {each.outputs[0] for loop in draft.loops() for each in loop.recurrences}
+    outside = set(draft.network.inputs)
+    iterators = {each for loop in draft.loops() for each in loop.iterators}
     for step in walk(draft.block):
-        outside = not isinstance(step, LayerStep) or not any(map(draft.scopes.of, step.writes))
-        if outside or not found.isdisjoint(step.reads):
-            found.update(step.writes)
-    for loop in draft.loops():
-        found.difference_update(each.outputs[0] for each in loop.iterators)
-    return found
+        if not any(map(draft.scopes.of, step.writes)):
+            outside.update(step.writes)
+        elif not (isinstance(step, LayerStep) and (step.layer in iterators or by_state.isdisjoint(step.reads))):
+            by_state.update(step.writes)
+    return by_state | outside
 
 
 def _repeated(draft: Draft) -> set[Step]:

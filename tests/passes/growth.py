@@ -145,7 +145,9 @@ class CellGrower(Grower):
         return counted
 
     def next_values(self, states: list[trt.IRecurrenceLayer], inside: list[ITensor]) -> None:
-        """As for any loop; or the same for all states of a type, which may then be equal, or stay what they are."""
+        """As for any loop; or the same for all states of a type, which may then be equal, or stay what they are; or
+        their product with weights.
+        """
         super().next_values(states, inside)
         first = states[0]
         alike = [each for each in states if self.are_alike(each.get_output(0), first.get_output(0))]
@@ -156,6 +158,9 @@ class CellGrower(Grower):
                 each.set_input(1, self.tame(self.combine(now, self.filled(now, 1), Op.SUM)))
         elif self.coin():
             first.set_input(1, self.network.add_identity(first.get_output(0)).get_output(0))
+        if exact and self.coin() and len(first.get_output(0).shape) == 2:
+            product = self.product(first.get_output(0), first.get_output(0).shape[1], 1, NONE)
+            first.set_input(1, self.tame(product))
 
     def read(self, tensor: ITensor, pool: list[ITensor]) -> list[ITensor]:
         """What a counter reads from a tensor, without passing its end."""

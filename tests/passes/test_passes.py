@@ -86,6 +86,9 @@ def nothing_is_too_small(monkeypatch):
     monkeypatch.setattr("netloop.lower.load.SMALLEST", 1)
     monkeypatch.setattr("netloop.passes.axes.MOST_SHORT", 3)
     monkeypatch.setattr("netloop.passes.axes.FEWEST_LONG", 4)
+    monkeypatch.setattr("netloop.passes.parts.PART", 9)
+    monkeypatch.setattr("netloop.passes.parts.CACHED", 0)
+    monkeypatch.setattr("netloop.passes.parts.cores", lambda: 2)
 
 
 @each_network
@@ -291,7 +294,7 @@ def test_inspector_tells_what_was_done():
     told = json.loads(engine.create_engine_inspector().get_engine_information(trt.LayerInformationFormat.JSON))
 
     assert [f"{each['Name']}: {each['Done']}" for each in told["Passes"]] == list(map(str, engine.notes))
-    assert {each["Name"] for each in told["Passes"]} == {"sharing", "layout", "forms", "load", "fission"}
+    assert {each["Name"] for each in told["Passes"]} == {"sharing", "parts", "forms", "load", "fission"}
     assert all(each["Rule"] and each["Gain"] for each in told["Passes"])
     assert len(told["Loops"][0]["Many trips at once"]) == 1
 

@@ -12,7 +12,7 @@ from netloop.passes import PASSES, improve
 from tests.passes.growth import CellGrower
 from tests.strategies import Grown, assert_equal, is_pure
 
-LOWEST = {
+LOWEST: dict[str, object] = {
     "netloop.lower.fission.SMALLEST_PRODUCT": 1,
     "netloop.lower.fission.FEWEST_TRIPS": 1,
     "netloop.lower.load.SMALLEST": 1,
@@ -20,6 +20,9 @@ LOWEST = {
     "netloop.passes.layout.SMALLEST": 1,
     "netloop.passes.layout.SMALLEST_OF_ONE": 1,
     "netloop.passes.layout.SMALLEST_LEFT": 1,
+    "netloop.passes.parts.PART": 3,
+    "netloop.passes.parts.CACHED": 0,
+    "netloop.passes.parts.cores": lambda: 2,
 }
 UNLIMITED = ["netloop.lower.load.MOST_GROWTH", "netloop.lower.small.MOST_LAYERS", "netloop.lower.small.MOST_ELEMENTS"]
 
@@ -28,7 +31,7 @@ UNLIMITED = ["netloop.lower.load.MOST_GROWTH", "netloop.lower.small.MOST_LAYERS"
 def grown(seed, monkeypatch) -> Grown:
     """A random network, and thresholds that nothing misses; at times a few trips at once are as many as fit."""
     chance = Random(seed)
-    limits = LOWEST | dict.fromkeys(UNLIMITED, 1 << 20)
+    limits: dict[str, object] = LOWEST | dict.fromkeys(UNLIMITED, 1 << 20)
     limits["netloop.passes.layout.LEFT_ROWS"] = chance.choice([range(2, 9), range(8, 65)])
     limits["netloop.lower.fission.CACHED"] = chance.choice([1, 1 << 22])
     limits["netloop.lower.fission.CHUNK"] = chance.choice([100, 300, 1000])
