@@ -199,6 +199,10 @@ class Rnn(Workload):
     def fast_step(self, weights: Any, states: Any, gates: Any) -> Any:
         """A step, from the product of its input."""
 
+    def each_step(self, products: Any) -> Any:
+        """The products of the input, as each step takes them."""
+        return products
+
     def times_state(self, weights: Any, h: Any) -> Any:
         """The product of the recurrent weights with the state, in the layout that is fastest for this batch."""
         if self.batch < LEAST_BATCH_OF_PLAIN_PRODUCTS:
@@ -215,7 +219,7 @@ class Rnn(Workload):
             return states, states[0]
 
         def some(states: Any, rows: Any) -> Any:
-            return lax.scan(step, states, rows @ weights.kernel + weights.bias, reverse=reverse)
+            return lax.scan(step, states, self.each_step(rows @ weights.kernel + weights.bias), reverse=reverse)
 
         states = (jnp.zeros((self.batch, self.hidden)),) * self.states
         if self.length * self.batch * self.hidden * self.gates * 4 <= LARGEST_HOISTED or self.length % CHUNK:
@@ -382,11 +386,14 @@ class Gru(Rnn):
         return np.concatenate([*(bias + recurrent)[:2], bias[2]]), recurrent[2]
 
     def fast_step(self, weights: Any, states: Any, gates: Any) -> Any:
-        (h,) = states
-        products, size = self.times_state(weights, h), self.hidden
-        r, z = jnp.split(0.5 * jnp.tanh(gates[:, : 2 * size] + products[:, : 2 * size]) + 0.5, 2, -1)
-        n = jnp.tanh(gates[:, 2 * size :] + r * (products[:, 2 * size :] + weights.recurrent_bias))
+        (h,), (xr, xz, xn) = states, gates
+        hr, hz, hn = jnp.split(self.times_state(weights, h), 3, -1)
+        r, z = 0.5 * jnp.tanh(xr + hr) + 0.5, 0.5 * jnp.tanh(xz + hz) + 0.5
+        n = jnp.tanh(xn + r * (hn + weights.recurrent_bias))
         return (n + z * (h - n),)
+
+    def each_step(self, products: Any) -> Any:
+        return jnp.split(products, 3, -1)
 
     def loop_model(self) -> ModelProto:
         weights = self.pack_plain(self.weights(0, 0))

@@ -13,12 +13,11 @@ from netloop.layers.convolution import IConvolutionLayer, IDeconvolutionLayer
 from netloop.layers.loop import IIteratorLayer
 from netloop.layers.matrix import IEinsumLayer, IMatrixMultiplyLayer
 from netloop.layers.rearrange import IShuffleLayer, ISqueezeLayer, IUnsqueezeLayer
-from netloop.layers.slice import ISliceLayer
 from netloop.nest import Block, LayerStep, Step
 
 PRODUCTS = IMatrixMultiplyLayer, IEinsumLayer, IConvolutionLayer, IDeconvolutionLayer
-VIEWS = IShuffleLayer, ISqueezeLayer, IUnsqueezeLayer, ISliceLayer
-"""Layers that move nothing, or hardly anything, where what reads them is compiled with them."""
+VIEWS = IShuffleLayer, ISqueezeLayer, IUnsqueezeLayer
+"""Layers that move nothing where what reads them is compiled with them; a slice of a row keeps that from vectors."""
 
 SMALLEST_PRODUCT = 1 << 10
 """The operand of a product that stays the same has to have so many elements for the product to be worth being moved."""

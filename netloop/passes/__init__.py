@@ -74,7 +74,7 @@ PASSES: dict[str, Pass] = {
     ),
     "sharing": Pass(
         2,
-        "Products of one operand with several matrices, weights or inputs, are one product; so are sums over their "
+        "Products of one operand with several matrices, weights or inputs, are one product; so are sums over all their "
         "results. Always, up to 256 MiB of matrices.",
         "2.2, an LSTM of 512 of one row; 1.8, a char-RNN of 2 x 512",
         share_products,

@@ -12,7 +12,7 @@ from netloop.graph.tensor import ITensor
 from netloop.layers.matrix import IMatrixMultiplyLayer
 from netloop.layers.pointwise import IElementWiseLayer
 from netloop.nest import Block
-from netloop.passes.draft import Draft, layer_steps, operand, runs
+from netloop.passes.draft import Draft, layer_steps, operand
 
 LARGEST_PACK = 1 << 28
 """A packed matrix has at most so many bytes, as its parts stay in memory beside it."""
@@ -22,7 +22,8 @@ def share_products(draft: Draft) -> None:
     """Form one product where one operand is multiplied by several matrices that are known before.
 
     x A, x B, .. become slices of x [A B ..]: one pass over the memory, and one start of a loop of products. Sums and
-    other element-wise layers over neighbouring slices become one layer too.
+    other element-wise layers over all slices become one layer too; over some of them they are faster apart, as XLA
+    makes no vectors of what reads several slices of one tensor.
     """
     for block in list(draft.blocks()):
         packs: list[_Pack] = []
@@ -60,13 +61,6 @@ class _Pack:
             pack.parts.append(part)
             begin = end
         return pack
-
-    def run(self, draft: Draft, first: int, last: int) -> ITensor:
-        """Neighbouring parts as one tensor."""
-        if (first, last) == (0, len(self.parts) - 1):
-            return self.whole
-        begin, end = self.bounds[first][0], self.bounds[last][1]
-        return draft.make.slice(self.whole, [begin], [end - begin], axes=[self.whole.type.rank + self.axis])
 
 
 # ---------------------------------------------------------------------------- products
@@ -142,8 +136,8 @@ class _Sums:
             for position, layers in self._alike(pack):
                 self._put_together(pack, position, layers)
 
-    def _alike(self, pack: _Pack) -> Iterator[tuple[int, dict[int, IElementWiseLayer]]]:
-        """Layers that do the same with parts of a pack, by the number of the part; with the position that it has."""
+    def _alike(self, pack: _Pack) -> Iterator[tuple[int, list[IElementWiseLayer]]]:
+        """Layers that do the same with all parts of a pack, in their order; with the position that they have."""
         groups: dict[tuple[int, Hashable, Hashable | None], dict[int, IElementWiseLayer]] = defaultdict(dict)
         for place, part in enumerate(pack.parts):
             for layer, position in part.uses:
@@ -151,9 +145,8 @@ class _Sums:
                     partner = operand(layer, 1 - position)
                     groups[position, layer.op, self._kind(layer, partner, pack, place)].setdefault(place, layer)
         for (position, _, kind), layers in groups.items():
-            if kind is not None:
-                for run in runs(sorted(layers.items()), lambda before, after: before[0] + 1 == after[0]):
-                    yield position, dict(run)
+            if kind is not None and len(layers) == len(pack.parts):
+                yield position, list(layers.values())
 
     def _may_join(self, layer: ILayer, pack: _Pack, part: ITensor) -> bool:
         (output,) = layer.outputs
@@ -172,21 +165,19 @@ class _Sums:
         del shape[pack.axis]
         return ("settled", *shape) if self.draft.is_sure(partner) and self.draft.is_settled(partner, layer) else None
 
-    def _put_together(self, pack: _Pack, position: int, layers: dict[int, IElementWiseLayer]) -> None:
-        if not self.open.issuperset(layers.values()):
+    def _put_together(self, pack: _Pack, position: int, layers: list[IElementWiseLayer]) -> None:
+        if not self.open.issuperset(layers):
             return
-        first, last = min(layers), max(layers)
-        ours = pack.run(self.draft, first, last)
-        theirs = self._partner([operand(layers[place], 1 - position) for place in sorted(layers)], pack, first, last)
-        a, b = (ours, theirs) if position == 0 else (theirs, ours)
-        whole = self.draft.network.add_elementwise(a, b, layers[first].op).outputs[0]
-        self.open.difference_update(layers.values())
-        made = _Pack.of(self.draft, whole, pack.axis, [layers[place].outputs[0] for place in sorted(layers)])
+        theirs = self._partner([operand(each, 1 - position) for each in layers], pack)
+        a, b = (pack.whole, theirs) if position == 0 else (theirs, pack.whole)
+        whole = self.draft.network.add_elementwise(a, b, layers[0].op).outputs[0]
+        self.open.difference_update(layers)
+        made = _Pack.of(self.draft, whole, pack.axis, [each.outputs[0] for each in layers])
         self.places.update({part: (made, place) for place, part in enumerate(made.parts)})
         self.packs.append(made)
 
-    def _partner(self, partners: list[ITensor], pack: _Pack, first: int, last: int) -> ITensor:
+    def _partner(self, partners: list[ITensor], pack: _Pack) -> ITensor:
         if partners[0] in self.places:
-            return self.places[partners[0]][0].run(self.draft, first, last)
+            return self.places[partners[0]][0].whole
         is_one = partners[0].type.shape[pack.axis] == 1
         return partners[0] if is_one else self.draft.make.concat(partners, partners[0].type.rank + pack.axis)

@@ -212,7 +212,14 @@ def test_input_is_multiplied_before_the_loop_and_the_output_after_it():
     engine = trt.compile(network)
     moved = engine.moved["(Unnamed Loop* 0)"]
 
-    assert [type(each) for each in moved] == [trt.IMatrixMultiplyLayer] * 2
+    assert sum(isinstance(each, trt.IMatrixMultiplyLayer) for each in moved) == 2
+
+
+def test_parts_of_a_product_are_cut_out_before_the_loop():
+    moved = trt.compile(gru(), passes=["sharing", "fission"]).moved["(Unnamed Loop* 0)"]
+
+    # z, r and n each read a part of the product of the input
+    assert sum(isinstance(each, trt.ISliceLayer) for each in moved) == 3
 
 
 def test_matrix_that_multiplies_a_state_is_transposed_beforehand():
