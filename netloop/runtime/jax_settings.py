@@ -1,5 +1,6 @@
 """The settings of JAX that engines rely on, whatever the user has set."""
 
+import operator
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any
@@ -14,14 +15,17 @@ OWN: dict[str, tuple[Any, Callable[[Any], AbstractContextManager[Any]]]] = {
 """What users set to debug their own functions, and what it is while an engine is compiled or runs."""
 
 
+WANTED = tuple(wanted for wanted, _ in OWN.values())
+present = operator.attrgetter(*OWN)
+
+
 class own_settings:
     """A context in which 64-bit types are real, and JAX does with an engine what it does by default."""
 
     def __enter__(self) -> None:
         self._entered: list[AbstractContextManager[Any]] = [jax.enable_x64(True)]
-        for name, (wanted, setting) in OWN.items():
-            if getattr(jax.config, name) != wanted:
-                self._entered.append(setting(wanted))
+        if present(jax.config) != WANTED:
+            self._entered += [setting(wanted) for wanted, setting in OWN.values()]
         for each in self._entered:
             each.__enter__()
 

@@ -33,16 +33,14 @@ class Programs(Generic[P]):
     Attributes:
         network: the network; nobody edits it any more.
         shape_inputs: its inputs whose values, and not only their shapes, decide the shape of some tensor.
-        latest: what was found last; None before the first.
     """
 
     def __init__(self, network: INetworkDefinition, make: Callable[[TypeTable, Sound, Given], P]) -> None:
         self.network = network
         needed = network.shape_tensors()
         self.shape_inputs = [each for each in network.inputs if each in needed and each.type.is_tensor]
-        self.latest: P | None = None
+        self._latest: tuple[Any, P | None] = None, None
         self._names = [each.name for each in network.inputs]
-        self._deciding = [each.position for each in self.shape_inputs]
         self._array_types = {np.ndarray, type(jnp.zeros(()))}
         self._make = make
         self._kept: OrderedDict[Any, P] = OrderedDict()
@@ -50,6 +48,11 @@ class Programs(Generic[P]):
 
     def __len__(self) -> int:
         return len(self._kept)
+
+    @property
+    def latest(self) -> P | None:
+        """What was found last; None before the first."""
+        return self._latest[1]
 
     def find(self, given: Given) -> P:
         """The program for such inputs.
@@ -79,21 +82,27 @@ class Programs(Generic[P]):
         if not self._array_types.issuperset(map(type, arrays)):
             return None
         key = self._key(arrays)
-        with self._lock:
-            found = self._kept.get(key)
-            return None if found is None else (self._use(key, found), arrays)
+        latest, found = self._latest
+        if key != latest:
+            with self._lock:
+                found = self._kept.get(key)
+                if found is not None:
+                    self._use(key, found)
+        return None if found is None else (found, arrays)
 
     def _use(self, key: Any, found: P) -> P:
         """Note what was found as the latest."""
-        if found is not self.latest:
-            self._kept.move_to_end(key)
-            self.latest = found
+        self._kept.move_to_end(key)
+        self._latest = key, found
         return found
 
     def _key(self, arrays: list[Any]) -> Any:
         """What of some inputs a program counts on."""
-        values = [_value(self.network.inputs[each], arrays[each]) for each in self._deciding]
-        return (*map(_form, arrays), *(None if each is None else each.tobytes() for each in values))
+        forms = [_form(each) for each in arrays]
+        for each in self.shape_inputs:
+            value = _value(each, arrays[each.position])
+            forms.append(None if value is None else value.tobytes())
+        return tuple(forms)
 
     def _specialise(self, given: Given) -> tuple[TypeTable, Sound]:
         values = {tensor: _value(tensor, given[tensor]) for tensor in self.shape_inputs}
