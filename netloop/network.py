@@ -41,7 +41,7 @@ from netloop.layers.reduce import ReductionMethods
 from netloop.layers.resample import ResizingMethods
 from netloop.layers.sequence import SequenceMethods
 from netloop.layers.slice import SliceMethods
-from netloop.layers.sources import IShapeLayer, SourceMethods
+from netloop.layers.sources import IConstantLayer, IShapeLayer, SourceMethods
 from netloop.marks import MarkMethods, Marks
 from netloop.settings import Settings
 from netloop.types import numpy_type
@@ -331,11 +331,15 @@ class INetworkDefinition(
     def __deepcopy__(self, memo: dict[int, Any]) -> INetworkDefinition:
         return self.copy()
 
-    def copy(self) -> INetworkDefinition:
-        """A network of its own with equal layers, wired alike, and with arrays of its own."""
+    def copy(self, *, shares_weights: bool = False) -> INetworkDefinition:
+        """A network of its own with equal layers, wired alike, and with arrays of its own.
+
+        Args:
+            shares_weights: whether constants have the same arrays in both, to which nobody may write then.
+        """
         twin = INetworkDefinition(self.builder, self.flags)
         twin.name = self.name
-        twins = _Twins(twin)
+        twins = _Twins(twin, shares_weights)
         twin.loops.extend(twins.of_loop(each) for each in self.loops)
         twin.conditionals.extend(twins.of_conditional(each) for each in self.conditionals)
         twin.inputs.extend(twins.of_tensor(each, None) for each in self.inputs)
@@ -350,8 +354,9 @@ class INetworkDefinition(
 class _Twins:
     """The copies of the parts of a network, by their originals."""
 
-    def __init__(self, network: INetworkDefinition) -> None:
+    def __init__(self, network: INetworkDefinition, shares_weights: bool) -> None:
         self.network = network
+        self.shares_weights = shares_weights
         self.tensors: dict[ITensor, ITensor] = {}
         self.groups: dict[Any, Any] = {}
 
@@ -377,7 +382,8 @@ class _Twins:
         own.update(vars(layer))
         own["types"] = self.network.types
         own["outputs"] = tuple(self.of_tensor(each, twin) for each in layer.outputs)
-        own.update(layer.unshared())
+        if not (self.shares_weights and isinstance(layer, IConstantLayer)):
+            own.update(layer.unshared())
         for name in ("loop", "conditional"):
             if name in own:
                 own[name] = self.groups[own[name]]

@@ -35,7 +35,7 @@ class Draft:
     """
 
     def __init__(self, network: INetworkDefinition, types: TypeTable) -> None:
-        self.network = network.copy()
+        self.network = network.copy(shares_weights=True)
         for original, twin in zip(network.inputs, self.network.inputs, strict=True):
             vars(twin)["declared"] = types[original]
         self.make = Composer(self.network)

@@ -7,6 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from typing import Any, Generic, TypeVar
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
@@ -41,7 +42,8 @@ class Programs(Generic[P]):
         self.shape_inputs = [each for each in network.inputs if each in needed and each.type.is_tensor]
         self._latest: tuple[Any, P | None] = None, None
         self._names = [each.name for each in network.inputs]
-        self._array_types = {np.ndarray, type(jnp.zeros(()))}
+        with jax.ensure_compile_time_eval():  # where JAX is tracing, it would make what is traced
+            self._array_types = {np.ndarray, type(jnp.zeros(()))}
         self._make = make
         self._kept: OrderedDict[Any, P] = OrderedDict()
         self._lock = threading.Lock()
