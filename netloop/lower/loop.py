@@ -18,7 +18,8 @@ from jax import lax
 
 from netloop.enums import LoopOutput, TripLimit
 from netloop.graph.tensor import ITensor
-from netloop.layers.loop import IIteratorLayer, ILoop, ILoopOutputLayer
+from netloop.layers.loop import IIteratorLayer, ILoop, ILoopOutputLayer, IRecurrenceLayer
+from netloop.layers.pointwise import POINTWISE
 from netloop.lower.carry import Carry, Done, Faults
 from netloop.lower.frame import Frame, first
 from netloop.lower.scan import scan
@@ -245,10 +246,21 @@ class Loop:
             states = [first(0, inside.fault([each])) for each in self.next]
             faults = Faults(faults.trips, states, spoilt, first(inside.status))
         arrays = [self.program.array(each, inside) for each in rows]
-        return [_carried(self.program.array(each, inside)) for each in self.next], arrays, faults
+        return [self._carried(each, each.tensor(1), inside) for each in self.step.recurrences], arrays, faults
 
     def initial(self) -> list[Any]:
-        return [_carried(self.program.array(each.tensor(0), self.frame)) for each in self.step.recurrences]
+        return [self._carried(each, each.tensor(0), self.frame) for each in self.step.recurrences]
+
+    def _carried(self, layer: IRecurrenceLayer, tensor: ITensor, frame: Frame) -> jax.Array:
+        """A state as it is carried: without axes of length one, but for a matrix that is made element by element.
+
+        Where a state that is written in place is also read without them, XLA would make both forms, and copy it in
+        each trip; so it would where a matrix is made with them and carried without.
+        """
+        state = self.program.array(tensor, frame)
+        lengths = [each for each in state.shape if each != 1]
+        stays = len(lengths) > 1 and isinstance(layer.tensor(1).producer, POINTWISE)
+        return state if stays else state.reshape(lengths)
 
     def initial_faults(self) -> Faults:
         """The faults before the first trip."""
@@ -298,15 +310,6 @@ class Loop:
         known = self.program.types[layer.tensor(1)].ints()
         assert known is not None
         return known[0]
-
-
-def _carried(state: jax.Array) -> jax.Array:
-    """A state as it is carried: without axes of length one.
-
-    Where a state that is written in place is also read without them, XLA would make both forms, and copy it in each
-    trip.
-    """
-    return state.reshape([each for each in state.shape if each != 1])
 
 
 def _write(buffer: jax.Array, row: jax.Array, trip: Any) -> jax.Array:
