@@ -1,4 +1,4 @@
-"""A1: a recurrence as converters of models write it, with counters and gathers where TensorRT has iterators."""
+"""A1 and A2: recurrences as converters of models write them, with counters where TensorRT has iterators and stacks."""
 
 from __future__ import annotations
 
@@ -72,4 +72,57 @@ class Imported(Workload):
         return Jax(function, (self.weights[0], self.weights[1].T.copy()))
 
 
-CASES: list[Workload] = [Imported()]
+@dataclass(frozen=True)
+class Written(Workload):
+    """The sum of the rows of x so far, which each trip writes into a buffer by a counter."""
+
+    width: int = 256
+    length: int = 4096
+
+    passes = ("indexing",)
+
+    @property
+    def name(self) -> str:
+        return f"A2 imported running sum {self.length} x {self.width}"
+
+    def inputs(self) -> Arrays:
+        return {"x": normal(0, self.length, self.width)}
+
+    def network(self) -> trt.INetworkDefinition:
+        script = Script()
+        x = script.input("x", self.inputs()["x"])
+        loop = script.counted(self.length)
+        trip = script.counter(loop)
+        total = loop.add_recurrence(script.constant(np.zeros((1, self.width))))
+        row = script.gather(x, script.reshape(trip, 1))
+        total.set_input(1, script.combine(total.outputs[0], row, SUM))
+        buffer = loop.add_recurrence(script.constant(np.zeros((self.length, self.width))))
+        written = script.network.add_scatter(
+            buffer.outputs[0], script.reshape(trip, 1, 1), total.tensor(1), trt.ScatterMode.ND
+        )
+        buffer.set_input(1, written.outputs[0])
+        return script.mark(y=script.last(loop, buffer.outputs[0]))
+
+    def idiomatic(self) -> Jax:
+        def function(_: Any, inputs: Mapping[str, Any]) -> Mapping[str, Any]:
+            def body(trip: Any, carry: Any) -> Any:
+                total, buffer = carry
+                total = total + inputs["x"][trip]
+                return total, buffer.at[trip].set(total)
+
+            first = jnp.zeros(self.width), jnp.zeros((self.length, self.width))
+            return {"y": lax.fori_loop(0, self.length, body, first)[1]}
+
+        return Jax(function)
+
+    def expert(self) -> Jax:
+        def function(_: Any, inputs: Mapping[str, Any]) -> Mapping[str, Any]:
+            def body(total: Any, row: Any) -> Any:
+                return total + row, total + row
+
+            return {"y": lax.scan(body, jnp.zeros(self.width), inputs["x"])[1]}
+
+        return Jax(function)
+
+
+CASES: list[Workload] = [Imported(), Written()]

@@ -16,7 +16,7 @@ from netloop.passes.axes import swap_axes
 from netloop.passes.contraction import contract
 from netloop.passes.draft import Draft
 from netloop.passes.forms import choose_forms
-from netloop.passes.indexing import iterate_instead
+from netloop.passes.indexing import use_loop_boundaries
 from netloop.passes.layout import lay_out_weights
 from netloop.passes.note import Note
 from netloop.passes.parts import multiply_in_parts
@@ -52,10 +52,11 @@ PASSES: dict[str, Pass] = {
     ),
     "indexing": Pass(
         2,
-        "A gather by the number of the trip is an iterator. Where the COUNT is known not to pass the axis, and there "
-        "is no WHILE.",
-        "1.2, an imported recurrence of 256",
-        iterate_instead,
+        "A gather by the number of the trip is an iterator, where the COUNT is known not to pass the axis. A state "
+        "whose row of that number is written in each trip, and which is read after the loop alone, is a stacked "
+        "output, where the COUNT is the number of its rows. There is no WHILE.",
+        "1.2, an imported recurrence of 256; 1.3, one that writes into a buffer",
+        use_loop_boundaries,
     ),
     "contraction": Pass(
         2,

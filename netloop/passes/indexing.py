@@ -1,11 +1,13 @@
-"""What is read by the number of the trip is read by an iterator."""
+"""What is read by the number of the trip is read by an iterator, and what is written by it is a stacked output."""
 
 from __future__ import annotations
 
-from netloop.enums import ElementWiseOperation, GatherMode, TripLimit
+import numpy as np
+
+from netloop.enums import ElementWiseOperation, GatherMode, ReduceOperation, ScatterMode, TripLimit
 from netloop.graph.tensor import ITensor
-from netloop.layers.gather import IGatherLayer
-from netloop.layers.loop import IRecurrenceLayer
+from netloop.layers.gather import IGatherLayer, IScatterLayer
+from netloop.layers.loop import ILoopOutputLayer, IRecurrenceLayer
 from netloop.layers.pointwise import ICastLayer, IElementWiseLayer, IIdentityLayer
 from netloop.layers.rearrange import IShuffleLayer, ISqueezeLayer, IUnsqueezeLayer
 from netloop.nest import LayerStep, LoopStep
@@ -15,10 +17,12 @@ SAME_NUMBER = ICastLayer, IIdentityLayer, IShuffleLayer, ISqueezeLayer, IUnsquee
 """Layers that keep a number what it is, if it is one number and stays an integer."""
 
 
-def iterate_instead(draft: Draft) -> None:
-    """Read by an iterator what a gather reads by a counter, where the COUNT is known to end before the axis does.
+def use_loop_boundaries(draft: Draft) -> None:
+    """Read by an iterator what a gather reads by a counter, where the COUNT is known to end before the axis does; and
+    stack what a scatter writes by a counter into the rows of a state, where the COUNT is known to be that of the rows.
 
-    Models of other formats have a counter where TensorRT has iterators. An iterator can be read ahead of the trips.
+    Models of other formats have a counter where TensorRT has iterators and stacked outputs. An iterator can be read
+    ahead of the trips, and XLA would copy the state.
     """
     for step in list(draft.loops()):
         count = step.loop.limit(TripLimit.COUNT)
@@ -27,6 +31,8 @@ def iterate_instead(draft: Draft) -> None:
             for each in list(step.body.steps):
                 if isinstance(each, LayerStep) and isinstance(each.layer, IGatherLayer):
                     _replace(draft, step, each.layer, max(0, known[0]) + _asks_once_more(draft, step))
+            for each in step.recurrences:
+                _stack(draft, step, each, known[0])
 
 
 def _asks_once_more(draft: Draft, step: LoopStep) -> bool:
@@ -48,6 +54,29 @@ def _replace(draft: Draft, step: LoopStep, layer: IGatherLayer, elements: int) -
     element = step.loop.add_iterator(read, axis).outputs[0]
     draft.replace(output, draft.make.reshape(element, output.type.shape))
     draft.note(f"{layer.name!r} is an iterator")
+
+
+def _stack(draft: Draft, step: LoopStep, state: IRecurrenceLayer, trips: int) -> None:
+    """Stack the rows of a state of which nothing is read but what is left of it, if each trip writes one of them."""
+    rows, scatter = state.outputs[0], state.tensor(1).producer
+    if not isinstance(scatter, IScatterLayer) or not _writes_rows(step, scatter, rows):
+        return
+    outputs = [each for each, _ in rows.uses if each in step.outputs and isinstance(each, ILoopOutputLayer)]
+    only = len(rows.uses) == len(outputs) + 1 and len(scatter.outputs[0].uses) == 1
+    update = operand(scatter, 2)
+    is_fit = trips == rows.type.shape[0] > 0 and step.loop in draft.scopes.of(update)
+    if only and is_fit and not any(each.stacks or each.axis for each in outputs):
+        row = draft.make.reshape(update, rows.type.shape[1:])
+        for each in outputs:
+            each.set_input(0, row)
+            each.set_input(1, draft.make.constant(np.int32(trips)))
+        draft.note(f"the rows of {state.name!r} are stacked")
+
+
+def _writes_rows(step: LoopStep, layer: IScatterLayer, rows: ITensor) -> bool:
+    """Whether a layer writes the row of the number of the trip."""
+    is_plain = layer.mode is ScatterMode.ND and layer.reduction is ReduceOperation.NONE
+    return is_plain and operand(layer, 0) is rows and _first(step, operand(layer, 1)) == 0
 
 
 def _first(step: LoopStep, indices: ITensor) -> int | None:

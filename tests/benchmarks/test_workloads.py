@@ -13,7 +13,7 @@ from benchmarks.workloads.build import Build, Calls, Load
 from benchmarks.workloads.char_rnn import Generate, Steps
 from benchmarks.workloads.conditional import Cheap, Dear
 from benchmarks.workloads.decoder import Decoder
-from benchmarks.workloads.imported import Imported
+from benchmarks.workloads.imported import Imported, Written
 from benchmarks.workloads.nested import Nested
 from benchmarks.workloads.rnn import Gru, Lstm
 from benchmarks.workloads.running_sum import RunningSum
@@ -23,6 +23,7 @@ from benchmarks.workloads.tiny import Collatz, EightFloats, Newton
 
 SMALL = [
     Imported(size=8, length=5),
+    Written(width=4, length=5),
     Lstm(hidden=8, length=32),
     Lstm(hidden=8, batch=2, layers=2, length=5),
     Lstm(hidden=8, bidirectional=True, length=5),

@@ -101,6 +101,30 @@ def by_number(start: int = 1, trips: int = 3) -> trt.INetworkDefinition:
     return mark(network, y=last(loop, state.get_output(0)), n=last(loop, other))
 
 
+def written(trips: int = 3, rows: int = 3, start: int = 0, reads: bool = False) -> trt.INetworkDefinition:
+    """y: a buffer[rows, 2] of which each trip writes a row by a counter: the sum of the rows of x[5, 2] so far.
+
+    What is written reads the buffer too if asked for.
+    """
+    network = trt.INetworkDefinition()
+    x = network.add_input("x", trt.float32, (5, 2))
+    loop = counted(network, trips)
+    place = network.add_shuffle(counter(network, loop, start))
+    place.reshape_dims = (1, 1)
+    total = loop.add_recurrence(constant(network, np.zeros(2, np.float32)))
+    row = combine(network, total.get_output(0), loop.add_iterator(x).get_output(0))
+    total.set_input(1, row)
+    buffer = loop.add_recurrence(constant(network, np.full((rows, 2), 7, np.float32)))
+    if reads:
+        second = network.add_gather(buffer.get_output(0), constant(network, 1, np.int32), 0).get_output(0)
+        row = combine(network, row, second)
+    update = network.add_shuffle(row)
+    update.reshape_dims = (1, 2)
+    scatter = network.add_scatter(buffer.get_output(0), place.get_output(0), update.get_output(0), trt.ScatterMode.ND)
+    buffer.set_input(1, scatter.get_output(0))
+    return mark(network, y=last(loop, buffer.get_output(0)))
+
+
 def read_once_more(start: int = 1, trips: int = 3) -> trt.INetworkDefinition:
     """y: the row of x[5, 2] that a counter reads after the last trip."""
     network = trt.INetworkDefinition()

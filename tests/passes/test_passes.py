@@ -29,6 +29,7 @@ from tests.passes.cells import (
     read_once_more,
     remembered,
     selective,
+    written,
 )
 
 NETWORKS = {
@@ -43,6 +44,11 @@ NETWORKS = {
     "by number, with a COUNT below 0": lambda: by_number(trips=-1),
     "read once more": read_once_more,
     "read once more without a trip": lambda: read_once_more(trips=-1),
+    "written": written,
+    "written in part": lambda: written(rows=4),
+    "written from the second row on": lambda: written(rows=4, start=1),
+    "written from the last row on": lambda: written(start=-1),
+    "written and read": lambda: written(reads=True),
     "kept": kept,
     "noisy": noisy,
     "attention": attention,
@@ -141,6 +147,13 @@ def test_gather_by_the_number_of_the_trip_is_an_iterator_if_it_stays_inside(trip
     # the second gather reads one row further on
     assert count(indexed.network, trt.IGatherLayer) == trips - 3
     assert count(indexed.network, trt.IIteratorLayer) == 5 - trips
+
+
+@pytest.mark.parametrize(
+    ("named", "states"), [({}, 1), ({"rows": 4}, 3), ({"start": -1}, 3), ({"reads": True}, 3)], ids=str
+)
+def test_state_whose_rows_are_written_by_the_number_of_the_trip_is_stacked(named, states):
+    assert count(improved(written(**named), ["indexing"]).network, trt.IRecurrenceLayer) == states
 
 
 def test_states_that_stay_or_are_equal_are_not_carried():
