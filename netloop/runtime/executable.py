@@ -82,7 +82,7 @@ class Executable(Settings):
 
     def take_weights(self) -> None:
         """Bring the arrays of the constants to the device, as they are now; programs under way keep the old ones."""
-        with jax.enable_x64(True):
+        with jax.enable_x64(True), jax.ensure_compile_time_eval():
             vars(self)["weights"] = [
                 jax.ShapeDtypeStruct(each.shape, each.weights.dtype)
                 if each in self.absent

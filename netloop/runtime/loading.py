@@ -40,7 +40,8 @@ class Loading:
         if known is not weights:
             own = [weights[position] for position in self._positions]
             compute = self._load if self._program.early.only_moves else self._compute
-            loaded = [*own, *compute(own)]
+            with jax.ensure_compile_time_eval():
+                loaded = [*own, *compute(own)]
             self._loaded = weights, loaded
         return loaded
 

@@ -1,5 +1,6 @@
 """What is computed once, when a program gets its weights."""
 
+import jax
 import numpy as np
 import pytest
 
@@ -79,6 +80,14 @@ def test_weights_that_only_move_are_moved_by_numpy(network, weights, computes):
 
     assert early(network).only_moves == (not computes)
     assert trt.compile(network)({})["y"].tolist() == trt.evaluate(network, {})["y"].tolist()
+
+
+@pytest.mark.parametrize("computes", [False, True])
+def test_weights_have_values_also_where_jax_is_tracing(network, weights, computes):
+    y = put_together(network, weights)
+    mark(network, y=combine(network, y, y) if computes else y)
+
+    assert jax.jit(lambda: trt.compile(network)({})["y"])().tolist() == trt.evaluate(network, {})["y"].tolist()
 
 
 def test_weights_that_only_move_are_moved_anew_in_a_refit(network, weights):
