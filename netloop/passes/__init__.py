@@ -24,7 +24,7 @@ from netloop.passes.sharing import share_products
 from netloop.passes.states import merge_states
 from netloop.passes.tables import multiply_tables
 
-__all__ = ["PASSES", "Improved", "Note", "Pass", "chosen", "improve", "of_level"]
+__all__ = ["PASSES", "Improved", "Note", "Pass", "chosen", "improve", "of_level", "of_platform"]
 
 
 class Pass(NamedTuple):
@@ -35,12 +35,14 @@ class Pass(NamedTuple):
         rule: what it does, and when it pays.
         gain: how many times as fast a workload of the benchmarks was with it as without it.
         rewrite: how it rewrites a network; None if it is a form of lowering.
+        platform: the platform of JAX for which alone it is; None if it is for all.
     """
 
     level: int
     rule: str
     gain: str
     rewrite: Callable[[Draft], None] | None = None
+    platform: str | None = None
 
 
 PASSES: dict[str, Pass] = {
@@ -89,20 +91,23 @@ PASSES: dict[str, Pass] = {
     ),
     "parts": Pass(
         2,
-        "A product in a loop of at most 8 rows, which depend on a state, with a matrix of weights of 128,000 elements "
-        "or more is formed in parts, where there are several cores. Of one row in as many as there are cores, with up "
-        "to 1,000,000 elements, if the matrices of the loop have more than 2 MiB; of several rows in parts of 64,000 "
-        "elements, with up to 262,144.",
+        "On CPUs, a product in a loop of at most 8 rows, which depend on a state, with a matrix of weights of 128,000 "
+        "elements or more is formed in parts, where there are several cores. Of one row in as many as there are cores, "
+        "with up to 1,000,000 elements, if the matrices of the loop have more than 2 MiB; of several rows in parts of "
+        "64,000 elements, with up to 262,144.",
         "1.9, a decoder of 2 x 256; 1.3, a GRU of 512 of one row; 1.3, a beam search of 4",
         multiply_in_parts,
+        platform="cpu",
     ),
     "layout": Pass(
         2,
-        "A matrix of weights is transposed beforehand, so that it is summed along its rows where it multiplies one row "
-        "that depends on a state or a call and has 262,144 elements or more, and along its columns elsewhere. Where it "
-        "multiplies 8 to 64 such rows and has 524,288 elements of float32 or more, it is the left operand.",
+        "On CPUs, a matrix of weights is transposed beforehand, so that it is summed along its rows where it "
+        "multiplies one row that depends on a state or a call and has 262,144 elements or more, and along its columns "
+        "elsewhere. Where it multiplies 8 to 64 such rows and has 524,288 elements of float32 or more, it is the left "
+        "operand.",
         "1.3, an LSTM of 512 of 16 rows",
         lay_out_weights,
+        platform="cpu",
     ),
     "forms": Pass(
         3,
@@ -176,6 +181,11 @@ def chosen(passes: Iterable[str] | None) -> frozenset[str]:
 def of_level(level: int) -> frozenset[str]:
     """The passes of an optimization level, 0 to 5."""
     return frozenset(name for name, each in PASSES.items() if each.level <= level)
+
+
+def of_platform(passes: Iterable[str], platform: str) -> frozenset[str]:
+    """Those passes that are for a platform of JAX, such as ``"cpu"``."""
+    return frozenset(name for name in passes if PASSES[name].platform in (None, platform))
 
 
 def improve(network: INetworkDefinition, types: TypeTable, sound: Sound, passes: Collection[str]) -> Improved:

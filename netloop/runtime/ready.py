@@ -14,7 +14,7 @@ from netloop.diagnostics import ExecutionError
 from netloop.graph.infer import TypeTable
 from netloop.layers.loop import ILoop
 from netloop.lower import HostProgram, Program
-from netloop.passes import Note, improve
+from netloop.passes import Note, improve, of_platform
 from netloop.runtime.loading import Loading
 from netloop.runtime.programs import Given
 from netloop.runtime.recursion import room_for
@@ -74,8 +74,9 @@ def make_ready(executable: Executable, types: TypeTable, sound: Sound, given: Gi
         given: the inputs, or what tells of their types.
     """
     watch = Watch()
-    source = improve(executable.network, types, sound, executable.passes)
-    program = Program.of(source.network, source.types, source.sound, executable.max_trips, executable.passes)
+    passes = of_platform(executable.passes, jax.default_backend())
+    source = improve(executable.network, types, sound, passes)
+    program = Program.of(source.network, source.types, source.sound, executable.max_trips, passes)
     loading, inputs = Loading(program, source.network, executable.constants), source.network.inputs
     donated = [position for position, each in enumerate(inputs, 1) if each.name in executable.donated]
     watch.ends("passes")

@@ -16,7 +16,7 @@ from netloop.inputs import check_inputs
 from netloop.layers.sources import IConstantLayer
 from netloop.lower import Program, constants_of
 from netloop.network import INetworkDefinition
-from netloop.passes import chosen, improve
+from netloop.passes import chosen, improve, of_platform
 from netloop.runtime.programs import Given, Programs
 
 PURE = chosen(None) - {"select"}
@@ -46,8 +46,9 @@ def to_jax(network: INetworkDefinition) -> tuple[PureFunction, Weights]:
     fixed = {each.index: each.evaluate() for each in constants if each not in names.values()}
 
     def make(types: TypeTable, sound: Sound, given: Given) -> Callable[..., list[Any]]:
-        source = improve(network, types, sound, PURE)
-        program = Program.of(source.network, source.types, source.sound, passes=PURE)
+        passes = of_platform(PURE, jax.default_backend())
+        source = improve(network, types, sound, passes)
+        program = Program.of(source.network, source.types, source.sound, passes=passes)
         layers = source.network.layers
 
         def run(weights: list[Any], arrays: list[Any]) -> list[Any]:

@@ -299,6 +299,15 @@ def test_level_of_the_builder_chooses_passes():
     assert trt.compile(lstm()).passes == frozenset(PASSES)
 
 
+def test_pass_for_cpus_is_used_on_cpus_alone(monkeypatch):
+    def used():
+        return {each.by for each in trt.compile(lstm()).notes}
+
+    assert {"parts", "sharing"} < used()
+    monkeypatch.setattr("jax.default_backend", lambda: "tpu")
+    assert "parts" not in used()
+
+
 @pytest.mark.parametrize("x", [-700.0, -20.0, -1.0, 0.0, 0.5, 30.0, 1e4])
 def test_gates_are_within_their_bound(x):
     x = np.float32(x)
