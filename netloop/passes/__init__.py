@@ -64,7 +64,7 @@ PASSES: dict[str, Pass] = {
         2,
         "A sum along the last axis of the products of rows with one vector, in a loop, is a product of a matrix and "
         "this vector, in float32; an einsum there that sums over nothing is an element-wise product. Always.",
-        "4.1, a selective scan of 256 x 16",
+        "8.9, a selective scan of 256 x 16",
         contract,
     ),
     "axes": Pass(
@@ -72,7 +72,7 @@ PASSES: dict[str, Pass] = {
         "A state whose last axis has at most 16 elements, and the one before it 32 or more, is carried with the two "
         "swapped, and so is what is computed of it element by element. Where something is summed or stretched along "
         "one of them, and only sums and products leave a trip. Float32 and half types only.",
-        "2.4, a selective scan of 256 x 16",
+        "2.5, a selective scan of 256 x 16",
         swap_axes,
     ),
     "sharing": Pass(
