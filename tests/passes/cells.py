@@ -8,14 +8,15 @@ import netloop as trt
 from netloop.graph.tensor import ITensor
 from tests.networks import CONCATENATE, Op, cast, combine, constant, counted, counter, last, mark, stacked
 
-RANDOM = np.random.default_rng(7)
 PLAIN, TRANSPOSE, VECTOR = trt.MatrixOperation.NONE, trt.MatrixOperation.TRANSPOSE, trt.MatrixOperation.VECTOR
 SIGMOID, TANH = trt.ActivationType.SIGMOID, trt.ActivationType.TANH
 Gate = Callable[[ITensor, ITensor], ITensor]
 
 
 def weights(network: trt.INetworkDefinition, *shape: int) -> ITensor:
-    return constant(network, (RANDOM.standard_normal(shape) / np.sqrt(shape[0])).astype(np.float32))
+    """Numbers that hang on what is there already, and not on what other tests drew."""
+    drawn = np.random.default_rng(network.num_layers).standard_normal(shape)
+    return constant(network, (drawn / np.sqrt(shape[0])).astype(np.float32))
 
 
 def product(network: trt.INetworkDefinition, a: ITensor, b: ITensor) -> ITensor:
