@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import defaultdict
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -83,6 +84,7 @@ class Plan:
     Attributes:
         threads: how many cores each process may use.
         repetitions: samples of each variant.
+        places: how often a variant is prepared anew: where its memory comes to lie decides how well it fits a cache.
         seconds: a variant makes no more samples, but for a few, once they have taken this long.
         limit: seconds after which a system that does not answer is ended.
     """
@@ -90,6 +92,7 @@ class Plan:
     threads: int
     repetitions: int = 30
     seconds: float = 10.0
+    places: int = 3
     limit: float = 300.0
 
 
@@ -103,9 +106,13 @@ class Runner:
     def run(self, workload: Workload) -> Result:
         """Compare and time the variants of a workload."""
         result = Result(workload.name, self.plan.threads, dict(workload.floors), dict(workload.beyond))
+        samples: dict[str, list[float]] = defaultdict(list)
         with pinned(self.plan.threads):
-            variants = dict(self.prepare(workload, result))
-            self.time(variants, result)
+            for _ in range(self.plan.places):
+                for variant, found in self.time(dict(self.prepare(workload, result)), result).items():
+                    samples[variant] += found
+        timed = (variant for variant in samples if variant not in result.failures)
+        result.timings.update((variant, Timing.of(samples[variant])) for variant in timed)
         return result
 
     def prepare(self, workload: Workload, result: Result) -> Iterator[tuple[str, tuple[Worker, int]]]:
@@ -129,11 +136,11 @@ class Runner:
 
     def samples(self, seconds: float) -> int:
         """How many samples to make of what takes so long."""
-        fit = int(self.plan.seconds / max(seconds, 1e-9))
-        return min(self.plan.repetitions, max(FEWEST, fit))
+        fit = int(self.plan.seconds / self.plan.places / max(seconds, 1e-9))
+        return min(-(-self.plan.repetitions // self.plan.places), max(FEWEST, fit))
 
-    def time(self, variants: dict[str, tuple[Worker, int]], result: Result) -> None:
-        """Time variants in turns."""
+    def time(self, variants: dict[str, tuple[Worker, int]], result: Result) -> dict[str, list[float]]:
+        """Samples of variants, which take turns."""
         samples: dict[str, list[float]] = {each: [] for each in variants}
         for turn in count():
             waiting = [each for each, (_, wanted) in variants.items() if len(samples[each]) < wanted]
@@ -147,7 +154,7 @@ class Runner:
                     del variants[variant]
                 else:
                     samples[variant] += answer
-        result.timings.update((variant, Timing.of(samples[variant])) for variant in variants)
+        return {variant: samples[variant] for variant in variants}
 
     def worker(self, system: type[System]) -> Worker:
         """The process of a system; a new one if the last one has ended."""
