@@ -226,7 +226,7 @@ MUTANTS = [
     Mutant("a logistic function that is also added goes through tanh", FORMS,
            "return bool(readers) and all(", "return bool(readers) and any(", PASSES),
     Mutant("gates with a gap between them are side by side", FORMS,
-           "lambda before, after: before.end == after.begin", "lambda before, after: True", PASSES),
+           "if run and part.begin != run[-1].end:", "if run and part.begin < run[-1].end:", PASSES),
 
     # ------------------------------------------------------------------ numbers
     Mutant("the divisor that vmap shares may be a reciprocal", POINTWISE,

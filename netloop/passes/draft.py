@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import TypeVar
+from collections.abc import Iterator
 
 from netloop.compose import Composer
 from netloop.graph.infer import TypeTable
@@ -11,8 +10,6 @@ from netloop.graph.layer import ILayer
 from netloop.graph.tensor import ITensor
 from netloop.nest import Block, IfStep, LayerStep, LoopStep, Scopes, nest, walk, weights_alone
 from netloop.network import INetworkDefinition
-
-T = TypeVar("T")
 
 
 class Draft:
@@ -86,19 +83,6 @@ class Draft:
 def layer_steps(block: Block) -> list[LayerStep]:
     """The steps of a block that are one layer each."""
     return [step for step in block.steps if isinstance(step, LayerStep)]
-
-
-def runs(items: Iterable[T], follows: Callable[[T, T], bool]) -> Iterator[list[T]]:
-    """Neighbours each of which follows the one before, two or more at a time."""
-    run: list[T] = []
-    for item in items:
-        if run and not follows(run[-1], item):
-            if len(run) > 1:
-                yield run
-            run = []
-        run.append(item)
-    if len(run) > 1:
-        yield run
 
 
 def operand(layer: ILayer, position: int) -> ITensor:

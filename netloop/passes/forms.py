@@ -16,7 +16,7 @@ from netloop.graph.tensor import ITensor
 from netloop.layers.pointwise import IActivationLayer, IElementWiseLayer
 from netloop.layers.slice import ISliceLayer
 from netloop.nest import LayerStep, walk
-from netloop.passes.draft import Draft, operand, runs
+from netloop.passes.draft import Draft, operand
 from netloop.types import TensorType
 
 SIGMOID, TANH = ActivationType.SIGMOID, ActivationType.TANH
@@ -128,8 +128,16 @@ def _part_of(gate: IActivationLayer) -> _Part | None:
 
 
 def _side_by_side(parts: list[_Part]) -> Iterator[list[_Part]]:
-    """Stretches that follow each other."""
-    return runs(sorted(parts, key=lambda each: each.begin), lambda before, after: before.end == after.begin)
+    """Stretches that follow each other, where there are two or more."""
+    run: list[_Part] = []
+    for part in sorted(parts, key=lambda each: each.begin):
+        if run and part.begin != run[-1].end:
+            if len(run) > 1:
+                yield run
+            run = []
+        run.append(part)
+    if len(run) > 1:
+        yield run
 
 
 def _compute_at_once(draft: Draft, run: list[_Part]) -> None:

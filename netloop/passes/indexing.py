@@ -22,7 +22,7 @@ def use_loop_boundaries(draft: Draft) -> None:
     stack what a scatter writes by a counter into the rows of a state, where the COUNT is known to be that of the rows.
 
     Models of other formats have a counter where TensorRT has iterators and stacked outputs. An iterator can be read
-    ahead of the trips, and XLA would copy the state.
+    ahead of the trips, and what is stacked need not be carried.
     """
     for step in list(draft.loops()):
         count = step.loop.limit(TripLimit.COUNT)
