@@ -157,3 +157,29 @@ def test_every_type_is_cast_to_every_type(from_type):
     for to_type in trt.DataType:
         made = ICastLayer(to_type=to_type).evaluate(x)
         assert made[1:].tolist() == np.array([1, 1]).astype(NUMPY_TYPES[to_type]).tolist()
+
+
+@pytest.mark.parametrize("way", trt.DataType, ids=str)
+def test_constant_is_cast_alike_by_compiler_and_reference(way):
+    """XLA converts what it knows when it compiles by other code than what it is given."""
+    network = trt.INetworkDefinition()
+    x = cast(network, constant(network, [-70000, -3, 0, 1, 6, 70000], np.int32), way)
+    mark(network, **{to.name: cast(network, x, to) for to in trt.DataType})
+
+    expected = trt.evaluate(network, {})
+    found = trt.compile(network)({})
+    for name, each in expected.items():
+        np.testing.assert_array_equal(np.asarray(found[name]).astype(float), each.astype(float), name)
+
+
+@pytest.mark.parametrize("dtype", trt.DataType, ids=str)
+def test_constant_is_stacked(dtype):
+    """XLA makes an iota of 0 and 1, and cannot emit one of float8."""
+    network = trt.INetworkDefinition()
+    values = np.array([0, 1]).astype(NUMPY_TYPES[dtype])
+    mark(
+        network, y=stacked(counted(network, 3), constant(network, values, values.dtype), constant(network, 3, np.int32))
+    )
+
+    y = np.asarray(trt.compile(network, passes=[])({})["y"])
+    assert y.tobytes() == np.stack([values] * 3).tobytes()

@@ -344,7 +344,7 @@ class ISelectLayer(Elementary):
         return xp.where(condition, then_input, else_input)
 
 
-FP4, BF16 = numpy_type(DataType.FP4), numpy_type(DataType.BF16)
+BF16, FP4, E8M0 = (numpy_type(each) for each in (DataType.BF16, DataType.FP4, DataType.E8M0))
 
 
 def _cast(x: Array, dtype: np.dtype[Any]) -> Array:
@@ -382,8 +382,12 @@ def _lower_cast(x: Any, dtype: np.dtype[Any]) -> jax.Array:
     x = jnp.asarray(x)
     if x.dtype == FP4:  # XLA takes it for infinite on the way to an integer
         x = x.astype(np.float32)
-    if dtype == BF16 and x.dtype.itemsize >= 4 and x.dtype != np.float32:
-        return _lower_to_odd(x).astype(dtype)
+    if dtype in (BF16, FP4, E8M0) and x.dtype.itemsize >= 4 and x.dtype != np.float32:
+        x = _lower_to_odd(x)
+    if dtype == FP4 and jnp.issubdtype(x.dtype, jnp.floating):  # XLA folds an infinite constant to 0
+        x = jnp.clip(x.astype(np.float32), -6, 6)
+    if dtype == E8M0 != x.dtype:  # XLA folds what is not positive to powers of two
+        x = jnp.where(x.astype(np.float32) > 0, x.astype(np.float32), np.nan)
     if dtype == np.uint8 and jnp.issubdtype(x.dtype, jnp.floating):
         return jnp.maximum(x.astype(jnp.int64), 0).astype(dtype)
     return x.astype(dtype)
@@ -393,7 +397,7 @@ def _lower_to_odd(x: jax.Array) -> jax.Array:
     """``x`` in float32, an inexact number with its last bit set, as XLA would round it to float32 and then again."""
     near = x.astype(np.float32)
     again = near.astype(x.dtype)
-    is_over = (again > x) == (near > 0)
+    is_over = jnp.abs(again) > jnp.abs(x)
     bits = jax.lax.bitcast_convert_type(near, np.uint32)
     odd = jax.lax.bitcast_convert_type(bits - is_over.astype(np.uint32) | 1, np.float32)
     return jnp.where((again == x) | ~jnp.isfinite(near), near, odd)

@@ -172,8 +172,7 @@ class Program:
         return self._baked[tensor]
 
     def _is_constant(self, tensor: ITensor) -> bool:
-        known = self.types[tensor]
-        return known.value is not None and not known.is_float
+        return is_small_integer(self.types[tensor])
 
     def _follows_from_shapes(self, layer: ILayer | None) -> bool:
         if layer is None or isinstance(layer, IShapeLayer):
@@ -319,7 +318,12 @@ def constants_of(network: INetworkDefinition) -> list[IConstantLayer]:
     """The constants that a program takes as arguments: all that the network needs, but for small integers and bools."""
     constants = [each for each in live_layers(network) if isinstance(each, IConstantLayer)]
     types = network.types
-    return [each for each in constants if types[each.outputs[0]].is_float or types[each.outputs[0]].value is None]
+    return [each for each in constants if not is_small_integer(types[each.outputs[0]])]
+
+
+def is_small_integer(type: TensorType) -> bool:
+    """Whether a tensor is of integers or bools, few enough to be known."""
+    return type.value is not None and not jnp.issubdtype(type.dtype, jnp.floating)
 
 
 def require_program(network: INetworkDefinition, types: TypeTable) -> None:
