@@ -204,7 +204,7 @@ enter(
 enter(
     "NL608",
     """
-    the runtime of the device could not go on, as a rule for want of memory.
+    the compiler or the runtime of the device could not go on, as a rule for want of memory.
 
     Its own words are part of the message.
     """,

@@ -191,8 +191,9 @@ class ISliceLayer(Operation):
             return self._gathered(x, axis, start + stride * jnp.arange(size), fill)
         last = start + (size - 1) * stride
         window = min(start, last), max(start, last) + 1
-        if stride and window[0] >= 0 and window[1] <= x.shape[axis]:
-            made = lax.slice_in_dim(x, *window, abs(stride), axis)
+        if window[0] >= 0 and window[1] <= x.shape[axis]:
+            made = lax.slice_in_dim(x, *window, abs(stride) or 1, axis)
+            made = made if stride else jnp.broadcast_to(made, _replaced(x.shape, [axis], [size]))
         elif self.mode is SampleMode.FILL and abs(stride) == 1:
             made = _padded(x, axis, window, fill)
         else:

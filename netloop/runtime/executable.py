@@ -11,7 +11,7 @@ import jax.numpy as jnp
 
 from netloop.check import Sound, require_sound
 from netloop.codes import reason
-from netloop.diagnostics import ExecutionError, Finding, InputError, did_you_mean
+from netloop.diagnostics import Finding, InputError, did_you_mean
 from netloop.graph.infer import TypeTable
 from netloop.graph.layer import ILayer, check_instance
 from netloop.graph.tensor import ITensor
@@ -23,7 +23,7 @@ from netloop.lower.host import Tell
 from netloop.lower.loop import Road
 from netloop.network import INetworkDefinition
 from netloop.passes import Note, chosen
-from netloop.runtime.jax_settings import own_settings
+from netloop.runtime.on_device import on_device
 from netloop.runtime.programs import Given, Programs
 from netloop.runtime.ready import Ready, make_ready
 from netloop.settings import Settings
@@ -77,12 +77,12 @@ class Executable(Settings):
         self._programs = Programs(network, self._compile)
         self._watching: tuple[frozenset[ITensor], Programs[HostProgram]] | None = None
         if not (self.absent or self._programs.shape_inputs) and all(each.type.is_fixed for each in network.inputs):
-            with own_settings():
+            with on_device():
                 self._programs.find({each: jax.ShapeDtypeStruct(*_shape_and_type(each)) for each in network.inputs})
 
     def take_weights(self) -> None:
         """Bring the arrays of the constants to the device, as they are now; programs under way keep the old ones."""
-        with jax.enable_x64(True), jax.ensure_compile_time_eval():
+        with on_device(), jax.ensure_compile_time_eval():
             vars(self)["weights"] = [
                 jax.ShapeDtypeStruct(each.shape, each.weights.dtype)
                 if each in self.absent
@@ -152,11 +152,8 @@ class Executable(Settings):
 
     def _outputs(self, run: Callable[[], list[Any]]) -> dict[str, jax.Array | Any]:
         """The outputs by name, as something gives them."""
-        try:
-            with own_settings():
-                return dict(zip(self._names, run(), strict=True))
-        except jax.errors.JaxRuntimeError as error:
-            raise ExecutionError(Finding("NL608", f"the device gave up: {error}", why=reason("NL608"))) from error
+        with on_device():
+            return dict(zip(self._names, run(), strict=True))
 
     def _compile(self, types: TypeTable, sound: Sound, given: Given) -> Ready:
         if not has_program(self.network, types) or (self.interruptible and is_long(sound.block.steps, types)):

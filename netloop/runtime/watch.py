@@ -19,7 +19,7 @@ from netloop.layers.loop import ILoop
 from netloop.lower import HostProgram, Program, Spoilt, constants_of, has_program
 from netloop.nest import Block, IfStep, LayerStep, Scopes
 from netloop.network import INetworkDefinition
-from netloop.runtime.jax_settings import own_settings
+from netloop.runtime.on_device import on_device
 from netloop.runtime.programs import Given, Programs
 from netloop.runtime.ready import options_for
 from netloop.runtime.recursion import room_for
@@ -73,7 +73,7 @@ def _stacked(network: INetworkDefinition, scopes: Scopes, tensor: ITensor, lengt
 def _run(network: INetworkDefinition, inputs: Mapping[str, Any], max_trips: int) -> list[Array | None]:
     """The outputs of a network, in the order in which they were marked."""
     given = check_values(network.inputs, inputs)
-    with own_settings():
+    with on_device():
         constants = {each.outputs[0]: each.evaluate() for each in constants_of(network)}
 
         def make(types: TypeTable, sound: Sound, given: Given) -> Callable[[Given], list[Any]]:

@@ -284,6 +284,31 @@ def test_input_known_while_building_is_an_array_for_the_function_all_the_same():
     assert trt.compile(network)({})["y"].tolist() == [12, 8]
 
 
+# ---------------------------------------------------------------------------- what fails later
+
+
+def compiled(function):
+    network = trt.INetworkDefinition()
+    x = network.add_input("x", trt.float32, (2, 3))
+    return trt.compile(mark(network, y=network.add_plugin_v3([x], [], JaxPlugin(function)).get_output(0)))
+
+
+def test_what_the_compiler_cannot_do_is_told_as_a_failure():
+    def unknown(x):
+        return jax.ffi.ffi_call("tests.nobody_wrote_this", jax.ShapeDtypeStruct(x.shape, x.dtype))(x)
+
+    with pytest.raises(trt.ExecutionError, match=r"NL608: the device gave up: (?s:.*)nobody_wrote_this"):
+        compiled(unknown)
+
+
+def test_what_the_device_cannot_do_is_told_as_a_failure():
+    def falls(x):
+        return jax.pure_callback(lambda _: 1 / 0, jax.ShapeDtypeStruct(x.shape, x.dtype), x)
+
+    with pytest.raises(trt.ExecutionError, match=r"NL608: the device gave up: (?s:.*)ZeroDivisionError"):
+        compiled(falls)({"x": X})
+
+
 # ---------------------------------------------------------------------------- making and registering
 
 

@@ -1,4 +1,4 @@
-"""The settings of JAX that engines rely on, whatever the user has set."""
+"""What engines rely on where JAX works for them, whatever the user has set."""
 
 import operator
 from collections.abc import Callable
@@ -6,6 +6,9 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 import jax
+
+from netloop.codes import reason
+from netloop.diagnostics import ExecutionError, Finding
 
 OWN: dict[str, tuple[Any, Callable[[Any], AbstractContextManager[Any]]]] = {
     "jax_disable_jit": (False, jax.disable_jit),
@@ -19,8 +22,12 @@ WANTED = tuple(wanted for wanted, _ in OWN.values())
 present = operator.attrgetter(*OWN)
 
 
-class own_settings:
-    """A context in which 64-bit types are real, and JAX does with an engine what it does by default."""
+class on_device:
+    """A context in which 64-bit types are real, and JAX does with an engine what it does by default.
+
+    Raises:
+        ExecutionError: at its end, where the compiler or the device gave up.
+    """
 
     def __enter__(self) -> None:
         self._entered: list[AbstractContextManager[Any]] = [jax.enable_x64(True)]
@@ -29,6 +36,8 @@ class own_settings:
         for each in self._entered:
             each.__enter__()
 
-    def __exit__(self, *exception: Any) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, *rest: Any) -> None:
         for each in reversed(self._entered):
-            each.__exit__(*exception)
+            each.__exit__(kind, error, *rest)
+        if isinstance(error, jax.errors.JaxRuntimeError):
+            raise ExecutionError(Finding("NL608", f"the device gave up: {error}", why=reason("NL608"))) from error
