@@ -183,3 +183,34 @@ def test_constant_is_stacked(dtype):
 
     y = np.asarray(trt.compile(network, passes=[])({})["y"])
     assert y.tobytes() == np.stack([values] * 3).tobytes()
+
+
+WHOLE = [trt.int32, trt.uint32, trt.int64, trt.uint64]
+
+
+@pytest.mark.parametrize("way", ["add_cast", "add_bit_cast"])
+@pytest.mark.parametrize("first", WHOLE, ids=str)
+@pytest.mark.parametrize("from_type", [trt.float32, trt.float64, trt.bfloat16], ids=str)
+def test_sign_that_is_read_as_a_bit_stays_one(from_type, first, way):
+    """LLVM makes nothing but a truncation of a number's way to an integer, to one of another sign, and back."""
+    network = trt.INetworkDefinition()
+    x = network.add_input("x", from_type, (6,))
+    second = {each: getattr(network, way)(cast(network, x, first), each) for each in WHOLE if fits(way, first, each)}
+    targets = [trt.float32, trt.float64, trt.bfloat16, trt.float16]
+    mark(
+        network,
+        **{
+            f"{each.name}_{to}": cast(network, layer.get_output(0), to)
+            for each, layer in second.items()
+            for to in targets
+        },
+    )
+    given = {"x": np.array([-2, -7.5, 3e9, 1e19, -1e19, math.nan]).astype(NUMPY_TYPES[from_type])}
+
+    found, expected = trt.compile(network)(given), trt.evaluate(network, given)
+    for name, each in expected.items():
+        np.testing.assert_array_equal(np.asarray(found[name]).astype(float), each.astype(float), name)
+
+
+def fits(way, first, second):
+    return way == "add_cast" or NUMPY_TYPES[first].itemsize == NUMPY_TYPES[second].itemsize

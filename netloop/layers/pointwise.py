@@ -13,7 +13,8 @@ from netloop.graph.adding import AddsLayers
 from netloop.graph.hints import PLAIN
 from netloop.graph.layer import Elementary, Operation, check_tensor, layer
 from netloop.graph.tensor import ITensor
-from netloop.types import OWN, TINY, Array, TensorType, broadcast, numpy_type
+from netloop.layers.conversion import convert, lower_conversion
+from netloop.types import OWN, Array, TensorType, broadcast, numpy_type
 
 
 def _sigmoid(xp: Any, x: Any) -> Any:
@@ -344,65 +345,6 @@ class ISelectLayer(Elementary):
         return xp.where(condition, then_input, else_input)
 
 
-BF16, FP4, E8M0 = (numpy_type(each) for each in (DataType.BF16, DataType.FP4, DataType.E8M0))
-
-
-def _cast(x: Array, dtype: np.dtype[Any]) -> Array:
-    """``x`` converted, as ``ICastLayer`` says."""
-    with np.errstate(all="ignore"):
-        if jnp.issubdtype(x.dtype, jnp.floating) and jnp.issubdtype(dtype, jnp.integer):
-            if dtype == np.uint8:
-                return _to_integer(x, np.dtype(np.int64)).clip(0, None).astype(dtype)
-            return _to_integer(x, dtype)
-        if jnp.issubdtype(dtype, jnp.floating) and dtype.itemsize < np.dtype(np.float32).itemsize:
-            return _to_odd(x).astype(dtype)
-        return (x.astype(np.int32) if x.dtype in TINY else x).astype(dtype)
-
-
-def _to_odd(x: Array) -> Array:
-    """``x`` in float32, from which a further rounding to the nearest is that of ``x``: what is inexact is odd."""
-    near = x.astype(np.float32)
-    again = near.astype(x.dtype)
-    below = np.where(np.abs(again) > np.abs(x), np.nextafter(near, np.float32(0)), near)
-    inexact = np.isfinite(near) & (again != x)
-    return (below.view(np.uint32) | inexact).view(np.float32)
-
-
-def _to_integer(x: Array, dtype: np.dtype[Any]) -> Array:
-    limits = jnp.iinfo(dtype)
-    least, most = int(limits.min), int(limits.max)
-    wide = np.trunc(np.nan_to_num(x.astype(np.float64), posinf=np.inf, neginf=-np.inf))
-    below, above = wide < least, wide >= float(most) + 1
-    largest = np.uint64 if dtype == np.uint64 else np.int64
-    inside = np.where(below | above, 0, wide).astype(largest).astype(dtype)
-    return np.where(below, dtype.type(least), np.where(above, dtype.type(most), inside))
-
-
-def _lower_cast(x: Any, dtype: np.dtype[Any]) -> jax.Array:
-    x = jnp.asarray(x)
-    if x.dtype == FP4:  # XLA takes it for infinite on the way to an integer
-        x = x.astype(np.float32)
-    if dtype in (BF16, FP4, E8M0) and x.dtype.itemsize >= 4 and x.dtype != np.float32:
-        x = _lower_to_odd(x)
-    if dtype == FP4 and jnp.issubdtype(x.dtype, jnp.floating):  # XLA folds an infinite constant to 0
-        x = jnp.clip(x.astype(np.float32), -6, 6)
-    if dtype == E8M0 != x.dtype:  # XLA folds what is not positive to powers of two
-        x = jnp.where(x.astype(np.float32) > 0, x.astype(np.float32), np.nan)
-    if dtype == np.uint8 and jnp.issubdtype(x.dtype, jnp.floating):
-        return jnp.maximum(x.astype(jnp.int64), 0).astype(dtype)
-    return x.astype(dtype)
-
-
-def _lower_to_odd(x: jax.Array) -> jax.Array:
-    """``x`` in float32, an inexact number with its last bit set, as XLA would round it to float32 and then again."""
-    near = x.astype(np.float32)
-    again = near.astype(x.dtype)
-    is_over = jnp.abs(again) > jnp.abs(x)
-    bits = jax.lax.bitcast_convert_type(near, np.uint32)
-    odd = jax.lax.bitcast_convert_type(bits - is_over.astype(np.uint32) | 1, np.float32)
-    return jnp.where((again == x) | ~jnp.isfinite(near), near, odd)
-
-
 @layer(LayerType.CAST, "Cast")
 class ICastLayer(Operation):
     """Convert every element to another type; any to any.
@@ -423,10 +365,10 @@ class ICastLayer(Operation):
         return x.with_dtype(numpy_type(self.to_type))
 
     def evaluate(self, x: Array) -> Array:
-        return _cast(x, numpy_type(self.to_type))
+        return convert(x, numpy_type(self.to_type))
 
     def lower(self, x: Any) -> Any:
-        return _lower_cast(x, numpy_type(self.to_type))
+        return lower_conversion(x, numpy_type(self.to_type))
 
 
 @layer(LayerType.IDENTITY, "Identity")
@@ -451,10 +393,10 @@ class IIdentityLayer(Operation):
         return x.with_dtype(numpy_type(self.to_type))
 
     def evaluate(self, x: Array) -> Array:
-        return x if self.to_type is None else _cast(x, numpy_type(self.to_type))
+        return x if self.to_type is None else convert(x, numpy_type(self.to_type))
 
     def lower(self, x: Any) -> Any:
-        return jnp.asarray(x) if self.to_type is None else _lower_cast(x, numpy_type(self.to_type))
+        return jnp.asarray(x) if self.to_type is None else lower_conversion(x, numpy_type(self.to_type))
 
     def beyond_tensorrt(self, x: TensorType) -> str:
         return (
