@@ -30,7 +30,7 @@ TYPES, FORMS = "netloop/types.py", "netloop/passes/forms.py"
 CACHE, PARTS = "netloop/layers/cache.py", "netloop/passes/parts.py"
 RULES, PORTABILITY = "netloop/check/loops.py", "netloop/check/portability.py"
 PROGRAMS, READY = "netloop/runtime/programs.py", "netloop/runtime/ready.py"
-POINTWISE = "netloop/layers/pointwise.py"
+POINTWISE, CONVERSION = "netloop/layers/pointwise.py", "netloop/layers/conversion.py"
 
 LOOPS, IFS = "tests/layers/test_loop.py", "tests/layers/test_conditional.py"
 INTERPRETER, FAILURES = "tests/reference/test_interpreter.py", "tests/test_failures.py"
@@ -175,8 +175,10 @@ MUTANTS = [
     Mutant("random numbers of two layers are equal", STATES,
            "if isinstance(layer, Operation) and layer.is_foldable:", "if isinstance(layer, Operation):", PASSES),
     Mutant("a state that stays is not carried beside random numbers", STATES,
-           "for layer in step.recurrences if _is_settled_by_inputs(step) else ():", "for layer in step.recurrences:",
+           "for layer in step.recurrences if _may_be_left(step) else ():", "for layer in step.recurrences:",
            PASSES),
+    Mutant("a state that stays is not carried beside an assertion", STATES,
+           "return not isinstance(layer, IAssertionLayer)", "return True", PASSES),
     Mutant("a matrix that may be missing is put beside others", SHARING,
            "is not MatrixOperation.VECTOR and draft.is_sure(wide)", "is not MatrixOperation.VECTOR", PASSES),
     Mutant("an iterator in place of a gather may end past the axis", INDEXING,
@@ -233,6 +235,16 @@ MUTANTS = [
            "of_each = xp.where(xp.isnan(a), b, b)",
            "of_each = xp.broadcast_to(b, np.broadcast_shapes(a.shape, b.shape))",
            "tests/layers/test_pointwise.py -k quotient_of_floats"),
+
+    Mutant("a uint64 is rounded twice on its way to floating-point", CONVERSION,
+           "(x >> np.uint64(1) | x & np.uint64(1))", "(x >> np.uint64(1))", "tests/test_element_types.py"),
+    Mutant("integers of both signs are converted alike", CONVERSION,
+           "    if x.dtype == U32:", "    if False:", "tests/test_element_types.py"),
+    Mutant("what is no power of two is one when it is compiled", CONVERSION,
+           "if dtype == E8M0 != x.dtype:", "if False:", "tests/test_element_types.py"),
+    Mutant("small float8 constants are part of programs", PROGRAM,
+           "return type.value is not None and not jnp.issubdtype(type.dtype, jnp.floating)",
+           "return type.value is not None and not type.is_float", "tests/test_element_types.py"),
 
     # ------------------------------------------------------------------ loops in parts
     Mutant("what is left over after the last chunk is made of the first trips", SCAN,

@@ -185,6 +185,19 @@ def test_constant_is_stacked(dtype):
     assert y.tobytes() == np.stack([values] * 3).tobytes()
 
 
+@pytest.mark.parametrize(("to_type", "bits"), [(trt.bfloat16, 8), (trt.float32, 24), (trt.float64, 53)])
+@pytest.mark.parametrize(("from_type", "first"), [(trt.uint64, 63), (trt.int64, 62), (trt.uint32, 31), (trt.int32, 30)])
+def test_integer_is_rounded_once(from_type, first, to_type, bits):
+    step = 2 ** max(first + 1 - bits, 0)
+    x = np.array([2**first + step // 2 + 1, 2**first + 3 * step // 2, 5], NUMPY_TYPES[from_type])
+    network = trt.INetworkDefinition()
+    mark(network, y=cast(network, network.add_input("x", from_type, (3,)), to_type))
+
+    rounded = [2**first + step, 2**first + 2 * step, 5] if step > 1 else x.tolist()
+    for run in (trt.compile(network), lambda inputs: trt.evaluate(network, inputs)):
+        assert np.asarray(run({"x": x})["y"]).astype(float).tolist() == rounded
+
+
 WHOLE = [trt.int32, trt.uint32, trt.int64, trt.uint64]
 
 

@@ -48,7 +48,8 @@ class Pass(NamedTuple):
 PASSES: dict[str, Pass] = {
     "states": Pass(
         1,
-        "A state that stays what it is, or is always equal to another, is not carried. Always.",
+        "A state that is always equal to another is not carried; nor one that stays what it is, where its loop draws "
+        "no random numbers and has no assertions.",
         "1.3, an imported recurrence of 256",
         merge_states,
     ),

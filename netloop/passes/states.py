@@ -6,6 +6,7 @@ from collections.abc import Hashable
 
 from netloop.graph.layer import ILayer, Operation
 from netloop.graph.tensor import ITensor
+from netloop.layers.assertion import IAssertionLayer
 from netloop.layers.loop import IIteratorLayer, IRecurrenceLayer
 from netloop.layers.pointwise import IIdentityLayer
 from netloop.nest import LayerStep, LoopStep, walk
@@ -15,7 +16,7 @@ from netloop.passes.draft import Draft
 def merge_states(draft: Draft) -> None:
     """Carry no state that stays what it is, and no two that are always equal; read no tensor twice by iterators."""
     for step in list(draft.loops()):
-        for layer in step.recurrences if _is_settled_by_inputs(step) else ():
+        for layer in step.recurrences if _may_be_left(step) else ():
             if _stays(layer):
                 draft.replace(layer.outputs[0], layer.tensor(0))
                 draft.note(f"the state {layer.outputs[0].name!r} is what it was")
@@ -23,12 +24,18 @@ def merge_states(draft: Draft) -> None:
         _merge_equal(draft, step)
 
 
-def _is_settled_by_inputs(step: LoopStep) -> bool:
-    """Whether each layer of a loop always computes the same from the same inputs: one that draws random numbers, and
-    no longer varies in the loop, would draw them once.
+def _may_be_left(step: LoopStep) -> bool:
+    """Whether what no longer varies in a loop may be computed outside of it: a layer that draws random numbers would
+    draw them once, and an assertion would be checked without a trip.
     """
     layers = (each.layer for each in walk(step.body) if isinstance(each, LayerStep))
-    return all(not isinstance(each, Operation) or each.is_foldable for each in layers)
+    return all(_computes_alone(each) for each in layers)
+
+
+def _computes_alone(layer: ILayer) -> bool:
+    if isinstance(layer, Operation):
+        return layer.is_foldable
+    return not isinstance(layer, IAssertionLayer)
 
 
 def _stays(layer: IRecurrenceLayer) -> bool:

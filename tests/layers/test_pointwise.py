@@ -34,7 +34,7 @@ Op, To = ElementWiseOperation, DataType
 
 INF, NAN = math.inf, math.nan
 F16, BF16, F32, F64 = np.dtype(np.float16), np.dtype(jnp.bfloat16), np.dtype(np.float32), np.dtype(np.float64)
-I8, U8, I32, I64 = np.dtype(np.int8), np.dtype(np.uint8), np.dtype(np.int32), np.dtype(np.int64)
+I8, U8, I32, I64, U64 = (np.dtype(each) for each in (np.int8, np.uint8, np.int32, np.int64, np.uint64))
 BOOL, INT4, FP8 = np.dtype(np.bool_), np.dtype(jnp.int4), np.dtype(jnp.float8_e4m3fn)
 FLOATS = [F32, F64, F16, BF16]
 POINTS = [-3.0, -1.5, -0.75, -0.0, 0.0, 0.25, 1.0, 2.75]
@@ -559,6 +559,8 @@ CAST_CASES = [
     cast_case("float64 next to nothing to BF16", F64, To.BF16, (1e-300, 0.0), (-1e-300, 0.0)),
     cast_case("int32 to E8M0 rounds once", I32, To.E8M0, (3 * 2**24 - 1, 2.0**25), (0, NAN), (-4, NAN)),
     cast_case("float64 to FP4 rounds once", F64, To.FP4, (0.25 + 2**-40, 0.5), (0.25, 0.0), (INF, 6.0)),
+    cast_case("float32 to UINT64", F32, To.UINT64, (2.0**63, 2**63), (INF, 2**64 - 1), (-1, 0), (NAN, 0), (7.9, 7)),
+    cast_case("float32 to UINT32", F32, To.UINT32, (3e9, 3 * 10**9), (INF, 2**32 - 1), (-1, 0), (NAN, 0), (7.9, 7)),
     cast_case("FP4 to INT32", np.dtype(jnp.float4_e2m1fn), To.INT32, (6, 6), (-6, -6), (0.5, 0)),
     cast_case("float32 to FLOAT", F32, To.FLOAT, (1.1, 1.1), (NAN, NAN)),
     Case("of a scalar", ICastLayer(to_type=To.INT32), (made(-1.5),), -1),

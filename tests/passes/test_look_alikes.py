@@ -10,7 +10,7 @@ from netloop.check import require_sound
 from netloop.graph.tensor import ITensor
 from netloop.nest import live_layers
 from netloop.passes import improve
-from tests.networks import Op, cast, combine, constant, counted, last, mark, stacked
+from tests.networks import Op, cast, combine, constant, counted, counter, last, mark, stacked
 from tests.passes.cells import PLAIN, SIGMOID, TANH, activation, product, weights
 
 TRIPS = 3
@@ -55,6 +55,22 @@ def states_of_random_numbers() -> trt.INetworkDefinition:
         state.set_input(1, combine(network, state.get_output(0), drawn.get_output(0)))
     a, b = (last(loop, each.get_output(0)) for each in states)
     return mark(network, a=a, b=b)
+
+
+def state_that_is_asserted(trips: int = TRIPS) -> trt.INetworkDefinition:
+    """y: the number of trips; two states are x all along, and what they are is asserted in the trips."""
+    network = trt.INetworkDefinition()
+    x = network.add_input("x", trt.int32, ())
+    outer, inner = counted(network, trips), counted(network, TRIPS)
+    stays = outer.add_recurrence(x)
+    stays.set_input(1, stays.get_output(0))
+    around, within = counter(network, outer), counter(network, inner)
+    inside = inner.add_recurrence(stays.get_output(0))
+    inside.set_input(1, inside.get_output(0))
+    both = combine(network, combine(network, around, within), inside.get_output(0), Op.LESS)
+    network.add_assertion(both, "both are below x")
+    network.add_assertion(combine(network, stays.get_output(0), 9, Op.LESS), "x is below 9")
+    return mark(network, y=last(outer, around))
 
 
 def matrix_that_may_not_be_there() -> trt.INetworkDefinition:
@@ -154,6 +170,7 @@ def as_a_list(network: trt.INetworkDefinition, state: ITensor, x: ITensor) -> IT
 LOOK_ALIKES = [
     ("states", iterators_of_both_ways),
     ("states", states_of_random_numbers),
+    ("states", state_that_is_asserted),
     ("contraction", lambda: summed(sum_along_the_first_axis)),
     ("contraction", lambda: summed(einsum_that_sums)),
     ("contraction", lambda: summed(einsum_of_a_diagonal)),
@@ -174,6 +191,18 @@ def test_network_that_only_looks_alike_is_left_alone(name, make):
     network = make()
 
     assert improve(network, network.types, require_sound(network), [name]).network is network
+
+
+@pytest.mark.parametrize(("trips", "x", "fails"), [(3, 5, False), (3, 4, True), (3, 9, True), (0, 9, False)])
+def test_assertion_about_a_state_that_stays_is_checked_in_the_trips(trips, x, fails):
+    network, inputs = state_that_is_asserted(trips), {"x": np.int32(x)}
+
+    for run in (trt.compile(network), lambda given: trt.evaluate(network, given)):
+        if fails:
+            with pytest.raises(trt.ExecutionError, match="NL601: the assertion"):
+                run(inputs)
+        else:
+            assert run(inputs)["y"] == trips
 
 
 def test_matrix_that_is_not_there_spoils_no_other_product():
