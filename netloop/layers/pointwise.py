@@ -14,7 +14,7 @@ from netloop.graph.hints import PLAIN
 from netloop.graph.layer import Elementary, Operation, check_tensor, layer
 from netloop.graph.tensor import ITensor
 from netloop.layers.conversion import convert, lower_conversion
-from netloop.types import OWN, Array, TensorType, broadcast, numpy_type
+from netloop.types import HALVES, OWN, Array, TensorType, broadcast, numpy_type
 
 
 def _sigmoid(xp: Any, x: Any) -> Any:
@@ -98,6 +98,14 @@ class IActivationLayer(Elementary):
     def formula(self, xp: Any, x: Any) -> Any:
         return ACTIVATIONS[self.type](xp, x, self.alpha, self.beta).astype(x.dtype)
 
+    def lower(self, *inputs: Any) -> Any:
+        """The formula in JAX, in float32 and rounded once for types of 16 bits: of several roundings the differences
+        that are left of GELU far below 0 would keep few bits.
+        """
+        (x,) = inputs
+        wide = x if self.type is ActivationType.RELU else _wide(x)
+        return self.formula(jnp, wide).astype(x.dtype)
+
 
 # fmt: off
 UNARIES: dict[UnaryOperation, Any] = {
@@ -170,6 +178,10 @@ class IUnaryLayer(Elementary):
         return UNARIES[self.op](xp, x)
 
 
+def _wide(x: Any) -> Any:
+    return x.astype(np.float32) if x.dtype in HALVES else x
+
+
 def quotient(xp: Any, a: Any, b: Any) -> Any:
     """``a / b``, rounded once: XLA multiplies by the reciprocal of a divisor that it knows, or sees many elements
     share, and so would miss whole numbers and ties.
@@ -196,7 +208,7 @@ def _exponent(b: Any) -> Any:
 
 def _floor_divide(xp: Any, a: Any, b: Any) -> Any:
     if not xp.issubdtype(a.dtype, xp.integer):
-        return xp.floor(quotient(xp, a, b))
+        return xp.floor(quotient(xp, _wide(a), _wide(b))).astype(a.dtype)
     _require_no_zero(xp, b)
     shift = _exponent(b) if xp is jnp else None
     return a // b if shift is None else jnp.right_shift(a, shift)

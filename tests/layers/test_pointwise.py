@@ -141,6 +141,16 @@ def test_gradient_of_an_activation_is_finite_far_out(type, dtype):
     assert np.isfinite(slope(jnp.asarray([-100, -0.5, 0.5, 100], dtype))).all()
 
 
+@pytest.mark.parametrize("dtype", [F16, BF16], ids=str)
+@pytest.mark.parametrize("type", [ActivationType.GELU_ERF, ActivationType.GELU_TANH])
+def test_gelu_of_halves_is_rounded_once(type, dtype):
+    x = np.linspace(-4, 4, 801).astype(dtype)
+    exact = [ACTIVATION[type](each, 0, 0) for each in x.astype(float)]
+
+    found = np.asarray(jax.jit(activation(type).lower)(x)).astype(float)
+    np.testing.assert_allclose(found, exact, rtol=float(jnp.finfo(dtype).eps) * 0.6, atol=1e-6)
+
+
 def test_gradient_of_tanh_is_one_less_its_square():
     slope = jax.grad(activation(ActivationType.TANH).lower)(jnp.float32(0.5))
 
@@ -408,6 +418,15 @@ def test_quotient_of_floats_is_rounded_once_also_by_a_divisor_that_many_share(op
         got = jax.jit(lambda a, b: way(lambda x, y: elementwise(op).lower(x, jnp.asarray(y)), a, b))(a, b)
 
     assert np.array_equal(np.ravel(got), a / b)
+
+
+@pytest.mark.parametrize("dtype", [F16, BF16], ids=str)
+def test_floor_of_a_quotient_of_halves_is_that_of_the_quotient(dtype):
+    a, b = (np.ravel(each) for each in np.meshgrid(np.float32([1, 3, 10, -7]), np.float32([0.1, -0.3333, 0.7, 3])))
+
+    found = jax.jit(elementwise(Op.FLOOR_DIV).lower)(a.astype(dtype), b.astype(dtype))
+    exact = np.floor(a.astype(dtype).astype(float) / b.astype(dtype).astype(float))
+    assert np.asarray(found).astype(float).tolist() == exact.astype(dtype).astype(float).tolist()
 
 
 @pytest.mark.parametrize(("a", "b"), [(7, 2), (-7, 2), (7, -2), (-7, -2)])
