@@ -55,6 +55,8 @@ class Settings:
 
 def of_type(default: Any) -> Check:
     """Takes what has the type of a default; anything if that is None."""
+    if isinstance(default, str):
+        return text
     wanted = (int, float) if isinstance(default, float) else type(default)
 
     def check(name: str, value: Any) -> None:
@@ -62,6 +64,14 @@ def of_type(default: Any) -> Check:
             raise TypeError(f"{name} is {type(default).__name__}, not {value!r}")
 
     return _anything if default is None else check
+
+
+def text(name: str, value: Any) -> None:
+    """Takes strings that can be written to a file."""
+    if not isinstance(value, str):
+        raise TypeError(f"{name} is a str, not {value!r}")
+    if not value.isascii() and any("\ud800" <= each <= "\udfff" for each in value):
+        raise ValueError(f"{name} {value!r} has half a character in it")
 
 
 def _anything(name: str, value: Any) -> None:

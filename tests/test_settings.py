@@ -20,6 +20,10 @@ def builder():
     return trt.Builder(trt.Logger())
 
 
+def layer_alone():
+    return network().add_fill((2,), trt.FillOperation.LINSPACE)
+
+
 HOLDERS = {
     "ITensor": (lambda: network().add_input("x", trt.float32, ()), "locaton", "location"),
     "INetworkDefinition": (network, "nmae", "name"),
@@ -58,6 +62,14 @@ def test_unknown_attribute_is_refused_with_the_one_that_was_meant(name):
 def test_attribute_that_the_library_keeps_cannot_be_set(make, name):
     with pytest.raises(AttributeError, match=f"'{name}' of .* cannot be set"):
         setattr(make(), name, None)
+
+
+@pytest.mark.parametrize(
+    "make", [network, *(HOLDERS[name][0] for name in ("ITensor", "ILoop", "IIfConditional")), layer_alone]
+)
+def test_name_is_text_that_can_be_written(make):
+    with pytest.raises(ValueError, match="half a character"):
+        make().name = "\ud800"
 
 
 @pytest.mark.parametrize(

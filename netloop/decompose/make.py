@@ -148,7 +148,8 @@ class Make:
         if x.array is not None and x.array.size <= 1:
             return self.constant(x.array.astype(dtype))
         made = Value(dtype)
-        self.node("Cast", [x], [made], to=dtype, saturate=0 if dtype in FLOATS_OF_8_BITS else None)
+        saturate, round_mode = 0 if dtype in FLOATS_OF_8_BITS else None, "nearest" if dtype == E8M0 else None
+        self.node("Cast", [x], [made], to=dtype, saturate=saturate, round_mode=round_mode)
         return made
 
     def wide(self, x: Value) -> Value:

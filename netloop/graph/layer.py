@@ -22,6 +22,7 @@ from netloop.graph.infer import TypeTable
 from netloop.graph.layer_hints import LayerHints
 from netloop.graph.place import call_site
 from netloop.graph.tensor import ITensor
+from netloop.settings import text
 from netloop.types import HALVES, Array, TensorType
 
 Types = TensorType | tuple[TensorType, ...]
@@ -340,8 +341,7 @@ def _convert_bool(name: str, value: Any) -> bool:
 
 
 def _convert_str(name: str, value: Any) -> str:
-    if not isinstance(value, str):
-        raise TypeError(f"{name} is a str, not {value!r}")
+    text(name, value)
     return value
 
 

@@ -10,7 +10,7 @@ from netloop.diagnostics import Finding, NetworkError
 from netloop.dims import Dims
 from netloop.enums import DataType, TensorFormat, TensorLocation
 from netloop.graph.hints import TensorHints, check_data_type
-from netloop.settings import Settings
+from netloop.settings import Settings, text
 from netloop.types import LARGEST_TENSOR, UNKNOWN, TensorType, data_type, numpy_type, type_in_form
 
 if TYPE_CHECKING:
@@ -45,10 +45,7 @@ def declared_type(
 
 
 def _check_name(label: str, name: Any) -> None:
-    if not isinstance(name, str):
-        raise TypeError(f"the name of a tensor is a str, not {type(name).__name__}")
-    if not name.isascii() and any("\ud800" <= each <= "\udfff" for each in name):
-        raise ValueError(f"the name {name!r} of a tensor has half a character in it")
+    text("the name of a tensor", name)
     if len(name) > LONGEST_NAME or (not name.isascii() and len(name.encode()) > LONGEST_NAME):
         raise ValueError(f"the name of a tensor has at most {LONGEST_NAME} bytes")
 

@@ -7,7 +7,21 @@ import jax.numpy as jnp
 import numpy as np
 
 from netloop.decompose.graph import Value
-from netloop.decompose.make import BOOL, DOUBLE, FLOAT, INT8, INT16, INT64, SMALL, UINT8, UINT16, UINT32, UINT64, Make
+from netloop.decompose.make import (
+    BOOL,
+    DOUBLE,
+    E8M0,
+    FLOAT,
+    INT8,
+    INT16,
+    INT64,
+    SMALL,
+    UINT8,
+    UINT16,
+    UINT32,
+    UINT64,
+    Make,
+)
 from netloop.decompose.table import exports
 from netloop.enums import ActivationType, ElementWiseOperation, UnaryOperation
 from netloop.layers.pointwise import (
@@ -263,7 +277,15 @@ def cast(layer: ICastLayer, make: Make, x: Value) -> Value:
 def _converted(make: Make, x: Value, to: np.dtype[Any]) -> Value:
     if jnp.issubdtype(x.dtype, jnp.floating) and jnp.issubdtype(to, jnp.integer):
         return _to_integer(make, x if x.dtype in (FLOAT, DOUBLE) else make.cast(x, FLOAT), to)
-    return make.cast(x, to)
+    return make.cast(_with_a_power(make, make.cast(x, FLOAT)) if to == E8M0 != x.dtype else x, to)
+
+
+def _with_a_power(make: Make, x: Value) -> Value:
+    """NaN for what has no power of two of E8M0 next to it, for which ONNX would take the least or the largest one."""
+    fits = make.op(
+        "And", make.compare("Greater", x, make.alike(0, x)), make.compare("Less", x, make.alike(1.5 * 2.0**127, x))
+    )
+    return make.where(fits, x, make.alike(np.nan, x))
 
 
 def _to_integer(make: Make, x: Value, to: np.dtype[Any]) -> Value:

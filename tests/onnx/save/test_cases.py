@@ -18,6 +18,7 @@ STRUCTURE = (ILoopBoundaryLayer, IIfConditionalBoundaryLayer, IAssertionLayer)
 """The kinds that are no operators: what they become is in ``walk.py``, ``loop.py`` and ``conditional.py``."""
 
 NO_KERNEL = "onnxruntime has no kernel for this type"
+ROUNDS_TWICE = "onnxruntime rounds to float32 on the way"
 NO_NAN = "onnxruntime passes over NaN"
 
 # fmt: off
@@ -35,7 +36,9 @@ NOT_IN_ONNXRUNTIME = {
     "IReduceLayer: AVG of uint64":                  "onnxruntime sums int64 in floating point",
     "IReduceLayer: MIN of no uint64":               NO_KERNEL,
     "IReduceLayer: MAX of no bool":                 "onnxruntime refuses a maximum of nothing in bool",
-    "ICastLayer: float64 to FP8 rounds once":       "onnxruntime rounds to float32 on the way",
+    "ICastLayer: float64 to FP8 rounds once":       ROUNDS_TWICE,
+    "ICastLayer: float64 to FP4 rounds once":       ROUNDS_TWICE,
+    "ICastLayer: int32 to E8M0 rounds once":        ROUNDS_TWICE,
     "IReduceLayer: MAX with a NaN":                  NO_NAN,
     "IReduceLayer: MIN with a NaN":                  NO_NAN,
     "ITopKLayer: MAX with NaNs":                     NO_NAN,

@@ -20,6 +20,10 @@ NOT_IN_PLUGIN = {
         "ICastLayer: int4 to UINT8 wraps",
         "ICastLayer: int32 to INT4 wraps",
         "ICastLayer: FP4 to INT32",
+        "ICastLayer: float64 to FP4 rounds once",
+        "ICastLayer: int32 to E8M0 rounds once",
+        "ICastLayer: int32 to E8M0, not positive",
+        "ICastLayer: float32 to E8M0",
         "IQuantizeLayer: INT8, scale E8M0",
         "IQuantizeLayer: FP8 by the least E8M0",
         "IQuantizeLayer: FP8 by the largest E8M0",
@@ -88,6 +92,10 @@ NOT_IN_PLUGIN = {
         "ICastLayer: float64 to BF16 rounds once",
         "ICastLayer: float64 to FP8 rounds once",
         "ITopKLayer: the largest of float64",
+    ],
+    "it converts to unsigned integers by way of int32": [
+        "ICastLayer: float32 to UINT32",
+        "ICastLayer: float32 to UINT64",
     ],
     "it multiplies by the reciprocal": [
         "IMoELayer: one scale, many rows",
