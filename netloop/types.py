@@ -141,6 +141,11 @@ class TensorType:
         return self.dtype in FLOATS
 
     @property
+    def is_known_integer(self) -> bool:
+        """Whether the elements are integers or bools, few enough that their values are known."""
+        return self.value is not None and not jnp.issubdtype(self.dtype, jnp.floating)
+
+    @property
     def is_integer(self) -> bool:
         """Whether the elements are integers of 8 to 64 bits, with a sign or without; their arithmetic wraps."""
         return self.dtype in INTEGERS

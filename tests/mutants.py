@@ -242,9 +242,9 @@ MUTANTS = [
            "    if x.dtype == U32:", "    if False:", "tests/test_element_types.py"),
     Mutant("what is no power of two is one when it is compiled", CONVERSION,
            "if dtype == E8M0 != x.dtype:", "if False:", "tests/test_element_types.py"),
-    Mutant("small float8 constants are part of programs", PROGRAM,
-           "return type.value is not None and not jnp.issubdtype(type.dtype, jnp.floating)",
-           "return type.value is not None and not type.is_float", "tests/test_element_types.py"),
+    Mutant("small float8 constants are part of programs", TYPES,
+           "return self.value is not None and not jnp.issubdtype(self.dtype, jnp.floating)",
+           "return self.value is not None and not self.is_float", "tests/test_element_types.py"),
 
     # ------------------------------------------------------------------ loops in parts
     Mutant("what is left over after the last chunk is made of the first trips", SCAN,

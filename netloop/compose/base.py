@@ -74,8 +74,7 @@ class Base:
     def made(self, layer: ILayer) -> ITensor:
         """What a layer makes; where that is known and no floating-point number, a constant in its place."""
         output = layer.outputs[0]
-        found = output.type
-        return output if found.value is None or found.is_float else self.constant(found.value)
+        return self.constant(output.type.value) if output.type.is_known_integer else output
 
     def cast(self, x: Operand, dtype: Any) -> ITensor:
         """Every element converted to another type; the tensor itself if it has that type."""

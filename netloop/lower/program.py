@@ -88,7 +88,7 @@ class Program:
         self.passes = passes
         self.notes: dict[Note, None] = {}
         self._block = Block(list(steps))
-        self._baked = {tensor: self._is_constant(tensor) for tensor in self._block.reads()}
+        self._baked = {tensor: self.types[tensor].is_known_integer for tensor in self._block.reads()}
 
     @staticmethod
     def of(
@@ -168,11 +168,8 @@ class Program:
         What follows from floating-point constants is not, as these are arguments of the program.
         """
         if tensor not in self._baked:
-            self._baked[tensor] = self._is_constant(tensor) and self._follows_from_shapes(tensor.producer)
+            self._baked[tensor] = self.types[tensor].is_known_integer and self._follows_from_shapes(tensor.producer)
         return self._baked[tensor]
-
-    def _is_constant(self, tensor: ITensor) -> bool:
-        return is_small_integer(self.types[tensor])
 
     def _follows_from_shapes(self, layer: ILayer | None) -> bool:
         if layer is None or isinstance(layer, IShapeLayer):
@@ -318,12 +315,7 @@ def constants_of(network: INetworkDefinition) -> list[IConstantLayer]:
     """The constants that a program takes as arguments: all that the network needs, but for small integers and bools."""
     constants = [each for each in live_layers(network) if isinstance(each, IConstantLayer)]
     types = network.types
-    return [each for each in constants if not is_small_integer(types[each.outputs[0]])]
-
-
-def is_small_integer(type: TensorType) -> bool:
-    """Whether a tensor is of integers or bools, few enough to be known."""
-    return type.value is not None and not jnp.issubdtype(type.dtype, jnp.floating)
+    return [each for each in constants if not types[each.outputs[0]].is_known_integer]
 
 
 def require_program(network: INetworkDefinition, types: TypeTable) -> None:

@@ -97,8 +97,8 @@ class _Numbers:
 
 def _identity(tensor: ITensor) -> Hashable:
     """What is the same of tensors that are surely equal: their type and value if that is known, or themselves."""
-    known = tensor.type
-    return tensor if known.value is None or known.is_float else (str(known), known.value.tobytes())
+    value = tensor.type.value if tensor.type.is_known_integer else None
+    return tensor if value is None else (str(tensor.type), value.tobytes())
 
 
 def _attributes(layer: ILayer) -> Hashable:

@@ -16,7 +16,7 @@ from netloop.nest import live_layers
 from netloop.passes import PASSES, improve
 from netloop.passes.forms import GatesLayer
 from netloop.passes.layout import FromLeftLayer
-from tests.networks import chain_in_loop, conditional_in_loop
+from tests.networks import chain_in_loop, conditional_in_loop, constant, counted, counter, mark, stacked
 from tests.passes.cells import (
     attention,
     by_number,
@@ -147,6 +147,18 @@ def test_gather_by_the_number_of_the_trip_is_an_iterator_if_it_stays_inside(trip
     # the second gather reads one row further on
     assert count(indexed.network, trt.IGatherLayer) == trips - 3
     assert count(indexed.network, trt.IIteratorLayer) == 5 - trips
+
+
+@pytest.mark.parametrize("dtype", [trt.fp8, trt.float32, trt.int32], ids=str)
+def test_rows_of_a_small_constant_are_read_by_an_iterator_from_a_later_one_on(dtype):
+    network = trt.INetworkDefinition()
+    loop = counted(network, 2)
+    rows = constant(network, np.arange(6).reshape(3, 2), trt.types.NUMPY_TYPES[dtype])
+    read = network.add_gather(rows, counter(network, loop, 1), 0).get_output(0)
+    mark(network, y=stacked(loop, read, constant(network, 2, np.int32)))
+
+    assert count(improved(network, ["indexing"]).network, trt.IGatherLayer) == 0
+    assert trt.compile(network)({})["y"].astype(int).tolist() == [[2, 3], [4, 5]]
 
 
 @pytest.mark.parametrize(
