@@ -11,6 +11,7 @@ from jax import lax
 
 from netloop.graph.tensor import ITensor
 from netloop.layers.loop import IIteratorLayer
+from netloop.layers.rearrange import lower_joined
 from netloop.lower.carry import Done
 from netloop.lower.fission import Parts, split
 from netloop.lower.small import trips_at_a_time
@@ -69,7 +70,7 @@ class _Scan:
         rows = [each.reshape(whole, *each.shape[2:]) for each in rows]
         if whole < self.trips:
             carry, rest = self._chunk(carry, jax.tree.map(lambda each: each[whole:], given))
-            rows = [jnp.concatenate(pair) for pair in zip(rows, rest, strict=True)]
+            rows = [lower_joined(pair, 0) for pair in zip(rows, rest, strict=True)]
         return carry, rows
 
     def _chunk(self, carry: Any, given: Any) -> tuple[Any, list[Any]]:

@@ -115,14 +115,32 @@ def test_engine_gives_what_the_reference_gives(make, passes):
     assert_close(trt.compile(network, passes=passes)(inputs), trt.evaluate(network, inputs))
 
 
+@pytest.fixture
+def four_trips_at_once(monkeypatch):
+    for name, limit in {"SMALLEST_PRODUCT": 1, "CACHED": 1, "CHUNK": 4 * 3 * 12 * 4}.items():
+        monkeypatch.setattr(fission, name, limit)
+
+
 @pytest.mark.parametrize("trips", [4, 7, 8, 9])
-def test_chunks_of_trips_give_the_same(trips, monkeypatch):
-    monkeypatch.setattr(fission, "CACHED", 1)
-    monkeypatch.setattr(fission, "CHUNK", 4 * 3 * 12 * 4)
+def test_chunks_of_trips_give_the_same(trips, four_trips_at_once):
     network = gru(trips=trips)
     inputs = inputs_of(network)
+    engine = trt.compile(network)
 
-    assert_close(trt.compile(network)(inputs), trt.evaluate(network, inputs))
+    assert any("trips at once" in str(each) for each in engine.notes)
+    assert_close(engine(inputs), trt.evaluate(network, inputs))
+
+
+def test_chunks_of_types_of_few_bits_are_joined(four_trips_at_once):
+    network, dtype = gru(trips=9), trt.types.NUMPY_TYPES[trt.DataType.INT2]
+    (loop,) = network.loops
+    before = loop.add_recurrence(constant(network, [1, 1], dtype))
+    before.set_input(1, loop.add_iterator(network.add_input("codes", trt.DataType.INT2, (9, 2))).get_output(0))
+    mark(network, before=stacked(loop, before.get_output(0), constant(network, 9, np.int32)))
+    codes = np.arange(18).reshape(9, 2).astype(dtype)
+
+    found = trt.compile(network)({"x": inputs_of(gru(trips=9))["x"], "codes": codes})
+    assert found["before"].astype(int).tolist() == [[1, 1], *codes[:-1].astype(int).tolist()]
 
 
 def count(network, kind):
