@@ -15,6 +15,7 @@ from netloop.layers.rearrange import lower_joined
 from netloop.lower.carry import Done
 from netloop.lower.fission import Parts, split
 from netloop.lower.small import trips_at_a_time
+from netloop.types import TINY
 
 if TYPE_CHECKING:
     from netloop.lower.loop import Loop
@@ -128,10 +129,11 @@ class _Scan:
         return jnp.flip(rows, 0) if layer.reverse else rows
 
     def _unroll(self) -> int:
-        """How many trips are made at a time."""
-        if "unroll" not in self.program.passes:
+        """How many trips are made at a time; one if JAX would join rows of types that ``lower_joined`` has to."""
+        types, rows = self.program.types, self.parts.rows
+        if "unroll" not in self.program.passes or any(types[each].dtype in TINY for each in rows):
             return 1
-        trips = trips_at_a_time(self.parts.core, self.program.types, bool(self.parts.rows))
+        trips = trips_at_a_time(self.parts.core, types, bool(rows))
         if trips > 1:
             self.program.note("unroll", f"{trips} trips of {self.name!r} are made at a time")
         return trips
