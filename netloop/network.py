@@ -41,7 +41,7 @@ from netloop.layers.reduce import ReductionMethods
 from netloop.layers.resample import ResizingMethods
 from netloop.layers.sequence import SequenceMethods
 from netloop.layers.slice import SliceMethods
-from netloop.layers.sources import IConstantLayer, IShapeLayer, SourceMethods
+from netloop.layers.sources import IShapeLayer, SourceMethods
 from netloop.marks import MarkMethods, Marks
 from netloop.settings import Settings
 from netloop.types import numpy_type
@@ -335,7 +335,7 @@ class INetworkDefinition(
         """A network of its own with equal layers, wired alike, and with arrays of its own.
 
         Args:
-            shares_weights: whether constants have the same arrays in both, to which nobody may write then.
+            shares_weights: whether layers have the same arrays in both, to which nobody may write then.
         """
         twin = INetworkDefinition(self.builder, self.flags)
         twin.name = self.name
@@ -382,8 +382,9 @@ class _Twins:
         own.update(vars(layer))
         own["types"] = self.network.types
         own["outputs"] = tuple(self.of_tensor(each, twin) for each in layer.outputs)
-        if not (self.shares_weights and isinstance(layer, IConstantLayer)):
-            own.update(layer.unshared())
+        own.update(layer.unshared())
+        if not self.shares_weights:
+            own.update(layer.unshared_arrays())
         for name in ("loop", "conditional"):
             if name in own:
                 own[name] = self.groups[own[name]]

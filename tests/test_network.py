@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from netloop.diagnostics import NetworkError
+from netloop.dims import Weights
 from netloop.enums import (
     ActivationType,
     DataType,
@@ -9,6 +10,7 @@ from netloop.enums import (
     LayerType,
     LoopOutput,
     NetworkDefinitionCreationFlag,
+    ScaleMode,
     TopKOperation,
     TripLimit,
     UnaryOperation,
@@ -455,6 +457,17 @@ def test_copy_has_constants_of_its_own(network):
     network.add_constant((3,), weights)
 
     assert not np.shares_memory(network.copy()[0].weights, weights)
+
+
+def test_copy_has_attributes_that_are_arrays_of_its_own(network):
+    kernel, scale = np.ones((1, 1, 1, 1), np.float32), np.ones(1, np.float32)
+    image = network.add_input("image", DataType.FLOAT, (1, 1, 2, 2))
+    network.add_convolution_nd(image, 1, (1, 1), Weights(kernel))
+    network.add_scale(image, ScaleMode.UNIFORM, scale=Weights(DataType.FLOAT, scale.ctypes.data, 1))
+    convolution, scaling = network.copy()
+    kernel[:], scale[:] = 2, 2
+
+    assert (convolution.kernel.item(), scaling.scale.item()) == (1, 1)
 
 
 def test_copy_of_a_deep_network_needs_no_deep_stack(network, x):

@@ -159,8 +159,12 @@ class ILayer(LayerHints, ABC):
         vars(tensor).update(producer=self, position=0, is_converted=True)
 
     def unshared(self) -> dict[str, Any]:
-        """What a copy of the layer has for itself, by name."""
+        """What a copy of the layer has for itself, by name, beside arrays."""
         return {}
+
+    def unshared_arrays(self) -> dict[str, Any]:
+        """The arrays that a copy of the layer has for itself, by name."""
+        return {name: each.copy() for name, each in vars(self).items() if isinstance(each, np.ndarray)}
 
     def dependent_tensors(self) -> Sequence[ITensor]:
         """The tensors whose types change with this layer's inputs and attributes."""

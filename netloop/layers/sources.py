@@ -54,7 +54,7 @@ class IConstantLayer(Operation):
     def lower(self) -> Any:
         return jnp.asarray(self.evaluate())
 
-    def unshared(self) -> dict[str, Any]:
+    def unshared_arrays(self) -> dict[str, Any]:
         if self.weights.size > 1 and not any(self.weights.strides):  # one number stands for all, and goes on to
             return {"weights": np.broadcast_to(self.weights.flat[0], self.weights.shape)}
         return {"weights": self.weights.copy()}
