@@ -57,7 +57,7 @@ class ISliceLayer(Operation):
     =============  ==============================================================
 
     An empty output reads nothing. Inputs in place of attributes: 1 start, 2 shape, 3 stride, 5 axes; all 1-D, int32 or
-    int64. Input 4 is the fill value, 0-D, of the element type of the input.
+    int64. Input 4 is the fill value, 0-D or 1-D, of the element type of the input.
 
     Attributes:
         start: the first place that is read.
@@ -89,7 +89,8 @@ class ISliceLayer(Operation):
     ) -> TensorType:
         if fill is not None:
             wanted = TensorType(x.dtype)
-            require(fill.dtype == x.dtype and fill.rank == 0, f"the fill value is {fill}, and must be {wanted}")
+            is_one = fill.shape in ((), (1,))
+            require(fill.dtype == x.dtype and is_one, f"the fill value is {fill}, and must be {wanted}")
         along, count = self._axes_of(x, axes)
         starts = _numbers("start", self.start, start, count)
         sizes = _numbers("shape", self.shape, size, count)
@@ -149,7 +150,7 @@ class ISliceLayer(Operation):
         for position, axis in enumerate(along or ()):
             starts[axis] = int((self.start if start is None else start)[position])
             strides[axis] = int((self.stride if stride is None else stride)[position])
-        made = np.full(shape, 0 if fill is None else fill, x.dtype)
+        made = np.full(shape, 0 if fill is None else fill.reshape(()), x.dtype)
         for index in np.ndindex(*shape):
             places = (first + step * i for first, step, i in zip(starts, strides, index, strict=True))
             source = tuple(map(PLACES[self.mode], places, x.shape))
@@ -179,7 +180,7 @@ class ISliceLayer(Operation):
         if self.mode is SampleMode.STRICT_BOUNDS and by_one and not _all_ints(starts):
             corner = _replaced(np.zeros(x.ndim, starts[0].dtype), along, starts)
             return lax.dynamic_slice(x, corner, shape, allow_negative_indices=False)
-        value = jnp.asarray(0 if fill is None else fill, x.dtype)
+        value = jnp.asarray(0 if fill is None else fill, x.dtype).reshape(())
         for axis, *places in zip(along, starts, sizes, strides, strict=True):
             x = self._read(x, axis, _Places(*places), value)
         return x

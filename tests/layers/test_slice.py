@@ -82,6 +82,7 @@ CASES = [
     Case("fill far away", row(20, 2, 1, FILL), (ROW,), np.float32([0, 0])),
     Case("fill of nothing", row(-1, 2, 1, FILL), (ROW[:0],), np.float32([0, 0])),
     Case("fill with a value", row(4, 3, 1, FILL), (ROW, None, None, None, np.float32(-1)), np.float32([14, -1, -1])),
+    Case("fill with one of an axis", row(5, 1, 1, FILL), (ROW, None, None, None, np.float32([-1])), np.float32([-1])),
     Case(
         "fill of nothing with a value from a moving start",
         row(0, 2, 1, FILL),
@@ -281,8 +282,8 @@ def test_fill_value_of_another_type_is_refused():
     refuses(row(0, 1, 1, FILL), ROW, None, None, None, np.array(0, np.int32), match="the fill value is int32[]")
 
 
-def test_fill_value_with_axes_is_refused():
-    refuses(row(0, 1, 1, FILL), ROW, None, None, None, f32(1), match="and must be float32[]")
+def test_several_fill_values_are_refused():
+    refuses(row(0, 1, 1, FILL), ROW, None, None, None, f32(2), match="and must be float32[]")
 
 
 def test_axis_that_is_not_there_is_refused():

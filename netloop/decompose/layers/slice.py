@@ -72,7 +72,7 @@ def slice_(
     assert along is not None
     for position, axis in enumerate(along):
         places = _places(make, *(each.at(make, position) for each in (starts, sizes, strides)))
-        x = _read(layer, make, x, places, axis, fill)
+        x = _read(layer, make, x, places, axis, None if fill is None else make.scalar(fill))
     return x
 
 
