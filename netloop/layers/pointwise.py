@@ -52,6 +52,9 @@ ACTIVATIONS: dict[ActivationType, Any] = {
 }
 # fmt: on
 
+SELU = {"alpha": 1.6732632423543772, "beta": 1.0507009873554805}
+"""What a new SELU has for parameters: those that keep the mean and the variance of what goes through."""
+
 
 @layer(LayerType.ACTIVATION, "Activation")
 class IActivationLayer(Elementary):
@@ -61,7 +64,7 @@ class IActivationLayer(Elementary):
 
     Attributes:
         type: the function.
-        alpha, beta: its parameters, finite, where it has any.
+        alpha, beta: its parameters, finite, where it has any; 0 until they are set, but for those of a new SELU.
 
     ===================  ==========================================
     LEAKY_RELU           x if x >= 0, else alpha x
@@ -425,7 +428,8 @@ class PointwiseMethods(AddsLayers):
 
     def add_activation(self, input: ITensor, type: ActivationType) -> IActivationLayer:
         """An activation function of every element."""
-        return self.add(IActivationLayer(type=type), [check_tensor(input, "input")])
+        parameters = SELU if type is ActivationType.SELU else {}
+        return self.add(IActivationLayer(type=type, **parameters), [check_tensor(input, "input")])
 
     def add_unary(self, input: ITensor, op: UnaryOperation) -> IUnaryLayer:
         """A function of every element."""

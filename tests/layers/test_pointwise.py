@@ -27,6 +27,7 @@ from netloop.layers.pointwise import (
     ISelectLayer,
     IUnaryLayer,
 )
+from netloop.network import INetworkDefinition
 from netloop.types import UNKNOWN, TensorType, numpy_type
 from tests.laws import Case, assert_close, check_laws, refuses
 
@@ -149,6 +150,18 @@ def test_gelu_of_halves_is_rounded_once(type, dtype):
 
     found = np.asarray(jax.jit(activation(type).lower)(x)).astype(float)
     np.testing.assert_allclose(found, exact, rtol=float(jnp.finfo(dtype).eps) * 0.6, atol=1e-6)
+
+
+def test_new_selu_keeps_mean_and_variance():
+    network = INetworkDefinition()
+    x = network.add_input("x", DataType.FLOAT, ())
+    selu, elu = (network.add_activation(x, type) for type in (ActivationType.SELU, ActivationType.ELU))
+    grid = np.linspace(-8, 8, 4001)
+    weights = np.exp(-(grid**2) / 2) / np.exp(-(grid**2) / 2).sum()
+    made = selu.formula(np, grid)
+
+    assert (elu.alpha, elu.beta) == (0, 0)
+    assert (weights @ made, weights @ made**2) == (pytest.approx(0, abs=1e-5), pytest.approx(1, abs=1e-5))
 
 
 def test_gradient_of_tanh_is_one_less_its_square():
