@@ -157,11 +157,22 @@ PermutationLike = Annotated[Sequence[int], Permutation]
 """What a script may give where a Permutation is kept."""
 
 
+BITS_OF_NARROW = {
+    DataType.FP4: 4,
+    DataType.INT4: 4,
+    DataType.UINT4: 4,
+    DataType.INT2: 2,
+    DataType.UINT2: 2,
+}
+"""The types whose elements have less than a byte in memory, and how many bits they have."""
+
+
 class Weights:
     """A flat, typed run of numbers: an array, or an empty run of a type.
 
     ``Weights(type)`` is empty, ``Weights(array)`` keeps ``array`` without a copy, and
-    ``Weights(type, ptr, count)`` reads ``count`` elements at the host address ``ptr``.
+    ``Weights(type, ptr, count)`` reads ``count`` elements at the host address ``ptr``; those of less than a byte lie
+    packed there, the first in the lowest bits, and are copied.
     """
 
     def __init__(self, *args: Any, **named: Any) -> None:
@@ -204,8 +215,20 @@ def _from_address(type: DataType = DataType.FLOAT, ptr: int = 0, count: int = 0)
     dtype = numpy_type(type)
     if not count:
         return np.empty(0, dtype)
-    memory = (ctypes.c_char * (count * dtype.itemsize)).from_address(ptr)
-    return np.frombuffer(memoryview(memory), dtype)
+    bits = BITS_OF_NARROW.get(type, 8)
+    memory = (ctypes.c_char * -(-count * dtype.itemsize * bits // 8)).from_address(ptr)
+    if bits == 8:
+        return np.frombuffer(memoryview(memory), dtype)
+    return _unpacked(np.frombuffer(memoryview(memory), np.uint8), bits, dtype)[:count]
+
+
+def _unpacked(packed: npt.NDArray[np.uint8], bits: int, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+    """Elements of less than a byte, which lie side by side in bytes, the first in the lowest bits."""
+    codes = (packed[:, None] >> np.arange(0, 8, bits).astype(np.uint8) & (2**bits - 1)).reshape(-1)
+    if dtype == numpy_type(DataType.FP4):
+        return codes.view(dtype)
+    half = 2 ** (bits - 1) if dtype.type(-1) < 0 else 0
+    return ((codes ^ half).astype(np.int8) - half).astype(dtype)
 
 
 def weights_array(given: Any, name: str = "weights") -> npt.NDArray[Any]:

@@ -130,6 +130,23 @@ def test_weights_are_read_from_an_address():
     np.testing.assert_array_equal(weights.numpy(), [7, 2])
 
 
+@pytest.mark.parametrize(
+    ("type", "packed", "count", "elements"),
+    [
+        (DataType.INT4, [0x8F, 0x71, 0x03], 5, [-1, -8, 1, 7, 3]),
+        (DataType.UINT4, [0x8F, 0x71], 4, [15, 8, 1, 7]),
+        (DataType.INT2, [0b11_10_01_00, 0b11], 5, [0, 1, -2, -1, -1]),
+        (DataType.UINT2, [0b11_10_01_00], 4, [0, 1, 2, 3]),
+        (DataType.FP4, [0x21, 0xF7], 4, [0.5, 1, 6, -6]),
+    ],
+)
+def test_weights_narrower_than_a_byte_are_packed_at_an_address(type, packed, count, elements):
+    array = np.array(packed, np.uint8)
+    weights = Weights(type, array.ctypes.data, count)
+
+    assert (weights.dtype, weights.numpy().astype(float).tolist()) == (type, elements)
+
+
 def test_array_of_weights_is_taken_as_it_is():
     array = np.zeros(3, np.int8)
 
