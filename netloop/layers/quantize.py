@@ -101,7 +101,7 @@ def _check_scale(x: TensorType, scale: TensorType, axis: int, block: Sequence[in
     )
     if block or (scale.rank == x.rank and scale.rank):
         _check_blocks(x, scale, block)
-    elif scale.rank:
+    elif scale.rank and (scale.shape, axis) != ((1,), -1):
         require(
             scale.rank == 1 and 0 <= axis < x.rank,
             f"the scale is {scale}, and axis {axis}",
@@ -167,7 +167,7 @@ def _with_axes(scale: Any, rank: int, axis: int) -> Any:
     if scale.ndim == rank:
         return scale
     shape = [1] * rank
-    if scale.ndim:
+    if scale.ndim and axis >= 0:
         shape[axis] = scale.shape[0]
     return scale.reshape(shape)
 
@@ -218,9 +218,9 @@ class IQuantizeLayer(Operation):
     FP4   0, 1/2, 1, 3/2, 2, 3, 4, 6 and their negatives (E2M1)
     ====  ============================================================
 
-    The scale, positive, floating-point or E8M0, is 0-D; or 1-D, an element for each place along ``axis``; or has as
-    many axes as the input, and an element for each block. Input 2, the zero point, has zeros only. The derivative is
-    that of a step: 0.
+    The scale, positive, floating-point or E8M0, is 0-D, or of one element where ``axis`` is -1; or 1-D, an element for
+    each place along ``axis``; or has as many axes as the input, and an element for each block. Input 2, the zero point,
+    has zeros only. The derivative is that of a step: 0.
 
     Attributes:
         axis: the axis of a 1-D scale; -1 for none.

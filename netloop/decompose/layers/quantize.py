@@ -20,8 +20,8 @@ def _scales(layer: IQuantizeLayer | IDequantizeLayer, make: Make, scale: Value) 
     x, own = make.type(0), make.type(1)
     if own.rank == 0:
         return scale, {}
-    if own.rank == 1 and x.rank > 1:
-        return scale, {"axis": layer.axis}
+    if own.rank == 1 and x.rank != 1:
+        return (make.scalar(scale), {}) if layer.axis < 0 else (scale, {"axis": layer.axis})
     sizes = _sizes(layer, x, own)
     cut = [axis for axis, size in enumerate(sizes) if size > 1]
     if len(cut) == 1:
