@@ -4,7 +4,7 @@ import ctypes
 import math
 import operator
 from collections.abc import Iterable, Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -66,6 +66,9 @@ class Dims(tuple[int, ...]):
 
     __hash__ = tuple.__hash__
 
+    def __setitem__(self, index: Any, value: Any) -> NoReturn:
+        raise TypeError("a shape is a tuple, and not changed in place; take list(shape), change that and give it")
+
     def __repr__(self) -> str:
         return str(tuple(self))
 
@@ -114,6 +117,9 @@ class Permutation(tuple[int, ...]):
 
     def __new__(cls, order: Iterable[int] = ()) -> "Permutation":
         return super().__new__(cls, (operator.index(axis) for axis in order))
+
+    def __setitem__(self, index: Any, value: Any) -> NoReturn:
+        raise TypeError("an order is a tuple, and not changed in place; take list(order), change that and give it")
 
 
 def check_dims(name: str, value: Any) -> Dims:

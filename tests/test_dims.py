@@ -1,4 +1,5 @@
 import copy
+import re
 
 import numpy as np
 import pytest
@@ -40,6 +41,14 @@ def test_dims_counts_from_the_end():
 
 def test_slice_of_dims_is_a_tuple():
     assert type(Dims((4, 5, 6))[1:]) is tuple
+
+
+@pytest.mark.parametrize(
+    ("kept", "fix"), [(Dims((4, 5)), "take list(shape)"), (Permutation((1, 0)), "take list(order)")]
+)
+def test_change_in_place_is_refused_with_what_to_do(kept, fix):
+    with pytest.raises(TypeError, match=re.escape(fix)):
+        kept[0] = 2
 
 
 def test_dims_without_a_shape_is_that_of_a_scalar():
