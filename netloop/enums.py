@@ -154,7 +154,19 @@ class LayerType(TensorRTEnum):
     OPTIONAL_GET = 119
 
 
-class ActivationType(TensorRTEnum):
+class TypeOfLayer(TensorRTEnum):
+    """What ``type`` of a layer tells, which in TensorRT is the LayerType of one that was got from a network.
+
+    It equals that LayerType, so that scripts that ask for it find the layers of the kind.
+    """
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or other is KINDS[type(self)]
+
+    __hash__ = TensorRTEnum.__hash__
+
+
+class ActivationType(TypeOfLayer):
     """The functions of :meth:`INetworkDefinition.add_activation`."""
 
     RELU = 0
@@ -359,12 +371,18 @@ class PaddingMode(TensorRTEnum):
     SAME_LOWER = 3
 
 
-class PoolingType(TensorRTEnum):
+class PoolingType(TypeOfLayer):
     """What :meth:`INetworkDefinition.add_pooling_nd` takes of a window."""
 
     MAX = 0
     AVERAGE = 1
     MAX_AVERAGE_BLEND = 2
+
+
+KINDS: dict[type[TypeOfLayer], LayerType] = {
+    ActivationType: LayerType.ACTIVATION,
+    PoolingType: LayerType.POOLING,
+}
 
 
 class ScaleMode(TensorRTEnum):

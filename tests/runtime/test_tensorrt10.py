@@ -483,3 +483,23 @@ def test_script_that_asks_for_fp16_from_end_to_end(builder, network):
     assert context.execute_v2([array.ctypes.data for array in host.values()])
     assert {name: array.dtype for name, array in host.items()} == {"x": np.float16, "y": np.float16}
     assert host["y"].tolist() == [[4, 6]]
+
+
+# ---------------------------------------------------------------------------- what a layer of a network is
+
+
+def test_layers_are_found_by_the_kind_and_told_apart_by_the_type(network):
+    image = network.add_input("image", trt.float32, (1, 1, 4, 4))
+    for type in (trt.ActivationType.RELU, trt.ActivationType.SIGMOID):
+        network.add_activation(image, type)
+    network.add_pooling_nd(image, trt.PoolingType.MAX, (2, 2))
+    activations = [each for each in network if each.type == trt.LayerType.ACTIVATION]
+    sigmoids = []
+    for layer in activations:
+        layer.__class__ = trt.IActivationLayer
+        sigmoids += [layer] if layer.type == trt.ActivationType.SIGMOID else []
+
+    assert (activations, sigmoids) == ([network[0], network[1]], [network[1]])
+    assert trt.LayerType.POOLING in [network[2].type]
+    assert network[2].type not in (trt.LayerType.ACTIVATION, trt.ActivationType.RELU)
+    assert network[2].type != trt.LayerType.SCALE
