@@ -163,7 +163,8 @@ class TypeOfLayer(TensorRTEnum):
     def __eq__(self, other: object) -> bool:
         return self is other or other is KINDS[type(self)]
 
-    __hash__ = TensorRTEnum.__hash__
+    def __hash__(self) -> int:
+        return hash(KINDS[type(self)])
 
 
 class ActivationType(TypeOfLayer):

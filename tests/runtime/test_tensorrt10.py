@@ -500,6 +500,6 @@ def test_layers_are_found_by_the_kind_and_told_apart_by_the_type(network):
         sigmoids += [layer] if layer.type == trt.ActivationType.SIGMOID else []
 
     assert (activations, sigmoids) == ([network[0], network[1]], [network[1]])
-    assert trt.LayerType.POOLING in [network[2].type]
+    assert network[2].type in {trt.LayerType.POOLING}
     assert network[2].type not in (trt.LayerType.ACTIVATION, trt.ActivationType.RELU)
     assert network[2].type != trt.LayerType.SCALE
