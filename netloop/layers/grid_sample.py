@@ -149,11 +149,12 @@ class IGridSampleLayer(Operation):
             places = self._lower_inside(places, length)
         first = jnp.floor(places)
         if self.interpolation_mode is LINEAR:
-            offsets, weights = (0, 1), linear_weights(places - first)
-        else:
-            offsets, weights = (-1, 0, 1, 2), cubic_weights(places - first, CUBIC_COEFF)
-        near = [self._lower_inside(first + offset, length) for offset in offsets]
-        return list(zip(near, weights, strict=True))
+            rest = places - first
+            if self.sample_mode is not FILL:  # next to the last pixel is none, as an infinite one times 0 would be NaN
+                rest = jnp.where(first < length - 1, rest, 0)
+            return list(zip((first, first + 1), linear_weights(rest), strict=True))
+        near = [self._lower_inside(first + offset, length) for offset in range(-1, 3)]
+        return list(zip(near, cubic_weights(places - first, CUBIC_COEFF), strict=True))
 
     def _lower_inside(self, places: Any, length: int) -> Any:
         if self.sample_mode is FILL:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
 from netloop.diagnostics import require
 from netloop.dims import UNORDERED, DimsLike
@@ -34,6 +35,9 @@ SIMPLEST = 1 << 16
 
 Taps = list[tuple[int, float]]
 """Elements along an axis, each with its weight."""
+
+MOST_UNROLLED = 64
+"""So many elements are summed without a loop."""
 
 
 # ---------------------------------------------------------------------------- resize
@@ -295,34 +299,34 @@ class IResizeLayer(Operation):
         over, under = self._quotients(stretch)
         if self.resize_mode is NEAREST:
             return _read(x, stretch, ROUNDED_QUOTIENTS[self.nearest_rounding](over, under))
-        first, rest = np.divmod(over, under)
+        elements, weights = self._lower_taps(stretch, over, under)
+        counts = np.full(elements.shape, True)
+        if self.exclude_outside and (self.resize_mode is CUBIC or self.antialias):
+            counts = (elements >= 0) & (elements < stretch.length)
+            weights = weights * counts
+            weights = weights / np.where(counts.any(0), weights.sum(0), 1)
+        return _lower_sum(x, stretch, (elements, weights.astype(x.dtype), counts))
+
+    def _lower_taps(self, stretch: _Stretch, over: Array, under: int) -> tuple[Array, Array]:
+        """For each place over / under the elements that it is made of, which may be past an end, and their weights."""
         if (narrow := self._narrowing(stretch)) < 1:
-            return _lower_product(x, stretch, self._lower_matrix(stretch, over / under, float(narrow)))
+            return self._lower_many_taps(over / under, float(narrow))
+        first, rest = np.divmod(over, under)
         curve = linear_weights if self.resize_mode is LINEAR else partial(cubic_weights, a=self.cubic_coeff)
         weights = curve(rest / under)
-        elements = first + np.arange(len(weights))[:, None] - (len(weights) // 2 - 1)
-        if self.exclude_outside and self.resize_mode is CUBIC:
-            weights = weights * ((elements >= 0) & (elements < stretch.length))
-            weights = weights / weights.sum(0)
-        taps = zip(elements, weights.astype(x.dtype), strict=True)
-        return sum(_read(x, stretch, each) * _column(weight, x, stretch.axis) for each, weight in taps)
+        return first + np.arange(len(weights))[:, None] - (len(weights) // 2 - 1), weights
 
-    def _lower_matrix(self, stretch: _Stretch, places: Array, narrow: float) -> Array:
-        """The weight of each element of the input in each of the output, where many have one."""
+    def _lower_many_taps(self, places: Array, narrow: float) -> tuple[Array, Array]:
+        """The same where antialias stretches the curve of the weights."""
         reach = math.ceil((1 if self.resize_mode is LINEAR else 2) / narrow)
-        elements = np.floor(places).astype(np.int64)[:, None] + np.arange(1 - reach, reach + 1)
-        away = np.abs(places[:, None] - elements) * narrow
+        elements = np.floor(places).astype(np.int64) + np.arange(1 - reach, reach + 1)[:, None]
+        away = np.abs(places - elements) * narrow
         a = self.cubic_coeff
         inner = ((a + 2) * away - (a + 3)) * away**2 + 1
         outer = a * (((away - 5) * away + 8) * away - 4)
         cubic = np.where(away <= 1, inner, np.where(away < 2, outer, 0))
         weights = np.maximum(1 - away, 0) if self.resize_mode is LINEAR else cubic
-        if self.exclude_outside:
-            weights = weights * ((elements >= 0) & (elements < stretch.length))
-        made = np.zeros((stretch.size, stretch.length))
-        rows = np.broadcast_to(np.arange(stretch.size)[:, None], elements.shape)
-        np.add.at(made, (rows, elements.clip(0, stretch.length - 1)), weights / weights.sum(1, keepdims=True))
-        return made
+        return elements, weights / weights.sum(0)
 
     def _quotients(self, stretch: _Stretch) -> tuple[Array, int]:
         """The places of the elements of the output as quotients of integers."""
@@ -414,10 +418,21 @@ def _column(numbers: Any, x: Any, axis: int) -> Any:
     return numbers.reshape((-1,) + (1,) * (x.ndim - axis - 1))
 
 
-def _lower_product(x: Any, stretch: _Stretch, weights: Array) -> Any:
-    """The sums over an axis by the rows of a matrix."""
-    made = jnp.tensordot(weights.astype(x.dtype), x, ((1,), (stretch.axis,)), precision="highest")
-    return jnp.moveaxis(made, 0, stretch.axis)
+def _lower_sum(x: Any, stretch: _Stretch, taps: tuple[Array, Array, Array]) -> Any:
+    """The sum of elements along an axis, each with its weight, of those that count.
+
+    A matrix of the weights would be slower, and would make NaN of what is not finite and too far away to count.
+    """
+
+    def term(element: Any, weight: Any, counts: Any) -> Any:
+        made = _read(x, stretch, element) * _column(weight, x, stretch.axis)
+        return made if taps[2].all() else jnp.where(_column(counts, x, stretch.axis), made, 0)
+
+    if len(taps[0]) <= MOST_UNROLLED:
+        return sum(map(term, *taps))
+    shape = (*x.shape[: stretch.axis], stretch.size, *x.shape[stretch.axis + 1 :])
+    blank = jnp.zeros(shape, x.dtype)
+    return lax.scan(lambda total, tap: (total + term(*tap), None), blank, tuple(map(jnp.asarray, taps)))[0]
 
 
 def linear_weights(t: Any) -> Any:

@@ -427,6 +427,44 @@ def test_antialias_weighs_all_elements(case):
     check_laws(case)
 
 
+SPECKS = [
+    Case(
+        "past an end is nothing, not even times 0",
+        resized(4, 4, mode=CUBIC, transformation=HALF, exclude_outside=True),
+        (np.float32([[np.inf, 1], [1, 1]]),),
+    ),
+    Case(
+        "nor for antialias of more elements",
+        resized(1, 3, mode=LINEAR, transformation=ASYM, exclude_outside=True, antialias=True),
+        (np.float32([[np.inf]]),),
+        [[np.inf] * 3],
+    ),
+    Case(
+        "what is far away does not count",
+        resized(1, 4, mode=LINEAR, transformation=HALF, exclude_outside=True, antialias=True),
+        (np.float32([[1, 2, 3, 4, 5, 6, np.nan, 8]]),),
+        [[1.7142857, 3.5, np.nan, np.nan]],
+        1e-6,
+    ),
+    Case(
+        "so many elements that they are summed in a loop",
+        resized(2, 3, mode=CUBIC, transformation=HALF, exclude_outside=True, antialias=True),
+        (np.arange(400.0).reshape(2, 200),),
+    ),
+    Case(
+        "a part with nothing in it",
+        resized(2, transformation=CROP, mode=LINEAR, roi=(4, 5), exclude_outside=True, antialias=True),
+        (np.float32([1, 2, 3, 4]),),
+        [0, 0],
+    ),
+]
+
+
+@pytest.mark.parametrize("case", SPECKS, ids=str)
+def test_laws_of_resize_for_what_is_not_finite_or_far(case):
+    check_laws(case)
+
+
 def test_size_input_of_another_length_is_refused():
     refuses(IResizeLayer(), ROW, index(2), match="the size has 2 numbers, and the input 1 axes")
 
@@ -571,6 +609,19 @@ GRIDS = [
     ),
     Case("far away", sampled(), (TWO[:1], places((1e30, 0))), [[[[0]], [[0]]]]),
     Case("infinity outside of an image is not read", sampled(), (np.float32([[[[np.inf]]]]), places((4, 0)))),
+    *(
+        Case(
+            f"infinity at an edge is mixed with nothing, {outside.name} {align}",
+            sampled(sample_mode=outside, align_corners=align),
+            (np.float32([[[[1, 2, np.inf]]]]), places((1, 0), (1.25, 0))),
+            wanted,
+        )
+        for outside, align, wanted in (
+            (CLAMP, False, [[[[np.inf, np.inf]]]]),
+            (CLAMP, True, [[[[np.inf, np.inf]]]]),
+            (REFLECT, False, [[[[np.inf, np.inf]]]]),
+        )
+    ),
     Case(
         "halves go to the even pixel", sampled(interpolation_mode=NEAREST), (TWO[:1], places((0, 0))), [[[[1]], [[10]]]]
     ),
@@ -689,8 +740,9 @@ def test_gradient_of_a_grid_is_the_slope_of_the_image(mode, padding):
     np.testing.assert_allclose(found.ravel(), slopes, rtol=1e-6)
 
 
-def test_gradient_of_a_grid_at_the_clamped_edge_is_zero():
-    layer = sampled(sample_mode=CLAMP)
+@pytest.mark.parametrize("align", [False, True])
+def test_gradient_of_a_grid_at_the_clamped_edge_is_zero(align):
+    layer = sampled(sample_mode=CLAMP, align_corners=align)
     found = slope(lambda grid: layer.lower(TWO[:1, :1], grid).sum(), jnp.asarray(places((1, 0))))
 
     np.testing.assert_array_equal(found.ravel(), [0, 0])
