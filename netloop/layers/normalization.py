@@ -171,7 +171,7 @@ class IRaggedSoftMaxLayer(Operation):
         highest = jnp.max(row, 2, keepdims=True, initial=-jnp.inf)
         terms = jnp.where(inside, jnp.exp(row - jnp.where(bounds > 0, highest, 0)), 0)
         total = jnp.where(bounds > 0, jnp.sum(terms, 2, keepdims=True), 1)
-        return (terms / total).astype(x.dtype)
+        return jnp.where(inside, terms / total, 0).astype(x.dtype)  # also where the total is NaN
 
 
 class NormalizationMethods(AddsLayers):

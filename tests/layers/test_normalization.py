@@ -242,6 +242,7 @@ RAGGED = [
     Case(
         "minus infinity", IRaggedSoftMaxLayer(), (rows([-np.inf, 3]), bounds(2, dtype=np.int64)), np.float32([[[0, 1]]])
     ),
+    Case("NaN stays in the bound", IRaggedSoftMaxLayer(), (rows([np.nan, 1, 2]), bounds(2)), [[[np.nan, np.nan, 0]]]),
     Case("nothing but minus infinity is nothing", IRaggedSoftMaxLayer(), (rows([-np.inf] * 2), bounds(2))),
     Case("an empty batch", IRaggedSoftMaxLayer(), (np.zeros((0, 2, 3), np.float32), np.zeros((0, 2, 1), np.int32))),
     Case("empty rows", IRaggedSoftMaxLayer(), (np.zeros((1, 2, 0), np.float32), bounds(0, 0))),
