@@ -6,6 +6,7 @@
 """
 
 import importlib as _importlib
+import sys as _sys
 from typing import Any as _Any
 
 from netloop.check import check as check
@@ -26,6 +27,7 @@ from netloop.dims import DimsHW as DimsHW
 from netloop.dims import Permutation as Permutation
 from netloop.dims import Weights as Weights
 from netloop.dims import volume as volume
+from netloop.dropped import unknown as _unknown
 from netloop.enums import ActivationType as ActivationType
 from netloop.enums import AttentionIOForm as AttentionIOForm
 from netloop.enums import AttentionNormalizationOp as AttentionNormalizationOp
@@ -275,7 +277,7 @@ _ON_DEMAND = {
 
 def __getattr__(name: str) -> _Any:
     if name not in _ON_DEMAND:
-        raise AttributeError(f"module 'netloop' has no attribute {name!r}")
+        raise AttributeError(_unknown("module 'netloop'", name), name=name, obj=_sys.modules[__name__])
     module = _importlib.import_module(_ON_DEMAND[name])
     return getattr(module, name, module)
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from netloop.diagnostics import did_you_mean
+from netloop.dropped import unknown
 
 Check = Callable[[str, Any], None]
 """Complains about a value that the attribute of a name cannot have."""
@@ -39,6 +40,11 @@ class Settings:
         """The attributes that are not at their defaults."""
         return {name: value for name, default in self.defaults.items() if (value := getattr(self, name)) != default}
 
+    if not TYPE_CHECKING:  # or every name would be an attribute
+
+        def __getattr__(self, name: str) -> Any:
+            raise AttributeError(unknown(type(self).__name__, name), name=name, obj=self)
+
     def __setattr__(self, name: str, value: Any) -> None:
         check = self._checks.get(name)
         if check is not None:
@@ -49,8 +55,7 @@ class Settings:
         elif name in self.__dict__ or hasattr(type(self), name):
             raise AttributeError(f"{name!r} of {type(self).__name__} cannot be set")
         else:
-            hint = did_you_mean(name, self.defaults)
-            raise AttributeError(f"{type(self).__name__} has no attribute {name!r} to set{hint and f'; {hint}'}")
+            raise AttributeError(unknown(type(self).__name__, name, did_you_mean(name, self.defaults)))
 
 
 def of_type(default: Any) -> Check:

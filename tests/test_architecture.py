@@ -12,7 +12,7 @@ PACKAGE = Path(netloop.__file__).parent
 MODULES = sorted(PACKAGE.rglob("*.py"))
 
 FLOORS = [
-    ["enums", "diagnostics", "files"],
+    ["enums", "diagnostics", "files", "dropped"],
     ["types", "codes", "settings"],
     ["dims"],
     ["graph", "plugins"],

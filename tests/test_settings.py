@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import netloop as trt
+from netloop.dropped import DROPPED
 
 
 def engine():
@@ -41,7 +42,7 @@ HOLDERS = {
 def test_unknown_attribute_is_refused_with_the_one_that_was_meant(name):
     make, wrong, meant = HOLDERS[name]
 
-    with pytest.raises(AttributeError, match=rf"^{name} has no attribute '{wrong}' to set") as caught:
+    with pytest.raises(AttributeError, match=rf"^{name} has no attribute '{wrong}'") as caught:
         setattr(make(), wrong, 1)
     assert meant is None or f"did you mean {meant!r}?" in str(caught.value)
 
@@ -62,6 +63,34 @@ def test_unknown_attribute_is_refused_with_the_one_that_was_meant(name):
 def test_attribute_that_the_library_keeps_cannot_be_set(make, name):
     with pytest.raises(AttributeError, match=f"'{name}' of .* cannot be set"):
         setattr(make(), name, None)
+
+
+@pytest.mark.parametrize(
+    ("ask", "instead"),
+    [
+        (lambda: network().add_fully_connected, "add_matrix_multiply"),
+        (lambda: engine().num_bindings, "num_io_tensors"),
+        (lambda: engine().create_execution_context().execute_async_v2, "execute_async_v3"),
+        (lambda: builder().build_cuda_engine, "build_serialized_network"),
+        (lambda: setattr(builder().create_builder_config(), "max_workspace_size", 1 << 30), "set_memory_pool_limit"),
+        (lambda: trt.ResizeMode, "InterpolationMode"),
+    ],
+)
+def test_name_that_tensorrt_dropped_is_told_with_what_took_its_place(ask, instead):
+    with pytest.raises(AttributeError, match=rf"has no attribute '\w+'; TensorRT dropped it; use .*{instead}"):
+        ask()
+
+
+def test_no_name_that_tensorrt_dropped_is_there():
+    holders = [trt, trt.Builder, trt.IBuilderConfig, trt.INetworkDefinition, trt.ICudaEngine, trt.IExecutionContext]
+
+    assert [name for name in DROPPED for each in holders if name in vars(each)] == []
+
+
+def test_name_that_never_was_is_one_of_python():
+    with pytest.raises(AttributeError, match=r"^INetworkDefinition has no attribute 'add_elementwis'$") as caught:
+        network().add_elementwis  # noqa: B018
+    assert caught.value.name == "add_elementwis"
 
 
 @pytest.mark.parametrize(
