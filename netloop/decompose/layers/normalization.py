@@ -52,11 +52,10 @@ def _for_channels(layer: INormalizationLayer, make: Make, factor: Value, positio
 
 @exports(IRaggedSoftMaxLayer)
 def ragged_softmax(layer: IRaggedSoftMaxLayer, make: Make, x: Value, bounds: Value) -> Value:
-    wide, bounds = make.wide(x), make.cast(bounds, INT64)
-    zero, nothing = make.alike(0, wide), make.compare("Equal", bounds, make.number(0, INT64))
-    inside = make.compare("Less", make.range(make.length(x, make.type(0), 2)), bounds)
+    wide = make.wide(x)
+    zero = make.alike(0, wide)
+    inside = make.compare("Less", make.range(make.length(x, make.type(0), 2)), make.cast(bounds, INT64))
     row = make.where(inside, wide, make.alike(float("-inf"), wide))
-    highest = make.where(nothing, zero, make.reduce("ReduceMax", row, (2,)))
-    terms = make.where(inside, make.op("Exp", make.op("Sub", row, highest)), zero)
-    total = make.where(nothing, make.alike(1, wide), make.reduce("ReduceSum", terms, (2,)))
-    return make.cast(make.op("Div", terms, total), x.dtype)
+    powers = make.op("Exp", make.op("Sub", row, make.reduce("ReduceMax", row, (2,))))
+    total = make.reduce("ReduceSum", make.where(inside, powers, zero), (2,))
+    return make.cast(make.where(inside, make.op("Div", powers, total), zero), x.dtype)

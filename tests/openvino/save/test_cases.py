@@ -61,6 +61,7 @@ NOT_IN_PLUGIN = {
         "IReduceLayer: MAX with a NaN",
         "IReduceLayer: MIN with a NaN",
         "ISoftMaxLayer: a NaN",
+        "IRaggedSoftMaxLayer: NaN stays in the bound",
         "ITopKLayer: MAX with NaNs",
         "ITopKLayer: MIN with NaNs",
         "ITopKLayer: the largest with NaNs",
@@ -96,6 +97,12 @@ NOT_IN_PLUGIN = {
     "it converts to unsigned integers by way of int32": [
         "ICastLayer: float32 to UINT32",
         "ICastLayer: float32 to UINT64",
+    ],
+    "it multiplies infinite and missing numbers by 0": [
+        "IGridSampleLayer: infinity at an edge is mixed with nothing, CLAMP False",
+        "IGridSampleLayer: infinity at an edge is mixed with nothing, CLAMP True",
+        "IGridSampleLayer: infinity at an edge is mixed with nothing, REFLECT False",
+        "IResizeLayer: what is far away does not count",
     ],
     "it multiplies by the reciprocal": [
         "IMoELayer: one scale, many rows",
