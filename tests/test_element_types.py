@@ -171,6 +171,20 @@ def test_small_trips_stack_types_of_few_bits(trips, dtype):
     assert y.astype(int).tolist() == [[1, 0, 1]] * trips
 
 
+@pytest.mark.parametrize("dtype", trt.DataType, ids=str)
+def test_input_equals_a_constant(dtype):
+    network = trt.INetworkDefinition()
+    values = np.array([-2, -1, 0, 1]).astype(NUMPY_TYPES[dtype])
+    x = network.add_input("x", dtype, (4,))
+    ones = [constant(network, values[place : place + 1], values.dtype) for place in range(4)]
+    equal = [network.add_elementwise(x, one, trt.ElementWiseOperation.EQUAL).get_output(0) for one in ones]
+    mark(network, **{f"y{place}": each for place, each in enumerate(equal)})
+
+    found = trt.compile(network)({"x": values})
+    for each, one in zip(found.values(), values.tolist(), strict=True):
+        assert each.tolist() == [one == other for other in values.tolist()]
+
+
 @pytest.mark.parametrize("way", trt.DataType, ids=str)
 def test_constant_is_cast_alike_by_compiler_and_reference(way):
     """XLA converts what it knows when it compiles by other code than what it is given."""

@@ -14,7 +14,7 @@ from netloop.graph.hints import PLAIN
 from netloop.graph.layer import Elementary, Operation, check_tensor, layer
 from netloop.graph.tensor import ITensor
 from netloop.layers.conversion import convert, lower_conversion
-from netloop.types import HALVES, OWN, Array, TensorType, broadcast, numpy_type
+from netloop.types import HALVES, OWN, TINY, Array, TensorType, broadcast, numpy_type
 
 
 def _sigmoid(xp: Any, x: Any) -> Any:
@@ -209,6 +209,12 @@ def _exponent(b: Any) -> Any:
     return np.asarray(np.log2(b.astype(np.float64))).astype(b.dtype) if known else None
 
 
+def _equal(xp: Any, a: Any, b: Any) -> Any:
+    if a.dtype in TINY:  # XLA finds no int2 equal to a negative one that it knows
+        a, b = a.astype(np.int8), b.astype(np.int8)
+    return a == b
+
+
 def _floor_divide(xp: Any, a: Any, b: Any) -> Any:
     if not xp.issubdtype(a.dtype, xp.integer):
         return xp.floor(quotient(xp, _wide(a), _wide(b))).astype(a.dtype)
@@ -268,7 +274,7 @@ ELEMENTWISE: dict[ElementWiseOperation, Any] = {
     ElementWiseOperation.AND:         lambda xp, a, b: a & b,
     ElementWiseOperation.OR:          lambda xp, a, b: a | b,
     ElementWiseOperation.XOR:         lambda xp, a, b: a ^ b,
-    ElementWiseOperation.EQUAL:       lambda xp, a, b: a == b,
+    ElementWiseOperation.EQUAL:       _equal,
     ElementWiseOperation.GREATER:     lambda xp, a, b: a > b,
     ElementWiseOperation.LESS:        lambda xp, a, b: a < b,
     ElementWiseOperation.MOD:         _modulo,
