@@ -163,16 +163,6 @@ PermutationLike = Annotated[Sequence[int], Permutation]
 """What a script may give where a Permutation is kept."""
 
 
-BITS_OF_NARROW = {
-    DataType.FP4: 4,
-    DataType.INT4: 4,
-    DataType.UINT4: 4,
-    DataType.INT2: 2,
-    DataType.UINT2: 2,
-}
-"""The types whose elements have less than a byte in memory, and how many bits they have."""
-
-
 class Weights:
     """A flat, typed run of numbers: an array, or an empty run of a type.
 
@@ -221,9 +211,9 @@ def _from_address(type: DataType = DataType.FLOAT, ptr: int = 0, count: int = 0)
     dtype = numpy_type(type)
     if not count:
         return np.empty(0, dtype)
-    bits = BITS_OF_NARROW.get(type, 8)
-    memory = (ctypes.c_char * -(-count * dtype.itemsize * bits // 8)).from_address(ptr)
-    if bits == 8:
+    bits = int(8 * type.itemsize)
+    memory = (ctypes.c_char * -(-count * bits // 8)).from_address(ptr)
+    if bits >= 8:
         return np.frombuffer(memoryview(memory), dtype)
     return _unpacked(np.frombuffer(memoryview(memory), np.uint8), bits, dtype)[:count]
 

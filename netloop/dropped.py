@@ -46,8 +46,8 @@ DROPPED = {
 """What to use instead, by name."""
 
 
-def unknown(owner: str, name: str, hint: str = "") -> str:
-    """What is said of an attribute that is not there: what took its place, or else a hint."""
+def unknown(owner: str, name: str, purpose: str = "", hint: str = "") -> str:
+    """What is said of an attribute that is not there for a purpose: what took its place, or else a hint."""
     instead = DROPPED.get(name)
     hint = hint if instead is None else f"TensorRT dropped it; use {instead}"
-    return f"{owner} has no attribute {name!r}" + (hint and f"; {hint}")
+    return f"{owner} has no attribute {name!r}{purpose}" + (hint and f"; {hint}")

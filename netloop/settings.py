@@ -55,7 +55,7 @@ class Settings:
         elif name in self.__dict__ or hasattr(type(self), name):
             raise AttributeError(f"{name!r} of {type(self).__name__} cannot be set")
         else:
-            raise AttributeError(unknown(type(self).__name__, name, did_you_mean(name, self.defaults)))
+            raise AttributeError(unknown(type(self).__name__, name, " to set", did_you_mean(name, self.defaults)))
 
 
 def of_type(default: Any) -> Check:
