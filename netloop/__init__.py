@@ -9,6 +9,66 @@ import importlib as _importlib
 import sys as _sys
 from typing import Any as _Any
 
+from netloop.api.allocators import IGpuAllocator as IGpuAllocator
+from netloop.api.allocators import IGpuAsyncAllocator as IGpuAsyncAllocator
+from netloop.api.builder import Builder as Builder
+from netloop.api.calibration import IInt8Calibrator as IInt8Calibrator
+from netloop.api.calibration import IInt8EntropyCalibrator as IInt8EntropyCalibrator
+from netloop.api.calibration import IInt8EntropyCalibrator2 as IInt8EntropyCalibrator2
+from netloop.api.calibration import IInt8LegacyCalibrator as IInt8LegacyCalibrator
+from netloop.api.calibration import IInt8MinMaxCalibrator as IInt8MinMaxCalibrator
+from netloop.api.compare import Comparison as Comparison
+from netloop.api.compare import Difference as Difference
+from netloop.api.compare import compare as compare
+from netloop.api.config import IBuilderConfig as IBuilderConfig
+from netloop.api.context import IExecutionContext as IExecutionContext
+from netloop.api.engine import ICudaEngine as ICudaEngine
+from netloop.api.engine import compile as compile
+from netloop.api.engine_config import IRuntimeConfig as IRuntimeConfig
+from netloop.api.engine_config import ISerializationConfig as ISerializationConfig
+from netloop.api.enums import AllocatorFlag as AllocatorFlag
+from netloop.api.enums import BuilderFlag as BuilderFlag
+from netloop.api.enums import CalibrationAlgoType as CalibrationAlgoType
+from netloop.api.enums import DeviceType as DeviceType
+from netloop.api.enums import DLAWorkspaceAllocationStrategy as DLAWorkspaceAllocationStrategy
+from netloop.api.enums import EngineCapability as EngineCapability
+from netloop.api.enums import EngineStat as EngineStat
+from netloop.api.enums import ErrorCode as ErrorCode
+from netloop.api.enums import ErrorCodeTRT as ErrorCodeTRT
+from netloop.api.enums import ExecutionContextAllocationStrategy as ExecutionContextAllocationStrategy
+from netloop.api.enums import HardwareCompatibilityLevel as HardwareCompatibilityLevel
+from netloop.api.enums import LayerInformationFormat as LayerInformationFormat
+from netloop.api.enums import MemoryPoolType as MemoryPoolType
+from netloop.api.enums import OnnxParserFlag as OnnxParserFlag
+from netloop.api.enums import PreviewFeature as PreviewFeature
+from netloop.api.enums import ProfilingVerbosity as ProfilingVerbosity
+from netloop.api.enums import QuantizationFlag as QuantizationFlag
+from netloop.api.enums import RuntimePlatform as RuntimePlatform
+from netloop.api.enums import SeekPosition as SeekPosition
+from netloop.api.enums import SerializationFlag as SerializationFlag
+from netloop.api.enums import TacticSource as TacticSource
+from netloop.api.enums import TempfileControlFlag as TempfileControlFlag
+from netloop.api.enums import TilingOptimizationLevel as TilingOptimizationLevel
+from netloop.api.enums import WeightsRole as WeightsRole
+from netloop.api.inspector import EngineInspector as EngineInspector
+from netloop.api.logger import ILogger as ILogger
+from netloop.api.logger import Logger as Logger
+from netloop.api.memory import IHostMemory as IHostMemory
+from netloop.api.observers import IDebugListener as IDebugListener
+from netloop.api.observers import IErrorRecorder as IErrorRecorder
+from netloop.api.observers import IOutputAllocator as IOutputAllocator
+from netloop.api.observers import IProfiler as IProfiler
+from netloop.api.observers import Profiler as Profiler
+from netloop.api.plugin_library import init_libnvinfer_plugins as init_libnvinfer_plugins
+from netloop.api.profile import IOptimizationProfile as IOptimizationProfile
+from netloop.api.progress import IProgressMonitor as IProgressMonitor
+from netloop.api.refitter import Refitter as Refitter
+from netloop.api.runtime import Runtime as Runtime
+from netloop.api.streams import IStreamReaderV2 as IStreamReaderV2
+from netloop.api.streams import IStreamWriter as IStreamWriter
+from netloop.api.timing_cache import ITimingCache as ITimingCache
+from netloop.api.timing_cache import TimingCacheKey as TimingCacheKey
+from netloop.api.timing_cache import TimingCacheValue as TimingCacheValue
 from netloop.check import check as check
 from netloop.check import explain as explain
 from netloop.diagnostics import ExecutionError as ExecutionError
@@ -27,7 +87,6 @@ from netloop.dims import DimsHW as DimsHW
 from netloop.dims import Permutation as Permutation
 from netloop.dims import Weights as Weights
 from netloop.dims import volume as volume
-from netloop.dropped import unknown as _unknown
 from netloop.enums import ActivationType as ActivationType
 from netloop.enums import AttentionIOForm as AttentionIOForm
 from netloop.enums import AttentionNormalizationOp as AttentionNormalizationOp
@@ -61,6 +120,7 @@ from netloop.enums import TensorLocation as TensorLocation
 from netloop.enums import TopKOperation as TopKOperation
 from netloop.enums import TripLimit as TripLimit
 from netloop.enums import UnaryOperation as UnaryOperation
+from netloop.execution.to_jax import to_jax as to_jax
 from netloop.graph.layer import ILayer as ILayer
 from netloop.graph.tensor import ITensor as ITensor
 from netloop.layers.affine import IParametricReLULayer as IParametricReLULayer
@@ -175,67 +235,7 @@ from netloop.reference import LazySequence as LazySequence
 from netloop.reference import Trace as Trace
 from netloop.reference import evaluate as evaluate
 from netloop.reference import trace as trace
-from netloop.runtime.allocators import IGpuAllocator as IGpuAllocator
-from netloop.runtime.allocators import IGpuAsyncAllocator as IGpuAsyncAllocator
-from netloop.runtime.builder import Builder as Builder
-from netloop.runtime.calibration import IInt8Calibrator as IInt8Calibrator
-from netloop.runtime.calibration import IInt8EntropyCalibrator as IInt8EntropyCalibrator
-from netloop.runtime.calibration import IInt8EntropyCalibrator2 as IInt8EntropyCalibrator2
-from netloop.runtime.calibration import IInt8LegacyCalibrator as IInt8LegacyCalibrator
-from netloop.runtime.calibration import IInt8MinMaxCalibrator as IInt8MinMaxCalibrator
-from netloop.runtime.compare import Comparison as Comparison
-from netloop.runtime.compare import Difference as Difference
-from netloop.runtime.compare import compare as compare
-from netloop.runtime.config import IBuilderConfig as IBuilderConfig
-from netloop.runtime.context import IExecutionContext as IExecutionContext
-from netloop.runtime.engine import ICudaEngine as ICudaEngine
-from netloop.runtime.engine import compile as compile
-from netloop.runtime.engine_config import IRuntimeConfig as IRuntimeConfig
-from netloop.runtime.engine_config import ISerializationConfig as ISerializationConfig
-from netloop.runtime.enums import AllocatorFlag as AllocatorFlag
-from netloop.runtime.enums import BuilderFlag as BuilderFlag
-from netloop.runtime.enums import CalibrationAlgoType as CalibrationAlgoType
-from netloop.runtime.enums import DeviceType as DeviceType
-from netloop.runtime.enums import DLAWorkspaceAllocationStrategy as DLAWorkspaceAllocationStrategy
-from netloop.runtime.enums import EngineCapability as EngineCapability
-from netloop.runtime.enums import EngineStat as EngineStat
-from netloop.runtime.enums import ErrorCode as ErrorCode
-from netloop.runtime.enums import ErrorCodeTRT as ErrorCodeTRT
-from netloop.runtime.enums import ExecutionContextAllocationStrategy as ExecutionContextAllocationStrategy
-from netloop.runtime.enums import HardwareCompatibilityLevel as HardwareCompatibilityLevel
-from netloop.runtime.enums import LayerInformationFormat as LayerInformationFormat
-from netloop.runtime.enums import MemoryPoolType as MemoryPoolType
-from netloop.runtime.enums import OnnxParserFlag as OnnxParserFlag
-from netloop.runtime.enums import PreviewFeature as PreviewFeature
-from netloop.runtime.enums import ProfilingVerbosity as ProfilingVerbosity
-from netloop.runtime.enums import QuantizationFlag as QuantizationFlag
-from netloop.runtime.enums import RuntimePlatform as RuntimePlatform
-from netloop.runtime.enums import SeekPosition as SeekPosition
-from netloop.runtime.enums import SerializationFlag as SerializationFlag
-from netloop.runtime.enums import TacticSource as TacticSource
-from netloop.runtime.enums import TempfileControlFlag as TempfileControlFlag
-from netloop.runtime.enums import TilingOptimizationLevel as TilingOptimizationLevel
-from netloop.runtime.enums import WeightsRole as WeightsRole
-from netloop.runtime.inspector import EngineInspector as EngineInspector
-from netloop.runtime.logger import ILogger as ILogger
-from netloop.runtime.logger import Logger as Logger
-from netloop.runtime.memory import IHostMemory as IHostMemory
-from netloop.runtime.observers import IDebugListener as IDebugListener
-from netloop.runtime.observers import IErrorRecorder as IErrorRecorder
-from netloop.runtime.observers import IOutputAllocator as IOutputAllocator
-from netloop.runtime.observers import IProfiler as IProfiler
-from netloop.runtime.observers import Profiler as Profiler
-from netloop.runtime.plugins import init_libnvinfer_plugins as init_libnvinfer_plugins
-from netloop.runtime.profile import IOptimizationProfile as IOptimizationProfile
-from netloop.runtime.progress import IProgressMonitor as IProgressMonitor
-from netloop.runtime.refitter import Refitter as Refitter
-from netloop.runtime.runtime import Runtime as Runtime
-from netloop.runtime.streams import IStreamReaderV2 as IStreamReaderV2
-from netloop.runtime.streams import IStreamWriter as IStreamWriter
-from netloop.runtime.timing_cache import ITimingCache as ITimingCache
-from netloop.runtime.timing_cache import TimingCacheKey as TimingCacheKey
-from netloop.runtime.timing_cache import TimingCacheValue as TimingCacheValue
-from netloop.runtime.to_jax import to_jax as to_jax
+from netloop.removed_names import unknown as _unknown
 from netloop.types import nptype as nptype
 
 __version__ = "0.1.0"
@@ -268,9 +268,9 @@ uint4 = DataType.UINT4
 _ON_DEMAND = {
     "onnx": "netloop.onnx",
     "openvino": "netloop.openvino",
-    "OnnxParser": "netloop.runtime.onnx_parser",
-    "OnnxParserRefitter": "netloop.runtime.onnx_refitter",
-    "ParserError": "netloop.runtime.onnx_parser",
+    "OnnxParser": "netloop.api.onnx_parser",
+    "OnnxParserRefitter": "netloop.api.onnx_refitter",
+    "ParserError": "netloop.api.onnx_parser",
 }
 """What is imported when it is first asked for: it needs a package that netloop itself does not, or is seldom used."""
 

@@ -8,14 +8,14 @@ import operator
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from netloop.codes import reason
-from netloop.diagnostics import Finding, NetworkError
+from netloop.checked_attributes import Settings
+from netloop.diagnostics import Finding, NetworkError, reason
 from netloop.enums import DataType, NetworkDefinitionCreationFlag
-from netloop.graph.hints import PLAIN
+from netloop.graph.call_site import call_site
 from netloop.graph.infer import TypeTable
 from netloop.graph.layer import ILayer, check_instance, check_member
-from netloop.graph.place import call_site
 from netloop.graph.tensor import ITensor, declared_type
+from netloop.graph.tensor_compat import PLAIN
 from netloop.layers.affine import AffineMethods
 from netloop.layers.assertion import AssertionMethods
 from netloop.layers.attention import AttentionMethods
@@ -42,8 +42,7 @@ from netloop.layers.resample import ResizingMethods
 from netloop.layers.sequence import SequenceMethods
 from netloop.layers.slice import SliceMethods
 from netloop.layers.sources import IShapeLayer, SourceMethods
-from netloop.marks import MarkMethods, Marks
-from netloop.settings import Settings
+from netloop.marking import MarkMethods, Marks
 from netloop.types import numpy_type
 
 
@@ -361,11 +360,11 @@ class _Twins:
         self.groups: dict[Any, Any] = {}
 
     def of_loop(self, loop: ILoop) -> ILoop:
-        self.groups[loop] = twin = ILoop(self.network, loop.name, loop.place)
+        self.groups[loop] = twin = ILoop(self.network, loop.name, loop.source_location)
         return twin
 
     def of_conditional(self, conditional: IIfConditional) -> IIfConditional:
-        self.groups[conditional] = twin = IIfConditional(self.network, conditional.name, conditional.place)
+        self.groups[conditional] = twin = IIfConditional(self.network, conditional.name, conditional.source_location)
         return twin
 
     def of_tensor(self, tensor: ITensor, producer: ILayer | None) -> ITensor:

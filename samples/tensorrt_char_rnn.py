@@ -1,4 +1,4 @@
-"""sampleCharRNN by TensorRT's own road: a plan, a runtime, a context, and a list of addresses for each step.
+"""sampleCharRNN by TensorRT's own strategy: a plan, a runtime, a context, and a list of addresses for each step.
 
 The buffers of ``hiddenIn`` and ``cellIn`` are those of ``hiddenOut`` and ``cellOut`` too, so that each step finds the
 states that the one before left: a run reads all inputs before it writes the first output.

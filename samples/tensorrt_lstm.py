@@ -1,4 +1,4 @@
-"""An LSTM whose sequences and batches have any length, by TensorRT's own road: plan, runtime, context, addresses.
+"""An LSTM whose sequences and batches have any length, by TensorRT's own strategy: plan, runtime, context, addresses.
 
 Every call is TensorRT 11's, so a script such as this one needs another import and nothing else. The addresses are those
 of numpy arrays, where a GPU would have those of its own memory.

@@ -20,23 +20,31 @@ MOST_SECONDS = 900
 
 LOOP, SCOPE, TREE = "netloop/layers/loop.py", "netloop/nest/scope.py", "netloop/nest/tree.py"
 IF, LIVE, INFER = "netloop/layers/conditional.py", "netloop/nest/live.py", "netloop/graph/infer.py"
-LOWER, LOWER_IF, PROGRAM = "netloop/lower/loop.py", "netloop/lower/conditional.py", "netloop/lower/program.py"
-FRAME, REFERENCE, HOST = "netloop/lower/frame.py", "netloop/reference/interpreter.py", "netloop/lower/host.py"
-SCAN, FISSION, LOAD = "netloop/lower/scan.py", "netloop/lower/fission.py", "netloop/lower/load.py"
-STATES, INDEXING, SHARING = "netloop/passes/states.py", "netloop/passes/indexing.py", "netloop/passes/sharing.py"
-AXES, CONTRACTION = "netloop/passes/axes.py", "netloop/passes/contraction.py"
-TABLES, LAYOUT = "netloop/passes/tables.py", "netloop/passes/layout.py"
-TYPES, FORMS = "netloop/types.py", "netloop/passes/forms.py"
-CACHE, PARTS = "netloop/layers/cache.py", "netloop/passes/parts.py"
+LOWER, LOWER_IF, PROGRAM = (
+    "netloop/lower/loop/while_loop.py",
+    "netloop/lower/conditional.py",
+    "netloop/lower/program.py",
+)
+FRAME, REFERENCE, HOST = "netloop/lower/frame.py", "netloop/reference/interpreter.py", "netloop/host/program.py"
+SCAN, FISSION, LOAD = "netloop/lower/loop/scan.py", "netloop/lower/loop/fission.py", "netloop/lower/weight_folding.py"
+STATES, INDEXING, SHARING = (
+    "netloop/passes/redundant_carries.py",
+    "netloop/passes/induction_variables.py",
+    "netloop/passes/horizontal_fusion.py",
+)
+AXES, CONTRACTION = "netloop/passes/carry_layout.py", "netloop/passes/matmul_recognition.py"
+TABLES, LAYOUT = "netloop/passes/embedding_folding.py", "netloop/passes/weight_prepacking.py"
+TYPES, FORMS = "netloop/types.py", "netloop/passes/gate_fusion.py"
+CACHE, PARTS = "netloop/layers/cache.py", "netloop/passes/matmul_partitioning.py"
 RULES, PORTABILITY = "netloop/check/loops.py", "netloop/check/portability.py"
-PROGRAMS, READY = "netloop/runtime/programs.py", "netloop/runtime/ready.py"
-POINTWISE, CONVERSION = "netloop/layers/pointwise.py", "netloop/layers/conversion.py"
+PROGRAMS, READY = "netloop/execution/program_cache.py", "netloop/execution/compiled_program.py"
+POINTWISE, CONVERSION = "netloop/layers/pointwise.py", "netloop/layers/element_conversion.py"
 
 LOOPS, IFS = "tests/layers/test_loop.py", "tests/layers/test_conditional.py"
-INTERPRETER, FAILURES = "tests/reference/test_interpreter.py", "tests/test_failures.py"
+INTERPRETER, FAILURES = "tests/reference/test_interpreter.py", "tests/execution/test_failures.py"
 NEST, PASSES = "tests/nest", "tests/passes"
-LOADED, SPLIT = "tests/lower/test_load.py", "tests/lower/test_fission.py"
-CALLS = "tests/runtime/test_calls.py"
+LOADED, SPLIT = "tests/lower/test_weight_folding.py", "tests/lower/loop/test_fission.py"
+CALLS = "tests/api/test_calls.py"
 CHECK = "tests/check/test_loops.py tests/check/test_portability.py"
 
 
@@ -93,7 +101,7 @@ MUTANTS = [
            "tests/layers/test_assertion.py tests/layers/test_conditional.py tests/layers/test_loop.py"),
     Mutant("assertions are not checked in the last trip", REFERENCE,
            "for trip in range(trips):", "for trip in range(trips - 1):",
-           "tests/layers/test_assertion.py tests/layers/test_loop.py tests/test_networks.py"),
+           "tests/layers/test_assertion.py tests/layers/test_loop.py tests/support/test_networks.py"),
 
     # ------------------------------------------------------------------ nesting
     Mutant("a loop is around itself", SCOPE,
@@ -136,9 +144,9 @@ MUTANTS = [
     Mutant("an engine pads E8M0 with NaN", LOWER,
            "return np.zeros((), dtype)", "return jnp.zeros((), dtype)", LOOPS),
     Mutant("a loop with a WHILE that knows its COUNT is a scan", LOWER,
-           "    if step.loop.limit(TripLimit.WHILE) is not None:\n        return Road",
+           "    if step.loop.limit(TripLimit.WHILE) is not None:\n        return LoopStrategy",
            "    if step.loop.limit(TripLimit.WHILE) is not None and program.count(step.loop) is None:\n"
-           "        return Road", LOOPS),
+           "        return LoopStrategy", LOOPS),
     Mutant("a COUNT known only in the call is one too large", LOWER,
            "within = trip < jnp.asarray(", "within = trip <= jnp.asarray(", LOOPS),
     Mutant("the fault of a state is forgotten in the next trip", LOWER,
@@ -149,7 +157,7 @@ MUTANTS = [
     Mutant("an engine takes the other branch", LOWER_IF,
            "_take(program, step, frame, 0 if known else 1)", "_take(program, step, frame, 1 if known else 0)", IFS),
     Mutant("a fault in the condition of a conditional is lost", LOWER_IF,
-           "frame.spoil([tensor], first(decided, fault))", "frame.spoil([tensor], fault)",
+           "frame.poison([tensor], first(decided, fault))", "frame.poison([tensor], fault)",
            FAILURES),
     Mutant("an assertion in a branch is lost", LOWER_IF,
            "frame.status = first(frame.status, decided, status)", "frame.status = first(frame.status, decided)",
@@ -237,14 +245,14 @@ MUTANTS = [
            "tests/layers/test_pointwise.py -k quotient_of_floats"),
 
     Mutant("a uint64 is rounded twice on its way to floating-point", CONVERSION,
-           "(x >> np.uint64(1) | x & np.uint64(1))", "(x >> np.uint64(1))", "tests/test_element_types.py"),
+           "(x >> np.uint64(1) | x & np.uint64(1))", "(x >> np.uint64(1))", "tests/execution/test_element_types.py"),
     Mutant("integers of both signs are converted alike", CONVERSION,
-           "    if x.dtype == U32:", "    if False:", "tests/test_element_types.py"),
+           "    if x.dtype == U32:", "    if False:", "tests/execution/test_element_types.py"),
     Mutant("what is no power of two is one when it is compiled", CONVERSION,
-           "if dtype == E8M0 != x.dtype:", "if False:", "tests/test_element_types.py"),
+           "if dtype == E8M0 != x.dtype:", "if False:", "tests/execution/test_element_types.py"),
     Mutant("small float8 constants are part of programs", TYPES,
            "return self.value is not None and not jnp.issubdtype(self.dtype, jnp.floating)",
-           "return self.value is not None and not self.is_float", "tests/test_element_types.py"),
+           "return self.value is not None and not self.is_float", "tests/execution/test_element_types.py"),
 
     # ------------------------------------------------------------------ loops in parts
     Mutant("what is left over after the last chunk is made of the first trips", SCAN,

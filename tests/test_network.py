@@ -353,7 +353,7 @@ def structure(network):
             type(layer).__name__,
             layer.name,
             layer.index,
-            layer.place,
+            layer.source_location,
             [tensor and tensor.name for tensor in layer.inputs],
             [(tensor.name, str(tensor.type)) for tensor in layer.outputs],
             {
@@ -406,7 +406,7 @@ def test_loops_and_conditionals_are_copied(rich):
     (loop,), (conditional,) = twin.loops, twin.conditionals
 
     assert loop is not rich.loops[0]
-    assert (loop.name, loop.place) == ("the loop", rich.loops[0].place)
+    assert (loop.name, loop.source_location) == ("the loop", rich.loops[0].source_location)
     assert [each.name for each in loop.layers] == [each.name for each in rich.loops[0].layers]
     assert all(each.loop is loop for each in loop.layers)
     assert all(each.conditional is conditional for each in conditional.layers)

@@ -106,7 +106,7 @@ class Cheap(Conditional):
     size: int = 16
 
     floors = {"expert": 1.1, "peer": 0.06}
-    passes = ("select", "unroll")
+    passes = ("if_conversion", "loop_unrolling")
     title = "cheap branches"
     onnx_body = """a = Mul (u, half)
                 b = Add (a, quarter)

@@ -64,7 +64,7 @@ class Decoder(Workload):
     length: int = 128
 
     floors = {"expert": 1.1, "peer": 0.9}
-    passes = ("sharing", "parts", "layout")
+    passes = ("horizontal_fusion", "matmul_partitioning", "weight_prepacking")
 
     @property
     def name(self) -> str:

@@ -24,7 +24,7 @@ class Imported(Workload):
     size: int = 256
     length: int = 256
 
-    passes = ("states", "indexing")
+    passes = ("redundant_carries", "induction_variables")
 
     @property
     def name(self) -> str:
@@ -78,7 +78,7 @@ class Written(RunningSum):
     """The same sums as W4, of which each trip writes its own into a buffer by a counter."""
 
     floors = {}
-    passes = ("indexing",)
+    passes = ("induction_variables",)
 
     @property
     def name(self) -> str:

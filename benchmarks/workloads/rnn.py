@@ -64,7 +64,7 @@ class Rnn(Workload):
     bidirectional: bool = False
     length: int = 128
 
-    passes = ("sharing", "layout", "forms", "load", "fission")
+    passes = ("horizontal_fusion", "weight_prepacking", "gate_fusion", "weight_folding", "loop_fission")
     kind: ClassVar[str]
     gates: ClassVar[int]
     onnx_order: ClassVar[Sequence[int]]

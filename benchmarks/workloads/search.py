@@ -45,7 +45,7 @@ class Search(Workload):
     length: int = 64
 
     floors = {"expert": 1.1, "peer": 0.95}
-    passes = ("parts",)
+    passes = ("matmul_partitioning",)
 
     @property
     def name(self) -> str:

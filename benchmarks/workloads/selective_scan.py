@@ -27,7 +27,7 @@ class SelectiveScan(Workload):
     length: int = 1024
 
     floors = {"expert": 1.0, "peer": 0.1}
-    passes = ("contraction", "axes")
+    passes = ("matmul_recognition", "carry_layout")
 
     @property
     def name(self) -> str:

@@ -25,7 +25,7 @@ class Tiny(Workload):
     stacked: bool = False
 
     floors = {"expert": 1.05, "peer": 0.01, "numba": 2.0}
-    passes = ("unroll",)
+    passes = ("loop_unrolling",)
     title = ""
     constant = 1.0
     onnx_type = "float"
@@ -186,7 +186,7 @@ class Collatz(Workload):
     trips: int = 100_000
 
     floors = Tiny.floors
-    passes = ("select", "unroll")
+    passes = ("if_conversion", "loop_unrolling")
 
     @property
     def name(self) -> str:

@@ -12,7 +12,7 @@ from netloop.graph.layer import ILayer, check_instance
 from netloop.nest import Block, Scopes, nest
 from netloop.network import INetworkDefinition
 
-__all__ = ["Sound", "check", "explain", "require_sound"]
+__all__ = ["ValidatedNetwork", "check", "explain", "require_valid"]
 
 _FAMILIES = (wiring, types, loops, conditionals, portability)
 """The modules whose rules are in the register."""
@@ -35,14 +35,16 @@ def check(network: INetworkDefinition, target: str | None = None) -> list[Findin
     return [each.as_error() for each in findings] if target else findings
 
 
-class Sound(NamedTuple):
+class ValidatedNetwork(NamedTuple):
     """What is known of a network without errors: in which loops its tensors vary, and the steps that it runs as."""
 
     scopes: Scopes
     block: Block
 
 
-def require_sound(network: INetworkDefinition, types: TypeTable | None = None, also: Iterable[ILayer] = ()) -> Sound:
+def require_valid(
+    network: INetworkDefinition, types: TypeTable | None = None, also: Iterable[ILayer] = ()
+) -> ValidatedNetwork:
     """The scopes and steps of a network without errors.
 
     Args:
@@ -57,7 +59,7 @@ def require_sound(network: INetworkDefinition, types: TypeTable | None = None, a
     findings, block = _examine(subject)
     if block is None:
         raise NetworkError(*(each for each in findings if each.severity is Severity.ERROR))
-    return Sound(subject.scopes, block)
+    return ValidatedNetwork(subject.scopes, block)
 
 
 def _examine(subject: Subject) -> tuple[list[Finding], Block | None]:

@@ -4,8 +4,7 @@ import re
 import textwrap
 from collections.abc import Iterator
 
-from netloop.codes import CODES, Code
-from netloop.diagnostics import Severity, did_you_mean, listed
+from netloop.diagnostics import CODES, Code, Severity, did_you_mean, listed
 
 CHAPTERS = {
     "NL1": "Wiring: inputs, outputs and names",

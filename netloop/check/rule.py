@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from netloop.codes import Code, enter
-from netloop.diagnostics import Finding, Severity
+from netloop.diagnostics import Code, Finding, Severity, enter
 from netloop.graph.infer import TypeTable
 from netloop.graph.layer import ILayer
 from netloop.graph.tensor import ITensor
@@ -85,6 +84,6 @@ def rule(code: str, severity: Severity = Severity.ERROR) -> Callable[..., Any]:
 def _where(at: Any) -> str:
     if hasattr(at, "where"):
         return at.where
-    place = getattr(at, "place", None)
+    place = getattr(at, "source_location", None)
     named = f"{type(at).__name__} {at.name!r}"
     return f"{place}, {named}" if place else named

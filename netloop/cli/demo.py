@@ -36,7 +36,7 @@ def _length(text: str) -> int:
 
 
 def run(given: argparse.Namespace) -> int:
-    """Run the command; 0 if the network is sound, and engine and reference agree."""
+    """Run the command; 0 if the network is validated, and engine and reference agree."""
     seed, model = char_rnn.encode(given.seed), char_rnn.load(given.weights)
     print(f"model: two LSTM layers of {model.hidden}, from {given.weights.name}")
     begin = time.perf_counter()

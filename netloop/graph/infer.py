@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from netloop.codes import reason
-from netloop.diagnostics import Finding, LayerError, require
+from netloop.diagnostics import Finding, LayerError, reason, require
 from netloop.graph.owner import Owner
 from netloop.types import LARGEST_KNOWN_VALUE, LARGEST_TENSOR, Array, OptionalType, TensorType, join
 

@@ -14,15 +14,14 @@ import jax.numpy as jnp
 import numpy as np
 from typing_extensions import dataclass_transform
 
-from netloop.codes import reason
-from netloop.diagnostics import Finding, LayerError, NetworkError, Place, Severity, did_you_mean
+from netloop.checked_attributes import text
+from netloop.diagnostics import Finding, LayerError, NetworkError, Severity, SourceLocation, did_you_mean, reason
 from netloop.dims import DimsLike, PermutationLike, check_dims, check_order, check_word, weights_array
 from netloop.enums import LayerType
+from netloop.graph.call_site import call_site
 from netloop.graph.infer import TypeTable
-from netloop.graph.layer_hints import LayerHints
-from netloop.graph.place import call_site
+from netloop.graph.layer_compat import LayerHints
 from netloop.graph.tensor import ITensor
-from netloop.settings import text
 from netloop.types import HALVES, Array, TensorType
 
 Types = TensorType | tuple[TensorType, ...]
@@ -42,7 +41,7 @@ class ILayer(LayerHints, ABC):
         inputs: the tensors that it reads; None for one that is missing or left out.
         outputs: the tensors that it makes.
         index: its number in the network.
-        place: the line of the user's source that added it.
+        source_location: the line of the user's source that added it.
     """
 
     LAYER_TYPE: ClassVar[LayerType]
@@ -70,12 +69,12 @@ class ILayer(LayerHints, ABC):
     inputs: list[ITensor | None]
     outputs: tuple[ITensor, ...] = ()
     index: int = -1
-    place: Place | None = None
+    source_location: SourceLocation | None = None
 
     def attach(self, types: TypeTable, index: int, inputs: Iterable[ITensor | None]) -> None:
         """Make the layer number ``index`` of a network, wired to ``inputs``."""
         own = vars(self)
-        own["types"], own["index"], own["place"] = types, index, call_site()
+        own["types"], own["index"], own["source_location"] = types, index, call_site()
         own["name"] = f"(Unnamed Layer* {index}) [{self.LABEL}]"
         self.wire(inputs)
         own["outputs"] = tuple(
@@ -198,8 +197,8 @@ class ILayer(LayerHints, ABC):
 
     @property
     def where(self) -> str:
-        """Place, class and name, as messages put it."""
-        return f"{self.place}, {self.described}" if self.place else type(self).__name__
+        """SourceLocation, class and name, as messages put it."""
+        return f"{self.source_location}, {self.described}" if self.source_location else type(self).__name__
 
     def finding(
         self, code: str, what: str, why: str = "", fix: str = "", severity: Severity = Severity.ERROR

@@ -6,11 +6,11 @@ import operator
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from netloop.checked_attributes import Settings, text
 from netloop.diagnostics import Finding, NetworkError
 from netloop.dims import Dims
 from netloop.enums import DataType, TensorFormat, TensorLocation
-from netloop.graph.hints import TensorHints, check_data_type
-from netloop.settings import Settings, text
+from netloop.graph.tensor_compat import TensorHints, check_data_type
 from netloop.types import LARGEST_TENSOR, UNKNOWN, TensorType, data_type, numpy_type, type_in_form
 
 if TYPE_CHECKING:

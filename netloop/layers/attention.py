@@ -16,9 +16,9 @@ from netloop.enums import AttentionIOForm, AttentionNormalizationOp, CausalMaskK
 from netloop.graph.adding import AddsLayers
 from netloop.graph.layer import Operation, check_instance, check_tensor, layer
 from netloop.graph.tensor import ITensor
-from netloop.layers.attending import PACKED, PADDED, QUANTISED, Attending, Extras
+from netloop.layers.attention_formula import PACKED, PADDED, QUANTISED, Attending, Extras
 from netloop.layers.cache import IKVCacheUpdateLayer
-from netloop.layers.packed import batch_of
+from netloop.layers.packed_sequences import batch_of
 from netloop.layers.rotary import IRotaryEmbeddingLayer
 from netloop.types import UNKNOWN, Array, TensorType, agree
 

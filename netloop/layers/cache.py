@@ -13,7 +13,7 @@ from netloop.diagnostics import require
 from netloop.enums import AttentionIOForm, KVCacheMode, LayerType
 from netloop.graph.layer import Operation, layer
 from netloop.graph.tensor import ITensor
-from netloop.layers.packed import batch_of, sequences_of, tokens_of
+from netloop.layers.packed_sequences import batch_of, sequences_of, tokens_of
 from netloop.types import UNKNOWN, Array, TensorType, agree
 
 LENGTHS = 3

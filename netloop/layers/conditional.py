@@ -6,15 +6,15 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
-from netloop.diagnostics import Place, require
+from netloop.checked_attributes import Settings
+from netloop.diagnostics import SourceLocation, require
 from netloop.enums import LayerType
 from netloop.graph.adding import Adding, AddsLayers
+from netloop.graph.call_site import call_site
 from netloop.graph.infer import TypeTable
 from netloop.graph.layer import ILayer, Types, check_tensor, layer
-from netloop.graph.place import call_site
 from netloop.graph.tensor import ITensor
 from netloop.layers.loop import Meaning, Trips
-from netloop.settings import Settings
 from netloop.types import TensorType, join
 
 
@@ -26,17 +26,17 @@ class IIfConditional(Adding, Settings):
     Attributes:
         name: its name, for messages.
         layers: its boundary layers, in the order in which they were added.
-        place: the line of the user's source that made it.
+        source_location: the line of the user's source that made it.
     """
 
     name: str = ""
     layers: list[IIfConditionalBoundaryLayer]
-    place: Place
+    source_location: SourceLocation
 
-    def __init__(self, network: AddsLayers, name: str, place: Place | None = None) -> None:
+    def __init__(self, network: AddsLayers, name: str, source_location: SourceLocation | None = None) -> None:
         self._network = network
         self.name = name
-        vars(self).update(layers=[], place=place or call_site())
+        vars(self).update(layers=[], source_location=source_location or call_site())
 
     @property
     def network(self) -> AddsLayers:

@@ -12,15 +12,14 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from netloop.codes import reason
-from netloop.diagnostics import Finding, Place, require
+from netloop.checked_attributes import Settings, whole
+from netloop.diagnostics import Finding, SourceLocation, reason, require
 from netloop.enums import LayerType, LoopOutput, TripLimit
 from netloop.graph.adding import Adding, AddsLayers
+from netloop.graph.call_site import call_site
 from netloop.graph.infer import TypeTable
 from netloop.graph.layer import ILayer, Types, check_tensor, layer
-from netloop.graph.place import call_site
 from netloop.graph.tensor import ITensor
-from netloop.settings import Settings, whole
 from netloop.types import UNKNOWN, Array, TensorType, normal_axis
 
 Trips = dict["ILoop", int]
@@ -51,17 +50,17 @@ class ILoop(Adding, Settings):
     Attributes:
         name: its name, for messages.
         layers: its boundary layers, in the order in which they were added.
-        place: the line of the user's source that made it.
+        source_location: the line of the user's source that made it.
     """
 
     name: str = ""
     layers: list[ILoopBoundaryLayer]
-    place: Place
+    source_location: SourceLocation
 
-    def __init__(self, network: AddsLayers, name: str, place: Place | None = None) -> None:
+    def __init__(self, network: AddsLayers, name: str, source_location: SourceLocation | None = None) -> None:
         self._network = network
         self.name = name
-        vars(self).update(layers=[], place=place or call_site())
+        vars(self).update(layers=[], source_location=source_location or call_site())
 
     @property
     def network(self) -> AddsLayers:
@@ -125,8 +124,8 @@ class ILoop(Adding, Settings):
 
     @property
     def where(self) -> str:
-        """Place and name, as messages put it."""
-        return f"{self.place}, ILoop {self.name!r}"
+        """SourceLocation and name, as messages put it."""
+        return f"{self.source_location}, ILoop {self.name!r}"
 
     def endless(self, max_trips: int) -> Finding:
         """The finding that it makes more trips than it may."""

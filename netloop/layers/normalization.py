@@ -10,7 +10,7 @@ from netloop.diagnostics import require
 from netloop.enums import LayerType
 from netloop.graph.adding import AddsLayers
 from netloop.graph.layer import Elementary, Operation, check_int, check_tensor, layer
-from netloop.graph.layer_hints import hint
+from netloop.graph.layer_compat import hint
 from netloop.graph.tensor import ITensor
 from netloop.types import UNKNOWN, Array, TensorType, agree, axes_of, wide
 

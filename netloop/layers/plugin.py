@@ -9,8 +9,8 @@ from typing import Any
 from netloop.diagnostics import Finding, LayerError, NetworkError, require
 from netloop.enums import LayerType
 from netloop.graph.adding import AddsLayers, check_tensors
+from netloop.graph.call_site import call_site
 from netloop.graph.layer import Operation, check_instance, layer
-from netloop.graph.place import call_site
 from netloop.graph.tensor import ITensor
 from netloop.plugins.host import HostKernel
 from netloop.plugins.interfaces import IPluginV3

@@ -10,10 +10,10 @@ import numpy as np
 from netloop.diagnostics import require
 from netloop.enums import ActivationType, DataType, ElementWiseOperation, LayerType, UnaryOperation
 from netloop.graph.adding import AddsLayers
-from netloop.graph.hints import PLAIN
 from netloop.graph.layer import Elementary, Operation, check_tensor, layer
 from netloop.graph.tensor import ITensor
-from netloop.layers.conversion import convert, lower_conversion
+from netloop.graph.tensor_compat import PLAIN
+from netloop.layers.element_conversion import convert, lower_conversion
 from netloop.types import HALVES, OWN, TINY, Array, TensorType, broadcast, numpy_type
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from jax import lax
 
 from netloop.lower.frame import Frame, first
-from netloop.lower.small import is_small
+from netloop.lower.loop.unroll_heuristic import is_small
 from netloop.nest import IfStep
 
 if TYPE_CHECKING:
@@ -25,15 +25,15 @@ def lower_conditional(program: Program, step: IfStep, frame: Frame) -> None:
         return
     carries = program.can_fail([step]) or frame.fault(step.reads) is not None
     branches = [_branch(program, step, branch, frame, carries) for branch in (0, 1)]
-    if not carries and "select" in program.passes and is_small([step], program.types):
-        program.note("select", f"both branches of {step.conditional.name!r} are computed")
+    if not carries and "if_conversion" in program.passes and is_small([step], program.types):
+        program.note("if_conversion", f"both branches of {step.conditional.name!r} are computed")
         _select(condition, branches, step, frame)
         return
     results, faults, status = lax.cond(condition, *branches)
     decided = frame.fault([step.condition])
     for tensor, result, fault in zip(step.writes, results, faults, strict=True):
         frame.values[tensor] = result
-        frame.spoil([tensor], first(decided, fault))
+        frame.poison([tensor], first(decided, fault))
     if step.has_assertions:
         frame.status = first(frame.status, decided, status)
 
@@ -49,7 +49,7 @@ def _take(program: Program, step: IfStep, frame: Frame, branch: int) -> None:
     program.run(step.branches[branch].steps, frame)
     for tensor, result in zip(step.writes, step.results(branch), strict=True):
         frame.values[tensor] = program.array(result, frame)
-        frame.spoil([tensor], frame.fault([result]))
+        frame.poison([tensor], frame.fault([result]))
 
 
 def _alike(program: Program, step: IfStep) -> bool:

@@ -17,11 +17,11 @@ from netloop.layers.loop import ILoop
 class Frame:
     """What is known at a point of a program.
 
-    A failure follows the data: it counts only if something needs the value that it spoilt.
+    A failure follows the data: it counts only if something needs the value that it poisoned.
 
     Attributes:
         values: the values of the tensors so far.
-        faults: for each tensor whose value may be spoilt 0, or the number of the failure, counted from 1.
+        faults: for each tensor whose value may be poisoned 0, or the number of the failure, counted from 1.
         trips: the number of the present trip in each loop around.
         status: 0 while all assertions hold, else the number of the first failure.
         ended: the loops around of which the trip is the one after the last.
@@ -45,7 +45,7 @@ class Frame:
         """The first fault of some tensors; None if none of them can have any."""
         return first(*(self.faults[each] for each in tensors if each in self.faults))
 
-    def spoil(self, tensors: Iterable[ITensor], fault: Any) -> None:
+    def poison(self, tensors: Iterable[ITensor], fault: Any) -> None:
         """Note the fault, which may be None, of what some tensors were computed from."""
         if fault is not None:
             self.faults.update(dict.fromkeys(tensors, fault))

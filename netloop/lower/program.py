@@ -9,9 +9,8 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from netloop.check import Sound
-from netloop.codes import reason
-from netloop.diagnostics import Finding, LayerError, NetworkError
+from netloop.check import ValidatedNetwork
+from netloop.diagnostics import Finding, LayerError, NetworkError, reason
 from netloop.enums import TripLimit
 from netloop.graph.infer import TypeTable
 from netloop.graph.layer import ILayer, Operation
@@ -23,8 +22,8 @@ from netloop.layers.plugin import IPluginV3Layer
 from netloop.layers.sources import IConstantLayer, IShapeLayer
 from netloop.lower.conditional import lower_conditional
 from netloop.lower.frame import Failures, Frame, first
-from netloop.lower.load import Early, find_early
-from netloop.lower.loop import Road, lower_iterator, lower_loop
+from netloop.lower.loop.while_loop import LoopStrategy, lower_iterator, lower_loop
+from netloop.lower.weight_folding import Early, find_early
 from netloop.nest import Block, IfStep, LayerStep, LoopStep, Scopes, Step, live_layers
 from netloop.network import INetworkDefinition
 from netloop.passes import Note
@@ -39,7 +38,7 @@ class Outcome(NamedTuple):
 
     Attributes:
         values: the outputs.
-        faults: for each output 0, or the number of the failure that spoilt it; None where none can.
+        faults: for each output 0, or the number of the failure that poisoned it; None where none can.
         status: 0, or the number of the assertion that failed; 0 too where there is none.
     """
 
@@ -62,8 +61,8 @@ class Program:
         types: the types of all tensors, each of fixed shape.
         scopes: the loops in which the tensors vary.
         failures: what can go wrong in it; known once it was traced.
-        roads: how each loop runs and why; known once it was traced.
-        moved: of each loop, the layers that run for many trips at once; known once it was traced.
+        loop_strategies: how each loop runs and why; known once it was traced.
+        batched_layers: of each loop, the layers that run for many trips at once; known once it was traced.
         max_trips: how many trips a loop may make; None for any number.
         passes: the names of the passes that it was made with, which allow forms of lowering.
         notes: what they did, once each; known once it was traced.
@@ -82,8 +81,8 @@ class Program:
         self.types = types
         self.scopes = scopes
         self.failures = Failures()
-        self.roads: dict[ILoop, Road] = {}
-        self.moved: dict[ILoop, list[ILayer]] = {}
+        self.loop_strategies: dict[ILoop, LoopStrategy] = {}
+        self.batched_layers: dict[ILoop, list[ILayer]] = {}
         self.max_trips = max_trips
         self.passes = passes
         self.notes: dict[Note, None] = {}
@@ -94,7 +93,7 @@ class Program:
     def of(
         network: INetworkDefinition,
         types: TypeTable,
-        sound: Sound,
+        validated: ValidatedNetwork,
         max_trips: int | None = None,
         passes: Collection[str] = (),
     ) -> Program:
@@ -104,8 +103,8 @@ class Program:
             NetworkError: a shape is known only while it runs, or its loops are nested too deep.
         """
         require_program(network, types)
-        require_shallow(network, sound.scopes)
-        return Program(sound.block.steps, network.outputs, types, sound.scopes, max_trips, passes)
+        require_shallow(network, validated.scopes)
+        return Program(validated.block.steps, network.outputs, types, validated.scopes, max_trips, passes)
 
     def __call__(self, given: Mapping[ITensor, Any], trips: Mapping[ILoop, Any] | None = None) -> Outcome:
         """The outputs.
@@ -123,11 +122,11 @@ class Program:
     @cached_property
     def early(self) -> Early:
         """What may be computed before a call, from the weights alone."""
-        if "load" not in self.passes:
+        if "weight_folding" not in self.passes:
             return Early([], [])
         found = find_early(self._block, self.outputs, self.types)
         if found.steps:
-            self.note("load", f"layers that follow from weights alone: {len(found.steps)}")
+            self.note("weight_folding", f"layers that follow from weights alone: {len(found.steps)}")
         return found
 
     def load(self, given: Mapping[ITensor, Any]) -> list[Any]:
@@ -243,7 +242,7 @@ class Program:
             self._assert(layer, frame)
         elif isinstance(layer, IIfConditionalInputLayer):
             frame.values[layer.outputs[0]] = self.read(_tensor(layer, 0), frame)
-            frame.spoil(layer.outputs, frame.fault(layer.inputs))
+            frame.poison(layer.outputs, frame.fault(layer.inputs))
         elif layer.outputs[0] not in frame.values and not all(map(self.is_baked, layer.outputs)):
             self._compute(layer, frame)
 
@@ -266,11 +265,11 @@ class Program:
         except LayerError as error:
             raise NetworkError(layer.finding_of(error)) from error.__cause__
         except Exception as error:
-            error.add_note(f"while lowering {layer.described}, added at {layer.place}")
+            error.add_note(f"while lowering {layer.described}, added at {layer.source_location}")
             raise
         outputs = made if isinstance(made, tuple) else (made,)
         frame.values.update(zip(layer.outputs, outputs, strict=True))
-        frame.spoil(layer.outputs, frame.fault(layer.inputs))
+        frame.poison(layer.outputs, frame.fault(layer.inputs))
 
     def _operand(self, layer: ILayer, position: int, frame: Frame) -> Any:
         tensor = layer.inputs[position]
@@ -389,4 +388,6 @@ def require_shallow(network: INetworkDefinition, scopes: Scopes) -> None:
     if deepest is not None and len(scopes.around(deepest)) >= DEEPEST_NEST:
         what = f"{deepest.name!r} is inside {len(scopes.around(deepest))} other loops"
         why = f"XLA's compiler can crash on loops nested more than {DEEPEST_NEST} deep"
-        raise NetworkError(Finding("NL502", what, f"{deepest.place}, ILoop {deepest.name!r}", why, at=deepest))
+        raise NetworkError(
+            Finding("NL502", what, f"{deepest.source_location}, ILoop {deepest.name!r}", why, at=deepest)
+        )

@@ -9,5 +9,5 @@ from netloop.nest.tree import LoopStep as LoopStep
 from netloop.nest.tree import Step as Step
 from netloop.nest.tree import layers_of as layers_of
 from netloop.nest.tree import nest as nest
-from netloop.nest.weights import walk as walk
-from netloop.nest.weights import weights_alone as weights_alone
+from netloop.nest.walk import walk as walk
+from netloop.nest.walk import weights_alone as weights_alone

@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
 
-from netloop.codes import reason
-from netloop.diagnostics import Finding, NetworkError
+from netloop.diagnostics import Finding, NetworkError, reason
 from netloop.graph.layer import ILayer
 from netloop.graph.tensor import ITensor
 from netloop.layers.assertion import IAssertionLayer

@@ -5,8 +5,8 @@ from importlib.util import find_spec
 if find_spec("onnx") is None:
     raise ModuleNotFoundError("netloop.onnx needs the package onnx: pip install 'netloop[onnx]'", name="onnx")
 
-from netloop.onnx.load import load as load
-from netloop.onnx.operators import supports as supports
-from netloop.onnx.page import operators_page as operators_page
-from netloop.onnx.save import save as save
-from netloop.onnx.save import to_model as to_model
+from netloop.onnx.exporter import save as save
+from netloop.onnx.exporter import to_model as to_model
+from netloop.onnx.importer.load import load as load
+from netloop.onnx.importer.operators import supports as supports
+from netloop.onnx.operator_page import operators_page as operators_page

@@ -11,10 +11,9 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from netloop.codes import reason
-from netloop.compose import as_dtype
-from netloop.diagnostics import LayerError, require
-from netloop.onnx.external import read_external
+from netloop.diagnostics import LayerError, reason, require
+from netloop.formulas import as_dtype
+from netloop.onnx.importer.external_data import read_external
 from netloop.types import LARGEST_TENSOR, UNKNOWN, Array, OptionalType, SequenceType, TensorType
 
 NO_NUMBERS = {TensorProto.UNDEFINED, TensorProto.STRING}

@@ -1,7 +1,7 @@
 """OpenVINO models: ``netloop.openvino.load("model.xml")`` gives a network, ``save(network, path)`` writes one."""
 
-from netloop.openvino.load import load as load
-from netloop.openvino.operators import supports as supports
-from netloop.openvino.page import operators_page as operators_page
-from netloop.openvino.save import save as save
-from netloop.openvino.save import to_model as to_model
+from netloop.openvino.exporter import save as save
+from netloop.openvino.exporter import to_model as to_model
+from netloop.openvino.importer.load import load as load
+from netloop.openvino.importer.operators import supports as supports
+from netloop.openvino.operator_page import operators_page as operators_page

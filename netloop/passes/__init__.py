@@ -8,21 +8,21 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 from typing import NamedTuple
 
-from netloop.check import Sound, require_sound
+from netloop.check import ValidatedNetwork, require_valid
 from netloop.diagnostics import did_you_mean
 from netloop.graph.infer import TypeTable
 from netloop.network import INetworkDefinition
-from netloop.passes.axes import swap_axes
-from netloop.passes.contraction import contract
-from netloop.passes.draft import Draft
-from netloop.passes.forms import choose_forms
-from netloop.passes.indexing import use_loop_boundaries
-from netloop.passes.layout import lay_out_weights
+from netloop.passes.carry_layout import swap_axes
+from netloop.passes.embedding_folding import multiply_tables
+from netloop.passes.gate_fusion import choose_forms
+from netloop.passes.horizontal_fusion import share_products
+from netloop.passes.induction_variables import use_loop_boundaries
+from netloop.passes.matmul_partitioning import multiply_in_parts
+from netloop.passes.matmul_recognition import contract
 from netloop.passes.note import Note
-from netloop.passes.parts import multiply_in_parts
-from netloop.passes.sharing import share_products
-from netloop.passes.states import merge_states
-from netloop.passes.tables import multiply_tables
+from netloop.passes.redundant_carries import merge_states
+from netloop.passes.rewriter import Rewriter
+from netloop.passes.weight_prepacking import lay_out_weights
 
 __all__ = ["PASSES", "Improved", "Note", "Pass", "chosen", "improve", "of_level", "of_platform"]
 
@@ -41,19 +41,19 @@ class Pass(NamedTuple):
     level: int
     rule: str
     gain: str
-    rewrite: Callable[[Draft], None] | None = None
+    rewrite: Callable[[Rewriter], None] | None = None
     platform: str | None = None
 
 
 PASSES: dict[str, Pass] = {
-    "states": Pass(
+    "redundant_carries": Pass(
         1,
         "A state that is always equal to another is not carried; nor one that stays what it is, where its loop draws "
         "no random numbers and has no assertions.",
         "1.3, an imported recurrence of 256",
         merge_states,
     ),
-    "indexing": Pass(
+    "induction_variables": Pass(
         2,
         "A gather by the number of the trip is an iterator, where the COUNT is known not to pass the axis. A state "
         "whose row of that number is written in each trip, and which is read after the loop alone, is a stacked "
@@ -61,14 +61,14 @@ PASSES: dict[str, Pass] = {
         "1.3, an imported recurrence of 256",
         use_loop_boundaries,
     ),
-    "contraction": Pass(
+    "matmul_recognition": Pass(
         2,
         "A sum along the last axis of the products of rows with one vector, in a loop, is a product of a matrix and "
         "this vector, in float32; an einsum there that sums over nothing is an element-wise product. Always.",
         "8.9, a selective scan of 256 x 16",
         contract,
     ),
-    "axes": Pass(
+    "carry_layout": Pass(
         2,
         "A state whose last axis has at most 16 elements, and the one before it 32 or more, is carried with the two "
         "swapped, and so is what is computed of it element by element. Where something is summed or stretched along "
@@ -76,21 +76,21 @@ PASSES: dict[str, Pass] = {
         "2.5, a selective scan of 256 x 16",
         swap_axes,
     ),
-    "sharing": Pass(
+    "horizontal_fusion": Pass(
         2,
         "Products of one operand with several matrices, weights or inputs, are one product; so are sums over all their "
         "results. Always, up to 256 MiB of matrices.",
         "1.6, a decoder of 2 x 256; 1.4, a GRU of 512 of one row",
         share_products,
     ),
-    "tables": Pass(
+    "embedding_folding": Pass(
         2,
         "A table of weights is multiplied beforehand by the matrix of weights that its rows would be. Where what comes "
         "out has at most 1 MiB, or at most the size of the matrix.",
         "1.3, a char-RNN of 2 x 512",
         multiply_tables,
     ),
-    "parts": Pass(
+    "matmul_partitioning": Pass(
         2,
         "On CPUs, a product in a loop of at most 8 rows, which depend on a state, with a matrix of weights of 128,000 "
         "elements or more is formed in parts, where there are several cores. Of one row in as many as there are cores, "
@@ -100,7 +100,7 @@ PASSES: dict[str, Pass] = {
         multiply_in_parts,
         platform="cpu",
     ),
-    "layout": Pass(
+    "weight_prepacking": Pass(
         2,
         "On CPUs, a matrix of weights is transposed beforehand, so that it is summed along its rows where it "
         "multiplies one row that depends on a state or a call and has 262,144 elements or more, and along its columns "
@@ -110,32 +110,32 @@ PASSES: dict[str, Pass] = {
         lay_out_weights,
         platform="cpu",
     ),
-    "forms": Pass(
+    "gate_fusion": Pass(
         3,
         "A logistic function in a loop that only multiplies is computed through tanh, within 1.2e-7; gates side by "
         "side are one layer. Float32 only.",
         "1.3, an LSTM of 256 of 32 rows",
         choose_forms,
     ),
-    "load": Pass(
+    "weight_folding": Pass(
         1,
         "What follows from weights alone is computed once, when the program is made or refitted. Where it reads 4 KiB "
         "or more, and is at most 4 times as large as what it reads.",
         "5.2, a char-RNN of 2 x 512 by one step a call",
     ),
-    "fission": Pass(
+    "loop_fission": Pass(
         2,
         "Layers of a scan that depend on no state, if there is a product among them, are computed for all trips at "
         "once before it, and layers that feed stacked outputs alone after it; in chunks of about 2 MiB where all would "
         "take more than 4 MiB.",
         "2.3, an LSTM of 512 of one row; 1.4, of 16 rows",
     ),
-    "select": Pass(
+    "if_conversion": Pass(
         2,
         "Both branches of a conditional are computed where they are a few small element-wise layers that cannot fail.",
         "39, a conditional in a loop",
     ),
-    "unroll": Pass(
+    "loop_unrolling": Pass(
         2,
         "A scan whose body is a few small element-wise layers makes up to 16 trips at a time, as long as they compute "
         "at most 512 elements; half as many if it stacks single numbers, and one by one if it stacks more.",
@@ -151,13 +151,13 @@ class Improved(NamedTuple):
     Attributes:
         network: a rewritten copy, whose layers begin with those of the original in their order; or the original.
         types: the types of its tensors.
-        sound: its steps.
+        validated: its steps.
         notes: what was done.
     """
 
     network: INetworkDefinition
     types: TypeTable
-    sound: Sound
+    validated: ValidatedNetwork
     notes: list[Note]
 
 
@@ -189,17 +189,19 @@ def of_platform(passes: Iterable[str], platform: str) -> frozenset[str]:
     return frozenset(name for name in passes if PASSES[name].platform in (None, platform))
 
 
-def improve(network: INetworkDefinition, types: TypeTable, sound: Sound, passes: Collection[str]) -> Improved:
+def improve(
+    network: INetworkDefinition, types: TypeTable, validated: ValidatedNetwork, passes: Collection[str]
+) -> Improved:
     """A network, rewritten for inputs of certain types."""
     rewrites = {name: each.rewrite for name, each in PASSES.items() if name in passes and each.rewrite is not None}
     if not rewrites:
-        return Improved(network, types, sound, [])
-    draft, notes = Draft(network, types), list[Note]()
+        return Improved(network, types, validated, [])
+    rewriter, notes = Rewriter(network, types), list[Note]()
     for name, rewrite in rewrites.items():
-        rewrite(draft)
-        if draft.notes:
-            notes += [Note(name, each) for each in draft.notes]
-            draft.read()
+        rewrite(rewriter)
+        if rewriter.notes:
+            notes += [Note(name, each) for each in rewriter.notes]
+            rewriter.read()
     if not notes:
-        return Improved(network, types, sound, [])
-    return Improved(draft.network, draft.network.types, require_sound(draft.network), notes)
+        return Improved(network, types, validated, [])
+    return Improved(rewriter.network, rewriter.network.types, require_valid(rewriter.network), notes)

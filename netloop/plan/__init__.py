@@ -13,9 +13,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from netloop.codes import reason
-from netloop.diagnostics import FileFormatError, Finding, NetworkError, listed
-from netloop.files import write_whole
+from netloop.atomic_write import write_whole
+from netloop.diagnostics import FileFormatError, Finding, NetworkError, listed, reason
 from netloop.layers.sources import IConstantLayer
 from netloop.network import INetworkDefinition
 from netloop.plan import arrays

@@ -34,7 +34,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from netloop.diagnostics import Finding, NetworkError, Place
+from netloop.diagnostics import Finding, NetworkError, SourceLocation
 from netloop.dims import Dims, DimsLike
 from netloop.enums import DataType, TensorLocation
 from netloop.graph.layer import ILayer
@@ -43,7 +43,7 @@ from netloop.layers.conditional import IIfConditional, IIfConditionalBoundaryLay
 from netloop.layers.loop import ILoop, ILoopBoundaryLayer
 from netloop.layers.pointwise import ICastLayer
 from netloop.layers.sources import IConstantLayer
-from netloop.marks import Marks
+from netloop.marking import Marks
 from netloop.network import INetworkDefinition
 from netloop.plan import arrays
 from netloop.plan.document import Node
@@ -173,7 +173,7 @@ class Writer:
         return {
             "kind": type(layer).__name__,
             "name": self._form(layer, "name", form_of(str)),
-            "place": self._place(layer.place),
+            "place": self._place(layer.source_location),
             "attributes": {name: self._form(layer, name, form) for name, form in forms},
             "inputs": [None if each is None else self._reference(each, layer) for each in layer.inputs],
             "outputs": [self._tensor(each) for each in layer.outputs],
@@ -197,14 +197,14 @@ class Writer:
         return {**made, NAMES: named} if named else made
 
     def _group(self, group: ILoop | IIfConditional) -> dict[str, Any]:
-        return {"name": self._form(group, "name", form_of(str)), "place": self._place(group.place)}
+        return {"name": self._form(group, "name", form_of(str)), "place": self._place(group.source_location)}
 
     def _extras(self, at: Any, extras: dict[str, tuple[Form, Any]]) -> dict[str, Any]:
         return {
             name: self._form(at, name, form) for name, (form, usual) in extras.items() if getattr(at, name) != usual
         }
 
-    def _place(self, place: Place | None) -> list[int]:
+    def _place(self, place: SourceLocation | None) -> list[int]:
         assert place is not None, "what is in a network has a place"
         return [self._files.setdefault(place.file, len(self._files)), place.line]
 
@@ -225,7 +225,7 @@ class Writer:
 
 
 def _unwritable(at: Any, what: str, why: str = "") -> NetworkError:
-    where = str(getattr(at, "where", "") or getattr(at, "place", ""))
+    where = str(getattr(at, "where", "") or getattr(at, "source_location", ""))
     return NetworkError(Finding("NL714", f"the network cannot be saved: {what}", where, why, at=at))
 
 
@@ -373,7 +373,12 @@ class Reader:
         own = vars(layer)
         own.update(self._attributes(fields["attributes"], kind))
         own.update((name, form.read(fields[name], self)) for name, (form, _) in LAYER_EXTRAS.items() if name in fields)
-        own.update(types=self._made.types, index=index, name=fields["name"].text(), place=self._place(fields["place"]))
+        own.update(
+            types=self._made.types,
+            index=index,
+            name=fields["name"].text(),
+            source_location=self._place(fields["place"]),
+        )
         nodes = fields["outputs"].items()
         if len(nodes) != layer.NUM_OUTPUTS:
             fields["outputs"].refuse(f"the layer has {len(nodes)} outputs, and its kind {layer.NUM_OUTPUTS}")
@@ -418,9 +423,9 @@ class Reader:
             node.refuse(f"tensor {tensor.name!r} is marked as an output twice")
         self._made.mark_output(tensor)
 
-    def _place(self, node: Node) -> Place:
+    def _place(self, node: Node) -> SourceLocation:
         file, line = node.pair()
-        return Place(file.numbered(self._files, "a file"), line.whole(0))
+        return SourceLocation(file.numbered(self._files, "a file"), line.whole(0))
 
 
 def _array(node: Node, fields: Fields, file: memoryview | None) -> Array:

@@ -15,8 +15,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from netloop.codes import reason
-from netloop.diagnostics import FileFormatError, Finding, LayerError, did_you_mean
+from netloop.diagnostics import FileFormatError, Finding, LayerError, did_you_mean, reason
 from netloop.layers.plugin import kernel_of
 from netloop.plan.document import Node
 from netloop.plugins.enums import PluginCapabilityType, PluginFieldType, TensorRTPhase

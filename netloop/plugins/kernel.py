@@ -7,8 +7,7 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from netloop.codes import reason
-from netloop.diagnostics import LayerError
+from netloop.diagnostics import LayerError, reason
 from netloop.types import Array, TensorType
 
 MOST_REMEMBERED = 64

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from netloop.checked_attributes import Settings
 from netloop.plugins.interfaces import IPluginCreatorInterface, IPluginCreatorV3One, IPluginResource
-from netloop.settings import Settings
 
 Key = tuple[str, str, str]
 

@@ -10,12 +10,12 @@ import sys
 from collections.abc import Generator, Iterable, Mapping
 from typing import Any
 
-from netloop.check import require_sound
+from netloop.call_inputs import check_values
+from netloop.check import require_valid
 from netloop.diagnostics import ExecutionError, LayerError
 from netloop.graph.infer import TypeTable
 from netloop.graph.layer import ILayer, Operation, check_instance
 from netloop.graph.tensor import ITensor
-from netloop.inputs import check_values
 from netloop.layers.assertion import IAssertionLayer
 from netloop.layers.conditional import IIfConditionalBoundaryLayer
 from netloop.layers.loop import ILoop, ILoopBoundaryLayer, Meaning, Trips, check_max_trips
@@ -79,7 +79,7 @@ class Interpreter:
         valued = network.shape_tensors()
         types = {tensor: type_of(array, network.types[tensor]) for tensor, array in self._inputs.items()}
         self.types = TypeTable({each: type if each in valued else type.without_value() for each, type in types.items()})
-        self.scopes, self._block = require_sound(network, self.types, also)
+        self.scopes, self._block = require_valid(network, self.types, also)
         self._known: dict[Key, Any] = {}
 
     def outputs(self) -> dict[str, Array | Any]:

@@ -6,8 +6,7 @@ import operator
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
-from netloop.codes import reason
-from netloop.diagnostics import ExecutionError, Finding, InputError, did_you_mean, listed
+from netloop.diagnostics import ExecutionError, Finding, InputError, did_you_mean, listed, reason
 from netloop.graph.layer import ILayer, check_instance, check_tensor
 from netloop.graph.tensor import ITensor
 from netloop.layers.loop import ILoop, ITripLimitLayer, Trips

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 import netloop as trt
 from netloop.check.rule import RULES
-from netloop.codes import CODES
-from tests.check.breakers import BREAKERS, NOT_OF_A_NETWORK, REFUSED_BY_CALLS, REFUSED_BY_JAX, Wrecker
-from tests.strategies import Grower, is_pure
+from netloop.diagnostics import CODES
+from tests.support.rule_violations import BREAKERS, NOT_OF_A_NETWORK, REFUSED_BY_CALLS, REFUSED_BY_JAX, Wrecker
+from tests.support.strategies import Grower, is_pure
 
 SETTINGS = {"deadline": None, "suppress_health_check": list(HealthCheck), "print_blob": True}
 SEEDS = st.integers(0, 1 << 32)

@@ -5,7 +5,7 @@ import pytest
 
 import netloop as trt
 from netloop.check.rule import RULES
-from tests.networks import EXAMPLES, LAST, F, Op, combine, constant, counted, counter, last, mark, running_sum
+from tests.support.networks import EXAMPLES, LAST, F, Op, combine, constant, counted, counter, last, mark, running_sum
 
 PORTABILITY, ERROR = trt.Severity.PORTABILITY, trt.Severity.ERROR
 
@@ -100,7 +100,7 @@ def test_finding_is_printed_with_place_reason_and_fix(network):
 
     assert str(found).splitlines() == [
         "NL203: 'h' has no next value",
-        f"  at {state.place}, IRecurrenceLayer 'h'",
+        f"  at {state.source_location}, IRecurrenceLayer 'h'",
         "  because a recurrence is X, Y0, Y1, ...: its input 0 is the first value X, and its input 1 the next value Y",
         "  fix: call set_input(1, tensor) on the layer, with the value that the next trip is to see",
     ]
@@ -166,7 +166,7 @@ def test_shape_that_only_the_run_tells_is_refused_by_a_pure_function(network):
     assert (found.code, found.at.name) == ("NL501", "picked")
     assert found.what == "'picked' makes float32[-1], a shape that only the run tells"
     assert "netloop.compile runs it as it is" in found.fix
-    assert str(output.place) in found.where
+    assert str(output.source_location) in found.where
 
 
 def test_length_that_follows_from_a_loop_is_refused_by_a_pure_function(network):

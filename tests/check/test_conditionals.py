@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import netloop as trt
-from tests.check.findings import line_of, only
-from tests.networks import F, constant, mark
+from tests.support.findings import line_of, only
+from tests.support.networks import F, constant, mark
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import netloop as trt
 from netloop.check.explain import CHAPTERS, rules_page
 from netloop.check.rule import RULES
 from netloop.cli import main
-from netloop.codes import CODES, Code, enter
+from netloop.diagnostics import CODES, Code, enter
 
 PACKAGE = Path(trt.__file__).parent
 PAGE = PACKAGE.parent / "docs" / "rules.md"

@@ -5,8 +5,8 @@ import pytest
 
 import netloop as trt
 from netloop import Severity
-from tests.check.findings import line_of, only
-from tests.networks import (
+from tests.support.findings import line_of, only
+from tests.support.networks import (
     CONCATENATE,
     COUNT,
     LAST,

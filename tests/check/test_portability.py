@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 import netloop as trt
-from tests.check.findings import line_of, only
-from tests.networks import (
+from tests.support.findings import line_of, only
+from tests.support.networks import (
     CONCATENATE,
     COUNT,
     LAST,
@@ -23,7 +23,7 @@ from tests.networks import (
     mark,
     stacked,
 )
-from tests.plugins.examples import Plugin
+from tests.support.plugin_examples import Plugin
 
 PORTABILITY = trt.Severity.PORTABILITY
 

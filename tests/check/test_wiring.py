@@ -5,8 +5,8 @@ import pytest
 
 import netloop as trt
 from netloop.layers.pointwise import ISelectLayer
-from tests.check.findings import line_of, only
-from tests.networks import F, Op, combine, constant, mark
+from tests.support.findings import line_of, only
+from tests.support.networks import F, Op, combine, constant, mark
 
 
 @pytest.fixture

@@ -107,7 +107,7 @@ def test_misspelt_attribute_gets_the_right_name(layer):
         layer.alhpa = 3
 
 
-@pytest.mark.parametrize("name", ["inputs", "outputs", "index", "num_inputs", "types", "place"])
+@pytest.mark.parametrize("name", ["inputs", "outputs", "index", "num_inputs", "types", "source_location"])
 def test_wiring_is_no_attribute_to_set(layer, name):
     with pytest.raises(AttributeError, match=f"has no attribute '{name}' to set"):
         setattr(layer, name, None)
@@ -267,19 +267,19 @@ def test_layer_cannot_be_added_to_a_tensor_of_another_network(network, x):
 def test_place_is_the_line_of_the_call(network, x):
     layer = network.add_activation(x, ActivationType.RELU); line = inspect.currentframe().f_lineno  # noqa: E702  # fmt: skip
 
-    assert (layer.place.file, layer.place.line) == (__file__, line)
+    assert (layer.source_location.file, layer.source_location.line) == (__file__, line)
 
 
 def test_place_of_a_boundary_layer_is_the_line_of_the_call(network, x):
     layer = network.add_loop().add_recurrence(x); line = inspect.currentframe().f_lineno  # noqa: E702  # fmt: skip
 
-    assert (layer.place.file, layer.place.line) == (__file__, line)
+    assert (layer.source_location.file, layer.source_location.line) == (__file__, line)
 
 
 def test_place_of_a_loop_is_the_line_of_the_call(network):
     loop = network.add_loop(); line = inspect.currentframe().f_lineno  # noqa: E702  # fmt: skip
 
-    assert (loop.place.file, loop.place.line) == (__file__, line)
+    assert (loop.source_location.file, loop.source_location.line) == (__file__, line)
 
 
 def test_finding_tells_the_place_and_the_layer(network, layer):
@@ -289,7 +289,7 @@ def test_finding_tells_the_place_and_the_layer(network, layer):
     (found,) = caught.value.findings
 
     assert (found.code, found.at) == ("NL401", layer)
-    assert found.where == f"{layer.place}, IActivationLayer 'leak'"
+    assert found.where == f"{layer.source_location}, IActivationLayer 'leak'"
     assert found.what == "alpha is inf, and must be finite"
     assert found.why == "the layer means: Apply an activation function to every element."
 

@@ -10,7 +10,7 @@ from netloop.enums import DataType, ScaleMode
 from netloop.layers.affine import IParametricReLULayer, IScaleLayer
 from netloop.network import INetworkDefinition
 from netloop.types import TensorType
-from tests.laws import Case, check_laws, refuses
+from tests.support.laws import Case, check_laws, refuses
 
 UNIFORM, CHANNEL, ELEMENTWISE = ScaleMode
 FLOATS = [np.float16, jnp.bfloat16, np.float64]

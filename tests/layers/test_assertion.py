@@ -7,8 +7,8 @@ from netloop.enums import DataType
 from netloop.layers.assertion import IAssertionLayer
 from netloop.network import INetworkDefinition
 from netloop.types import TensorType
-from tests.laws import refuses
-from tests.networks import RAISING, asserted, run
+from tests.support.laws import refuses
+from tests.support.networks import RAISING, asserted, run
 
 LAYER = IAssertionLayer(message="the sizes differ")
 

@@ -6,16 +6,16 @@ import pytest
 import netloop
 from netloop.diagnostics import LayerError, NetworkError
 from netloop.enums import AttentionIOForm, AttentionNormalizationOp, CausalMaskKind, DataType, KVCacheMode, LayerType
-from netloop.layers.attending import QUANTISED
 from netloop.layers.attention import (
     IAttention,
     IAttentionBoundaryLayer,
     IAttentionInputLayer,
     IAttentionOutputLayer,
 )
+from netloop.layers.attention_formula import QUANTISED
 from netloop.network import INetworkDefinition
 from netloop.types import TensorType
-from tests.laws import Case, check_laws, refuses
+from tests.support.laws import Case, check_laws, refuses
 
 PADDED, PACKED = AttentionIOForm.PADDED_BHND, AttentionIOForm.PACKED_NHD
 NONE, UPPER_LEFT, LOWER_RIGHT = CausalMaskKind

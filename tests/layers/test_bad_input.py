@@ -12,7 +12,7 @@ import pytest
 import netloop as trt
 from netloop.graph.layer import ILayer
 from netloop.graph.tensor import ITensor
-from tests.layers.calls import METHODS, RECEIVERS, Method, methods_of
+from tests.support.method_calls import METHODS, RECEIVERS, Method, methods_of
 
 each_method = pytest.mark.parametrize("method", METHODS, ids=str)
 

@@ -7,8 +7,8 @@ import pytest
 import netloop as trt
 from netloop.layers.bits import IBitCastLayer
 from netloop.types import NUMPY_TYPES, TensorType
-from tests.laws import Case, check_laws, refuses
-from tests.networks import mark
+from tests.support.laws import Case, check_laws, refuses
+from tests.support.networks import mark
 
 # fmt: off
 BITS = [

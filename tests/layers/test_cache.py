@@ -10,7 +10,7 @@ from netloop.enums import AttentionIOForm, DataType, KVCacheMode
 from netloop.layers.cache import IKVCacheUpdateLayer
 from netloop.network import INetworkDefinition
 from netloop.types import TensorType
-from tests.laws import Case, check_laws, refuses
+from tests.support.laws import Case, check_laws, refuses
 
 PADDED, PACKED = AttentionIOForm.PADDED_BHND, AttentionIOForm.PACKED_NHD
 

@@ -9,7 +9,7 @@ from netloop.enums import CollectiveOperation, DataType, ReduceOperation
 from netloop.layers.collective import REDUCTIONS, ROOTED, IDistCollectiveLayer
 from netloop.network import INetworkDefinition
 from netloop.types import TensorType
-from tests.laws import Case, check_laws, refuses
+from tests.support.laws import Case, check_laws, refuses
 
 FLOAT = DataType.FLOAT
 SUM, PROD, MAX, MIN, AVG, NONE = (

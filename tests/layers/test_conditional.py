@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import netloop as trt
-from tests.networks import (
+from tests.support.networks import (
     CONCATENATE,
     RAISING,
     WAYS,

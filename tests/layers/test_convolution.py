@@ -19,7 +19,7 @@ from netloop.layers.convolution import (
 )
 from netloop.network import INetworkDefinition
 from netloop.types import TensorType
-from tests.laws import Case, check_laws, refuses
+from tests.support.laws import Case, check_laws, refuses
 
 DOWN, UP, UPPER, LOWER = PaddingMode
 FLOATS = [np.float16, jnp.bfloat16, np.float64]

@@ -10,7 +10,7 @@ from netloop.enums import BoundingBoxFormat, DataType, UnaryOperation
 from netloop.layers.detection import INMSLayer, INonZeroLayer, IUniqueLayer
 from netloop.network import INetworkDefinition
 from netloop.types import TensorType
-from tests.laws import refuses
+from tests.support.laws import refuses
 
 FLOAT, INT32, INT64 = DataType.FLOAT, DataType.INT32, DataType.INT64
 

@@ -11,7 +11,7 @@ from netloop.enums import DataType, MoEActType
 from netloop.layers.experts import IMoELayer
 from netloop.network import INetworkDefinition
 from netloop.types import TensorType
-from tests.laws import Case, check_laws, refuses
+from tests.support.laws import Case, check_laws, refuses
 
 NONE, SILU = MoEActType.NONE, MoEActType.SILU
 FLOAT, FP8 = DataType.FLOAT, DataType.FP8

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from netloop.layers.fourier import IDFTLayer
-from tests.laws import Case, check_laws, refuses
+from tests.support.laws import Case, check_laws, refuses
 
 SIGNAL = np.random.default_rng(0).normal(size=(2, 5, 3, 1)).astype(np.float32)
 WAVES = np.random.default_rng(1).normal(size=(2, 4, 2)).astype(np.float32)

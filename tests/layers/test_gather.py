@@ -14,7 +14,7 @@ from netloop.enums import DataType, GatherMode, ReduceOperation, ScatterMode
 from netloop.layers.gather import IGatherLayer, IOneHotLayer, IScatterLayer
 from netloop.network import INetworkDefinition
 from netloop.types import TensorType
-from tests.laws import Case, assert_close, check_laws, refuses
+from tests.support.laws import Case, assert_close, check_laws, refuses
 
 BF16 = np.dtype(jnp.bfloat16)
 F32, I32, I64 = (np.dtype(each) for each in (np.float32, np.int32, np.int64))

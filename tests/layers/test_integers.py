@@ -12,7 +12,7 @@ from netloop.diagnostics import LayerError
 from netloop.enums import ActivationType, ElementWiseOperation, UnaryOperation
 from netloop.layers.pointwise import COMPARISONS, IActivationLayer, IElementWiseLayer, IUnaryLayer
 from netloop.types import INTEGERS
-from tests.laws import Case, check_laws
+from tests.support.laws import Case, check_laws
 
 Op = ElementWiseOperation
 WIDTHS = sorted(INTEGERS, key=str)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import netloop as trt
-from tests.networks import (
+from tests.support.networks import (
     CONCATENATE,
     COUNT,
     LAST,
@@ -59,7 +59,7 @@ def fails(way, network, inputs, what, layer):
     (found,) = caught.value.findings
     assert found.code == "NL601"
     assert found.at.name == layer.name
-    assert f"{layer.place}, {type(layer).__name__} {layer.name!r}" == found.where
+    assert f"{layer.source_location}, {type(layer).__name__} {layer.name!r}" == found.where
     return found
 
 

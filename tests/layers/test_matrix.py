@@ -16,7 +16,7 @@ from netloop.enums import DataType, MatrixOperation
 from netloop.layers.matrix import IDeterminantLayer, IEinsumLayer, IMatrixMultiplyLayer
 from netloop.network import INetworkDefinition
 from netloop.types import TensorType
-from tests.laws import Case, assert_close, check_laws, refuses
+from tests.support.laws import Case, assert_close, check_laws, refuses
 
 BF16 = np.dtype(jnp.bfloat16)
 F32, I32 = np.dtype(np.float32), np.dtype(np.int32)

@@ -8,7 +8,7 @@ from netloop.enums import DataType
 from netloop.layers.normalization import INormalizationLayer, IRaggedSoftMaxLayer
 from netloop.network import INetworkDefinition
 from netloop.types import TensorType
-from tests.laws import Case, check_laws, refuses
+from tests.support.laws import Case, check_laws, refuses
 
 
 def f32(*shape):

@@ -12,7 +12,7 @@ from netloop.enums import DataType
 from netloop.layers.padding import IPaddingLayer, IReverseSequenceLayer
 from netloop.network import INetworkDefinition
 from netloop.types import TensorType
-from tests.laws import Case, check_laws, refuses
+from tests.support.laws import Case, check_laws, refuses
 
 
 def pad(pre, post):

@@ -29,7 +29,7 @@ from netloop.layers.pointwise import (
 )
 from netloop.network import INetworkDefinition
 from netloop.types import UNKNOWN, TensorType, numpy_type
-from tests.laws import Case, assert_close, check_laws, refuses
+from tests.support.laws import Case, assert_close, check_laws, refuses
 
 Op, To = ElementWiseOperation, DataType
 

@@ -10,7 +10,7 @@ from netloop.enums import DataType, PaddingMode, PoolingType
 from netloop.layers.pooling import LRN_LIMITS, POOLINGS, ILRNLayer, IPoolingIndicesLayer, IPoolingLayer
 from netloop.network import INetworkDefinition
 from netloop.types import TensorType
-from tests.laws import Case, check_laws, refuses
+from tests.support.laws import Case, check_laws, refuses
 
 DOWN, UP, UPPER, LOWER = PaddingMode
 MAX, AVERAGE, BLEND = PoolingType

@@ -18,7 +18,7 @@ from netloop.layers.quantize import (
 )
 from netloop.network import INetworkDefinition
 from netloop.types import TensorType, numpy_type
-from tests.laws import Case, check_laws, refuses
+from tests.support.laws import Case, check_laws, refuses
 
 INT8, INT4, FP8, FP4, E8M0 = DataType.INT8, DataType.INT4, DataType.FP8, DataType.FP4, DataType.E8M0
 FLOAT, HALF = DataType.FLOAT, DataType.HALF

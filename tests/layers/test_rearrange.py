@@ -8,7 +8,7 @@ from netloop.enums import DataType
 from netloop.layers.rearrange import IConcatenationLayer, IShuffleLayer, ISqueezeLayer, IUnsqueezeLayer
 from netloop.network import INetworkDefinition
 from netloop.types import TensorType
-from tests.laws import Case, check_laws, refuses
+from tests.support.laws import Case, check_laws, refuses
 
 GRID = np.arange(6, dtype=np.float32).reshape(2, 3)
 CUBE = np.arange(24, dtype=np.int32).reshape(2, 3, 4)

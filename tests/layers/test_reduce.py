@@ -14,8 +14,8 @@ from netloop.enums import CumulativeOperation, DataType, ReduceOperation, TopKOp
 from netloop.layers.reduce import ICumulativeLayer, IReduceLayer, ISoftMaxLayer, ITopKLayer
 from netloop.network import INetworkDefinition
 from netloop.types import TensorType
-from tests.laws import Case, check_laws, refuses
-from tests.networks import mark
+from tests.support.laws import Case, check_laws, refuses
+from tests.support.networks import mark
 
 BF16 = np.dtype(jnp.bfloat16)
 F16, F32, F64, I8, U8, I32, I64 = map(

@@ -18,7 +18,7 @@ from netloop.layers.grid_sample import IGridSampleLayer
 from netloop.layers.resample import ROUNDED_QUOTIENTS, ROUNDINGS, IResizeLayer
 from netloop.network import INetworkDefinition
 from netloop.types import TensorType
-from tests.laws import Case, check_laws, refuses
+from tests.support.laws import Case, check_laws, refuses
 
 NEAREST, LINEAR, CUBIC = InterpolationMode
 ALIGN, ASYM, HALF, SYMMETRIC, CROP = ResizeCoordinateTransformation

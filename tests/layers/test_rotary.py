@@ -9,7 +9,7 @@ from netloop.enums import DataType
 from netloop.layers.rotary import IRotaryEmbeddingLayer
 from netloop.network import INetworkDefinition
 from netloop.types import TensorType
-from tests.laws import Case, check_laws, refuses
+from tests.support.laws import Case, check_laws, refuses
 
 
 def f32(*shape):

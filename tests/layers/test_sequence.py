@@ -15,8 +15,8 @@ from netloop.layers.sequence import (
     ISequenceSplitLayer,
 )
 from netloop.types import OptionalType, SequenceType, TensorType
-from tests.laws import refuses
-from tests.networks import cast, combine, constant, counted, last, mark
+from tests.support.laws import refuses
+from tests.support.networks import cast, combine, constant, counted, last, mark
 
 F = np.float32
 FLOAT, INDEX = np.dtype(F), np.array(0)

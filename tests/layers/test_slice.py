@@ -10,7 +10,7 @@ from netloop.enums import DataType, SampleMode
 from netloop.layers.slice import ELEMENTS, PLACES, ISliceLayer
 from netloop.network import INetworkDefinition
 from netloop.types import TensorType
-from tests.laws import Case, check_laws, refuses
+from tests.support.laws import Case, check_laws, refuses
 
 STRICT, WRAP, CLAMP, FILL, REFLECT = (
     SampleMode.STRICT_BOUNDS,

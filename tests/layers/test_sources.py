@@ -7,7 +7,7 @@ from netloop.enums import DataType, FillOperation
 from netloop.layers.sources import IConstantLayer, IFillLayer, IShapeLayer
 from netloop.network import INetworkDefinition
 from netloop.types import TensorType
-from tests.laws import Case, check_laws, refuses
+from tests.support.laws import Case, check_laws, refuses
 
 LINSPACE, UNIFORM, NORMAL = FillOperation.LINSPACE, FillOperation.RANDOM_UNIFORM, FillOperation.RANDOM_NORMAL
 SIX = np.arange(6, dtype=np.float32)

@@ -5,7 +5,7 @@ import pytest
 
 import netloop as trt
 from netloop.nest import Scopes
-from tests.networks import COUNT, F, Op, combine, constant, counted, counter, deep, last, mark, stacked
+from tests.support.networks import COUNT, F, Op, combine, constant, counted, counter, deep, last, mark, stacked
 
 
 @pytest.fixture

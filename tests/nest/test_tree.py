@@ -7,7 +7,7 @@ import pytest
 
 import netloop as trt
 from netloop.nest import Block, IfStep, LayerStep, LoopStep, Scopes, live_layers, nest
-from tests.networks import (
+from tests.support.networks import (
     EXAMPLES,
     LAST,
     F,

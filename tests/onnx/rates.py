@@ -21,7 +21,7 @@ from onnx.backend.test import BackendTest
 from onnx.backend.test.runner import BackendIsNotSupposedToImplementIt
 
 BACKENDS = {
-    "netloop": ("tests.onnx.backend", "NetloopBackend"),
+    "netloop": ("tests.support.onnx_backend", "NetloopBackend"),
     "onnxruntime": ("onnxruntime.backend.backend", "OnnxRuntimeBackend"),
     "jaxonnxruntime": ("jaxonnxruntime.backend", "Backend"),
 }

@@ -7,7 +7,7 @@ import pytest
 from onnx.backend.test import BackendTest
 
 import netloop
-from tests.onnx.backend import MISSING_OPERATORS, QuickBackend
+from tests.support.onnx_backend import MISSING_OPERATORS, QuickBackend
 
 EXCLUDED = [
     line.split(maxsplit=1)

@@ -9,8 +9,8 @@ from onnx.backend.base import Backend
 from onnx.backend.test.runner import BackendIsNotSupposedToImplementIt
 
 import netloop
-from tests.onnx.models import model
 from tests.onnx.rates import OF_LOOPS, OF_TENSORS, counted, honest, rows_of
+from tests.support.onnx_models import model
 
 PAGE = Path(netloop.__file__).parent.parent / "docs" / "onnx.md"
 

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 import netloop as trt
-from netloop.check import require_sound
+from netloop.check import require_valid
 from netloop.graph.tensor import ITensor
 from netloop.nest import live_layers
 from netloop.passes import improve
-from tests.networks import Op, cast, combine, constant, counted, counter, last, mark, stacked
-from tests.passes.cells import PLAIN, SIGMOID, TANH, activation, product, weights
+from tests.support.cells import PLAIN, SIGMOID, TANH, activation, product, weights
+from tests.support.networks import Op, cast, combine, constant, counted, counter, last, mark, stacked
 
 TRIPS = 3
 Formula = Callable[[trt.INetworkDefinition, ITensor, ITensor], ITensor]
@@ -168,21 +168,21 @@ def as_a_list(network: trt.INetworkDefinition, state: ITensor, x: ITensor) -> IT
 
 
 LOOK_ALIKES = [
-    ("states", iterators_of_both_ways),
-    ("states", states_of_random_numbers),
-    ("states", state_that_is_asserted),
-    ("contraction", lambda: summed(sum_along_the_first_axis)),
-    ("contraction", lambda: summed(einsum_that_sums)),
-    ("contraction", lambda: summed(einsum_of_a_diagonal)),
-    ("axes", lambda: narrow(itself)),
-    ("axes", lambda: narrow(as_a_list)),
-    ("axes", lambda: narrow(largest_of_all, sum_of_products_of_columns_and_rows)),
-    ("axes", lambda: narrow(largest_of_all, its_second_argument)),
-    ("sharing", matrix_that_may_not_be_there),
-    ("sharing", lambda: summed(products_of_a_matrix_and_its_transpose)),
-    ("tables", lambda: summed(columns_of_a_table)),
-    ("forms", lambda: summed(gate_that_is_added_too)),
-    ("forms", lambda: summed(gates_with_a_gap_between_them)),
+    ("redundant_carries", iterators_of_both_ways),
+    ("redundant_carries", states_of_random_numbers),
+    ("redundant_carries", state_that_is_asserted),
+    ("matmul_recognition", lambda: summed(sum_along_the_first_axis)),
+    ("matmul_recognition", lambda: summed(einsum_that_sums)),
+    ("matmul_recognition", lambda: summed(einsum_of_a_diagonal)),
+    ("carry_layout", lambda: narrow(itself)),
+    ("carry_layout", lambda: narrow(as_a_list)),
+    ("carry_layout", lambda: narrow(largest_of_all, sum_of_products_of_columns_and_rows)),
+    ("carry_layout", lambda: narrow(largest_of_all, its_second_argument)),
+    ("horizontal_fusion", matrix_that_may_not_be_there),
+    ("horizontal_fusion", lambda: summed(products_of_a_matrix_and_its_transpose)),
+    ("embedding_folding", lambda: summed(columns_of_a_table)),
+    ("gate_fusion", lambda: summed(gate_that_is_added_too)),
+    ("gate_fusion", lambda: summed(gates_with_a_gap_between_them)),
 ]
 
 
@@ -190,7 +190,7 @@ LOOK_ALIKES = [
 def test_network_that_only_looks_alike_is_left_alone(name, make):
     network = make()
 
-    assert improve(network, network.types, require_sound(network), [name]).network is network
+    assert improve(network, network.types, require_valid(network), [name]).network is network
 
 
 @pytest.mark.parametrize(("trips", "x", "fails"), [(3, 5, False), (3, 4, True), (3, 9, True), (0, 9, False)])
@@ -216,12 +216,12 @@ def test_matrix_that_is_not_there_spoils_no_other_product():
 def test_state_that_only_its_sums_leave_has_its_axes_swapped():
     network = narrow(largest_of_all)
 
-    assert improve(network, network.types, require_sound(network), ["axes"]).notes
+    assert improve(network, network.types, require_valid(network), ["carry_layout"]).notes
 
 
 def test_sums_of_products_with_another_between_them_stay_apart():
     network = summed(sums_of_the_first_and_the_last_product)
-    shared = improve(network, network.types, require_sound(network), ["sharing"]).network
+    shared = improve(network, network.types, require_valid(network), ["horizontal_fusion"]).network
 
     assert [count(each, trt.IMatrixMultiplyLayer) for each in (network, shared)] == [3, 1]
     assert count(shared, trt.IElementWiseLayer) == count(network, trt.IElementWiseLayer)

@@ -10,14 +10,13 @@ import numpy as np
 import pytest
 
 import netloop as trt
-from netloop.check import require_sound
-from netloop.lower import fission
+from netloop.check import require_valid
+from netloop.lower.loop import fission
 from netloop.nest import live_layers
 from netloop.passes import PASSES, improve
-from netloop.passes.forms import GatesLayer
-from netloop.passes.layout import FromLeftLayer
-from tests.networks import chain_in_loop, conditional_in_loop, constant, counted, counter, mark, stacked
-from tests.passes.cells import (
+from netloop.passes.gate_fusion import GatesLayer
+from netloop.passes.weight_prepacking import FromLeftLayer
+from tests.support.cells import (
     attention,
     by_number,
     embedded,
@@ -31,6 +30,7 @@ from tests.passes.cells import (
     selective,
     written,
 )
+from tests.support.networks import chain_in_loop, conditional_in_loop, constant, counted, counter, mark, stacked
 
 NETWORKS = {
     "lstm": lstm,
@@ -66,7 +66,7 @@ REWRITES = [name for name, each in PASSES.items() if each.rewrite is not None]
 
 
 def improved(network, passes):
-    return improve(network, network.types, require_sound(network), passes)
+    return improve(network, network.types, require_valid(network), passes)
 
 
 def inputs_of(network):
@@ -88,13 +88,13 @@ def nothing_is_too_small(monkeypatch):
     """Products of any size are worth it."""
     monkeypatch.setattr(fission, "SMALLEST_PRODUCT", 1)
     for name in ("SMALLEST", "SMALLEST_OF_ONE", "SMALLEST_LEFT"):
-        monkeypatch.setattr(f"netloop.passes.layout.{name}", 1)
-    monkeypatch.setattr("netloop.lower.load.SMALLEST", 1)
-    monkeypatch.setattr("netloop.passes.axes.MOST_SHORT", 3)
-    monkeypatch.setattr("netloop.passes.axes.FEWEST_LONG", 4)
-    monkeypatch.setattr("netloop.passes.parts.PART", 9)
-    monkeypatch.setattr("netloop.passes.parts.CACHED", 0)
-    monkeypatch.setattr("netloop.passes.parts.cores", lambda: 2)
+        monkeypatch.setattr(f"netloop.passes.weight_prepacking.{name}", 1)
+    monkeypatch.setattr("netloop.lower.weight_folding.SMALLEST", 1)
+    monkeypatch.setattr("netloop.passes.carry_layout.MOST_SHORT", 3)
+    monkeypatch.setattr("netloop.passes.carry_layout.FEWEST_LONG", 4)
+    monkeypatch.setattr("netloop.passes.matmul_partitioning.PART", 9)
+    monkeypatch.setattr("netloop.passes.matmul_partitioning.CACHED", 0)
+    monkeypatch.setattr("netloop.passes.matmul_partitioning.cores", lambda: 2)
 
 
 @each_network
@@ -149,7 +149,7 @@ def count(network, kind):
 
 def test_gates_become_one_product_of_the_input_one_of_the_state_and_one_sum():
     network = lstm()
-    shared = improved(network, ["sharing"])
+    shared = improved(network, ["horizontal_fusion"])
 
     assert len(shared.notes) == 2
     assert [count(each, trt.IMatrixMultiplyLayer) for each in (network, shared.network)] == [8, 2]
@@ -160,7 +160,7 @@ def test_gates_become_one_product_of_the_input_one_of_the_state_and_one_sum():
 @pytest.mark.parametrize("trips", [3, 4])
 def test_gather_by_the_number_of_the_trip_is_an_iterator_if_it_stays_inside(trips):
     network = by_number(trips=trips)
-    indexed = improved(network, ["indexing"])
+    indexed = improved(network, ["induction_variables"])
 
     # the second gather reads one row further on
     assert count(indexed.network, trt.IGatherLayer) == trips - 3
@@ -175,7 +175,7 @@ def test_rows_of_a_small_constant_are_read_by_an_iterator_from_a_later_one_on(dt
     read = network.add_gather(rows, counter(network, loop, 1), 0).get_output(0)
     mark(network, y=stacked(loop, read, constant(network, 2, np.int32)))
 
-    assert count(improved(network, ["indexing"]).network, trt.IGatherLayer) == 0
+    assert count(improved(network, ["induction_variables"]).network, trt.IGatherLayer) == 0
     assert trt.compile(network)({})["y"].astype(int).tolist() == [[2, 3], [4, 5]]
 
 
@@ -183,12 +183,12 @@ def test_rows_of_a_small_constant_are_read_by_an_iterator_from_a_later_one_on(dt
     ("named", "states"), [({}, 1), ({"rows": 4}, 3), ({"start": -1}, 3), ({"reads": True}, 3)], ids=str
 )
 def test_state_whose_rows_are_written_by_the_number_of_the_trip_is_stacked(named, states):
-    assert count(improved(written(**named), ["indexing"]).network, trt.IRecurrenceLayer) == states
+    assert count(improved(written(**named), ["induction_variables"]).network, trt.IRecurrenceLayer) == states
 
 
 def test_states_that_stay_or_are_equal_are_not_carried():
     network = kept()
-    merged = improved(network, ["states"])
+    merged = improved(network, ["redundant_carries"])
 
     assert [count(each, trt.IRecurrenceLayer) for each in (network, merged.network)] == [4, 2]
 
@@ -196,12 +196,12 @@ def test_states_that_stay_or_are_equal_are_not_carried():
 def test_counters_that_begin_alike_are_one():
     network = by_number()
 
-    assert count(improved(network, ["states"]).network, trt.IRecurrenceLayer) == 2
+    assert count(improved(network, ["redundant_carries"]).network, trt.IRecurrenceLayer) == 2
 
 
 def test_rows_of_an_embedding_are_multiplied_before():
     network = embedded()
-    tabled = improved(network, ["sharing", "tables"])
+    tabled = improved(network, ["horizontal_fusion", "embedding_folding"])
     (gather,) = [each for each in live_layers(tabled.network) if isinstance(each, trt.IGatherLayer)]
 
     assert gather.inputs[0].shape == (6, 6)
@@ -210,12 +210,12 @@ def test_rows_of_an_embedding_are_multiplied_before():
 def test_sums_of_products_are_products_of_matrices():
     network = attention()
 
-    assert count(improved(network, ["contraction"]).network, trt.IMatrixMultiplyLayer) == 2
+    assert count(improved(network, ["matmul_recognition"]).network, trt.IMatrixMultiplyLayer) == 2
 
 
 def test_einsum_that_sums_over_nothing_is_an_element_wise_product():
     network = selective(by_einsum=True)
-    plain = improved(network, ["contraction"]).network
+    plain = improved(network, ["matmul_recognition"]).network
 
     assert [count(each, trt.IEinsumLayer) for each in (network, plain)] == [2, 1]
 
@@ -227,11 +227,13 @@ def carried(network):
 
 @pytest.mark.parametrize("by_einsum", [False, True])
 def test_state_has_its_longer_axis_last(by_einsum):
-    assert carried(improved(selective(by_einsum=by_einsum), ["contraction", "axes"]).network) == [(2, 3, 4)]
+    assert carried(improved(selective(by_einsum=by_einsum), ["matmul_recognition", "carry_layout"]).network) == [
+        (2, 3, 4)
+    ]
 
 
 def test_states_of_an_inner_loop_have_their_axes_swapped_with_those_around():
-    network = improved(remembered(), ["axes"])
+    network = improved(remembered(), ["carry_layout"])
 
     assert len(network.notes) == 1
     assert carried(network.network) == [(3, 4), (3, 4)]
@@ -247,26 +249,26 @@ def test_conditional_of_small_branches_is_no_conditional():
 def test_network_without_products_is_left_alone():
     network = chain_in_loop(3)
 
-    assert improved(network, ["sharing"]).network is network
+    assert improved(network, ["horizontal_fusion"]).network is network
 
 
 def test_input_is_multiplied_before_the_loop_and_the_output_after_it():
     network = gru(trips=5)
     engine = trt.compile(network)
-    moved = engine.moved["(Unnamed Loop* 0)"]
+    moved = engine.batched_layers["(Unnamed Loop* 0)"]
 
     assert sum(isinstance(each, trt.IMatrixMultiplyLayer) for each in moved) == 2
 
 
 def test_parts_of_a_product_are_cut_out_before_the_loop():
-    moved = trt.compile(gru(), passes=["sharing", "fission"]).moved["(Unnamed Loop* 0)"]
+    moved = trt.compile(gru(), passes=["horizontal_fusion", "loop_fission"]).batched_layers["(Unnamed Loop* 0)"]
 
     # z, r and n each read a part of the product of the input
     assert sum(isinstance(each, trt.ISliceLayer) for each in moved) == 3
 
 
 def test_matrix_that_multiplies_a_state_is_transposed_beforehand():
-    network = improved(lstm(), ["sharing", "layout"]).network
+    network = improved(lstm(), ["horizontal_fusion", "weight_prepacking"]).network
     products = [each for each in live_layers(network) if isinstance(each, trt.IMatrixMultiplyLayer)]
     of_a_state = {isinstance(each.inputs[0].producer, trt.IRecurrenceLayer): each.op1 for each in products}
 
@@ -275,13 +277,13 @@ def test_matrix_that_multiplies_a_state_is_transposed_beforehand():
 
 @pytest.mark.parametrize(("batch", "products"), [(7, 0), (8, 1), (64, 1), (65, 0)])
 def test_matrix_that_multiplies_some_rows_of_a_state_is_the_left_operand(batch, products):
-    network = improved(lstm(batch=batch), ["sharing", "layout"]).network
+    network = improved(lstm(batch=batch), ["horizontal_fusion", "weight_prepacking"]).network
 
     assert count(network, FromLeftLayer) == products
 
 
 def test_matrix_of_a_product_that_no_state_needs_stays_on_the_right():
-    network = improved(gru(batch=8), ["layout"]).network
+    network = improved(gru(batch=8), ["weight_prepacking"]).network
 
     # three gates have a product of the state each; the product that is stacked is put off until after the trips
     assert count(network, FromLeftLayer) == 3
@@ -315,8 +317,8 @@ def test_new_weights_reach_what_was_computed_from_the_old():
 
 
 def test_unknown_pass_is_refused_with_the_nearest_name():
-    with pytest.raises(ValueError, match="there is no pass 'shareing'; did you mean 'sharing'"):
-        trt.compile(lstm(), passes=["shareing"])
+    with pytest.raises(ValueError, match="there is no pass 'horizontal_fusio'; did you mean 'horizontal_fusion'"):
+        trt.compile(lstm(), passes=["horizontal_fusio"])
 
 
 def test_level_of_the_builder_chooses_passes():
@@ -333,9 +335,9 @@ def test_pass_for_cpus_is_used_on_cpus_alone(monkeypatch):
     def used():
         return {each.by for each in trt.compile(lstm()).notes}
 
-    assert {"parts", "sharing"} < used()
+    assert {"matmul_partitioning", "horizontal_fusion"} < used()
     monkeypatch.setattr("jax.default_backend", lambda: "tpu")
-    assert "parts" not in used()
+    assert "matmul_partitioning" not in used()
 
 
 @pytest.mark.parametrize("x", [-700.0, -20.0, -1.0, 0.0, 0.5, 30.0, 1e4])
@@ -353,7 +355,13 @@ def test_inspector_tells_what_was_done():
     told = json.loads(engine.create_engine_inspector().get_engine_information(trt.LayerInformationFormat.JSON))
 
     assert [f"{each['Name']}: {each['Done']}" for each in told["Passes"]] == list(map(str, engine.notes))
-    assert {each["Name"] for each in told["Passes"]} == {"sharing", "parts", "forms", "load", "fission"}
+    assert {each["Name"] for each in told["Passes"]} == {
+        "horizontal_fusion",
+        "matmul_partitioning",
+        "gate_fusion",
+        "weight_folding",
+        "loop_fission",
+    }
     assert all(each["Rule"] and each["Gain"] for each in told["Passes"])
     assert len(told["Loops"][0]["Many trips at once"]) == 1
 

@@ -7,24 +7,28 @@ import numpy as np
 import pytest
 
 import netloop as trt
-from netloop.check import require_sound
+from netloop.check import require_valid
 from netloop.passes import PASSES, improve
-from tests.passes.growth import CellGrower
-from tests.strategies import Grown, assert_equal, is_pure
+from tests.support.growth import CellGrower
+from tests.support.strategies import Grown, assert_equal, is_pure
 
 LOWEST: dict[str, object] = {
-    "netloop.lower.fission.SMALLEST_PRODUCT": 1,
-    "netloop.lower.fission.FEWEST_TRIPS": 1,
-    "netloop.lower.load.SMALLEST": 1,
-    "netloop.passes.axes.FEWEST_LONG": 4,
-    "netloop.passes.layout.SMALLEST": 1,
-    "netloop.passes.layout.SMALLEST_OF_ONE": 1,
-    "netloop.passes.layout.SMALLEST_LEFT": 1,
-    "netloop.passes.parts.PART": 3,
-    "netloop.passes.parts.CACHED": 0,
-    "netloop.passes.parts.cores": lambda: 2,
+    "netloop.lower.loop.fission.SMALLEST_PRODUCT": 1,
+    "netloop.lower.loop.fission.FEWEST_TRIPS": 1,
+    "netloop.lower.weight_folding.SMALLEST": 1,
+    "netloop.passes.carry_layout.FEWEST_LONG": 4,
+    "netloop.passes.weight_prepacking.SMALLEST": 1,
+    "netloop.passes.weight_prepacking.SMALLEST_OF_ONE": 1,
+    "netloop.passes.weight_prepacking.SMALLEST_LEFT": 1,
+    "netloop.passes.matmul_partitioning.PART": 3,
+    "netloop.passes.matmul_partitioning.CACHED": 0,
+    "netloop.passes.matmul_partitioning.cores": lambda: 2,
 }
-UNLIMITED = ["netloop.lower.load.MOST_GROWTH", "netloop.lower.small.MOST_LAYERS", "netloop.lower.small.MOST_ELEMENTS"]
+UNLIMITED = [
+    "netloop.lower.weight_folding.MOST_GROWTH",
+    "netloop.lower.loop.unroll_heuristic.MOST_LAYERS",
+    "netloop.lower.loop.unroll_heuristic.MOST_ELEMENTS",
+]
 
 
 @pytest.fixture
@@ -32,9 +36,9 @@ def grown(seed, monkeypatch) -> Grown:
     """A random network, and thresholds that nothing misses; at times a few trips at once are as many as fit."""
     chance = Random(seed)
     limits: dict[str, object] = LOWEST | dict.fromkeys(UNLIMITED, 1 << 20)
-    limits["netloop.passes.layout.LEFT_ROWS"] = chance.choice([range(2, 9), range(8, 65)])
-    limits["netloop.lower.fission.CACHED"] = chance.choice([1, 1 << 22])
-    limits["netloop.lower.fission.CHUNK"] = chance.choice([100, 300, 1000])
+    limits["netloop.passes.weight_prepacking.LEFT_ROWS"] = chance.choice([range(2, 9), range(8, 65)])
+    limits["netloop.lower.loop.fission.CACHED"] = chance.choice([1, 1 << 22])
+    limits["netloop.lower.loop.fission.CHUNK"] = chance.choice([100, 300, 1000])
     for name, limit in limits.items():
         monkeypatch.setattr(name, limit)
     return CellGrower(chance, chance.randint(1, 2), chance.randint(5, 25)).grow()
@@ -45,7 +49,7 @@ def improved(grown: Grown) -> trt.INetworkDefinition:
     network = grown.network.copy()
     for each in network.inputs:
         each.shape = grown.inputs[each.name].shape
-    return improve(network, network.types, require_sound(network), PASSES).network
+    return improve(network, network.types, require_valid(network), PASSES).network
 
 
 def agree(grown: Grown) -> None:
@@ -84,4 +88,4 @@ def test_every_pass_that_rewrites_finds_something_in_random_networks(monkeypatch
 
 
 def uses(grown: Grown, name: str) -> bool:
-    return bool(improve(grown.network, grown.network.types, require_sound(grown.network), [name]).notes)
+    return bool(improve(grown.network, grown.network.types, require_valid(grown.network), [name]).notes)

@@ -12,8 +12,8 @@ import netloop as trt
 from netloop import plan
 from netloop.plan import container
 from netloop.plan.container import Member
-from tests.plan import forge
-from tests.plan.forge import refused, sealed, zipped
+from tests.support import plan_forge as forge
+from tests.support.plan_forge import refused, sealed, zipped
 
 PLAN = plan.dumps(forge.small())
 SIZE = len(PLAN)

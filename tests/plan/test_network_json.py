@@ -6,9 +6,9 @@ import pytest
 
 import netloop as trt
 from netloop import plan
-from tests import networks
-from tests.plan import forge
-from tests.plan.forge import put_together, refused
+from tests.support import networks
+from tests.support import plan_forge as forge
+from tests.support.plan_forge import put_together, refused
 
 DOCUMENT, FILES = forge.taken_apart(plan.dumps(forge.small()))
 

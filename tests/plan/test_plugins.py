@@ -5,9 +5,9 @@ import pytest
 
 import netloop as trt
 from netloop import plan
-from tests.networks import mark
-from tests.plan import forge
-from tests.plugins.examples import CircularPad, CircularPadCreator, Plugin, circular_pad
+from tests.support import plan_forge as forge
+from tests.support.networks import mark
+from tests.support.plugin_examples import CircularPad, CircularPadCreator, Plugin, circular_pad
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 PADS = np.int32([3, 1, 1, 2])

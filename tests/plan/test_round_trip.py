@@ -16,11 +16,11 @@ from netloop.dims import DimsLike, PermutationLike
 from netloop.graph.layer import ILayer, Operation, layer
 from netloop.plan.kinds import Numbers, kind_of, kinds
 from netloop.types import NUMPY_TYPES, Array
-from tests import networks
-from tests.plan import forge
-from tests.plugins.examples import circular_pad
-from tests.strategies import networks as random_networks
-from tests.test_differential import SETTINGS
+from tests.execution.test_differential import SETTINGS
+from tests.support import networks
+from tests.support import plan_forge as forge
+from tests.support.plugin_examples import circular_pad
+from tests.support.strategies import networks as random_networks
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -37,7 +37,7 @@ def again(network: trt.INetworkDefinition) -> trt.INetworkDefinition:
 def assert_equal_layers(loaded: ILayer, original: ILayer) -> None:
     assert type(loaded) is type(original)
     assert (loaded.name, loaded.metadata, loaded.num_ranks) == (original.name, original.metadata, original.num_ranks)
-    assert (loaded.index, loaded.place) == (original.index, original.place)
+    assert (loaded.index, loaded.source_location) == (original.index, original.source_location)
     for name in type(original).ATTRIBUTES:
         assert_equal_values(getattr(loaded, name), getattr(original, name))
 
@@ -125,7 +125,7 @@ def test_layers_know_their_loops_as_before():
     loaded = again(network)
 
     for got, wanted in zip(loaded.loops, network.loops, strict=True):
-        assert (got.name, got.place) == (wanted.name, wanted.place)
+        assert (got.name, got.source_location) == (wanted.name, wanted.source_location)
         assert [each.index for each in got.layers] == [each.index for each in wanted.layers]
         assert all(each.loop is got for each in got.layers)
 
@@ -181,9 +181,9 @@ def test_what_inputs_have_is_kept():
 
 def test_places_are_kept_as_they_were_given():
     network = networks.chain(1)
-    vars(network.get_layer(0))["place"] = trt.diagnostics.Place("../\udcff odd <stdin>.py", 7)
+    vars(network.get_layer(0))["source_location"] = trt.diagnostics.SourceLocation("../\udcff odd <stdin>.py", 7)
 
-    assert again(network).get_layer(0).place == trt.diagnostics.Place("../\udcff odd <stdin>.py", 7)
+    assert again(network).get_layer(0).source_location == trt.diagnostics.SourceLocation("../\udcff odd <stdin>.py", 7)
 
 
 # fmt: off

@@ -7,8 +7,8 @@ import pytest
 
 import netloop as trt
 from netloop import plan
-from tests import networks
-from tests.plan import forge
+from tests.support import networks
+from tests.support import plan_forge as forge
 
 ROOT = Path(__file__).parent.parent.parent
 

@@ -8,10 +8,10 @@ import pytest
 
 import netloop as trt
 from netloop.layers.plugin import IPluginV3Layer
-from tests.laws import refuses
-from tests.networks import CONCATENATE, LAST, Op, cast, combine, constant, counted, counter, last, mark, stacked
-from tests.peers import needs_torch, torch
-from tests.plugins.examples import CircularPad, NonZero, Plugin
+from tests.support.laws import refuses
+from tests.support.networks import CONCATENATE, LAST, Op, cast, combine, constant, counted, counter, last, mark, stacked
+from tests.support.peers import needs_torch, torch
+from tests.support.plugin_examples import CircularPad, NonZero, Plugin
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 PADS = np.int32([3, 1, 1, 2])
@@ -224,8 +224,8 @@ def test_plugin_runs_once_a_trip(network, x):
     np.testing.assert_array_equal(found["y"], 16 * X + 15)
     np.testing.assert_array_equal(found["rows"], [2 * X, 4 * X + 2, 8 * X + 6, 16 * X + 14])
     np.testing.assert_array_equal(trt.evaluate(network, {"x": X})["rows"], found["rows"])
-    (road,) = engine.roads.values()
-    assert (road.name, road.why) == ("host", "a layer in it computes on the host")
+    (strategy,) = engine.loop_strategies.values()
+    assert (strategy.name, strategy.why) == ("host", "a layer in it computes on the host")
 
 
 def test_plugin_decides_a_while(network):
@@ -292,7 +292,7 @@ def test_exception_of_enqueue_is_told_with_its_layer(network, x):
             run({"x": X})
         (found,) = caught.value.findings
         assert found.code == "NL411"
-        assert found.where == f"{__file__}:{layer.place.line}, IPluginV3Layer 'mine'"
+        assert found.where == f"{__file__}:{layer.source_location.line}, IPluginV3Layer 'mine'"
         assert isinstance(caught.value.__cause__, RuntimeError)
 
 

@@ -11,10 +11,10 @@ import netloop as trt
 from netloop.layers.plugin import IPluginV3Layer
 from netloop.plugins.jax_plugin import JaxPlugin, JaxPluginCreator, jax_plugin
 from netloop.types import TensorType
-from tests.laws import Case, check_laws, refuses
-from tests.networks import LAST, WHILE, Op, combine, constant, counted, counter, last, mark
-from tests.peers import needs_torch, torch
-from tests.plugins.examples import circular_pad
+from tests.support.laws import Case, check_laws, refuses
+from tests.support.networks import LAST, WHILE, Op, combine, constant, counted, counter, last, mark
+from tests.support.peers import needs_torch, torch
+from tests.support.plugin_examples import circular_pad
 
 F32 = np.dtype(np.float32)
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
@@ -161,7 +161,7 @@ def test_exception_of_the_function_is_the_cause():
     (found,) = caught.value.findings
     assert found.code == "NL411"
     assert found.at is layer
-    assert f"{__file__}:{layer.place.line}, IPluginV3Layer 'mine'" in found.where
+    assert f"{__file__}:{layer.source_location.line}, IPluginV3Layer 'mine'" in found.where
     assert isinstance(caught.value.__cause__, KeyError)
 
 

@@ -6,7 +6,7 @@ import pytest
 
 import netloop as trt
 from netloop.plugins.registry import IPluginRegistry
-from tests.plugins.examples import CircularPadCreator, Plugin
+from tests.support.plugin_examples import CircularPadCreator, Plugin
 
 INT32, CHAR = trt.PluginFieldType.INT32, trt.PluginFieldType.CHAR
 OP = trt.DimensionOperation

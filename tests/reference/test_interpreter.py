@@ -6,7 +6,7 @@ import pytest
 import netloop as trt
 from netloop.layers.pointwise import IElementWiseLayer, IUnaryLayer
 from netloop.reference.interpreter import Interpreter
-from tests.networks import (
+from tests.support.networks import (
     EXAMPLES,
     REVERSE,
     F,
@@ -233,7 +233,7 @@ def test_error_of_an_operation_names_its_layer(network):
 
     (found,) = caught.value.findings
     assert found.code == "NL601"
-    assert found.where == f"{gather.place}, IGatherLayer 'pick'"
+    assert found.where == f"{gather.source_location}, IGatherLayer 'pick'"
     assert __file__ in found.where
 
 

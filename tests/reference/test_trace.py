@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import netloop as trt
-from tests.networks import (
+from tests.support.networks import (
     WHILE,
     F,
     Op,
@@ -329,7 +329,7 @@ def test_endless_loop_is_an_error_with_max_trips(network, run):
 
     (found,) = caught.value.findings
     assert (found.code, found.what) == ("NL609", "'steps' makes more than 5 trips")
-    assert found.where == f"{network.loops[0].place}, ILoop 'steps'"
+    assert found.where == f"{network.loops[0].source_location}, ILoop 'steps'"
 
 
 def test_elements_of_an_endless_loop_can_be_looked_at(network):

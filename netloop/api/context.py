@@ -1,0 +1,402 @@
+"""Execution contexts: shapes and addresses are set, then the engine runs on them."""
+
+from __future__ import annotations
+
+import operator
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from netloop.api import memory
+from netloop.api.debugging import Debugging
+from netloop.api.engine_config import IRuntimeConfig
+from netloop.api.enums import ErrorCodeTRT, ProfilingVerbosity
+from netloop.api.logger import ILogger
+from netloop.api.observers import IDebugListener, IErrorRecorder, IOutputAllocator, IProfiler
+from netloop.check import require_valid
+from netloop.checked_attributes import Settings, none_or
+from netloop.diagnostics import ExecutionError, Finding, InputError, NetloopError, NetworkError, did_you_mean, reason
+from netloop.dims import Dims
+from netloop.graph.infer import TypeTable
+from netloop.graph.layer import check_instance
+from netloop.graph.tensor import ITensor
+from netloop.layers.assertion import IAssertionLayer
+from netloop.nest import LayerStep
+from netloop.network import INetworkDefinition
+from netloop.types import UNKNOWN, Array, TensorType, agree, numpy_type
+
+if TYPE_CHECKING:
+    from netloop.api.engine import ICudaEngine
+
+ALIGNMENT = 256
+"""The alignment in bytes that output allocators are asked for."""
+
+
+class IExecutionContext(Settings):
+    """A run of an engine in the making: the shapes and addresses of its inputs and outputs.
+
+    Addresses are host addresses, such as ``array.ctypes.data`` of a numpy array. All inputs are read before the first
+    output is written, so an input and an output may share memory. What fails is logged, and answered with False.
+    """
+
+    name: str = ""
+    debug_sync: bool = False
+    device_memory: int = 0
+    enqueue_emits_profile: bool = True
+    error_recorder: IErrorRecorder | None = None
+    nvtx_verbosity: ProfilingVerbosity = ProfilingVerbosity.LAYER_NAMES_ONLY
+    persistent_cache_limit: int = 0
+    profiler: IProfiler | None = None
+    temporary_allocator: Any = None
+    unfused_tensors_debug_state: bool = False
+
+    CHECKS = {"error_recorder": none_or(IErrorRecorder), "profiler": none_or(IProfiler)}
+
+    def __init__(self, engine: ICudaEngine, config: IRuntimeConfig | None = None) -> None:
+        _check_addresses(engine.network)
+        self._engine = engine
+        self._config = config or IRuntimeConfig()
+        self._shapes: dict[str, Dims] = {}
+        self._addresses: dict[str, int] = {}
+        self._allocators: dict[str, IOutputAllocator] = {}
+        self._debugging = Debugging(engine.network.marks.debug)
+        self._profile = 0
+
+    def __enter__(self) -> IExecutionContext:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        pass
+
+    @property
+    def engine(self) -> ICudaEngine:
+        """The engine that it runs."""
+        return self._engine
+
+    def get_runtime_config(self) -> IRuntimeConfig:
+        """The settings that it was made with."""
+        return self._config
+
+    # ------------------------------------------------------------------ profiles
+
+    @property
+    def active_optimization_profile(self) -> int:
+        """The number of the optimization profile in force."""
+        return self._profile
+
+    def set_optimization_profile_async(self, profile_index: int, stream_handle: int) -> bool:
+        """Put an optimization profile in force; the shapes that were set are forgotten."""
+        if not 0 <= profile_index < self._engine.num_optimization_profiles:
+            return self._refuse(f"there is no optimization profile {profile_index}")
+        self._profile = profile_index
+        self._shapes.clear()
+        return True
+
+    # ------------------------------------------------------------------ shapes
+
+    def set_input_shape(self, name: str, shape: Sequence[int]) -> bool:
+        """Set the shape of an input; False, with a line in the log, if the input cannot have it.
+
+        Raises:
+            RuntimeError: the shape has more axes than any tensor.
+        """
+        try:
+            wanted = Dims(shape)
+        except ValueError as error:
+            raise RuntimeError(str(error)) from None
+        tensor = self._input(name)
+        if tensor is None or tensor.declared is None:
+            return self._refuse_name("input", name, [each.name for each in self._engine.network.inputs])
+        if not agree(wanted, tensor.declared.shape) or any(length < 0 for length in wanted):
+            return self._refuse(f"input {name!r} is {tensor.declared}, and cannot have the shape {wanted}")
+        limits = self._engine.profile_of(self._profile).shapes().get(name)
+        if limits is not None and not limits.holds(wanted):
+            return self._refuse(
+                f"the shape {wanted} of {name!r} is outside of its profile, {limits.min} to {limits.max}"
+            )
+        self._shapes[name] = wanted
+        return True
+
+    @property
+    def all_binding_shapes_specified(self) -> bool:
+        """Whether the shapes of all inputs are known."""
+        return not any(UNKNOWN in self.get_tensor_shape(each.name) for each in self._engine.network.inputs)
+
+    @property
+    def all_shape_inputs_specified(self) -> bool:
+        """Whether the inputs whose values decide shapes have addresses; of TensorRT 10."""
+        return all(self._addresses.get(each.name) for each in self._engine.shape_inputs)
+
+    def infer_shapes(self) -> list[str]:
+        """The inputs whose shape, or whose value if it decides shapes, was not set; if there is none, all fits.
+
+        Outputs that were marked for shapes are then written to their addresses, if they follow from shapes.
+
+        Raises:
+            RuntimeError: the shapes do not fit together, or an assertion about them does not hold.
+        """
+        missing = self._missing()
+        if not missing:
+            try:
+                self._check_values()
+                types = TypeTable(self._types())
+                self._check_shapes(types)
+                self._write_shape_outputs(types)
+            except NetloopError as error:
+                raise RuntimeError(str(error)) from error
+        return missing
+
+    def _write_shape_outputs(self, types: TypeTable) -> None:
+        for tensor in self._engine.network.marks.shapes:
+            value, address = types[tensor].value, self._addresses.get(tensor.name)
+            if value is not None and address:
+                memory.write(address, value)
+
+    def _check_shapes(self, types: TypeTable) -> None:
+        for step in require_valid(self._engine.network, types).block.steps:
+            layer = step.layer if isinstance(step, LayerStep) else None
+            if isinstance(layer, IAssertionLayer):
+                conditions = (types[each].value for each in layer.inputs if each is not None)
+                if not all(layer.holds(each) for each in conditions if each is not None):
+                    raise ExecutionError(layer.failure())
+
+    def get_tensor_shape(self, name: str) -> Dims:
+        """The shape of an input or output, so far as what was set tells; -1 for the rest."""
+        declared = self._engine.get_tensor_shape(name)
+        if name in self._shapes:
+            return self._shapes[name]
+        output = self._output(name)
+        if output is None or UNKNOWN not in declared or self._missing():
+            return declared
+        found = TypeTable(self._types()).of(output)
+        return declared if isinstance(found, Finding) else Dims(found.shape)
+
+    def get_tensor_strides(self, name: str) -> Dims:
+        """How many elements lie between neighbours of each axis: the layout is row-major."""
+        shape = self.get_tensor_shape(name)
+        return Dims(int(np.prod(shape[axis + 1 :])) for axis in range(len(shape)))
+
+    def get_max_output_size(self, name: str) -> int:
+        """The size of an output in bytes, -1 where a length is unknown."""
+        shape = self.get_tensor_shape(name)
+        return (
+            -1 if UNKNOWN in shape else int(np.prod(shape)) * numpy_type(self._engine.get_tensor_dtype(name)).itemsize
+        )
+
+    def _missing(self) -> list[str]:
+        shapeless = [each.name for each in self._engine.network.inputs if UNKNOWN in self._input_shape(each)]
+        return shapeless + [each.name for each in self._engine.shape_inputs if not self._addresses.get(each.name)]
+
+    def _input_shape(self, tensor: ITensor) -> Dims:
+        return self._shapes.get(tensor.name, tensor.shape)
+
+    def _types(self) -> dict[ITensor, TensorType]:
+        types: dict[ITensor, TensorType] = {}
+        for tensor in self._engine.network.inputs:
+            declared = tensor.type.with_shape(self._input_shape(tensor))
+            valued = tensor in self._engine.shape_inputs
+            types[tensor] = TensorType.of(self._read(tensor)) if valued else declared
+        return types
+
+    # ------------------------------------------------------------------ addresses
+
+    def set_tensor_address(self, name: str, memory: int) -> bool:
+        """Set the host address of an input or output."""
+        if self._engine.find_tensor(name) is None:
+            return self._refuse_name(
+                "input or output", name, [self._engine[index] for index in range(self._engine.num_io_tensors)]
+            )
+        self._addresses[name] = _address(memory)
+        return True
+
+    def get_tensor_address(self, name: str) -> int:
+        """The address of an input or output; 0 if it was not set."""
+        return self._addresses.get(name, 0)
+
+    def set_output_allocator(self, name: str, output_allocator: IOutputAllocator) -> bool:
+        """Let an output's memory be allocated when its size is known."""
+        check_instance("output_allocator", output_allocator, IOutputAllocator)
+        if self._output(name) is None:
+            return self._refuse_name("output", name, [each.name for each in self._engine.network.outputs])
+        self._allocators[name] = output_allocator
+        return True
+
+    def get_output_allocator(self, name: str) -> IOutputAllocator | None:
+        """The allocator of an output; None if it has none."""
+        return self._allocators.get(name)
+
+    # ------------------------------------------------------------------ running
+
+    def execute_v2(self, bindings: Sequence[int]) -> bool:
+        """Run on these addresses, in the order of the engine's inputs and outputs; whether it went well."""
+        names = [self._engine.get_tensor_name(index) for index in range(self._engine.num_io_tensors)]
+        if len(bindings) != len(names):
+            return self._refuse(
+                f"the engine has {len(names)} inputs and outputs, and was given {len(bindings)} addresses"
+            )
+        self._addresses.update(zip(names, map(_address, bindings), strict=True))
+        return self._run(0)
+
+    def execute_async_v3(self, stream_handle: int) -> bool:
+        """Run on the addresses that were set; it is over when this returns. Whether it went well."""
+        return self._run(stream_handle)
+
+    def _run(self, stream: int) -> bool:
+        begin = time.perf_counter()
+        try:
+            outputs = self._outputs(stream)
+            arrays = {name: np.asarray(array) for name, array in outputs.items()}
+            for name, array in arrays.items():
+                self._write(name, array, stream)
+        except (NetloopError, MemoryError) as error:
+            return self._refuse(str(error))
+        if self.profiler is not None:
+            self.profiler.report_layer_time(self._engine.name, (time.perf_counter() - begin) * 1e3)
+        return True
+
+    def _outputs(self, stream: int) -> dict[str, Any]:
+        tensors = list(self._debugging.tensors)
+        if self.unfused_tensors_debug_state and self._engine.network.marks.unfused:
+            tensors += self._engine.unfused_tensors
+        if not tensors or self._debugging.listener is None:
+            return self._engine(self._arrays())
+        return self._engine.watch(
+            self._arrays(), tensors, lambda tensor, _, value: self._debugging.tell(tensor, value, stream)
+        )
+
+    def report_to_profiler(self) -> bool:
+        """Whether the latest run was reported to the profiler; every run is, when it ends."""
+        return self.profiler is not None
+
+    def _arrays(self) -> dict[str, Array]:
+        self._check_values()
+        return {each.name: self._read(each) for each in self._engine.network.inputs}
+
+    def _check_values(self) -> None:
+        """Complain about the value of a shape input that is outside of the profile."""
+        ranges = self._engine.profile_of(self._profile).values()
+        for tensor in self._engine.shape_inputs:
+            limits = ranges.get(tensor.name)
+            if limits is not None and not limits.holds(values := self._read(tensor).reshape(-1).tolist()):
+                what = f"the value {values} of {tensor.name!r} is outside of its profile, {limits.min} to {limits.max}"
+                raise InputError(Finding("NL606", what, at=tensor))
+
+    def _read(self, tensor: ITensor) -> Array:
+        shape = self._input_shape(tensor)
+        if UNKNOWN in shape:
+            raise InputError(_unset(tensor.name, "shape", "set_input_shape"))
+        if not self._addresses.get(tensor.name):
+            raise InputError(_unset(tensor.name, "address", "set_tensor_address"))
+        return memory.read(self._addresses[tensor.name], tensor.type.dtype, tuple(shape))
+
+    def _write(self, name: str, array: Array, stream: int) -> None:
+        allocator = self._allocators.get(name)
+        if allocator is not None:
+            before = self._addresses.get(name, 0)
+            self._addresses[name] = allocator.reallocate_output_async(name, before, array.nbytes, ALIGNMENT, stream)
+            allocator.notify_shape(name, Dims(array.shape))
+        if not self._addresses.get(name):
+            raise InputError(_unset(name, "address", "set_tensor_address"))
+        memory.write(self._addresses[name], array)
+
+    # ------------------------------------------------------------------ debug tensors
+
+    def set_debug_listener(self, listener: IDebugListener) -> bool:
+        """Set what is told of debug tensors that are on; True.
+
+        Without a listener a run is as fast as ever. With one it is slower: whatever is around a debug tensor that is on
+        runs trip by trip.
+        """
+        none_or(IDebugListener)("listener", listener)
+        self._debugging.listener = listener
+        return True
+
+    def get_debug_listener(self) -> IDebugListener | None:
+        """What is told of debug tensors; None if nothing is."""
+        return self._debugging.listener
+
+    def set_tensor_debug_state(self, name: str, flag: bool) -> bool:
+        """Turn a debug tensor on or off; False, with a line in the log, if no tensor of the name was marked."""
+        return self._debugging.set(name, flag) or self._refuse(f"there is no debug tensor {name!r}")
+
+    def set_all_tensors_debug_state(self, flag: bool) -> bool:
+        """Turn all debug tensors on or off; True."""
+        self._debugging.set_all(flag)
+        return True
+
+    def get_debug_state(self, name: str) -> bool:
+        """Whether a debug tensor is on."""
+        return self._debugging.get(name)
+
+    # ------------------------------------------------------------------ what has no meaning on a host
+
+    def set_aux_streams(self, aux_streams: Sequence[int]) -> None:
+        """Nothing: there are no streams."""
+
+    def set_device_memory(self, memory: int, size: int) -> None:
+        """Nothing: XLA takes the memory that it needs."""
+
+    def update_device_memory_size_for_shapes(self) -> int:
+        """The memory in bytes that the engine's latest program takes; XLA takes it where it needs it."""
+        return self._engine.scratch_size
+
+    def set_communicator(self, communicator: Any) -> bool:
+        """True, and nothing else: an engine runs on one device. ``to_jax`` gives what runs on several."""
+        self._engine.log(ILogger.INFO, "of no effect here, as an engine runs on one device: set_communicator")
+        return True
+
+    def set_input_consumed_event(self, event: int) -> bool:
+        """True: the inputs are read when the call returns."""
+        return True
+
+    def get_input_consumed_event(self) -> int:
+        """0: there are no events."""
+        return 0
+
+    def _input(self, name: str) -> ITensor | None:
+        tensor = self._engine.find_tensor(name)
+        return tensor if tensor is not None and tensor.is_network_input else None
+
+    def _output(self, name: str) -> ITensor | None:
+        tensor = self._engine.find_tensor(name)
+        return tensor if tensor is not None and not tensor.is_network_input else None
+
+    def _refuse_name(self, kind: str, name: Any, known: Sequence[str]) -> bool:
+        hint = did_you_mean(str(name), known)
+        return self._refuse(f"there is no {kind} {name!r}" + (hint and f"; {hint}"))
+
+    def _refuse(self, what: str) -> bool:
+        self._engine.log_error(what)
+        if self.error_recorder is not None:
+            self.error_recorder.report_error(ErrorCodeTRT.FAILED_EXECUTION, what)
+        return False
+
+
+def _check_addresses(network: INetworkDefinition) -> None:
+    """Complain of inputs and outputs without an address.
+
+    Raises:
+        NetworkError: there are such.
+    """
+    findings = [
+        Finding(
+            "NL611", f"{each.name!r} is {each.type}", why=reason("NL611"), fix="call the engine with a dict", at=each
+        )
+        for each in (*network.inputs, *network.outputs)
+        if not each.type.is_tensor
+    ]
+    if findings:
+        raise NetworkError(*findings)
+
+
+def _unset(name: str, what: str, method: str) -> Finding:
+    return Finding("NL606", f"the {what} of {name!r} is not set", fix=f"call {method}({name!r}, ...) first")
+
+
+def _address(memory: int) -> int:
+    found = operator.index(memory)
+    if not 0 <= found < 1 << 64:
+        raise ValueError(f"{found} is no address")
+    return found

@@ -1,0 +1,80 @@
+"""Debug tensors of an execution context: which are on, and telling a listener of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from netloop.api.observers import IDebugListener
+from netloop.diagnostics import ExecutionError, Finding, reason
+from netloop.dims import Dims
+from netloop.enums import TensorLocation
+from netloop.graph.layer import check_instance
+from netloop.graph.tensor import ITensor
+from netloop.types import data_type
+
+
+class Debugging:
+    """What of an engine's debug tensors is on, and whom to tell.
+
+    Attributes:
+        listener: what is told; None if nothing is, and then the engine runs as ever.
+    """
+
+    def __init__(self, tensors: Iterable[ITensor]) -> None:
+        self.listener: IDebugListener | None = None
+        self._states = dict.fromkeys(tensors, False)
+
+    def set(self, name: str, state: bool) -> bool:
+        """Turn the debug tensors of a name on or off; whether there are any."""
+        check_instance("name", name, str)
+        named = [each for each in self._states if each.name == name]
+        self._states.update(dict.fromkeys(named, bool(state)))
+        return bool(named)
+
+    def set_all(self, state: bool) -> None:
+        """Turn all debug tensors on or off."""
+        self._states = dict.fromkeys(self._states, bool(state))
+
+    def get(self, name: str) -> bool:
+        """Whether a debug tensor of a name is on."""
+        check_instance("name", name, str)
+        return any(state for each, state in self._states.items() if each.name == name)
+
+    @property
+    def tensors(self) -> list[ITensor]:
+        """The debug tensors that are on."""
+        return [each for each, state in self._states.items() if state]
+
+    def tell(self, tensor: ITensor, value: Any, stream: int) -> None:
+        """Tell the listener of a value, at a host address that is good until the listener returns.
+
+        A sequence of tensors, or what is absent, has no address, and is not told.
+
+        Raises:
+            ExecutionError: the listener raises, or returns False.
+        """
+        assert self.listener is not None
+        if value is None or isinstance(value, list):
+            return
+        array = np.ascontiguousarray(value)
+        kind, shape = data_type(array.dtype), Dims(np.shape(value))
+        address, location = array.ctypes.data, TensorLocation.HOST
+        try:
+            goes_on = self.listener.process_debug_tensor(address, location, kind, shape, tensor.name, stream)
+        except Exception as error:
+            raise _ended(tensor, f"raised {error!r} at") from error
+        if goes_on is False:
+            raise _ended(tensor, "ended the run at")
+
+
+def _ended(tensor: ITensor, what: str) -> ExecutionError:
+    producer = tensor.producer
+    told = f"the debug listener {what} {tensor.name!r}"
+    return ExecutionError(
+        producer.finding("NL622", told, reason("NL622"))
+        if producer is not None
+        else Finding("NL622", told, why=reason("NL622"), at=tensor)
+    )

@@ -1,0 +1,52 @@
+"""The settings of what an engine gives: its plan, and its execution contexts."""
+
+from __future__ import annotations
+
+from netloop.api.enums import ExecutionContextAllocationStrategy, SerializationFlag
+from netloop.checked_attributes import Settings, whole
+from netloop.graph.layer import check_member
+
+
+class ISerializationConfig(Settings):
+    """What goes into the plan of an engine.
+
+    EXCLUDE_WEIGHTS leaves out the weights that a ``Refitter`` can bring back. The other flags change nothing: there is
+    no lean runtime, and a plan can always be refitted.
+    """
+
+    flags: int = 0
+
+    CHECKS = {"flags": whole(0)}
+
+    def set_flag(self, flag: SerializationFlag) -> bool:
+        """Set a flag; True."""
+        self.flags = self.flags | 1 << int(check_member("flag", flag, SerializationFlag))
+        return True
+
+    def clear_flag(self, flag: SerializationFlag) -> bool:
+        """Clear a flag; True."""
+        self.flags = self.flags & ~(1 << int(check_member("flag", flag, SerializationFlag)))
+        return True
+
+    def get_flag(self, flag: SerializationFlag) -> bool:
+        """Whether a flag is set."""
+        return bool(self.flags >> int(check_member("flag", flag, SerializationFlag)) & 1)
+
+
+class IRuntimeConfig(Settings):
+    """How a context takes its memory: recorded, and of no effect, as XLA takes the memory that it needs."""
+
+    def __init__(
+        self, strategy: ExecutionContextAllocationStrategy = ExecutionContextAllocationStrategy.STATIC
+    ) -> None:
+        self.set_execution_context_allocation_strategy(strategy)
+
+    def set_execution_context_allocation_strategy(
+        self, strategy: ExecutionContextAllocationStrategy = ExecutionContextAllocationStrategy.STATIC
+    ) -> None:
+        """Set when a context takes its memory."""
+        self._strategy = check_member("strategy", strategy, ExecutionContextAllocationStrategy)
+
+    def get_execution_context_allocation_strategy(self) -> ExecutionContextAllocationStrategy:
+        """When a context takes its memory."""
+        return self._strategy

@@ -1,0 +1,79 @@
+"""Optimization profiles: between which shapes the dynamic inputs of a network may be."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from netloop.checked_attributes import Settings
+from netloop.dims import Dims
+
+
+class Range(NamedTuple):
+    """The least, the usual and the largest; for shapes axis by axis, for values element by element."""
+
+    min: Dims
+    opt: Dims
+    max: Dims
+
+    def holds(self, numbers: Sequence[int]) -> bool:
+        """Whether numbers lie between the least and the largest."""
+        return len(numbers) == len(self.min) and all(
+            low <= each <= high for low, each, high in zip(self.min, numbers, self.max, strict=True)
+        )
+
+
+class IOptimizationProfile(Settings):
+    """Ranges for the shapes of dynamic inputs, and for the values of shape inputs.
+
+    netloop compiles for the shapes of each call, so a profile makes nothing faster; what is outside of it is refused,
+    as TensorRT does.
+    """
+
+    extra_memory_target: float = 1.0
+    profile_stream: int = 0
+
+    def __init__(self) -> None:
+        self._shapes: dict[str, Range] = {}
+        self._values: dict[str, Range] = {}
+
+    def set_shape(self, input: str, min: Sequence[int], opt: Sequence[int], max: Sequence[int]) -> None:
+        """Set the range of the shape of an input.
+
+        Raises:
+            ValueError: the three are not of one rank, or not in order.
+        """
+        self._shapes[input] = _range(input, min, opt, max)
+
+    def set_shape_input(self, input: str, min: Sequence[int], opt: Sequence[int], max: Sequence[int]) -> None:
+        """Set the range of the values of a shape input.
+
+        Raises:
+            ValueError: the three are not of one length, or not in order.
+        """
+        self._values[input] = _range(input, min, opt, max)
+
+    def get_shape(self, input: str) -> list[Dims]:
+        """The range of the shape of an input; empty if none was set."""
+        return list(self._shapes.get(input, ()))
+
+    def get_shape_input(self, input: str) -> list[list[int]]:
+        """The range of the values of a shape input; empty if none was set."""
+        return [list(each) for each in self._values.get(input, ())]
+
+    def shapes(self) -> dict[str, Range]:
+        """The ranges of shapes, by input."""
+        return dict(self._shapes)
+
+    def values(self) -> dict[str, Range]:
+        """The ranges of values, by input."""
+        return dict(self._values)
+
+
+def _range(name: str, least: Sequence[int], usual: Sequence[int], most: Sequence[int]) -> Range:
+    found = Range(Dims(least), Dims(usual), Dims(most))
+    if not len(found.min) == len(found.opt) == len(found.max):
+        raise ValueError(f"the range of {name!r} has {len(found.min)}, {len(found.opt)} and {len(found.max)} numbers")
+    if not found.holds(found.opt):
+        raise ValueError(f"the range of {name!r} is not in order: min {found.min}, opt {found.opt}, max {found.max}")
+    return found

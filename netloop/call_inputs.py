@@ -1,0 +1,109 @@
+"""The arrays that a caller gives for the inputs of a network."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+from jax.core import Tracer
+
+from netloop.diagnostics import Finding, InputError, did_you_mean, listed, reason
+from netloop.graph.tensor import ITensor
+from netloop.types import ABSENT, Absent, OptionalType, SequenceType, Tensors, TensorType, agree
+
+
+def check_inputs(tensors: Sequence[ITensor], given: Mapping[str, Any]) -> dict[ITensor, Any]:
+    """The arrays given for some inputs, if each fits its input exactly.
+
+    Raises:
+        InputError: one is missing, unknown, or of another element type or shape; all of it is told.
+    """
+    if not isinstance(given, Mapping):
+        raise TypeError(f"inputs are a dict from names to arrays, not {type(given).__name__}")
+    if len(given) == len(tensors) and all(_fits(tensor, given.get(tensor.name)) for tensor in tensors):
+        return {tensor: given[tensor.name] for tensor in tensors}
+    names = {tensor.name for tensor in tensors}
+    findings = [_unknown(name, names) for name in given if name not in names]
+    arrays: dict[ITensor, Any] = {}
+    for tensor in tensors:
+        if tensor.name not in given:
+            findings.append(Finding("NL602", f"input {tensor.name!r} is missing; it is {tensor.declared}", at=tensor))
+            continue
+        try:
+            assert tensor.declared is not None
+            arrays[tensor] = value = _value(given[tensor.name], tensor.declared)
+        except ValueError as error:
+            what = f"input {tensor.name!r} is {tensor.declared}, and was given what is no array"
+            findings.append(Finding("NL603", what, why=str(error), at=tensor))
+        else:
+            findings += _misfit(tensor, value)
+    if findings:
+        raise InputError(*findings)
+    return arrays
+
+
+def check_values(tensors: Sequence[ITensor], given: Mapping[str, Any]) -> dict[ITensor, Any]:
+    """The same, if the arrays have values, and are not what JAX traces.
+
+    Raises:
+        InputError: one is missing, unknown, of another element type or shape, or traced.
+    """
+    arrays = check_inputs(tensors, given)
+    traced = [each for each, value in arrays.items() if any(isinstance(array, Tracer) for array in _parts(value))]
+    if traced:
+        fix = "inside of jit, grad and vmap take the function that netloop.to_jax(network) gives"
+        raise InputError(
+            *(Finding("NL607", f"JAX is tracing input {each.name!r}", "", reason("NL607"), fix) for each in traced)
+        )
+    return arrays
+
+
+def _fits(tensor: ITensor, array: Any) -> bool:
+    """Whether something is surely an array of the type of an input."""
+    wanted = tensor.declared
+    is_array = isinstance(array, np.ndarray | jax.Array)
+    return is_array and wanted is not None and array.shape == wanted.shape and array.dtype == wanted.dtype
+
+
+def _array(given: Any) -> Any:
+    return given if isinstance(given, jax.Array) else np.asarray(given)
+
+
+def _value(given: Any, declared: TensorType) -> Any:
+    """What is given for an input, as arrays."""
+    if isinstance(declared, OptionalType):
+        return ABSENT if given is None else _value(given, declared.present)
+    if not isinstance(declared, SequenceType):
+        return _array(given)
+    if not isinstance(given, list | tuple):
+        raise ValueError(f"a sequence is a list or tuple of arrays, not {type(given).__name__}")
+    return Tensors(map(_array, given))  # pyright: ignore[reportUnknownArgumentType]
+
+
+def _parts(value: Any) -> tuple[Any, ...]:
+    """The arrays of a value."""
+    if isinstance(value, Tensors):
+        return value
+    return () if isinstance(value, Absent) else (value,)
+
+
+def _unknown(name: str, names: set[str]) -> Finding:
+    what = f"the network has no input {name!r}; it has {listed(sorted(names)) or 'none'}"
+    return Finding("NL602", what, fix=did_you_mean(str(name), names))
+
+
+def _misfit(tensor: ITensor, value: Any) -> list[Finding]:
+    """What is wrong with a value: the first of its arrays that does not fit."""
+    found = (_misfit_of(tensor, array) for array in _parts(value))
+    return next(filter(None, found), [])
+
+
+def _misfit_of(tensor: ITensor, array: Any) -> list[Finding]:
+    declared = tensor.declared
+    assert declared is not None
+    wanted, shape, dtype = declared.held_shape, tuple(array.shape), np.dtype(array.dtype)
+    if dtype == declared.dtype and (wanted is None or agree(shape, wanted)):
+        return []
+    what = f"input {tensor.name!r} is {declared}, and was given {TensorType(dtype, shape)}"
+    fix = f"pass an array of dtype {declared.dtype}" if dtype != declared.dtype else ""
+    return [Finding("NL603", what, why=reason("NL603"), fix=fix, at=tensor)]

@@ -1,0 +1,1 @@
+"""The execution core: compiled programs, their caches and their weights, below TensorRT's objects."""

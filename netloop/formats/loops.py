@@ -1,0 +1,316 @@
+"""Loops as models describe them: a body, values that go round, what ends it, and what leaves it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+import numpy as np
+
+from netloop.diagnostics import require
+from netloop.enums import TripLimit
+from netloop.formulas.composer import FormulaBuilder
+from netloop.formulas.rearrange import Length
+from netloop.graph.tensor import ITensor
+from netloop.layers.loop import ILoop, IRecurrenceLayer
+from netloop.types import UNKNOWN, TensorType, join, normal_axis
+
+LARGEST_BUFFER = 1 << 28
+"""Up to so many bytes there is room for the rows of all trips that a loop may make."""
+
+MANY = (1 << 63) - 1
+"""More trips than any loop makes."""
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Row:
+    """A value that leaves a loop in every trip.
+
+    Attributes:
+        value: the value.
+        axis: where the values of all trips are side by side.
+        reverse: whether that of the last trip comes first.
+        joined: whether they are joined along an axis that they have, and not stacked on a new one.
+    """
+
+    value: ITensor
+    axis: int = 0
+    reverse: bool = False
+    joined: bool = False
+
+
+@dataclass(frozen=True)
+class Step:
+    """What one trip through a body makes.
+
+    Attributes:
+        goes_on: whether there is another trip.
+        values: the next values of what goes round.
+        rows: what leaves the loop in every trip.
+        finals: what leaves it in the last trip, and does not go round.
+    """
+
+    goes_on: ITensor
+    values: Sequence[ITensor]
+    rows: Sequence[Row] = ()
+    finals: Sequence[ITensor] = ()
+
+
+class Body(Protocol):
+    """The body of a loop. It may be asked for more than once, and adds its layers anew each time."""
+
+    def __call__(self, loop: ILoop, trip: ITensor, values: Sequence[ITensor], /) -> Step:
+        """Add the layers of one trip: of this number, with these values going round."""
+        ...
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What ends a loop.
+
+    Attributes:
+        most: after so many trips, if it is not None.
+        goes_on: whether there is a first trip; the body tells of the others. If it is None, nobody is asked.
+        room: how many trips there are at the most, where a condition may end the loop earlier.
+        endless: whether a count below 0 stands for any number of trips, and not for none.
+    """
+
+    most: ITensor | None
+    goes_on: ITensor | None
+    room: ITensor | None = None
+    endless: bool = False
+
+
+@dataclass(frozen=True)
+class Left:
+    """What a loop leaves.
+
+    Attributes:
+        last: the values that go round, after the last trip.
+        rows: the rows of all trips.
+        finals: the finals of the last trip; zeros if there is none.
+    """
+
+    last: Sequence[ITensor]
+    rows: Sequence[ITensor]
+    finals: Sequence[ITensor]
+
+
+def looped(make: FormulaBuilder, name: str, initial: Sequence[ITensor], limits: Limits, body: Body) -> Left:
+    """Add a loop.
+
+    Args:
+        make: what adds layers.
+        name: its name.
+        initial: what goes round, before the first trip.
+        limits: what ends it.
+        body: its body.
+    """
+    made = _Loop(make, name, initial, limits, body)
+    made.end(limits.most)
+    if made.has_room:
+        return Left(made.last(), made.rows(), made.finals())
+    # only the trips tell how many rows there are: they are counted first, and made again
+    again = _Loop(make, name, initial, Limits(made.trips, None), body)
+    again.end(made.trips)
+    return Left(made.last(), again.rows(), made.finals())
+
+
+class _Loop:
+    """A loop, its body added to the network.
+
+    Within the body the condition is true, for else there would be no trip. So a body that hands on its condition, or
+    sets it to true, makes a counted loop.
+    """
+
+    def __init__(self, make: FormulaBuilder, name: str, initial: Sequence[ITensor], limits: Limits, body: Body) -> None:
+        self._make = make
+        self._limits = limits
+        self._loop = make.network.add_loop()
+        self._loop.name = name
+        self._counter = make.counter(self._loop)
+        self._carried = Carried(make, self._loop, initial)
+        self._step = self._carried.around(lambda values: self._trip(body, values))
+        self._condition = make.scalar(self._step.goes_on)
+        self._early = limits.goes_on is not None and make.known(self._condition) is None
+        self._room = limits.room
+
+    def _trip(self, body: Body, values: Sequence[ITensor]) -> tuple[Sequence[ITensor], Step]:
+        step = body(self._loop, self._counter.outputs[0], values)
+        return step.values, step
+
+    def end(self, most: ITensor | None) -> None:
+        """End the loop after ``most`` trips, and before the first in which the condition is false."""
+        count = self._count(most)
+        if count is not None:
+            self._loop.add_trip_limit(count, TripLimit.COUNT)
+        if self._limits.goes_on is not None and self._early:
+            condition = self._loop.add_recurrence(self._limits.goes_on)
+            condition.set_input(1, self._condition)
+            self._loop.add_trip_limit(condition.outputs[0], TripLimit.WHILE)
+        else:
+            self._room = count
+
+    def _count(self, most: ITensor | None) -> ITensor | None:
+        make, goes_on, once = self._make, self._limits.goes_on, self._make.known(self._condition)
+        if self._limits.endless and most is not None:
+            known = make.ints(most)
+            most = None if known is not None and known[0] < 0 else most
+        if self._early:
+            return most if most is None or not self._limits.endless else make.where(make.less(most, 0), MANY, most)
+        if goes_on is not None and not once:
+            most = make.constant(1) if most is None else self._at_most_one(most)
+        require(most is not None, "the loop has no trip count, and its condition stays true", "so it would never end")
+        assert most is not None
+        most = self._ending(most)
+        return most if goes_on is None else make.where(goes_on, most, 0)
+
+    def _at_most_one(self, most: ITensor) -> ITensor:
+        make = self._make
+        return make.minimum(make.where(make.less(most, 0), 1, most) if self._limits.endless else most, 1)
+
+    def _ending(self, most: ITensor) -> ITensor:
+        """The count of a loop that nothing else ends."""
+        make, goes_on = self._make, self._limits.goes_on
+        if not self._limits.endless or make.known(most) is not None:
+            return most
+        ends = make.greater_equal(most, 0)
+        if goes_on is not None:
+            ends = make.logical_or(ends, make.logical_not(goes_on))
+        make.network.add_assertion(ends, f"{self._loop.name!r} has a trip count: its condition stays true")
+        return make.maximum(most, 0)
+
+    @property
+    def trips(self) -> ITensor:
+        """The number of trips that it makes."""
+        return self._make.last(self._loop, self._counter)
+
+    @property
+    def has_room(self) -> bool:
+        """Whether there is room for the rows of all trips that there can be."""
+        rows = self._step.rows
+        if not self._early or not rows:
+            return True
+        most = None if self._room is None else self._make.ints(self._room)
+        row = sum(_size(each.value.type) for each in rows)
+        return self._room is not None and (most is None or most[0] * row <= LARGEST_BUFFER)
+
+    def last(self) -> list[ITensor]:
+        """The values after the last trip."""
+        return self._carried.last()
+
+    def finals(self) -> list[ITensor]:
+        """The finals of the last trip; zeros if there is none."""
+        return [self._final(each) for each in self._step.finals]
+
+    def _final(self, value: ITensor) -> ITensor:
+        known = self._carried.holder(value)
+        if known is not None:
+            return self._make.last(self._loop, known)
+        shape = [max(length, 0) for length in value.type.shape]
+        delayed = self._loop.add_recurrence(self._zeros(shape, value))
+        delayed.keeps_shape = value.type.is_fixed
+        delayed.set_input(1, value)
+        return self._make.last(self._loop, delayed)
+
+    def _zeros(self, shape: Sequence[int], like: ITensor) -> ITensor:
+        zero = self._make.constant(np.zeros([1] * len(shape), like.type.dtype))
+        return self._make.broadcast_to(zero, shape)
+
+    # ------------------------------------------------------------------ rows
+
+    def rows(self) -> list[ITensor]:
+        """The rows of all trips."""
+        return [self._joined(each) if each.joined else self._stacked(each) for each in self._step.rows]
+
+    def _stacked(self, row: Row) -> ITensor:
+        make = self._make
+        assert self._room is not None
+        stacked = make.stacked(self._loop, row.value, self._room, row.axis, row.reverse)
+        return make.take_first(stacked, self.trips, row.axis) if self._early else stacked
+
+    def _joined(self, row: Row) -> ITensor:
+        make, value = self._make, row.value
+        if value.type.rank == 0:
+            return self._stacked(Row(value, 0, row.reverse))
+        axis = normal_axis(row.axis, value.type.rank)
+        if value.type.shape[axis] == 1:
+            return self._stacked(Row(make.squeeze(value, [axis]), axis, row.reverse))
+        if value.type.shape[axis] == UNKNOWN and self._carried.grows:
+            return self._grown(value, axis, row.reverse)
+        stacked = self._stacked(Row(value, axis, row.reverse))
+        lengths: list[Length] = [make.length(stacked, each) for each in range(stacked.type.rank)]
+        return make.reshape(stacked, [*lengths[:axis], UNKNOWN, *lengths[axis + 2 :]])
+
+    def _grown(self, value: ITensor, axis: int, reverse: bool) -> ITensor:
+        """Values of several lengths, joined."""
+        shape = [0 if each == axis else max(length, 0) for each, length in enumerate(value.type.shape)]
+        so_far = self._loop.add_recurrence(self._zeros(shape, value))
+        so_far.keeps_shape = False
+        parts = [value, so_far.outputs[0]] if reverse else [so_far.outputs[0], value]
+        so_far.set_input(1, self._make.concat(parts, axis))
+        return self._make.last(self._loop, so_far)
+
+
+def _size(row: TensorType) -> int:
+    return math.prod(max(1, length) for length in row.shape) * row.dtype.itemsize
+
+
+class Carried:
+    """The values that go round a loop.
+
+    Args:
+        make: what adds layers.
+        loop: the loop.
+        initial: what they are before the first trip.
+    """
+
+    def __init__(self, make: FormulaBuilder, loop: ILoop, initial: Sequence[ITensor]) -> None:
+        self._make = make
+        self._loop = loop
+        self._recurrences = [loop.add_recurrence(each) for each in initial]
+        for each in self._recurrences:
+            each.keeps_shape = False
+        self._values = [each.outputs[0] for each in self._recurrences]
+        self._before = [each.type.shape for each in initial]
+
+    @property
+    def grows(self) -> bool:
+        """Whether a length changes from trip to trip."""
+        return self._before != [each.type.shape for each in self._values]
+
+    def around(self, body: Callable[[Sequence[ITensor]], tuple[Sequence[ITensor], T]]) -> T:
+        """Send the values through a body, which gives the next ones and something else, which is given back.
+
+        Where a length turns out to change from trip to trip, the body is made anew: the old one counts on its length.
+        So it is where a sequence turns out to hold something else, or a value to be absent.
+        """
+        while True:
+            types = [each.type for each in self._values]
+            following, rest = body(self._values)
+            self._step(following)
+            if types == [each.type for each in self._values]:
+                return rest
+
+    def _step(self, following: Sequence[ITensor]) -> None:
+        for number, (recurrence, value) in enumerate(zip(self._recurrences, following, strict=True)):
+            before, after = recurrence.outputs[0].type, value.type
+            require(
+                join(before, after) is not None,
+                f"carried value {number} goes in as {before}, and comes out as {after}",
+                "lengths may change from trip to trip, but neither the element type nor the number of axes",
+            )
+        for recurrence, value in zip(self._recurrences, following, strict=True):
+            recurrence.set_input(1, value)
+
+    def holder(self, value: ITensor) -> IRecurrenceLayer | None:
+        """What carries a value on to the next trip; None if nothing does."""
+        return next((each for each in self._recurrences if each.get_input(1) is value), None)
+
+    def last(self) -> list[ITensor]:
+        """The values after the last trip."""
+        return [self._make.last(self._loop, each) for each in self._recurrences]

@@ -1,0 +1,30 @@
+"""Layers and tensors named as a model names them."""
+
+from netloop.formulas.composer import FormulaBuilder
+from netloop.graph.tensor import LONGEST_NAME, ITensor
+from netloop.network import INetworkDefinition
+
+
+def name_tensor(tensor: ITensor, name: str) -> ITensor:
+    """The tensor, under a name, unless it is an input or the name is too long for one."""
+    if not tensor.is_network_input and len(name.encode()) <= LONGEST_NAME:
+        tensor.name = name
+    return tensor
+
+
+def name_layers(network: INetworkDefinition, start: int, name: str, metadata: str) -> None:
+    """Name the layers from number ``start`` on that have no metadata yet."""
+    for layer in network.layers[start:]:
+        if not layer.metadata:
+            layer.name, layer.metadata = name, metadata
+
+
+def mark_output(make: FormulaBuilder, tensor: ITensor, name: str, metadata: str) -> None:
+    """Make a tensor an output of the network; one that is there under another name gets a copy."""
+    network = make.network
+    if tensor.name != name and (tensor.is_network_input or tensor.is_network_output):
+        before = len(network.layers)
+        tensor = make.identity(tensor)
+        name_layers(network, before, name, metadata)
+    tensor.name = name
+    network.mark_output(tensor)

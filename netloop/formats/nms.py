@@ -1,0 +1,45 @@
+"""Boxes, of which some are kept."""
+
+from __future__ import annotations
+
+from netloop.enums import BoundingBoxFormat, DataType
+from netloop.formulas.composer import FormulaBuilder
+from netloop.graph.tensor import ITensor
+
+ALL = 2**31 - 1
+
+
+def suppressed(
+    make: FormulaBuilder,
+    boxes: ITensor,
+    scores: ITensor,
+    most: ITensor,
+    overlap: ITensor,
+    least: ITensor,
+    centers: bool,
+) -> ITensor:
+    """The boxes with the highest scores that do not overlap much, as rows of batch item, class and box; int64.
+
+    Each class of a batch item is a batch item of the layer, so that the rows come class by class.
+
+    Args:
+        make: what adds layers.
+        boxes: [batch, box, 4].
+        scores: [batch, class, box].
+        most: how many boxes of a class are kept at most.
+        overlap: the greatest share of two boxes that they may have in common.
+        least: what scores are above.
+        centers: whether boxes are told by centre and size, not by two corners.
+    """
+    batch, classes, count = (make.length(scores, axis) for axis in range(3))
+    items = make.product([batch, classes])
+    each = make.broadcast_to(make.expand_dims(boxes, [1]), make.list_tensor([1, classes, 1, 1]))
+    flat = make.reshape(each, [items, count, 4]), make.reshape(scores, [items, count, 1])
+    layer = make.network.add_nms(*flat, make.scalar(most), DataType.INT64)
+    layer.topk_box_limit = ALL
+    if centers:
+        layer.bounding_box_format = BoundingBoxFormat.CENTER_SIZES
+    for index, given in enumerate((overlap, least), 3):
+        layer.set_input(index, make.scalar(given))
+    item, box = (make.gather(layer.outputs[0], make.constant([column]), 1) for column in (0, 2))
+    return make.concat([make.floor_div(item, classes), make.modulo(item, classes), box], 1)

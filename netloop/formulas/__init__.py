@@ -1,0 +1,7 @@
+"""A numpy-like builder of layers, for importers and passes."""
+
+from netloop.formulas.base import Operand as Operand
+from netloop.formulas.base import as_dtype as as_dtype
+from netloop.formulas.composer import FormulaBuilder as FormulaBuilder
+from netloop.formulas.rearrange import Length as Length
+from netloop.formulas.rearrange import Numbers as Numbers

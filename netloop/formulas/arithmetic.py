@@ -1,0 +1,130 @@
+"""Element by element: arithmetic, comparisons, logic, choice, functions."""
+
+from netloop.enums import ActivationType, ElementWiseOperation, UnaryOperation
+from netloop.formulas.base import Operand
+from netloop.formulas.rearrange import Arranging
+from netloop.graph.tensor import ITensor
+
+
+class Arithmetic(Arranging):
+    """Formulas that compute each element on its own."""
+
+    def elementwise(self, op: ElementWiseOperation, a: Operand, b: Operand) -> ITensor:
+        """Two operands combined element by element."""
+        a, b = self.aligned(*self.tensors(a, b))
+        return self.made(self.network.add_elementwise(a, b, op))
+
+    def add(self, a: Operand, b: Operand) -> ITensor:
+        """The sum a + b."""
+        return self.elementwise(ElementWiseOperation.SUM, a, b)
+
+    def sub(self, a: Operand, b: Operand) -> ITensor:
+        """The difference a - b."""
+        return self.elementwise(ElementWiseOperation.SUB, a, b)
+
+    def mul(self, a: Operand, b: Operand) -> ITensor:
+        """The product a b."""
+        return self.elementwise(ElementWiseOperation.PROD, a, b)
+
+    def div(self, a: Operand, b: Operand) -> ITensor:
+        """The quotient a / b; of integers, towards zero."""
+        return self.elementwise(ElementWiseOperation.DIV, a, b)
+
+    def floor_div(self, a: Operand, b: Operand) -> ITensor:
+        """The quotient a / b, towards minus infinity."""
+        return self.elementwise(ElementWiseOperation.FLOOR_DIV, a, b)
+
+    def modulo(self, a: Operand, b: Operand) -> ITensor:
+        """The rest of a division, with the sign of the divisor."""
+        return self.elementwise(ElementWiseOperation.MOD, a, b)
+
+    def power(self, a: Operand, b: Operand) -> ITensor:
+        """The number a to the power b."""
+        return self.elementwise(ElementWiseOperation.POW, a, b)
+
+    def maximum(self, a: Operand, b: Operand) -> ITensor:
+        """The larger of two."""
+        return self.elementwise(ElementWiseOperation.MAX, a, b)
+
+    def minimum(self, a: Operand, b: Operand) -> ITensor:
+        """The smaller of two."""
+        return self.elementwise(ElementWiseOperation.MIN, a, b)
+
+    # ------------------------------------------------------------------ truth
+
+    def equal(self, a: Operand, b: Operand) -> ITensor:
+        """Whether a == b."""
+        return self.elementwise(ElementWiseOperation.EQUAL, a, b)
+
+    def less(self, a: Operand, b: Operand) -> ITensor:
+        """Whether a < b."""
+        return self.elementwise(ElementWiseOperation.LESS, a, b)
+
+    def greater(self, a: Operand, b: Operand) -> ITensor:
+        """Whether a > b."""
+        return self.elementwise(ElementWiseOperation.GREATER, a, b)
+
+    def less_equal(self, a: Operand, b: Operand) -> ITensor:
+        """Whether a < b or a == b, which is false for NaN."""
+        return self.logical_or(self.less(a, b), self.equal(a, b))
+
+    def greater_equal(self, a: Operand, b: Operand) -> ITensor:
+        """Whether a > b or a == b, which is false for NaN."""
+        return self.logical_or(self.greater(a, b), self.equal(a, b))
+
+    def logical_and(self, a: Operand, b: Operand) -> ITensor:
+        """Whether both are true."""
+        return self.elementwise(ElementWiseOperation.AND, a, b)
+
+    def logical_or(self, a: Operand, b: Operand) -> ITensor:
+        """Whether one at least is true."""
+        return self.elementwise(ElementWiseOperation.OR, a, b)
+
+    def logical_xor(self, a: Operand, b: Operand) -> ITensor:
+        """Whether exactly one is true."""
+        return self.elementwise(ElementWiseOperation.XOR, a, b)
+
+    def logical_not(self, x: ITensor) -> ITensor:
+        """Whether it is false."""
+        return self.unary(UnaryOperation.NOT, x)
+
+    def where(self, condition: Operand, a: Operand, b: Operand) -> ITensor:
+        """``a`` where the condition is true, ``b`` elsewhere."""
+        condition, a, b = self.aligned(self.tensor(condition), *self.tensors(a, b))
+        return self.made(self.network.add_select(condition, a, b))
+
+    # ------------------------------------------------------------------ functions
+
+    def unary(self, op: UnaryOperation, x: ITensor) -> ITensor:
+        """A function of every element."""
+        return self.made(self.network.add_unary(x, op))
+
+    def activation(
+        self, type: ActivationType, x: ITensor, alpha: float | None = None, beta: float | None = None
+    ) -> ITensor:
+        """An activation function of every element."""
+        layer = self.network.add_activation(x, type)
+        if alpha is not None:
+            layer.alpha = alpha
+        if beta is not None:
+            layer.beta = beta
+        return self.made(layer)
+
+    def clip(self, x: Operand, low: Operand, high: Operand) -> ITensor:
+        """``x``, but ``low`` below ``low`` and ``high`` above ``high``."""
+        return self.minimum(self.maximum(x, low), high)
+
+    def is_infinite(self, x: ITensor, negative: bool = True, positive: bool = True) -> ITensor:
+        """Whether it is infinite, with one sign or either."""
+        found = self.unary(UnaryOperation.ISINF, x)
+        if not negative:
+            found = self.logical_and(found, self.greater(x, 0))
+        if not positive:
+            found = self.logical_and(found, self.less(x, 0))
+        return found
+
+    def parametric_relu(self, x: ITensor, slope: ITensor) -> ITensor:
+        """Negative numbers multiplied by a slope."""
+        if x.type.is_float:
+            return self.made(self.network.add_parametric_relu(*self.aligned(x, slope)))
+        return self.where(self.less(x, 0), self.mul(x, slope), x)

@@ -1,0 +1,55 @@
+"""Axes cut into blocks, and blocks put together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from netloop.diagnostics import require
+from netloop.formulas.arithmetic import Arithmetic
+from netloop.formulas.rearrange import Length
+from netloop.graph.tensor import ITensor
+
+
+class Blocks(Arithmetic):
+    """Formulas over images, whose axes are batch, channels and then those of space."""
+
+    def times(self, length: Length, factor: int) -> Length:
+        """A length times a number."""
+        return length * factor if isinstance(length, int) else self.mul(length, factor)
+
+    def part_of(self, length: Length, parts: int) -> Length:
+        """A length divided by a number of parts, of which it is a multiple."""
+        require(parts > 0, f"there are {parts} parts")
+        if isinstance(length, ITensor):
+            return self.floor_div(length, parts)
+        require(length % parts == 0, f"a length is {length}, and no multiple of {parts}")
+        return length // parts
+
+    def blocks_of_channels(self, x: ITensor, size: int, blocks_first: bool) -> ITensor:
+        """Channels as blocks of ``size`` along each axis of space; the place in a block comes first, or last."""
+        batch, channels, *space = self._image(x)
+        count = len(space)
+        kept = self.part_of(channels, size**count)
+        block = [size] * count
+        parts = [batch, *block, kept, *space] if blocks_first else [batch, kept, *block, *space]
+        first = 1 if blocks_first else 2
+        order = [0, 1 + count if blocks_first else 1]
+        for axis in range(count):
+            order += [2 + count + axis, first + axis]
+        spread = self.transpose(self.reshape(x, parts), order)
+        return self.reshape(spread, [batch, kept, *(self.times(each, size) for each in space)])
+
+    def channels_of_blocks(self, x: ITensor, size: int, blocks_first: bool) -> ITensor:
+        """Blocks as channels: the other way round."""
+        batch, channels, *space = self._image(x)
+        count = len(space)
+        rows = [self.part_of(each, size) for each in space]
+        inside, outside = ([start + 2 * axis for axis in range(count)] for start in (3, 2))
+        order = [0, *inside, 1, *outside] if blocks_first else [0, 1, *inside, *outside]
+        parts = [batch, channels, *(each for row in rows for each in (row, size))]
+        blocks = self.transpose(self.reshape(x, parts), order)
+        return self.reshape(blocks, [batch, self.times(channels, size**count), *rows])
+
+    def _image(self, x: ITensor) -> Sequence[Length]:
+        require(x.type.rank > 2, f"the input is {x.type}, and has an axis of batch, one of channels, and others")
+        return [self.length(x, axis) for axis in range(x.type.rank)]

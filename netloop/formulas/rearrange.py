@@ -1,0 +1,207 @@
+"""Shapes, and elements moved about."""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from netloop.diagnostics import require
+from netloop.dims import Dims
+from netloop.enums import ElementWiseOperation, ReduceOperation, SampleMode
+from netloop.formulas.base import Base, Operand
+from netloop.graph.tensor import ITensor
+from netloop.types import UNKNOWN, Array, normal_axis
+
+Length = int | ITensor
+"""A number of elements: an int where it is known, else a 0-D int64 tensor."""
+Numbers = Sequence[int] | Array | ITensor
+"""A list of integers: themselves, or a 1-D tensor."""
+
+
+class Arranging(Base):
+    """Formulas that move elements about."""
+
+    # ------------------------------------------------------------------ shapes
+
+    def shape(self, x: ITensor) -> ITensor:
+        """The lengths of the axes, 1-D, int64."""
+        found = x.type
+        return (
+            self.constant(np.array(found.shape, np.int64)) if found.is_fixed else self.made(self.network.add_shape(x))
+        )
+
+    def length(self, x: ITensor, axis: int) -> Length:
+        """The length of an axis."""
+        axis = normal_axis(axis, x.type.rank)
+        known = x.type.shape[axis]
+        if known != UNKNOWN:
+            return known
+        return self.made(self.network.add_gather(self.shape(x), self.constant(np.int64(axis)), 0))
+
+    def size(self, x: ITensor) -> ITensor:
+        """The number of elements; 0-D, int64."""
+        found = x.type
+        if found.is_fixed:
+            return self.constant(np.int64(found.volume))
+        return self.made(self.network.add_reduce(self.shape(x), ReduceOperation.PROD, 1, False))
+
+    def merge_axes(self, x: ITensor, axis: int) -> ITensor:
+        """Two axes: those before an axis in one, and those from it on in the other."""
+        lengths = [self.length(x, each) for each in range(x.type.rank)]
+        sides = [self.product(lengths[:axis]), self.product(lengths[axis:])]
+        return self.reshape(x, sides)
+
+    def product(self, lengths: Sequence[Length]) -> Length:
+        """The product of lengths."""
+        known = math.prod(each for each in lengths if not isinstance(each, ITensor))
+        product: Length = known
+        for each in lengths:
+            if isinstance(each, ITensor):
+                operands = self.tensor(np.int64(product)) if isinstance(product, int) else product, each
+                product = self.made(self.network.add_elementwise(*operands, ElementWiseOperation.PROD))
+        return product
+
+    def list_tensor(self, lengths: Sequence[Length] | Numbers) -> ITensor:
+        """Integers, each a number or a tensor, as one 1-D int64 tensor."""
+        if isinstance(lengths, ITensor):
+            return self.flat(self.cast(lengths, np.int64))
+        if all(not isinstance(each, ITensor) for each in lengths):
+            return self.constant(np.array(lengths, np.int64).reshape(-1))
+        parts = [self.flat(self.cast(self.tensor(each), np.int64)) for each in lengths]
+        return self.concat(parts, 0)
+
+    def flat(self, x: ITensor) -> ITensor:
+        """All elements along one axis; the tensor itself if it has one."""
+        return x if x.type.rank == 1 else self.reshape(x, [UNKNOWN])
+
+    def scalar(self, x: ITensor) -> ITensor:
+        """A tensor of one element without any axis; the tensor itself if it has none."""
+        return x if x.type.rank == 0 else self.reshape(x, [])
+
+    def reshape(self, x: ITensor, shape: Sequence[Length] | Numbers, zero_copies: bool = False) -> ITensor:
+        """The elements in another shape.
+
+        Args:
+            x: the elements.
+            shape: the new lengths; one may be -1, and is what the others leave.
+            zero_copies: whether 0 stands for the length at the same place of ``x``, and not for 0.
+        """
+        layer = self.network.add_shuffle(x)
+        layer.zero_is_placeholder = zero_copies
+        listed = shape if isinstance(shape, ITensor) else self.list_tensor(shape)
+        known = self.ints(listed)
+        if known is None:
+            layer.set_input(1, listed)
+        else:
+            layer.reshape_dims = Dims(known)
+        return self.made(layer)
+
+    def transpose(self, x: ITensor, order: Sequence[int]) -> ITensor:
+        """The axes in another order."""
+        order = [normal_axis(axis, x.type.rank) for axis in order]
+        if list(order) == list(range(x.type.rank)):
+            return x
+        layer = self.network.add_shuffle(x)
+        layer.first_transpose = order
+        return self.made(layer)
+
+    def expand_dims(self, x: ITensor, axes: Numbers) -> ITensor:
+        """Axes of length 1 added at places of the output."""
+        listed = self.list_tensor(axes)
+        return self.made(self.network.add_unsqueeze(x, listed)) if listed.type.shape != (0,) else x
+
+    def squeeze(self, x: ITensor, axes: Numbers | None = None) -> ITensor:
+        """Axes of length 1 dropped: those named, or all."""
+        if axes is None:
+            return self.made(self.network.add_squeeze(x))
+        listed = self.list_tensor(axes)
+        return self.made(self.network.add_squeeze(x, listed)) if listed.type.shape != (0,) else x
+
+    def aligned(self, *tensors: ITensor) -> list[ITensor]:
+        """Tensors with equally many axes: those that lack some get axes of length 1 in front."""
+        rank = max(each.type.rank for each in tensors)
+        return [self.expand_dims(each, range(rank - each.type.rank)) for each in tensors]
+
+    def along(self, x: ITensor, rank: int, axis: int) -> ITensor:
+        """A list as a tensor of ``rank`` axes, all but one of length 1; a scalar, or a list of one, stays as it is."""
+        if x.type.rank != 1 or x.type.shape == (1,):
+            return x
+        axis = normal_axis(axis, rank)
+        return self.expand_dims(x, [each for each in range(rank) if each != axis])
+
+    def broadcast_to(self, x: ITensor, shape: Numbers) -> ITensor:
+        """Axes of length 1 stretched to a shape; those where the shape has 1 keep their length."""
+        wanted = self.list_tensor(shape)
+        require(wanted.type.is_fixed, f"the shape {wanted.type} has an unknown number of lengths")
+        rank = max(x.type.rank, wanted.type.shape[0])
+        x = self.expand_dims(x, range(rank - x.type.rank))
+        own = self.shape(x)
+        wanted = self.concat([self.constant(np.ones(rank - wanted.type.shape[0], np.int64)), wanted], 0)
+        stretched = self.made(
+            self.network.add_elementwise(own, self.constant(np.ones(rank, np.int64)), ElementWiseOperation.EQUAL)
+        )
+        sizes = self.made(self.network.add_select(stretched, wanted, own))
+        steps = self.made(
+            self.network.add_select(
+                stretched, self.constant(np.zeros(rank, np.int64)), self.constant(np.ones(rank, np.int64))
+            )
+        )
+        known = self.ints(sizes)
+        if known is not None and tuple(known) == x.type.shape:
+            return x
+        return self.slice(x, [0] * rank, sizes, steps)
+
+    # ------------------------------------------------------------------ parts
+
+    def concat(self, parts: Sequence[ITensor], axis: int) -> ITensor:
+        """Tensors joined along an axis."""
+        if len(parts) == 1:
+            return parts[0]
+        layer = self.network.add_concatenation(parts)
+        layer.axis = axis
+        return self.made(layer)
+
+    def stack(self, parts: Sequence[ITensor], axis: int) -> ITensor:
+        """Tensors of one shape joined along a new axis."""
+        return self.concat([self.expand_dims(each, [axis]) for each in parts], axis)
+
+    def slice(
+        self,
+        x: ITensor,
+        starts: Sequence[Length] | Numbers,
+        sizes: Sequence[Length] | Numbers,
+        strides: Sequence[Length] | Numbers | None = None,
+        axes: Numbers | None = None,
+        outside: SampleMode = SampleMode.STRICT_BOUNDS,
+        fill: ITensor | None = None,
+    ) -> ITensor:
+        """Element ``starts + o * strides`` for o from 0 up to ``sizes``, along some axes or all.
+
+        Args:
+            x: the elements.
+            starts: the first place along each axis.
+            sizes: how many elements.
+            strides: the steps from place to place; by default 1.
+            axes: the axes that these three speak of; by default all.
+            outside: what places outside of ``x`` stand for.
+            fill: the fill value, 0-D, if that is FILL; by default 0.
+        """
+        count = x.type.rank if axes is None else self.list_tensor(axes).type.shape[0]
+        given = [starts, sizes, [1] * count if strides is None else strides, axes]
+        listed = [None if each is None else self.list_tensor(each) for each in given]
+        known = [None if each is None else self.ints(each) for each in listed]
+        numbers = [each or [] for each in known[:3]]
+        layer = self.network.add_slice(x, *numbers)
+        layer.mode = outside
+        if axes is not None and known[3] is not None:
+            layer.axes = Dims(known[3])
+        for index, each, value in zip((1, 2, 3, 5), listed, known, strict=True):
+            if each is not None and value is None:
+                layer.set_input(index, each)
+        if fill is not None:
+            layer.set_input(4, fill)
+        return self.made(layer)
+
+    def take_first(self, x: ITensor, count: Operand, axis: int = 0) -> ITensor:
+        """The first elements along an axis."""
+        return self.slice(x, [0], self.list_tensor([self.tensor(count)]), axes=[axis])

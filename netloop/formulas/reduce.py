@@ -1,0 +1,145 @@
+"""Sums and products over axes."""
+
+import re
+import string
+from collections.abc import Sequence
+
+import numpy as np
+
+from netloop.diagnostics import require
+from netloop.enums import (
+    CumulativeOperation,
+    DataType,
+    MatrixOperation,
+    ReduceOperation,
+    TopKOperation,
+    UnaryOperation,
+)
+from netloop.formulas.arithmetic import Arithmetic
+from netloop.formulas.base import Operand
+from netloop.formulas.rearrange import Length, Numbers
+from netloop.graph.tensor import ITensor
+from netloop.types import HALVES, normal_axis
+
+
+def bitmask(*axes: int) -> int:
+    """The bit i for each axis i."""
+    return sum(1 << axis for axis in axes)
+
+
+class Reducing(Arithmetic):
+    """Formulas that combine elements along axes."""
+
+    def reduce(self, op: ReduceOperation, x: ITensor, axes: Numbers, keep: bool = False) -> ITensor:
+        """A sum, product, maximum, minimum or mean over some axes; without any, the tensor itself."""
+        listed = self.list_tensor(axes)
+        known = self.ints(listed)
+        if known is None:
+            layer = self.network.add_reduce(x, op, 0, keep)
+            layer.set_input(1, listed)
+            return self.made(layer)
+        chosen = {normal_axis(axis, x.type.rank) for axis in known}
+        return self.made(self.network.add_reduce(x, op, bitmask(*chosen), keep)) if chosen else x
+
+    def sum(self, x: ITensor, axes: Numbers, keep: bool = False) -> ITensor:
+        """The sum over some axes."""
+        return self.reduce(ReduceOperation.SUM, x, axes, keep)
+
+    def mean(self, x: ITensor, axes: Numbers, keep: bool = False) -> ITensor:
+        """The mean over some axes."""
+        return self.reduce(ReduceOperation.AVG, x, axes, keep)
+
+    def log_sum_exp(self, x: ITensor, axes: Numbers, keep: bool = False) -> ITensor:
+        """The logarithm of the sum of the exponentials over some axes, without overflow."""
+        highest = self.reduce(ReduceOperation.MAX, x, axes, True)
+        highest = self.where(self.unary(UnaryOperation.ISINF, highest), 0.0, highest)
+        terms = self.unary(UnaryOperation.EXP, self.sub(x, highest))
+        made = self.add(self.unary(UnaryOperation.LOG, self.sum(terms, axes, True)), highest)
+        return made if keep else self.squeeze(made, axes)
+
+    def best(self, op: TopKOperation, x: ITensor, count: Length, axis: int) -> tuple[ITensor, ITensor]:
+        """The largest or smallest elements along an axis, the best first, and their int64 indices."""
+        mask = bitmask(normal_axis(axis, x.type.rank))
+        known = None if isinstance(count, ITensor) else count
+        layer = self.network.add_topk(x, op, 0 if known is None else known, mask, DataType.INT64)
+        if isinstance(count, ITensor):
+            layer.set_input(1, count)
+        return layer.outputs[0], layer.outputs[1]
+
+    def cumulative(
+        self, op: CumulativeOperation, x: ITensor, axis: Operand, exclusive: bool = False, reverse: bool = False
+    ) -> ITensor:
+        """The running sums, or products, along an axis, with or without the own element."""
+        along = self.scalar(self.tensor(axis))
+        return self.made(self.network.add_cumulative(x, along, op, exclusive, reverse))
+
+    def softmax(self, x: ITensor, axis: int) -> ITensor:
+        """The exponentials along an axis, divided by their sum."""
+        layer = self.network.add_softmax(x)
+        layer.axes = bitmask(normal_axis(axis, x.type.rank))
+        return self.made(layer)
+
+    def log_softmax(self, x: ITensor, axis: int) -> ITensor:
+        """The logarithms of the same."""
+        below = self.sub(x, self.reduce(ReduceOperation.MAX, x, [axis], True))
+        total = self.sum(self.unary(UnaryOperation.EXP, below), [axis], True)
+        return self.sub(below, self.unary(UnaryOperation.LOG, total))
+
+    def norm_1(self, x: ITensor, axes: Numbers, keep: bool = False) -> ITensor:
+        """The sum of the absolute values over some axes."""
+        return self.sum(self.unary(UnaryOperation.ABS, x), axes, keep)
+
+    def norm_2(self, x: ITensor, axes: Numbers, keep: bool = False) -> ITensor:
+        """The root of the sum of the squares over some axes."""
+        return self.unary(UnaryOperation.SQRT, self.sum(self.mul(x, x), axes, keep))
+
+    def moments(self, x: ITensor, axes: Numbers) -> tuple[ITensor, ITensor]:
+        """Mean and variance over some axes, which stay with one element."""
+        mean = self.mean(x, axes, keep=True)
+        away = self.sub(x, mean)
+        return mean, self.mean(self.mul(away, away), axes, keep=True)
+
+    def inverse_deviation(self, variance: ITensor, epsilon: float) -> ITensor:
+        """One over the root of a variance, which is made larger a little."""
+        return self.unary(UnaryOperation.RECIP, self.unary(UnaryOperation.SQRT, self.add(variance, epsilon)))
+
+    def matmul(self, a: ITensor, b: ITensor) -> ITensor:
+        """The product of matrices, of vectors, or of batches of them, as ``numpy.matmul`` forms it."""
+        ops = [MatrixOperation.VECTOR if each.type.rank == 1 else MatrixOperation.NONE for each in (a, b)]
+        own = [1 if op is MatrixOperation.VECTOR else 2 for op in ops]
+        batch = max(each.type.rank - count for each, count in zip((a, b), own, strict=True))
+        a, b = (
+            self.expand_dims(each, range(batch + count - each.type.rank))
+            for each, count in zip((a, b), own, strict=True)
+        )
+        return self.made(self.network.add_matrix_multiply(a, ops[0], b, ops[1]))
+
+    def einsum(self, equation: str, operands: Sequence[ITensor]) -> ITensor:
+        """A sum of products over the axes that an equation names by small letters and capitals."""
+        return self.made(self.network.add_einsum(operands, _lower_case(equation.replace(" ", ""))))
+
+    def batch_normalized(
+        self, x: ITensor, scale: ITensor, bias: ITensor, mean: ITensor, variance: ITensor, epsilon: float
+    ) -> ITensor:
+        """Each channel, axis 1, shifted and scaled by a mean and a variance, and then anew; half types in float32."""
+        wide, *given = (
+            self.cast(each, np.float32) if each.type.dtype in HALVES else each
+            for each in (x, scale, bias, mean, variance)
+        )
+        factor, bias, mean, variance = (
+            self.along(self.cast(each, wide.type.dtype), wide.type.rank, 1) for each in given
+        )
+        factor = self.mul(factor, self.inverse_deviation(variance, epsilon))
+        return self.cast(self.add(self.mul(self.sub(wide, mean), factor), bias), x.type.dtype)
+
+
+def _lower_case(equation: str) -> str:
+    """The same equation without capitals."""
+    capitals = sorted(set(re.findall("[A-Z]", equation)))
+    free = [letter for letter in string.ascii_lowercase if letter not in equation]
+    require(len(capitals) <= len(free), f"the equation {equation!r} has more than 26 different letters")
+    if capitals and "->" not in equation:
+        letters = sorted(set(re.findall("[A-Za-z]", equation)))
+        dots = "..." if "..." in equation else ""
+        equation += "->" + dots + "".join(each for each in letters if equation.count(each) == 1)
+    return equation.translate(dict(zip(map(ord, capitals), free, strict=False)))

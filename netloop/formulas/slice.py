@@ -1,0 +1,116 @@
+"""Parts of axes between two places, as Python's slices mean them."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from netloop.diagnostics import require
+from netloop.enums import CumulativeOperation, SampleMode
+from netloop.formulas.arithmetic import Arithmetic
+from netloop.formulas.gather import Indexing
+from netloop.formulas.rearrange import Numbers
+from netloop.graph.tensor import ITensor
+from netloop.types import normal_axis
+
+
+class Slicing(Arithmetic, Indexing):
+    """Formulas that take parts of axes."""
+
+    def slice_between(
+        self,
+        x: ITensor,
+        starts: ITensor,
+        ends: ITensor,
+        axes: ITensor | None = None,
+        steps: ITensor | None = None,
+    ) -> ITensor:
+        """The elements from ``starts`` up to, and without, ``ends``, along some axes or the first ones.
+
+        Places below 0 count from the end of the axis, and those past an end of it stand for that end, as in Python.
+        """
+        starts, ends = self.list_tensor(starts), self.list_tensor(ends)
+        count = starts.type.shape[0]
+        require(count >= 0, f"the starts {starts.type} are unknown in number")
+        axes = self.constant(np.arange(count)) if axes is None else self.list_tensor(axes)
+        steps = self.constant(np.ones(count, np.int64)) if steps is None else self.list_tensor(steps)
+        for name, each in (("ends", ends), ("axes", axes), ("steps", steps)):
+            require(each.type.shape == (count,), f"there are {count} starts, and the {name} are {each.type}")
+        known = self.ints(steps)
+        require(known is None or 0 not in known, f"the steps are {known}, and 0 leads nowhere")
+        spans = self._spans(x, starts, ends, axes, steps)
+        if spans is None:
+            return self._between(x, starts, ends, axes, steps)
+        first, sizes, strides = [each.start for each in spans], [len(each) for each in spans], [r.step for r in spans]
+        return self.slice(x, first, sizes, strides, axes)
+
+    def _spans(self, x: ITensor, starts: ITensor, ends: ITensor, axes: ITensor, steps: ITensor) -> list[range] | None:
+        """The places along each axis; None where only the call tells them."""
+        along = self.ints(axes)
+        lengths = None if along is None else [x.type.shape[normal_axis(axis, x.type.rank)] for axis in along]
+        first, last, by = self.ints(starts), self.ints(ends), self.ints(steps)
+        if lengths is None or first is None or last is None or by is None or min(lengths, default=0) < 0:
+            return None
+        spans = zip(lengths, first, last, by, strict=True)
+        return [range(*slice(start, end, step).indices(length)) for length, start, end, step in spans]
+
+    def _between(self, x: ITensor, starts: ITensor, ends: ITensor, axes: ITensor, steps: ITensor) -> ITensor:
+        axes = self._from_front(axes, self.constant(x.type.rank))
+        known = self.ints(axes)
+        lengths = (
+            self.gather(self.shape(x), axes) if known is None else self.list_tensor([self.length(x, a) for a in known])
+        )
+        forward = self.greater(steps, 0)
+        low, high = self.where(forward, self.constant(0), -1), self.where(forward, lengths, self.sub(lengths, 1))
+        starts = self.clip(self._from_front(starts, lengths), self.where(forward, low, 0), high)
+        ends = self.clip(self._from_front(ends, lengths), low, high)
+        # the distance divided by the step, rounded up
+        rest = self.where(forward, self.sub(steps, 1), self.add(steps, 1))
+        sizes = self.maximum(self.div(self.add(self.sub(ends, starts), rest), steps), 0)
+        return self.slice(x, starts, sizes, steps, axes)
+
+    def _from_front(self, places: ITensor, lengths: ITensor) -> ITensor:
+        return self.where(self.less(places, 0), self.add(places, lengths), places)
+
+    # ------------------------------------------------------------------ parts side by side, and more around
+
+    def split(self, x: ITensor, axis: int, sizes: ITensor) -> list[ITensor]:
+        """Parts along an axis, of given lengths, which make up the whole."""
+        count, known = sizes.type.shape[0], self.ints(sizes)
+        if known is not None:
+            length = x.type.shape[normal_axis(axis, x.type.rank)]
+            require(
+                (min(known, default=0) >= 0 and sum(known) == length) or length < 0,
+                f"the parts {known} do not make up {x.type}",
+            )
+            starts = [sum(known[:index]) for index in range(count)]
+            return [self.slice(x, [at], [size], axes=[axis]) for at, size in zip(starts, known, strict=True)]
+        first = self.cumulative_sum(sizes, exclusive=True)
+        parts = [[self.slice(each, [part], [1]) for each in (first, sizes)] for part in range(count)]
+        return [self.slice(x, at, size, axes=[axis]) for at, size in parts]
+
+    def pad(
+        self, x: ITensor, before: ITensor, after: ITensor, mode: SampleMode, value: ITensor | None, axes: ITensor
+    ) -> ITensor:
+        """``x`` with more elements around some axes, or fewer where a width is negative; ``value`` is for FILL."""
+        count = axes.type.shape[0]
+        sizes = self.add(self.add(self.gather(self.shape(x), axes), before), after)
+        fill = self.scalar(value) if value is not None and mode is SampleMode.FILL else None
+        return self.slice(x, self.sub(0, before), sizes, [1] * count, axes, mode, fill)
+
+    def backwards(self, x: ITensor, axes: Sequence[int]) -> ITensor:
+        """Some axes in reverse."""
+        if not axes:
+            return x
+        lengths = self.list_tensor([self.length(x, axis) for axis in axes])
+        return self.slice(x, self.sub(lengths, 1), lengths, [-1] * len(axes), axes)
+
+    def tile(self, x: ITensor, times: Numbers) -> ITensor:
+        """Every axis again and again."""
+        rank = x.type.rank
+        sizes = self.mul(self.shape(x), self.list_tensor(times))
+        return self.slice(x, [0] * rank, sizes, [1] * rank, outside=SampleMode.WRAP)
+
+    def cumulative_sum(self, x: ITensor, axis: int = 0, exclusive: bool = False) -> ITensor:
+        """The running sums along an axis, with or without the own element."""
+        layer = self.network.add_cumulative(x, self.constant(axis), CumulativeOperation.SUM, exclusive, False)
+        return self.made(layer)

@@ -1,0 +1,65 @@
+"""Numbers out of nothing: evenly spaced, and random."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from netloop.enums import FillOperation, UnaryOperation
+from netloop.formulas.arithmetic import Arithmetic
+from netloop.formulas.base import Operand, as_dtype
+from netloop.formulas.rearrange import Length, Numbers
+from netloop.graph.tensor import ITensor
+from netloop.types import LARGEST_KNOWN_VALUE
+
+
+class Filling(Arithmetic):
+    """Formulas that make numbers."""
+
+    def arange(self, count: Length, start: Operand = 0, step: Operand = 1) -> ITensor:
+        """The numbers ``start + i * step`` for i from 0 up to ``count``; of the type of the start, or int64."""
+        start = self.tensor(start)
+        dtype = start.type.dtype
+        number, first, by = self.known(self.tensor(count)), self.known(start), self.known(step)
+        if number is not None and first is not None and by is not None:
+            size = max(int(number), 0)
+            if size * dtype.itemsize <= LARGEST_KNOWN_VALUE:
+                places = np.arange(size)
+                return self.constant((first.reshape(()) + places.astype(dtype) * by.reshape(())).astype(dtype))
+        alpha, beta = self.scalar(start), self.flat(self.tensor(step, start))
+        return self._filled(FillOperation.LINSPACE, [count], dtype, alpha, beta)
+
+    def arange_between(self, start: ITensor, limit: ITensor, step: ITensor) -> ITensor:
+        """The numbers from a start up to, and without, a limit; all three 0-D and of one type."""
+        distance = self.sub(limit, start)
+        if distance.type.is_float:
+            trips = self.unary(UnaryOperation.CEIL, self.div(distance, step))
+        else:
+            trips = self.sub(0, self.floor_div(self.sub(0, distance), step))
+        return self.arange(self.maximum(self.cast(trips, np.int64), 0), start, step)
+
+    def uniform(
+        self, shape: Sequence[Length] | Numbers, dtype: np.dtype[Any], low: float = 0.0, high: float = 1.0
+    ) -> ITensor:
+        """Numbers drawn from ``low`` up to, and without, ``high``."""
+        ends = (self.constant(each, dtype) for each in (low, high))
+        return self._filled(FillOperation.RANDOM_UNIFORM, shape, dtype, *ends)
+
+    def normal(
+        self, shape: Sequence[Length] | Numbers, dtype: np.dtype[Any], mean: float = 0.0, deviation: float = 1.0
+    ) -> ITensor:
+        """Numbers drawn around a mean."""
+        moments = (self.constant(each, dtype) for each in (mean, deviation))
+        return self._filled(FillOperation.RANDOM_NORMAL, shape, dtype, *moments)
+
+    def _filled(
+        self, op: FillOperation, shape: Sequence[Length] | Numbers, dtype: np.dtype[Any], *ends: ITensor
+    ) -> ITensor:
+        listed = self.list_tensor(shape)
+        known = self.ints(listed)
+        layer = self.network.add_fill(known or [], op, as_dtype(dtype))
+        if known is None:
+            layer.set_input(0, listed)
+        for index, each in enumerate(ends, 1):
+            layer.set_input(index, each)
+        return self.made(layer)

@@ -1,0 +1,185 @@
+"""What a script marks in a network: outputs, debug tensors, and weights."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from netloop.diagnostics import Finding, NetworkError, reason
+from netloop.dims import weights_array
+from netloop.graph.adding import AddsLayers
+from netloop.graph.call_site import call_site
+from netloop.graph.layer import ILayer, check_instance, check_tensor
+from netloop.graph.tensor import ITensor
+from netloop.layers.sources import IConstantLayer
+from netloop.types import Array, TensorType
+
+
+@dataclass
+class Marks:
+    """What is marked in a network beside its outputs.
+
+    Attributes:
+        debug: the tensors that a debug listener may be told of.
+        unfused: whether it may also be told of all that is computed outside of loops and branches.
+        shapes: the outputs whose values are wanted with the shapes, before the network runs.
+        names: the names that weights were given, by the layers that hold them.
+        refittable: the names of the weights that may be replaced, where not all may.
+    """
+
+    debug: dict[ITensor, None] = field(default_factory=dict[ITensor, None])
+    unfused: bool = False
+    shapes: dict[ITensor, None] = field(default_factory=dict[ITensor, None])
+    names: dict[IConstantLayer, str] = field(default_factory=dict[IConstantLayer, str])
+    refittable: dict[str, None] = field(default_factory=dict[str, None])
+
+    def copied(self, tensors: Mapping[ITensor, ITensor], layers: Sequence[Any]) -> Marks:
+        """The same marks in a copy of the network, by its tensors, and its layers in order."""
+        return Marks(
+            dict.fromkeys(tensors[each] for each in self.debug),
+            self.unfused,
+            dict.fromkeys(tensors[each] for each in self.shapes),
+            {layers[each.index]: name for each, name in self.names.items()},
+            dict(self.refittable),
+        )
+
+
+class MarkMethods(AddsLayers):
+    """The methods that mark tensors and weights.
+
+    Attributes:
+        outputs: the outputs, in the order in which they were marked.
+        marks: what else is marked.
+    """
+
+    outputs: list[ITensor]
+    marks: Marks
+
+    # ------------------------------------------------------------------ outputs
+
+    def mark_output(self, tensor: ITensor) -> None:
+        """Make a tensor an output of the network."""
+        self._own(tensor)
+        if not tensor.is_network_output:
+            vars(tensor)["is_network_output"] = True
+            self.outputs.append(tensor)
+
+    def unmark_output(self, tensor: ITensor) -> None:
+        """Make a tensor no output any more."""
+        if check_tensor(tensor, "tensor").is_network_output:
+            vars(tensor)["is_network_output"] = False
+            self.outputs.remove(tensor)
+            self.marks.shapes.pop(tensor, None)
+
+    def mark_output_for_shapes(self, tensor: ITensor) -> bool:
+        """Make a tensor an output whose value ``IExecutionContext.infer_shapes`` computes, if it follows from shapes.
+
+        False, and no effect, for what is an output already, and for what is not int32 or int64 of at most one axis.
+        """
+        known = self._own(tensor).types.of(tensor)
+        if tensor.is_network_output or not isinstance(known, TensorType) or not known.is_index or known.rank > 1:
+            return False
+        self.mark_output(tensor)
+        self.marks.shapes[tensor] = None
+        return True
+
+    def unmark_output_for_shapes(self, tensor: ITensor) -> bool:
+        """Take back ``mark_output_for_shapes``; whether there was anything to take back."""
+        if check_tensor(tensor, "tensor") not in self.marks.shapes:
+            return False
+        self.unmark_output(tensor)
+        return True
+
+    # ------------------------------------------------------------------ debug tensors
+
+    def mark_debug(self, tensor: ITensor) -> bool:
+        """Let execution contexts tell a listener of a tensor's values, if asked to; True.
+
+        The tensor costs nothing until a context is asked to. One that the network does not need is never computed.
+        """
+        self.marks.debug[self._own(tensor)] = None
+        return True
+
+    def unmark_debug(self, tensor: ITensor) -> bool:
+        """Take back ``mark_debug``; True."""
+        self.marks.debug.pop(check_tensor(tensor, "tensor"), None)
+        return True
+
+    def is_debug_tensor(self, tensor: ITensor) -> bool:
+        """Whether a tensor was marked by ``mark_debug``."""
+        return check_tensor(tensor, "tensor") in self.marks.debug
+
+    def mark_unfused_tensors_as_debug_tensors(self) -> bool:
+        """Let execution contexts tell a listener of all that is computed outside of loops and branches; True.
+
+        ``is_debug_tensor`` is not true of these, as in TensorRT.
+        """
+        self.marks.unfused = True
+        return True
+
+    def unmark_unfused_tensors_as_debug_tensors(self) -> bool:
+        """Take back ``mark_unfused_tensors_as_debug_tensors``; True."""
+        self.marks.unfused = False
+        return True
+
+    # ------------------------------------------------------------------ weights
+
+    def weights_name(self, layer: IConstantLayer) -> str:
+        """What a constant's weights are called: the name that they were given, or else that of the layer."""
+        return self.marks.names.get(layer, layer.name)
+
+    def set_weights_name(self, weights: Any, name: str | None) -> bool:
+        """Name the weights of all constants that hold an array; None takes the name away.
+
+        The constants are those that were made with this very array, and not with an equal one. False, and no effect,
+        if there is none, if one of them takes only a part of it, or if other weights have the name.
+        """
+        array = weights_array(weights)
+        holders = [each for each in self._constants() if _address(each.weights) == _address(array)]
+        if not holders or any((each.weights.dtype, each.weights.size) != (array.dtype, array.size) for each in holders):
+            return False
+        if name is None:
+            for each in holders:
+                self.marks.names.pop(each, None)
+            return True
+        check_instance("name", name, str)
+        if any(self.weights_name(each) == name for each in self._constants() if each not in holders):
+            return False
+        self.marks.names.update(dict.fromkeys(holders, name))
+        return True
+
+    def mark_weights_refittable(self, name: str) -> bool:
+        """Let a ``Refitter`` replace weights under ``BuilderFlag.REFIT_INDIVIDUAL``; False if none has the name."""
+        check_instance("name", name, str)
+        if all(self.weights_name(each) != name for each in self._constants()):
+            return False
+        self.marks.refittable[name] = None
+        return True
+
+    def unmark_weights_refittable(self, name: str) -> bool:
+        """Take back ``mark_weights_refittable``; whether there was anything to take back."""
+        if not self.are_weights_marked_refittable(name):
+            return False
+        del self.marks.refittable[name]
+        return True
+
+    def are_weights_marked_refittable(self, name: str) -> bool:
+        """Whether weights were marked by ``mark_weights_refittable``."""
+        return check_instance("name", name, str) in self.marks.refittable
+
+    def _constants(self) -> list[IConstantLayer]:
+        layers: list[ILayer] = self.layers
+        return [each for each in layers if isinstance(each, IConstantLayer)]
+
+    def _own(self, tensor: ITensor) -> ITensor:
+        """``tensor``, if it is of this network."""
+        check_tensor(tensor, "tensor")
+        if tensor.types is not self.types:
+            what = f"tensor {tensor.name!r} is of another network"
+            raise NetworkError(Finding("NL103", what, str(call_site()), reason("NL103"), at=tensor))
+        return tensor
+
+
+def _address(array: Array) -> int:
+    return array.__array_interface__["data"][0]

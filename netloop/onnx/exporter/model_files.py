@@ -1,0 +1,64 @@
+"""Models to files, with large arrays in a file of their own."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+
+from onnx import ModelProto, TensorProto
+
+from netloop.atomic_write import write_whole
+from netloop.graph.layer import check_instance
+
+LARGEST_MODEL = (1 << 31) - 1
+"""No protobuf is longer, in bytes."""
+
+LARGE = 1 << 10
+ALIGNMENT = 1 << 12
+"""Where arrays begin in their file, so that they can be mapped into memory."""
+
+
+def write_model(model: ModelProto, path: str | os.PathLike[str], external_above: int | None) -> None:
+    """Write a model, and a file of its large arrays if there are any.
+
+    The arrays are written first, under a name that tells their content: an older model keeps its own.
+
+    Raises:
+        ValueError: ``external_above`` is negative.
+    """
+    path = Path(path)
+    if external_above is not None:
+        check_instance("external_above", external_above, int)
+        if external_above < 0:
+            raise ValueError(f"external_above is {external_above}, and is a number of bytes")
+    total = sum(len(each.raw_data) for each in model.graph.initializer)
+    if external_above is None and total + LARGE * LARGE < LARGEST_MODEL:
+        write_whole(path, [model.SerializeToString(deterministic=True)])
+        return
+    least = LARGE if external_above is None else external_above
+    outside = [each for each in model.graph.initializer if len(each.raw_data) > least]
+    _write_arrays(outside, path)
+    write_whole(path, [model.SerializeToString(deterministic=True)])
+
+
+def _write_arrays(tensors: list[TensorProto], path: Path) -> None:
+    if not tensors:
+        return
+    digest = hashlib.sha256()
+    pieces: list[bytes] = []
+    for each in tensors:
+        padding = bytes(-len(each.raw_data) % ALIGNMENT)
+        pieces += [each.raw_data, padding]
+        digest.update(each.raw_data)
+        digest.update(padding)
+    name = f"{path.name}.{digest.hexdigest()[:16]}.data"
+    write_whole(path.with_name(name), pieces)
+    offset = 0
+    for each in tensors:
+        length = len(each.raw_data)
+        each.ClearField("raw_data")
+        each.data_location = TensorProto.EXTERNAL
+        for key, value in (("location", name), ("offset", offset), ("length", length)):
+            each.external_data.add(key=key, value=str(value))
+        offset += length + -length % ALIGNMENT

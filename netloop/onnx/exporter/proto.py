@@ -1,0 +1,108 @@
+"""From graphs to the protobuf of a model: every name once, arrays as initializers of the outermost graph."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from onnx import (
+    AttributeProto,
+    GraphProto,
+    ModelProto,
+    NodeProto,
+    TensorProto,
+    ValueInfoProto,
+    defs,
+    helper,
+)
+
+from netloop.onnx.tensors import proto_of
+from netloop.onnx_graph.graph import Graph, Node, Value
+from netloop.onnx_graph.names import Names
+from netloop.onnx_graph.raw import raw
+from netloop.types import Array, TensorType
+
+SHARED = 256
+"""Equal constants of at most so many bytes are one."""
+
+
+def onnx_type(dtype: np.dtype[Any]) -> int:
+    """The number that ONNX has for an element type."""
+    return int(helper.np_dtype_to_tensor_dtype(dtype))
+
+
+class Protos:
+    """The protobufs of a graph and all graphs inside."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        ends = [*graph.inputs, *graph.outputs]
+        self._names = {value: value.name for value, _ in ends}
+        self._values = Names(self._names.values())
+        self._nodes = Names()
+        self._arrays: dict[Any, Value] = {}
+
+    def graph(self) -> GraphProto:
+        """The whole graph."""
+        made = self._of(self._graph)
+        made.initializer.extend(tensor(self._names[each], each.array) for each in self._arrays.values())
+        return made
+
+    def _of(self, graph: Graph) -> GraphProto:
+        inputs = [self._declared(value, type) for value, type in graph.inputs]
+        nodes = [self._node(each) for each in graph.nodes]
+        outputs = [self._declared(value, type) for value, type in graph.outputs]
+        return helper.make_graph(nodes, graph.name or "network", inputs, outputs)
+
+    def _node(self, node: Node) -> NodeProto:
+        inputs = ["" if each is None else self._name(each) for each in node.inputs]
+        while inputs and not inputs[-1]:
+            inputs.pop()
+        made = NodeProto(op_type=node.op, name=self._nodes.new(node.name), input=inputs)
+        made.attribute.extend(self._attribute(name, value) for name, value in node.attributes.items())
+        made.output.extend(self._name(each) for each in node.outputs)
+        return made
+
+    def _attribute(self, name: str, value: Any) -> AttributeProto:
+        if isinstance(value, Graph):
+            return helper.make_attribute(name, self._of(value))
+        if isinstance(value, np.ndarray):
+            return helper.make_attribute(name, tensor("", value))
+        if isinstance(value, TensorType):
+            return helper.make_attribute(name, proto_of(value))
+        if isinstance(value, np.dtype):
+            return helper.make_attribute(name, onnx_type(value))
+        return helper.make_attribute(name, value, attr_type=AttributeProto.INTS if value == [] else None)
+
+    def _name(self, value: Value) -> str:
+        if value.array is not None:
+            value = self._array(value, value.array)
+        if value not in self._names:
+            self._names[value] = self._values.new(value.name or ("constant" if value.array is not None else "value"))
+        return self._names[value]
+
+    def _array(self, value: Value, array: Array) -> Value:
+        same = array.tobytes() if array.nbytes <= SHARED else id(array)
+        return self._arrays.setdefault((array.dtype, array.shape, same), value)
+
+    def _declared(self, value: Value, type: TensorType) -> ValueInfoProto:
+        return helper.make_value_info(self._name(value), proto_of(type))
+
+
+def tensor(name: str, array: Array | None) -> TensorProto:
+    """An array as ONNX has it."""
+    assert array is not None
+    made = TensorProto(name=name, data_type=onnx_type(array.dtype), dims=array.shape)
+    made.raw_data = raw(array)
+    return made
+
+
+def model(graph: Graph, opset: int) -> ModelProto:
+    """The model of a graph."""
+    opsets = [helper.make_opsetid(defs.ONNX_DOMAIN, opset)]
+    return helper.make_model(
+        Protos(graph).graph(),
+        opset_imports=opsets,
+        ir_version=helper.find_min_ir_version_for(opsets),
+        producer_name="netloop",
+    )

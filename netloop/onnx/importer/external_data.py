@@ -1,0 +1,116 @@
+"""Tensors in files beside the model, read with distrust.
+
+A model names the file, so a model from a stranger could name any file of its reader. A location is therefore a relative
+path without ``..``, every part of it is opened as what it is and not as what a link points to, and a file that has a
+second name elsewhere is refused.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path, PurePosixPath, PureWindowsPath
+
+from onnx import TensorProto
+
+from netloop.diagnostics import LayerError, reason
+
+KEYS = {"location", "offset", "length", "checksum", "basepath"}
+NO_LINK = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+DIRECTORY = getattr(os, "O_DIRECTORY", 0)
+
+
+def read_external(proto: TensorProto, size: int, directory: Path | None) -> bytes:
+    """The bytes of a tensor that are in a file outside of the model.
+
+    Args:
+        proto: the tensor.
+        size: the number of bytes that its shape and type need.
+        directory: the folder that the location starts from; None if there is none.
+
+    Raises:
+        LayerError: the file is not there, is not plainly inside of the folder, or has no such bytes.
+    """
+    entries = {each.key: each.value for each in proto.external_data}
+    unknown = sorted(set(entries) - KEYS)
+    _require(not unknown, f"the external data have the unknown keys {unknown}")
+    _require(directory is not None, "the tensor is in a file, and the model in none", "", "pass base_dir")
+    assert directory is not None
+    offset = _number(entries, "offset", 0)
+    length = _number(entries, "length", size)
+    _require(length == size, f"the external data have {length} bytes, and the shape needs {size}")
+    return _read(directory, entries.get("location", ""), offset, length)
+
+
+def _require(holds: bool, what: str, why: str = "", fix: str = "") -> None:
+    if not holds:
+        raise LayerError(what, why or reason("NL743"), fix, "NL743")
+
+
+def _number(entries: dict[str, str], key: str, default: int) -> int:
+    text = entries.get(key, "")
+    _require(text.isascii() and (text.isdigit() or not text), f"{key} is {text!r}, and no number of bytes")
+    _require(len(text) < 20, f"{key} is {text}, and no file is so long")
+    return int(text) if text else default
+
+
+def _read(directory: Path, location: str, offset: int, length: int) -> bytes:
+    try:
+        file = _open(directory, _parts(location))
+    except (OSError, ValueError) as error:
+        raise LayerError(f"the file {location!r} of the tensor cannot be opened: {error}", WHY, "", "NL743") from error
+    with _closing(file):
+        found = os.fstat(file)
+        _require(stat.S_ISREG(found.st_mode), f"{location!r} is no plain file", WHY)
+        _require(found.st_nlink == 1, f"the file {location!r} has other names too (hard links)", WHY, FIX)
+        end = f"{location!r} ends at byte {found.st_size}"
+        _require(offset + length <= found.st_size, f"{end}, and the tensor has {length} bytes from byte {offset}")
+        with open(file, "rb", closefd=False) as opened:
+            opened.seek(offset)
+            return opened.read(length)
+
+
+@contextmanager
+def _closing(file: int) -> Generator[None]:
+    try:
+        yield
+    finally:
+        os.close(file)
+
+
+WHY = "a model may read files beside it alone, and by no links"
+FIX = "copy the file, so that it has one name"
+
+
+def _parts(location: str) -> tuple[str, ...]:
+    """The parts of a location, if it goes down from the folder of the model only."""
+    plain = bool(location) and "\0" not in location and "\\" not in location
+    path, windows = PurePosixPath(location), PureWindowsPath(location)
+    inside = not path.is_absolute() and not windows.drive and not windows.root and ".." not in path.parts
+    _require(plain and inside and bool(path.parts), f"the tensor is in {location!r}", WHY)
+    return path.parts
+
+
+def _open(directory: Path, parts: tuple[str, ...]) -> int:
+    """A file descriptor of a file below a folder, no part of the way being a link."""
+    if os.open not in os.supports_dir_fd:
+        return _open_by_path(directory, parts)
+    folder = os.open(directory, os.O_RDONLY | DIRECTORY)
+    try:
+        for part in parts[:-1]:
+            inner = os.open(part, os.O_RDONLY | DIRECTORY | NO_LINK, dir_fd=folder)
+            os.close(folder)
+            folder = inner
+        return os.open(parts[-1], os.O_RDONLY | NO_LINK | getattr(os, "O_NONBLOCK", 0), dir_fd=folder)
+    finally:
+        os.close(folder)
+
+
+def _open_by_path(directory: Path, parts: tuple[str, ...]) -> int:
+    path = directory
+    for part in parts:
+        path = path / part
+        _require(not path.is_symlink(), f"{path} is a link", WHY)
+    return os.open(path, os.O_RDONLY | NO_LINK)

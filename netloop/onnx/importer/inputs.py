@@ -1,0 +1,119 @@
+"""The inputs of a model as inputs of a network."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+import onnx
+
+from netloop.diagnostics import LayerError, did_you_mean, listed, reason, require
+from netloop.enums import DataType
+from netloop.formulas import as_dtype
+from netloop.graph.tensor import ITensor
+from netloop.network import INetworkDefinition
+from netloop.onnx.tensors import element_type
+from netloop.types import UNKNOWN
+
+
+class Inputs:
+    """The inputs of a model that each call gives.
+
+    Those that have an initializer are not among them, unless they are asked for.
+
+    Args:
+        graph: the graph of the model.
+        shapes: shapes for some of them, instead of those that the model declares.
+        chosen: the initializers that are to be inputs.
+    """
+
+    def __init__(self, graph: onnx.GraphProto, shapes: Mapping[str, Sequence[int]], chosen: Collection[str]) -> None:
+        stored = {each.name for each in graph.initializer} | {each.values.name for each in graph.sparse_initializer}
+        self.protos = [each for each in graph.input if each.name not in stored or each.name in chosen]
+        self.names = frozenset(each.name for each in self.protos)
+        self._shapes = shapes
+        self._chosen = chosen
+
+    def check_names(self) -> None:
+        """Complain of shapes for what is no input, and of initializers that cannot be one.
+
+        Raises:
+            LayerError: there are such.
+        """
+        for name in [*self._shapes, *self._chosen]:
+            has = listed(sorted(self.names)) or "none"
+            require(
+                name in self.names, f"the model has no input {name!r}; it has {has}", fix=did_you_mean(name, self.names)
+            )
+
+    def add(self, network: INetworkDefinition, proto: onnx.ValueInfoProto) -> ITensor:
+        """Add an input to a network.
+
+        Raises:
+            LayerError: networks have no such inputs.
+        """
+        require(bool(proto.name), "an input has no name")
+        declared = Declared(proto.type)
+        shape = self._shape(proto.name, declared)
+        if declared.optional:
+            return network.add_optional_input(proto.name, declared.dtype, shape, declared.sequence)
+        if declared.sequence:
+            return network.add_sequence_input(proto.name, declared.dtype, shape)
+        assert shape is not None
+        made = network.add_input(proto.name, declared.dtype, shape)
+        for axis, dim in enumerate(declared.tensor.shape.dim):
+            if dim.dim_param:
+                made.set_dimension_name(axis, dim.dim_param)
+        return made
+
+    def _shape(self, name: str, declared: Declared) -> Sequence[int] | None:
+        """The shape of an input, or of each tensor of a sequence; only of a sequence it may be open."""
+        shape = declared.shape
+        if name not in self._shapes:
+            fix = f"pass input_shapes={{{name!r}: (...)}}, with -1 for lengths that each call tells"
+            fits = declared.sequence or shape is not None
+            require(fits, f"the model does not tell how many axes input {name!r} has", fix=fix)
+            return shape
+        wanted = [int(length) for length in self._shapes[name]]
+        lengths = zip(wanted, shape or (), strict=False)
+        fits = shape is None or (len(wanted) == len(shape) and all(a == b or UNKNOWN in (a, b) for a, b in lengths))
+        require(fits, f"input {name!r} has the shape {shape}, and input_shapes says {wanted}")
+        return wanted
+
+
+class Declared:
+    """What a model declares of a value.
+
+    Attributes:
+        tensor: the type of the tensor, or of each tensor of a sequence.
+        sequence: whether it is a sequence.
+        optional: whether it may be absent.
+
+    Raises:
+        LayerError: networks have no such values.
+    """
+
+    def __init__(self, type: onnx.TypeProto) -> None:
+        self.optional = type.HasField("optional_type")
+        type = type.optional_type.elem_type if self.optional else type
+        self.sequence = type.HasField("sequence_type")
+        type = type.sequence_type.elem_type if self.sequence else type
+        kind = type.WhichOneof("value") or "no type"
+        if kind != "tensor_type":
+            raise LayerError(f"there is {kind.replace('_', ' ')} where a tensor must be", reason("NL746"), "", "NL746")
+        self.tensor = type.tensor_type
+
+    @property
+    def dtype(self) -> DataType:
+        """The element type."""
+        return as_dtype(element_type(self.tensor.elem_type))
+
+    @property
+    def shape(self) -> list[int] | None:
+        """The lengths of the axes, -1 where open; None if nothing tells how many axes there are.
+
+        Models write that the tensors of a sequence have no axes where they tell nothing.
+        """
+        known = bool(self.tensor.shape.dim) if self.sequence else self.tensor.HasField("shape")
+        if not known:
+            return None
+        return [each.dim_value if each.HasField("dim_value") else UNKNOWN for each in self.tensor.shape.dim]

@@ -1,0 +1,154 @@
+"""Quantisation: few-bit numbers that stand for others, each times a scale and less a zero point."""
+
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from netloop.diagnostics import require
+from netloop.enums import ActivationType, UnaryOperation
+from netloop.formulas import FormulaBuilder, as_dtype
+from netloop.graph.tensor import ITensor
+from netloop.layers.quantize import FORMATS
+from netloop.onnx.importer.call import Call
+from netloop.onnx.importer.operator_table import operator
+from netloop.onnx.importer.operators.convolution import centred, convolved
+from netloop.onnx.tensors import element_type
+from netloop.types import HALVES, numpy_type
+
+SYMMETRIC = {numpy_type(each) for each in FORMATS}
+"""The types for which there are layers, which know no zero point."""
+
+
+def _spread(call: Call, factor: ITensor, x: ITensor) -> ITensor:
+    """A scale or zero point in a shape that stretches to that of ``x``."""
+    make, rank, axis = call.make, x.type.rank, call.attribute("axis", 1)
+    block = call.attribute("block_size", 0)
+    require(block >= 0, f"block_size is {block}, and must not be negative")
+    if not block:
+        return make.along(factor, rank, axis) if rank else make.scalar(factor)
+    require(factor.type.rank == rank, f"the scale is {factor.type}, and must have the {rank} axes of the input")
+    axis %= rank
+    shape = make.shape(factor)
+    ones = np.where(np.arange(rank + 1) == axis + 1, block, 1)
+    many = make.broadcast_to(make.expand_dims(factor, [axis + 1]), ones)
+    lengths = make.mul(shape, np.where(np.arange(rank) == axis, block, 1))
+    return make.take_first(make.reshape(many, lengths), make.tensor(make.length(x, axis)), axis)
+
+
+def _is_zero(make: FormulaBuilder, zero: ITensor | None) -> bool:
+    value = None if zero is None else make.known(zero)
+    return zero is None or (value is not None and not value.astype(np.float32).any())
+
+
+@operator("QuantizeLinear", since=10)
+@operator("QuantizeLinear", since=13)
+@operator("QuantizeLinear", since=19)
+@operator("QuantizeLinear", since=21)
+@operator("QuantizeLinear", since=23)
+def quantize(call: Call, x: ITensor, scale: ITensor, zero: ITensor | None = None) -> ITensor:
+    """Numbers divided by a scale, rounded, and shifted by the one that stands for 0."""
+    make = call.make
+    code = call.attribute("output_dtype", 0)
+    dtype = np.dtype(np.uint8) if zero is None else zero.type.dtype
+    dtype = element_type(code) if code else dtype
+    precision = call.attribute("precision", 0)
+    divided = (
+        element_type(precision) if precision else scale.type.dtype if scale.type.is_float else np.dtype(np.float32)
+    )
+    x, scale = make.cast(x, divided), make.cast(scale, divided)
+    saturates = bool(call.attribute("saturate", 1))
+    if dtype in SYMMETRIC and divided == np.float32 and _is_zero(make, zero) and saturates and x.type.rank:
+        return _by_layer(call, make.network.add_quantize(x, _simple(call, scale, x), as_dtype(dtype)), x)
+    quotient = make.div(x, _spread(call, scale, x))
+    return _to_type(make, quotient, None if zero is None else _spread(call, zero, x), dtype, saturates)
+
+
+def _simple(call: Call, scale: ITensor, x: ITensor) -> ITensor:
+    """A scale as the layers for quantisation take it: a list of one element is one for all."""
+    return call.make.scalar(scale) if scale.type.shape == (1,) and not call.attribute("block_size", 0) else scale
+
+
+def _by_layer(call: Call, layer: Any, x: ITensor) -> ITensor:
+    rank, block = x.type.rank, call.attribute("block_size", 0)
+    axis = call.attribute("axis", 1)
+    layer.axis = axis % rank if layer.get_input(1).type.rank == 1 else -1
+    if block:
+        layer.block_shape = [block if each == axis % rank else 1 for each in range(rank)]
+    return call.make.made(layer)
+
+
+def _to_type(make: FormulaBuilder, x: ITensor, zero: ITensor | None, dtype: np.dtype[Any], saturates: bool) -> ITensor:
+    """Numbers rounded to a type, around the one that stands for 0."""
+    wide = make.cast(x, np.float32) if x.type.dtype in HALVES else x
+    if jnp.issubdtype(dtype, jnp.integer):
+        rounded = make.unary(UnaryOperation.ROUND, wide)
+        if zero is not None:
+            rounded = make.add(rounded, make.cast(make.cast(zero, np.int32), wide.type.dtype))
+        limits = jnp.iinfo(dtype)
+        return make.cast(make.cast(make.clip(rounded, int(limits.min), int(limits.max)), np.int32), dtype)
+    most = float(jnp.finfo(dtype).max)
+    return make.cast(make.activation(ActivationType.CLIP, wide, -most, most) if saturates else wide, dtype)
+
+
+@operator("DequantizeLinear", since=10)
+@operator("DequantizeLinear", since=13)
+@operator("DequantizeLinear", since=21)
+@operator("DequantizeLinear", since=23)
+def dequantize(call: Call, x: ITensor, scale: ITensor, zero: ITensor | None = None) -> ITensor:
+    """Numbers less the one that stands for 0, times a scale."""
+    make, code = call.make, call.attribute("output_dtype", 0)
+    dtype = element_type(code) if code else scale.type.dtype
+    if x.type.dtype in SYMMETRIC and _is_zero(make, zero) and x.type.rank:
+        return _by_layer(call, make.network.add_dequantize(x, _simple(call, scale, x), as_dtype(dtype)), x)
+    difference = centred(make, x, None if zero is None else _spread(call, zero, x))
+    wide = np.float64 if np.float64 in (dtype, scale.type.dtype) else np.float32
+    return make.cast(make.mul(make.cast(difference, wide), make.cast(_spread(call, scale, x), wide)), dtype)
+
+
+# ---------------------------------------------------------------------------- products
+
+
+def _again(call: Call, product: ITensor, factors: list[ITensor], zero: ITensor) -> ITensor:
+    """A product of integers times the scales of its factors over the scale of the output, as few-bit numbers."""
+    make = call.make
+    first, second, made = (make.cast(each, np.float32) for each in factors)
+    scaled = make.mul(make.cast(product, np.float32), make.div(make.mul(first, second), made))
+    return _to_type(make, scaled, zero, zero.type.dtype, True)
+
+
+@operator("QLinearMatMul", since=10)
+def quantized_matmul(
+    call: Call,
+    a: ITensor,
+    scale_of_a: ITensor,
+    zero_of_a: ITensor,
+    b: ITensor,
+    scale_of_b: ITensor,
+    zero_of_b: ITensor,
+    scale: ITensor,
+    zero: ITensor,
+) -> ITensor:
+    """The product of matrices of few-bit numbers; lists of scales or zero points are of rows of a, or columns of b."""
+    make = call.make
+    factors = [make.along(scale_of_a, 2, 0), make.along(scale_of_b, 2, 1), scale]
+    return _again(call, make.matmul(centred(make, a, zero_of_a, -2), centred(make, b, zero_of_b, -1)), factors, zero)
+
+
+@operator("QLinearConv", since=10)
+def quantized_conv(
+    call: Call,
+    x: ITensor,
+    scale_of_x: ITensor,
+    zero_of_x: ITensor,
+    kernel: ITensor,
+    scale_of_kernel: ITensor,
+    zero_of_kernel: ITensor,
+    scale: ITensor,
+    zero: ITensor,
+    bias: ITensor | None = None,
+) -> ITensor:
+    """The convolution of few-bit numbers; the kernel has one scale and zero point for all maps, or one for each."""
+    make = call.make
+    product = convolved(call, centred(make, x, zero_of_x), centred(make, kernel, zero_of_kernel), bias)
+    return _again(call, product, [scale_of_x, make.along(scale_of_kernel, x.type.rank, 1), scale], zero)

@@ -1,0 +1,67 @@
+"""Elements moved about."""
+
+from netloop.diagnostics import require
+from netloop.graph.tensor import ITensor
+from netloop.onnx.importer.call import Call
+from netloop.onnx.importer.operator_table import operator
+from netloop.types import normal_axis
+
+
+@operator("Reshape", since=5)
+@operator("Reshape", since=14)
+def reshape(call: Call, x: ITensor, shape: ITensor) -> ITensor:
+    """The elements in another shape."""
+    return call.make.reshape(x, shape, zero_copies=not call.attribute("allowzero", 0))
+
+
+@operator("Flatten")
+def flatten(call: Call, x: ITensor) -> ITensor:
+    """Two axes: what is before an axis, and what is from it on."""
+    rank = x.type.rank
+    axis = call.attribute("axis")
+    axis = axis if axis == rank else normal_axis(axis, rank) if rank else 0
+    return call.make.merge_axes(x, axis)
+
+
+@operator("Transpose")
+def transpose(call: Call, x: ITensor) -> ITensor:
+    """The axes in another order."""
+    order = call.attribute("perm", list(range(x.type.rank))[::-1])
+    require(sorted(order) == list(range(x.type.rank)), f"perm is {order}, and no order of the {x.type.rank} axes")
+    return call.make.transpose(x, order)
+
+
+@operator("Squeeze")
+def squeeze_by_attribute(call: Call, x: ITensor) -> ITensor:
+    """Axes of length 1 dropped."""
+    return call.make.squeeze(x, call.attribute("axes"))
+
+
+@operator("Squeeze", since=13)
+def squeeze(call: Call, x: ITensor, axes: ITensor | None = None) -> ITensor:
+    """Axes of length 1 dropped."""
+    return call.make.squeeze(x, axes)
+
+
+@operator("Unsqueeze")
+def unsqueeze_by_attribute(call: Call, x: ITensor) -> ITensor:
+    """Axes of length 1 added."""
+    return call.make.expand_dims(x, call.attribute("axes"))
+
+
+@operator("Unsqueeze", since=13)
+def unsqueeze(call: Call, x: ITensor, axes: ITensor) -> ITensor:
+    """Axes of length 1 added."""
+    return call.make.expand_dims(x, axes)
+
+
+@operator("Concat", since=4)
+def concat(call: Call, *parts: ITensor) -> ITensor:
+    """Tensors joined."""
+    return call.make.concat(parts, normal_axis(call.attribute("axis"), parts[0].type.rank))
+
+
+@operator("Expand", since=8)
+def expand(call: Call, x: ITensor, shape: ITensor) -> ITensor:
+    """Axes of length 1 stretched."""
+    return call.make.broadcast_to(x, shape)

@@ -1,0 +1,167 @@
+"""RNN, GRU and LSTM, as loops over the time axis."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from netloop.diagnostics import require
+from netloop.formats.recurrent import DIRECTIONS, unrolled
+from netloop.formats.recurrent_cells import Cell, Function, GruCell, LstmCell, RnnCell, activation_function
+from netloop.formulas import FormulaBuilder
+from netloop.graph.tensor import ITensor
+from netloop.onnx.importer.call import Call
+from netloop.onnx.importer.operator_table import operator
+
+MISSPELT = "foward"
+"""What the standard gives GRU-1 as its direction, if it has none."""
+
+ONE_STATE: dict[str, type[Cell]] = {"RNN": RnnCell, "GRU": GruCell}
+"""The cells that carry their output alone."""
+
+TIME_FIRST = (1, 0, 2)
+
+
+@dataclass(frozen=True)
+class _Given:
+    """The inputs of a node, those that are left out None, with the time axis before the batch axis.
+
+    Attributes:
+        x: [time, batch, features].
+        weights: of the input; [directions, gates * hidden, features].
+        recurrent: weights of the state; [directions, gates * hidden, hidden].
+        bias: [directions, 2 * gates * hidden].
+        lengths: of each sequence; [batch].
+        initial: the states before the first step; each [directions, batch, hidden].
+        peepholes: [directions, 3 * hidden].
+    """
+
+    x: ITensor
+    weights: ITensor
+    recurrent: ITensor
+    bias: ITensor | None
+    lengths: ITensor | None
+    initial: Sequence[ITensor | None]
+    peepholes: ITensor | None
+
+    def of_direction(self, make: FormulaBuilder, number: int) -> _Given:
+        """What one direction has of its own."""
+
+        def own(x: ITensor | None) -> ITensor | None:
+            return None if x is None else make.gather(x, make.constant(number))
+
+        initial = [own(each) for each in self.initial]
+        weights, recurrent = own(self.weights), own(self.recurrent)
+        assert weights is not None
+        assert recurrent is not None
+        return _Given(self.x, weights, recurrent, own(self.bias), self.lengths, initial, own(self.peepholes))
+
+
+@operator("RNN", "GRU")
+@operator("GRU", since=3)
+@operator("RNN", "GRU", since=7)
+@operator("RNN", "GRU", since=14)
+def one_state(
+    call: Call,
+    x: ITensor,
+    weights: ITensor,
+    recurrent: ITensor,
+    bias: ITensor | None = None,
+    lengths: ITensor | None = None,
+    initial: ITensor | None = None,
+) -> list[ITensor | None]:
+    """Steps of cells with one state."""
+    return _layers(call, ONE_STATE[call.node.op], _Given(x, weights, recurrent, bias, lengths, [initial], None))
+
+
+@operator("LSTM")
+@operator("LSTM", since=7)
+@operator("LSTM", since=14)
+def lstm(
+    call: Call,
+    x: ITensor,
+    weights: ITensor,
+    recurrent: ITensor,
+    bias: ITensor | None = None,
+    lengths: ITensor | None = None,
+    initial: ITensor | None = None,
+    initial_cell: ITensor | None = None,
+    peepholes: ITensor | None = None,
+) -> list[ITensor | None]:
+    """Steps of long short-term memories."""
+    given = _Given(x, weights, recurrent, bias, lengths, [initial, initial_cell], peepholes)
+    return _layers(call, LstmCell, given)
+
+
+def _layers(call: Call, kind: type[Cell], given: _Given) -> list[ITensor | None]:
+    """The outputs of all directions."""
+    make = call.make
+    batch_first = bool(call.attribute("layout", 0))
+    given = _with_time_first(make, given) if batch_first else given
+    _check(call, kind, given)
+    backwards = DIRECTIONS[_direction(call)]
+    functions = _activations(call, kind.STANDARD, len(backwards))
+    runs = [
+        _run(call, kind, given.of_direction(make, number), chosen, reverse)
+        for number, (chosen, reverse) in enumerate(zip(functions, backwards, strict=True))
+    ]
+    rows = make.stack([each for each, _ in runs], 1) if call.wants(0) else None
+    states = [make.stack([last[state] for _, last in runs], 0) for state in range(kind.STATES) if call.wants(1 + state)]
+    if batch_first:
+        rows = None if rows is None else make.transpose(rows, (2, 0, 1, 3))
+        states = [make.transpose(each, TIME_FIRST) for each in states]
+    wanted = iter(states)
+    return [rows, *(next(wanted) if call.wants(1 + state) else None for state in range(kind.STATES))]
+
+
+def _direction(call: Call) -> str:
+    given = call.attribute("direction")
+    return "forward" if given == MISSPELT else given
+
+
+def _with_time_first(make: FormulaBuilder, given: _Given) -> _Given:
+    initial = [None if each is None else make.transpose(each, TIME_FIRST) for each in given.initial]
+    x = make.transpose(given.x, TIME_FIRST)
+    return _Given(x, given.weights, given.recurrent, given.bias, given.lengths, initial, given.peepholes)
+
+
+def _check(call: Call, kind: type[Cell], given: _Given) -> None:
+    """Complain of inputs whose ranks, or sizes of weights, do not fit."""
+    direction = _direction(call)
+    require(direction in DIRECTIONS, f"direction is {direction!r}, and none of {', '.join(map(repr, DIRECTIONS))}")
+    for name, each in (("X", given.x), ("W", given.weights), ("R", given.recurrent)):
+        require(each.type.rank == 3, f"{name} is {each.type}, and has 3 axes")
+    count, rows, hidden = given.recurrent.type.shape
+    require(
+        min(count, rows, hidden) >= 0,
+        f"R is {given.recurrent.type}",
+        "the sizes of its axes tell how many gates there are, and of what size",
+    )
+    require(
+        count == len(DIRECTIONS[direction]) and rows == kind.GATES * hidden,
+        f"R is {given.recurrent.type}",
+        f"for the direction {direction!r} it is [{len(DIRECTIONS[direction])}, {kind.GATES} * hidden, hidden]",
+    )
+    declared = call.attribute("hidden_size", hidden)
+    require(declared == hidden, f"hidden_size is {declared}, and the weights are of size {hidden}")
+
+
+def _activations(call: Call, standard: Sequence[str], directions: int) -> list[list[Function]]:
+    """The activation functions of each direction; the alphas and betas go in turn to those that take them."""
+    names = call.attribute("activations") if "activations" in call.node.given else [*standard] * directions
+    wanted = len(standard) * directions
+    require(len(names) == wanted, f"there are {len(names)} activations, and must be {wanted}")
+    alphas, betas = (iter(call.attribute(each) or ()) for each in ("activation_alpha", "activation_beta"))
+    functions = [activation_function(call.make, name, alphas, betas, call.attribute("clip")) for name in names]
+    return [functions[start : start + len(standard)] for start in range(0, wanted, len(standard))]
+
+
+def _run(
+    call: Call, kind: type[Cell], given: _Given, functions: Sequence[Function], reverse: bool
+) -> tuple[ITensor, list[ITensor]]:
+    """The outputs of all steps, [time, batch, hidden], and the last states, of one direction."""
+    make, size = call.make, kind.GATES * given.recurrent.type.shape[1]
+    flag = bool(call.attribute("linear_before_reset" if kind is GruCell else "input_forget", 0))
+    first, second = (None if given.bias is None else make.slice(given.bias, [start], [size]) for start in (0, size))
+    cell = kind(make, functions, given.weights, given.recurrent, first, second, given.peepholes, flag)
+    return unrolled(call.node.label, cell, given.x, given.initial, given.lengths, reverse)

@@ -1,0 +1,193 @@
+"""From the steps of a network to a graph, and all reasons why a layer cannot be in one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from netloop.check import ValidatedNetwork
+from netloop.diagnostics import Finding, LayerError, NetworkError
+from netloop.graph.layer import ILayer
+from netloop.graph.tensor import ITensor
+from netloop.layers.assertion import IAssertionLayer
+from netloop.layers.conditional import IIfConditionalInputLayer
+from netloop.layers.loop import IIteratorLayer
+from netloop.nest import Block, IfStep, LayerStep, LoopStep, Step, layers_of
+from netloop.network import INetworkDefinition
+from netloop.onnx_graph.conditional import export_conditional
+from netloop.onnx_graph.exporter_table import EXPORTERS
+from netloop.onnx_graph.graph import Graph, Value
+from netloop.onnx_graph.loop import export_iterator, export_loop
+from netloop.onnx_graph.node_builder import NodeBuilder
+from netloop.onnx_graph.scope import Scope
+from netloop.types import Array
+
+MOST_COPIES = 1 << 15
+"""What a condition reads is there twice, so that conditions in conditions can be there very often."""
+
+DEEPEST = 24
+"""Readers of protobufs end at messages nested 100 deep, and a graph in a graph takes three of them."""
+
+
+class NetworkExporter:
+    """The graph of a network in the making.
+
+    Attributes:
+        types: the types of the tensors of the network.
+        drop_assertions: whether assertions are left out.
+        problems: what cannot be written.
+
+    Args:
+        network: the network.
+        validated: what was found of it.
+        drop_assertions: whether assertions are left out.
+        format: what it is written as, as messages call it.
+        code: the code of all that is wrong.
+    """
+
+    def __init__(
+        self,
+        network: INetworkDefinition,
+        validated: ValidatedNetwork,
+        drop_assertions: bool,
+        format: str = "ONNX",
+        code: str = "NL731",
+    ) -> None:
+        self.network = network
+        self.types = network.types
+        self.block = validated.block
+        self.drop_assertions = drop_assertions
+        self.problems: dict[ILayer | ITensor, Finding] = {}
+        self._format = format
+        self._code = code
+        self._layers = 0
+
+    def graph(self) -> Graph:
+        """The graph of the whole network.
+
+        Raises:
+            NetworkError: it cannot be expressed, for all of the reasons that are given.
+        """
+        self._check_depth()
+        self._check_assertions()
+        self._check_names()
+        graph = Graph(self.network.name)
+        scope = Scope(graph)
+        for tensor in self.network.inputs:
+            scope.values[tensor] = graph.take(tensor.name, self.types[tensor])
+        self.run(self.block.steps, scope)
+        for tensor in self.network.outputs:
+            value = self.read(tensor, scope)
+            if any(value is each for each, _ in graph.inputs) and value.name == tensor.name:
+                graph.outputs.append((value, self.types[tensor]))
+            else:
+                graph.give(value, self.types[tensor], tensor.name).name = tensor.name
+        if self.problems:
+            raise NetworkError(*self.problems.values())
+        return graph
+
+    def _check_depth(self) -> None:
+        blocks = [(self.block, 0)]
+        while blocks:
+            block, depth = blocks.pop()
+            if depth > DEEPEST:
+                what = f"loops and conditionals of {self.network.name!r} are nested more than {DEEPEST} deep"
+                fix = "nest them less deep, or save a plan"
+                raise NetworkError(
+                    Finding(self._code, what, "", "readers of protobufs end there", fix, at=self.network)
+                )
+            blocks += [(inner, depth + 1) for step in block.steps for inner in _blocks(step)]
+
+    def _check_assertions(self) -> None:
+        layers = (layer for step in self.block.steps for layer in layers_of(step))
+        for layer in layers if not self.drop_assertions else ():
+            if isinstance(layer, IAssertionLayer) and not self._always_holds(layer):
+                self.problems[layer] = layer.finding(
+                    self._code,
+                    f"the assertion {layer.name!r} cannot be written as {self._format}",
+                    f"{self._format} has no operator that ends a run",
+                    "leave the assertions out: drop_assertions=True",
+                )
+
+    def _check_names(self) -> None:
+        for tensor in (*self.network.inputs, *self.network.outputs):
+            if not tensor.name:
+                what = f"an {'output' if tensor.producer else 'input'} of {self.network.name!r} has no name"
+                where = tensor.producer.where if tensor.producer else ""
+                why = f"{self._format} tells the inputs and outputs of a model apart by name"
+                self.problems[tensor] = Finding(self._code, what, where, why, "set the name of the tensor", at=tensor)
+
+    def _always_holds(self, layer: IAssertionLayer) -> bool:
+        known = [self.types[each].value for each in layer.inputs if each is not None]
+        return all(each is not None and layer.holds(each) for each in known)
+
+    # ------------------------------------------------------------------ steps
+
+    def run(self, steps: Sequence[Step], scope: Scope) -> None:
+        """Add nodes for some steps."""
+        for step in steps:
+            if isinstance(step, LoopStep):
+                export_loop(self, step, scope)
+            elif isinstance(step, IfStep):
+                export_conditional(self, step, scope)
+            else:
+                self._run_layer(step, scope)
+
+    def read(self, tensor: ITensor, scope: Scope) -> Value:
+        """The value of a tensor; a constant if it follows from constants and shapes."""
+        known = self._known(tensor)
+        return scope.value(tensor) if known is None else NodeBuilder.constant(known)
+
+    def _known(self, tensor: ITensor) -> Array | None:
+        """The value of a tensor that follows from constants and shapes alone, as that of one without elements does."""
+        type = self.types[tensor]
+        return np.zeros(type.shape, type.dtype) if type.volume == 0 else type.value
+
+    def make(self, scope: Scope, layer: ILayer | None = None, name: str = "") -> NodeBuilder:
+        """What adds nodes where a scope is."""
+        return NodeBuilder(scope.graph, self.types, layer, name)
+
+    def _run_layer(self, step: LayerStep, scope: Scope) -> None:
+        layer = step.layer
+        self._layers += 1
+        if self._layers > len(self.network.layers) + MOST_COPIES:
+            raise NetworkError(self._too_large())
+        if layer.outputs and all(self._known(each) is not None for each in layer.outputs):
+            return
+        try:
+            made = self._made(layer, scope)
+        except LayerError as error:
+            self.problems.setdefault(layer, layer.finding_of(error, self._code))
+            made = tuple(Value(self.types[each].dtype) for each in layer.outputs)
+        for tensor, value in zip(layer.outputs, made, strict=True):
+            value.name = value.name or tensor.name
+            value.shape = self.types[tensor].shape
+            scope.values[tensor] = value
+
+    def _too_large(self) -> Finding:
+        what = f"{self.network.name!r} needs more than {MOST_COPIES} copies of its layers"
+        why = "what a WHILE limit reads is there twice, and is so for each loop around it"
+        return Finding(self._code, what, "", why, "take loops out of what WHILE limits read", at=self.network)
+
+    def _made(self, layer: ILayer, scope: Scope) -> tuple[Value, ...]:
+        if isinstance(layer, IIteratorLayer):
+            return (export_iterator(self, layer, scope),)
+        if isinstance(layer, IIfConditionalInputLayer):
+            return (self.read(layer.inputs[0], scope),)  # pyright: ignore[reportArgumentType]
+        if isinstance(layer, IAssertionLayer):
+            return ()
+        exporter = EXPORTERS.get(type(layer))
+        if exporter is None:
+            what = f"{layer.name!r} cannot be written as {self._format}"
+            raise LayerError(what, "no operators are known for its kind")
+        inputs = [None if each is None else self.read(each, scope) for each in layer.inputs]
+        made = exporter(layer, self.make(scope, layer), *inputs)
+        return made if isinstance(made, tuple) else (made,)
+
+
+def _blocks(step: Step) -> Sequence[Block]:
+    """The blocks inside of a step."""
+    if isinstance(step, LayerStep):
+        return ()
+    return step.branches if isinstance(step, IfStep) else (step.body,)

@@ -1,0 +1,17 @@
+"""The exchange between ranks, of which there is one."""
+
+from netloop.diagnostics import require
+from netloop.layers.collective import IDistCollectiveLayer
+from netloop.onnx_graph.exporter_table import exports
+from netloop.onnx_graph.graph import Value
+from netloop.onnx_graph.node_builder import NodeBuilder
+
+
+@exports(IDistCollectiveLayer)
+def dist_collective(layer: IDistCollectiveLayer, make: NodeBuilder, x: Value) -> Value:
+    require(
+        layer.num_ranks == 1,
+        f"{layer.name!r} exchanges tensors between {layer.num_ranks} ranks",
+        "an ONNX model runs on one",
+    )
+    return x

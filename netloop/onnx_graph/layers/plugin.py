@@ -1,0 +1,16 @@
+"""Plugins, which are code."""
+
+from netloop.diagnostics import LayerError
+from netloop.layers.plugin import IPluginV3Layer
+from netloop.onnx_graph.exporter_table import exports
+from netloop.onnx_graph.graph import Value
+from netloop.onnx_graph.node_builder import NodeBuilder
+
+
+@exports(IPluginV3Layer)
+def plugin(layer: IPluginV3Layer, make: NodeBuilder, *inputs: Value) -> Value:
+    raise LayerError(
+        f"{layer.name!r} is a plugin, and cannot be written as ONNX",
+        "what it computes is Python code, and no operators of ONNX",
+        "save a plan, or make it of layers",
+    )

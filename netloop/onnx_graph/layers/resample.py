@@ -1,0 +1,143 @@
+"""Resize and grid sample."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from netloop.diagnostics import require
+from netloop.enums import (
+    InterpolationMode,
+    ResizeCoordinateTransformation,
+    ResizeRoundMode,
+    ResizeSelector,
+    SampleMode,
+)
+from netloop.layers.grid_sample import IGridSampleLayer
+from netloop.layers.resample import IResizeLayer
+from netloop.onnx_graph.exporter_table import exports
+from netloop.onnx_graph.graph import Value
+from netloop.onnx_graph.node_builder import FLOAT, INT64, NodeBuilder
+from netloop.types import UNKNOWN, Array, Shape
+
+NEAREST, LINEAR, CUBIC = InterpolationMode.NEAREST, InterpolationMode.LINEAR, InterpolationMode.CUBIC
+
+# fmt: off
+TRANSFORMATIONS = {
+    ResizeCoordinateTransformation.ASYMMETRIC:           "asymmetric",
+    ResizeCoordinateTransformation.HALF_PIXEL:           "half_pixel",
+    ResizeCoordinateTransformation.HALF_PIXEL_SYMMETRIC: "half_pixel_symmetric",
+    ResizeCoordinateTransformation.ALIGN_CORNERS:        "align_corners",
+    ResizeCoordinateTransformation.CROP:                 "tf_crop_and_resize",
+}
+ROUNDINGS = {
+    ResizeRoundMode.HALF_UP:   "round_prefer_ceil",
+    ResizeRoundMode.HALF_DOWN: "round_prefer_floor",
+    ResizeRoundMode.FLOOR:     "floor",
+    ResizeRoundMode.CEIL:      "ceil",
+}
+MODES = {NEAREST: "nearest", LINEAR: "linear", CUBIC: "cubic"}
+PADDINGS = {SampleMode.FILL: "zeros", SampleMode.CLAMP: "border", SampleMode.REFLECT: "reflection"}
+# fmt: on
+
+
+@exports(IResizeLayer)
+def resize(
+    layer: IResizeLayer, make: NodeBuilder, x: Value, size: Value | None = None, roi: Value | None = None
+) -> Value:
+    before, after = make.type(0).shape, make.out().shape
+    if layer.coordinate_transformation is ResizeCoordinateTransformation.CROP:
+        part = make.constant(layer.roi, np.float32) if roi is None else make.cast(roi, FLOAT)
+        return _resize(layer, make, x, size, part)
+    if UNKNOWN in (*before, *after):
+        return _resize(layer, make, x, size)
+    if 0 in after:
+        return make.full(make.ints(*after), 0, x.dtype)
+    if _is_whole(layer, before, after):
+        return _resize(layer, make, x, make.ints(*after))
+    made, by_scales = make.wide(x), size is None and bool(layer.scales)
+    for axis, (length, new) in enumerate(zip(before, after, strict=True)):
+        made = _along(layer, make, made, axis, _Axis(length, new, layer.scales[axis] if by_scales else None))
+    return make.cast(made, x.dtype)
+
+
+def _is_whole(layer: IResizeLayer, before: Shape, after: Shape) -> bool:
+    """Whether axes of images grow by whole numbers: there rounding moves no place, and every runtime can do it."""
+    grown = [new // length if new % length == 0 else 0 for length, new in zip(before, after, strict=True)]
+    planes = 4 if layer.resize_mode is CUBIC else 5
+    of_images = 2 < len(before) <= planes and grown[:2] == [1, 1]
+    return 0 not in grown and of_images and list(layer.scales or grown) == grown
+
+
+def _resize(layer: IResizeLayer, make: NodeBuilder, x: Value, size: Value | None, roi: Value | None = None) -> Value:
+    require(
+        layer.selector_for_single_pixel is ResizeSelector.FORMULA or 1 not in make.out().shape,
+        f"{layer.name!r} has the selector UPPER, and lengths that are known only in the run",
+        "ONNX's Resize has no selector for an only element",
+        "fix the lengths of the input, or set selector_for_single_pixel to FORMULA",
+    )
+    if size is None:
+        size = make.constant(layer.scales, np.float32) if layer.scales else make.ints(*layer.shape)
+    by_scales = size.dtype.kind == "f"
+    return make.op(
+        "Resize",
+        x,
+        roi,
+        make.cast(size, FLOAT) if by_scales else None,
+        None if by_scales else make.cast(size, INT64),
+        mode=MODES[layer.resize_mode],
+        coordinate_transformation_mode=TRANSFORMATIONS[layer.coordinate_transformation],
+        nearest_mode=ROUNDINGS[layer.nearest_rounding],
+        cubic_coeff_a=layer.cubic_coeff,
+        exclude_outside=int(layer.exclude_outside and (layer.resize_mode is CUBIC or layer.antialias)),
+        extrapolation_value=layer.extrapolation_value,
+        antialias=int(layer.antialias),
+    )
+
+
+class _Axis(NamedTuple):
+    """An axis of ``length`` elements that becomes one of ``size``, by a scale or not."""
+
+    length: int
+    size: int
+    scale: float | None
+
+
+def _along(layer: IResizeLayer, make: NodeBuilder, x: Value, axis: int, change: _Axis) -> Value:
+    """One axis resized exactly: the layer itself tells what it makes of the elements of an axis."""
+    rank = make.type(0).rank
+    if layer.resize_mode is NEAREST:
+        elements = _resized(layer, np.arange(change.length).reshape(1, -1), change)[0]
+        return x if elements.tolist() == list(range(change.length)) else make.take(x, make.ints(*elements), axis)
+    weights = _resized(layer, np.eye(change.length), change)
+    if np.array_equal(weights, np.eye(change.length)):
+        return x
+    rows = make.move_axis(x, rank, axis, rank - 1)
+    return make.move_axis(make.op("MatMul", rows, make.constant(weights, x.dtype)), rank, rank - 1, axis)
+
+
+def _resized(layer: IResizeLayer, rows: Array, change: _Axis) -> Array:
+    """What a resize makes of the elements of some rows."""
+    one = IResizeLayer(
+        shape=(len(rows), change.size) if change.scale is None else (),
+        scales=() if change.scale is None else (1.0, change.scale),
+        resize_mode=layer.resize_mode,
+        coordinate_transformation=layer.coordinate_transformation,
+        selector_for_single_pixel=layer.selector_for_single_pixel,
+        nearest_rounding=layer.nearest_rounding,
+        cubic_coeff=layer.cubic_coeff,
+        exclude_outside=layer.exclude_outside,
+        antialias=layer.antialias,
+    )
+    return one.evaluate(rows)
+
+
+@exports(IGridSampleLayer)
+def grid_sample(layer: IGridSampleLayer, make: NodeBuilder, x: Value, grid: Value) -> Value:
+    return make.op(
+        "GridSample",
+        x,
+        grid,
+        mode=MODES[layer.interpolation_mode],
+        padding_mode=PADDINGS[layer.sample_mode],
+        align_corners=int(layer.align_corners),
+    )

@@ -1,0 +1,154 @@
+"""Slice, in its five modes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from netloop.diagnostics import require
+from netloop.enums import SampleMode
+from netloop.layers.slice import ISliceLayer
+from netloop.onnx_graph.exporter_table import exports
+from netloop.onnx_graph.graph import Value
+from netloop.onnx_graph.node_builder import INT64, NodeBuilder
+from netloop.types import UNKNOWN, TensorType
+
+LEAST = -np.iinfo(np.int64).max
+"""Where a slice ends that goes backwards to the first element."""
+
+START, SIZE, STRIDE, AXES = 1, 2, 3, 5
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """Start, size or stride along some axes.
+
+    Attributes:
+        known: the numbers; None where they are known only in the run.
+        value: the same, int64, 1-D.
+    """
+
+    known: Sequence[int] | None
+    value: Value
+
+    def at(self, make: NodeBuilder, position: int) -> Value:
+        """One of them, 1-D."""
+        if self.known is not None:
+            return make.ints(self.known[position])
+        return make.op("Slice", self.value, make.ints(position), make.ints(position + 1))
+
+
+@exports(ISliceLayer)
+def slice_(
+    layer: ISliceLayer,
+    make: NodeBuilder,
+    x: Value,
+    start: Value | None = None,
+    size: Value | None = None,
+    stride: Value | None = None,
+    fill: Value | None = None,
+    axes: Value | None = None,
+) -> Value:
+    starts = _numbers(make, layer.start, start, START)
+    sizes = _numbers(make, layer.shape, size, SIZE)
+    strides = _numbers(make, layer.stride, stride, STRIDE)
+    shape = make.out().shape
+    if not shape:
+        return x
+    if 0 in shape and UNKNOWN not in shape:
+        return make.full(make.ints(*shape), 0, x.dtype)
+    along = _axes(layer, make)
+    strict = layer.mode is SampleMode.STRICT_BOUNDS and strides.known is not None and 0 not in strides.known
+    if strict:
+        chosen = make.cast(axes, INT64) if along is None and axes is not None else make.ints(*(along or ()))
+        return make.op("Slice", x, starts.value, _ends(make, starts, sizes, strides), chosen, strides.value)
+    require(
+        along is not None,
+        f"the axes of {layer.name!r} are known only in the run",
+        "ONNX slices such axes only within their bounds, by strides that are known and not 0",
+    )
+    assert along is not None
+    for position, axis in enumerate(along):
+        places = _places(make, *(each.at(make, position) for each in (starts, sizes, strides)))
+        x = _read(layer, make, x, places, axis, None if fill is None else make.scalar(fill))
+    return x
+
+
+def _numbers(make: NodeBuilder, own: Sequence[int], given: Value | None, position: int) -> Numbers:
+    known = list(own) if given is None else make.type(position).ints()
+    if known is not None:
+        return Numbers(known, make.ints(*known))
+    assert given is not None
+    return Numbers(None, make.cast(given, INT64))
+
+
+def _axes(layer: ISliceLayer, make: NodeBuilder) -> list[int] | None:
+    rank = make.type(0).rank
+    if len(make.layer.inputs if make.layer else ()) > AXES and layer.inputs[AXES] is not None:
+        known = make.type(AXES).ints()
+        return None if known is None else [axis % rank for axis in known]
+    return list(range(rank)) if layer.axes is None else [axis % rank for axis in layer.axes]
+
+
+def _ends(make: NodeBuilder, starts: Numbers, sizes: Numbers, strides: Numbers) -> Value:
+    """Where slices end; one that goes backwards and ends before the first element says so in its own way."""
+    assert strides.known is not None
+    if starts.known is not None and sizes.known is not None:
+        triples = zip(starts.known, sizes.known, strides.known, strict=True)
+        ends = [first + size * step for first, size, step in triples]
+        return make.ints(*(LEAST if end < 0 else end for end in ends))
+    end = make.op("Add", starts.value, make.op("Mul", sizes.value, strides.value))
+    if min(strides.known, default=1) > 0:
+        return end
+    return make.where(make.compare("Less", end, make.number(0, INT64)), make.number(LEAST, INT64), end)
+
+
+def _places(make: NodeBuilder, start: Value, size: Value, stride: Value) -> Value:
+    if all(each.array is not None for each in (start, size, stride)):
+        first, count, step = (int(each.array[0]) for each in (start, size, stride) if each.array is not None)
+        return make.constant(first + step * np.arange(count, dtype=np.int64))
+    return make.op("Add", start, make.op("Mul", make.range(size), stride))
+
+
+def _read(layer: ISliceLayer, make: NodeBuilder, x: Value, places: Value, axis: int, fill: Value | None) -> Value:
+    source = make.type(0)
+    if places.array is not None and places.array.tolist() == list(range(source.shape[axis])):
+        return x
+    length = make.length(x, source, axis)
+    if layer.mode is not SampleMode.FILL:
+        return make.take(x, ELEMENTS[layer.mode](make, places, length), axis)
+    zero = make.number(0, INT64)
+    inside = make.op("And", make.compare("GreaterOrEqual", places, zero), make.compare("Less", places, length))
+    return make.take(_with_fill(make, x, source, axis, fill), make.where(inside, places, length), axis)
+
+
+def _with_fill(make: NodeBuilder, x: Value, source: TensorType, axis: int, fill: Value | None) -> Value:
+    """``x`` with the fill value after the last place along an axis."""
+    ends = [int(each == axis) for each in range(source.rank)]
+    return make.op("Pad", x, make.ints(*[0] * source.rank, *ends), make.alike(0, x) if fill is None else fill)
+
+
+def _clamped(make: NodeBuilder, places: Value, length: Value) -> Value:
+    last = make.op("Sub", length, make.number(1, INT64))
+    return make.op("Max", make.op("Min", places, last), make.number(0, INT64))
+
+
+def _mirrored(make: NodeBuilder, places: Value, length: Value) -> Value:
+    one = make.ints(1)
+    last = make.op("Sub", length, one)
+    period = make.op("Max", make.op("Add", last, last), one)
+    away = make.op("Abs", make.op("Sub", make.op("Mod", places, period), last))
+    return make.op("Sub", last, away)
+
+
+# fmt: off
+ELEMENTS: dict[SampleMode, Callable[[NodeBuilder, Value, Value], Value]] = {
+    SampleMode.STRICT_BOUNDS: lambda make, places, length: places,
+    SampleMode.WRAP:          lambda make, places, length: make.op("Mod", places, length),
+    SampleMode.CLAMP:         _clamped,
+    SampleMode.REFLECT:       _mirrored,
+}
+# fmt: on
+"""The element that each place stands for."""

@@ -1,0 +1,21 @@
+"""Arrays as bytes, as files of models have them."""
+
+import numpy as np
+
+from netloop.onnx_graph.node_builder import FP4, INT2, INT4, UINT2, UINT4
+from netloop.types import Array
+
+BITS = {FP4: 4, INT4: 4, UINT4: 4, INT2: 2, UINT2: 2}
+"""How many bits the elements of a type have that are packed into bytes."""
+
+
+def raw(array: Array) -> bytes:
+    """The bytes of an array: little-endian, two or four small numbers in a byte, the first in the lowest bits."""
+    flat = np.ascontiguousarray(array).reshape(-1)
+    if array.dtype in BITS:
+        bits = BITS[array.dtype]
+        count = 8 // bits
+        codes = flat.view(np.uint8) & np.uint8((1 << bits) - 1)
+        codes = np.concatenate([codes, np.zeros(-codes.size % count, np.uint8)]).reshape(-1, count)
+        return np.bitwise_or.reduce(codes << np.arange(0, 8, bits, dtype=np.uint8), axis=1).tobytes()
+    return flat.astype(flat.dtype.newbyteorder("<"), copy=False).tobytes()

@@ -1,0 +1,216 @@
+"""What the ports of a loop and the Parameters and Results of its body are for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from netloop.diagnostics import require
+from netloop.graph.tensor import ITensor
+from netloop.openvino.importer.call import Call
+from netloop.openvino.importer.model import UNCONNECTED, Body, Entry, Layer, PortId
+from netloop.openvino.importer.weights import element_type
+from netloop.types import INDICES
+
+COUNTER, CONDITION = "current_iteration", "execution_condition"
+
+TRIPS_PORT, CONDITION_PORT = 0, 1
+"""The ports of the count and of the condition, where nothing else tells which they are."""
+
+
+@dataclass(frozen=True)
+class State:
+    """What goes round: a Parameter, what it is in the first trip, and the Result that it is in the next."""
+
+    parameter: int
+    initial: ITensor
+    result: int
+
+
+@dataclass
+class Roles:
+    """What the parts of a loop are for. Parameters and Results of the body are told by their numbers.
+
+    Attributes:
+        body: the body.
+        trips: the number of trips, if it has one; below 0, any number.
+        goes_on: whether there is a first trip; None where no condition is asked.
+        condition: the Result that tells whether there is another trip.
+        counter: the Parameter that is the number of the trip.
+        certain: the Parameters that are true in every trip.
+        states: what goes round.
+        sliced: what is read part by part, and how.
+        same: what is the same in all trips.
+    """
+
+    body: Body
+    trips: ITensor | None = None
+    goes_on: ITensor | None = None
+    condition: int | None = None
+    counter: int | None = None
+    certain: list[int] = field(default_factory=list[int])
+    states: list[State] = field(default_factory=list[State])
+    sliced: list[tuple[Entry, ITensor]] = field(default_factory=list[tuple[Entry, ITensor]])
+    same: dict[int, ITensor] = field(default_factory=dict[int, ITensor])
+
+    @property
+    def outputs(self) -> list[Entry]:
+        """What leaves the loop."""
+        return [each for each in self.body.outputs if each.port != UNCONNECTED]
+
+
+def roles_of(call: Call, inputs: Sequence[ITensor | None]) -> Roles:
+    """What the parts of a Loop or TensorIterator are for."""
+    return _Finder(call, inputs).found()
+
+
+class _Finder:
+    """What finds the roles of a layer.
+
+    A document of today marks the Result that is the condition, and then the first two inputs are the count and the
+    condition. In the draft nothing is marked: they are ports 0 and 1, by their types, and either may be missing.
+    """
+
+    def __init__(self, call: Call, inputs: Sequence[ITensor | None]) -> None:
+        self._make = call.make
+        self._layer = call.layer
+        self._body = call.body("body").body
+        self._tensors = {
+            port.id: each for port, each in zip(call.layer.inputs, inputs, strict=True) if each is not None
+        }
+        self._parameters = {each.id: each for each in self._body.graph.of_type("parameter")}
+        self._mapped = {each.layer: each for each in self._body.inputs if each.port != UNCONNECTED}
+        self._asked: ITensor | None = None
+        self._roles = Roles(self._body)
+
+    def found(self) -> Roles:
+        """All roles."""
+        roles, marked = self._roles, _marked(self._body.outputs, CONDITION)
+        roles.counter = _marked(self._body.inputs, COUNTER)
+        if self._layer.type.lower() == "loop":
+            ports = [each.id for each in self._layer.inputs]
+            if marked is not None:
+                require(len(ports) >= 2, "a Loop has a trip count and a condition")
+                self._limit(ports[0], ports[1])
+                roles.condition = marked
+            else:
+                self._limit_as_drafted()
+        self._take_parameters()
+        return roles
+
+    # ------------------------------------------------------------------ what ends the loop
+
+    def _limit(self, trips: int, condition: int) -> None:
+        make, roles = self._make, self._roles
+        for port, what in ((trips, "trip count"), (condition, "condition")):
+            require(port in self._tensors, f"no edge leads to the {what}, input {port}")
+        count = self._tensors[trips]
+        require(count.type.is_index, f"the trip count is {count.type}, and must be one int32 or int64")
+        roles.trips = make.cast(make.scalar(count), np.int64)
+        self._ask(self._tensors[condition])
+
+    def _ask(self, condition: ITensor) -> None:
+        self._asked = condition
+        self._roles.goes_on = self._make.scalar(self._make.cast(condition, np.bool_))
+
+    def _limit_as_drafted(self) -> None:
+        roles, make = self._roles, self._make
+        mapped = {each.port for each in self._body.inputs}
+        trips, goes_on = (self._tensors.get(each) for each in (TRIPS_PORT, CONDITION_PORT))
+        if trips is not None and trips.type.is_index and TRIPS_PORT not in mapped:
+            roles.trips = make.cast(make.scalar(trips), np.int64)
+        free = [id for id in self._parameters if id not in self._mapped and id != roles.counter]
+        if goes_on is not None and goes_on.type.is_bool and goes_on.type.shape in ((), (1,)):
+            self._ask(goes_on)
+            roles.condition = self._condition_as_drafted()
+        truths = [id for id in free if _is_truth(self._parameters[id])]
+        for id in truths:
+            # without a condition outside, the body sees what it said, and goes on
+            result = self._body.back_edges.get(id)
+            require(result is not None, f"{self._parameters[id].name!r} of the body stands for nothing")
+            assert result is not None
+            roles.states.append(State(id, make.constant(True), result))
+        numbers = [id for id in free if element_type(type_of(self._parameters[id])) in INDICES]
+        if roles.counter is None and len(numbers) == 1:
+            roles.counter = numbers[0]
+
+    def _condition_as_drafted(self) -> int:
+        """The Result that is the condition."""
+        body = self._body
+        inside = [id for id, each in self._mapped.items() if each.port == CONDITION_PORT and id in body.back_edges]
+        if inside:
+            return body.back_edges[inside[0]]
+        used = {*body.back_edges.values(), *(each.layer for each in body.outputs if each.port != UNCONNECTED)}
+        free = [each.id for each in body.graph.of_type("result") if each.id not in used and _tells_truth(body, each)]
+        require(
+            len(free) == 1,
+            f"{len(free)} Results of the body could be its condition",
+            "the condition is marked with purpose='execution_condition', or is the one bool that goes nowhere else",
+        )
+        return free[0]
+
+    # ------------------------------------------------------------------ what goes in
+
+    def _take_parameters(self) -> None:
+        roles = self._roles
+        taken = {each.parameter for each in roles.states}
+        for id in self._body.back_edges:
+            name = self._parameters[id].name
+            require(
+                id in self._mapped or id in taken, f"{name!r} of the body goes round, and nothing tells how it begins"
+            )
+        for id, entry in self._mapped.items():
+            tensor = self._tensors.get(entry.port)
+            require(tensor is not None, f"the port map reads port {entry.port}, and nothing comes in there")
+            assert tensor is not None
+            if id != roles.counter:
+                self._take(id, entry, tensor)
+
+    def _take(self, id: int, entry: Entry, tensor: ITensor) -> None:
+        roles, result = self._roles, self._body.back_edges.get(id)
+        name = self._parameters[id].name
+        require(entry.axis is None or result is None, f"{name!r} of the body is read part by part, and goes round too")
+        if entry.axis is not None:
+            roles.sliced.append((entry, tensor))
+        elif self._is_certain(id, tensor, result):
+            roles.certain.append(id)
+        elif result is not None:
+            roles.states.append(State(id, tensor, result))
+        else:
+            roles.same[id] = tensor
+
+    def _is_certain(self, id: int, tensor: ITensor, result: int | None) -> bool:
+        """Whether a Parameter is the condition itself, which is true wherever there is a trip."""
+        if self._asked is not tensor:
+            return False
+        outside = {each.layer for each in self._roles.outputs}
+        same = self._source(self._roles.condition), (id, self._parameters[id].outputs[0].id)
+        return result is None or (result not in outside and self._source(result) in same)
+
+    def _source(self, result: int | None) -> PortId | None:
+        """Where a Result comes from."""
+        layer = self._body.graph.layers.get(-1 if result is None else result)
+        return self._body.graph.sources.get((layer.id, layer.inputs[0].id)) if layer and layer.inputs else None
+
+
+def _marked(entries: Sequence[Entry], purpose: str) -> int | None:
+    return next((each.layer for each in entries if each.purpose == purpose), None)
+
+
+def _is_truth(parameter: Layer) -> bool:
+    return element_type(type_of(parameter)) == np.bool_
+
+
+def type_of(parameter: Layer) -> str:
+    """The element type of a Parameter, as the document calls it."""
+    return parameter.data.get("element_type") or parameter.outputs[0].precision
+
+
+def _tells_truth(body: Body, result: Layer) -> bool:
+    source = body.graph.sources.get((result.id, result.inputs[0].id)) if result.inputs else None
+    if source is None:
+        return False
+    ports: Mapping[int, str] = {each.id: each.precision for each in body.graph.layers[source[0]].outputs}
+    return ports[source[1]].lower() in ("bool", "boolean")

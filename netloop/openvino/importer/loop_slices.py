@@ -1,0 +1,107 @@
+"""What a loop reads part by part, and what leaves it part by part."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from netloop.diagnostics import require
+from netloop.formats import Row
+from netloop.formulas import FormulaBuilder, Length
+from netloop.graph.tensor import ITensor
+from netloop.layers.loop import ILoop
+from netloop.openvino.importer.model import Entry
+from netloop.types import UNKNOWN, normal_axis
+
+
+@dataclass(frozen=True)
+class Slices:
+    """A tensor that is read part by part.
+
+    Attributes:
+        parts: the tensor, with an axis of all parts before that of the elements of a part.
+        axis: the axis of the parts.
+        count: the number of parts.
+    """
+
+    parts: ITensor
+    axis: int
+    count: Length
+
+    def read(self, loop: ILoop) -> ITensor:
+        """The part of a trip."""
+        return loop.add_iterator(self.parts, self.axis).outputs[0]
+
+
+def slices_of(make: FormulaBuilder, x: ITensor, entry: Entry) -> Slices:
+    """A tensor as the parts that an entry of a port map tells of.
+
+    They begin at ``start``, and end where ``end`` is the last element; places below 0 count from the end. With a
+    stride below 0 the last part comes first.
+    """
+    assert entry.axis is not None
+    axis = normal_axis(entry.axis, x.type.rank)
+    length = make.length(x, axis)
+    low, high = (_place(make, each, length) for each in (entry.start, entry.end)[:: 1 if entry.stride > 0 else -1])
+    step, size = abs(entry.stride), entry.part_size
+    require(step > 0 and size > 0, f"the parts are of size {size}, with the stride {entry.stride}")
+    if isinstance(low, int) and isinstance(high, int) and isinstance(length, int):
+        inside = 0 <= low <= high + 1 <= length
+        require(inside, f"axis {axis} has {length} elements, and the parts go from {entry.start} to {entry.end}")
+        rest = high + 1 - low - size
+        require(rest == -size or (rest >= 0 and rest % step == 0), f"parts of {size} do not fill {rest + size}")
+    extent = _extent(make, low, high)
+    if low != 0 or extent != length:
+        x = make.slice(x, [low], [extent], axes=[axis])
+    parts = _split(make, x, axis, size) if size == step else _windows(make, x, axis, entry, extent)
+    if entry.stride < 0:
+        count = make.length(parts, axis)
+        last = count - 1 if isinstance(count, int) else make.sub(count, 1)
+        parts = make.slice(parts, [last], [count], [-1], axes=[axis])
+    return Slices(parts, axis, make.length(parts, axis))
+
+
+def _place(make: FormulaBuilder, place: int, length: Length) -> Length:
+    """A place counted from the front."""
+    if place >= 0:
+        return place
+    return place + length if isinstance(length, int) else make.add(length, place)
+
+
+def _extent(make: FormulaBuilder, low: Length, high: Length) -> Length:
+    if isinstance(low, int) and isinstance(high, int):
+        return high + 1 - low
+    extent = make.add(make.sub(make.tensor(high), make.tensor(low)), 1)
+    known = make.ints(extent)
+    return extent if known is None else known[0]
+
+
+def _split(make: FormulaBuilder, x: ITensor, axis: int, size: int) -> ITensor:
+    """Parts side by side."""
+    if size == 1:
+        return make.expand_dims(x, [axis + 1])
+    lengths: list[Length] = [make.length(x, each) for each in range(x.type.rank)]
+    return make.reshape(x, [*lengths[:axis], UNKNOWN, size, *lengths[axis + 1 :]])
+
+
+def _windows(make: FormulaBuilder, x: ITensor, axis: int, entry: Entry, extent: Length) -> ITensor:
+    """Parts that overlap, or have gaps between them."""
+    step, size = abs(entry.stride), entry.part_size
+    count = make.add(make.div(make.sub(make.tensor(extent), size), step), 1)
+    known = make.ints(count)
+    first = make.expand_dims(make.arange(count if known is None else known[0], step=step), [1])
+    return make.gather(x, make.add(first, make.arange(size)), axis)
+
+
+def joined(value: ITensor, entry: Entry) -> Row:
+    """A value of which those of all trips are joined along an axis."""
+    assert entry.axis is not None
+    whole = (0, -1) if entry.stride > 0 else (-1, 0)
+    require(
+        (entry.start, entry.end) == whole,
+        f"an output goes from {entry.start} to {entry.end} with the stride {entry.stride}",
+        "outputs are written as a whole, from 0 to -1 or backwards from -1 to 0",
+    )
+    size = value.type.shape[normal_axis(entry.axis, value.type.rank)] if value.type.rank else 1
+    parts = entry.part_size, abs(entry.stride)
+    require(UNKNOWN in (size, *parts) or parts == (size, size) or parts == (1, 1), f"parts of {parts} are not {size}")
+    return Row(value, entry.axis, entry.stride < 0, joined=True)

@@ -1,0 +1,199 @@
+"""Functions of elements, alone or in pairs."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from netloop.diagnostics import require
+from netloop.enums import ElementWiseOperation, UnaryOperation
+from netloop.formulas import FormulaBuilder
+from netloop.graph.tensor import ITensor
+from netloop.openvino.importer.call import Call
+from netloop.openvino.importer.operator_table import operator
+from netloop.openvino.importer.weights import element_type
+
+BROADCASTS = {"numpy": "numpy", "none": "none", "pdpd": "pdpd"}
+
+
+def paired(call: Call, a: ITensor, b: ITensor) -> tuple[ITensor, ITensor]:
+    """Two inputs, with the axes by which ``auto_broadcast`` lines them up."""
+    how = call.choice("auto_broadcast", BROADCASTS, "numpy")
+    if how == "none":
+        require(a.type.rank == b.type.rank, f"the inputs are {a.type} and {b.type}, and nothing stretches them")
+    if how == "pdpd" and a.type.rank > b.type.rank:
+        axis = call.int("auto_broadcast.auto_broadcast_axis", call.int("axis", -1))
+        start = a.type.rank - b.type.rank if axis == -1 else axis
+        after = a.type.rank - b.type.rank - start
+        require(start >= 0 and after >= 0, f"{b.type} does not fit axis {axis} of {a.type}")
+        b = call.make.expand_dims(b, range(b.type.rank, b.type.rank + after))
+    a, b = call.make.aligned(a, b)
+    return a, b
+
+
+# fmt: off
+PAIRS: dict[str, tuple[str, ElementWiseOperation]] = {
+    "Add":               ("opset1",  ElementWiseOperation.SUM),
+    "Subtract":          ("opset1",  ElementWiseOperation.SUB),
+    "Multiply":          ("opset1",  ElementWiseOperation.PROD),
+    "Maximum":           ("opset1",  ElementWiseOperation.MAX),
+    "Minimum":           ("opset1",  ElementWiseOperation.MIN),
+    "Power":             ("opset1",  ElementWiseOperation.POW),
+    "FloorMod":          ("opset1",  ElementWiseOperation.MOD),
+    "Mod":               ("opset1",  ElementWiseOperation.FMOD),
+    "Less":              ("opset1",  ElementWiseOperation.LESS),
+    "Greater":           ("opset1",  ElementWiseOperation.GREATER),
+    "Equal":             ("opset1",  ElementWiseOperation.EQUAL),
+    "LogicalAnd":        ("opset1",  ElementWiseOperation.AND),
+    "LogicalOr":         ("opset1",  ElementWiseOperation.OR),
+    "LogicalXor":        ("opset1",  ElementWiseOperation.XOR),
+    "Xor":               ("opset1",  ElementWiseOperation.XOR),
+    "BitwiseAnd":        ("opset13", ElementWiseOperation.AND),
+    "BitwiseOr":         ("opset13", ElementWiseOperation.OR),
+    "BitwiseXor":        ("opset13", ElementWiseOperation.XOR),
+    "BitwiseLeftShift":  ("opset15", ElementWiseOperation.SHIFT_LEFT),
+    "BitwiseRightShift": ("opset15", ElementWiseOperation.SHIFT_RIGHT),
+}
+FUNCTIONS: dict[str, tuple[str, UnaryOperation]] = {
+    "Abs":        ("opset1",  UnaryOperation.ABS),
+    "Acos":       ("opset1",  UnaryOperation.ACOS),
+    "Acosh":      ("opset4",  UnaryOperation.ACOSH),
+    "Asin":       ("opset1",  UnaryOperation.ASIN),
+    "Asinh":      ("opset4",  UnaryOperation.ASINH),
+    "Atan":       ("opset1",  UnaryOperation.ATAN),
+    "Atanh":      ("opset4",  UnaryOperation.ATANH),
+    "BitwiseNot": ("opset13", UnaryOperation.NOT),
+    "Ceiling":    ("opset1",  UnaryOperation.CEIL),
+    "Cos":        ("opset1",  UnaryOperation.COS),
+    "Cosh":       ("opset1",  UnaryOperation.COSH),
+    "Erf":        ("opset1",  UnaryOperation.ERF),
+    "Exp":        ("opset1",  UnaryOperation.EXP),
+    "Floor":      ("opset1",  UnaryOperation.FLOOR),
+    "IsNaN":      ("opset10", UnaryOperation.ISNAN),
+    "Log":        ("opset1",  UnaryOperation.LOG),
+    "LogicalNot": ("opset1",  UnaryOperation.NOT),
+    "Negative":   ("opset1",  UnaryOperation.NEG),
+    "Sign":       ("opset1",  UnaryOperation.SIGN),
+    "Sin":        ("opset1",  UnaryOperation.SIN),
+    "Sinh":       ("opset1",  UnaryOperation.SINH),
+    "Sqrt":       ("opset1",  UnaryOperation.SQRT),
+    "Tan":        ("opset1",  UnaryOperation.TAN),
+}
+# fmt: on
+STEPS = (UnaryOperation.CEIL, UnaryOperation.FLOOR)
+"""What changes no integer."""
+
+
+def _enter_pair(name: str, version: str, op: ElementWiseOperation) -> None:
+    @operator(name, version)
+    def pair(call: Call, a: ITensor, b: ITensor) -> ITensor:
+        return call.make.elementwise(op, *paired(call, a, b))
+
+    pair.__doc__ = f"Two tensors combined element by element, ``{op.name}``."
+
+
+def _enter_function(name: str, version: str, op: UnaryOperation) -> None:
+    @operator(name, version)
+    def function(call: Call, x: ITensor) -> ITensor:
+        return x if op in STEPS and not x.type.is_float else call.make.unary(op, x)
+
+    function.__doc__ = f"A function of each element, ``{op.name}``."
+
+
+for _name, _pair in PAIRS.items():
+    _enter_pair(_name, *_pair)
+for _name, _function in FUNCTIONS.items():
+    _enter_function(_name, *_function)
+
+
+@operator("Divide", "opset1")
+def divide(call: Call, a: ITensor, b: ITensor) -> ITensor:
+    """The quotient; of integers towards minus infinity, unless ``m_pythondiv`` is false."""
+    a, b = paired(call, a, b)
+    floors = a.type.is_integer and call.flag("m_pythondiv", True)
+    return call.make.floor_div(a, b) if floors else call.make.div(a, b)
+
+
+@operator("LessEqual", "opset1")
+def less_equal(call: Call, a: ITensor, b: ITensor) -> ITensor:
+    """Whether a <= b."""
+    return call.make.less_equal(*paired(call, a, b))
+
+
+@operator("GreaterEqual", "opset1")
+def greater_equal(call: Call, a: ITensor, b: ITensor) -> ITensor:
+    """Whether a >= b."""
+    return call.make.greater_equal(*paired(call, a, b))
+
+
+@operator("NotEqual", "opset1")
+def not_equal(call: Call, a: ITensor, b: ITensor) -> ITensor:
+    """Whether a differs from b."""
+    return call.make.logical_not(call.make.equal(*paired(call, a, b)))
+
+
+@operator("SquaredDifference", "opset1")
+def squared_difference(call: Call, a: ITensor, b: ITensor) -> ITensor:
+    """The square of the difference."""
+    difference = call.make.sub(*paired(call, a, b))
+    return call.make.mul(difference, difference)
+
+
+@operator("Select", "opset1")
+def select(call: Call, condition: ITensor, a: ITensor, b: ITensor) -> ITensor:
+    """``a`` where the condition is true, ``b`` elsewhere."""
+    condition = paired(call, a, condition)[1]
+    return call.make.where(condition, *paired(call, a, b))
+
+
+ROUNDINGS = {"half_to_even": True, "half_away_from_zero": False}
+
+
+@operator("Round", "opset5")
+def round_(call: Call, x: ITensor) -> ITensor:
+    """The nearest whole number; of two the even one, or the one further from 0."""
+    make = call.make
+    if not x.type.is_float:
+        return x
+    if call.choice("mode", ROUNDINGS, "half_to_even"):
+        return make.unary(UnaryOperation.ROUND, x)
+    size = make.unary(UnaryOperation.ABS, x)
+    below = make.unary(UnaryOperation.FLOOR, size)
+    up = make.greater_equal(make.sub(size, below), 0.5)
+    return make.mul(make.where(up, make.add(below, 1.0), below), make.unary(UnaryOperation.SIGN, x))
+
+
+@operator("IsInf", "opset10")
+def is_infinite(call: Call, x: ITensor) -> ITensor:
+    """Whether it is infinite, with one sign or either."""
+    signs = call.flag("detect_negative", True), call.flag("detect_positive", True)
+    return call.make.is_infinite(x, *signs)
+
+
+@operator("IsFinite", "opset10")
+def is_finite(call: Call, x: ITensor) -> ITensor:
+    """Whether it is neither infinite nor NaN."""
+    found = [call.make.unary(each, x) for each in (UnaryOperation.ISINF, UnaryOperation.ISNAN)]
+    return call.make.logical_not(call.make.logical_or(*found))
+
+
+@operator("Identity", "opset16")
+def identity(call: Call, x: ITensor) -> ITensor:
+    """The tensor itself."""
+    return x
+
+
+@operator("Convert", "opset1")
+def convert(call: Call, x: ITensor) -> ITensor:
+    """Every element converted to another type; to truth values, whether it is not 0."""
+    return converted(call.make, x, element_type(call.text("destination_type")))
+
+
+@operator("ConvertLike", "opset1")
+def convert_like(call: Call, x: ITensor, like: ITensor) -> ITensor:
+    """Every element converted to the type of another tensor."""
+    return converted(call.make, x, like.type.dtype)
+
+
+def converted(make: FormulaBuilder, x: ITensor, dtype: np.dtype[np.generic]) -> ITensor:
+    """Every element converted to another type."""
+    return make.cast(x, dtype)

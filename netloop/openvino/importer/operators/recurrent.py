@@ -1,0 +1,210 @@
+"""Cells of recurrent networks, and sequences of their steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from netloop.diagnostics import require
+from netloop.formats.recurrent import DIRECTIONS, unrolled
+from netloop.formats.recurrent_cells import Cell, Function, GruCell, LstmCell, RnnCell, activation_function
+from netloop.graph.tensor import ITensor
+from netloop.openvino.importer.call import Call
+from netloop.openvino.importer.operator_table import operator
+
+GATES = "iofc"
+"""The order of the gates of an LSTM in netloop's cell."""
+LSTM_GATES = {each: each for each in ("fico", "icof", "ifco", "ifoc", "iofc")}
+"""What ``weights_format`` may be."""
+
+
+@operator("RNNCell", "opset1")
+def rnn_cell(
+    call: Call, x: ITensor, h: ITensor, weights: ITensor, recurrent: ITensor, bias: ITensor | None = None
+) -> list[ITensor]:
+    """The next state from the present one, H = f(X W' + H R' + B)."""
+    return _step(_rnn(call, weights, recurrent, bias), x, [h])
+
+
+@operator("GRUCell", "opset3")
+def gru_cell(
+    call: Call, x: ITensor, h: ITensor, weights: ITensor, recurrent: ITensor, bias: ITensor | None = None
+) -> list[ITensor]:
+    """The next state of a gated recurrent unit, its gates z, r, h."""
+    return _step(_gru(call, weights, recurrent, bias), x, [h])
+
+
+@operator("LSTMCell", "opset4")
+def lstm_cell(
+    call: Call,
+    x: ITensor,
+    h: ITensor,
+    c: ITensor,
+    weights: ITensor,
+    recurrent: ITensor | None = None,
+    bias: ITensor | None = None,
+) -> list[ITensor]:
+    """The next two states of a long short-term memory, its gates f, i, c, o.
+
+    The draft has the weights of input and state in one matrix, side by side.
+    """
+    if recurrent is None or recurrent.type.rank == 1:
+        weights, recurrent, bias = *_parted(call, weights, h), recurrent
+    return _step(_lstm(call, weights, recurrent, bias), x, [h, c])
+
+
+@operator("LSTMCell", "opset1")
+def lstm_cell_with_peepholes(
+    call: Call,
+    x: ITensor,
+    h: ITensor,
+    c: ITensor,
+    weights: ITensor,
+    recurrent: ITensor | None = None,
+    bias: ITensor | None = None,
+    peepholes: ITensor | None = None,
+) -> list[ITensor]:
+    """The same, with the order of the gates as ``weights_format`` tells, and without peepholes."""
+    if recurrent is None or recurrent.type.rank == 1:
+        return lstm_cell(call, x, h, c, weights, recurrent)
+    value = None if peepholes is None else call.make.known(peepholes)
+    require(
+        peepholes is None or (value is not None and not value.any()),
+        "the cell has peepholes",
+        "OpenVINO leaves them out whenever it runs one",
+    )
+    cell = _lstm(call, weights, recurrent, bias, call.choice("weights_format", LSTM_GATES, "fico"))
+    return _step(cell, x, [h, c])
+
+
+@operator("RNNSequence", "opset5")
+def rnn_sequence(
+    call: Call, x: ITensor, h: ITensor, lengths: ITensor, weights: ITensor, recurrent: ITensor, bias: ITensor
+) -> list[ITensor]:
+    """Steps of cells with one state."""
+    return _sequence(call, RnnCell, x, [h], lengths, (weights, recurrent, bias))
+
+
+@operator("GRUSequence", "opset5")
+def gru_sequence(
+    call: Call, x: ITensor, h: ITensor, lengths: ITensor, weights: ITensor, recurrent: ITensor, bias: ITensor
+) -> list[ITensor]:
+    """Steps of gated recurrent units."""
+    return _sequence(call, GruCell, x, [h], lengths, (weights, recurrent, bias))
+
+
+@operator("LSTMSequence", "opset5")
+def lstm_sequence(
+    call: Call,
+    x: ITensor,
+    h: ITensor,
+    c: ITensor,
+    lengths: ITensor,
+    weights: ITensor,
+    recurrent: ITensor,
+    bias: ITensor,
+) -> list[ITensor]:
+    """Steps of long short-term memories."""
+    return _sequence(call, LstmCell, x, [h, c], lengths, (weights, recurrent, bias))
+
+
+def _sequence(
+    call: Call,
+    kind: type[Cell],
+    x: ITensor,
+    initial: Sequence[ITensor],
+    lengths: ITensor,
+    weights: tuple[ITensor, ITensor, ITensor],
+) -> list[ITensor]:
+    """The outputs of all steps, [batch, directions, time, hidden], and the last states, [batch, directions, hidden]."""
+    make, backwards = call.make, call.choice("direction", DIRECTIONS)
+    for name, each in zip(("X", "W", "R"), (x, *weights), strict=False):
+        require(each.type.rank == 3, f"{name} is {each.type}, and has 3 axes")
+    count = weights[1].type.shape[0]
+    require(count == len(backwards), f"R is {weights[1].type}, and there are {len(backwards)} directions")
+    known, time = make.ints(lengths), make.length(x, 1)
+    ends = None if known is not None and isinstance(time, int) and min(known, default=time) >= time else lengths
+    by_time = make.transpose(x, (1, 0, 2))
+    rows: list[ITensor] = []
+    states: list[list[ITensor]] = []
+    for number, reverse in enumerate(backwards):
+        w, r, b = (make.gather(each, make.constant(number)) for each in weights)
+        cell = CELLS[kind](call, w, r, b)
+        own = [make.gather(each, make.constant(number), 1) for each in initial]
+        outputs, last = unrolled(call.layer.name, cell, by_time, own, ends, reverse)
+        rows.append(make.transpose(outputs, (1, 0, 2)))
+        states.append(last)
+    return [make.stack(rows, 1), *(make.stack(each, 1) for each in zip(*states, strict=True))]
+
+
+# ---------------------------------------------------------------------------- cells
+
+
+def _step(cell: Cell, x: ITensor, states: Sequence[ITensor]) -> list[ITensor]:
+    return cell.step(cell.products(x), states)
+
+
+def _rnn(call: Call, weights: ITensor, recurrent: ITensor, bias: ITensor | None) -> Cell:
+    _check(RnnCell, recurrent)
+    return RnnCell(call.make, _functions(call, RnnCell), weights, recurrent, bias)
+
+
+def _gru(call: Call, weights: ITensor, recurrent: ITensor, bias: ITensor | None) -> Cell:
+    """A gated recurrent unit; where the reset comes after the product, the bias of the state's part of h comes last."""
+    _check(GruCell, recurrent)
+    make, flag = call.make, call.flag("linear_before_reset", False)
+    own = None
+    if bias is not None and flag:
+        size = recurrent.type.shape[1]
+        zeros = make.constant(np.zeros(2 * size, bias.type.dtype))
+        own = make.concat([zeros, make.slice(bias, [3 * size], [size])], 0)
+        bias = make.slice(bias, [0], [3 * size])
+    return GruCell(make, _functions(call, GruCell), weights, recurrent, bias, own, flag=flag)
+
+
+def _lstm(call: Call, weights: ITensor, recurrent: ITensor, bias: ITensor | None, order: str = "fico") -> Cell:
+    _check(LstmCell, recurrent)
+    make, size = call.make, recurrent.type.shape[1]
+
+    def ordered(x: ITensor) -> ITensor:
+        parts = [make.slice(x, [order.index(gate) * size], [size], axes=[0]) for gate in GATES]
+        return x if order == GATES else make.concat(parts, 0)
+
+    functions, own = _functions(call, LstmCell), None if bias is None else ordered(bias)
+    return LstmCell(make, functions, ordered(weights), ordered(recurrent), own, flag=call.flag("input_forget", False))
+
+
+CELLS: dict[type[Cell], Callable[[Call, ITensor, ITensor, ITensor], Cell]] = {
+    RnnCell: _rnn,
+    GruCell: _gru,
+    LstmCell: _lstm,
+}
+
+
+def _check(kind: type[Cell], recurrent: ITensor) -> None:
+    rows, hidden = recurrent.type.shape if recurrent.type.rank == 2 else (-1, -1)
+    require(
+        hidden >= 0 and rows == kind.GATES * hidden,
+        f"R is {recurrent.type}",
+        f"the weights of the state are [{kind.GATES} * hidden, hidden], and known in size",
+    )
+
+
+def _functions(call: Call, kind: type[Cell]) -> list[Function]:
+    """The activation functions: each has the numbers of its place; what the cell of an LSTM passes is not cut."""
+    names = call.texts("activations", [each.lower() for each in kind.STANDARD]) or kind.STANDARD
+    require(len(names) == len(kind.STANDARD), f"there are {len(names)} activations, and must be {len(kind.STANDARD)}")
+    alphas, betas = (call.numbers(each, []) for each in ("activations_alpha", "activations_beta"))
+    clip = call.number("clip", 0.0)
+    clips = [clip or None] * 2 + [None]
+    each = enumerate(zip(names, clips, strict=False))
+    return [activation_function(call.make, name, iter(alphas[n:]), iter(betas[n:]), cut) for n, (name, cut) in each]
+
+
+def _parted(call: Call, joined: ITensor, h: ITensor) -> tuple[ITensor, ITensor]:
+    """The weights of the input and those of the state, which are side by side."""
+    make, size = call.make, h.type.shape[-1]
+    width = joined.type.shape[-1]
+    require(0 <= size < width, f"the joined weights are {joined.type}, and the state {h.type}")
+    return make.slice(joined, [0], [width - size], axes=[1]), make.slice(joined, [width - size], [size], axes=[1])

@@ -1,0 +1,164 @@
+"""Parts of tensors, and tensors with more around them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from netloop.diagnostics import require
+from netloop.enums import SampleMode
+from netloop.graph.tensor import ITensor
+from netloop.openvino.importer.call import Call
+from netloop.openvino.importer.operator_table import operator
+from netloop.openvino.importer.operators.rearrange import axis_of, known_ints
+from netloop.types import UNKNOWN
+
+
+@operator("Split", "opset1")
+def split(call: Call, x: ITensor, axis: ITensor) -> list[ITensor]:
+    """Equal parts along an axis."""
+    make, along, count = call.make, axis_of(call, axis, x.type.rank), call.int("num_splits")
+    size = make.part_of(make.length(x, along), count)
+    return make.split(x, along, make.list_tensor([size] * count))
+
+
+@operator("VariadicSplit", "opset1")
+def variadic_split(call: Call, x: ITensor, axis: ITensor, sizes: ITensor) -> list[ITensor]:
+    """Parts of given lengths along an axis; one of -1 is what the others leave."""
+    make, along = call.make, axis_of(call, axis, x.type.rank)
+    sizes = make.list_tensor(sizes)
+    require(sizes.type.is_fixed, f"the lengths of the parts are {sizes.type}, an unknown number")
+    known = make.ints(sizes)
+    if known is None or UNKNOWN in known:
+        others = make.sum(make.maximum(sizes, 0), [0])
+        rest = make.sub(make.tensor(make.length(x, along)), others)
+        sizes = make.where(make.less(sizes, 0), rest, sizes)
+    return make.split(x, along, sizes)
+
+
+@operator("Slice", "opset8")
+def slice_(
+    call: Call, x: ITensor, starts: ITensor, ends: ITensor, steps: ITensor, axes: ITensor | None = None
+) -> ITensor:
+    """A part of some axes; starts and ends past an end of an axis stand for that end."""
+    return call.make.slice_between(x, starts, ends, axes, steps)
+
+
+@operator("SliceScatter", "opset15")
+def slice_scatter(
+    call: Call,
+    x: ITensor,
+    updates: ITensor,
+    starts: ITensor,
+    ends: ITensor,
+    steps: ITensor,
+    axes: ITensor | None = None,
+) -> ITensor:
+    """The tensor with a part of some axes replaced."""
+    make = call.make
+    places = make.reshape(make.arange(make.size(x)), make.shape(x))
+    replaced = make.slice_between(places, starts, ends, axes, steps)
+    whole = make.scatter_elements(make.flat(x), make.flat(replaced), make.flat(updates), 0)
+    return make.reshape(whole, make.shape(x))
+
+
+# ---------------------------------------------------------------------------- slices with masks
+
+MASKS = ("begin_mask", "end_mask", "new_axis_mask", "shrink_axis_mask", "ellipsis_mask")
+
+
+@operator("StridedSlice", "opset1")
+def strided_slice(call: Call, x: ITensor, begins: ITensor, ends: ITensor, strides: ITensor | None = None) -> ITensor:
+    """A part, as Python's brackets take it; masks tell of open ends, new axes, single places and the ellipsis."""
+    make = call.make
+    begins, ends = make.list_tensor(begins), make.list_tensor(ends)
+    count = begins.type.shape[0]
+    require(count != UNKNOWN and ends.type.shape == (count,), f"the begins are {begins.type}, the ends {ends.type}")
+    steps = make.constant(np.ones(count, np.int64)) if strides is None else make.list_tensor(strides)
+    require(steps.type.shape == (count,), f"the begins are {begins.type}, and the strides {steps.type}")
+    begin, end, new, shrink, dots = (_mask(call, name, count) for name in MASKS)
+    new = [each and not ellipsis for each, ellipsis in zip(new, dots, strict=True)]
+    taken = [place for place in range(count) if not new[place] and not dots[place]]
+    axes, added = _axes(x.type.rank, new, dots)
+    single = [place for place in taken if shrink[place]]
+    if taken:
+        chosen = [make.gather(each, make.constant(taken, np.int64)) for each in (begins, ends, steps)]
+        opened = [[mask[place] and not shrink[place] for place in taken] for mask in (begin, end)]
+        first, last, by = _open(call, chosen, opened, [shrink[place] for place in taken])
+        along = make.constant([axes[place] for place in taken], np.int64)
+        x = make.slice_between(x, first, last, along, by)
+    x = make.squeeze(x, [axes[place] for place in single]) if single else x
+    return make.expand_dims(x, added) if added else x
+
+
+def _mask(call: Call, name: str, count: int) -> list[bool]:
+    """A mask as long as the begins; shorter ones stand for 0 at their end."""
+    given = call.ints(name, [])
+    return [bool(given[place]) if place < len(given) else False for place in range(count)]
+
+
+def _axes(rank: int, new: Sequence[bool], dots: Sequence[bool]) -> tuple[dict[int, int], list[int]]:
+    """The axis of the input for each place of the lists, and the new axes of the output."""
+    require(sum(dots) <= 1, f"the ellipsis mask has {sum(dots)} places, and may have one")
+    plain = sum(not a and not b for a, b in zip(new, dots, strict=True))
+    require(plain <= rank, f"{plain} axes are sliced, and the input has {rank}")
+    axes: dict[int, int] = {}
+    added: list[int] = []
+    axis = made = 0
+    for place, (is_new, is_dots) in enumerate(zip(new, dots, strict=True)):
+        if is_new:
+            added.append(made)
+        if is_dots:
+            axis, made = axis + rank - plain, made + rank - plain
+        elif not is_new:
+            axes[place] = axis
+            axis += 1
+        made += not is_dots
+    return axes, added
+
+
+def _open(
+    call: Call, lists: Sequence[ITensor], opened: Sequence[Sequence[bool]], single: Sequence[bool]
+) -> list[ITensor]:
+    """Begins, ends and strides: the open ones beyond both ends, those of a single place just that."""
+    make, (begins, ends, steps) = call.make, lists
+    far = np.int64(np.iinfo(np.int32).max)
+    forward = make.greater(steps, 0)
+    begins = make.where(np.array(opened[0]), make.where(forward, make.constant(0), far), begins)
+    ends = make.where(np.array(opened[1]), make.where(forward, make.constant(far), -far), ends)
+    after = make.where(make.equal(begins, -1), far, make.add(begins, 1))
+    chosen = np.array(single)
+    return [begins, make.where(chosen, after, ends), make.where(chosen, make.constant(1), steps)]
+
+
+# ---------------------------------------------------------------------------- more around
+
+PADDINGS = {"constant": SampleMode.FILL, "edge": SampleMode.CLAMP, "reflect": SampleMode.REFLECT, "symmetric": None}
+
+
+@operator("Pad", "opset1", "opset12")
+def pad(call: Call, x: ITensor, before: ITensor, after: ITensor, value: ITensor | None = None) -> ITensor:
+    """More elements around, or fewer where a width is negative."""
+    make, mode = call.make, call.choice("pad_mode", PADDINGS)
+    axes = make.constant(np.arange(x.type.rank))
+    widths = make.list_tensor(before), make.list_tensor(after)
+    if mode is not None:
+        return make.pad(x, *widths, mode, value, axes)
+    before_each, after_each = (known_ints(call, each, "widths") for each in widths)
+    for axis, (start, end) in enumerate(zip(before_each, after_each, strict=True)):
+        x = _mirrored(call, x, axis, start, end)
+    return x
+
+
+def _mirrored(call: Call, x: ITensor, axis: int, before: int, after: int) -> ITensor:
+    """An axis mirrored at the borders of its edge elements."""
+    make = call.make
+    back = make.backwards(x, [axis])
+    length = make.length(x, axis)
+    parts = [x]
+    if before > 0:
+        parts.insert(0, make.slice(back, [make.sub(make.tensor(length), before)], [before], axes=[axis]))
+    if after > 0:
+        parts.append(make.slice(back, [0], [after], axes=[axis]))
+    return make.concat(parts, axis)

@@ -1,0 +1,135 @@
+"""The numbers of constants, which are in a file of their own: one after the other, unaligned, shared where equal."""
+
+from __future__ import annotations
+
+import math
+import os
+import stat
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from io import BytesIO
+from os import PathLike
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from netloop.diagnostics import Finding, LayerError, ModelError, reason, require
+from netloop.enums import DataType
+from netloop.formulas import as_dtype
+from netloop.types import LARGEST_TENSOR, Array, numpy_type
+
+# fmt: off
+TYPES: dict[str, DataType] = {
+    "f64": DataType.DOUBLE,   "fp64": DataType.DOUBLE,
+    "f32": DataType.FLOAT,    "fp32": DataType.FLOAT,
+    "f16": DataType.HALF,     "fp16": DataType.HALF,
+    "bf16": DataType.BF16,
+    "f8e4m3": DataType.FP8,   "f8e5m2": DataType.E5M2,  "f8e8m0": DataType.E8M0,  "f4e2m1": DataType.FP4,
+    "i64": DataType.INT64,    "i32": DataType.INT32,    "i16": DataType.INT16,    "i8": DataType.INT8,
+    "i4": DataType.INT4,      "i2": DataType.INT2,
+    "u64": DataType.UINT64,   "u32": DataType.UINT32,   "u16": DataType.UINT16,   "u8": DataType.UINT8,
+    "u4": DataType.UINT4,     "u2": DataType.UINT2,
+    "boolean": DataType.BOOL, "bool": DataType.BOOL,
+}
+# fmt: on
+"""The element types by name, in small letters; those of ports are called otherwise."""
+
+BITS = {DataType.INT4: 4, DataType.UINT4: 4, DataType.FP4: 4, DataType.INT2: 2, DataType.UINT2: 2}
+"""Element types of which a byte holds several, the first in the lowest bits."""
+
+
+def element_type(name: str) -> np.dtype[Any]:
+    """The numpy type of an element type.
+
+    Raises:
+        LayerError: networks have no tensors of it.
+    """
+    found = TYPES.get(name.lower())
+    if found is None:
+        raise LayerError(f"no tensor has {name or 'unknown'} elements", reason("NL746"), "", "NL746")
+    return numpy_type(found)
+
+
+class Weights(AbstractContextManager["Weights"]):
+    """The file of weights of a model.
+
+    Args:
+        source: its path, or its bytes; None if there is none.
+        path: where it should be; nothing for a model without a file.
+
+    Raises:
+        ModelError: there is no such file.
+    """
+
+    def __init__(self, source: str | PathLike[str] | bytes | None, path: str = "") -> None:
+        self._path = path
+        self._file: BinaryIO | None = None
+        self._size = 0
+        if isinstance(source, bytes):
+            self._file, self._size = BytesIO(source), len(source)
+        elif source is not None:
+            self._file, self._size = _opened(os.fspath(source))
+
+    def __exit__(self, *exception: object) -> None:
+        if self._file is not None:
+            self._file.close()
+
+    def array(self, name: str, shape: Sequence[int], offset: int, size: int) -> Array:
+        """The array at a place of the file.
+
+        Args:
+            name: its element type.
+            shape: its lengths.
+            offset: its first byte.
+            size: the number of its bytes.
+
+        Raises:
+            LayerError: the file has no such bytes, or they are too few or too many for the shape.
+            ModelError: there is no file.
+        """
+        dtype = element_type(name)
+        as_dtype(dtype)
+        require(min(shape, default=0) >= 0, f"the constant has the shape {tuple(shape)}")
+        count = math.prod(shape)
+        require(count * dtype.itemsize <= LARGEST_TENSOR, f"the constant has {count} elements")
+        if count == 0:
+            return np.zeros(shape, dtype)  # OpenVINO writes one byte for it
+        bits = BITS.get(TYPES[name.lower()], 8 * dtype.itemsize)
+        wanted = -(-count * bits // 8)
+        require(size == wanted, f"the constant has {size} bytes, and its shape {tuple(shape)} of {name} needs {wanted}")
+        raw = self._read(offset, size)
+        if bits < 8:
+            return _unpacked(np.frombuffer(raw, np.uint8), bits, count).view(dtype).reshape(shape)
+        numbers = np.frombuffer(raw, np.uint8 if dtype == np.bool_ else dtype)
+        return numbers.astype(dtype, copy=False).reshape(shape)
+
+    def _read(self, offset: int, size: int) -> bytes:
+        if self._file is None:
+            fix = "pass weights=, a path or bytes"
+            what = f"there is no file {self._path!r}" if self._path else "the model has no weights"
+            raise ModelError(Finding("NL752", what, "", reason("NL752"), fix))
+        if not 0 <= offset <= self._size - size:
+            what = f"the constant is in bytes {offset} to {offset + size}, and there are {self._size}"
+            raise LayerError(what, reason("NL752"), "", "NL752")
+        self._file.seek(offset)
+        return self._file.read(size)
+
+
+def _unpacked(packed: Array, bits: int, count: int) -> Array:
+    """A byte for each of the numbers that several share."""
+    parts = [packed >> shift & (1 << bits) - 1 for shift in range(0, 8, bits)]
+    return np.stack(parts, -1).reshape(-1)[:count].astype(np.uint8)
+
+
+def _opened(path: str) -> tuple[BinaryIO, int]:
+    try:
+        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+        file = open(descriptor, "rb")  # noqa: SIM115 (closed by the weights)
+        found = os.fstat(descriptor)
+    except (OSError, ValueError) as error:
+        what = f"the weights cannot be read: {error}"
+        raise ModelError(Finding("NL752", what, path, reason("NL752"))) from error
+    if not stat.S_ISREG(found.st_mode):
+        file.close()
+        raise ModelError(Finding("NL752", "the weights are in no plain file", path, reason("NL752")))
+    return file, found.st_size

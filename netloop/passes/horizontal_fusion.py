@@ -1,0 +1,185 @@
+"""Products of one operand with several matrices become one product."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass
+
+from netloop.enums import MatrixOperation
+from netloop.graph.layer import ILayer
+from netloop.graph.tensor import ITensor
+from netloop.layers.matrix import IMatrixMultiplyLayer
+from netloop.layers.pointwise import IElementWiseLayer
+from netloop.nest import Block
+from netloop.passes.rewriter import Rewriter, layer_steps, operand
+
+LARGEST_PACK = 1 << 28
+"""A packed matrix has at most so many bytes, as its parts stay in memory beside it."""
+
+
+def share_products(rewriter: Rewriter) -> None:
+    """Form one product where one operand is multiplied by several matrices that are known before.
+
+    x A, x B, .. become slices of x [A B ..]: one pass over the memory, and one start of a loop of products. Sums and
+    other element-wise layers over all slices become one layer too; over some of them they are faster apart, as XLA
+    makes no vectors of what reads several slices of one tensor.
+    """
+    for block in list(rewriter.blocks()):
+        packs: list[_Pack] = []
+        for position, layers in _siblings(rewriter, block):
+            rewriter.note(f"{len(layers)} products of {operand(layers[0], position).name!r} are one")
+            packs.append(_one_product(rewriter, position, layers))
+        _Sums(rewriter, block, packs).share()
+
+
+@dataclass(eq=False)
+class _Pack:
+    """Tensors side by side in one.
+
+    Attributes:
+        whole: the one.
+        axis: the axis along which they are, counted from the end.
+        bounds: where each begins on this axis, and ends.
+        parts: the slices that they are now.
+    """
+
+    whole: ITensor
+    axis: int
+    bounds: list[tuple[int, int]]
+    parts: list[ITensor]
+
+    @staticmethod
+    def of(rewriter: Rewriter, whole: ITensor, axis: int, before: Sequence[ITensor]) -> _Pack:
+        """The pack that stands in place of some tensors, in their order."""
+        pack, begin = _Pack(whole, axis, [], []), 0
+        for tensor in before:
+            end = begin + tensor.type.shape[axis]
+            part = rewriter.make.slice(whole, [begin], [end - begin], axes=[whole.type.rank + axis])
+            rewriter.replace(tensor, part)
+            pack.bounds.append((begin, end))
+            pack.parts.append(part)
+            begin = end
+        return pack
+
+
+# ---------------------------------------------------------------------------- products
+
+
+def _siblings(rewriter: Rewriter, block: Block) -> Iterator[tuple[int, list[IMatrixMultiplyLayer]]]:
+    """The products of a block that share an operand, with its position."""
+    groups: dict[tuple[int, ITensor, Hashable], list[IMatrixMultiplyLayer]] = defaultdict(list)
+    for step in layer_steps(block):
+        layer = step.layer
+        if isinstance(layer, IMatrixMultiplyLayer) and rewriter.may_replace(layer.outputs[0]):
+            for position in (0, 1):
+                if _may_grow(rewriter, layer, 1 - position):
+                    groups[position, operand(layer, position), _likeness(layer, 1 - position)].append(layer)
+                    break
+    for (position, _, _), layers in groups.items():
+        if len(layers) > 1 and _bytes(layers, 1 - position) <= LARGEST_PACK:
+            yield position, layers
+
+
+def _bytes(layers: Sequence[IMatrixMultiplyLayer], position: int) -> int:
+    return sum(operand(each, position).type.nbytes for each in layers)
+
+
+def _may_grow(rewriter: Rewriter, layer: IMatrixMultiplyLayer, position: int) -> bool:
+    """Whether an operand of a product could be made wider before the product is formed."""
+    wide, shared = operand(layer, position), operand(layer, 1 - position)
+    is_matrix = _op(layer, position) is not MatrixOperation.VECTOR and rewriter.is_sure(wide)
+    return is_matrix and rewriter.is_settled(wide, layer) and not rewriter.is_settled(shared, layer)
+
+
+def _likeness(layer: IMatrixMultiplyLayer, position: int) -> Hashable:
+    """What must be the same of the operands that are put side by side."""
+    shape = list(operand(layer, position).type.shape)
+    del shape[_kept_axis(layer, position)]
+    return layer.op0, layer.op1, tuple(shape)
+
+
+def _op(layer: IMatrixMultiplyLayer, position: int) -> MatrixOperation:
+    return (layer.op0, layer.op1)[position]
+
+
+def _kept_axis(layer: IMatrixMultiplyLayer, position: int) -> int:
+    """The axis of a matrix that is not summed over."""
+    return (-2, -1)[position] if _op(layer, position) is MatrixOperation.NONE else (-1, -2)[position]
+
+
+def _one_product(rewriter: Rewriter, position: int, layers: Sequence[IMatrixMultiplyLayer]) -> _Pack:
+    first, other = layers[0], 1 - position
+    parts = [operand(each, other) for each in layers]
+    wide = rewriter.make.concat(parts, parts[0].type.rank + _kept_axis(first, other))
+    a, b = (operand(first, 0), wide) if position == 0 else (wide, operand(first, 1))
+    product = rewriter.network.add_matrix_multiply(a, first.op0, b, first.op1).outputs[0]
+    axis = -1 if other == 1 or first.op1 is MatrixOperation.VECTOR else -2
+    return _Pack.of(rewriter, product, axis, [each.outputs[0] for each in layers])
+
+
+# ---------------------------------------------------------------------------- what is done with all parts
+
+
+class _Sums:
+    """Element-wise layers over the parts of packs, while they are put together."""
+
+    def __init__(self, rewriter: Rewriter, block: Block, packs: list[_Pack]) -> None:
+        self.rewriter = rewriter
+        self.packs = packs
+        self.open = {step.layer for step in layer_steps(block) if isinstance(step.layer, IElementWiseLayer)}
+        self.places = {part: (pack, place) for pack in packs for place, part in enumerate(pack.parts)}
+
+    def share(self) -> None:
+        """Put together what can be, and then what reads it."""
+        for pack in self.packs:
+            for position, layers in self._alike(pack):
+                self._put_together(pack, position, layers)
+
+    def _alike(self, pack: _Pack) -> Iterator[tuple[int, list[IElementWiseLayer]]]:
+        """Layers that do the same with all parts of a pack, in their order; with the position that they have."""
+        groups: dict[tuple[int, Hashable, Hashable | None], dict[int, IElementWiseLayer]] = defaultdict(dict)
+        for place, part in enumerate(pack.parts):
+            for layer, position in part.uses:
+                if isinstance(layer, IElementWiseLayer) and layer in self.open and self._may_join(layer, pack, part):
+                    partner = operand(layer, 1 - position)
+                    groups[position, layer.op, self._kind(layer, partner, pack, place)].setdefault(place, layer)
+        for (position, _, kind), layers in groups.items():
+            if kind is not None and len(layers) == len(pack.parts):
+                yield position, list(layers.values())
+
+    def _may_join(self, layer: ILayer, pack: _Pack, part: ITensor) -> bool:
+        (output,) = layer.outputs
+        return self.rewriter.may_replace(output) and output.type.shape == part.type.shape
+
+    def _kind(self, layer: ILayer, partner: ITensor, pack: _Pack, place: int) -> Hashable | None:
+        """What partners must have in common to be put side by side; None if this one cannot be."""
+        if partner in self.places:
+            other, its_place = self.places[partner]
+            same = other is not pack and its_place == place and other.bounds == pack.bounds and other.axis == pack.axis
+            return ("pack", other) if same else None
+        length = partner.type.shape[pack.axis] if partner.type.rank >= -pack.axis else 1
+        if length == 1:
+            return "stretched", partner
+        shape = list(partner.type.shape)
+        del shape[pack.axis]
+        return (
+            ("settled", *shape) if self.rewriter.is_sure(partner) and self.rewriter.is_settled(partner, layer) else None
+        )
+
+    def _put_together(self, pack: _Pack, position: int, layers: list[IElementWiseLayer]) -> None:
+        if not self.open.issuperset(layers):
+            return
+        theirs = self._partner([operand(each, 1 - position) for each in layers], pack)
+        a, b = (pack.whole, theirs) if position == 0 else (theirs, pack.whole)
+        whole = self.rewriter.network.add_elementwise(a, b, layers[0].op).outputs[0]
+        self.open.difference_update(layers)
+        made = _Pack.of(self.rewriter, whole, pack.axis, [each.outputs[0] for each in layers])
+        self.places.update({part: (made, place) for place, part in enumerate(made.parts)})
+        self.packs.append(made)
+
+    def _partner(self, partners: list[ITensor], pack: _Pack) -> ITensor:
+        if partners[0] in self.places:
+            return self.places[partners[0]][0].whole
+        is_one = partners[0].type.shape[pack.axis] == 1
+        return partners[0] if is_one else self.rewriter.make.concat(partners, partners[0].type.rank + pack.axis)

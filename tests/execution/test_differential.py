@@ -1,0 +1,338 @@
+"""Engine against reference, on random networks, and laws that change a network and keep its meaning."""
+
+from dataclasses import dataclass, field
+from random import Random
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+import netloop as trt
+from netloop.check import require_valid
+from netloop.layers.conditional import IIfConditionalBoundaryLayer
+from netloop.layers.loop import ILoopBoundaryLayer
+from netloop.nest import Block, IfStep, LoopStep, live_layers
+from netloop.plan.kinds import kinds
+from tests.support.layer_recipes import RECIPES
+from tests.support.networks import (
+    CONCATENATE,
+    REVERSE,
+    Op,
+    cast,
+    combine,
+    constant,
+    counted,
+    counter,
+    last,
+    mark,
+    stacked,
+)
+from tests.support.strategies import Grower, Grown, assert_equal, is_pure, networks
+
+SETTINGS = {
+    "deadline": None,
+    "suppress_health_check": list(HealthCheck),
+    "print_blob": True,
+    "report_multiple_bugs": False,
+    "derandomize": True,
+}
+AT_LENGTH = SETTINGS | {"derandomize": False}
+
+
+def validated(grown: Grown) -> None:
+    errors = [str(each) for each in trt.check(grown.network) if each.severity is trt.Severity.ERROR]
+    assert not errors, "\n".join(errors)
+
+
+def agree(grown: Grown) -> None:
+    validated(grown)
+    meant = trt.evaluate(grown.network, grown.inputs)
+    assert_equal(trt.compile(grown.network)(grown.inputs), meant, grown.rough)
+
+
+def fail_alike(grown: Grown) -> None:
+    """The engine fails where the reference does, and nowhere else."""
+    validated(grown)
+    engine = trt.compile(grown.network)
+    try:
+        meant = trt.evaluate(grown.network, grown.inputs)
+    except trt.ExecutionError:
+        with pytest.raises(trt.ExecutionError):
+            engine(grown.inputs)
+        return
+    assert_equal(engine(grown.inputs), meant, grown.rough)
+
+
+@settings(max_examples=50, **SETTINGS)
+@given(networks(depth=1, most=20))
+def test_engine_gives_exactly_what_the_reference_means_in_flat_loops(grown):
+    agree(grown)
+
+
+@settings(max_examples=50, **SETTINGS)
+@given(networks(depth=2, most=30))
+def test_engine_gives_exactly_what_the_reference_means(grown):
+    agree(grown)
+
+
+@settings(max_examples=25, **SETTINGS)
+@given(networks(depth=4, most=60))
+def test_engine_gives_exactly_what_the_reference_means_in_deep_nests(grown):
+    agree(grown)
+
+
+@settings(max_examples=50, **SETTINGS)
+@given(networks(depth=2, most=30, is_risky=True))
+def test_engine_fails_exactly_where_the_reference_does(grown):
+    fail_alike(grown)
+
+
+@pytest.mark.slow
+@settings(max_examples=3500, **AT_LENGTH)
+@given(networks(depth=4, most=60))
+def test_engine_gives_exactly_what_the_reference_means_at_length(grown):
+    agree(grown)
+
+
+@pytest.mark.slow
+@settings(max_examples=1500, **AT_LENGTH)
+@given(networks(depth=3, most=60, is_risky=True))
+def test_engine_fails_exactly_where_the_reference_does_at_length(grown):
+    fail_alike(grown)
+
+
+# ---------------------------------------------------------------------------- what random networks are made of
+
+
+@pytest.fixture(scope="module")
+def drawn():
+    """What is found in many random networks."""
+    found = Found()
+    for seed in range(250):
+        found.look_at(Grower(Random(seed), 4, 60).grow().network)
+    return found
+
+
+@dataclass
+class Found:
+    """What is alive in some networks.
+
+    Attributes:
+        kinds: the kinds of layers.
+        carried: the element types of recurrences.
+        nests: loops and conditionals inside of each other, from the outermost, one letter each.
+        limits: the kinds of limits of a loop.
+        outputs: the kinds of loop outputs.
+        ways: whether iterators are in reverse.
+        counts: the values of the COUNT limits that are known.
+    """
+
+    kinds: set[type] = field(default_factory=set)
+    carried: set[trt.DataType] = field(default_factory=set)
+    nests: set[str] = field(default_factory=set)
+    limits: set[frozenset[trt.TripLimit]] = field(default_factory=set)
+    outputs: set[trt.LoopOutput] = field(default_factory=set)
+    ways: set[bool] = field(default_factory=set)
+    counts: set[int] = field(default_factory=set)
+
+    def look_at(self, network: trt.INetworkDefinition) -> None:
+        if any(each.severity is trt.Severity.ERROR for each in trt.check(network)):
+            return
+        self.look_into(require_valid(network).block, "")
+        self.kinds.update(map(type, live_layers(network)))
+
+    def look_into(self, block: Block, nest: str) -> None:
+        self.nests.add(nest)
+        for step in block.steps:
+            if isinstance(step, IfStep):
+                for branch in step.branches:
+                    self.look_into(branch, nest + "c")
+            elif isinstance(step, LoopStep):
+                self.look_at_boundary(step)
+                self.look_into(step.body, nest + "l")
+
+    def look_at_boundary(self, step: LoopStep) -> None:
+        self.carried.update(each.get_output(0).dtype for each in step.recurrences)
+        self.limits.add(frozenset(each.kind for each in step.limits))
+        self.outputs.update(each.kind for each in step.outputs)
+        self.ways.update(each.reverse for each in step.iterators)
+        self.counts.update(known[0] for each in step.limits if (known := each.tensor(0).type.ints()))
+
+
+def test_every_kind_of_layer_is_drawn(drawn):
+    assert set(kinds().values()) - drawn.kinds == set()
+
+
+def test_every_kind_of_layer_has_a_recipe_or_is_of_a_boundary():
+    boundary = {each for each in kinds().values() if issubclass(each, ILoopBoundaryLayer | IIfConditionalBoundaryLayer)}
+
+    assert {each for recipe in RECIPES.values() for each in recipe} == set(kinds().values()) - boundary
+
+
+def test_loops_carry_every_element_type(drawn):
+    assert drawn.carried == set(trt.DataType)
+
+
+def test_loops_have_every_limit(drawn):
+    count, goes_on = trt.TripLimit
+    assert drawn.limits == {frozenset({count}), frozenset({goes_on}), frozenset({count, goes_on})}
+
+
+def test_loops_make_no_trip_or_several(drawn):
+    assert {-1, 0, 1, 2, 3} <= drawn.counts
+
+
+def test_iterators_go_both_ways(drawn):
+    assert drawn.ways == {False, True}
+
+
+def test_every_kind_of_loop_output_is_drawn(drawn):
+    assert drawn.outputs == set(trt.LoopOutput)
+
+
+@pytest.mark.parametrize("nest", ["llll", "lc", "cl", "lcl", "clc", "cc"])
+def test_loops_and_conditionals_nest(drawn, nest):
+    assert any(nest in each for each in drawn.nests)
+
+
+# ---------------------------------------------------------------------------- laws
+
+
+@settings(max_examples=20, **SETTINGS)
+@given(networks(depth=2, most=30))
+def test_copy_means_the_same(grown):
+    assert_equal(trt.evaluate(grown.network.copy(), grown.inputs), trt.evaluate(grown.network, grown.inputs))
+
+
+@settings(max_examples=10, **SETTINGS)
+@given(networks(depth=2, most=30))
+def test_more_outputs_change_no_output(grown):
+    meant = trt.evaluate(grown.network, grown.inputs)
+    for loop in grown.network.loops:
+        for layer in loop.layers:
+            if isinstance(layer, trt.ILoopOutputLayer):
+                grown.network.mark_output(layer.get_output(0))
+    if any(each.code == "NL210" for each in trt.check(grown.network)):
+        return
+    got = trt.compile(grown.network)(grown.inputs)
+    assert_equal({name: got[name] for name in meant}, meant, grown.rough)
+
+
+@settings(max_examples=10, **SETTINGS)
+@given(networks(depth=2, most=30))
+def test_function_of_jax_gives_what_the_reference_means(grown):
+    assume(is_pure(grown.network))
+    function, weights = trt.to_jax(grown.network)
+
+    assert_equal(function(weights, grown.inputs), trt.evaluate(grown.network, grown.inputs), grown.rough)
+
+
+@settings(max_examples=10, **SETTINGS)
+@given(networks(depth=2, most=30))
+def test_while_that_says_what_the_count_says_changes_no_output(grown):
+    network, meant = grown.network, trt.evaluate(grown.network, grown.inputs)
+    for loop in network.loops:
+        count = loop.limit(trt.TripLimit.COUNT)
+        if count is not None and loop.limit(trt.TripLimit.WHILE) is None:
+            below = cast(network, count.get_input(0), trt.int64)
+            now = counter(network, loop, dtype=np.int64)
+            loop.add_trip_limit(combine(network, now, below, Op.LESS), trt.TripLimit.WHILE)
+
+    assert_equal(trt.evaluate(network, grown.inputs), meant)
+    assert_equal(trt.compile(network)(grown.inputs), meant, grown.rough)
+
+
+OPS = st.lists(st.sampled_from([Op.SUM, Op.SUB, Op.PROD, Op.MAX, Op.MIN]), min_size=1, max_size=4)
+ROWS = st.integers(0, 6).flatmap(
+    lambda trips: st.lists(st.lists(st.integers(-5, 5), min_size=2, max_size=2), min_size=trips, max_size=trips)
+)
+
+
+def step(network, state, row, ops):
+    """A next value, from a state and a row."""
+    made = state
+    for number, op in enumerate(ops):
+        made = combine(network, made, row if number % 2 == 0 else state, op)
+    return made
+
+
+def looped(rows, ops, splits=()):
+    """y: the last state, in a loop over the rows, or in several loops over parts of them."""
+    network = trt.INetworkDefinition()
+    state = network.add_input("x", trt.int32, (2,))
+    for part in np.split(rows, splits):
+        loop = counted(network, len(part))
+        recurrence = loop.add_recurrence(state)
+        row = loop.add_iterator(constant(network, part)).get_output(0)
+        recurrence.set_input(1, step(network, recurrence.get_output(0), row, ops))
+        state = last(loop, recurrence.get_output(0))
+    return mark(network, y=state)
+
+
+def unrolled(rows, ops):
+    """y: the last state, without a loop."""
+    network = trt.INetworkDefinition()
+    state = network.add_input("x", trt.int32, (2,))
+    for row in rows:
+        state = step(network, state, constant(network, row), ops)
+    return mark(network, y=network.add_identity(state).get_output(0))
+
+
+def array(rows):
+    return np.array(rows, np.int32).reshape(-1, 2)
+
+
+both_ways = pytest.mark.parametrize("run", [trt.evaluate, lambda network, inputs: trt.compile(network)(inputs)])
+INPUT = {"x": np.int32([3, -2])}
+
+
+@both_ways
+@settings(max_examples=10, **SETTINGS)
+@given(rows=ROWS, ops=OPS)
+def test_loop_is_what_it_unrolls_to(run, rows, ops):
+    got, meant = run(looped(array(rows), ops), INPUT)["y"], run(unrolled(array(rows), ops), INPUT)["y"]
+
+    np.testing.assert_array_equal(got, meant)
+
+
+@both_ways
+@settings(max_examples=10, **SETTINGS)
+@given(rows=ROWS, ops=OPS, cut=st.integers(0, 6))
+def test_loop_is_two_loops_one_after_the_other(run, rows, ops, cut):
+    whole, parts = looped(array(rows), ops), looped(array(rows), ops, [min(cut, len(rows))])
+
+    np.testing.assert_array_equal(run(whole, INPUT)["y"], run(parts, INPUT)["y"])
+
+
+@both_ways
+@settings(max_examples=10, **SETTINGS)
+@given(rows=ROWS)
+def test_what_is_reversed_twice_is_as_it_was(run, rows):
+    network = trt.INetworkDefinition()
+    tensor = network.add_input("x", trt.int32, (len(rows), 2))
+    for _ in range(2):
+        loop = counted(network, len(rows))
+        row = loop.add_iterator(tensor).get_output(0)
+        tensor = stacked(loop, row, constant(network, len(rows), np.int32), REVERSE)
+
+    np.testing.assert_array_equal(run(mark(network, y=tensor), {"x": array(rows)})["y"], array(rows))
+
+
+@both_ways
+@settings(max_examples=10, **SETTINGS)
+@given(rows=ROWS)
+def test_reversed_output_is_what_a_reverse_iterator_reads(run, rows):
+    network = trt.INetworkDefinition()
+    x = network.add_input("x", trt.int32, (len(rows), 2))
+    loop = counted(network, len(rows))
+    length = constant(network, len(rows), np.int32)
+    forwards, backwards = loop.add_iterator(x), loop.add_iterator(x, 0, True)
+    mark(
+        network,
+        a=stacked(loop, forwards.get_output(0), length, REVERSE),
+        b=stacked(loop, backwards.get_output(0), length, CONCATENATE),
+    )
+    got = run(network, {"x": array(rows)})
+
+    np.testing.assert_array_equal(got["a"], got["b"])

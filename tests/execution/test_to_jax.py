@@ -1,0 +1,378 @@
+"""Networks as pure functions, under JAX's own transformations."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import netloop as trt
+from tests.support.networks import (
+    LAST,
+    REVERSE,
+    WHILE,
+    F,
+    Op,
+    X,
+    choice,
+    combine,
+    constant,
+    count_is_an_input,
+    counted,
+    dynamic_axis,
+    last,
+    length_is_an_input,
+    lstm,
+    mark,
+    nested,
+    running_sum,
+    stacked,
+    table,
+)
+
+
+@pytest.fixture
+def network():
+    return trt.INetworkDefinition()
+
+
+def linear(network, trips=3, count=None):
+    """y, ys: a state s[2] that becomes tanh(s w + x[t]), the last and all; w[2,2] and the start are weights."""
+    x = network.add_input("x", trt.float32, (3, 2))
+    weights = network.add_constant((2, 2), F([[0.5, -0.25], [0.75, 1.0]]))
+    start = network.add_constant((2,), F([0.1, -0.2]))
+    weights.name, start.name = "weights", "start"
+    loop = counted(network, trips if count is None else count)
+    state = loop.add_recurrence(start.get_output(0))
+    product = network.add_matrix_multiply(
+        state.get_output(0), trt.MatrixOperation.VECTOR, weights.get_output(0), trt.MatrixOperation.NONE
+    ).get_output(0)
+    total = combine(network, product, loop.add_iterator(x).get_output(0))
+    new = network.add_activation(total, trt.ActivationType.TANH).get_output(0)
+    state.set_input(1, new)
+    length = constant(network, 3, np.int32)
+    return mark(network, y=last(loop, state.get_output(0)), ys=stacked(loop, new, length, REVERSE, 1))
+
+
+ROWS = F([[0.3, -0.6], [0.2, 0.9], [-0.5, 0.1]])
+
+
+def by_hand(weights, start, x):
+    state, rows = start, []
+    for row in x:
+        state = np.tanh(state @ weights + row)
+        rows.append(state)
+    return state, np.stack(rows[::-1], 1)
+
+
+def check_gradient(loss, arguments, rtol=2e-3):
+    """The gradient of a loss, in float64, against central differences."""
+    with jax.enable_x64(True):
+        gradient = jax.grad(loss)(arguments)
+        leaves, tree = jax.tree.flatten(arguments)
+        for position, leaf in enumerate(leaves):
+            for index in np.ndindex(leaf.shape):
+                sides = []
+                for step in (1e-3, -1e-3):
+                    moved = np.array(leaf)
+                    moved[index] += step
+                    sides.append(
+                        float(loss(jax.tree.unflatten(tree, [*leaves[:position], moved, *leaves[position + 1 :]])))
+                    )
+                slope = (sides[0] - sides[1]) / 2e-3
+                np.testing.assert_allclose(jax.tree.leaves(gradient)[position][index], slope, rtol=rtol, atol=5e-4)
+
+
+# ---------------------------------------------------------------------------- weights
+
+
+def test_weights_are_the_floats_by_the_names_of_their_layers(network):
+    _, weights = trt.to_jax(linear(network))
+
+    assert set(weights) == {"weights", "start"}
+    assert all(isinstance(each, jax.Array) for each in weights.values())
+    np.testing.assert_array_equal(weights["start"], F([0.1, -0.2]))
+
+
+def test_weights_of_one_name_are_told_apart_by_number(network):
+    layers = [network.add_constant((), np.float32(each)) for each in (1, 2)]
+    for each in layers:
+        each.name = "w"
+    mark(network, y=combine(network, layers[0].get_output(0), layers[1].get_output(0), Op.SUB))
+    function, weights = trt.to_jax(network)
+
+    assert list(weights) == ["w", "w#1"]
+    assert function({"w": F(5), "w#1": F(3)}, {})["y"] == 2
+
+
+def test_changed_weights_change_the_result(network):
+    function, weights = trt.to_jax(linear(network))
+    changed = weights | {"weights": 2 * weights["weights"]}
+    y, ys = by_hand(2 * np.float64(weights["weights"]), np.float64(weights["start"]), ROWS)
+    got = function(changed, {"x": ROWS})
+
+    np.testing.assert_allclose(got["y"], y, rtol=1e-5)
+    np.testing.assert_allclose(got["ys"], ys, rtol=1e-5)
+
+
+@pytest.mark.parametrize("operation", [trt.FillOperation.RANDOM_UNIFORM, trt.FillOperation.RANDOM_NORMAL])
+def test_random_numbers_are_the_same_under_jit(operation, network):
+    loop = counted(network, 3)
+    state = loop.add_recurrence(network.add_constant((2,), np.zeros(2, F)).get_output(0))
+    drawn = network.add_fill((2,), operation).get_output(0)
+    state.set_input(1, combine(network, state.get_output(0), drawn))
+    mark(network, y=last(loop, state.get_output(0)))
+    function, weights = trt.to_jax(network)
+
+    np.testing.assert_array_equal(jax.jit(function)(weights, {})["y"], trt.compile(network)({})["y"])
+
+
+def test_missing_weight_is_told(network):
+    function, weights = trt.to_jax(linear(network))
+    del weights["start"]
+    with pytest.raises(trt.InputError, match=r"NL605: weight 'start' is missing; it is float32\[2\]") as caught:
+        function(weights, {"x": ROWS})
+
+    assert "IConstantLayer 'start'" in caught.value.findings[0].where
+
+
+def test_weight_of_another_shape_is_told(network):
+    function, weights = trt.to_jax(linear(network))
+    with pytest.raises(trt.InputError, match=r"NL605: weight 'start' is float32\[2\], and was given the shape \(3,\)"):
+        function(weights | {"start": np.zeros(3, F)}, {"x": ROWS})
+
+
+def test_weight_of_another_float_type_is_converted(network):
+    function, weights = trt.to_jax(linear(network))
+    got = function({name: each.astype(jnp.bfloat16) for name, each in weights.items()}, {"x": ROWS})
+
+    assert got["y"].dtype == np.float32
+
+
+@pytest.mark.parametrize("setting", [False, True])
+def test_float64_weights_keep_their_digits(network, setting):
+    with jax.enable_x64(setting):
+        mark(network, y=combine(network, network.add_input("x", trt.float64, ()), 0.1, Op.PROD))
+        function, weights = trt.to_jax(network)
+        got = function(weights, {"x": np.float64(1)})["y"]
+
+    assert got.dtype == np.float64
+    assert float(got) == 0.1
+
+
+def test_edits_of_the_network_do_not_reach_the_function(network):
+    weights = np.ones(2, F)
+    x = network.add_input("x", trt.float32, (2,))
+    function, kept = trt.to_jax(mark(network, y=combine(network, x, network.add_constant((2,), weights).get_output(0))))
+    weights[:] = 7
+    mark(network, z=combine(network, x, 1))
+
+    assert {name: each.tolist() for name, each in function(kept, {"x": F([0, 0])}).items()} == {"y": [1, 1]}
+
+
+# ---------------------------------------------------------------------------- jit and inputs
+
+
+def test_function_works_under_jit(network):
+    function, weights = trt.to_jax(linear(network))
+    y, ys = by_hand(np.float64(weights["weights"]), np.float64(weights["start"]), ROWS)
+    got = jax.jit(function)(weights, {"x": ROWS})
+
+    np.testing.assert_allclose(got["y"], y, rtol=1e-5)
+    np.testing.assert_allclose(got["ys"], ys, rtol=1e-5)
+
+
+def test_outputs_are_in_the_order_in_which_they_were_marked(network):
+    function, weights = trt.to_jax(linear(network))
+
+    assert list(function(weights, {"x": ROWS})) == ["y", "ys"]
+
+
+@pytest.mark.parametrize("setting", [False, True])
+@pytest.mark.parametrize("wrap", [lambda function: function, jax.jit], ids=["plain", "jit"])
+def test_wide_integers_may_come_in_whatever_the_users_setting(network, setting, wrap):
+    n = network.add_input("n", trt.int64, ())
+    x = network.add_input("x", trt.float32, ())
+    mark(network, y=combine(network, x, network.add_cast(combine(network, n, 1), trt.float32).get_output(0)))
+    function, weights = trt.to_jax(network)
+    with jax.enable_x64(setting):
+        got = wrap(function)(weights, {"n": np.int64(41), "x": F(0)})["y"]
+
+    assert (float(got), got.dtype) == (42, np.float32)
+
+
+def test_shapes_are_specialised_for_each_call():
+    function, weights = trt.to_jax(dynamic_axis())
+    jitted = jax.jit(function)
+
+    for length in (5, 2, 0):
+        np.testing.assert_array_equal(jitted(weights, {"x": X[:length, :2]})["y"], np.cumsum(X[:length, :2], 0))
+
+
+def test_input_that_decides_a_shape_cannot_be_traced():
+    function, weights = trt.to_jax(length_is_an_input())
+    with pytest.raises(trt.InputError, match="NL604: input 'n' decides a shape, and JAX is tracing it"):
+        jax.jit(function)(weights, {"n": np.int32(3)})
+
+
+def test_input_that_decides_a_shape_may_be_given_outside_of_jit():
+    function, weights = trt.to_jax(length_is_an_input())
+    jitted = jax.jit(lambda weights: function(weights, {"n": np.int32(3)}))
+
+    assert jitted(weights)["y"].tolist() == [0, 1, 2]
+
+
+def test_inputs_are_checked_under_jit():
+    function, weights = trt.to_jax(running_sum())
+    with pytest.raises(trt.InputError, match="NL603"):
+        jax.jit(function)(weights, {"x": X[:4]})
+
+
+# ---------------------------------------------------------------------------- gradients
+
+
+def test_gradient_through_a_loop(network):
+    function, weights = trt.to_jax(linear(network))
+
+    def loss(both):
+        got = function(both[0], {"x": jnp.asarray(both[1], F)})
+        return jnp.sum(got["y"] ** 2) + jnp.sum(got["ys"] * jnp.arange(6).reshape(2, 3))
+
+    check_gradient(loss, ({name: np.asarray(each) for name, each in weights.items()}, ROWS), rtol=1e-2)
+
+
+@pytest.mark.parametrize("taken", [True, False])
+def test_gradient_through_a_conditional(taken):
+    function, weights = trt.to_jax(choice())
+    gradient = jax.grad(lambda x: jnp.sum(function(weights, {"c": np.bool_(taken), "x": x})["y"] ** 2))(F([1, 2, 3]))
+
+    # (2x)**2 or x**2
+    np.testing.assert_allclose(gradient, (8 if taken else 2) * F([1, 2, 3]))
+
+
+def test_gradient_through_a_conditional_in_a_loop(network):
+    x = network.add_input("x", trt.float32, ())
+    loop = counted(network, 3)
+    state = loop.add_recurrence(x)
+    now = state.get_output(0)
+    conditional = network.add_if_conditional()
+    conditional.set_condition(combine(network, now, 5, Op.LESS))
+    squared = combine(network, now, now, Op.PROD)
+    state.set_input(1, conditional.add_output(squared, combine(network, now, 3, Op.PROD)).get_output(0))
+    function, weights = trt.to_jax(mark(network, y=last(loop, now)))
+
+    # 2 -> 4 -> 16 -> 48 = 3 x**4
+    assert jax.grad(lambda x: function(weights, {"x": x})["y"])(F(2)) == 12 * 2**3
+
+
+def test_gradient_through_nested_loops():
+    function, weights = trt.to_jax(table())
+    x, z = F([1, 2]), F([3, 4, 5])
+    scale = np.arange(6, dtype=F).reshape(2, 3)
+    by_x, by_z = jax.grad(lambda both: jnp.sum(scale * function(weights, dict(zip("xz", both, strict=True)))["y"]))(
+        (x, z)
+    )
+
+    np.testing.assert_allclose(by_x, scale @ z)
+    np.testing.assert_allclose(by_z, x @ scale)
+
+
+def test_gradient_through_a_dynamic_axis():
+    function, weights = trt.to_jax(dynamic_axis())
+    gradient = jax.grad(lambda x: jnp.sum(function(weights, {"x": x})["y"]))(X[:3, :2])
+
+    np.testing.assert_array_equal(gradient, [[3, 3], [2, 2], [1, 1]])
+
+
+def test_gradient_of_an_lstm_is_finite():
+    function, weights = trt.to_jax(lstm())
+    inputs = {"x": 0.1 * np.ones((2, 3, 7), F), "h0": np.zeros((2, 5), F), "c0": np.zeros((2, 5), F)}
+    gradient = jax.grad(lambda weights: jnp.sum(function(weights, inputs)["y"]))(weights)
+
+    assert set(gradient) == set(weights)
+    assert all(np.isfinite(each).all() and np.abs(each).max() > 0 for each in gradient.values())
+
+
+@pytest.mark.parametrize("limit", ["count", "while"])
+def test_forward_derivative_through_a_loop_whose_trips_the_call_decides(network, limit):
+    x = network.add_input("x", trt.float32, ())
+    loop = network.add_loop()
+    state = loop.add_recurrence(x)
+    now = state.get_output(0)
+    state.set_input(1, combine(network, now, now, Op.PROD))
+    if limit == "count":
+        loop.add_trip_limit(network.add_input("n", trt.int32, ()), trt.TripLimit.COUNT)
+    else:
+        loop.add_trip_limit(combine(network, now, 10, Op.LESS), WHILE)
+    function, weights = trt.to_jax(mark(network, y=last(loop, now)))
+    rest = {"n": np.int32(2)} if limit == "count" else {}
+
+    # 2 -> 4 -> 16 = x**4
+    value, slope = jax.jvp(lambda x: function(weights, {"x": x, **rest})["y"], (F(2),), (F(1),))
+    assert (value, slope) == (16, 32)
+
+
+def test_backward_derivative_through_such_a_loop_is_refused_by_jax():
+    function, weights = trt.to_jax(mark_float(count_is_an_input()))
+    with pytest.raises(ValueError, match="Reverse-mode differentiation does not work"):
+        jax.grad(lambda x: function(weights, {"n": np.int32(2), "x": x})["z"])(F(1))
+
+
+def mark_float(network):
+    """The network with z: x doubled n times."""
+    loop = counted(network, network.inputs[0])
+    state = loop.add_recurrence(network.add_input("x", trt.float32, ()))
+    state.set_input(1, combine(network, state.get_output(0), state.get_output(0)))
+    return mark(network, z=last(loop, state.get_output(0)))
+
+
+# ---------------------------------------------------------------------------- vmap
+
+
+def test_vmap_over_inputs_is_a_loop_over_examples(network):
+    function, weights = trt.to_jax(linear(network))
+    batch = np.stack([ROWS, -ROWS, 2 * ROWS])
+    got = jax.vmap(function, (None, 0))(weights, {"x": batch})
+
+    for index, rows in enumerate(batch):
+        one = function(weights, {"x": rows})
+        for name in got:
+            np.testing.assert_allclose(got[name][index], one[name], rtol=1e-6)
+
+
+def test_vmap_over_weights_is_a_loop_over_examples(network):
+    function, weights = trt.to_jax(linear(network))
+    many = {name: np.stack([each, 2 * each]) for name, each in weights.items()}
+    got = jax.vmap(function, (0, None))(many, {"x": ROWS})["y"]
+
+    for index in range(2):
+        one = function({name: each[index] for name, each in many.items()}, {"x": ROWS})["y"]
+        np.testing.assert_allclose(got[index], one, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("make", "batch", "wanted"),
+    [
+        (count_is_an_input, {"n": np.int32([0, 3, 5])}, [1, 8, 32]),
+        (nested, {"n": np.int32([0, 1, 4])}, [0, 1, 20]),
+        (choice, {"c": np.bool_([1, 0]), "x": F([[1, 2, 3], [1, 2, 3]])}, [[2, 4, 6], [1, 2, 3]]),
+        (lambda: running_sum(2, LAST), {"x": np.stack([X, 2 * X])}, [[3, 5, 7], [6, 10, 14]]),
+    ],
+)
+def test_examples_of_a_batch_may_take_different_ways(make, batch, wanted):
+    function, weights = trt.to_jax(make())
+    got = jax.vmap(function, (None, 0))(weights, batch)["y"]
+
+    np.testing.assert_array_equal(got, wanted)
+
+
+def test_gradient_of_a_batch_is_that_of_its_examples(network):
+    function, weights = trt.to_jax(linear(network))
+    batch = np.stack([ROWS, -ROWS])
+
+    def loss(weights, x):
+        return jnp.sum(function(weights, {"x": x})["y"] ** 2)
+
+    whole = jax.grad(lambda weights: jnp.sum(jax.vmap(loss, (None, 0))(weights, batch)))(weights)
+    parts = [jax.grad(loss)(weights, each) for each in batch]
+    for name in weights:
+        np.testing.assert_allclose(whole[name], parts[0][name] + parts[1][name], rtol=1e-5)

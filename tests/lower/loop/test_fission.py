@@ -1,0 +1,85 @@
+"""What of a loop's body runs for many trips at once."""
+
+import numpy as np
+import pytest
+
+import netloop as trt
+from netloop.lower.loop import fission
+from tests.support.networks import combine, constant, counted, last, mark, stacked
+
+TRIPS, LOOP = 5, "loop"
+X = np.arange(TRIPS * 6, dtype=np.float32).reshape(TRIPS, 2, 3)
+WEIGHTS = np.array([[1, 0], [2, -1], [0, 3]], np.float32)
+
+
+@pytest.fixture(autouse=True)
+def no_product_is_too_small(monkeypatch):
+    monkeypatch.setattr(fission, "SMALLEST_PRODUCT", 1)
+
+
+def products_of_states(is_doubled):
+    """y: the sum of the rows of x before each trip, multiplied by weights and, in an inner loop, doubled."""
+    network = trt.INetworkDefinition()
+    loop = counted(network, TRIPS)
+    loop.name = LOOP
+    state = loop.add_recurrence(constant(network, np.zeros((2, 3), np.float32)))
+    x = loop.add_iterator(network.add_input("x", trt.float32, X.shape)).get_output(0)
+    state.set_input(1, combine(network, state.get_output(0), x))
+    plain, weights = trt.MatrixOperation.NONE, constant(network, WEIGHTS)
+    row = network.add_matrix_multiply(state.get_output(0), plain, weights, plain).get_output(0)
+    if is_doubled:
+        inner = counted(network, 2)
+        total = inner.add_recurrence(constant(network, np.zeros((2, 2), np.float32)))
+        total.set_input(1, combine(network, total.get_output(0), row))
+        row = last(inner, total.get_output(0))
+    return mark(network, y=stacked(loop, row, constant(network, TRIPS, np.int32)))
+
+
+@pytest.mark.parametrize(
+    ("is_doubled", "moved"),
+    [
+        pytest.param(False, [trt.IMatrixMultiplyLayer], id="after the loop"),
+        pytest.param(True, [], id="in its trip, as an inner loop reads it"),
+    ],
+)
+def test_product_of_a_state_is_formed(is_doubled, moved):
+    engine = trt.compile(products_of_states(is_doubled))
+    sums = np.cumsum(X, axis=0) - X
+
+    assert [type(each) for each in engine.batched_layers[LOOP]] == moved
+    assert np.asarray(engine({"x": X})["y"]).tolist() == (sums @ WEIGHTS * (1 + is_doubled)).tolist()
+
+
+def test_what_no_trip_makes_is_stacked_beside_a_product_that_is_moved():
+    network = trt.INetworkDefinition()
+    loop = counted(network, TRIPS)
+    loop.name = LOOP
+    x = loop.add_iterator(network.add_input("x", trt.float32, X.shape)).get_output(0)
+    plain, weights = trt.MatrixOperation.NONE, constant(network, WEIGHTS)
+    row = network.add_matrix_multiply(x, plain, weights, plain).get_output(0)
+    length = constant(network, TRIPS, np.int32)
+    same = network.add_input("same", trt.float32, (2,))
+    mark(network, y=stacked(loop, row, length), z=stacked(loop, same, length))
+    engine = trt.compile(network)
+    outputs = engine({"x": X, "same": np.array([1, 2], np.float32)})
+
+    assert [type(each) for each in engine.batched_layers[LOOP]] == [trt.IMatrixMultiplyLayer]
+    assert np.asarray(outputs["z"]).tolist() == [[1, 2]] * TRIPS
+
+
+@pytest.mark.parametrize(("asks_once_more", "moved"), [(False, 1), (True, 0)])
+def test_product_is_formed_before_the_trips_unless_a_loop_in_them_can_fail(asks_once_more, moved):
+    network = trt.INetworkDefinition()
+    loop, inner = counted(network, TRIPS), counted(network, 2)
+    loop.name = LOOP
+    x = loop.add_iterator(network.add_input("x", trt.float32, X.shape)).get_output(0)
+    plain = trt.MatrixOperation.NONE
+    row = network.add_matrix_multiply(x, plain, constant(network, WEIGHTS), plain).get_output(0)
+    state, total = (each.add_recurrence(constant(network, np.zeros((2, 2), np.float32))) for each in (loop, inner))
+    element = inner.add_iterator(constant(network, np.ones((2, 2, 2), np.float32))).get_output(0)
+    total.set_input(1, combine(network, combine(network, total.get_output(0), element), state.get_output(0)))
+    doubled = last(inner, combine(network, total.get_output(0), element if asks_once_more else 2.0))
+    state.set_input(1, combine(network, row, doubled))
+    engine = trt.compile(mark(network, y=last(loop, state.get_output(0))))
+
+    assert len(engine.batched_layers[LOOP]) == moved

@@ -1,0 +1,312 @@
+"""Models that are damaged, or mean harm: each is refused with a ModelError, in bounded time and memory."""
+
+import contextlib
+import os
+import random
+from itertools import pairwise
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+import netloop
+from netloop import ModelError
+from tests.support.onnx_models import model
+
+ADD = "g (float[2] x) => (float[2] y) { y = Add (x, w) }"
+
+
+def refused(given, **options):
+    """The findings of a model that is refused."""
+    with pytest.raises(ModelError) as caught:
+        netloop.onnx.load(given, **options)
+    return [(each.code, each.what) for each in caught.value.findings]
+
+
+def external(location, **entries):
+    """A model that adds a tensor from a file."""
+    made = model(ADD)
+    tensor = made.graph.initializer.add(name="w", data_type=TensorProto.FLOAT, dims=[2])
+    tensor.data_location = TensorProto.EXTERNAL
+    for key, value in {"location": location, **entries}.items():
+        tensor.external_data.add(key=key, value=str(value))
+    return made
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A folder with a model's files, and a secret beside it."""
+    (tmp_path / "secret.bin").write_bytes(bytes(8))
+    (tmp_path / "model" / "inner").mkdir(parents=True)
+    (tmp_path / "model" / "w.bin").write_bytes(np.float32([5, 6, 7]).tobytes())
+    return tmp_path / "model"
+
+
+# ---------------------------------------------------------------------------- files
+
+
+def test_tensor_in_a_file_beside_the_model_is_read(folder):
+    (folder / "inner" / "w.bin").write_bytes(np.float32([1, 5, 6]).tobytes())
+    onnx.save(external("inner/w.bin", offset=4, length=8, checksum="any"), folder / "model.onnx")
+
+    found = netloop.compile(netloop.onnx.load(folder / "model.onnx"))({"x": np.float32([1, 1])})
+
+    assert found["y"].tolist() == [6, 7]
+
+
+@pytest.mark.parametrize(
+    "location",
+    [
+        "../secret.bin",
+        "inner/../../secret.bin",
+        "inner/../w.bin",
+        "/etc/passwd",
+        "C:\\secret.bin",
+        "C:secret.bin",
+        "\\\\server\\share",
+        "..\\secret.bin",
+        "w.bin\0",
+        "",
+        ".",
+        "inner",
+        "missing.bin",
+        "w.bin/more",
+    ],
+)
+def test_location_that_leads_out_or_nowhere_is_refused(folder, location):
+    ((code, _),) = refused(external(location), base_dir=folder)
+
+    assert code == "NL743"
+
+
+@pytest.mark.parametrize("make", [os.symlink, os.link])
+def test_link_to_a_file_is_refused(folder, make):
+    make(folder.parent / "secret.bin", folder / "linked.bin")
+
+    assert refused(external("linked.bin"), base_dir=folder)[0][0] == "NL743"
+
+
+def test_link_to_a_folder_is_refused(folder):
+    os.symlink(folder.parent, folder / "up")
+
+    assert refused(external("up/secret.bin"), base_dir=folder)[0][0] == "NL743"
+
+
+def test_pipe_is_refused_without_waiting(folder):
+    os.mkfifo(folder / "pipe")
+
+    assert refused(external("pipe"), base_dir=folder)[0][0] == "NL743"
+
+
+@pytest.mark.parametrize(
+    "entries",
+    [
+        {"length": 1 << 62},
+        {"length": 4},
+        {"length": "9" * 400},
+        {"length": -8},
+        {"offset": 8},
+        {"offset": "1 << 3"},
+        {"offset": 1 << 62},
+        {"__class__": "x"},
+    ],
+)
+def test_part_that_the_file_does_not_have_is_refused(folder, entries):
+    assert refused(external("w.bin", **entries), base_dir=folder)[0][0] == "NL743"
+
+
+def test_model_in_memory_reads_no_files_unless_told_where():
+    assert refused(external("w.bin").SerializeToString())[0] == (
+        "NL743",
+        "the tensor is in a file, and the model in none",
+    )
+
+
+def test_tensor_of_a_node_in_a_branch_reads_no_other_files_either(folder):
+    made = model("""
+      g (bool c) => (float[2] y) { y = If (c) <
+        then_branch = a () => (t) { t = Constant <value = float[2] {1, 2}> () },
+        else_branch = b () => (e) { e = Constant <value = float[2] {1, 2}> () }
+      > }
+    """)
+    branch = made.graph.node[0].attribute[0].g
+    branch.node[0].attribute[0].t.CopyFrom(external("../secret.bin").graph.initializer[0])
+
+    assert refused(made, base_dir=folder)[0][0] == "NL743"
+
+
+# ---------------------------------------------------------------------------- tensors
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"dims": [10**6, 10**6]},
+        {"dims": [-2]},
+        {"dims": [3]},
+        {"dims": [2], "raw_data": b"1234567"},
+        {"dims": [2], "float_data": [1.0, 2.0, 3.0], "raw_data": None},
+        {"dims": [1 << 40, 0, 1 << 40], "raw_data": b"x"},
+        {"data_type": 999},
+        {"data_type": TensorProto.STRING},
+    ],
+)
+def test_tensor_whose_shape_and_data_do_not_fit_is_refused(changes):
+    made = model(ADD)
+    made.graph.initializer.append(numpy_helper.from_array(np.float32([1, 2]), "w"))
+    tensor = made.graph.initializer[0]
+    for name, value in changes.items():
+        tensor.ClearField(name)
+        if isinstance(value, list):
+            getattr(tensor, name).extend(value)
+        elif value is not None:
+            setattr(tensor, name, value)
+
+    assert refused(made)
+
+
+def test_sparse_tensor_is_made_dense():
+    made = model(ADD)
+    values = numpy_helper.from_array(np.float32([5]), "w")
+    made.graph.sparse_initializer.append(
+        helper.make_sparse_tensor(values, numpy_helper.from_array(np.int64([1]), "i"), [2])
+    )
+
+    assert netloop.evaluate(netloop.onnx.load(made), {"x": np.float32([1, 1])})["y"].tolist() == [1, 6]
+
+
+@pytest.mark.parametrize(("index", "dims"), [(7, [2]), (-1, [2]), (0, [10**8, 10**8]), (0, [1 << 33])])
+def test_sparse_tensor_that_does_not_fit_is_refused(index, dims):
+    made = model(ADD)
+    values = numpy_helper.from_array(np.float32([5]), "w")
+    made.graph.sparse_initializer.append(
+        helper.make_sparse_tensor(values, numpy_helper.from_array(np.int64([index]), "i"), dims)
+    )
+
+    assert refused(made)
+
+
+# ---------------------------------------------------------------------------- functions and graphs
+
+
+def with_functions(*bodies):
+    """A model that calls the first of some functions, each given as a name and its nodes."""
+    made = model("g (float[2] x) => (float[2] y) { y = my.first (x) }")
+    made.opset_import.add(domain="my", version=1)
+    for name, nodes in bodies:
+        text = f'<domain: "my", opset_import: ["" : 21, "my" : 1]> {name} (a) => (b) {{ {nodes} }}'
+        made.functions.append(onnx.parser.parse_function(text))
+    return made
+
+
+def test_function_that_calls_itself_is_refused():
+    assert refused(with_functions(("first", "b = my.first (a)"))) == [
+        ("NL741", "functions call themselves: first <- first")
+    ]
+
+
+def test_functions_that_call_each_other_through_a_branch_are_refused():
+    branch = """
+    c = Constant <value = bool {1}> ()
+    b = If (c) < then_branch = t () => (d) { d = my.first (a) }, else_branch = e () => (d) { d = Neg (a) } >
+    """
+
+    ((code, what),) = refused(with_functions(("first", "b = my.second (a)"), ("second", branch)))
+
+    assert (code, what[:25]) == ("NL741", "functions call themselves")
+
+
+def test_functions_that_double_each_other_are_refused_at_once():
+    names = ["first", *(f"f{number}" for number in range(60)), "last"]
+    bodies = [(name, f"c = my.{after} (a) b = my.{after} (c)") for name, after in pairwise(names)]
+
+    ((code, what),) = refused(with_functions(*bodies, ("last", "b = Neg (a)")))
+
+    assert code == "NL741"
+    assert what.startswith("the model stands for")
+
+
+def test_functions_of_one_name_are_refused():
+    assert refused(with_functions(("first", "b = Neg (a)"), ("first", "b = Abs (a)"))) == [
+        ("NL741", "the function my:first is there twice")
+    ]
+
+
+def test_functions_in_functions_go_only_so_deep():
+    names = ["first", *(f"f{number}" for number in range(60)), "last"]
+    bodies = [(name, f"b = my.{after} (a)") for name, after in pairwise(names)]
+
+    ((code, what),) = refused(with_functions(*bodies, ("last", "b = Neg (a)")))
+
+    assert code == "NL741"
+    assert what.startswith("graphs and functions are more than 32 inside each other")
+
+
+# ---------------------------------------------------------------------------- names, nodes, versions
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("g (float[2] x, float[2] x) => (float[2] y) { y = Neg (x) }", "NL104"),
+        ("g (float[2] x) => (float[2] y) { y = Neg (x) y = Abs (x) }", "NL745"),
+        ("g (float[2] x) => (float[2] y) { y = Neg (z) z = Neg (x) }", "NL745"),
+        ("g (float[2] x) => (float[2] y) { y = Add (x, y) }", "NL745"),
+        ("g (float[2] x) => (float[2] y) { z = Neg (x) }", "NL745"),
+        ("g (float[2] x) => (float[2] y) { y = Add (x) }", "NL401"),
+        ("g (float[2] x) => (float[2] y) { y = Add (x, ) }", "NL401"),
+        ("g (float[2] x) => (float[2] y) { y = Neg <axis = 1> (x) }", "NL401"),
+        ("g (float[2] x) => (float[2] y) { y = Transpose <perm = 3> (x) }", "NL401"),
+        ("g (float[2] x) => (float[2] y) { y = Transpose <perm = [7]> (x) }", "NL401"),
+        ("g (float[2] x) => (float[2] y) { y = Cast <to = 77> (x) }", "NL746"),
+        ("g (string[2] x) => (string[2] y) { y = Identity (x) }", "NL746"),
+        ("g (float x) => (float y) { y, z = Identity (x) }", "NL401"),
+        ("g (seq(seq(float)) x) => (seq(seq(float)) y) { y = Identity (x) }", "NL746"),
+    ],
+)
+def test_graph_that_says_nothing_is_refused(text, code):
+    assert code in [found for found, _ in refused(model(text))]
+
+
+@pytest.mark.parametrize(("field", "value"), [("ir_version", 0), ("ir_version", 99), ("version", 0), ("version", 99)])
+def test_version_that_nobody_knows_is_refused(field, value):
+    made = model("g (float[2] x) => (float[2] y) { y = Neg (x) }")
+    setattr(made if field == "ir_version" else made.opset_import[0], field, value)
+
+    assert refused(made)
+
+
+@pytest.mark.parametrize("given", [None, 3, ["model.onnx"], object()])
+def test_what_is_no_model_at_all_is_a_type_error(given):
+    with pytest.raises(TypeError, match="a model is a path"):
+        netloop.onnx.load(given)
+
+
+@pytest.mark.parametrize("path", ["missing.onnx", ".", "\0"])
+def test_path_that_cannot_be_read_is_refused(path):
+    assert refused(path)[0][0] == "NL741"
+
+
+def test_names_are_any_text():
+    made = model("g (float[2] x) => (float[2] y) { y = Neg (x) }")
+    made.graph.node[0].name = made.graph.node[0].input[0] = made.graph.input[0].name = "/a b:%s{0}.class\n1é"
+
+    network = netloop.onnx.load(made)
+
+    assert network.inputs[0].name == network[0].name == "/a b:%s{0}.class\n1é"
+
+
+def test_damaged_bytes_are_refused_or_mean_something():
+    rng = random.Random(0)
+    whole = model(
+        "g (float[2] x, bool c) => (float[2] y) { w = Constant <value = float[2] {1, 2}> () "
+        "z = If (c) < then_branch = a () => (t) { t = Add (x, w) }, else_branch = b () => (e) { e = Neg (x) } > "
+        "n = Constant <value_int = 3> () y = Loop (n, c, z) < body = l (i, g, v) => (g, u) { u = Mul (v, w) } > }"
+    ).SerializeToString()
+    for _ in range(150):
+        damaged = bytearray(whole)
+        for _ in range(rng.randint(1, 4)):
+            damaged[rng.randrange(len(damaged))] = rng.randrange(256)
+        with contextlib.suppress(ModelError):
+            netloop.onnx.load(bytes(damaged))

@@ -1,0 +1,89 @@
+"""If becomes a conditional."""
+
+import numpy as np
+import pytest
+
+import netloop
+from netloop import ModelError
+from tests.support.openvino_models import TRUE, F, check, constant, document, load, ops, ov, parameter
+
+X = F([1, -2, 3])
+
+
+def choosing(condition, then, otherwise, inputs, shape=(3,)):
+    """The model of an If whose branches each make something of ``x``."""
+    x = parameter("x", list(shape))
+    a, b = parameter("a", list(shape)), parameter("b", list(shape))
+    yes, no = ops.result(then(a)), ops.result(otherwise(b))
+    made = ops.if_op(condition.output(0))
+    made.set_then_body(ov.Model([yes], [a]))
+    made.set_else_body(ov.Model([no], [b]))
+    made.set_input(x.output(0), a, b)
+    return ov.Model([ops.result(made.set_output(yes, no))], [x, *inputs])
+
+
+@pytest.mark.parametrize(("dtype", "shape"), [(bool, []), (bool, [1]), (np.int32, [])])
+def test_branch_is_chosen_by_the_condition(dtype, shape):
+    flag = parameter("flag", shape, dtype)
+    network = load(choosing(flag, ops.relu, ops.negative, [flag]))
+
+    check(network, {"x": X, "flag": np.ones(shape, dtype)}, F([1, 0, 3]))
+    check(network, {"x": X, "flag": np.zeros(shape, dtype)}, -X)
+
+
+@pytest.mark.parametrize(("value", "expected"), [(True, F([1, 0, 3])), (False, -X)])
+def test_branch_of_a_known_condition_is_taken_alone(value, expected):
+    network = load(choosing(constant(value), ops.relu, ops.negative, []))
+
+    assert network.num_layers == 1
+    check(network, {"x": X}, expected)
+
+
+def test_branches_may_have_different_shapes():
+    flag = parameter("flag", [], bool)
+    network = load(choosing(flag, lambda x: ops.concat([x, x], 0), ops.negative, [flag]))
+
+    check(network, {"x": X, "flag": TRUE}, np.concatenate([X, X]))
+    check(network, {"x": X, "flag": np.bool_(False)}, -X)
+
+
+def test_number_beside_a_list_becomes_a_list():
+    flag = parameter("flag", [], bool)
+    single = ops.constant(np.array(5, F))
+    network = load(choosing(flag, lambda x: ops.add(single, constant(F(1))), ops.negative, [flag], (1,)))
+
+    check(network, {"x": X[:1], "flag": TRUE}, F([6]))
+
+
+def test_branches_may_read_other_inputs():
+    x, y, flag = parameter("x", [3]), parameter("y", [3]), parameter("flag", [], bool)
+    a, b = parameter("a", [3]), parameter("b", [3])
+    yes, no = ops.result(ops.relu(a)), ops.result(ops.negative(b))
+    made = ops.if_op(flag)
+    made.set_then_body(ov.Model([yes], [a]))
+    made.set_else_body(ov.Model([no], [b]))
+    made.set_input(x.output(0), a, None)
+    made.set_input(y.output(0), None, b)
+    network = load(ov.Model([ops.result(made.set_output(yes, no))], [x, y, flag]))
+
+    check(network, {"x": X, "y": X + 1, "flag": TRUE}, F([1, 0, 3]))
+    check(network, {"x": X, "y": X + 1, "flag": np.bool_(False)}, -X - 1)
+
+
+def test_branch_without_an_output_is_refused():
+    flag = parameter("flag", [], bool)
+    xml, weights = document(choosing(flag, ops.relu, ops.negative, [flag]))
+    output = b'<output external_port_id="2" internal_layer_id="2" />'
+    assert output in xml
+
+    with pytest.raises(ModelError, match=r"<else_body> gives nothing for output 2"):
+        netloop.openvino.load(xml.replace(output, b"", 1), weights)
+
+
+def test_layer_without_branches_is_refused():
+    flag = parameter("flag", [], bool)
+    xml, weights = document(choosing(flag, ops.relu, ops.negative, [flag]))
+    start, end = xml.index(b"<then_body>"), xml.index(b"</then_body>") + len(b"</then_body>")
+
+    with pytest.raises(ModelError, match="the layer has no <then_body>"):
+        netloop.openvino.load(xml[:start] + xml[end:], weights)

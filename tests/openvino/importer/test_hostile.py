@@ -1,0 +1,311 @@
+"""Models that are damaged, or mean harm: each is refused with a ModelError, in bounded time and memory."""
+
+import contextlib
+import os
+import random
+
+import numpy as np
+import pytest
+
+import netloop
+from netloop import ModelError
+from tests.support.openvino_models import F, Loop, constant, document, ops, ov, parameter
+
+
+def refused(xml, weights=None):
+    """The findings of a model that is refused."""
+    with pytest.raises(ModelError) as caught:
+        netloop.openvino.load(xml, weights)
+    return [(each.code, each.what) for each in caught.value.findings]
+
+
+@pytest.fixture(scope="module")
+def sums():
+    """A model of a loop and a constant, as OpenVINO writes it."""
+    x, start = parameter("x", [3, 2]), constant(F([[10, 20]]))
+    loop = Loop(3)
+    row, total = loop.sliced(x, [1, 2]), loop.state(start)
+    (last,) = loop.outputs([(total, after := ops.add(total, row))], [after])
+    return document(ov.Model([ops.result(last)], [x]))
+
+
+# ---------------------------------------------------------------------------- XML
+
+
+@pytest.mark.parametrize(
+    "xml",
+    [
+        b"",
+        b"\0",
+        b"PK\x03\x04",
+        b"<net",
+        b"<net><layers></net>",
+        b"<net/><net/>",
+        b"<net a='1' a='2'/>",
+        b"<net>&unknown;</net>",
+        b'<?xml version="1.0" encoding="no-such"?><net/>',
+        b'<?xml version="1.0" encoding="utf-16"?><net/>',
+        b"\xff\xfe<net/>",
+        b"<net name='\xff'/>",
+    ],
+)
+def test_what_is_no_xml_is_refused(xml):
+    ((code, what),) = refused(xml)
+
+    assert (code, what[:22]) == ("NL751", "the document is no XML")
+
+
+@pytest.mark.parametrize(
+    "declared",
+    [
+        b"<!DOCTYPE net>",
+        b'<!DOCTYPE net SYSTEM "file:///etc/passwd">',
+        b'<!DOCTYPE net [<!ENTITY a "aaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;">]>',
+    ],
+)
+def test_doctype_is_refused(declared):
+    assert refused(declared + b"<net>&b;</net>") == [("NL751", "the document has a DOCTYPE")]
+
+
+def test_elements_inside_each_other_without_end_are_refused():
+    xml = b"<net>" + b"<a>" * 1_000_000
+
+    assert refused(xml) == [("NL751", "elements are more than 256 inside each other")]
+
+
+def test_model_is_a_net():
+    assert refused(b"<html/>") == [("NL751", "the document is a <html>, and a model is a <net>")]
+
+
+def test_other_versions_are_refused():
+    what = "the model is of version '7', and netloop reads 10 and 11"
+
+    assert refused(b'<net version="7"><layers/></net>') == [("NL751", what)]
+
+
+def test_model_without_layers_is_refused():
+    assert refused(b'<net version="11"/>') == [("NL753", "<net> has no <layers>")]
+
+
+@pytest.mark.parametrize("path", ["missing.xml", "", "\0", "."])
+def test_document_that_cannot_be_read_is_refused(tmp_path, path):
+    assert refused(str(tmp_path / path) if path != "\0" else path)[0][0] == "NL751"
+
+
+def test_complaint_tells_the_line():
+    with pytest.raises(ModelError, match=r"at the model:3"):
+        netloop.openvino.load(b"<net>\n<layers>\n</net>")
+
+
+# ---------------------------------------------------------------------------- weights
+
+
+def test_missing_weights_are_one_complaint(sums):
+    assert refused(sums[0]) == [("NL752", "the model has no weights")]
+
+
+def test_missing_file_of_weights_is_told_by_its_name(sums, tmp_path):
+    (tmp_path / "model.xml").write_bytes(sums[0])
+
+    assert refused(tmp_path / "model.xml") == [("NL752", f"there is no file '{tmp_path / 'model.bin'}'")]
+    assert refused(tmp_path / "model.xml", tmp_path / "other.bin")[0][0] == "NL752"
+
+
+def test_weights_that_end_too_early_are_refused_with_the_layers(sums):
+    findings = refused(sums[0], sums[1][:5])
+
+    assert {code for code, _ in findings} == {"NL752"}
+    assert "the constant is in bytes" in findings[0][1]
+
+
+def test_pipe_is_refused_without_waiting(sums, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+
+    assert refused(sums[0], tmp_path / "pipe")[0][0] == "NL752"
+    assert refused(tmp_path / "pipe") == [("NL751", "there is no plain file")]
+
+
+@pytest.mark.parametrize("offset", ["-1", "99999", str(2**63 - 1), str(2**63), "1e3", "0x10", "", "\u0661", "1_0"])
+def test_constant_outside_of_the_weights_is_refused(sums, offset):
+    xml, weights = sums
+    assert b'offset="0"' in xml
+
+    assert refused(xml.replace(b'offset="0"', f'offset="{offset}"'.encode(), 1), weights)
+
+
+@pytest.mark.parametrize("size", ["0", "4", "-8", str(2**62)])
+def test_constant_of_another_size_than_its_shape_is_refused(sums, size):
+    xml, weights = sums
+
+    assert refused(xml.replace(b'size="8"', f'size="{size}"'.encode(), 1), weights)
+
+
+@pytest.mark.parametrize("shape", ["1000000000000", "1000000,1000000", "-3", "x", "1,,2", "9" * 500, "..."])
+def test_constant_of_an_impossible_shape_is_refused(sums, shape):
+    xml, weights = sums
+    assert b'shape="1, 2"' in xml
+
+    assert refused(xml.replace(b'shape="1, 2"', f'shape="{shape}"'.encode(), 1), weights)
+
+
+@pytest.mark.parametrize("shape", ["1000000000000,1000000000000", "-3", "x", "9" * 500, "..."])
+def test_input_of_an_impossible_shape_is_refused(sums, shape):
+    xml, weights = sums
+    assert b'shape="3,2"' in xml
+
+    assert refused(xml.replace(b'shape="3,2"', f'shape="{shape}"'.encode(), 1), weights)
+
+
+@pytest.mark.parametrize("type", ["string", "nf4", "undefined", "", "f31"])
+def test_element_type_that_no_tensor_has_is_refused(sums, type):
+    xml, weights = sums
+
+    assert refused(xml.replace(b'element_type="f32"', f'element_type="{type}"'.encode(), 1), weights)[0][0] == "NL746"
+
+
+# ---------------------------------------------------------------------------- layers and edges
+
+
+TANH = """
+<net version="11"><layers>
+<layer id="0" name="x" type="Parameter" version="opset1"><data shape="2" element_type="f32"/>
+  <output><port id="0" precision="FP32"><dim>2</dim></port></output></layer>
+<layer id="1" name="y" type="Tanh" version="opset1">
+  <input><port id="0"/></input><output><port id="1" precision="FP32"><dim>2</dim></port></output></layer>
+<layer id="2" name="z" type="Result" version="opset1"><input><port id="0"/></input></layer>
+</layers><edges>
+<edge from-layer="0" from-port="0" to-layer="1" to-port="0"/>
+<edge from-layer="1" from-port="1" to-layer="2" to-port="0"/>
+</edges></net>
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "what"),
+    [
+        ('<layer id="1"', '<layer id="0"', "layers 'x' and 'y' have one id, 0"),
+        ('<port id="1" p', '<port id="0" p', "layer 'y' has two ports of number 0"),
+        ('from-layer="1"', 'from-layer="7"', "an edge names output 1 of layer 7, which is not there"),
+        ('from-port="1"', 'from-port="5"', "an edge names output 5 of layer 1, which is not there"),
+        (
+            'to-layer="2" to-port="0"',
+            'to-layer="2" to-port="3"',
+            "an edge names input 3 of layer 2, which is not there",
+        ),
+        ('to-layer="2"', 'to-layer="1"', "two edges lead to input 0 of layer 'y'"),
+        ('from-layer="0" ', "", "<edge> has no attribute 'from-layer'"),
+        ('<layer id="1"', "<layer", "<layer> has no attribute 'id'"),
+        ('<layer id="1"', '<layer id="one"', "id of <layer> is 'one', and must be an integer"),
+        ("<dim>2</dim>", "<dim>two</dim>", "a length of <dim> is 'two', and must be an integer"),
+        ('type="Tanh"', "", "layer 'y' has no type"),
+        ('type="Tanh"', 'type="Add"', "the layer has 1 inputs, and Add-1 takes 2"),
+        ('type="Tanh"', 'type="Const"', "layer 'y' has 1 inputs, and a Const has 0"),
+        ('type="Tanh"', 'type="Parameter"', "layer 'y' has 1 inputs, and a Parameter has 0"),
+        ('<input><port id="0"/></input></layer>', "</layer>", "layer 'z' has 0 inputs, and a Result has 1"),
+        ('type="Tanh"', 'type="Tanner"', "netloop has no operator Tanner-1"),
+        ('type="Tanh" version="opset1"', 'type="Tanh" version="opset99"', "netloop has no operator Tanh-99"),
+        ('from-layer="0" from-port="0"', 'from-layer="1" from-port="1"', "layers read each other in a circle: y <- y"),
+        ('<edge from-layer="0" from-port="0" to-layer="1" to-port="0"/>', "", "no edge leads to input 0"),
+    ],
+)
+def test_damaged_graph_is_refused_with_what_is_wrong(before, after, what):
+    assert before in TANH
+
+    assert what in [each for _, each in refused(TANH.replace(before, after, 1).encode())]
+
+
+def test_whole_graph_is_loaded():
+    found = netloop.compile(netloop.openvino.load(TANH.encode()))({"x": F([0, 1])})
+
+    np.testing.assert_allclose(found["z"], np.tanh(F([0, 1])), rtol=1e-6)
+
+
+def test_layer_that_nothing_needs_may_be_anything():
+    more = '<layer id="9" name="odd" type="Odd" version="extension"/></layers>'
+
+    assert netloop.openvino.load(TANH.replace("</layers>", more).encode()).num_layers == 1
+
+
+def test_many_complaints_end_somewhere():
+    layers = "".join(f'<layer id="{n}" name="l"/>' for n in range(5000))
+
+    assert len(refused(f"<net><layers>{layers}</layers></net>".encode())) == 1000
+
+
+# ---------------------------------------------------------------------------- bodies
+
+
+STATE = b'external_port_id="3" internal_layer_id="1"'
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "what"),
+    [
+        (
+            b'external_port_id="3" internal_layer_id="1"',
+            b'external_port_id="2" internal_layer_id="1"',
+            "maps port 2 twice",
+        ),
+        (
+            b'external_port_id="3" internal_layer_id="1"',
+            b'external_port_id="3" internal_layer_id="0"',
+            "of its body twice",
+        ),
+        (STATE, b'external_port_id="8" internal_layer_id="1"', "reads port 8"),
+        (
+            b'external_port_id="3" internal_layer_id="1"',
+            b'external_port_id="3" internal_layer_id="2"',
+            "is no Parameter",
+        ),
+        (b'to-layer="1" />\n\t\t\t</back_edges>', b'to-layer="2" />\n\t\t\t</back_edges>', "which is no Parameter"),
+        (b'to-layer="1" />\n\t\t\t</back_edges>', b'to-layer="99" />\n\t\t\t</back_edges>', "which is no Parameter"),
+        (b'to-layer="1" />\n\t\t\t</back_edges>', b'to-layer="0" />\n\t\t\t</back_edges>', "and goes round too"),
+        (b'<input external_port_id="3" internal_layer_id="1" />', b"", "nothing tells how it begins"),
+        (b"</body>", b"</body><body/>", "<body> has no <layers>"),
+        (b'<output external_port_id="4"', b'<output external_port_id="9"', "nothing in the body gives output 4"),
+    ],
+)
+def test_damaged_wiring_of_a_body_is_refused(sums, before, after, what):
+    xml, weights = sums
+    assert before in xml
+
+    findings = refused(xml.replace(before, after, 1), weights)
+    assert any(what in each for _, each in findings), findings
+
+
+def test_two_back_edges_to_one_parameter_are_refused(sums):
+    xml, weights = sums
+    start = xml.index(b"<back_edges>") + len(b"<back_edges>")
+    edge = xml[start : xml.index(b"</back_edges>")]
+
+    what = refused(xml[:start] + edge + xml[start:], weights)[0][1]
+    assert "has two back edges to layer 1 of its body" in what
+
+
+def test_bodies_inside_each_other_are_bounded():
+    inner = '<layers><layer id="0" name="r" type="Result" version="opset1"/></layers>'
+    for _ in range(60):
+        loop = f'<layer id="0" name="l" type="TensorIterator" version="opset1"><body>{inner}</body></layer>'
+        inner = f'<layers>{loop}<layer id="1" name="r" type="Result" version="opset1"/></layers>'
+
+    assert refused(f"<net>{inner}</net>".encode())
+
+
+# ---------------------------------------------------------------------------- anything
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_random_damage_ends_in_a_network_or_a_model_error(sums, seed):
+    xml, weights = sums
+    chance = random.Random(seed)
+    words = [*b'0123456789-"<>/ ', *range(97, 105)]
+    for _ in range(60):
+        damaged = bytearray(xml)
+        for _ in range(chance.randint(1, 3)):
+            place = chance.randrange(len(damaged))
+            if chance.random() < 0.3:
+                del damaged[place : place + chance.randint(1, 40)]
+            else:
+                damaged[place] = chance.choice(words)
+        with contextlib.suppress(ModelError):
+            netloop.openvino.load(bytes(damaged), weights)

@@ -1,0 +1,211 @@
+"""The documents say what is true: their examples run, their links lead somewhere, and their rules exist."""
+
+import contextlib
+import doctest
+import io
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+import netloop
+from netloop.check.rule import RULES
+from netloop.cli import main
+from tests.project.test_surface import ABSENT, MISSING, has_method, has_property
+from tests.support.peers import openvino as openvino  # importing it forks, which JAX forbids once it runs
+
+ROOT = Path(__file__).parents[2]
+DOCS = sorted((ROOT / "docs").rglob("*.md"))
+PAGES = [ROOT / "README.md", *DOCS]
+TENSORRT = "coming-from-tensorrt.md"
+LINKED = [*PAGES, ROOT / "ARCHITECTURE.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", ROOT / "SECURITY.md"]
+
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
+CODE = re.compile(r"\bNL\d{3}\b")
+PATH = re.compile(r"`((?:netloop|tests|samples|docs)/[\w./]*)`")
+NAME_IN_FILE = re.compile(r"`(\w+)` in `(netloop/[\w./]+\.py)`")
+
+
+def name_of(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+each_page_with_examples = pytest.mark.parametrize(
+    "path", [each for each in PAGES if "```python" in each.read_text(encoding="utf-8")], ids=name_of
+)
+each_linked_page = pytest.mark.parametrize("path", LINKED, ids=name_of)
+
+
+class Example(NamedTuple):
+    """A Python block of a page.
+
+    Attributes:
+        line: the line of the page on which its source begins, from 1.
+        source: the block.
+        output: what it prints, if the page says so in a text block right after it.
+    """
+
+    line: int
+    source: str
+    output: str | None
+
+
+def examples(text: str) -> Iterator[Example]:
+    blocks = list(FENCE.finditer(text))
+    for number, block in enumerate(blocks):
+        if block[1] == "python":
+            after = next((each for each in blocks[number + 1 : number + 2] if each[1] == "text"), None)
+            follows = after is not None and not text[block.end() : after.start()].strip()
+            yield Example(text.count("\n", 0, block.start(2)) + 1, block[2], after[2] if after and follows else None)
+
+
+def run(example: Example, page: str, names: dict[str, Any]) -> str:
+    """What an example prints; the line numbers in its messages are those of the page."""
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(compile("\n" * (example.line - 1) + example.source, page, "exec"), names)
+    return printed.getvalue()
+
+
+@each_page_with_examples
+def test_examples_print_what_the_page_says(path):
+    names: dict[str, Any] = {"__name__": path.stem}
+    for example in examples(path.read_text(encoding="utf-8")):
+        printed = run(example, name_of(path), names)
+
+        if example.output is not None:
+            same = doctest.OutputChecker().check_output(example.output, printed, doctest.ELLIPSIS)
+            assert same, f"{name_of(path)}:{example.line} prints\n{printed}\nand the page says\n{example.output}"
+
+
+def prose(path: Path) -> str:
+    """A page without its blocks."""
+    return FENCE.sub("", path.read_text(encoding="utf-8"))
+
+
+def anchors(path: Path) -> set[str]:
+    """What links to the headings of a page may end in."""
+    headings = (re.sub(r"[^\w\- ]", "", heading.lower()) for heading in HEADING.findall(prose(path)))
+    return {heading.replace(" ", "-") for heading in headings}
+
+
+@each_linked_page
+def test_links_lead_somewhere(path):
+    for link in LINK.findall(prose(path)):
+        if link.startswith(("https://", "mailto:")):
+            continue
+        target, _, anchor = link.partition("#")
+        file = (path.parent / target).resolve() if target else path
+        assert file.exists(), f"{name_of(path)} links to {link}"
+        assert not anchor or anchor in anchors(file), f"{name_of(path)} links to {link}"
+
+
+@pytest.mark.parametrize("path", DOCS, ids=name_of)
+def test_page_is_reached_from_the_index(path):
+    index = ROOT / "docs" / "index.md"
+    linked = {(index.parent / link).resolve() for link in LINK.findall(prose(index))}
+
+    assert path == index or path in linked
+
+
+@each_linked_page
+def test_rules_exist(path):
+    sources = "".join(each.read_text(encoding="utf-8") for each in Path(netloop.__file__).parent.rglob("*.py"))
+
+    assert set(CODE.findall(path.read_text(encoding="utf-8"))) <= set(RULES) | set(CODE.findall(sources))
+
+
+@each_linked_page
+def test_files_exist(path):
+    assert [each for each in PATH.findall(path.read_text(encoding="utf-8")) if not (ROOT / each).exists()] == []
+
+
+def test_architecture_names_what_is_in_the_files():
+    named = NAME_IN_FILE.findall((ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8"))
+
+    assert named
+    assert [name for name, file in named if not re.search(rf"(def|class) {name}\b", (ROOT / file).read_text())] == []
+
+
+def test_architecture_names_every_room():
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    rooms = [each.stem for each in Path(netloop.__file__).parent.iterdir() if each.suffix == ".py" or each.is_dir()]
+
+    assert [each for each in rooms if f"`{each}`" not in text and each != "__pycache__"] == []
+
+
+def test_readme_shows_what_the_demo_prints(capsys):
+    blocks = [block[2] for block in FENCE.finditer((ROOT / "README.md").read_text(encoding="utf-8"))]
+    shown = blocks[blocks.index("python -m netloop demo\n") + 1]
+
+    assert main(["demo"]) == 0
+
+    assert without_times(capsys.readouterr().out) == without_times(shown)
+
+
+def without_times(text: str) -> str:
+    return re.sub(r"\d+\.\d+", "...", text)
+
+
+def methods_named(section: str) -> set[str]:
+    """The ``add_`` methods that a section of the README names."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    begin = text.index(f"## {section}\n")
+    return set(re.findall(r"`(add_\w+)`", text[begin : text.index("\n## ", begin)]))
+
+
+def test_readme_names_every_method_that_is_there():
+    there = {name for name in dir(netloop.INetworkDefinition) if name.startswith("add_")}
+
+    assert methods_named("What is there") == there
+
+
+def test_readme_calls_nothing_missing_that_is_there():
+    assert not [name for name in methods_named("What is not there yet") if hasattr(netloop.INetworkDefinition, name)]
+
+
+def section_of(page: str, heading: str) -> str:
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    return text.partition(f"## {heading}\n")[2].partition("\n## ")[0]
+
+
+def test_page_for_users_of_tensorrt_names_exactly_what_is_missing():
+    named = defaultdict[str, set[str]](set)
+    for cls, names in re.findall(r"^\| `(\w+)` \| (.*?) \|", section_of(TENSORRT, "What is not there"), re.MULTILINE):
+        named[cls].update(re.findall(r"`(\w+)`", names))
+
+    assert named == MISSING
+
+
+def test_page_for_users_of_tensorrt_names_the_classes_that_are_missing():
+    lines = re.findall(r"^- (`.*`):", section_of(TENSORRT, "What is not there"), re.MULTILINE)
+
+    assert {name for line in lines for name in re.findall(r"`(\w+)`", line)} == ABSENT
+
+
+def test_page_for_users_of_tensorrt_names_in_python_what_is_there():
+    names = re.findall(r"`(\w+)\.(\w+)`", section_of(TENSORRT, "From C++"))
+    classes = {name: getattr(netloop, name) for name, _ in names if name not in ("trt", "TripLimit")}
+
+    assert len(classes) > 10
+    assert [
+        (name, member)
+        for name, member in names
+        if name in classes and not (has_method(classes[name], member) or has_property(classes[name], member))
+    ] == []
+
+
+def test_semantics_has_the_order_of_the_source():
+    source = (ROOT / "netloop" / "layers" / "loop.py").read_text(encoding="utf-8")
+    classes = re.findall(r"^class (I\w+)", source, re.MULTILINE)
+    headings = " ".join(HEADING.findall(prose(ROOT / "docs" / "loops.md")))
+
+    places = [headings.find(f"`{name}`") for name in classes if f"`{name}`" in headings]
+
+    assert len(places) >= 5
+    assert places == sorted(places)

@@ -1,0 +1,283 @@
+"""What netloop exports has the names, numbers, parameters and defaults that TensorRT's Python package has.
+
+``data/tensorrt_surface.json`` holds them as recorded from that package: facts, no code.
+"""
+
+import ast
+import inspect
+import json
+import re
+import sys
+import textwrap
+from enum import Enum
+from functools import cache, cached_property
+from inspect import Parameter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import netloop
+from netloop.checked_attributes import Settings
+from netloop.enums import DataType
+from netloop.graph.layer import BASE_ATTRIBUTES, ILayer
+
+RECORDED: dict[str, Any] = json.loads((Path(__file__).parents[1] / "data" / "tensorrt_surface.json").read_text())
+ON_DEMAND = ("OnnxParser", "OnnxParserRefitter", "ParserError")
+EXPORTED = {name: getattr(netloop, name) for name in (*dir(netloop), *ON_DEMAND) if not name.startswith("_")}
+
+EXTRA_MEMBERS = {
+    "DataType": {
+        "DOUBLE": 100,
+        "INT16": 101,
+        "UINT16": 102,
+        "UINT32": 103,
+        "UINT64": 104,
+        "E5M2": 105,
+        "E4M3FNUZ": 106,
+        "E5M2FNUZ": 107,
+        "INT2": 108,
+        "UINT2": 109,
+        "UINT4": 110,
+    },
+    "CumulativeOperation": {"PROD": 100},
+    "ElementWiseOperation": {"MOD": 100, "FMOD": 101, "SHIFT_LEFT": 102, "SHIFT_RIGHT": 103},
+    "BuilderFlag": {
+        "FP16": 40,
+        "INT8": 41,
+        "BF16": 42,
+        "FP8": 43,
+        "INT4": 44,
+        "FP4": 45,
+        "OBEY_PRECISION_CONSTRAINTS": 46,
+        "PREFER_PRECISION_CONSTRAINTS": 47,
+        "REJECT_EMPTY_ALGORITHMS": 48,
+        "WEIGHTLESS": 49,
+    },
+    "LayerType": {
+        "BIT_CAST": 100,
+        "DETERMINANT": 101,
+        "UNIQUE": 102,
+        "POOLING_INDICES": 103,
+        "DFT": 104,
+        "SEQUENCE": 110,
+        "SEQUENCE_INSERT": 111,
+        "SEQUENCE_ERASE": 112,
+        "SEQUENCE_AT": 113,
+        "SEQUENCE_LENGTH": 114,
+        "SEQUENCE_CONCATENATION": 115,
+        "SEQUENCE_SPLIT": 116,
+        "OPTIONAL": 117,
+        "OPTIONAL_HAS": 118,
+        "OPTIONAL_GET": 119,
+    },
+    "NetworkDefinitionCreationFlag": {"EXPLICIT_BATCH": 0},
+    "PreviewFeature": {"PROFILE_SHARING_0806": 40},
+    "ResizeCoordinateTransformation": {"HALF_PIXEL_SYMMETRIC": 100, "CROP": 101},
+    "TacticSource": {"CUBLAS": 40, "CUBLAS_LT": 41, "CUDNN": 42},
+}
+"""Members of enumerations that TensorRT 11 does not have: netloop's own, and those of TensorRT 10 that scripts use."""
+
+MISSING: dict[str, set[str]] = {
+    "INetworkDefinition": {"add_plugin", "add_plugin_v2"},
+    "IPluginRegistry": {"deregister_library", "load_library"},
+}
+"""Methods, properties and (bases) that TensorRT has and netloop has not, by class."""
+
+ABSENT = {
+    *("ISymExpr", "ISymExprs", "KernelLaunchParams"),  # of plugins that are compiled ahead of time
+    "NodeIndices",  # a list
+    "FallbackString",
+}
+"""Classes and enumerations that TensorRT has and netloop has not."""
+
+DIFFERENT: dict[str, set[str]] = {
+    "Builder": {"build_serialized_network"},  # without the form that returns the text of kernels, as there are none
+    "DimsHW": {"h", "w"},  # shapes are tuples, and do not change
+    "ICudaEngine": {"create_execution_context"},  # two forms in one
+    "INetworkDefinition": {
+        *("add_quantize", "add_dequantize"),  # with the two arguments of TensorRT 10 too
+    },
+    "IPluginV3": {"__init__"},  # copies are made by clone; so it is with the three parts
+    "IPluginV3OneBuild": {"__init__", "configure_plugin", "get_workspace_size"},  # inp for in, a word of Python
+    "IPluginV3OneCore": {"__init__"},
+    "IPluginV3OneRuntime": {"__init__", "on_shape_change"},  # inp for in
+    "DynamicPluginTensorDesc": {"__init__"},  # which may be given what it holds
+    "PluginField": {"size"},  # follows from the data
+    "PluginFieldCollection": {"append", "extend", "insert", "pop"}  # a list
+    | ({"__getitem__"} if sys.version_info >= (3, 12) else set()),  # whose parameters older Pythons do not tell
+    "PluginTensorDesc": {"__init__"},  # which may be given what it holds
+    "ITensor": {"dtype"},  # settable, as in TensorRT 10
+    "IStreamReaderV2": {"read"},  # as Python overrides it: it returns the bytes, and is given no address for them
+    "IStreamWriter": {"write"},  # as Python overrides it: it is given the bytes, and no address and size
+    "Runtime": {"deserialize_cuda_engine"},  # two forms in one
+}
+"""What netloop has with other parameters, other defaults, or settable where TensorRT's is not or the reverse."""
+
+
+def found(dotted: str) -> Any:
+    """What netloop exports under a name, which may be that of a class within a class."""
+    outer, *inner = dotted.split(".")
+    value = EXPORTED.get(outer)
+    for name in inner:
+        value = getattr(value, name, None)
+    return value
+
+
+ENUMS = [name for name in RECORDED["enums"] if found(name) is not None]
+CLASSES = [name for name in RECORDED["classes"] if found(name) is not None]
+CONSTANTS = [name for name in RECORDED["constants"] if found(name) is not None]
+
+
+def test_classes_that_are_not_there_are_listed():
+    assert {name for kind in ("classes", "enums") for name in RECORDED[kind] if found(name) is None} == ABSENT
+
+
+def test_module_tensorrt_has_all_names_and_the_recorded_version():
+    assert not [name for name in (*CLASSES, *ENUMS, *CONSTANTS) if not hasattr(netloop.tensorrt, name.split(".")[0])]
+    assert netloop.tensorrt.ILayer is netloop.ILayer
+    assert netloop.tensorrt.__version__ == RECORDED["version"]
+
+
+@pytest.mark.parametrize("name", ENUMS)
+def test_enumeration_has_the_recorded_members(name):
+    members = {member: int(each) for member, each in found(name).__members__.items()}
+
+    assert members == RECORDED["enums"][name] | EXTRA_MEMBERS.get(name, {})
+
+
+@pytest.mark.parametrize("name", CONSTANTS)
+def test_constant_stands_for_the_recorded_type(name):
+    assert found(name) is DataType[RECORDED["constants"][name].removeprefix("DataType.")]
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_class_lacks_only_what_is_listed(name):
+    assert set(missing(name)) == MISSING.get(name, set())
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_class_differs_only_in_what_is_listed(name):
+    assert {each.split(":")[0] for each in differences(name)} == DIFFERENT.get(name, set()), differences(name)
+
+
+def missing(name: str) -> list[str]:
+    """The recorded bases, methods and properties that a class has not."""
+    cls, recorded = found(name), RECORDED["classes"][name]
+    lineage = [each.__name__ for each in cls.__mro__]
+    return [
+        *(f"({base})" for base in recorded["bases"] if base not in lineage),
+        *(method for method in recorded["methods"] if not has_method(cls, method)),
+        *(each for each in recorded["properties"] if not has_property(cls, each)),
+    ]
+
+
+def differences(name: str) -> list[str]:
+    """What a class has in another way than recorded, as ``name: the difference``."""
+    cls, recorded = found(name), RECORDED["classes"][name]
+    overloads = {method: each for method, each in recorded["methods"].items() if has_method(cls, method)}
+    properties = {each: access for each, access in recorded["properties"].items() if has_property(cls, each)}
+    return [
+        *(
+            f"{method}: ({ours_as_text(cls, method)}) for ({overload})"
+            for method, each in overloads.items()
+            for overload in each
+            if not covers(parameters(cls, method), overload, several=len(each) > 1)
+        ),
+        *(f"{each}: to {access}" for each, access in properties.items() if access != access_to(cls, each)),
+    ]
+
+
+# ---------------------------------------------------------------------------- methods
+
+
+def has_method(cls: type, method: str) -> bool:
+    return callable(getattr(cls, method, None))
+
+
+def parameters(cls: type, method: str) -> list[Parameter] | None:
+    """The parameters after ``self``; None where Python cannot tell them."""
+    function = inspect.getattr_static(cls, method, None)
+    try:
+        if method == "__init__":
+            return list(inspect.signature(cls).parameters.values())
+        ours = list(inspect.signature(getattr(cls, method)).parameters.values())
+    except ValueError:
+        return None
+    return ours if isinstance(function, staticmethod | classmethod) else ours[1:]
+
+
+def ours_as_text(cls: type, method: str) -> str:
+    return ", ".join(map(str, parameters(cls, method) or []))
+
+
+def covers(ours: list[Parameter] | None, overload: str, several: bool) -> bool:
+    """Whether every call that fits a recorded signature means the same with our parameters.
+
+    Where several signatures are recorded, ours stands for all of them: the parameters that only some have are optional.
+    """
+    if ours is None or any(each.kind in (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD) for each in ours):
+        return True
+    theirs = [each.partition("=") for each in overload.split(", ") if each]
+    if len(theirs) > len(ours) or (len(theirs) < len(ours) and not several):
+        return False
+    after_optional = False
+    for mine, (name, is_optional, default) in zip(ours, theirs, strict=False):
+        if mine.name != name and not re.fullmatch(r"arg\d", name):
+            return False
+        if is_optional and default_as_text(mine) != default:
+            return False
+        if not is_optional and mine.default is not Parameter.empty and not (several or after_optional):
+            return False
+        after_optional |= bool(is_optional)
+    return all(mine.default is not Parameter.empty for mine in ours[len(theirs) :])
+
+
+def default_as_text(parameter: Parameter) -> str:
+    value = parameter.default
+    return f"{type(value).__name__}.{value.name}" if isinstance(value, Enum) else repr(value)
+
+
+# ---------------------------------------------------------------------------- properties
+
+
+def has_property(cls: type, name: str) -> bool:
+    if hasattr(cls, name) or name in instance_attributes(cls):
+        return True
+    kinds = [each for each in descendants(cls) if not inspect.isabstract(each)]
+    return inspect.isabstract(cls) and bool(kinds) and all(has_property(each, name) for each in kinds)
+
+
+def descendants(cls: type) -> list[type]:
+    """The classes of netloop below a class."""
+    below = [each for each in cls.__subclasses__() if each.__module__.startswith("netloop.")]
+    return below + [deeper for each in below for deeper in descendants(each)]
+
+
+def access_to(cls: type, name: str) -> str:
+    """``write`` if the property can be set on an object of the class, else ``read``."""
+    static = inspect.getattr_static(cls, name, None)
+    if isinstance(static, property):
+        return "read" if static.fset is None else "write"
+    if issubclass(cls, Settings):
+        return "write" if name in cls.defaults else "read"
+    if issubclass(cls, ILayer):
+        settable = (cls.ATTRIBUTES.keys() | BASE_ATTRIBUTES.keys()) - cls.READ_ONLY
+        return "write" if name in settable else "read"
+    dataclass = getattr(cls, "__dataclass_params__", None)
+    fixed = isinstance(static, cached_property) or (dataclass is not None and dataclass.frozen)
+    return "write" if name in instance_attributes(cls) and not fixed else "read"
+
+
+@cache
+def instance_attributes(cls: type) -> frozenset[str]:
+    """The attributes that a class of netloop and its bases annotate, or set on ``self``."""
+    own = [each for each in cls.__mro__ if each.__module__.startswith("netloop.")]
+    annotated = (name for each in own for name in vars(each).get("__annotations__", {}))
+    return frozenset({*annotated, *(name for each in own for name in set_on_self(each))})
+
+
+def set_on_self(cls: type) -> set[str]:
+    tree = ast.parse(textwrap.dedent(inspect.getsource(cls)))
+    stored = (each for each in ast.walk(tree) if isinstance(each, ast.Attribute) and isinstance(each.ctx, ast.Store))
+    return {each.attr for each in stored if isinstance(each.value, ast.Name) and each.value.id == "self"}

@@ -1,0 +1,223 @@
+"""Random networks of what the passes look for."""
+
+from random import Random
+
+import numpy as np
+
+import netloop as trt
+from netloop.graph.tensor import ITensor
+from tests.support.layer_recipes import FLOATS, NONE, VECTOR, Act, Op
+from tests.support.strategies import Grower
+
+TRANSPOSE = trt.MatrixOperation.TRANSPOSE
+
+
+class CellGrower(Grower):
+    """Grows networks of products of one operand, gates, embeddings, reads by counters, memories, and states that are
+    alike.
+
+    Attributes:
+        most_of: how often what varies in each loop is asked for at most.
+        counters: counters of the loops that are being grown, and numbers that they stay below.
+        given: what iterators read.
+    """
+
+    shapes = [(3,), (2, 3), (1, 4), (9, 2), (7, 1, 3)]
+    most_trips = 9
+    limit_kinds = [*["count"] * 6, *Grower.limit_kinds]
+
+    def __init__(self, chance: Random, depth: int, most: int, is_risky: bool = False) -> None:
+        super().__init__(chance, depth, most, is_risky)
+        self.most_of: dict[trt.ILoop, int] = {}
+        self.counters: list[tuple[ITensor, int]] = []
+        self.given: list[ITensor] = []
+
+    def type(self) -> tuple[trt.DataType, tuple[int, ...]]:
+        return self.choose(trt.float32, self.choose(*self.dtypes)), self.choose(*self.shapes)
+
+    def layer(self, pool: list[ITensor], depth: int) -> list[ITensor]:
+        given = [each for each in self.given if each in pool]
+        tensor = self.pick(given if given and self.coin() else pool, self.is_handy)
+        if tensor is None or not self.between(0, 3):
+            return super().layer(pool, depth)
+        if tensor in self.rough:
+            return self.gates(tensor, pool)
+        recipes = self.products, self.products, self.gates, self.rows, self.read, self.sum_of_products, self.memory
+        return self.choose(*recipes)(tensor, pool)
+
+    # ------------------------------------------------------------------ products
+
+    def weights(self, dtype: trt.DataType, shape: tuple[int, ...]) -> ITensor:
+        made = self.constant(dtype, shape, -1, 1)
+        return self.combine(made, self.filled(made, 1), Op.SUM) if self.coin() else made
+
+    def operand(self, tensor: ITensor) -> ITensor:
+        """A tensor as a matrix or a vector."""
+        matrix = self.matrix(tensor if self.coin() else self.small(tensor))
+        return self.reshape(matrix, self.size(matrix)) if self.coin() else matrix
+
+    def product(self, x: ITensor, width: int, other: int, op: trt.MatrixOperation) -> ITensor:
+        """A product of weights, on one side, and of what is given, on the other."""
+        op_x = VECTOR if len(x.shape) == 1 else op
+        length = x.shape[0 if op_x is VECTOR or (op_x is TRANSPOSE) == (other == 1) else 1]
+        op_w = self.choose(NONE, TRANSPOSE)
+        is_kept_first = (op_w is NONE) == (other == 0)
+        w = self.weights(x.dtype, (width, length) if is_kept_first else (length, width))
+        sides = [(x, op_x), (w, op_w)] if other else [(w, op_w), (x, op_x)]
+        return self.network.add_matrix_multiply(*sides[0], *sides[1]).get_output(0)
+
+    def products(self, tensor: ITensor, pool: list[ITensor]) -> list[ITensor]:
+        """Products of one or two operands, and sums over them."""
+        x = self.operand(tensor)
+        y = self.pick_exact(pool, lambda each: self.is_handy(each) and self.size(each) == self.size(x))
+        y = None if y is None else self.reshape(self.small(y, x.dtype), *x.shape)
+        other, op = self.between(0, 1), self.choose(NONE, TRANSPOSE)
+        made = []
+        for width in [self.between(1, 3) for _ in range(self.between(2, 4))]:
+            part = self.product(x, width, other, op)
+            if y is not None and self.between(0, 3):
+                part = self.combine(part, self.product(y, width, other, op), self.choose(Op.SUM, Op.MAX))
+            if self.between(0, 3):
+                ones = (1,) * len(part.shape)
+                bias = self.constant(x.dtype, self.choose(tuple(part.shape), ones))
+                part = self.combine(*self.chance.sample([part, bias], 2), self.choose(Op.SUM, Op.SUB))
+            made.append(self.tame(part))
+        return made
+
+    def gates(self, tensor: ITensor, pool: list[ITensor]) -> list[ITensor]:
+        """Logistic functions and tanh of products, most of which multiply something."""
+        x = self.soft(tensor if tensor in self.rough else self.small(tensor))
+        x = self.reshape(x, *((1, self.size(x)) if self.coin() else (self.size(x),)))
+        made = []
+        for width in [self.between(1, 3) for _ in range(self.between(2, 4))]:
+            product = self.product(x, width, 1, NONE)
+            small = self.combine(product, self.filled(product, 1 / 8), Op.PROD) if self.coin() else product
+            gate = self.network.add_activation(small, self.choose(Act.SIGMOID, Act.SIGMOID, Act.TANH)).get_output(0)
+            factor = self.constant(x.dtype, tuple(gate.shape), -1, 1)
+            made.append(self.roughen(self.combine(gate, factor, self.choose(Op.PROD, Op.PROD, Op.SUM))))
+        return made
+
+    def rows(self, tensor: ITensor, pool: list[ITensor]) -> list[ITensor]:
+        """Products of the rows of an embedding."""
+        index = self.one(tensor, self.fixed(np.int32(0)))
+        index = self.clip_index(self.reshape(index, *self.choose((), (1,))))
+        table = self.weights(trt.float32, (5, 3))
+        rows = self.network.add_gather(table, index, 0).get_output(0)
+        return [self.product(rows, self.between(1, 3), 1, NONE) for _ in range(2)]
+
+    def clip_index(self, index: ITensor) -> ITensor:
+        return self.combine(self.combine(index, self.filled(index, 0), Op.MAX), self.filled(index, 4), Op.MIN)
+
+    def sum_of_products(self, tensor: ITensor, pool: list[ITensor]) -> list[ITensor]:
+        """Sums along the last axis of the products of rows with one vector."""
+        rows = [each for each in (2, 3) if self.size(tensor) % each == 0 and self.size(tensor) > each]
+        if not rows:
+            return self.products(tensor, pool)
+        matrix = self.reshape(self.small(tensor), rows[0], self.size(tensor) // rows[0])
+        vector = self.weights(matrix.dtype, (1, matrix.shape[1]))
+        product = self.combine(*self.chance.sample([matrix, vector], 2), Op.PROD)
+        return [self.network.add_reduce(product, trt.ReduceOperation.SUM, 0b10, self.coin()).get_output(0)]
+
+    # ------------------------------------------------------------------ loops
+
+    def iterators(self, loop: trt.ILoop, pool: list[ITensor]) -> tuple[list[trt.IIteratorLayer], int]:
+        made, bound = super().iterators(loop, pool)
+        self.given += [each.get_output(0) for each in made]
+        return made, bound
+
+    def states(self, loop: trt.ILoop, pool: list[ITensor]) -> list[trt.IRecurrenceLayer]:
+        for _ in range(self.between(0, 2)):
+            start, dtype = self.between(0, 2), self.choose(np.int32, np.int64)
+            now = loop.add_recurrence(self.fixed(np.full(self.choose((), (1,)), start, dtype)))
+            now.set_input(1, self.combine(now.get_output(0), self.filled(now.get_output(0), 1), Op.SUM))
+            self.counters.append((now.get_output(0), start + self.most_of[loop]))
+        return super().states(loop, pool)
+
+    def loop(self, pool: list[ITensor], depth: int) -> list[ITensor]:
+        before = len(self.counters)
+        made = super().loop(pool, depth)
+        del self.counters[before:]
+        return made
+
+    def limits(self, loop: trt.ILoop, pool: list[ITensor], inside: list[ITensor], bound: int) -> bool:
+        counted = super().limits(loop, pool, inside, bound)
+        self.most_of[loop] = bound + (loop in self.within)
+        return counted
+
+    def next_values(self, states: list[trt.IRecurrenceLayer], inside: list[ITensor]) -> None:
+        """As for any loop; or the same for all states of a type, which may then be equal, or stay what they are; or
+        their product with weights.
+        """
+        super().next_values(states, inside)
+        first = states[0]
+        alike = [each for each in states if self.are_alike(each.get_output(0), first.get_output(0))]
+        exact = first.get_output(0) not in self.rough and first.get_output(0).dtype in FLOATS
+        if self.coin() and exact:
+            for each, other in zip(alike, self.chance.sample(alike, len(alike)), strict=True):
+                now = other.get_output(0)
+                each.set_input(1, self.tame(self.combine(now, self.filled(now, 1), Op.SUM)))
+        elif self.coin():
+            first.set_input(1, self.network.add_identity(first.get_output(0)).get_output(0))
+        if exact and self.coin() and len(first.get_output(0).shape) == 2:
+            product = self.product(first.get_output(0), first.get_output(0).shape[1], 1, NONE)
+            first.set_input(1, self.tame(product))
+
+    def read(self, tensor: ITensor, pool: list[ITensor]) -> list[ITensor]:
+        """What a counter reads from a tensor, without passing its end."""
+        if not self.counters:
+            return self.products(tensor, pool)
+        now, end = self.choose(*self.counters)
+        fitting = [(tensor, axis) for axis, length in enumerate(tensor.shape) if length >= end]
+        source, axis = self.choose(*fitting) if fitting else (self.constant(tensor.dtype, (end, 2)), 0)
+        spare = source.shape[axis] - end
+        index = self.combine(now, self.filled(now, self.between(0, spare)), Op.SUM) if self.coin() else now
+        return [self.network.add_gather(source, index, axis).get_output(0)]
+
+    # ------------------------------------------------------------------ memories
+
+    def memory(self, tensor: ITensor, pool: list[ITensor]) -> list[ITensor]:
+        """A loop that carries a matrix of few columns, and changes it by columns, rows, sums and products of itself."""
+        loop, rows, columns = self.network.add_loop(), self.between(4, 5), self.between(2, 3)
+        loop.add_trip_limit(self.fixed(np.int32(self.between(0, 4))), trt.TripLimit.COUNT)
+        state = loop.add_recurrence(self.constant(trt.float32, (rows, columns)))
+        made = [self.tame(self.combine(state.get_output(0), self.one(tensor, state.get_output(0)), Op.SUM))]
+        for _ in range(self.between(1, 4)):
+            part = self.choose(self.stretched, self.reduced, self.multiplied)(self.choose(*made))
+            made.append(self.tame(self.combine(self.choose(*made), part, self.choose(Op.SUM, Op.SUB, Op.MAX))))
+        state.set_input(1, made[-1])
+        column = self.tame(self.column(self.choose(*made)))
+        stacked = loop.add_loop_output(column, trt.LoopOutput.CONCATENATE)
+        stacked.set_input(1, self.fixed(np.int32(4)))
+        last = loop.add_loop_output(self.choose(state.get_output(0), made[0]), trt.LoopOutput.LAST_VALUE)
+        return [stacked.get_output(0), last.get_output(0)]
+
+    def stretched(self, matrix: ITensor) -> ITensor:
+        rows, columns = matrix.shape
+        return self.constant(trt.float32, self.choose((rows, 1), (1, columns), (1, 1), (rows, columns)), -1, 1)
+
+    def reduced(self, matrix: ITensor) -> ITensor:
+        op = self.choose(trt.ReduceOperation.SUM, trt.ReduceOperation.MAX)
+        return self.tame(self.network.add_reduce(matrix, op, self.between(1, 3), True).get_output(0))
+
+    def column(self, matrix: ITensor) -> ITensor:
+        """A product of a matrix and a vector, either on either side."""
+        rows, columns = matrix.shape
+        vector = self.constant(trt.float32, (columns, 1), -1, 1)
+        if not self.between(0, 3):
+            return self.network.add_einsum([vector, matrix], self.choose("ba, cb -> c", "ba, cb -> bc")).get_output(0)
+        ways = [
+            (matrix, NONE, vector, NONE),
+            (matrix, NONE, self.reshape(vector, columns), VECTOR),
+            (matrix, NONE, self.constant(trt.float32, (columns, 3), -1, 1), NONE),
+            (vector, TRANSPOSE, matrix, TRANSPOSE),
+            (self.constant(trt.float32, (rows,)), VECTOR, matrix, NONE),
+        ]
+        return self.network.add_matrix_multiply(*self.choose(*ways)).get_output(0)
+
+    def multiplied(self, matrix: ITensor) -> ITensor:
+        """A product of a column, which may follow from the matrix, and a row."""
+        rows, columns = matrix.shape
+        of_it = self.network.add_reduce(matrix, trt.ReduceOperation.MAX, 0b10, True).get_output(0)
+        column = self.choose(of_it, self.constant(trt.float32, (rows, 1), -1, 1))
+        row = self.constant(trt.float32, (columns, 1), -1, 1)
+        return self.tame(self.network.add_matrix_multiply(column, NONE, row, TRANSPOSE).get_output(0))

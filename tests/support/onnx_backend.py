@@ -1,0 +1,74 @@
+"""netloop as a backend of ONNX's own tests."""
+
+from functools import partial
+from pathlib import Path
+from unittest import SkipTest
+
+import numpy as np
+from onnx.backend.base import Backend, BackendRep
+
+import netloop
+from netloop import ModelError
+
+HERE = Path(__file__).parents[1] / "onnx"
+MISSING_OPERATORS = set((HERE / "missing_operators.txt").read_text(encoding="utf-8").split())
+"""The operators that are not there yet, ``Mod-13`` or ``ai.onnx.ml::LabelEncoder-4``."""
+LATER = {"NL744": "an operator", "NL746": "an element type"}
+
+
+class Prepared(BackendRep):
+    """A model that is ready to run, as an engine or by the reference."""
+
+    def __init__(self, model, by_reference=False):
+        network = netloop.onnx.load(model)
+        self.names = [each.name for each in network.inputs]
+        self.engine = partial(netloop.evaluate, network) if by_reference else netloop.compile(network)
+
+    def run(self, inputs, **options):
+        outputs = self.engine({name: _array(each) for name, each in zip(self.names, inputs, strict=True)})
+        return [_array(each) for each in outputs.values()]
+
+
+def _array(value):
+    """A value in numpy; sequences stay lists, and what is absent None."""
+    if isinstance(value, list):
+        return [np.asarray(each) for each in value]
+    return None if value is None else np.asarray(value)
+
+
+class NetloopBackend(Backend):
+    """Loads models, and skips those that need an operator or element type that is not there yet."""
+
+    @classmethod
+    def supports_device(cls, device):
+        return device == "CPU"
+
+    @staticmethod
+    def is_by_reference(model):
+        """Whether the reference runs a model."""
+        return False
+
+    @classmethod
+    def prepare(cls, model, device="CPU", **options):
+        try:
+            return Prepared(model, cls.is_by_reference(model))
+        except ModelError as error:
+            later = [each for each in error.findings if is_later(each)]
+            if later:
+                raise SkipTest(later[0].what) from error
+            raise
+
+
+class QuickBackend(NetloopBackend):
+    """The same, which compiles no expanded function: the operators of its body are compiled in tests of their own."""
+
+    @staticmethod
+    def is_by_reference(model):
+        """Whether it is a function, expanded."""
+        return "_expanded" in model.graph.name
+
+
+def is_later(finding):
+    """Whether a finding tells of an operator in the list of those that are missing, or of an element type."""
+    operator = finding.what.removeprefix("netloop has no operator ")
+    return finding.code == "NL746" or (finding.code == "NL744" and operator in MISSING_OPERATORS)

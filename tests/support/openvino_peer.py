@@ -1,0 +1,99 @@
+"""Layers one by one, as OpenVINO's CPU plugin computes them and as netloop does."""
+
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import import_module
+
+import numpy as np
+
+import netloop
+from tests.support.openvino_models import load, ov
+
+node_factory = import_module("openvino.utils.node_factory")
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """An input that is a constant of the model."""
+
+    value: np.ndarray
+
+
+@dataclass(frozen=True)
+class Case:
+    """A layer.
+
+    Attributes:
+        op: its type as OpenVINO's class is called.
+        inputs: what it is given: arrays, or Fixed ones.
+        opset: the operator set.
+        attributes: its attributes.
+        expected: its outputs where OpenVINO's own are not to be trusted; None elsewhere.
+        open: whether all lengths of the inputs may be open.
+        tolerance: the greatest difference to OpenVINO's outputs.
+    """
+
+    op: str
+    inputs: tuple
+    opset: int = 16
+    attributes: dict = field(default_factory=dict)
+    expected: tuple | None = None
+    open: bool = True
+    tolerance: float = 2e-5
+
+    def __str__(self):
+        shown = [f"{name}={value}".replace(" ", "") for name, value in self.attributes.items()]
+        return "-".join([f"{self.op}{self.opset}", *shown])[:80]
+
+    def model(self, open=False):
+        """The layer as a model, with lengths that are open or known."""
+        parameters, nodes = [], []
+        for each in self.inputs:
+            if isinstance(each, Fixed):
+                nodes.append(ov.opset16.constant(each.value))
+                continue
+            shape = [-1] * each.ndim if open else list(each.shape)
+            parameters.append(ov.opset16.parameter(shape, ov.Type(each.dtype), name=f"x{len(parameters)}"))
+            nodes.append(parameters[-1])
+        made = factory(self.opset).create(self.op, [each.output(0) for each in nodes], self.attributes)
+        return ov.Model([ov.opset16.result(each) for each in made.outputs()], parameters, "layer")
+
+    @property
+    def given(self):
+        """What a call is given."""
+        free = [each for each in self.inputs if not isinstance(each, Fixed)]
+        return {f"x{number}": each for number, each in enumerate(free)}
+
+
+def case(op, *inputs, opset=16, expected=None, open=True, tolerance=2e-5, **attributes):
+    inputs = tuple(each if isinstance(each, Fixed) else np.asarray(each) for each in inputs)
+    return Case(op, inputs, opset, attributes, expected, open, tolerance)
+
+
+def fixed(value, dtype=None):
+    return Fixed(np.asarray(value, dtype))
+
+
+@cache
+def factory(opset):
+    return node_factory.NodeFactory(f"opset{opset}")
+
+
+def openvino_outputs(model, given):
+    """What the CPU plugin computes in single precision."""
+    compiled = ov.Core().compile_model(model, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
+    request = compiled.create_infer_request()
+    # the synchronous call passes over errors
+    request.start_async(given)
+    request.wait()
+    return [request.get_output_tensor(number).data.copy() for number in range(len(compiled.outputs))]
+
+
+def assert_agrees(case, open=False):
+    """The layer is loaded, and gives what OpenVINO gives."""
+    expected = openvino_outputs(case.model(), case.given) if case.expected is None else case.expected
+    found = netloop.evaluate(load(case.model(open)), case.given)
+    for made, wanted in zip(found.values(), expected, strict=True):
+        made, wanted = np.asarray(made), np.asarray(wanted)
+        assert (made.dtype, made.shape) == (wanted.dtype, wanted.shape)
+        np.testing.assert_allclose(made.astype(float), wanted.astype(float), case.tolerance, case.tolerance)
