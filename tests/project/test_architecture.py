@@ -1,53 +1,39 @@
-"""The floors of the house, and what no room may have."""
+"""The levels of the package, and what no module may have."""
 
 import ast
+import graphlib
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import netloop
+from tests.project.levels import LEVELS, PAGE, page
 
 PACKAGE = Path(netloop.__file__).parent
 MODULES = sorted(PACKAGE.rglob("*.py"))
 
-FLOORS = [
-    ["enums", "diagnostics", "atomic_write", "removed_names"],
-    ["types", "checked_attributes"],
-    ["dims"],
-    ["graph", "plugins"],
-    ["layers"],
-    ["marking"],
-    ["network"],
-    ["nest", "call_inputs", "values"],
-    ["check", "formulas"],
-    ["formats", "passes"],
-    ["onnx_graph"],
-    ["reference", "lower", "onnx", "openvino", "wts", "plan"],
-    ["host"],
-    ["execution"],
-    ["api"],
-    ["cli", "demo", "tensorrt", "__init__", "__main__"],
-]
-"""Rooms by floor, from the ground up. A room is a file or a folder of netloop, and imports from lower floors alone;
-only those of the top floor, which are the ways in, may import each other.
-"""
-FLOOR_OF = {name: floor for floor, names in enumerate(FLOORS) for name in names}
-TOP = len(FLOORS) - 1
+LEVEL_OF = {name: number for number, level in enumerate(LEVELS) for name in level.modules}
+TOP = len(LEVELS) - 1
 
-INSIDE_FUNCTIONS: set[str] = set()
-"""Modules that may be imported inside a function."""
+CYCLES: list[set[str]] = []
+"""Modules that import each other, imports for annotations included, each with the reason."""
 
-MOST_LINES_OF_A_FILE = 500
-MOST_LINES_OF_A_FUNCTION = 60
+MOST_LINES_OF_A_FILE = 493
+MOST_LINES_OF_A_FUNCTION = 33
 
 each_module = pytest.mark.parametrize("path", MODULES, ids=lambda path: path.relative_to(PACKAGE).as_posix())
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Import = ast.Import | ast.ImportFrom
 
 
-def room(path: Path) -> str:
+def part_of(path: Path) -> str:
+    """The module or folder at the root of the package that a file belongs to."""
     return path.relative_to(PACKAGE).with_suffix("").parts[0]
+
+
+def dotted(path: Path) -> str:
+    return ".".join(["netloop", *path.relative_to(PACKAGE).with_suffix("").parts]).removesuffix(".__init__")
 
 
 def parse(path: Path) -> ast.Module:
@@ -65,33 +51,27 @@ def imported(path: Path, node: Import) -> list[str]:
 
 
 def imports(path: Path, node: ast.AST) -> Iterator[Import]:
-    """The imports below a node that take place when the program runs."""
-    for child in ast.iter_child_nodes(node):
-        if isinstance(child, Import):
-            yield child
-        elif isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test):
-            yield from (found for other in child.orelse for found in imports(path, other))
-        else:
-            yield from imports(path, child)
+    """The imports below a node, those under TYPE_CHECKING included: they too make a reader open the other file."""
+    return (child for child in ast.walk(node) if isinstance(child, Import))
 
 
-def is_room(name: str) -> bool:
+def is_part(name: str) -> bool:
     return (PACKAGE / name).is_dir() or (PACKAGE / f"{name}.py").is_file()
 
 
 def may_import(here: str, there: str) -> bool:
-    below = FLOOR_OF[there] < FLOOR_OF[here]
-    return below or here == there or FLOOR_OF[here] == FLOOR_OF[there] == TOP
+    below = LEVEL_OF[there] < LEVEL_OF[here]
+    return below or here == there or LEVEL_OF[here] == LEVEL_OF[there] == TOP
 
 
-def rooms_imported(path: Path) -> set[str]:
-    rooms: set[str] = set()
+def parts_imported(path: Path) -> set[str]:
+    parts: set[str] = set()
     for node in imports(path, parse(path)):
         names = [name.split(".") for name in imported(path, node)]
         inside = [name for name in names if name[0] == "netloop"]
-        named = {name[1] for name in inside if len(name) > 1 and is_room(name[1])}
-        rooms |= named or ({"__init__"} if inside else set())
-    return rooms
+        named = {name[1] for name in inside if len(name) > 1 and is_part(name[1])}
+        parts |= named or ({"__init__"} if inside else set())
+    return parts
 
 
 def functions(tree: ast.Module) -> list[Function]:
@@ -99,24 +79,43 @@ def functions(tree: ast.Module) -> list[Function]:
 
 
 @each_module
-def test_every_room_has_a_floor(path):
-    assert room(path) in FLOOR_OF
+def test_every_module_has_a_level(path):
+    assert part_of(path) in LEVEL_OF
 
 
 @each_module
 def test_imports_point_down(path):
-    here = room(path)
+    here = part_of(path)
 
-    assert [there for there in sorted(rooms_imported(path)) if not may_import(here, there)] == []
+    assert [there for there in sorted(parts_imported(path)) if not may_import(here, there)] == []
+
+
+def test_modules_import_no_one_that_imports_them():
+    names = {dotted(path) for path in MODULES}
+    graph = {
+        dotted(path): {
+            name
+            for node in imports(path, parse(path))
+            for name in imported(path, node)
+            if name in names and name != dotted(path) and not dotted(path).startswith(f"{name}.")
+        }
+        for path in MODULES
+        if path.name != "__init__.py"
+    }
+    for cycle in CYCLES:
+        for module in cycle:
+            graph[module] -= cycle
+
+    graphlib.TopologicalSorter(graph).prepare()
+
+
+def test_architecture_shows_the_levels():
+    assert PAGE.read_text(encoding="utf-8") == page(), "python -m tests.project.levels"
 
 
 @each_module
 def test_nothing_is_imported_inside_a_function(path):
-    found = {
-        name for function in functions(parse(path)) for node in imports(path, function) for name in imported(path, node)
-    }
-
-    assert found <= INSIDE_FUNCTIONS
+    assert [node for function in functions(parse(path)) for node in imports(path, function)] == []
 
 
 @each_module

@@ -1,0 +1,62 @@
+"""The levels of the package: the one list from which ARCHITECTURE.md's table and the test of imports are made.
+
+``python -m tests.project.levels`` writes the table into ARCHITECTURE.md.
+"""
+
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "ARCHITECTURE.md"
+BEGIN, END = "<!-- levels -->\n", "<!-- end of levels -->\n"
+
+
+class Level(NamedTuple):
+    """Modules and folders of netloop that may import those of lower levels only.
+
+    Attributes:
+        modules: their names.
+        what: what they are for.
+    """
+
+    modules: tuple[str, ...]
+    what: str
+
+
+LEVELS = [
+    Level(("enums", "diagnostics", "atomic_write", "removed_names"), "TensorRT's enumerations; findings and their codes; files written whole; names removed from TensorRT"),
+    Level(("types", "checked_attributes"), "element type, shape and known value of a tensor; objects that refuse unknown attributes"),
+    Level(("dims",), "shapes, permutations and weights as scripts write them"),
+    Level(("graph", "plugins"), "tensor, layer, type inference, source locations; plugins"),
+    Level(("layers",), "each layer kind: attributes, documentation, type rule, reference, lowering, `add_` method"),
+    Level(("marking",), "outputs, debug tensors and weights that a script marks"),
+    Level(("network",), "`INetworkDefinition`, the builder that users hold"),
+    Level(("nest", "call_inputs", "values"), "the region tree; the arrays of a call; values of tensors and sequences"),
+    Level(("check", "formulas"), "the rules; the formula builder, for importers and passes"),
+    Level(("formats", "passes"), "what importers and exporters share; transformations that make a network faster"),
+    Level(("onnx_graph",), "a network as a graph of ONNX operators, for both exporters"),
+    Level(("reference", "lower", "onnx", "openvino", "wts", "plan"), "the interpreter; the translation to `jax.lax`; the formats of models, weights and plans"),
+    Level(("host",), "host execution of networks with data-dependent shapes"),
+    Level(("execution",), "compiled programs, their cache and weights; `to_jax`"),
+    Level(("api",), "TensorRT's objects: builder, engine, context, runtime, parsers, refitters"),
+    Level(("cli", "demo", "tensorrt", "__init__", "__main__"), "the command line, the demo, and the public names"),
+]  # fmt: skip
+"""From the bottom up."""
+
+
+def table() -> str:
+    """The table of levels, from the top down, as Markdown."""
+    rows = [f"| {', '.join(f'`{each}`' for each in level.modules)} | {level.what} |" for level in reversed(LEVELS)]
+    return "\n".join(["| modules | what they are for |", "|---|---|", *rows]) + "\n"
+
+
+def page() -> str:
+    """ARCHITECTURE.md with the table of today."""
+    text = PAGE.read_text(encoding="utf-8")
+    before, _, rest = text.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    return before + BEGIN + table() + END + after
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")
