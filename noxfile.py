@@ -1,0 +1,121 @@
+"""The tasks of the project, each by its name: ``nox -l`` lists them, ``nox -s lint types`` runs two of them.
+
+This file is the one place for the commands of all tasks. The workflows in ``.github/`` and ``.ci/run`` call the tasks
+by name; the first command lines that a new user sees, which install netloop and run its tests, are those of README.md,
+and ``.ci/run`` takes them from there.
+"""
+
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import nox
+
+nox.needs_version = ">=2025.2.9"
+nox.options.sessions = ["lint", "types", "changes", "docs", "tests"]
+nox.options.default_venv_backend = "venv"
+
+ROOT = Path(__file__).parent
+PYTHONS = ["3.11", "3.12", "3.13", "3.14"]
+TESTS = ("python", "-m", "pytest", "-n", "auto")
+PAGES = {
+    "docs/rules.md": ("netloop", "rules"),
+    "docs/onnx-operators.md": ("netloop", "operators", "onnx"),
+    "docs/openvino-operators.md": ("netloop", "operators", "openvino"),
+}
+"""The pages that a module prints, with its arguments. Tests compare the files with what is printed."""
+
+
+@nox.session
+def lint(session: nox.Session) -> None:
+    """Formatting and lint rules; ``nox -s lint -- --fix`` repairs what can be repaired."""
+    session.install("ruff>=0.12")
+    fix = "--fix" in session.posargs
+    session.run("ruff", "format", *(() if fix else ("--check",)))
+    session.run("ruff", "check", *session.posargs)
+
+
+@nox.session
+def types(session: nox.Session) -> None:
+    """Types, strictly."""
+    session.install("-e", ".[dev]")
+    session.run("pyright", "--pythonpath", _python(session))
+
+
+@nox.session(python=PYTHONS)
+def tests(session: nox.Session) -> None:
+    """The tests, with the newest releases of all dependencies; arguments go to pytest."""
+    session.install("-e", ".[test]")
+    session.run(*TESTS, *session.posargs)
+
+
+@nox.session(python=PYTHONS[0])
+def lowest(session: nox.Session) -> None:
+    """The tests, with the lowest releases of JAX and numpy that pyproject.toml allows."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    session.install("-e", ".[test]", *(each.replace(">=", "==") for each in project["dependencies"]))
+    session.run(*TESTS, *session.posargs)
+
+
+@nox.session
+def slow(session: nox.Session) -> None:
+    """The tests that take long; ``HYPOTHESIS_PROFILE=nightly`` has more random networks drawn."""
+    session.install("-e", ".[test]")
+    session.run(*TESTS, "-m", "slow", *session.posargs)
+
+
+@nox.session
+def mutants(session: nox.Session) -> None:
+    """Faults of one line, and the tests that find them: writes tests/mutants.md, and fails if one is not found."""
+    session.install("-e", ".[test]")
+    session.run("python", "-m", "tests.mutants", *session.posargs)
+
+
+@nox.session
+def benchmarks(session: nox.Session) -> None:
+    """The benchmarks; without arguments all of them, written to benchmarks/RESULTS.md."""
+    session.install("-e", ".[bench]")
+    session.run("python", "-m", "benchmarks", *(session.posargs or ["--write"]))
+
+
+@nox.session
+def pages(session: nox.Session) -> None:
+    """The generated pages of docs/, made anew."""
+    session.install("-e", ".[onnx]")
+    for page, arguments in PAGES.items():
+        # a page that cannot be made leaves the old one as it is
+        made = subprocess.run([_python(session), "-m", *arguments], cwd=ROOT, stdout=subprocess.PIPE, check=True)
+        (ROOT / page).write_bytes(made.stdout)
+        session.log(f"wrote {page}")
+
+
+@nox.session
+def changes(session: nox.Session) -> None:
+    """The changelog's next section, made from changelog.d/ and printed only."""
+    session.install("towncrier>=24.8")
+    session.run("towncrier", "build", "--draft", "--version", "next", "--date", "not released")
+
+
+@nox.session
+def docs(session: nox.Session) -> None:
+    """The documentation, as a site in site/; a link that leads nowhere is an error."""
+    session.install("-e", ".[docs,onnx]")
+    session.run("mkdocs", "build", "--strict", *session.posargs, env={"NO_MKDOCS_2_WARNING": "1"})
+
+
+@nox.session
+def package(session: nox.Session) -> None:
+    """The source distribution and the wheel, in dist/; the wheel runs the demo in an environment of its own."""
+    session.install("build>=1.2")
+    session.run("python", "-m", "build")
+    wheel = max((ROOT / "dist").glob("*.whl"), key=lambda each: each.stat().st_mtime)
+    session.install(str(wheel))
+    # -P: the package that was installed, not the folder beside this file
+    session.run("python", "-P", "-m", "netloop", "demo")
+
+
+def _python(session: nox.Session) -> str:
+    """The interpreter of a session; with ``--no-venv`` that of nox."""
+    paths = session.bin_paths
+    return str(Path(paths[0]) / "python") if paths else sys.executable
