@@ -24,8 +24,14 @@ class Level(NamedTuple):
 
 
 LEVELS = [
-    Level(("enums", "diagnostics", "atomic_write", "removed_names"), "TensorRT's enumerations; findings and their codes; files written whole; names removed from TensorRT"),
-    Level(("types", "checked_attributes"), "element type, shape and known value of a tensor; objects that refuse unknown attributes"),
+    Level(
+        ("enums", "diagnostics", "atomic_write", "removed_names"),
+        "TensorRT's enumerations; findings and their codes; files written whole; names removed from TensorRT",
+    ),
+    Level(
+        ("types", "checked_attributes"),
+        "element type, shape and known value of a tensor; objects that refuse unknown attributes",
+    ),
     Level(("dims",), "shapes, permutations and weights as scripts write them"),
     Level(("graph", "plugins"), "tensor, layer, type inference, source locations; plugins"),
     Level(("layers",), "each layer kind: attributes, documentation, type rule, reference, lowering, `add_` method"),
@@ -35,12 +41,15 @@ LEVELS = [
     Level(("check", "formulas"), "the rules; the formula builder, for importers and passes"),
     Level(("formats", "passes"), "what importers and exporters share; transformations that make a network faster"),
     Level(("onnx_graph",), "a network as a graph of ONNX operators, for both exporters"),
-    Level(("reference", "lower", "onnx", "openvino", "wts", "plan"), "the interpreter; the translation to `jax.lax`; the formats of models, weights and plans"),
+    Level(
+        ("reference", "lower", "onnx", "openvino", "wts", "plan"),
+        "the interpreter; the translation to `jax.lax`; the formats of models, weights and plans",
+    ),
     Level(("host",), "host execution of networks with data-dependent shapes"),
     Level(("execution",), "compiled programs, their cache and weights; `to_jax`"),
     Level(("api",), "TensorRT's objects: builder, engine, context, runtime, parsers, refitters"),
     Level(("cli", "demo", "tensorrt", "__init__", "__main__"), "the command line, the demo, and the public names"),
-]  # fmt: skip
+]
 """From the bottom up."""
 
 

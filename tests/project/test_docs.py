@@ -141,7 +141,8 @@ def test_architecture_names_every_room():
 
 def test_readme_shows_what_the_demo_prints(capsys):
     blocks = [block[2] for block in FENCE.finditer((ROOT / "README.md").read_text(encoding="utf-8"))]
-    shown = blocks[blocks.index("python -m netloop demo\n") + 1]
+    command = next(at for at, block in enumerate(blocks) if block.endswith("python -m netloop demo\n"))
+    shown = blocks[command + 1]
 
     assert main(["demo"]) == 0
 
