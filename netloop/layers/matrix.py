@@ -1,4 +1,4 @@
-"""Products of matrices and tensors: matrix multiply, einsum; determinants."""
+"""Matrix multiply, einsum and determinant."""
 
 import re
 from collections import Counter
@@ -18,51 +18,51 @@ from netloop.graph.tensor import ITensor
 from netloop.types import HALVES, INTEGERS, OWN, UNKNOWN, Array, Shape, TensorType, broadcast, wide
 
 PRECISION: jax.lax.Precision | None = None
-"""How exactly products of float32 are formed; None leaves it to JAX, which takes the fast way of the device."""
+"""The precision of float32 products; None is JAX's default, the fast precision of the device."""
 
 
 def _require_numbers(operands: Sequence[TensorType]) -> None:
     for position, x in enumerate(operands):
-        require(x.is_number, f"operand {position} is {x}, and must be of numbers", fix="convert it with add_cast")
+        require(x.is_number, f"operand {position} is {x}, and must be numeric", fix="convert it with add_cast")
     require(
         len({x.dtype for x in operands}) == 1,
-        f"the operands are {' and '.join(map(str, operands))}, and must be of one element type",
+        f"the operands are {' and '.join(map(str, operands))}, and must have the same element type",
         why="TensorRT's networks are strongly typed: nothing is converted silently",
         fix="convert one of them with add_cast",
     )
 
 
 def multiplied_beyond(x: TensorType) -> str:
-    """What of a product TensorRT refuses: it multiplies floating-point numbers only."""
+    """The portability finding for products: TensorRT multiplies only floating-point numbers."""
     return "" if x.is_float or x.dtype in OWN else f"multiplies {x.dtype}"
 
 
 def reference_type(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """The type in which the reference sums products: that of integers, which wrap, or else float64."""
+    """The type in which the reference sums products: integers in their own type, which wraps, others in float64."""
     return dtype if dtype in INTEGERS else np.dtype(np.float64)
 
 
 def _accumulator(dtype: np.dtype[Any]) -> Any:
-    """The type that sums of products are formed in, where it is not ``dtype`` itself."""
+    """The type in which products are summed; None for ``dtype`` itself."""
     return np.float32 if dtype in HALVES else None
 
 
 @layer(LayerType.MATRIX_MULTIPLY, "Matrix Multiply")
 class IMatrixMultiplyLayer(Operation):
-    """The product of two matrices, of a matrix and a vector, or of batches of them.
+    """Multiply two matrices, a matrix and a vector, or batches of them.
 
     output[.., i, j] = sum over k of a[.., i, k] b[.., k, j]
 
-    The last two axes of an operand are its matrix, transposed first for TRANSPOSE. For VECTOR only the last axis
-    counts: a row if it is the first operand, a column if the second, and the output has no axis i, or j. The axes
-    before are equally many on both sides; one of length 1 is stretched.
+    The last two axes of an operand are its matrix, transposed first for TRANSPOSE. For VECTOR it is only the last axis:
+    a row vector as the first operand, a column vector as the second, and the output has no axis i, or j. Both operands
+    have the same number of batch axes; those of length 1 are broadcast.
 
-    Numbers, both of one type; half types are summed in float32 and rounded once, integers wrap. TensorRT multiplies
-    floating-point numbers only.
+    Numbers of the same type; half types are summed in float32 and rounded once, integers wrap. TensorRT multiplies only
+    floating-point numbers.
 
     Attributes:
-        op0: how to read the first operand.
-        op1: how to read the second.
+        op0: the interpretation of the first operand.
+        op1: the interpretation of the second operand.
     """
 
     REQUIRED_INPUTS = 2
@@ -86,7 +86,7 @@ class IMatrixMultiplyLayer(Operation):
             len(batch_a) == len(batch_b),
             f"the first operand has {len(batch_a)} axes before its {_kind(self.op0)}, "
             f"and the second {len(batch_b)} before its {_kind(self.op1)}",
-            why="TensorRT stretches axes of length 1, but never adds an axis",
+            why="TensorRT broadcasts axes of length 1, but never adds an axis",
             fix="add the missing axes with add_unsqueeze, or add_shuffle and reshape_dims",
         )
         return a.with_shape(broadcast(batch_a, batch_b) + rows + columns)
@@ -126,7 +126,7 @@ def _own_axes(op: MatrixOperation) -> int:
 
 
 def _summed_axis(op: MatrixOperation, plain: int) -> int:
-    """The axis that is summed over of an operand without a batch; ``plain`` is that of a matrix as it is."""
+    """The contracted axis of an operand without a batch; ``plain`` is that of an untransposed matrix."""
     return 0 if op is MatrixOperation.VECTOR else plain if op is MatrixOperation.NONE else 1 - plain
 
 
@@ -136,23 +136,25 @@ def _kind(op: MatrixOperation) -> str:
 
 def _require_axes(which: str, x: TensorType, op: MatrixOperation) -> None:
     if op is MatrixOperation.VECTOR:
-        require(x.rank >= 1, f"the {which} operand is a scalar, {x}, and no vector", fix="use add_elementwise PROD")
+        require(
+            x.rank >= 1, f"the {which} operand is a scalar, {x}, and must be a vector", fix="use add_elementwise PROD"
+        )
         return
     require(
         x.rank >= 2,
-        f"the {which} operand, {x}, is no matrix",
-        why=f"{op.name} reads its last two axes as one",
+        f"the {which} operand, {x}, is not a matrix",
+        why=f"{op.name} needs two axes",
         fix=f"read it as MatrixOperation.VECTOR: op{0 if which == 'first' else 1}" if x.rank else "",
     )
 
 
 def _split(shape: Shape, op: MatrixOperation, inner: int) -> tuple[Shape, Shape, int]:
-    """The axes before the matrix, its axis that stays (none for a vector), and the length of the one summed over.
+    """The batch axes, the remaining axis of the matrix (none for a vector), and the length of the contracted axis.
 
     Args:
         shape: the shape of an operand.
-        op: how it is read.
-        inner: which axis of the matrix is summed over.
+        op: its interpretation.
+        inner: the contracted axis of the matrix.
     """
     if op is MatrixOperation.VECTOR:
         return shape[:-1], (), shape[-1]
@@ -161,7 +163,7 @@ def _split(shape: Shape, op: MatrixOperation, inner: int) -> tuple[Shape, Shape,
 
 
 def _member(x: Array, position: Shape) -> Array:
-    """The matrix or vector of a batch at a position of the stretched batch."""
+    """The matrix or vector at a position of the broadcast batch."""
     own = tuple(i % length for i, length in zip(position, x.shape, strict=False))
     return x[own].astype(reference_type(x.dtype))
 
@@ -177,9 +179,9 @@ Labels = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Subscripts:
-    """An equation that fits its operands: a label for each axis.
+    """A parsed einsum equation: a label for each axis of the operands and the result.
 
-    Letters are the user's; the axes that "..." stands for have numbers, "1" for the last.
+    Letters are the user's labels; the axes of "..." have numbers, "1" for the last.
 
     Attributes:
         operands: the labels of the axes of each operand.
@@ -191,10 +193,10 @@ class Subscripts:
 
     @staticmethod
     def of(equation: str, ranks: Sequence[int]) -> "Subscripts":
-        """The labels that an equation gives to operands of some ranks.
+        """Parse an equation for operands of the given ranks.
 
         Raises:
-            LayerError: the equation is malformed, or does not fit.
+            LayerError: the equation is malformed, or does not fit the ranks.
         """
         left, arrow, right = equation.replace(" ", "").partition("->")
         terms = left.split(",")
@@ -211,14 +213,14 @@ class Subscripts:
             )
         result = _result_labels(equation, right, len(dots))
         for label in result:
-            require(label in counts, f"the result of {equation!r} has the label {label!r}, and no operand has it")
+            require(label in counts, f"the result of {equation!r} has the label {label!r}, which no operand has")
         return Subscripts(operands, result)
 
     def lengths(self, shapes: Sequence[Shape]) -> dict[str, int]:
-        """The length of each label.
+        """The dim of each label.
 
         Raises:
-            LayerError: a label stands for two lengths.
+            LayerError: a label has two different dims.
         """
         found: dict[str, int] = {}
         for own, shape in zip(self.operands, shapes, strict=True):
@@ -234,7 +236,7 @@ def _labels(equation: str, term: str, rank: int) -> Labels:
     require(
         rest == 0 or (rest > 0 and bool(dots)),
         f"{term!r} in {equation!r} labels {len(before) + len(after)} axes, and its operand has {rank}",
-        why="each axis has a label, or is one of those that '...' stands for",
+        why="each axis needs a label, or '...'",
     )
     return (*before, *map(str, range(rest, 0, -1)), *after)
 
@@ -244,8 +246,8 @@ def _result_labels(equation: str, term: str, num_dots: int) -> Labels:
     before, dots, after = term.partition("...")
     require(
         bool(dots) or num_dots == 0,
-        f"the result of {equation!r} has no '...', and {num_dots} axes of the operands stand under one",
-        why="axes without a label are not summed over",
+        f"the result of {equation!r} has no '...', and the operands have {num_dots} axes under '...'",
+        why="axes under '...' are not summed over",
         fix=f"write '...{term}' as the result, or label these axes",
     )
     twice = [label for label, count in Counter(before + after).items() if count > 1]
@@ -256,8 +258,8 @@ def _result_labels(equation: str, term: str, num_dots: int) -> Labels:
 def _require_term(equation: str, term: str) -> None:
     require(
         re.fullmatch(r"[a-z]*(\.\.\.)?[a-z]*", term) is not None,
-        f"{term!r} in the equation {equation!r} is no list of labels",
-        why="a label is a lower-case letter, and one '...' may stand for any number of axes",
+        f"{term!r} in the equation {equation!r} is not a list of labels",
+        why="a label is a lower-case letter, and '...', at most once, stands for any number of axes",
     )
 
 
@@ -266,27 +268,27 @@ def _common_length(label: str, one: int, other: int) -> int:
         return broadcast((one,), (other,))[0]
     require(
         one == other or UNKNOWN in (one, other),
-        f"the label {label!r} stands for axes of {one} and of {other} elements",
-        why="one label means one length; only under '...' is a length of 1 stretched",
+        f"the label {label!r} is used for axes of lengths {one} and {other}",
+        why="all axes of a label have the same length; only axes under '...' are broadcast",
     )
     return other if one == UNKNOWN else one
 
 
 @layer(LayerType.EINSUM, "Einsum")
 class IEinsumLayer(Operation):
-    """The sum of products of elements over the labels that the result does not have.
+    """Einstein summation: sum products over the labels that are not in the result.
 
     "ij,jk->ik": output[i, k] = sum over j of a[i, j] b[j, k]
 
-    Each axis of an operand has a lower-case letter. A letter that an operand has twice takes its diagonal. "..."
-    stands for any axes, the last with the last; they are stretched where they have one element. Without "->" the
-    result has what "..." stands for, and then the letters that appear once, in the order of the alphabet.
+    Each axis of an operand has a lower-case letter. A letter that appears twice in an operand takes its diagonal. "..."
+    stands for any number of axes, aligned at the last and broadcast. Without "->" the result has the axes of "...",
+    then the letters that appear once, in alphabetical order.
 
-    Numbers, all of one type; half types are summed in float32 and rounded once, integers wrap. TensorRT multiplies
-    floating-point numbers only.
+    Numbers of the same type; half types are summed in float32 and rounded once, integers wrap. TensorRT multiplies only
+    floating-point numbers.
 
     Attributes:
-        equation: the labels; spaces count for nothing.
+        equation: the labels; spaces are ignored.
     """
 
     equation: str
@@ -327,19 +329,19 @@ class IEinsumLayer(Operation):
 class IDeterminantLayer(Operation):
     """The determinant of a square matrix, or of each in a batch.
 
-    Input [.., n, n], output [..], floating-point; half types in float32. That of a matrix of no elements is 1.
+    Input [.., n, n], output [..], floating-point; half types in float32. The determinant of an empty matrix is 1.
 
-    The layer is netloop's own, and means what ONNX's operator Det does; TensorRT has none.
+    A netloop extension, with the meaning of ONNX's Det; TensorRT has no such layer.
     """
 
     def infer(self, x: TensorType) -> TensorType:
         require(x.is_float, f"the input is floating-point, not {x}", fix="convert it with add_cast")
         square = x.rank >= 2 and (x.shape[-1] == x.shape[-2] or UNKNOWN in x.shape[-2:])
-        require(square, f"the input is {x}, and its last two axes are no square")
+        require(square, f"the input is {x}, and its last two axes must be equal")
         return x.with_shape(x.shape[:-2])
 
     def beyond_tensorrt(self, x: TensorType) -> str:
-        return "is a determinant, of which no TensorRT has a layer"
+        return "is a determinant, for which TensorRT has no layer"
 
     def evaluate(self, x: Array) -> Array:
         with np.errstate(all="ignore"):
@@ -350,19 +352,19 @@ class IDeterminantLayer(Operation):
 
 
 class ProductMethods(AddsLayers):
-    """The methods of a network that add layers of this file."""
+    """The ``add_`` methods of this family."""
 
     def add_matrix_multiply(
         self, input0: ITensor, op0: MatrixOperation, input1: ITensor, op1: MatrixOperation
     ) -> IMatrixMultiplyLayer:
-        """The product of two matrices, of batches of them, or of a matrix and a vector."""
+        """Add the product of two matrices, of batches of them, or of a matrix and a vector."""
         tensors = [check_tensor(input0, "input0"), check_tensor(input1, "input1")]
         return self.add(IMatrixMultiplyLayer(op0=op0, op1=op1), tensors)
 
     def add_einsum(self, inputs: Sequence[ITensor], equation: str) -> IEinsumLayer:
-        """A sum of products over the axes that an equation names."""
+        """Add an Einstein summation."""
         return self.add(IEinsumLayer(equation=equation), check_tensors(inputs))
 
     def add_determinant(self, input: ITensor) -> IDeterminantLayer:
-        """The determinant of each square matrix; netloop's own."""
+        """Add the determinant of each square matrix; a netloop extension."""
         return self.add(IDeterminantLayer(), [check_tensor(input, "input")])

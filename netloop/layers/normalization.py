@@ -1,4 +1,4 @@
-"""Layers that normalise: normalization and ragged softmax."""
+"""Normalization and ragged softmax."""
 
 import math
 from typing import Any
@@ -17,13 +17,13 @@ from netloop.types import UNKNOWN, Array, TensorType, agree, axes_of, wide
 
 @layer(LayerType.NORMALIZATION, "Normalization")
 class INormalizationLayer(Elementary):
-    """The input shifted and scaled to mean 0 and variance 1 over some axes, then scaled and shifted anew.
+    """Normalize the input to mean 0 and variance 1 over some axes, then scale and shift it.
 
-    output = (x - mean) / sqrt(variance + epsilon) * scale + bias, mean and variance being those of the input over the
-    axes; the variance is divided by the number of elements, not by one less.
+    output = (x - mean) / sqrt(variance + epsilon) * scale + bias, with the mean and the biased variance of the input
+    over the axes.
 
-    All three are floating-point, of one type and equally many axes; scale and bias have along each axis as many
-    elements as the input, or one. Half types are computed in float32.
+    All three inputs are floating-point, of the same type and rank; each dim of scale and bias is that of the input or
+    1. Half types are computed in float32.
 
     ======================  ===============================  ================================
     usual name              axes                             shape of scale and bias
@@ -33,15 +33,15 @@ class INormalizationLayer(Elementary):
     group normalization     the same, and num_groups G > 1   [1, C, 1, ..], before v2 [1, G, 1, ..]
     ======================  ===============================  ================================
 
-    With G groups the C channels are split into G runs of C / G, and mean and variance are also over the channels of a
-    run.
+    With G groups the C channels are divided into G groups of C / G adjacent channels, and mean and variance are also
+    over the channels of a group.
 
     Attributes:
         axes: the axes, as a bitmask.
-        epsilon: what keeps the divisor from 0.
-        num_groups: G; 1 leaves the channels alone.
+        epsilon: the constant added to the variance.
+        num_groups: G; 1 for no groups.
         is_v2: whether it was added by ``add_normalization_v2``.
-        compute_precision: of TensorRT 10; recorded, and of no effect.
+        compute_precision: of TensorRT 10; recorded, without effect.
     """
 
     REQUIRED_INPUTS = 3
@@ -61,7 +61,7 @@ class INormalizationLayer(Elementary):
             f"epsilon is {self.epsilon}, and must be finite and not negative",
         )
         axes = axes_of(self.axes, x.rank)
-        require(len(axes) > 0, "axes is 0, and names no axis to normalise", fix="set bit i of axes for axis i")
+        require(len(axes) > 0, "axes is 0, so there is no axis to normalize", fix="set bit i of axes for axis i")
         self._check_groups(x, axes)
         for name, each in (("scale", scale), ("bias", bias)):
             self._check_factor(name, each, x)
@@ -75,7 +75,7 @@ class INormalizationLayer(Elementary):
         require(
             x.rank > 2 and axes == tuple(range(2, x.rank)),
             f"num_groups is {groups}, and the axes are {axes}",
-            why="groups are made of channels, axis 1, and normalised together with all axes after it",
+            why="groups consist of channels, axis 1, and are normalized over all axes after it",
             fix=f"set axes to {sum(1 << axis for axis in range(2, x.rank)):#b}" if x.rank > 2 else "",
         )
         require(
@@ -86,7 +86,7 @@ class INormalizationLayer(Elementary):
     def _check_factor(self, name: str, factor: TensorType, x: TensorType) -> None:
         require(
             factor.dtype == x.dtype,
-            f"the {name} is {factor.dtype}, and the input {x.dtype}; the two are of one element type",
+            f"the {name} is {factor.dtype}, and the input {x.dtype}; they must have the same element type",
             why="TensorRT's networks are strongly typed: nothing is converted silently",
             fix="convert one of them with add_cast",
         )
@@ -96,8 +96,8 @@ class INormalizationLayer(Elementary):
         fits = factor.rank == x.rank and all(map(_fits, factor.shape, lengths))
         require(
             fits,
-            f"the {name} is {factor}, and must have along each axis of {x.with_shape(lengths)} its length, or 1",
-            why=f"the {name} is for the elements of {x}, and stretches where it has only one",
+            f"the {name} is {factor}, and each of its dims must be that of {x.with_shape(lengths)}, or 1",
+            why=f"the {name} is broadcast to {x}",
             fix="reshape it with add_shuffle",
         )
 
@@ -113,7 +113,7 @@ class INormalizationLayer(Elementary):
         return (normal.reshape(x.shape) * factors[0] + factors[1]).astype(x.dtype)
 
     def _for_channels(self, xp: Any, factor: Any, shape: tuple[int, ...]) -> Any:
-        """A scale or bias with a number for each channel where it has one for each group."""
+        """Repeat a scale or bias with one number per group to one per channel."""
         if self.num_groups == 1 or factor.shape[1] in (1, shape[1]):
             return factor
         return xp.repeat(factor, shape[1] // self.num_groups, 1)
@@ -130,13 +130,13 @@ def _mean(xp: Any, x: Any, axes: tuple[int, ...]) -> Any:
 
 @layer(LayerType.RAGGED_SOFTMAX, "Ragged SoftMax")
 class IRaggedSoftMaxLayer(Operation):
-    """The softmax of the first elements of each row, as many as its bound says, and 0 for the rest.
+    """Softmax of the first elements of each row, up to the bound of the row, and 0 for the rest.
 
     output[b, z, s] = exp(input[b, z, s]) / (exp(input[b, z, 0]) + ... + exp(input[b, z, n - 1])) for s < n, n being
     bounds[b, z, 0], without overflow.
 
-    Input [B, Z, S], floating-point; bounds [B, Z, 1], int32 or int64, from 0 to S. A bound beyond is an error in the
-    reference; a compiled network takes the nearest that is not. Half types are computed in float32.
+    Input [B, Z, S], floating-point; bounds [B, Z, 1], int32 or int64, from 0 to S. Another bound is an error in the
+    reference; a compiled network uses the nearest valid one. Half types are computed in float32.
     """
 
     REQUIRED_INPUTS = 2
@@ -149,7 +149,7 @@ class IRaggedSoftMaxLayer(Operation):
         require(
             agree(bounds.shape, wanted),
             f"the bounds are {bounds}, and must be {bounds.with_shape(wanted)}",
-            why="each row of the input has a bound",
+            why="each row of the input has one bound",
         )
         return x.without_value()
 
@@ -171,18 +171,18 @@ class IRaggedSoftMaxLayer(Operation):
         highest = jnp.max(row, 2, keepdims=True, initial=-jnp.inf)
         terms = jnp.where(inside, jnp.exp(row - jnp.where(bounds > 0, highest, 0)), 0)
         total = jnp.where(bounds > 0, jnp.sum(terms, 2, keepdims=True), 1)
-        return jnp.where(inside, terms / total, 0).astype(x.dtype)  # also where the total is NaN
+        return jnp.where(inside, terms / total, 0).astype(x.dtype)  # 0 past the bound even if the total is NaN
 
 
 class NormalizationMethods(AddsLayers):
-    """The methods of a network that add layers of this file."""
+    """The ``add_`` methods of this family."""
 
     def add_normalization(self, input: ITensor, scale: ITensor, bias: ITensor, axesMask: int) -> INormalizationLayer:
-        """``input`` normalised over the axes of a bitmask; with groups, scale and bias have a number for each."""
+        """Add a normalization over the axes of a bitmask; with groups, scale and bias have one number per group."""
         return self._add_normalization(INormalizationLayer(axes=check_int("axesMask", axesMask)), input, scale, bias)
 
     def add_normalization_v2(self, input: ITensor, scale: ITensor, bias: ITensor, axesMask: int) -> INormalizationLayer:
-        """``input`` normalised over the axes of a bitmask; with groups, scale and bias have a number per channel."""
+        """Add a normalization over the axes of a bitmask; with groups, scale and bias have one number per channel."""
         made = INormalizationLayer(axes=check_int("axesMask", axesMask), is_v2=True)
         return self._add_normalization(made, input, scale, bias)
 
@@ -191,5 +191,5 @@ class NormalizationMethods(AddsLayers):
         return self.add(made, [check_tensor(each, name) for each, name in named])
 
     def add_ragged_softmax(self, input: ITensor, bounds: ITensor) -> IRaggedSoftMaxLayer:
-        """The softmax of the first elements of each row of ``input``, as many as ``bounds`` say."""
+        """Add a softmax of the first elements of each row of ``input``, up to ``bounds``."""
         return self.add(IRaggedSoftMaxLayer(), [check_tensor(input, "input"), check_tensor(bounds, "bounds")])

@@ -1,4 +1,4 @@
-"""Layers that move elements along axes: padding with zeros, and the reversal of sequences."""
+"""Zero padding, and the reversal of sequences."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -18,15 +18,15 @@ from netloop.types import UNKNOWN, Array, TensorType, agree, normal_axis
 
 @layer(LayerType.PADDING, "Padding")
 class IPaddingLayer(Operation):
-    """Put zeros around the last two axes of the input, or cut its edges off.
+    """Pad the last two axes of the input with zeros, or crop them.
 
     output[.., i, j] = input[.., i - pre[0], j - pre[1]], or 0 outside of the input
 
-    Any element type, which is kept; 4 axes at least. A negative padding cuts off.
+    Any element type, which is kept; at least 4 axes. Negative padding crops.
 
     Attributes:
-        pre_padding_nd: how many zeros stand before the input, along either axis.
-        post_padding_nd: how many stand after.
+        pre_padding_nd: the number of zeros before the input, for both axes.
+        post_padding_nd: the number of zeros after it.
     """
 
     pre_padding_nd: DimsLike
@@ -44,7 +44,7 @@ class IPaddingLayer(Operation):
             made[axis] = UNKNOWN if x.shape[axis] == UNKNOWN else before + x.shape[axis] + after
             require(
                 x.shape[axis] == UNKNOWN or made[axis] >= 0,
-                f"axis {axis} of the input {x} has {x.shape[axis]} elements, and {-before - after} are cut off",
+                f"axis {axis} of the input {x} has {x.shape[axis]} elements, and the padding crops {-before - after}",
             )
         return x.with_shape(made)
 
@@ -71,12 +71,12 @@ class IReverseSequenceLayer(Operation):
 
     Of a sequence of length n, element t of the output is element n - 1 - t of the input for t < n, else element t.
 
-    Any element type, which is kept, as is the shape. Input 1 holds the lengths, one for each element of the batch: 1-D,
-    int32 or int64.
+    Any element type; type and shape are kept. Input 1 holds the length of each sequence of the batch: 1-D, int32 or
+    int64.
 
     Attributes:
-        batch_axis: the axis along which one sequence follows the other.
-        sequence_axis: the axis along which a sequence runs; another one.
+        batch_axis: the axis of the batch.
+        sequence_axis: the axis of the sequences, which differs from it.
     """
 
     REQUIRED_INPUTS = 2
@@ -87,7 +87,7 @@ class IReverseSequenceLayer(Operation):
     def infer(self, x: TensorType, sequence_lens: TensorType) -> TensorType:
         batch, sequence = self._axes(x.rank)
         require(
-            batch != sequence, f"batch_axis and sequence_axis are both axis {batch}", why="a sequence runs along one"
+            batch != sequence, f"batch_axis and sequence_axis are both axis {batch}", why="they must be different axes"
         )
         require(
             sequence_lens.rank == 1 and sequence_lens.is_index,
@@ -95,7 +95,7 @@ class IReverseSequenceLayer(Operation):
         )
         require(
             agree(sequence_lens.shape, (x.shape[batch],)),
-            f"there are {sequence_lens.shape[0]} lengths, and {x.shape[batch]} sequences along axis {batch} of {x}",
+            f"there are {sequence_lens.shape[0]} lengths for {x.shape[batch]} sequences along axis {batch} of {x}",
         )
         return x.without_value()
 
@@ -109,7 +109,9 @@ class IReverseSequenceLayer(Operation):
         made = x.copy()
         source, target = np.moveaxis(x, (batch, sequence), (0, 1)), np.moveaxis(made, (batch, sequence), (0, 1))
         for position, length in enumerate(sequence_lens.tolist()):
-            require(0 <= length <= longest, f"sequence {position} has length {length}, and {longest} at most")
+            require(
+                0 <= length <= longest, f"sequence {position} has length {length}, and the axis only {longest} elements"
+            )
             for t in range(length):
                 target[position, t] = source[position, length - 1 - t]
         return made
@@ -124,10 +126,10 @@ class IReverseSequenceLayer(Operation):
 
 
 class PaddingMethods(AddsLayers):
-    """The methods of a network that add layers of this file."""
+    """The ``add_`` methods of this family."""
 
     def add_padding_nd(self, input: ITensor, pre_padding: Sequence[int], post_padding: Sequence[int]) -> IPaddingLayer:
-        """Zeros around the last two axes of ``input``; a negative number cuts off."""
+        """Add zero padding of the last two axes of ``input``; negative padding crops."""
         made = IPaddingLayer(
             pre_padding_nd=check_dims("pre_padding", pre_padding),
             post_padding_nd=check_dims("post_padding", post_padding),
@@ -135,6 +137,6 @@ class PaddingMethods(AddsLayers):
         return self.add(made, [check_tensor(input, "input")])
 
     def add_reverse_sequence(self, input: ITensor, sequence_lens: ITensor) -> IReverseSequenceLayer:
-        """The sequences of ``input``, along axis 0, the first ``sequence_lens`` elements of each reversed."""
+        """Add the reversal of the first ``sequence_lens`` elements of each sequence of ``input``."""
         tensors = [check_tensor(input, "input"), check_tensor(sequence_lens, "sequence_lens")]
         return self.add(IReverseSequenceLayer(), tensors)

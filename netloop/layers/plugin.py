@@ -1,4 +1,4 @@
-"""Layers that users write."""
+"""User-defined layers: plugins."""
 
 from __future__ import annotations
 
@@ -21,16 +21,15 @@ from netloop.types import Array, TensorType
 
 @layer(LayerType.PLUGIN_V3, "PluginV3_V3ONE")
 class IPluginV3Layer(Operation):
-    """What a plugin makes of its inputs.
+    """Apply a user-defined plugin to the inputs.
 
-    A ``JaxPlugin`` is part of the compiled program. Any other plugin runs on the host, by its ``enqueue``: an engine
-    then goes step by step, and ``to_jax`` refuses the network. The plugin says how many outputs there are, and of which
-    types; it is cloned when it is added, and computes the same from the same inputs. The source is TensorRT's
-    ``addPluginV3``.
+    A ``JaxPlugin`` is part of the compiled program. Any other plugin runs on the host, by its ``enqueue``: the network
+    then runs by host execution, and ``to_jax`` refuses it. The plugin defines the number and the types of the outputs;
+    it is cloned when it is added, and must be a pure function of its inputs. Source: TensorRT's ``addPluginV3``.
 
     Attributes:
         plugin: the plugin.
-        num_shape_inputs: how many of the inputs, the last ones, decide shapes by their values.
+        num_shape_inputs: the number of trailing inputs whose values determine shapes.
     """
 
     REQUIRED_INPUTS = 0
@@ -41,17 +40,17 @@ class IPluginV3Layer(Operation):
 
     @cached_property
     def kernel(self) -> Kernel:
-        """The plugin at work."""
+        """The kernel that runs the plugin."""
         return kernel_of(self.plugin)
 
     @property
     def NUM_OUTPUTS(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """As many as the plugin says."""
+        """The number of outputs that the plugin defines."""
         return self.kernel.num_outputs
 
     @property
     def SHAPE_INPUTS(self) -> frozenset[int]:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """The last inputs."""
+        """The positions of the shape inputs: the last inputs."""
         count = len(self.inputs) if self.num_shape_inputs else 0
         return frozenset(range(max(0, count - self.num_shape_inputs), count))
 
@@ -93,40 +92,40 @@ class IPluginV3Layer(Operation):
 
 
 def kernel_of(plugin: IPluginV3) -> Kernel:
-    """A plugin at work.
+    """Return the kernel that runs a plugin.
 
     Raises:
-        LayerError: a part of the plugin is missing, or fails.
+        LayerError: a capability of the plugin is missing, or fails.
     """
     return JaxKernel(plugin) if isinstance(plugin, JaxPlugin) else HostKernel(plugin)
 
 
 def cloned(plugin: IPluginV3) -> IPluginV3:
-    """A clone of a plugin.
+    """Return a clone of a plugin.
 
     Raises:
         LayerError: the plugin fails.
     """
     with calling(f"clone of {type(plugin).__name__}"):
-        return check_instance("what clone gives", plugin.clone(), IPluginV3)
+        return check_instance("the result of clone", plugin.clone(), IPluginV3)
 
 
 class PluginMethods(AddsLayers):
-    """What adds these layers."""
+    """The ``add_`` methods of this family."""
 
     def add_plugin_v3(
         self, inputs: Sequence[ITensor], shape_inputs: Sequence[ITensor], plugin: IPluginV3
     ) -> IPluginV3Layer:
-        """A layer that a user wrote: a ``JaxPlugin``, or an object that derives from IPluginV3 and its three parts.
+        """Add a plugin: a ``JaxPlugin``, or an object that derives from IPluginV3 and its three capabilities.
 
         Args:
-            inputs: what it computes from.
-            shape_inputs: int32 or int64 tensors whose values decide its shapes.
-            plugin: the plugin, of which the layer keeps a clone.
+            inputs: the tensors that it reads.
+            shape_inputs: int32 or int64 tensors whose values determine its output shapes.
+            plugin: the plugin; the layer keeps a clone of it.
 
         Raises:
             TypeError: an argument is of another type.
-            NetworkError: a part of the plugin is missing, or fails.
+            NetworkError: a capability of the plugin is missing, or fails.
         """
         tensors = check_tensors(inputs), check_tensors(shape_inputs, "shape_inputs")
         check_instance("plugin", plugin, IPluginV3)

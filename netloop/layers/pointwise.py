@@ -1,4 +1,4 @@
-"""Layers that compute each element on its own: activation, unary, element-wise, select, cast, identity."""
+"""Element-wise layers: activation, unary, element-wise, select, cast, identity."""
 
 import math
 from typing import Any
@@ -53,18 +53,18 @@ ACTIVATIONS: dict[ActivationType, Any] = {
 # fmt: on
 
 SELU = {"alpha": 1.6732632423543772, "beta": 1.0507009873554805}
-"""What a new SELU has for parameters: those that keep the mean and the variance of what goes through."""
+"""The default parameters of a SELU, which preserve mean and variance."""
 
 
 @layer(LayerType.ACTIVATION, "Activation")
 class IActivationLayer(Elementary):
     """Apply an activation function to every element.
 
-    Floating-point in and out, the shape kept; RELU takes integers too.
+    Floating-point, same type and shape in and out; RELU also takes integers.
 
     Attributes:
         type: the function.
-        alpha, beta: its parameters, finite, where it has any; 0 until they are set, but for those of a new SELU.
+        alpha, beta: its parameters, finite; 0 by default, except for SELU.
 
     ===================  ==========================================
     LEAKY_RELU           x if x >= 0, else alpha x
@@ -76,7 +76,7 @@ class IActivationLayer(Elementary):
     HARD_SIGMOID         max(0, min(1, alpha x + beta))
     SCALED_TANH          alpha tanh(beta x)
     THRESHOLDED_RELU     x if x > alpha, else 0
-    GELU_ERF, GELU_TANH  x times the normal distribution function of x, exact and through tanh
+    GELU_ERF, GELU_TANH  x Phi(x), Phi being the Gaussian CDF, exact or by its tanh approximation
     ===================  ==========================================
     """
 
@@ -102,8 +102,8 @@ class IActivationLayer(Elementary):
         return ACTIVATIONS[self.type](xp, x, self.alpha, self.beta).astype(x.dtype)
 
     def lower(self, *inputs: Any) -> Any:
-        """The formula in JAX, in float32 and rounded once for types of 16 bits: of several roundings the differences
-        that are left of GELU far below 0 would keep few bits.
+        """Compute half types in float32 and round once: GELU far below 0 is a difference of nearly equal numbers, of
+        which several roundings would leave few bits.
         """
         (x,) = inputs
         wide = x if self.type is ActivationType.RELU else _wide(x)
@@ -147,8 +147,8 @@ UNARIES_TO_BOOL = {UnaryOperation.NOT, UnaryOperation.ISINF, UnaryOperation.ISNA
 class IUnaryLayer(Elementary):
     """Apply a function of one argument to every element.
 
-    Floating-point in and out, the shape kept. ABS, NEG and SIGN take integers too, NOT takes bool, or integers, whose
-    bits it turns; ISINF and ISNAN give bool, ROUND takes a half to the even neighbour.
+    Floating-point, same type and shape in and out. ABS, NEG and SIGN also take integers; NOT takes bool, or integers,
+    of which it inverts the bits; ISINF and ISNAN return bool; ROUND rounds half to even.
 
     Attributes:
         op: the function.
@@ -186,12 +186,12 @@ def _wide(x: Any) -> Any:
 
 
 def quotient(xp: Any, a: Any, b: Any) -> Any:
-    """``a / b``, rounded once: XLA multiplies by the reciprocal of a divisor that it knows, or sees many elements
-    share, and so would miss whole numbers and ties.
+    """``a / b``, rounded once: XLA multiplies by the reciprocal of a divisor that is constant or broadcast, which
+    misses integers and ties.
     """
     if xp is np:
         return a / b
-    of_each = xp.where(xp.isnan(a), b, b)  # which vmap gives the axes of ``a``, and XLA finds to be ``b`` in the end
+    of_each = xp.where(xp.isnan(a), b, b)  # vmap gives it the axes of ``a``; XLA simplifies it to ``b``
     return a / jax.lax.optimization_barrier(of_each)
 
 
@@ -204,13 +204,13 @@ def _divide(xp: Any, a: Any, b: Any) -> Any:
 
 
 def _exponent(b: Any) -> Any:
-    """The logarithm to base 2 of integers that are known while a program is made, if they are powers of 2."""
+    """The base-2 logarithm of compile-time constant integers, if they are powers of 2."""
     known = isinstance(b, np.ndarray) and b.size > 0 and bool(np.all((b > 0) & (b & (b - 1) == 0)))
     return np.asarray(np.log2(b.astype(np.float64))).astype(b.dtype) if known else None
 
 
 def _equal(xp: Any, a: Any, b: Any) -> Any:
-    if a.dtype in TINY:  # XLA finds no int2 equal to a negative one that it knows
+    if a.dtype in TINY:  # XLA never finds an int2 equal to a negative constant
         a, b = a.astype(np.int8), b.astype(np.int8)
     return a == b
 
@@ -246,7 +246,7 @@ def _power(xp: Any, a: Any, b: Any) -> Any:
 
 
 def _lower_power(a: Any, b: Any) -> jax.Array:
-    """By repeated squaring, as ``jnp.power`` looks at the last six bits of the exponent only."""
+    """Repeated squaring, because ``jnp.power`` uses only the last six bits of the exponent."""
 
     def square(state: tuple[Any, Any, Any]) -> tuple[Any, Any, Any]:
         power, base, left = state
@@ -258,7 +258,7 @@ def _lower_power(a: Any, b: Any) -> jax.Array:
 
 def _require_no_zero(xp: Any, divisor: Any) -> None:
     if xp is np:
-        require(bool(np.all(divisor != 0)), "an integer is divided by zero", why="no integer is the quotient")
+        require(bool(np.all(divisor != 0)), "an integer is divided by zero", why="the quotient is undefined")
 
 
 # fmt: off
@@ -290,16 +290,16 @@ COMPARISONS = {ElementWiseOperation.EQUAL, ElementWiseOperation.GREATER, Element
 
 @layer(LayerType.ELEMENTWISE, "ElementWise")
 class IElementWiseLayer(Elementary):
-    """Combine two tensors element by element; axes of length 1 are stretched.
+    """Apply a binary operation element by element; axes of length 1 are broadcast.
 
-    Both inputs have the same element type and equally many axes. AND, OR and XOR take bool, or integers, bit by bit;
-    SHIFT_LEFT and SHIFT_RIGHT take integers; EQUAL takes any type; the others take floating-point numbers and
-    integers, which wrap. EQUAL, GREATER and LESS give bool.
+    Both inputs have the same element type and rank. AND, OR and XOR take bool, or integers bitwise; SHIFT_LEFT and
+    SHIFT_RIGHT take integers; EQUAL takes any type; the others take floating-point numbers and integers, which wrap.
+    EQUAL, GREATER and LESS return bool.
 
-    On integers DIV goes towards zero, FLOOR_DIV towards minus infinity, and a division by zero is an error in the
-    reference, and any number in a compiled network. POW to a negative power is the quotient of 1, towards zero. A
-    shift to the right keeps the sign; one by the number of bits or more, as which a negative one counts, leaves the
-    sign alone, or 0. MOD, FMOD and the shifts are not in TensorRT.
+    On integers DIV rounds towards zero and FLOOR_DIV towards minus infinity; a division by zero is an error in the
+    reference, and an undefined number in a compiled network. POW with a negative exponent is 1 divided by the power,
+    rounded towards zero. A right shift is arithmetic; a shift by the bit width or more, or by a negative number, leaves
+    only the sign, or 0. TensorRT has no MOD, FMOD and shifts.
 
     Attributes:
         op: the operation.
@@ -312,7 +312,7 @@ class IElementWiseLayer(Elementary):
     def infer(self, a: TensorType, b: TensorType) -> TensorType:
         require(
             a.dtype == b.dtype,
-            f"{self.op.name} takes two inputs of one element type, not {a} and {b}",
+            f"{self.op.name} takes two inputs of the same element type, not {a} and {b}",
             why="TensorRT's networks are strongly typed: nothing is converted silently",
             fix="convert one input with add_cast",
         )
@@ -322,7 +322,7 @@ class IElementWiseLayer(Elementary):
         return TensorType(np.dtype(np.bool_) if self.op in COMPARISONS else a.dtype, shape)
 
     def _takes(self, x: TensorType) -> tuple[str, bool]:
-        """What it takes, in words, and whether ``x`` is that."""
+        """The accepted element types in words, and whether ``x`` is one of them."""
         if self.op in BITS:
             return "bool or integers", x.is_bool or x.is_integer
         if self.op in SHIFTS:
@@ -331,7 +331,7 @@ class IElementWiseLayer(Elementary):
 
     def beyond_tensorrt(self, a: TensorType, b: TensorType) -> str:
         if int(self.op) >= int(ElementWiseOperation.MOD):
-            return f"computes {self.op.name}, which no TensorRT does"
+            return f"computes {self.op.name}, which TensorRT does not have"
         if self.op in BITS:
             takes = a.is_bool
         elif self.op is ElementWiseOperation.POW:
@@ -346,9 +346,9 @@ class IElementWiseLayer(Elementary):
 
 @layer(LayerType.SELECT, "Select")
 class ISelectLayer(Elementary):
-    """``then_input`` where the condition is true, ``else_input`` elsewhere; axes of length 1 are stretched.
+    """Select ``then_input`` where the condition is true and ``else_input`` elsewhere; axes of length 1 are broadcast.
 
-    The condition is bool, the other two have one element type, and all three have equally many axes.
+    The condition is bool, the other two have the same element type, and all three the same rank.
     """
 
     REQUIRED_INPUTS = 3
@@ -357,7 +357,7 @@ class ISelectLayer(Elementary):
         require(condition.is_bool, f"the condition is bool, not {condition}", fix="compare first, with add_elementwise")
         require(
             then_input.dtype == else_input.dtype,
-            f"the two values have one element type, not {then_input} and {else_input}",
+            f"the two values must have the same element type, not {then_input} and {else_input}",
             fix="convert one of them with add_cast",
         )
         return then_input.with_shape(broadcast(condition.shape, then_input.shape, else_input.shape))
@@ -368,13 +368,13 @@ class ISelectLayer(Elementary):
 
 @layer(LayerType.CAST, "Cast")
 class ICastLayer(Operation):
-    """Convert every element to another type; any to any.
+    """Convert every element to another type; all pairs of types are supported.
 
-    To bool: whether it is not 0. To floating-point: the nearest number, a tie to the even one; what is beyond the
-    range is infinite, or NaN in a type without infinities, or the largest number in FP4, which has neither. Clamp
-    first, with the activation CLIP, for the largest number. Floating-point to integer: towards zero, the nearest
-    integer of the type for what is beyond its range, and 0 for NaN; to uint8, what is below 0 gives 0 and what is
-    above 255 wraps. Integer to integer: the lowest bits, so that it wraps.
+    To bool: whether it is not 0. To floating-point: the nearest number, ties to even; beyond the range, infinity, or
+        NaN
+    in a type without infinities, or the largest number in FP4, which has neither. To saturate, clamp first with the
+    activation CLIP. Floating-point to integer: rounded towards zero, saturated, and 0 for NaN; to uint8, numbers below
+    0 give 0 and numbers above 255 wrap. Integer to integer: the lowest bits, so numbers wrap.
 
     Attributes:
         to_type: the new element type.
@@ -394,9 +394,9 @@ class ICastLayer(Operation):
 
 @layer(LayerType.IDENTITY, "Identity")
 class IIdentityLayer(Operation):
-    """The input itself.
+    """Return the input unchanged.
 
-    Scripts for TensorRT 10 convert with it, by ``set_output_type``; it then does what ``ICastLayer`` does.
+    Scripts for TensorRT 10 use it for conversions, by ``set_output_type``; it then behaves as ``ICastLayer``.
 
     Attributes:
         to_type: the element type of the output; None for that of the input.
@@ -410,7 +410,7 @@ class IIdentityLayer(Operation):
     def infer(self, x: TensorType) -> TensorType:
         if self.to_type is None:
             return x.without_value()
-        require(x.is_tensor, f"the input is {x}, and only tensors are converted to {self.to_type.name}")
+        require(x.is_tensor, f"the input is {x}, and only tensors can be converted to {self.to_type.name}")
         return x.with_dtype(numpy_type(self.to_type))
 
     def evaluate(self, x: Array) -> Array:
@@ -420,34 +420,32 @@ class IIdentityLayer(Operation):
         return jnp.asarray(x) if self.to_type is None else lower_conversion(x, numpy_type(self.to_type))
 
     def beyond_tensorrt(self, x: TensorType) -> str:
-        return (
-            f"converts to {self.to_type.name}, as add_cast does and no identity of TensorRT 11" if self.to_type else ""
-        )
+        return f"converts to {self.to_type.name}, which TensorRT 11 supports only in add_cast" if self.to_type else ""
 
 
 POINTWISE = IActivationLayer, ICastLayer, IElementWiseLayer, IIdentityLayer, ISelectLayer, IUnaryLayer
-"""The layers that compute element by element."""
+"""The element-wise layer kinds."""
 
 
 class PointwiseMethods(AddsLayers):
-    """The methods of a network that add layers of this file."""
+    """The ``add_`` methods of this family."""
 
     def add_activation(self, input: ITensor, type: ActivationType) -> IActivationLayer:
-        """An activation function of every element."""
+        """Add an activation function."""
         parameters = SELU if type is ActivationType.SELU else {}
         return self.add(IActivationLayer(type=type, **parameters), [check_tensor(input, "input")])
 
     def add_unary(self, input: ITensor, op: UnaryOperation) -> IUnaryLayer:
-        """A function of every element."""
+        """Add a unary operation."""
         return self.add(IUnaryLayer(op=op), [check_tensor(input, "input")])
 
     def add_elementwise(self, input1: ITensor, input2: ITensor, op: ElementWiseOperation) -> IElementWiseLayer:
-        """Two tensors combined element by element."""
+        """Add a binary element-wise operation."""
         tensors = [check_tensor(input1, "input1"), check_tensor(input2, "input2")]
         return self.add(IElementWiseLayer(op=op), tensors)
 
     def add_select(self, condition: ITensor, then_input: ITensor, else_input: ITensor) -> ISelectLayer:
-        """Elements of ``then_input`` where the condition is true, of ``else_input`` elsewhere."""
+        """Add a selection of ``then_input`` where the condition is true, and ``else_input`` elsewhere."""
         tensors = [
             check_tensor(condition, "condition"),
             check_tensor(then_input, "then_input"),
@@ -456,9 +454,9 @@ class PointwiseMethods(AddsLayers):
         return self.add(ISelectLayer(), tensors)
 
     def add_cast(self, input: ITensor, to_type: DataType) -> ICastLayer:
-        """Every element converted to another type."""
+        """Add a conversion to another element type."""
         return self.add(ICastLayer(to_type=to_type), [check_tensor(input, "input")])
 
     def add_identity(self, input: ITensor) -> IIdentityLayer:
-        """The input itself."""
+        """Add an identity."""
         return self.add(IIdentityLayer(), [check_tensor(input, "input")])

@@ -1,4 +1,4 @@
-"""Layers that sum up the neighbourhood of each element: pooling over space, and normalization over channels."""
+"""Pooling over spatial windows, and local response normalization over channels."""
 
 from collections.abc import Callable, Sequence
 from functools import reduce
@@ -26,12 +26,12 @@ POOLINGS: dict[PoolingType, Callable[[Any, Any, float], Any]] = {
     PoolingType.MAX_AVERAGE_BLEND: lambda most, mean, blend: (1 - blend) * most() + blend * mean(),
 }
 # fmt: on
-"""What is taken of a window, given how to find its maximum and its average."""
+"""Combine the functions for the maximum and the average of windows by the pooling type."""
 
 
 @layer(LayerType.POOLING, "Pooling")
 class IPoolingLayer(SlidingWindow):
-    """The maximum or the average of a window that slides over the input, for each channel on its own.
+    """Pool a window that slides over the input, for each channel separately.
 
     output[n, c, p] = the maximum or average over f of input[n, c, p * stride + f * dilation - pre_padding]
 
@@ -41,23 +41,23 @@ class IPoolingLayer(SlidingWindow):
     MAX_AVERAGE_BLEND  (1 - blend_factor) * maximum + blend_factor * average
     =================  ==========================================================
 
-    where p and f have 1 to 3 axes. An average divides by the number of elements of the window within the input, or
-    within the padded input if padding is not excluded; one of nothing but padding is 0.
+    where p and f have 1 to 3 axes. An average divides by the number of window elements within the input, or within the
+    padded input if padding is not excluded; the average of a window of padding only is 0.
 
     Input [N, C, ..], output [N, C, ..], floating-point, for MAX integers too; half types are summed in float32 and
-    rounded once. The lengths follow from the padding mode (see ``SlidingWindow``).
+    rounded once. The output dims follow from the padding mode (see ``SlidingWindow``).
 
     Attributes:
-        type: what is taken of a window.
+        type: the pooling operation.
         window_size_nd: the shape of the window.
-        stride_nd: the steps of the window.
-        dilation_nd: the steps between its elements; TensorRT has none.
+        stride_nd: the strides of the window.
+        dilation_nd: the spacing of the window's elements; TensorRT supports no dilation.
         padding_nd: pre_padding; setting it sets both.
-        pre_padding: how much padding stands before the input.
-        post_padding: how much stands after.
-        padding_mode: what of the padding, and of the last window, counts.
-        blend_factor: the part of the average in MAX_AVERAGE_BLEND, from 0 to 1.
-        average_count_excludes_padding: whether an average divides by the elements of the input alone.
+        pre_padding: the padding before the input.
+        post_padding: the padding after the input.
+        padding_mode: how padding is applied and partial windows are treated.
+        blend_factor: the weight of the average in MAX_AVERAGE_BLEND, from 0 to 1.
+        average_count_excludes_padding: whether an average divides by the number of input elements only.
     """
 
     LEAST = {"window_size_nd": 1, "stride_nd": 1, "dilation_nd": 1, "pre_padding": 0, "post_padding": 0}
@@ -136,7 +136,7 @@ class IPoolingLayer(SlidingWindow):
         return lax.reduce_window(x, np.array(start, x.dtype), combine, window, strides, pads, None, dilation)
 
     def _counts(self, lengths: Shape) -> Array:
-        """What the averages divide by: the elements of the windows, those along the axes multiplied."""
+        """The divisors of the averages: the window sizes, as a product over the axes."""
         along: list[Array] = []
         for axis, (length, each) in enumerate(zip(lengths, self.places(lengths), strict=True)):
             before, after = (0, 0) if self.average_count_excludes_padding else each[1:]
@@ -148,23 +148,23 @@ class IPoolingLayer(SlidingWindow):
 
 @layer(LayerType.POOLING_INDICES, "PoolingIndices")
 class IPoolingIndicesLayer(SlidingWindow):
-    """Where the maximum of a window is that slides over the input, for each channel on its own.
+    """Find the index of the maximum of a sliding window, for each channel separately.
 
     output[n, c, p] = the index of the maximum that MAX pooling finds, among the elements of input[n, c] in row-major
-    order; the first of equal ones, and the first NaN if there is one; -1 where there is nothing but padding.
+    order: the first of equal elements, the first NaN if there is one, and -1 for a window of padding only.
 
     Input [N, C, ..] of numbers; output [N, C, ..] of indices_type. Window and padding are those of ``IPoolingLayer``.
-    The layer is netloop's own: the second output of ONNX's operator MaxPool, but for its batch and channel, and that of
-    PyTorch's max_pool; TensorRT has none.
+    A netloop extension: the second output of ONNX's MaxPool without batch and channel offsets, and of PyTorch's
+    max_pool; TensorRT has no such layer.
 
     Attributes:
         window_size_nd: the shape of the window.
-        stride_nd: the steps of the window.
-        dilation_nd: the steps between its elements.
+        stride_nd: the strides of the window.
+        dilation_nd: the spacing of the window's elements.
         padding_nd: pre_padding; setting it sets both.
-        pre_padding: how much padding stands before the input.
-        post_padding: how much stands after.
-        padding_mode: what of the padding, and of the last window, counts.
+        pre_padding: the padding before the input.
+        post_padding: the padding after the input.
+        padding_mode: how padding is applied and partial windows are treated.
         indices_type: the type of the output, INT32 or INT64.
     """
 
@@ -185,7 +185,7 @@ class IPoolingIndicesLayer(SlidingWindow):
         return TensorType(numpy_type(self.indices_type), (*x.shape[:2], *lengths))
 
     def beyond_tensorrt(self, x: TensorType) -> str:
-        return "tells where maxima are"
+        return "computes the indices of maxima"
 
     def evaluate(self, x: Array) -> Array:
         lengths, places = x.shape[2:], self.places(x.shape[2:])
@@ -222,12 +222,12 @@ class IPoolingIndicesLayer(SlidingWindow):
 
 @layer(LayerType.LRN, "LRN")
 class ILRNLayer(Operation):
-    """Divide each element by a power of the sum of the squares in the channels around its own.
+    """Local response normalization: divide each element by a power of the sum of squares over nearby channels.
 
     output[n, c] = input[n, c] / (k + alpha / window_size * the sum over d of input[n, d]^2)^beta
 
-    where d are the channels, those of axis 1, at most window_size // 2 away from c. At the first and last channels
-    fewer are summed, and the sum is divided by window_size all the same.
+    where d are the channels (axis 1) at most window_size // 2 away from c. At the first and last channels fewer
+    elements are summed, and the sum is still divided by window_size.
 
     Floating-point in and out, the shape kept, 3 axes at least; half types are computed in float32 and rounded once.
 
@@ -235,7 +235,7 @@ class ILRNLayer(Operation):
         window_size: the number of channels in a sum, odd, from 1 to 15.
         alpha: the factor of the sum, from -1e20 to 1e20.
         beta: the power, from 0.01 to 1e5.
-        k: what is added to the sum, from 1e-5 to 1e10.
+        k: the constant added to the sum, from 1e-5 to 1e10.
     """
 
     window_size: int
@@ -279,10 +279,10 @@ LRN_LIMITS = {"alpha": (-1e20, 1e20), "beta": (0.01, 1e5), "k": (1e-5, 1e10)}
 
 
 class PoolingMethods(AddsLayers):
-    """The methods of a network that add layers of this file."""
+    """The ``add_`` methods of this family."""
 
     def add_pooling_nd(self, input: ITensor, type: PoolingType, window_size: Sequence[int]) -> IPoolingLayer:
-        """The maximum or the average of a window slid over ``input``."""
+        """Add pooling of a window that slides over ``input``."""
         return self.add(
             IPoolingLayer(type=type, window_size_nd=check_dims("window_size", window_size)),
             [check_tensor(input, "input")],
@@ -291,12 +291,12 @@ class PoolingMethods(AddsLayers):
     def add_pooling_indices(
         self, input: ITensor, window_size: Sequence[int], indices_type: DataType = DataType.INT32
     ) -> IPoolingIndicesLayer:
-        """Where the maximum of a window slid over ``input`` is; netloop's own."""
+        """Add the indices of the maxima of a window that slides over ``input``; a netloop extension."""
         size = check_dims("window_size", window_size)
         made = IPoolingIndicesLayer(window_size_nd=size, indices_type=indices_type)
         return self.add(made, [check_tensor(input, "input")])
 
     def add_lrn(self, input: ITensor, window: int, alpha: float, beta: float, k: float) -> ILRNLayer:
-        """Each element divided by a power of the sum of the squares in the ``window`` channels around its own."""
+        """Add local response normalization over ``window`` channels."""
         made = ILRNLayer(window_size=check_int("window", window), alpha=alpha, beta=beta, k=k)
         return self.add(made, [check_tensor(input, "input")])

@@ -1,4 +1,4 @@
-"""Quantisation: few-bit numbers that stand for floating-point ones, each times a scale that many of them share."""
+"""Quantization: low-bit numbers that represent floating-point numbers, with scales shared by blocks of them."""
 
 import math
 from collections.abc import Sequence
@@ -20,8 +20,8 @@ from netloop.types import NUMPY_TYPES, UNKNOWN, Array, Shape, TensorType, agree,
 
 
 class _Format(NamedTuple):
-    """The numbers of a type: from ``least`` to ``most``; whole ones, or those with ``bits`` binary digits after the
-    first, which stands for 2**lowest or more.
+    """The value grid of a low-bit type: ``least`` to ``most``; integers, or floats with ``bits`` mantissa bits and the
+    smallest exponent ``lowest``.
     """
 
     least: float
@@ -44,21 +44,21 @@ DYNAMIC: dict[tuple[DataType, DataType], bool] = {
     (DataType.INT8, DataType.FLOAT): False,
 }
 # fmt: on
-"""The types of result and scales that go together, and whether the scales are scaled again."""
+"""The supported pairs of result and scale types, and whether the scales are themselves scaled."""
 
 E8M0 = NUMPY_TYPES[DataType.E8M0]
 E8M0_BIAS, E8M0_MOST, E8M0_NAN = 127, 254, 255
 QUANTISED = {numpy_type(each): each for each in FORMATS}
 REAL = (DataType.FLOAT, DataType.HALF, DataType.BF16, DataType.DOUBLE)
 WHOLE_AXIS = -1
-"""A block that is as long as its axis."""
+"""The block length that stands for a whole axis."""
 
 
 # ---------------------------------------------------------------------------- rounding
 
 
 def quantised(x: Array, kind: DataType) -> Array:
-    """The numbers of a type nearest to ``x``: ties to even, beyond its ends the ends; NaN is 0 where there is none."""
+    """Round ``x`` to the nearest numbers of a type: ties to even, clamped; NaN becomes 0 if the type has no NaN."""
     least, most, bits, _ = FORMATS[kind]
     inside = np.clip(x, least, most)
     if kind is not DataType.FP8:
@@ -67,7 +67,7 @@ def quantised(x: Array, kind: DataType) -> Array:
 
 
 def _nearest(x: Array, kind: DataType) -> Array:
-    """The nearest of all numbers of a type, which are in the order of their bits."""
+    """Round by a search over all numbers of a type, which are in the order of their bits."""
     above_0 = np.arange(256, dtype=np.uint8)[: 127 if kind is DataType.FP8 else 8]
     numbers = above_0.view(numpy_type(kind)).astype(np.float64)
     size = np.abs(x.astype(np.float64))
@@ -78,7 +78,7 @@ def _nearest(x: Array, kind: DataType) -> Array:
 
 
 def lower_quantised(x: Any, kind: DataType) -> jax.Array:
-    """The same in JAX: rounded in the type of ``x``, so that the conversion at the end is exact on every device."""
+    """Round in JAX, in the type of ``x``, so that the final conversion is exact on every device."""
     least, most, bits, lowest = FORMATS[kind]
     inside = lax.stop_gradient(jnp.clip(x, least, most))
     if kind is not DataType.FP8:
@@ -105,7 +105,7 @@ def _check_scale(x: TensorType, scale: TensorType, axis: int, block: Sequence[in
         require(
             scale.rank == 1 and 0 <= axis < x.rank,
             f"the scale is {scale}, and axis {axis}",
-            why="a scale is 0-D for all elements, 1-D for an axis, or has an element for each block of the input",
+            why="a scale is 0-D for all elements, 1-D for one axis, or has one element for each block of the input",
             fix=f"set axis to one of 0 to {x.rank - 1}, or give a 0-D scale" if scale.rank == 1 else "",
         )
         wanted = x.shape[axis]
@@ -124,7 +124,7 @@ def _check_blocks(x: TensorType, scale: TensorType, block: Sequence[int]) -> Non
         require(
             _is_divided(many, few, length),
             f"axis {axis} has {many} elements, and the scale {few}",
-            why="each block of the input has one element of the scale"
+            why="the scale has one element for each block of the input"
             + (f", and a block is {length} long" if length > 0 else ""),
         )
 
@@ -138,7 +138,7 @@ def _check_block_shape(x: TensorType, block: Sequence[int]) -> None:
 
 
 def _is_divided(many: int, few: int, block: int) -> bool:
-    """Whether ``many`` elements make ``few`` blocks of a length, 0 for any one."""
+    """Whether ``many`` elements divide into ``few`` blocks of a length, 0 for any length."""
     if block == WHOLE_AXIS:
         return few in (1, UNKNOWN)
     if UNKNOWN in (many, few):
@@ -158,12 +158,12 @@ def _check_zeros(zero: Array | None) -> None:
     require(
         zero is None or not zero.astype(np.float32).any(),
         "the zero point has an element that is not 0",
-        why="quantisation is symmetric: 0 stands for 0",
+        why="quantization is symmetric: 0 represents 0",
     )
 
 
 def _with_axes(scale: Any, rank: int, axis: int) -> Any:
-    """The scale with as many axes as the tensor that it is for."""
+    """Reshape the scale to the rank of the tensor that it applies to."""
     if scale.ndim == rank:
         return scale
     shape = [1] * rank
@@ -173,7 +173,7 @@ def _with_axes(scale: Any, rank: int, axis: int) -> Any:
 
 
 def _spread(scale: Array, shape: Shape) -> Array:
-    """For each element of a tensor the scale of its block."""
+    """The scale of each element of a tensor: that of its block."""
     made = np.empty(shape, scale.dtype)
     for index in np.ndindex(*shape):
         made[index] = scale[tuple(i * few // many for i, few, many in zip(index, scale.shape, shape, strict=True))]
@@ -181,7 +181,7 @@ def _spread(scale: Array, shape: Shape) -> Array:
 
 
 def _lower_spread(scale: Any, shape: Shape) -> Any:
-    """The same, or a shape that broadcasts to it."""
+    """The scale of each element, or an array that broadcasts to it."""
     for axis, (few, many) in enumerate(zip(scale.shape, shape, strict=True)):
         if few not in (1, many):
             scale = jnp.repeat(scale, many // few, axis)
@@ -189,15 +189,18 @@ def _lower_spread(scale: Any, shape: Shape) -> Any:
 
 
 def _with_scale(x: Any, scale: Any, factor: float) -> tuple[Any, Any]:
-    """Numbers and their scales, of one type.
+    """Convert numbers and their scales to one type.
 
-    XLA takes the least of E8M0, 2**-127, for 0: there the numbers are multiplied by ``factor``, and it is 2**-126.
+    XLA flushes the smallest E8M0 number, 2**-127, to 0: then the numbers are multiplied by ``factor``, and the scale is
+    2**-126.
     """
     scale = _lower_spread(scale, x.shape)
     if scale.dtype != E8M0:
         return x, scale.astype(x.dtype)
     is_least = lax.bitcast_convert_type(scale, np.uint8) == 0
-    x = jnp.where(is_least & ~jnp.isnan(x), x * factor, x)  # what depends on x is not made one with the scale
+    x = jnp.where(
+        is_least & ~jnp.isnan(x), x * factor, x
+    )  # the barrier keeps XLA from fusing the factor into the scale
     return x, jnp.where(is_least, x.dtype.type(2.0**-126), scale.astype(x.dtype))
 
 
@@ -206,25 +209,25 @@ def _with_scale(x: Any, scale: Any, factor: float) -> tuple[Any, Any]:
 
 @layer(LayerType.QUANTIZE, "Quantize")
 class IQuantizeLayer(Operation):
-    """Divide by a scale and round to a type of few bits: output = clamp(round(input / scale)).
+    """Quantize to a low-bit type: output = clamp(round(input / scale)).
 
-    Floating-point in, half types divided in float32; out of to_type, the shape kept. Rounding is to the nearest number
-    of the type, a tie to the even one; NaN becomes 0 where the type has none:
+    Floating-point input, half types divided in float32; output of to_type and the same shape. Rounding is to the
+    nearest number of the type, ties to even; NaN becomes 0 if the type has no NaN:
 
     ====  ============================================================
     INT8  -128 to 127
     INT4  -8 to 7
-    FP8   -448 to 448, 4 binary digits, multiples of 2**-9 (E4M3)
+    FP8   -448 to 448, 4 significant bits, multiples of 2**-9 (E4M3)
     FP4   0, 1/2, 1, 3/2, 2, 3, 4, 6 and their negatives (E2M1)
     ====  ============================================================
 
-    The scale, positive, floating-point or E8M0, is 0-D, or of one element where ``axis`` is -1; or 1-D, an element for
-    each place along ``axis``; or has as many axes as the input, and an element for each block. Input 2, the zero point,
-    has zeros only. The derivative is that of a step: 0.
+    The scale is positive, floating-point or E8M0: 0-D or one element if ``axis`` is -1; 1-D with one element for each
+    position along ``axis``; or of the rank of the input with one element for each block. Input 2, the zero point, holds
+    only zeros. The derivative is 0.
 
     Attributes:
         axis: the axis of a 1-D scale; -1 for none.
-        block_shape: the lengths of a block, -1 for a whole axis; () if the shapes of input and scale tell.
+        block_shape: the dims of a block, -1 for a whole axis; () to derive it from the shapes of input and scale.
         to_type: the type of the output.
     """
 
@@ -238,7 +241,7 @@ class IQuantizeLayer(Operation):
 
     def infer(self, x: TensorType, scale: TensorType, zero: TensorType | None = None) -> TensorType:
         require(x.is_float, f"the input is floating-point, not {x}", fix="convert it with add_cast")
-        require(x.rank > 0, f"the input is {x}, and has an axis or more", fix="add one with add_unsqueeze")
+        require(x.rank > 0, f"the input is {x}, and must have at least one axis", fix="add one with add_unsqueeze")
         known = ", ".join(each.name for each in FORMATS)
         require(self.to_type in FORMATS, f"to_type is {self.to_type.name}, and must be one of {known}")
         _check_scale(x, scale, self.axis, self.block_shape)
@@ -260,14 +263,14 @@ class IQuantizeLayer(Operation):
 
 @layer(LayerType.DEQUANTIZE, "Dequantize")
 class IDequantizeLayer(Operation):
-    """Multiply few-bit numbers by a scale: output = input * scale.
+    """Dequantize low-bit numbers: output = input * scale.
 
-    INT8, INT4, FP8 or FP4 in, floating-point out, the shape kept; the product is formed in float32, or in float64 for
-    DOUBLE, and rounded once. Scale and zero point are as those of ``IQuantizeLayer``.
+    INT8, INT4, FP8 or FP4 input, floating-point output of the same shape; the product is computed in float32, or in
+    float64 for DOUBLE, and rounded once. Scale and zero point are as for ``IQuantizeLayer``.
 
     Attributes:
         axis: the axis of a 1-D scale; -1 for none.
-        block_shape: the lengths of a block, -1 for a whole axis; () if the shapes of input and scale tell.
+        block_shape: the dims of a block, -1 for a whole axis; () to derive it from the shapes of input and scale.
         to_type: the type of the output: FLOAT, HALF, BF16 or DOUBLE.
     """
 
@@ -281,7 +284,11 @@ class IDequantizeLayer(Operation):
 
     def infer(self, x: TensorType, scale: TensorType, zero: TensorType | None = None) -> TensorType:
         known = ", ".join(each.name for each in FORMATS)
-        require(x.dtype in QUANTISED, f"the input is {x}, and must be one of {known}", fix="quantise it first")
+        require(
+            x.dtype in QUANTISED,
+            f"the input is {x}, and must be one of {known}",
+            fix="quantize it first, with add_quantize",
+        )
         real = ", ".join(each.name for each in REAL)
         require(self.to_type in REAL, f"to_type is {self.to_type.name}, and must be one of {real}")
         _check_scale(x, scale, self.axis, self.block_shape)
@@ -307,7 +314,7 @@ class IDequantizeLayer(Operation):
 
 @layer(LayerType.DYNAMIC_QUANTIZE, "DynamicQuantize")
 class IDynamicQuantizeLayer(Operation):
-    """Quantise blocks, each by a scale that follows from its largest element.
+    """Quantize blocks, each by a scale computed from its largest element.
 
     ::
 
@@ -317,15 +324,15 @@ class IDynamicQuantizeLayer(Operation):
         FP8      E8M0        2**k >= amax / 448, k least     FP8 nearest to input / scale
         FP4      FP8         FP8 nearest to amax / 6 / s     FP4 nearest to input / (scale s)
 
-    amax is the largest absolute value in a block, and s input 1, a positive scalar, which only FP4 has. Output 1
-    has the scales, along each axis one for each block; a block whose scale is 0 becomes zeros. Half types are computed
-    in float32. Rounding is that of ``IQuantizeLayer``. TensorRT has blocks of 16 elements for FP4 and of 32 for E8M0;
-    here they are of any length that divides the axis.
+    amax is the largest absolute value in a block, and s is input 1, a positive scalar, which only FP4 has. Output 1
+    holds the scales, one for each block along each axis; a block whose scale is 0 becomes zeros. Half types are
+    computed in float32. Rounding is that of ``IQuantizeLayer``. TensorRT's blocks have 16 elements for FP4 and 32 for
+    E8M0; netloop accepts any length that divides the axis.
 
     Attributes:
-        axis: the axis that is cut into blocks of block_size elements.
+        axis: the axis that is divided into blocks of block_size elements.
         block_size: their length.
-        block_shape: the lengths of a block along each axis, -1 for the whole; () if axis and block_size tell.
+        block_shape: the dims of a block, -1 for a whole axis; () to use axis and block_size.
         to_type: the type of output 0.
         scale_type: the type of output 1.
     """
@@ -346,10 +353,12 @@ class IDynamicQuantizeLayer(Operation):
         for axis, (length, each) in enumerate(zip(x.shape, block, strict=True)):
             require(
                 length == UNKNOWN or each == WHOLE_AXIS or length % each == 0,
-                f"axis {axis} has {length} elements, which blocks of {each} do not divide",
+                f"axis {axis} has {length} elements, which is not a multiple of the block length {each}",
                 fix="pad the axis with add_slice in FILL mode",
             )
-            require(each != WHOLE_AXIS or length != 0, f"axis {axis} has 0 elements, and no block of them a largest")
+            require(
+                each != WHOLE_AXIS or length != 0, f"axis {axis} has 0 elements, so its blocks have no largest element"
+            )
         scales = TensorType(numpy_type(self.scale_type), _counts(x.shape, block))
         return x.with_dtype(numpy_type(self.to_type)), scales
 
@@ -360,7 +369,7 @@ class IDynamicQuantizeLayer(Operation):
         require(
             (double is not None) == DYNAMIC[pair],
             f"to_type is {self.to_type.name}, and there is {'no' if double is None else 'a'} scale of the scales",
-            why="FP8 scales of FP4 numbers, and no other scales, are scaled again",
+            why="only the FP8 scales of FP4 numbers are themselves scaled",
             fix="give it with set_input(1, ...)" if double is None else "",
         )
         if double is not None:
@@ -369,7 +378,7 @@ class IDynamicQuantizeLayer(Operation):
             require(positive, f"the scale of the scales is {double.value}, and must be positive")
 
     def _block(self, x: TensorType) -> Sequence[int]:
-        """The lengths of a block along each axis."""
+        """The dims of a block."""
         if self.block_shape:
             _check_block_shape(x, self.block_shape)
             return self.block_shape
@@ -379,7 +388,7 @@ class IDynamicQuantizeLayer(Operation):
         return block
 
     def _pairs(self, shape: Shape) -> list[tuple[int, int]]:
-        """How many blocks there are along each axis, and how long they are."""
+        """The number of blocks along each axis, and the dims of a block."""
         block = self._block(TensorType(np.dtype(np.float32), shape))
         lengths = (many if each == WHOLE_AXIS else each for many, each in zip(shape, block, strict=True))
         return list(zip(_counts(shape, block), lengths, strict=True))
@@ -423,7 +432,7 @@ class IDynamicQuantizeLayer(Operation):
 
 
 def _counts(shape: Shape, block: Sequence[int]) -> Shape:
-    """How many blocks there are along each axis."""
+    """The number of blocks along each axis."""
     return tuple(_count(many, each) for many, each in zip(shape, block, strict=True))
 
 
@@ -434,8 +443,8 @@ def _count(many: int, block: int) -> int:
 
 
 def _power_of_two(largest: float, most: float) -> Any:
-    """The least power of two that brings ``largest`` down to ``most`` or less, as E8M0; this is how NVIDIA's own
-    quantisers round such scales, and the format's standard allows it.
+    """The smallest power of two, as E8M0, that scales ``largest`` to ``most`` or less. NVIDIA's quantizers round such
+    scales this way, and the standard of the format allows it.
     """
     if math.isnan(largest):
         return np.uint8(E8M0_NAN).view(E8M0)
@@ -445,7 +454,7 @@ def _power_of_two(largest: float, most: float) -> Any:
 
 
 def _lower_powers_of_two(largest: Any, most: float) -> Any:
-    """The same from the binary digits: m 2**k <= f 2**e times 2**(k - e), or the next power, as m <= f or not."""
+    """Compute it from mantissa and exponent: 2**(k - e) if the mantissas satisfy m <= f, else the next power."""
     digits, exponent = jnp.frexp(largest)
     most_digits, most_exponent = math.frexp(most)
     power = exponent - most_exponent + (digits > most_digits)
@@ -455,24 +464,24 @@ def _lower_powers_of_two(largest: Any, most: float) -> Any:
 
 
 class QuantizationMethods(AddsLayers):
-    """The methods of a network that add layers of this file."""
+    """The ``add_`` methods of this family."""
 
     def add_quantize(self, input: ITensor, scale: ITensor, output_type: DataType = DataType.INT8) -> IQuantizeLayer:
-        """``input`` divided by a scale and rounded to a type of few bits."""
+        """Add the quantization of ``input`` by a scale."""
         tensors = [check_tensor(input, "input"), check_tensor(scale, "scale")]
         return self.add(IQuantizeLayer(to_type=check_member("output_type", output_type, DataType)), tensors)
 
     def add_dequantize(
         self, input: ITensor, scale: ITensor, output_type: DataType = DataType.FLOAT
     ) -> IDequantizeLayer:
-        """Numbers of few bits times a scale."""
+        """Add the dequantization of ``input`` by a scale."""
         tensors = [check_tensor(input, "input"), check_tensor(scale, "scale")]
         return self.add(IDequantizeLayer(to_type=check_member("output_type", output_type, DataType)), tensors)
 
     def add_dynamic_quantize(
         self, input: ITensor, axis: int, block_size: int, output_type: DataType, scale_type: DataType
     ) -> IDynamicQuantizeLayer:
-        """Blocks of ``block_size`` elements along an axis, quantised each by a scale of its own."""
+        """Add dynamic quantization of blocks of ``block_size`` elements along an axis."""
         made = IDynamicQuantizeLayer(
             axis=axis,
             block_size=block_size,
@@ -484,7 +493,7 @@ class QuantizationMethods(AddsLayers):
     def add_dynamic_quantize_v2(
         self, input: ITensor, block_shape: Sequence[int], output_type: DataType, scale_type: DataType
     ) -> IDynamicQuantizeLayer:
-        """Blocks of a shape, quantised each by a scale of its own."""
+        """Add dynamic quantization of blocks of a shape."""
         made = IDynamicQuantizeLayer(
             block_shape=block_shape,
             to_type=check_member("output_type", output_type, DataType),

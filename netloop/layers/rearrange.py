@@ -1,4 +1,4 @@
-"""Layers that move elements about: shuffle, squeeze, unsqueeze, concatenation."""
+"""Layers that rearrange elements: shuffle, squeeze, unsqueeze, concatenation."""
 
 import math
 from collections.abc import Sequence
@@ -18,17 +18,17 @@ from netloop.types import TINY, UNKNOWN, Array, Shape, TensorType, agree, merge,
 
 @layer(LayerType.SHUFFLE, "Shuffle")
 class IShuffleLayer(Operation):
-    """Transpose, reshape and transpose again; each of the three may be left out.
+    """Transpose, reshape and transpose again; each of the three is optional.
 
-    Axis i of what a transposition gives is axis ``permutation[i]`` of what it takes. Any element type, which is kept.
-    Input 1, 1-D, int32 or int64, stands in place of ``reshape_dims``.
+    Axis i of the result of a transpose is axis ``permutation[i]`` of its input. Any element type, which is kept. Input
+    1, 1-D, int32 or int64, replaces ``reshape_dims``.
 
     Attributes:
         first_transpose: the order of the axes before the reshape.
-        reshape_dims: the lengths that the reshape gives. One may be -1: it is what the others leave; axes whose
-            length is copied take no part in that, so that it is known for an empty input too.
+        reshape_dims: the dims after the reshape. One may be -1, and is inferred from the others; copied dims take no
+            part in that, so it is known for an empty input too.
         second_transpose: the order of the axes after the reshape.
-        zero_is_placeholder: whether 0 copies the length at the same position of what is reshaped, or means 0.
+        zero_is_placeholder: whether 0 copies the dim at the same position of the input of the reshape, or means 0.
     """
 
     MAX_INPUTS = 2
@@ -63,24 +63,24 @@ class IShuffleLayer(Operation):
         require(reshape.rank == 1 and reshape.is_index, f"the new shape is 1-D, int32 or int64, not {reshape}")
         require(
             reshape.is_fixed,
-            f"the new shape {reshape} has an unknown number of lengths",
+            f"the new shape {reshape} has an unknown number of dims",
             why="the rank of every tensor is known while building",
         )
         most = Dims.MAX_DIMS
-        require(reshape.volume <= most, f"the new shape has {reshape.volume} lengths, and may have {most}")
+        require(reshape.volume <= most, f"the new shape has {reshape.volume} dims, and may have at most {most}")
         dims = reshape.ints()
         return (UNKNOWN,) * reshape.volume if dims is None else self._reshaped(shape, dims)
 
     def _reshaped(self, shape: Shape, dims: Sequence[int]) -> Shape:
-        """The shape that ``dims`` make of ``shape``, where either may have unknown lengths."""
+        """The shape after a reshape of ``shape`` to ``dims``; both may have unknown dims."""
         dims = tuple(dims)
-        require(min(dims, default=0) >= UNKNOWN, f"reshape_dims {dims} have a length below -1")
-        require(dims.count(UNKNOWN) <= 1, f"reshape_dims {dims} have -1 more than once", "only one can be worked out")
+        require(min(dims, default=0) >= UNKNOWN, f"reshape_dims {dims} have a dim below -1")
+        require(dims.count(UNKNOWN) <= 1, f"reshape_dims {dims} have -1 more than once", "only one dim can be inferred")
         copied = [axis for axis, length in enumerate(dims) if length == 0 and self.zero_is_placeholder]
         require(
             max(copied, default=-1) < len(shape),
-            f"reshape_dims {dims} copy length {max(copied, default=-1)} of an input with {len(shape)} axes",
-            fix="set zero_is_placeholder to False if a length of 0 is meant",
+            f"reshape_dims {dims} copy dim {max(copied, default=-1)} of an input with {len(shape)} axes",
+            fix="set zero_is_placeholder to False if a dim of 0 is meant",
         )
         before = [length for axis, length in enumerate(shape) if axis not in copied]
         after = [length for axis, length in enumerate(dims) if axis not in copied]
@@ -113,7 +113,7 @@ def _known_volume(lengths: Sequence[int]) -> int:
 
 
 def _fits(before: Sequence[int], after: Sequence[int]) -> bool:
-    """Whether lengths can have equally many elements, each -1 being any length, but -1 in ``after`` being one only."""
+    """Whether two shapes can have the same volume; each -1 is any dim, and ``after`` has at most one."""
     old, new = _known_volume(before), _known_volume(after)
     if UNKNOWN in after:
         return new > 0 and (UNKNOWN in before or old % new == 0)
@@ -123,7 +123,7 @@ def _fits(before: Sequence[int], after: Sequence[int]) -> bool:
 
 
 def _volume_left(before: Sequence[int], after: Sequence[int]) -> int:
-    """The length that -1 in ``after`` stands for."""
+    """The dim that -1 in ``after`` stands for."""
     if UNKNOWN in before or UNKNOWN not in after:
         return UNKNOWN
     return _known_volume(before) // _known_volume(after)
@@ -131,10 +131,10 @@ def _volume_left(before: Sequence[int], after: Sequence[int]) -> int:
 
 @layer(LayerType.SQUEEZE, "Squeeze")
 class ISqueezeLayer(Operation):
-    """Drop axes of length 1.
+    """Remove axes of length 1.
 
     Any element type, which is kept. Input 1, 1-D, int32 or int64, lists the axes, negative ones from the end; without
-    it every axis of length 1 goes.
+    it every axis of length 1 is removed.
     """
 
     MAX_INPUTS = 2
@@ -144,7 +144,7 @@ class ISqueezeLayer(Operation):
         if axes is not None and axes.value is None:
             require(axes.rank == 1, f"the axes are 1-D, not {axes}")
             count = axis_count(axes)
-            require(count <= x.rank, f"{count} axes are to go, and the input {x} has {x.rank}")
+            require(count <= x.rank, f"{count} axes are to be removed, and the input {x} has {x.rank}")
             return x.with_shape((UNKNOWN,) * (x.rank - count))
         dropped = self._dropped(x, axes)
         return x.with_shape(length for axis, length in enumerate(x.shape) if axis not in dropped)
@@ -155,14 +155,17 @@ class ISqueezeLayer(Operation):
             require(
                 x.is_fixed,
                 f"the input {x} has axes of unknown length",
-                why="without a list of axes every axis of length 1 goes, and which these are must be known",
+                why="without a list of axes every axis of length 1 is removed, so all dims must be known",
                 fix="list the axes: set_input(1, axes)",
             )
             return tuple(axis for axis, length in enumerate(x.shape) if length == 1)
         require(axes.rank == 1, f"the axes are 1-D, not {axes}")
         dropped = distinct_axes(axes, x.rank)
         for axis in dropped:
-            require(x.shape[axis] in (1, UNKNOWN), f"axis {axis} has {x.shape[axis]} elements, and only 1 can go")
+            require(
+                x.shape[axis] in (1, UNKNOWN),
+                f"axis {axis} has {x.shape[axis]} elements, and only axes of length 1 can be removed",
+            )
         return dropped
 
     def evaluate(self, x: Array, axes: Array | None = None) -> Array:
@@ -193,7 +196,7 @@ class IUnsqueezeLayer(Operation):
     @staticmethod
     def _added(rank: int, axes: TensorType) -> tuple[int, ...] | None:
         total, most = rank + axis_count(axes), Dims.MAX_DIMS
-        require(total <= most, f"the output has {total} axes, and may have {most}")
+        require(total <= most, f"the output has {total} axes, and may have at most {most}")
         return None if axes.value is None else distinct_axes(axes, total)
 
     def evaluate(self, x: Array, axes: Array) -> Array:
@@ -206,20 +209,22 @@ class IUnsqueezeLayer(Operation):
 
 
 def axis_count(axes: TensorType) -> int:
-    """How many axes a tensor lists.
+    """The number of axes that a tensor lists.
 
     Raises:
-        LayerError: it lists none, or nothing tells how many.
+        LayerError: it is not a list of axes, or its length is unknown.
     """
     require(axes.is_index and axes.rank <= 1, f"the axes are int32 or int64, and 1-D, not {axes}")
     require(
-        axes.is_fixed, f"the axes {axes} are unknown in number", why="the rank of every tensor is known while building"
+        axes.is_fixed,
+        f"the number of axes in {axes} is unknown",
+        why="the rank of every tensor is known while building",
     )
     return axes.volume
 
 
 def distinct_axes(axes: TensorType, rank: int) -> tuple[int, ...]:
-    """The axes that a known tensor lists, counted from the front.
+    """The non-negative axes that a known tensor lists.
 
     Raises:
         LayerError: there is no such axis, or it is listed twice.
@@ -227,25 +232,25 @@ def distinct_axes(axes: TensorType, rank: int) -> tuple[int, ...]:
     axis_count(axes)
     given = axes.ints() or []
     found = tuple(normal_axis(axis, rank) for axis in given)
-    require(len(set(found)) == len(found), f"the axes {given} name an axis twice")
+    require(len(set(found)) == len(found), f"the axes {given} list an axis twice")
     return found
 
 
 @layer(LayerType.CONCATENATION, "Concatenation")
 class IConcatenationLayer(Operation):
-    """Join tensors along an axis, one after the other.
+    """Concatenate tensors along an axis.
 
-    One element type, any, which is kept. All have equally many axes, at least one, and but for the axis along which
-    they are joined equal lengths.
+    Any element type, the same for all inputs and the output. All inputs have the same rank, at least 1, and the same
+    dims except along the axis.
 
     Attributes:
-        axis: that axis; a negative one counts from the end.
+        axis: the axis; a negative one counts from the end.
     """
 
     axis: int = 0
 
     def infer(self, *inputs: TensorType) -> TensorType:
-        require(len(inputs) > 0, "the list of inputs is empty", why="nothing tells the type of the output")
+        require(len(inputs) > 0, "the list of inputs is empty", why="the type of the output is that of the inputs")
         first = inputs[0]
         require(first.rank >= 1, f"input 0 is {first}, and has no axis to join along", fix="add one with add_unsqueeze")
         for position, each in enumerate(inputs[1:], 1):
@@ -258,7 +263,7 @@ class IConcatenationLayer(Operation):
             require(
                 each.rank == first.rank,
                 f"input {position} has {each.rank} axes, and input 0 has {first.rank}",
-                why="all inputs have equally many axes",
+                why="all inputs have the same number of axes",
             )
         axis, shape = normal_axis(self.axis, first.rank), first.shape
         for position, each in enumerate(inputs[1:], 1):
@@ -270,8 +275,8 @@ class IConcatenationLayer(Operation):
         others = (*shape[:axis], before[axis], *shape[axis + 1 :])
         require(
             agree(before, others),
-            f"input {position} has the shape {shape}, and those before it make {before}",
-            why=f"all lengths but that of axis {axis} are equal",
+            f"input {position} has the shape {shape}, and the inputs before it have {before}",
+            why=f"all dims except axis {axis} must be equal",
         )
         length = UNKNOWN if UNKNOWN in (before[axis], shape[axis]) else before[axis] + shape[axis]
         made = merge(before, others)
@@ -286,7 +291,9 @@ class IConcatenationLayer(Operation):
 
 
 def lower_joined(parts: Sequence[Any], axis: int) -> Any:
-    """Arrays of one type end to end; those of 2 bits as bytes, as joining them ends the process within XLA."""
+    """Concatenate arrays of one type; those of 2 bits as bytes, because XLA aborts the process when it concatenates
+    them.
+    """
     dtype = parts[0].dtype
     if dtype not in TINY:
         return jnp.concatenate(parts, axis)
@@ -294,23 +301,23 @@ def lower_joined(parts: Sequence[Any], axis: int) -> Any:
 
 
 class RearrangingMethods(AddsLayers):
-    """The methods of a network that add layers of this file."""
+    """The ``add_`` methods of this family."""
 
     def add_shuffle(self, input: ITensor) -> IShuffleLayer:
-        """Transpose, reshape, transpose."""
+        """Add a transpose, reshape and transpose."""
         return self.add(IShuffleLayer(), [check_tensor(input, "input")])
 
     def add_concatenation(self, inputs: Sequence[ITensor]) -> IConcatenationLayer:
-        """Tensors joined along one axis, the third from the end until ``axis`` is set."""
+        """Add the concatenation of tensors along ``axis``, by default the third from the end."""
         tensors = check_tensors(inputs)
         axis = third_from_end(tensors[0]) if tensors else 0
         return self.add(IConcatenationLayer(axis=axis), tensors)
 
     def add_squeeze(self, input: ITensor, axes: ITensor | None = None) -> ISqueezeLayer:
-        """Axes of length 1 dropped: those in ``axes``, or all."""
+        """Add the removal of axes of length 1: those in ``axes``, or all."""
         tensors = [check_tensor(input, "input")] + ([] if axes is None else [check_tensor(axes, "axes")])
         return self.add(ISqueezeLayer(), tensors)
 
     def add_unsqueeze(self, input: ITensor, axes: ITensor) -> IUnsqueezeLayer:
-        """Axes of length 1 added at the positions ``axes`` of the output."""
+        """Add axes of length 1 at the positions ``axes`` of the output."""
         return self.add(IUnsqueezeLayer(), [check_tensor(input, "input"), check_tensor(axes, "axes")])

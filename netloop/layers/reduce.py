@@ -1,4 +1,4 @@
-"""Layers that go along axes: reduce, cumulative, softmax, top-k."""
+"""Layers that compute along axes: reduce, cumulative, softmax, top-k."""
 
 from typing import Any
 
@@ -15,23 +15,23 @@ from netloop.layers.rearrange import axis_count, distinct_axes
 from netloop.types import FLOATS, HALVES, INTEGERS, OWN, UNKNOWN, Array, TensorType, axes_of, normal_axis, numpy_type
 
 MOST_TOPK = 3840
-"""The largest k that TensorRT takes."""
+"""The largest k that TensorRT supports."""
 
 
 def _wide(x: Any) -> Any:
-    """``x`` in the type that sums are formed in: float32 for half types, int32 for integers of fewer bits."""
+    """Convert ``x`` to the type in which sums are computed: float32 for half types, int32 for narrower integers."""
     if x.dtype in HALVES:
         return x.astype(np.float32)
     return x.astype(np.int32) if x.dtype in INTEGERS and x.dtype.itemsize < 4 else x
 
 
 def lowest(dtype: np.dtype[Any]) -> Array:
-    """What is no more than any element of a type."""
+    """The lower bound of the elements of a type."""
     return np.array(-np.inf if dtype in FLOATS else np.iinfo(dtype).min if dtype in INTEGERS else False, dtype)
 
 
 def highest(dtype: np.dtype[Any]) -> Array:
-    """What is no less than any element of a type."""
+    """The upper bound of the elements of a type."""
     return np.array(np.inf if dtype in FLOATS else np.iinfo(dtype).max if dtype in INTEGERS else True, dtype)
 
 
@@ -60,27 +60,26 @@ REDUCTIONS: dict[ReduceOperation, Any] = {
 
 @layer(LayerType.REDUCE, "Reduce")
 class IReduceLayer(Elementary):
-    """The sum, product, maximum, minimum or mean over some axes.
+    """Reduce axes by a sum, product, maximum, minimum or mean.
 
-    Numbers in and out, of one type, and for MAX and MIN bool too; sums of half types are formed in float32, integers
-    wrap, and AVG of integers goes towards zero. The axes reduced are dropped, or stay with one element. MAX and MIN of
-    a NaN are NaN.
+    Numbers in and out, of the same type, for MAX and MIN also bool; half types are summed in float32, integers wrap,
+    and AVG of integers rounds towards zero. The reduced axes are removed, or kept with length 1. MAX and MIN propagate
+    NaN.
 
     ==========  ===========================================
-    operation   over no elements at all
+    operation   over an empty axis
     ==========  ===========================================
     SUM, PROD   0, 1
     MAX, MIN    minus and plus infinity, or the limits of the integers, or False and True
     AVG         NaN, or 0 for integers
     ==========  ===========================================
 
-    Input 1, if it is there, lists the axes: 1-D or 0-D, int32 or int64, negative from the end. TensorRT has no such
-    input.
+    The optional input 1 lists the axes: 1-D or 0-D, int32 or int64, negative from the end. TensorRT has no such input.
 
     Attributes:
-        op: the operation; NONE is none.
-        axes: the axes to reduce, as a bitmask; at least one. Input 1 takes its place.
-        keep_dims: whether the axes stay, with one element.
+        op: the operation; NONE is an error.
+        axes: the axes to reduce, as a bitmask; at least one. Input 1 replaces it.
+        keep_dims: whether the axes are kept, with length 1.
     """
 
     MAX_INPUTS = 2
@@ -94,8 +93,8 @@ class IReduceLayer(Elementary):
     def infer(self, x: TensorType, axes: TensorType | None = None) -> TensorType:
         require(
             self.op is not ReduceOperation.NONE,
-            "op is NONE, which combines nothing",
-            why="NONE is for collectives that only move data",
+            "op is NONE, which is no reduction",
+            why="NONE is only for collectives that move data",
             fix="use SUM, PROD, MAX, MIN or AVG",
         )
         takes_bool = self.op in (ReduceOperation.MAX, ReduceOperation.MIN)
@@ -115,7 +114,7 @@ class IReduceLayer(Elementary):
         return x.with_shape(length for axis, length in enumerate(x.shape) if axis not in over)
 
     def _axes(self, x: TensorType, axes: TensorType | None) -> tuple[int, ...] | None:
-        """The axes that are reduced; None where only the run tells."""
+        """The reduced axes; None if they are data-dependent."""
         if axes is not None:
             axis_count(axes)
             return None if axes.value is None else distinct_axes(axes, x.rank)
@@ -136,18 +135,18 @@ class IReduceLayer(Elementary):
 
 @layer(LayerType.CUMULATIVE, "Cumulative")
 class ICumulativeLayer(Operation):
-    """The running sums, or products, along an axis.
+    """Compute cumulative sums or products along an axis.
 
-    output[i] = input[0] + ... + input[i], the last term left out if exclusive; reversed, it is
-    input[i] + ... + input[n - 1], the first term left out if exclusive. A sum of nothing is 0, a product of nothing 1.
+    output[i] = input[0] + ... + input[i], without the last term if exclusive; reversed, it is
+    input[i] + ... + input[n - 1], without the first term if exclusive. An empty sum is 0, an empty product 1.
 
-    Numbers, the shape kept; sums of half types are formed in float32, integers wrap. Input 1 is the axis, an int32 or
-    int64 scalar, negative from the end. PROD is not in TensorRT.
+    Numbers, of the same type and shape in and out; half types are summed in float32, integers wrap. Input 1 is the
+    axis, an int32 or int64 scalar, negative from the end. TensorRT has no PROD.
 
     Attributes:
         op: the operation, SUM or PROD.
-        exclusive: whether an element stays out of its own sum.
-        reverse: whether the sums run from the end.
+        exclusive: whether an element is excluded from its own sum.
+        reverse: whether the sums start at the end.
     """
 
     REQUIRED_INPUTS = 2
@@ -159,7 +158,7 @@ class ICumulativeLayer(Operation):
 
     def infer(self, x: TensorType, axis: TensorType) -> TensorType:
         require(x.is_number, f"{self.op.name} takes numbers, not {x}", fix="convert the input with add_cast")
-        require(x.rank > 0, f"the input is a scalar, {x}, and has no axis to run along")
+        require(x.rank > 0, f"the input is a scalar, {x}, and must have an axis")
         require(axis.is_index and axis.rank == 0, f"the axis is an int32 or int64 scalar, not {axis}")
         if axis.value is not None:
             normal_axis(int(axis.value), x.rank)
@@ -167,12 +166,12 @@ class ICumulativeLayer(Operation):
 
     def beyond_tensorrt(self, x: TensorType, axis: TensorType) -> str:
         if self.op is CumulativeOperation.PROD:
-            return "computes running products"
+            return "computes cumulative products"
         return "" if x.is_float or x.is_index or x.dtype in OWN else f"sums {x.dtype}"
 
     @property
     def _nothing(self) -> int:
-        """The sum, or product, of nothing."""
+        """The empty sum or product."""
         return 1 if self.op is CumulativeOperation.PROD else 0
 
     def evaluate(self, x: Array, axis: Array) -> Array:
@@ -195,7 +194,7 @@ class ICumulativeLayer(Operation):
         return running(terms, along, reverse=self.reverse).astype(x.dtype)
 
     def _shifted(self, x: jax.Array, along: int) -> jax.Array:
-        """``x`` moved on by one along an axis: subtracting the own element from its sum would be inexact."""
+        """Shift ``x`` by one along an axis: subtracting each element from its inclusive sum would be inexact."""
         shift = (-1, 1, 0) if self.reverse else (1, -1, 0)
         nothing = jnp.full((), self._nothing, x.dtype)
         return jax.lax.pad(x, nothing, [shift if axis == along else (0, 0, 0) for axis in range(x.ndim)])
@@ -203,7 +202,7 @@ class ICumulativeLayer(Operation):
 
 @layer(LayerType.SOFTMAX, "Softmax")
 class ISoftMaxLayer(Operation):
-    """The exponentials along an axis, divided by their sum.
+    """Softmax along an axis: exponentials divided by their sum.
 
     output[i] = exp(input[i]) / (exp(input[0]) + ... + exp(input[n - 1])), without overflow.
 
@@ -235,7 +234,7 @@ def _only_axis(mask: int, rank: int) -> int:
     require(
         len(axes) == 1,
         f"axes is {mask:#b}, and names {len(axes)} axes",
-        why="the layer goes along exactly one",
+        why="a softmax has exactly one axis",
         fix="set axes to 1 << axis",
     )
     return axes[0]
@@ -243,17 +242,17 @@ def _only_axis(mask: int, rank: int) -> int:
 
 @layer(LayerType.TOPK, "TopK")
 class ITopKLayer(Operation):
-    """The k largest or smallest elements along an axis, and where they stand.
+    """Select the k largest or smallest elements along an axis, with their indices.
 
-    Output 0 has the values, largest first for MAX and smallest first for MIN; output 1 their indices along the axis.
-    Of equal elements the one with the smaller index comes first. A NaN comes before every number, for MAX and for MIN.
+    Output 0 holds the values, largest first for MAX and smallest first for MIN; output 1 their indices along the axis.
+    Equal elements are in the order of their indices. NaN precedes every number, for MAX and for MIN.
 
-    Floating-point numbers and integers. Input 1, if it is there, is k, an int32 or int64 scalar. TensorRT takes a k up
-    to 3840, and goes along one of the last four axes.
+    Floating-point numbers and integers. The optional input 1 is k, an int32 or int64 scalar. TensorRT supports k up to
+    3840, along one of the last four axes.
 
     Attributes:
-        op: which end of the order.
-        k: how many elements, at most as many as the axis has; input 1 takes its place.
+        op: MAX or MIN.
+        k: the number of elements, at most the length of the axis; input 1 replaces it.
         axes: the axis, as a bitmask with one bit.
         indices_type: INT32 or INT64.
     """
@@ -283,17 +282,17 @@ class ITopKLayer(Operation):
     def beyond_tensorrt(self, x: TensorType, k: TensorType | None = None) -> str:
         count, axis = self._count(k), _only_axis(self.axes, x.rank)
         if count > MOST_TOPK:
-            return f"takes {count} elements, and TensorRT's at most {MOST_TOPK}"
-        return "" if x.rank - axis <= 4 else f"goes along axis {axis} of {x.rank}, and TensorRT's along the last 4"
+            return f"selects {count} elements, where TensorRT supports at most {MOST_TOPK}"
+        return "" if x.rank - axis <= 4 else f"uses axis {axis} of {x.rank}, where TensorRT supports the last 4"
 
     def _count(self, k: TensorType | None) -> int:
         if k is None:
-            require(self.k >= 0, f"k is {self.k}, and counts elements")
+            require(self.k >= 0, f"k is {self.k}, and must not be negative")
             return self.k
         require(k.is_index and k.rank == 0, f"k is an int32 or int64 scalar, not {k}")
         if k.value is None:
             return UNKNOWN
-        require(int(k.value) >= 0, f"k is {int(k.value)}, and counts elements")
+        require(int(k.value) >= 0, f"k is {int(k.value)}, and must not be negative")
         return int(k.value)
 
     def evaluate(self, x: Array, k: Array | None = None) -> tuple[Array, Array]:
@@ -323,7 +322,7 @@ class ITopKLayer(Operation):
         return jnp.moveaxis(values, -1, axis), jnp.moveaxis(indices, -1, axis).astype(numpy_type(self.indices_type))
 
     def _lower_best(self, rows: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """The first extreme: max, compare and min of the indices are faster than an argmax in a loop."""
+        """Top-1 by max, compare and min of the indices, which is faster than XLA's argmax in a loop."""
         extreme = jnp.max if self.op is TopKOperation.MAX else jnp.min
         values = extreme(rows, -1, keepdims=True)
         places = jax.lax.broadcasted_iota(np.int32, rows.shape, rows.ndim - 1)
@@ -335,7 +334,7 @@ class ITopKLayer(Operation):
         return jnp.take_along_axis(rows, indices, -1, mode="promise_in_bounds"), indices
 
     def _key(self, x: jax.Array) -> jax.Array:
-        """What is larger the earlier an element comes, in XLA's total order, where -0 < +0 and -NaN < numbers < NaN."""
+        """Sort keys, larger for earlier elements, in XLA's total order: -NaN < numbers < NaN and -0 < +0."""
         if x.dtype in INTEGERS:
             return x if self.op is TopKOperation.MAX else ~x
         key = x if self.op is TopKOperation.MAX else -x
@@ -351,26 +350,26 @@ def _require_count(count: int, axis: int, length: int) -> None:
 
 
 class ReductionMethods(AddsLayers):
-    """The methods of a network that add layers of this file."""
+    """The ``add_`` methods of this family."""
 
     def add_softmax(self, input: ITensor) -> ISoftMaxLayer:
-        """Softmax along one axis, the third from the end until ``axes`` is set."""
+        """Add a softmax along ``axes``, by default the third axis from the end."""
         return self.add(ISoftMaxLayer(axes=1 << third_from_end(input)), [check_tensor(input, "input")])
 
     def add_reduce(self, input: ITensor, op: ReduceOperation, axes: int, keep_dims: bool) -> IReduceLayer:
-        """A sum, product, maximum, minimum or mean over the axes of a bitmask, or of input 1."""
+        """Add a reduction over the axes of a bitmask, or of input 1."""
         return self.add(IReduceLayer(op=op, axes=axes, keep_dims=keep_dims), [check_tensor(input, "input")])
 
     def add_topk(
         self, input: ITensor, op: TopKOperation, k: int, axes: int, indices_type: DataType = DataType.INT32
     ) -> ITopKLayer:
-        """The ``k`` largest or smallest elements along an axis, and their indices."""
+        """Add the selection of the ``k`` largest or smallest elements along an axis, with their indices."""
         made = ITopKLayer(op=op, k=k, axes=axes, indices_type=indices_type)
         return self.add(made, [check_tensor(input, "input")])
 
     def add_cumulative(
         self, input: ITensor, axis: ITensor, op: CumulativeOperation, exclusive: bool, reverse: bool
     ) -> ICumulativeLayer:
-        """Running sums, or products, along an axis."""
+        """Add cumulative sums or products along an axis."""
         tensors = [check_tensor(input, "input"), check_tensor(axis, "axis")]
         return self.add(ICumulativeLayer(op=op, exclusive=exclusive, reverse=reverse), tensors)

@@ -1,4 +1,4 @@
-"""Resize, which reads between elements, and the curves by which one does that."""
+"""Resize by interpolation, and the interpolation kernels."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -28,25 +28,25 @@ NEAREST, LINEAR, CUBIC = InterpolationMode.NEAREST, InterpolationMode.LINEAR, In
 CROP, SYMMETRIC = ResizeCoordinateTransformation.CROP, ResizeCoordinateTransformation.HALF_PIXEL_SYMMETRIC
 
 MOST_AXES = {NEAREST: 8, LINEAR: 3, CUBIC: 2}
-"""How many of the last axes a resize of TensorRT stretches."""
+"""The number of trailing axes that TensorRT can resize."""
 
 SIMPLEST = 1 << 16
-"""A scale stands for the nearest fraction with a denominator up to this one: 0.6 for 3/5."""
+"""A scale is taken as the nearest fraction with a denominator up to this: 0.6 is 3/5."""
 
 Taps = list[tuple[int, float]]
-"""Elements along an axis, each with its weight."""
+"""Indices along an axis, each with its weight."""
 
 MOST_UNROLLED = 64
-"""So many elements are summed without a loop."""
+"""Up to this many elements are summed without a loop."""
 
 
 # ---------------------------------------------------------------------------- resize
 
 
-class _Stretch(NamedTuple):
-    """An axis of ``length`` elements that becomes one of ``size``; neighbours there are ``step`` apart here.
+class _AxisResize(NamedTuple):
+    """The resize of one axis from ``length`` to ``size`` elements; output neighbours are ``step`` apart in the input.
 
-    What is read of it goes from ``start`` to ``end``, 0 being its first element and 1 its last.
+    The part that is read goes from ``start`` to ``end``, where 0 is the first element and 1 the last.
     """
 
     axis: int
@@ -71,12 +71,12 @@ ROUNDED_QUOTIENTS: dict[ResizeRoundMode, Callable[[Array, int], Array]] = {
     ResizeRoundMode.CEIL:      lambda a, b: -(-a // b),
 }
 # fmt: on
-"""The same for arrays of quotients a / b of integers."""
+"""Round arrays of quotients a / b of integers."""
 
 
 @layer(LayerType.RESIZE, "Resize")
 class IResizeLayer(Operation):
-    """Stretch or shrink axes: element o of the output is the input read at a place x, which may be between elements.
+    """Resize axes: element o of the output is the input interpolated at the coordinate x.
 
     ::
 
@@ -91,28 +91,29 @@ class IResizeLayer(Operation):
         CUBIC     the sum of w(x - j) input[j] for j from i - 1 to i + 2
                   w(d) = (a + 2) |d|^3 - (a + 3) |d|^2 + 1 for |d| <= 1, a |d|^3 - 5 a |d|^2 + 8 a |d| - 4 a beyond
 
-    What lies past an end reads the last element; for CROP it is ``extrapolation_value``. Places are exact: no rounding
-    moves them across an element.
+    Coordinates beyond an end read the last element; for CROP they give ``extrapolation_value``. Coordinates are exact:
+    no rounding moves them across an element.
 
-    The new lengths are ``shape``; or floor(L scale) for ``scales``, and then 1 / scale takes the place of L / N; or
-    input 1, 1-D, takes the place of both: of the shape if it is int32 or int64, of the scales if it is floating-point.
-    NEAREST takes any element type, the others floating-point and half types in float32; it is kept. Scales as an input,
-    HALF_PIXEL_SYMMETRIC, CROP and antialias mean what ONNX's operator Resize does; TensorRT has none of them, and
-    stretches the last 3 axes by LINEAR and the last 2 by CUBIC.
+    The output dims are ``shape``; or floor(L scale) for ``scales``, and then 1 / scale replaces L / N; or input 1, 1-D:
+    the shape if it is int32 or int64, the scales if it is floating-point. NEAREST takes any element type, the others
+    floating-point, half types in float32; the type is kept. Scales as an input, HALF_PIXEL_SYMMETRIC, CROP and
+    antialias follow ONNX's Resize; TensorRT has none of them, and resizes at most the last 3 axes by LINEAR and 2 by
+    CUBIC.
 
     Attributes:
-        shape: the shape of the output; () if it is given in another way.
-        scales: how much longer each axis becomes; () if it is given in another way.
-        resize_mode: how to read between elements.
-        coordinate_transformation: where the elements of the output lie on the input.
+        shape: the shape of the output; () if ``scales`` or input 1 gives it.
+        scales: the scale factor of each axis; () if ``shape`` or input 1 gives it.
+        resize_mode: the interpolation.
+        coordinate_transformation: the map from output to input coordinates.
         selector_for_single_pixel: UPPER puts the only element of an axis on element 0, whatever the transformation.
         nearest_rounding: how NEAREST rounds.
         cubic_coeff: a of CUBIC.
-        exclude_outside: whether what lies past an end is left out, the other weights made to sum to 1; not of LINEAR
-            but for antialias.
-        roi: s of each axis and then e of each, for CROP; input 2, 1-D, floating-point, takes its place.
-        extrapolation_value: what lies past an end, for CROP.
-        antialias: whether LINEAR and CUBIC, where N < L, weigh elements by w((x - j) N / L), so that all of them count.
+        exclude_outside: whether weights beyond an end are dropped and the others normalized to sum 1; for LINEAR only
+            with antialias.
+        roi: s of each axis and then e of each, for CROP; input 2, 1-D, floating-point, replaces it.
+        extrapolation_value: the value beyond an end, for CROP.
+        antialias: whether LINEAR and CUBIC, if N < L, use the weights w((x - j) N / L), so that all elements
+            contribute.
     """
 
     MAX_INPUTS = 3
@@ -148,8 +149,8 @@ class IResizeLayer(Operation):
         for axis, (length, new) in enumerate(zip(x.shape, wanted, strict=True)):
             require(
                 length != 0 or new in (0, UNKNOWN),
-                f"axis {axis} has 0 elements, and is to have {new}",
-                why="there is none to read",
+                f"axis {axis} has 0 elements, and cannot be resized to {new}",
+                why="there is no element to read",
             )
         return x.with_shape(wanted)
 
@@ -159,34 +160,34 @@ class IResizeLayer(Operation):
         require(
             given in (2 * rank, UNKNOWN) if is_crop else given == 0 or roi is not None,
             f"roi is {self.roi if roi is None else roi}, and must be {2 * rank if is_crop else 'no'} numbers",
-            why="CROP takes a start and an end of each axis" if is_crop else "only CROP reads a part of the input",
+            why="CROP takes a start and an end for each axis" if is_crop else "only CROP reads a part of the input",
         )
         values = self.roi if roi is None else () if roi.value is None else roi.value.tolist()
         require(all(map(math.isfinite, values)), f"roi is {tuple(values)}, and must be finite")
 
     def _wanted(self, x: TensorType, size: TensorType | None) -> Shape:
-        """The shape of the output, so far as it is known."""
+        """The shape of the output, as far as it is known."""
         if size is None:
             self._check_given(x.rank)
         elif size.value is None:
             return (UNKNOWN,) * x.rank
         lengths, scales = self._lengths_or_scales(None if size is None else size.value)
         if lengths:
-            require(min(lengths) >= 0, f"the size {list(lengths)} has a negative length")
+            require(min(lengths) >= 0, f"the size {list(lengths)} has a negative dim")
             return tuple(lengths)
         _check_scales(scales)
         pairs = zip(x.shape, scales, strict=True)
         return tuple(length if length == UNKNOWN else _scaled(length, scale) for length, scale in pairs)
 
     def _lengths_or_scales(self, size: Array | None) -> tuple[Sequence[int], Sequence[float]]:
-        """The new lengths, or else the scales, wherever they come from; the other is empty."""
+        """The output dims or the scales, from attributes or inputs; the other is empty."""
         if size is None:
             return (self.shape, ()) if self.shape else ((), self.scales)
         is_float = jnp.issubdtype(size.dtype, jnp.floating)
         return ((), [float(each) for each in size]) if is_float else (size.tolist(), ())
 
     def _regions(self, rank: int, roi: Array | None) -> list[tuple[Fraction, Fraction]]:
-        """What is read of each axis."""
+        """The part of each axis that is read."""
         if self.coordinate_transformation is not CROP:
             return [(Fraction(0), Fraction(1))] * rank
         values = [_simple(float(each)) for each in (self.roi if roi is None else roi)]
@@ -202,25 +203,25 @@ class IResizeLayer(Operation):
         far = next(
             (axis for axis, (old, new) in pairs if axis < first and old != new and UNKNOWN not in (old, new)), None
         )
-        return "" if far is None else f"stretches axis {far} of {x.rank} by {self.resize_mode.name}"
+        return "" if far is None else f"resizes axis {far} of {x.rank} by {self.resize_mode.name}"
 
     def _check_given(self, rank: int) -> None:
         given = [name for name in ("shape", "scales") if getattr(self, name)]
         require(
             len(given) == 1,
             f"{' and '.join(given) + ' are both' if given else 'neither shape nor scales is'} set",
-            why="one of them tells how long the axes become",
+            why="exactly one of them gives the output dims",
             fix="set shape or scales, and leave the other (), or give the shape as input 1",
         )
         numbers = getattr(self, given[0])
         require(len(numbers) == rank, f"{given[0]} has {len(numbers)} numbers, and the input {rank} axes")
         if given[0] == "shape":
-            require(min(numbers) >= 0, f"shape {tuple(numbers)} has a negative length", fix="give it as input 1")
+            require(min(numbers) >= 0, f"shape {tuple(numbers)} has a negative dim", fix="give it as input 1")
 
-    def _stretches(self, shape: Shape, size: Array | None, roi: Array | None) -> list[_Stretch]:
+    def _axis_resizes(self, shape: Shape, size: Array | None, roi: Array | None) -> list[_AxisResize]:
         """The axes that change."""
         lengths, scales = self._lengths_or_scales(size)
-        found: list[_Stretch] = []
+        found: list[_AxisResize] = []
         for axis, (length, region) in enumerate(zip(shape, self._regions(len(shape), roi), strict=True)):
             if scales:
                 new, step = _scaled(length, scales[axis]), 1 / _simple(scales[axis])
@@ -229,28 +230,28 @@ class IResizeLayer(Operation):
                 step = Fraction(length, new or 1)
             by_ends = self.coordinate_transformation in (ResizeCoordinateTransformation.ALIGN_CORNERS, CROP)
             if new != length or not (by_ends or step == 1) or region != (0, 1):
-                found.append(_Stretch(axis, length, new, step, *region))
+                found.append(_AxisResize(axis, length, new, step, *region))
         return found
 
     def evaluate(self, x: Array, size: Array | None = None, roi: Array | None = None) -> Array:
-        made, stretches = wide(x), self._stretches(x.shape, size, roi)
+        made, resizes = wide(x), self._axis_resizes(x.shape, size, roi)
         with np.errstate(all="ignore"):
-            for stretch in stretches:
-                rows = [_weighted(made, stretch.axis, self._taps(o, stretch)) for o in range(stretch.size)]
-                made = np.stack(rows, stretch.axis) if rows else made[(slice(None),) * stretch.axis + (slice(0),)]
-            for stretch in stretches:
-                places = (self._place(o, stretch) for o in range(stretch.size))
-                outside = [not 0 <= each <= stretch.length - 1 for each in places]
+            for resize in resizes:
+                rows = [_weighted(made, resize.axis, self._taps(o, resize)) for o in range(resize.size)]
+                made = np.stack(rows, resize.axis) if rows else made[(slice(None),) * resize.axis + (slice(0),)]
+            for resize in resizes:
+                places = (self._place(o, resize) for o in range(resize.size))
+                outside = [not 0 <= each <= resize.length - 1 for each in places]
                 if self.coordinate_transformation is CROP:
-                    made[(slice(None),) * stretch.axis + (outside,)] = self.extrapolation_value
+                    made[(slice(None),) * resize.axis + (outside,)] = self.extrapolation_value
             return made.astype(x.dtype)
 
-    def _taps(self, o: int, stretch: _Stretch) -> Taps:
-        """What element ``o`` of the output is made of."""
-        place, last = self._place(o, stretch), stretch.length - 1
+    def _taps(self, o: int, resize: _AxisResize) -> Taps:
+        """The input elements and weights of element ``o`` of the output."""
+        place, last = self._place(o, resize), resize.length - 1
         if self.resize_mode is NEAREST:
             return [(clamped(ROUNDINGS[self.nearest_rounding](place), last), 1)]
-        narrow = self._narrowing(stretch)
+        narrow = self._narrowing(resize)
         reach = math.ceil((1 if self.resize_mode is LINEAR else 2) / narrow)
         first = math.floor(place)
         near = range(first - reach + 1, first + reach + 1)
@@ -261,55 +262,55 @@ class IResizeLayer(Operation):
         total = sum(weight for _, weight in weights) if self.exclude_outside or narrow < 1 else 1
         return [(clamped(each, last), weight / total) for each, weight in weights]
 
-    def _narrowing(self, stretch: _Stretch) -> Fraction:
-        """By what the curve of the weights is stretched: 1 but for antialias."""
-        return min(1 / stretch.step, Fraction(1)) if self.antialias and stretch.step else Fraction(1)
+    def _narrowing(self, resize: _AxisResize) -> Fraction:
+        """The factor by which antialias widens the kernel; 1 without it."""
+        return min(1 / resize.step, Fraction(1)) if self.antialias and resize.step else Fraction(1)
 
-    def _place(self, o: int, stretch: _Stretch) -> Fraction:
-        if stretch.size == 1 and self.selector_for_single_pixel is ResizeSelector.UPPER:
+    def _place(self, o: int, resize: _AxisResize) -> Fraction:
+        if resize.size == 1 and self.selector_for_single_pixel is ResizeSelector.UPPER:
             return Fraction(0)
         match self.coordinate_transformation:
             case ResizeCoordinateTransformation.ASYMMETRIC:
-                return o * stretch.step
+                return o * resize.step
             case ResizeCoordinateTransformation.HALF_PIXEL:
-                return (o + Fraction(1, 2)) * stretch.step - Fraction(1, 2)
+                return (o + Fraction(1, 2)) * resize.step - Fraction(1, 2)
             case ResizeCoordinateTransformation.ALIGN_CORNERS:
-                return Fraction(o * (stretch.length - 1), max(stretch.size - 1, 1))
+                return Fraction(o * (resize.length - 1), max(resize.size - 1, 1))
             case ResizeCoordinateTransformation.HALF_PIXEL_SYMMETRIC:
-                middle = Fraction(stretch.length, 2)
-                return middle + (o + Fraction(1, 2) - Fraction(stretch.size, 2)) * stretch.step - Fraction(1, 2)
+                middle = Fraction(resize.length, 2)
+                return middle + (o + Fraction(1, 2) - Fraction(resize.size, 2)) * resize.step - Fraction(1, 2)
             case ResizeCoordinateTransformation.CROP:
-                part = Fraction(o, stretch.size - 1) if stretch.size > 1 else Fraction(1, 2)
-                return (stretch.start + part * (stretch.end - stretch.start)) * (stretch.length - 1)
+                part = Fraction(o, resize.size - 1) if resize.size > 1 else Fraction(1, 2)
+                return (resize.start + part * (resize.end - resize.start)) * (resize.length - 1)
 
     def lower(self, x: Any, size: Array | None = None, roi: Array | None = None) -> Any:
-        made, stretches = wide(jnp.asarray(x)), self._stretches(x.shape, size, roi)
-        for stretch in stretches:
-            made = self._lower_axis(made, stretch)
-        for stretch in stretches:
-            if self.coordinate_transformation is CROP and stretch.size:
-                over, under = self._quotients(stretch)
-                outside = (over < 0) | (over > (stretch.length - 1) * under)
-                made = jnp.where(_column(outside, made, stretch.axis), self.extrapolation_value, made)
+        made, resizes = wide(jnp.asarray(x)), self._axis_resizes(x.shape, size, roi)
+        for resize in resizes:
+            made = self._lower_axis(made, resize)
+        for resize in resizes:
+            if self.coordinate_transformation is CROP and resize.size:
+                over, under = self._quotients(resize)
+                outside = (over < 0) | (over > (resize.length - 1) * under)
+                made = jnp.where(_column(outside, made, resize.axis), self.extrapolation_value, made)
         return made.astype(x.dtype)
 
-    def _lower_axis(self, x: Any, stretch: _Stretch) -> Any:
-        if stretch.size == 0:
-            return jnp.zeros((*x.shape[: stretch.axis], 0, *x.shape[stretch.axis + 1 :]), x.dtype)
-        over, under = self._quotients(stretch)
+    def _lower_axis(self, x: Any, resize: _AxisResize) -> Any:
+        if resize.size == 0:
+            return jnp.zeros((*x.shape[: resize.axis], 0, *x.shape[resize.axis + 1 :]), x.dtype)
+        over, under = self._quotients(resize)
         if self.resize_mode is NEAREST:
-            return _read(x, stretch, ROUNDED_QUOTIENTS[self.nearest_rounding](over, under))
-        elements, weights = self._lower_taps(stretch, over, under)
+            return _read(x, resize, ROUNDED_QUOTIENTS[self.nearest_rounding](over, under))
+        elements, weights = self._lower_taps(resize, over, under)
         counts = np.full(elements.shape, True)
         if self.exclude_outside and (self.resize_mode is CUBIC or self.antialias):
-            counts = (elements >= 0) & (elements < stretch.length)
+            counts = (elements >= 0) & (elements < resize.length)
             weights = weights * counts
             weights = weights / np.where(counts.any(0), weights.sum(0), 1)
-        return _lower_sum(x, stretch, (elements, weights.astype(x.dtype), counts))
+        return _lower_sum(x, resize, (elements, weights.astype(x.dtype), counts))
 
-    def _lower_taps(self, stretch: _Stretch, over: Array, under: int) -> tuple[Array, Array]:
-        """For each place over / under the elements that it is made of, which may be past an end, and their weights."""
-        if (narrow := self._narrowing(stretch)) < 1:
+    def _lower_taps(self, resize: _AxisResize, over: Array, under: int) -> tuple[Array, Array]:
+        """The elements and weights for each coordinate over / under; elements may be beyond an end."""
+        if (narrow := self._narrowing(resize)) < 1:
             return self._lower_many_taps(over / under, float(narrow))
         first, rest = np.divmod(over, under)
         curve = linear_weights if self.resize_mode is LINEAR else partial(cubic_weights, a=self.cubic_coeff)
@@ -317,7 +318,7 @@ class IResizeLayer(Operation):
         return first + np.arange(len(weights))[:, None] - (len(weights) // 2 - 1), weights
 
     def _lower_many_taps(self, places: Array, narrow: float) -> tuple[Array, Array]:
-        """The same where antialias stretches the curve of the weights."""
+        """The elements and weights with a kernel that antialias widens."""
         reach = math.ceil((1 if self.resize_mode is LINEAR else 2) / narrow)
         elements = np.floor(places).astype(np.int64) + np.arange(1 - reach, reach + 1)[:, None]
         away = np.abs(places - elements) * narrow
@@ -328,11 +329,11 @@ class IResizeLayer(Operation):
         weights = np.maximum(1 - away, 0) if self.resize_mode is LINEAR else cubic
         return elements, weights / weights.sum(0)
 
-    def _quotients(self, stretch: _Stretch) -> tuple[Array, int]:
-        """The places of the elements of the output as quotients of integers."""
-        o = np.arange(stretch.size, dtype=np.int64)
-        over, under = stretch.step.as_integer_ratio()
-        if stretch.size == 1 and self.selector_for_single_pixel is ResizeSelector.UPPER:
+    def _quotients(self, resize: _AxisResize) -> tuple[Array, int]:
+        """The input coordinates of the output elements, as quotients of integers."""
+        o = np.arange(resize.size, dtype=np.int64)
+        over, under = resize.step.as_integer_ratio()
+        if resize.size == 1 and self.selector_for_single_pixel is ResizeSelector.UPPER:
             return o, 1
         match self.coordinate_transformation:
             case ResizeCoordinateTransformation.ASYMMETRIC:
@@ -340,15 +341,15 @@ class IResizeLayer(Operation):
             case ResizeCoordinateTransformation.HALF_PIXEL:
                 return (2 * o + 1) * over - under, 2 * under
             case ResizeCoordinateTransformation.ALIGN_CORNERS:
-                return o * (stretch.length - 1), max(stretch.size - 1, 1)
+                return o * (resize.length - 1), max(resize.size - 1, 1)
             case ResizeCoordinateTransformation.HALF_PIXEL_SYMMETRIC:
-                return (2 * o + 1 - stretch.size) * over + (stretch.length - 1) * under, 2 * under
+                return (2 * o + 1 - resize.size) * over + (resize.length - 1) * under, 2 * under
             case ResizeCoordinateTransformation.CROP:
-                gaps = max(stretch.size - 1, 1)
-                (s, e), both = _of_one_denominator(stretch.start, stretch.end)
-                if stretch.size == 1:
-                    return (o + s + e) * (stretch.length - 1), 2 * both
-                return (s * gaps + o * (e - s)) * (stretch.length - 1), both * gaps
+                gaps = max(resize.size - 1, 1)
+                (s, e), both = _of_one_denominator(resize.start, resize.end)
+                if resize.size == 1:
+                    return (o + s + e) * (resize.length - 1), 2 * both
+                return (s * gaps + o * (e - s)) * (resize.length - 1), both * gaps
 
 
 def _of_one_denominator(a: Fraction, b: Fraction) -> tuple[tuple[int, int], int]:
@@ -375,7 +376,7 @@ def _check_scales(scales: Sequence[float]) -> None:
 
 
 def _simple(scale: float) -> Fraction:
-    """The simple fraction that a scale stands for; the scale itself where it is too small for one."""
+    """The simple fraction nearest to a scale; the scale itself if it is too small for one."""
     return Fraction(scale).limit_denominator(SIMPLEST) or Fraction(scale)
 
 
@@ -384,7 +385,7 @@ def _scaled(length: int, scale: float) -> int:
 
 
 def clamped(place: Any, last: int) -> Any:
-    """The nearest place from 0 to ``last``."""
+    """The nearest index from 0 to ``last``."""
     return min(max(place, 0), last)
 
 
@@ -393,14 +394,14 @@ def _hat(distance: float) -> float:
 
 
 def cubic(distance: float, a: float) -> float:
-    """The weight of an element at some distance, by the cubic curve with the coefficient ``a``."""
+    """The cubic kernel with the coefficient ``a``, at a distance."""
     if distance <= 1:
         return (a + 2) * distance**3 - (a + 3) * distance**2 + 1
     return a * distance**3 - 5 * a * distance**2 + 8 * a * distance - 4 * a if distance < 2 else 0
 
 
 def _weighted(x: Array, axis: int, taps: Taps) -> Array:
-    """The weighted sum of some elements along an axis; one element alone is read as it is."""
+    """The weighted sum of elements along an axis; a single element is read without arithmetic."""
     if len(taps) == 1 and taps[0][1] == 1:
         return x.take(taps[0][0], axis)
     made = np.zeros(x.shape[:axis] + x.shape[axis + 1 :], x.dtype)
@@ -409,48 +410,48 @@ def _weighted(x: Array, axis: int, taps: Taps) -> Array:
     return made
 
 
-def _read(x: Any, stretch: _Stretch, elements: Array) -> Any:
-    return jnp.take(x, elements.clip(0, stretch.length - 1).astype(np.int32), stretch.axis, mode="clip")
+def _read(x: Any, resize: _AxisResize, elements: Array) -> Any:
+    return jnp.take(x, elements.clip(0, resize.length - 1).astype(np.int32), resize.axis, mode="clip")
 
 
 def _column(numbers: Any, x: Any, axis: int) -> Any:
-    """A number for each place along an axis, as an array that goes with ``x``."""
+    """One number for each position along an axis, as an array that broadcasts with ``x``."""
     return numbers.reshape((-1,) + (1,) * (x.ndim - axis - 1))
 
 
-def _lower_sum(x: Any, stretch: _Stretch, taps: tuple[Array, Array, Array]) -> Any:
-    """The sum of elements along an axis, each with its weight, of those that count.
+def _lower_sum(x: Any, resize: _AxisResize, taps: tuple[Array, Array, Array]) -> Any:
+    """The weighted sum along an axis of the elements that contribute.
 
-    A matrix of the weights would be slower, and would make NaN of what is not finite and too far away to count.
+    A product with a matrix of weights would be slower, and infinities times weights of 0 would give NaN.
     """
 
     def term(element: Any, weight: Any, counts: Any) -> Any:
-        made = _read(x, stretch, element) * _column(weight, x, stretch.axis)
-        return made if taps[2].all() else jnp.where(_column(counts, x, stretch.axis), made, 0)
+        made = _read(x, resize, element) * _column(weight, x, resize.axis)
+        return made if taps[2].all() else jnp.where(_column(counts, x, resize.axis), made, 0)
 
     if len(taps[0]) <= MOST_UNROLLED:
         return sum(map(term, *taps))
-    shape = (*x.shape[: stretch.axis], stretch.size, *x.shape[stretch.axis + 1 :])
+    shape = (*x.shape[: resize.axis], resize.size, *x.shape[resize.axis + 1 :])
     blank = jnp.zeros(shape, x.dtype)
     return lax.scan(lambda total, tap: (total + term(*tap), None), blank, tuple(map(jnp.asarray, taps)))[0]
 
 
 def linear_weights(t: Any) -> Any:
-    """The weights of the two elements around a place, ``t`` after the first of them."""
+    """The weights of the two elements around a coordinate at offset ``t`` from the first."""
     xp = np if isinstance(t, np.ndarray) else jnp
     return xp.stack([1 - t, t])
 
 
 def cubic_weights(t: Any, a: float) -> Any:
-    """The weights of the four elements around a place, ``t`` after the second of them."""
+    """The weights of the four elements around a coordinate at offset ``t`` from the second."""
     xp, u = np if isinstance(t, np.ndarray) else jnp, 1 - t
     inner = [(a + 2) * each**3 - (a + 3) * each**2 + 1 for each in (t, u)]
     return xp.stack([a * t * u**2, *inner, a * u * t**2])
 
 
 class ResizingMethods(AddsLayers):
-    """The methods of a network that add layers of this file."""
+    """The ``add_`` methods of this family."""
 
     def add_resize(self, input: ITensor) -> IResizeLayer:
-        """``input`` with other lengths, which ``shape`` or ``scales`` of the layer tell, or its input 1."""
+        """Add a resize of ``input``; ``shape`` or ``scales`` of the layer, or its input 1, sets the size."""
         return self.add(IResizeLayer(), [check_tensor(input, "input")])

@@ -13,18 +13,18 @@ from netloop.types import UNKNOWN, Array, TensorType, agree, wide
 
 @layer(LayerType.ROTARY_EMBEDDING, "RotaryEmbedding")
 class IRotaryEmbeddingLayer(Operation):
-    """Pairs of elements of each token turned by angles that its position tells.
+    """Rotate pairs of elements of each token by angles that depend on its position.
 
-    output = (a cos - b sin, a sin + b cos) for each pair (a, b) of the first R elements of a token, the rest kept.
-    Pair p is elements p and p + R / 2, or 2 p and 2 p + 1 if interleaved, and its angle is number p of a row of the
-    caches: row [b, s] for token s of sequence b, or row position_ids[b, s].
+    output = (a cos - b sin, a sin + b cos) for each pair (a, b) of the first R elements of a token; the rest is
+    unchanged. Pair p is elements p and p + R / 2, or 2 p and 2 p + 1 if interleaved, and its angle is number p of a row
+    of the caches: row [b, s] for token s of sequence b, or row position_ids[b, s].
 
     Input [B, H, S, D]; cosines and sines [B, S, R / 2]. With input 3, position_ids [B, S], int32 or int64, they are
-    [P, R / 2]; a position out of range is an error in the reference, and a compiled network takes the nearest row.
+    [P, R / 2]; a position out of range is an error in the reference; a compiled network uses the nearest row.
     Floating-point, all of one type; half types are computed in float32.
 
     Attributes:
-        interleaved: whether neighbours make a pair.
+        interleaved: whether adjacent elements form a pair.
         rotary_embedding_dim: R, even; 0 for all D.
     """
 
@@ -35,13 +35,13 @@ class IRotaryEmbeddingLayer(Operation):
     rotary_embedding_dim: int
 
     def infer(self, x: TensorType, cos: TensorType, sin: TensorType, ids: TensorType | None = None) -> TensorType:
-        require(x.rank == 4, f"the input is {x}, and has 4 axes: batch, head, token, element")
+        require(x.rank == 4, f"the input is {x}, and must have 4 axes: batch, head, token, element")
         require(x.is_float, f"the input is floating-point, not {x}", fix="convert it with add_cast")
         turned = self._turned(x.shape[3])
         require(
             turned == UNKNOWN or (turned > 0 and turned % 2 == 0),
-            f"{turned} elements of each token are to be turned",
-            why="they are turned in pairs",
+            f"{turned} elements of each token are to be rotated",
+            why="they are rotated in pairs",
             fix="set rotary_embedding_dim to an even number, or to 0 for all of an even number",
         )
         require(
@@ -54,7 +54,7 @@ class IRotaryEmbeddingLayer(Operation):
             require(
                 cache.dtype == x.dtype and agree(cache.shape, wanted.shape),
                 f"the {name} is {cache}, and must be {wanted}",
-                why=f"{'each token' if ids is None else 'each position'} has an angle for each pair",
+                why=f"{'each token' if ids is None else 'each position'} has one angle for each pair",
             )
         require(agree(cos.shape, sin.shape), f"the caches are {cos} and {sin}, and must be of one shape")
         if ids is not None:
@@ -102,6 +102,6 @@ class IRotaryEmbeddingLayer(Operation):
 
     @staticmethod
     def _rows(cache: Any, ids: Any) -> Any:
-        """The row of each token, the same for all heads."""
+        """The cache row of each token, the same for all heads."""
         rows = cache if ids is None else jnp.take(cache, jnp.asarray(ids), 0, mode="clip")
         return rows[:, None]

@@ -1,4 +1,4 @@
-"""Sequences of tensors, and values that may be absent: netloop's own layers, computed on the host."""
+"""Sequences of tensors and optional values: netloop extensions, computed on the host."""
 
 from collections.abc import Sequence
 from typing import Any, ClassVar
@@ -26,10 +26,10 @@ from netloop.types import (
 
 
 class HostOperation(Operation):
-    """An operation on sequences or optional values, which no program can hold."""
+    """Base class of operations on sequences or optional values, which cannot be compiled."""
 
     TENSORS_ONLY = False
-    BEYOND: ClassVar[str] = "is of netloop's own layers for sequences"
+    BEYOND: ClassVar[str] = "is a netloop extension for sequences"
 
     @property
     def on_host(self) -> bool:
@@ -43,7 +43,7 @@ class HostOperation(Operation):
         return self.BEYOND
 
     def lower(self, *inputs: Any) -> Any:
-        raise AssertionError(f"no program holds {self.described}")
+        raise AssertionError(f"{self.described} cannot be compiled")
 
 
 def _sequence(found: TensorType) -> SequenceType:
@@ -58,25 +58,25 @@ def _check_position(found: TensorType | None) -> None:
 
 
 def _position(given: Array, least: int, most: int, length: int) -> int:
-    """A position in a sequence, a negative one counted from its end."""
+    """The non-negative position in a sequence."""
     require(given.size == 1, f"the position has {given.size} elements, and must be one number")
     position = int(given.reshape(()))
     require(
         least <= position <= most,
-        f"position {position} is none of a sequence of {length} tensors",
-        f"positions go from {least} to {most}" if least <= most else "an empty sequence has none",
+        f"position {position} is out of range for a sequence of {length} tensors",
+        f"positions go from {least} to {most}" if least <= most else "an empty sequence has no positions",
     )
     return position + length if position < 0 else position
 
 
 @layer(LayerType.SEQUENCE, "Sequence")
 class ISequenceLayer(HostOperation):
-    """The sequence of its inputs, in their order; without inputs an empty one.
+    """Build a sequence of the inputs; without inputs, an empty one.
 
-    The inputs have one element type; their shapes are free. ONNX calls it SequenceConstruct and SequenceEmpty.
+    The inputs have the same element type and any shapes. Source: ONNX's SequenceConstruct and SequenceEmpty.
 
     Attributes:
-        dtype: the element type, which an empty sequence has too; None for that of the inputs.
+        dtype: the element type, required for an empty sequence; None for that of the inputs.
     """
 
     REQUIRED_INPUTS = 0
@@ -99,10 +99,10 @@ class ISequenceLayer(HostOperation):
 
 @layer(LayerType.SEQUENCE_INSERT, "SequenceInsert")
 class ISequenceInsertLayer(HostOperation):
-    """A sequence (input 0) with a tensor (input 1) put before a position (input 2), or at the end without one.
+    """Insert a tensor (input 1) into a sequence (input 0) before a position (input 2), by default at the end.
 
     The tensor has the element type of the sequence. The position is an int32 or int64 number from -n to n, for n
-    tensors. ONNX's SequenceInsert.
+    tensors. Source: ONNX's SequenceInsert.
     """
 
     REQUIRED_INPUTS = 2
@@ -122,9 +122,9 @@ class ISequenceInsertLayer(HostOperation):
 
 @layer(LayerType.SEQUENCE_ERASE, "SequenceErase")
 class ISequenceEraseLayer(HostOperation):
-    """A sequence (input 0) without the tensor at a position (input 1), or without the last if there is no input 1.
+    """Remove the tensor at a position (input 1) from a sequence (input 0), by default the last.
 
-    The position is an int32 or int64 number from -n to n-1, for n tensors. ONNX's SequenceErase.
+    The position is an int32 or int64 number from -n to n-1, for n tensors. Source: ONNX's SequenceErase.
     """
 
     MAX_INPUTS = 2
@@ -140,9 +140,9 @@ class ISequenceEraseLayer(HostOperation):
 
 @layer(LayerType.SEQUENCE_AT, "SequenceAt")
 class ISequenceAtLayer(HostOperation):
-    """The tensor at a position (input 1) of a sequence (input 0).
+    """Read the tensor at a position (input 1) of a sequence (input 0).
 
-    The position is an int32 or int64 number from -n to n-1, for n tensors. ONNX's SequenceAt.
+    The position is an int32 or int64 number from -n to n-1, for n tensors. Source: ONNX's SequenceAt.
     """
 
     REQUIRED_INPUTS = 2
@@ -160,9 +160,9 @@ def _element(sequence: SequenceType) -> TensorType:
     element = sequence.element
     require(
         element is not None,
-        f"how many axes the tensors of a {sequence} have is not known",
-        "the number of axes of each tensor is known before the network runs",
-        "let all tensors of the sequence have equally many axes, or declare them where it is an input",
+        f"the rank of the tensors of a {sequence} is unknown",
+        "the rank of each tensor must be known before the network runs",
+        "give all tensors of the sequence the same rank, or declare it if the sequence is an input",
     )
     assert element is not None
     return TensorType(sequence.dtype, element)
@@ -170,7 +170,7 @@ def _element(sequence: SequenceType) -> TensorType:
 
 @layer(LayerType.SEQUENCE_LENGTH, "SequenceLength")
 class ISequenceLengthLayer(HostOperation):
-    """The number of tensors of a sequence, int64, 0-D. ONNX's SequenceLength."""
+    """The number of tensors of a sequence, int64, 0-D. Source: ONNX's SequenceLength."""
 
     def infer(self, x: TensorType) -> TensorType:
         _sequence(x)
@@ -182,10 +182,9 @@ class ISequenceLengthLayer(HostOperation):
 
 @layer(LayerType.SEQUENCE_CONCATENATION, "SequenceConcatenation")
 class ISequenceConcatenationLayer(HostOperation):
-    """The tensors of a sequence one after the other along an axis, or along a new one.
+    """Concatenate the tensors of a sequence along an axis, or stack them along a new one.
 
-    There is at least one tensor; along the other axes all are equally long, and along all if the axis is new. ONNX's
-    ConcatFromSequence.
+    The sequence is not empty, and the tensors have equal dims along all other axes. Source: ONNX's ConcatFromSequence.
 
     Attributes:
         axis: the axis; a negative one counts from the end of the result.
@@ -201,7 +200,7 @@ class ISequenceConcatenationLayer(HostOperation):
         return element.with_shape((*element.shape[:axis], UNKNOWN, *element.shape[axis + (not self.new_axis) :]))
 
     def evaluate(self, x: Tensors) -> Array:
-        require(len(x) > 0, "the sequence is empty, and the tensors of none have no shape")
+        require(len(x) > 0, "the sequence is empty, so the result has no shape")
         axis = normal_axis(self.axis, x[0].ndim + self.new_axis)
         rests = {each.shape if self.new_axis else each.shape[:axis] + each.shape[axis + 1 :] for each in x}
         shapes = " and ".join(sorted({str(each.shape) for each in x}))
@@ -211,14 +210,14 @@ class ISequenceConcatenationLayer(HostOperation):
 
 @layer(LayerType.SEQUENCE_SPLIT, "SequenceSplit")
 class ISequenceSplitLayer(HostOperation):
-    """The parts of a tensor (input 0) along an axis, as a sequence.
+    """Split a tensor (input 0) along an axis into a sequence.
 
-    Input 1 (int32 or int64) is the length of each part, or one number: the length of all but the last, which may be
-    shorter. Without it each part has length 1. ONNX's SplitToSequence.
+    Input 1 (int32 or int64) lists the lengths of the parts, or is the length of all parts except the last, which may be
+    shorter. Without it each part has length 1. Source: ONNX's SplitToSequence.
 
     Attributes:
         axis: the axis; a negative one counts from the end.
-        keep_axis: whether parts keep the axis; without it they are slices of length 1 that lack it.
+        keep_axis: whether parts keep the axis; if not, they are slices of length 1 without it.
     """
 
     MAX_INPUTS = 2
@@ -231,7 +230,7 @@ class ISequenceSplitLayer(HostOperation):
         axis = normal_axis(self.axis, x.rank)
         fits = split is None or (split.is_tensor and split.is_index and split.rank <= 1)
         require(fits, f"the lengths are {split}, and must be int32 or int64 with one axis or none")
-        require(self.keep_axis or split is None, "parts with lengths of their own keep the axis", fix="set keep_axis")
+        require(self.keep_axis or split is None, "parts of given lengths keep the axis", fix="set keep_axis")
         kept = ((UNKNOWN if split is not None else 1),) if self.keep_axis else ()
         return SequenceType(x.dtype, element=(*x.shape[:axis], *kept, *x.shape[axis + 1 :]))
 
@@ -244,10 +243,10 @@ class ISequenceSplitLayer(HostOperation):
 
 
 def part_lengths(length: int, split: Array) -> list[int]:
-    """The lengths of the parts of an axis, which are given, or are all one number but for the last.
+    """The lengths of the parts of an axis, from a list or one length for all parts except the last.
 
     Raises:
-        LayerError: there are no such parts.
+        LayerError: the lengths do not fit the axis.
     """
     if split.ndim == 0:
         size = int(split)
@@ -264,16 +263,16 @@ def part_lengths(length: int, split: Array) -> list[int]:
 
 @layer(LayerType.OPTIONAL, "Optional")
 class IOptionalLayer(HostOperation):
-    """The input as a value that may be absent; without an input, an absent one. ONNX's Optional.
+    """Wrap the input as an optional value; without an input, an absent one. Source: ONNX's Optional.
 
     Attributes:
-        dtype: the element type of what is absent.
-        shape: the shape of the tensor that is absent, -1 where unknown; None for a sequence of tensors.
+        dtype: the element type of an absent value.
+        shape: the shape of an absent tensor, -1 where unknown; None for a sequence of tensors.
     """
 
     REQUIRED_INPUTS = 0
     MAX_INPUTS = 1
-    BEYOND = "is of netloop's own layers for optional values"
+    BEYOND = "is a netloop extension for optional values"
 
     dtype: DataType | None = None
     shape: DimsLike | None = None
@@ -285,7 +284,7 @@ class IOptionalLayer(HostOperation):
         require(self.dtype is not None, "an absent value has no element type", fix="give add_optional a dtype")
         assert self.dtype is not None
         lengths_fit = min(self.shape or (), default=0) >= UNKNOWN
-        require(lengths_fit, f"the shape {self.shape} has a length below -1, which stands for one that is not known")
+        require(lengths_fit, f"the shape {self.shape} has a dim below -1; -1 stands for an unknown dim")
         dtype = numpy_type(self.dtype)
         absent = SequenceType(dtype, is_empty=True) if self.shape is None else TensorType(dtype, tuple(self.shape))
         return OptionalType.around(absent)
@@ -296,7 +295,7 @@ class IOptionalLayer(HostOperation):
 
 @layer(LayerType.OPTIONAL_HAS, "OptionalHas")
 class IOptionalHasLayer(HostOperation):
-    """Whether a value is there, bool, 0-D: false for an absent one. ONNX's OptionalHasElement."""
+    """Whether an optional value is present; bool, 0-D. Source: ONNX's OptionalHasElement."""
 
     BEYOND = IOptionalLayer.BEYOND
 
@@ -309,7 +308,7 @@ class IOptionalHasLayer(HostOperation):
 
 @layer(LayerType.OPTIONAL_GET, "OptionalGet")
 class IOptionalGetLayer(HostOperation):
-    """The value itself, which must be there. ONNX's OptionalGetElement."""
+    """Unwrap an optional value, which must be present. Source: ONNX's OptionalGetElement."""
 
     BEYOND = IOptionalLayer.BEYOND
 
@@ -317,67 +316,67 @@ class IOptionalGetLayer(HostOperation):
         return x.present.without_value()
 
     def evaluate(self, x: Any) -> Any:
-        require(not isinstance(x, Absent), "the value is absent", fix="ask add_optional_has before, in a conditional")
+        require(not isinstance(x, Absent), "the value is absent", fix="test it with add_optional_has, in a conditional")
         return x
 
 
 class SequenceMethods(AddsLayers):
-    """The methods of a network that add layers of this file."""
+    """The ``add_`` methods of this family."""
 
     def add_sequence(self, inputs: Sequence[ITensor], dtype: DataType | None = None) -> ISequenceLayer:
-        """The sequence of some tensors of one element type, which only an empty one must be given; netloop's own."""
+        """Add a sequence of tensors of one element type; ``dtype`` is required if it is empty. A netloop extension."""
         return self.add(ISequenceLayer(dtype=dtype), check_tensors(inputs))
 
     def add_sequence_insert(
         self, input: ITensor, tensor: ITensor, position: ITensor | None = None
     ) -> ISequenceInsertLayer:
-        """A sequence with a tensor put before a position, or at the end; netloop's own."""
+        """Add the insertion of a tensor into a sequence, before a position or at the end; a netloop extension."""
         tensors = [check_tensor(input, "input"), check_tensor(tensor, "tensor"), *_given(position)]
         return self.add(ISequenceInsertLayer(), tensors)
 
     def add_sequence_erase(self, input: ITensor, position: ITensor | None = None) -> ISequenceEraseLayer:
-        """A sequence without the tensor at a position, or without the last; netloop's own."""
+        """Add the removal of the tensor at a position, or of the last; a netloop extension."""
         return self.add(ISequenceEraseLayer(), [check_tensor(input, "input"), *_given(position)])
 
     def add_sequence_at(self, input: ITensor, position: ITensor) -> ISequenceAtLayer:
-        """The tensor at a position of a sequence; netloop's own."""
+        """Add the selection of the tensor at a position of a sequence; a netloop extension."""
         return self.add(ISequenceAtLayer(), [check_tensor(input, "input"), check_tensor(position, "position")])
 
     def add_sequence_length(self, input: ITensor) -> ISequenceLengthLayer:
-        """The number of tensors of a sequence; netloop's own."""
+        """Add the number of tensors of a sequence; a netloop extension."""
         return self.add(ISequenceLengthLayer(), [check_tensor(input, "input")])
 
     def add_sequence_concatenation(
         self, input: ITensor, axis: int, new_axis: bool = False
     ) -> ISequenceConcatenationLayer:
-        """The tensors of a sequence along an axis; netloop's own."""
+        """Add the concatenation of the tensors of a sequence along an axis; a netloop extension."""
         return self.add(ISequenceConcatenationLayer(axis=axis, new_axis=new_axis), [check_tensor(input, "input")])
 
     def add_sequence_split(
         self, input: ITensor, split: ITensor | None = None, axis: int = 0, keep_axis: bool = True
     ) -> ISequenceSplitLayer:
-        """The parts of a tensor along an axis, as a sequence; netloop's own."""
+        """Add the split of a tensor along an axis into a sequence; a netloop extension."""
         tensors = [check_tensor(input, "input"), *_given(split, "split")]
         return self.add(ISequenceSplitLayer(axis=axis, keep_axis=keep_axis), tensors)
 
     def add_optional(
         self, input: ITensor | None = None, dtype: DataType | None = None, shape: Sequence[int] | None = None
     ) -> IOptionalLayer:
-        """A tensor or sequence as a value that may be absent; without one, what is absent. netloop's own.
+        """Add an optional value of a tensor or sequence; without an input, an absent one. A netloop extension.
 
         Args:
-            input: what is there.
-            dtype: the element type of what is absent.
-            shape: the shape of the tensor that is absent; None for a sequence of tensors.
+            input: the value, or None for an absent one.
+            dtype: the element type of an absent value.
+            shape: the shape of an absent tensor; None for a sequence of tensors.
         """
         return self.add(IOptionalLayer(dtype=dtype, shape=shape), _given(input, "input"))
 
     def add_optional_has(self, input: ITensor) -> IOptionalHasLayer:
-        """Whether a value is there; netloop's own."""
+        """Add the test whether an optional value is present; a netloop extension."""
         return self.add(IOptionalHasLayer(), [check_tensor(input, "input")])
 
     def add_optional_get(self, input: ITensor) -> IOptionalGetLayer:
-        """What is there of a value that may be absent; netloop's own."""
+        """Add the unwrapping of an optional value; a netloop extension."""
         return self.add(IOptionalGetLayer(), [check_tensor(input, "input")])
 
 

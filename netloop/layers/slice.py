@@ -31,11 +31,11 @@ PLACES: dict[SampleMode, Callable[[int, int], int | None]] = {
     SampleMode.REFLECT:       _mirrored,
 }
 # fmt: on
-"""Which element a place along an axis of some length stands for; None for the fill value."""
+"""The element that a position along an axis reads; None for the fill value."""
 
 
 class _Places(NamedTuple):
-    """The places start + o * stride along an axis, for o from 0 up to size."""
+    """The positions start + o * stride along an axis, for o in range(size)."""
 
     start: Any
     size: int
@@ -44,28 +44,28 @@ class _Places(NamedTuple):
 
 @layer(LayerType.SLICE, "Slice")
 class ISliceLayer(Operation):
-    """Element o of the output is element start + o * stride of the input, along each axis.
+    """Strided slice: element o of the output is element start + o * stride of the input, along each axis.
 
-    Any element type, which is kept. Strides are positive, negative or 0. What lies outside of the input stands for:
+    Any element type, which is kept. Strides are positive, negative or 0. A position outside of the input reads:
 
     =============  ==============================================================
-    STRICT_BOUNDS  nothing: it is an error
-    WRAP           the element at the place modulo the length
+    STRICT_BOUNDS  an error
+    WRAP           the element at the position modulo the length
     CLAMP          the nearest element
     FILL           the fill value, 0 unless input 4 gives it
     REFLECT        the input mirrored at the centres of its first and last element
     =============  ==============================================================
 
-    An empty output reads nothing. Inputs in place of attributes: 1 start, 2 shape, 3 stride, 5 axes; all 1-D, int32 or
+    An empty output reads nothing. Inputs replace attributes: 1 start, 2 shape, 3 stride, 5 axes; all 1-D, int32 or
     int64. Input 4 is the fill value, 0-D or 1-D, of the element type of the input.
 
     Attributes:
-        start: the first place that is read.
-        shape: the shape of the output, and not where it ends.
-        stride: the step from place to place.
-        mode: what places outside of the input stand for.
-        axes: the axes that start, shape and stride speak of, negative ones from the end, the others being taken
-            whole; None for all.
+        start: the first position.
+        shape: the shape of the output (not the end position).
+        stride: the step between positions.
+        mode: the treatment of positions outside of the input.
+        axes: the axes of start, shape and stride, negative ones from the end; the other axes are taken whole. None for
+            all axes.
     """
 
     MAX_INPUTS = 6
@@ -100,7 +100,7 @@ class ISliceLayer(Operation):
         if sizes is None:
             return x.with_shape(UNKNOWN if axis in along else length for axis, length in enumerate(x.shape))
         shape = _replaced(x.shape, along, sizes)
-        require(min(sizes, default=0) >= 0, f"shape {tuple(sizes)} has a negative length", fix="give it as input 2")
+        require(min(sizes, default=0) >= 0, f"shape {tuple(sizes)} has a negative dim", fix="give it as input 2")
         if 0 not in shape:
             unknown = [None] * len(along)
             for axis, first, length, step in zip(along, starts or unknown, sizes, strides or unknown, strict=True):
@@ -108,7 +108,7 @@ class ISliceLayer(Operation):
         return x.with_shape(shape)
 
     def _axes_of(self, x: TensorType, axes: TensorType | None) -> tuple[Sequence[int] | None, int]:
-        """The axes that are sliced, None where unknown, and how many they are."""
+        """The sliced axes, None if unknown, and their number."""
         given = self.axes if axes is None else axes.ints()
         if axes is not None:
             require(axes.rank == 1 and axes.is_index, f"the axes are 1-D, int32 or int64, not {axes}")
@@ -117,7 +117,7 @@ class ISliceLayer(Operation):
         if given is None:
             return range(x.rank), x.rank
         along = [normal_axis(axis, x.rank) for axis in given]
-        require(len(set(along)) == len(along), f"axes {tuple(given)} name an axis twice")
+        require(len(set(along)) == len(along), f"axes {tuple(given)} list an axis twice")
         return along, len(along)
 
     def _check_places(self, axis: int, length: int, places: _Places) -> None:
@@ -128,11 +128,11 @@ class ISliceLayer(Operation):
                 min(first, last) >= 0 and (length == UNKNOWN or max(first, last) < length),
                 f"axis {axis} is read from {first} to {last}{'' if known else ' at best'}, "
                 f"and has {'an unknown number of' if length == UNKNOWN else length} elements",
-                why="STRICT_BOUNDS never leaves the input",
+                why="STRICT_BOUNDS does not allow positions outside of the input",
                 fix="set mode to CLAMP, FILL, REFLECT or WRAP, or read less",
             )
         elif self.mode is not SampleMode.FILL:
-            require(length != 0, f"axis {axis} has 0 elements", why=f"{self.mode.name} has none to read instead")
+            require(length != 0, f"axis {axis} has 0 elements", why=f"{self.mode.name} has no element to read instead")
 
     def evaluate(
         self,
@@ -186,7 +186,7 @@ class ISliceLayer(Operation):
         return x
 
     def _read(self, x: Any, axis: int, places: _Places, fill: Any) -> Any:
-        """The elements at some places along one axis: a window where it can be one, else gathered one by one."""
+        """Read positions along one axis: as a window if possible, else by a gather."""
         start, size, stride = places
         if not _all_ints(places):
             return self._gathered(x, axis, start + stride * jnp.arange(size), fill)
@@ -220,11 +220,11 @@ ELEMENTS: dict[SampleMode, Callable[[Any, int], Any]] = {
     SampleMode.REFLECT:       lambda places, length: length - 1 - abs(places % max(2 * length - 2, 1) - (length - 1)),
 }
 # fmt: on
-"""The same for arrays of places, but for those that clipping brings to the right element, or to any."""
+"""The elements that arrays of positions read, except those that clipping already maps correctly."""
 
 
 def _padded(x: Any, axis: int, window: tuple[int, int], fill: Any) -> Any:
-    """The part of an axis from one place up to another, which may be outside of it."""
+    """The section of an axis between two positions, which may be outside of it."""
     (low, high), length = window, x.shape[axis]
 
     def filled(count: int) -> Any:
@@ -232,7 +232,7 @@ def _padded(x: Any, axis: int, window: tuple[int, int], fill: Any) -> Any:
 
     before, after = min(high, 0) - min(low, 0), max(high, length) - max(low, length)
     inner = lax.slice_in_dim(x, min(max(low, 0), length), min(max(high, 0), length), axis=axis)
-    # lax.pad would do, but JAX 0.10.2 fails at its derivative by the fill value alone
+    # not lax.pad: JAX 0.10.2 fails at its derivative with respect to only the fill value
     return lower_joined([filled(before), inner, filled(after)], axis)
 
 
@@ -241,7 +241,7 @@ def _all_ints(numbers: Iterable[Any]) -> bool:
 
 
 def _scalars(numbers: Any) -> list[Any]:
-    """The numbers one by one: Python ints, or scalars that JAX traces."""
+    """The numbers as a list: Python ints, or traced scalars."""
     return [int(each) if isinstance(numbers, tuple | np.ndarray) else each for each in numbers]
 
 
@@ -250,7 +250,7 @@ def _known(x: Array) -> TensorType:
 
 
 def _numbers(name: str, own: Sequence[int], given: TensorType | None, count: int) -> Sequence[int] | None:
-    """Start, shape or stride, one number for each axis; None where unknown."""
+    """Start, shape or stride for each axis; None if unknown."""
     shape = (len(own),) if given is None else given.shape
     if given is not None:
         require(given.rank == 1 and given.is_index, f"{name} is 1-D, int32 or int64, not {given}")
@@ -266,18 +266,18 @@ def _replaced(numbers: Iterable[Any], along: Iterable[int], by: Iterable[Any]) -
 
 
 def _at_best(places: _Places) -> tuple[int, int]:
-    """The first and the last place; those that need the fewest elements where start or stride are unknown."""
+    """The first and last positions; if start or stride is unknown, those that need the fewest elements."""
     reach = (places.size - 1) * (places.stride or 0)
     first = max(0, -reach) if places.start is None else places.start
     return first, first + reach
 
 
 class SliceMethods(AddsLayers):
-    """The methods of a network that add layers of this file."""
+    """The ``add_`` methods of this family."""
 
     def add_slice(
         self, input: ITensor, start: Sequence[int], shape: Sequence[int], stride: Sequence[int]
     ) -> ISliceLayer:
-        """A strided box of ``input``; ``shape`` is the shape of the output."""
+        """Add a strided slice of ``input``; ``shape`` is the shape of the output."""
         made = ISliceLayer(start=start, shape=shape, stride=stride)
         return self.add(made, [check_tensor(input, "input")])

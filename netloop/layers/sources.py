@@ -1,4 +1,4 @@
-"""Layers that make tensors out of nothing but attributes, shapes and sizes: constant, fill, shape."""
+"""Layers without tensor data as input: constant, fill, shape."""
 
 import math
 from collections.abc import Sequence
@@ -19,12 +19,12 @@ from netloop.types import FLOATS, HALVES, INDICES, INTEGERS, OWN, UNKNOWN, Array
 
 @layer(LayerType.CONSTANT, "Constant")
 class IConstantLayer(Operation):
-    """The numbers of an array, in a shape of their own.
+    """A constant tensor.
 
-    Any element type. The volume of the shape is the number of elements; the shape of a single number is ``()``.
+    Any element type. The volume of the shape is the number of elements; a scalar has the shape ``()``.
 
     Attributes:
-        shape: the lengths of the axes; one may be -1, and is then what the others leave.
+        shape: the dims; one may be -1, and is inferred from the others.
         weights: the numbers, in row-major order.
     """
 
@@ -38,15 +38,13 @@ class IConstantLayer(Operation):
 
     def evaluate(self) -> Array:
         shape, size = self.shape, self.weights.size
-        require(min(shape, default=0) >= UNKNOWN, f"shape {shape} has a length below -1")
-        require(
-            shape.count(UNKNOWN) <= 1, f"shape {shape} has -1 more than once", why="only one length can be left open"
-        )
+        require(min(shape, default=0) >= UNKNOWN, f"shape {shape} has a dim below -1")
+        require(shape.count(UNKNOWN) <= 1, f"shape {shape} has -1 more than once", why="only one dim can be inferred")
         given = math.prod(length for length in shape if length != UNKNOWN)
         fits = given > 0 and size % given == 0 if UNKNOWN in shape else size == given
         require(
             fits,
-            f"weights have {size} elements, and shape {shape} does not hold {size}",
+            f"weights have {size} elements, which shape {shape} cannot hold",
             fix="give the shape of the array, weights.shape",
         )
         return self.weights.reshape(shape)
@@ -55,28 +53,30 @@ class IConstantLayer(Operation):
         return jnp.asarray(self.evaluate())
 
     def unshared_arrays(self) -> dict[str, Any]:
-        if self.weights.size > 1 and not any(self.weights.strides):  # one number stands for all, and goes on to
+        if self.weights.size > 1 and not any(
+            self.weights.strides
+        ):  # a view of one number: a script may still change it
             return {"weights": np.broadcast_to(self.weights.flat[0], self.weights.shape)}
         return {"weights": self.weights.copy()}
 
 
 @layer(LayerType.FILL, "Fill")
 class IFillLayer(Operation):
-    """A tensor of evenly spaced or random numbers.
+    """Fill a tensor with evenly spaced or random numbers.
 
     ==============  ============================================================================================
     LINSPACE        alpha + the sum over the axes d of beta[d] i[d], at the index i; integers, floating-point
-    RANDOM_UNIFORM  numbers drawn from alpha up to, and without, beta; floating-point
-    RANDOM_NORMAL   numbers drawn around the mean alpha with the standard deviation beta; floating-point
+    RANDOM_UNIFORM  uniform random numbers in [alpha, beta); floating-point
+    RANDOM_NORMAL   normal random numbers with mean alpha and standard deviation beta; floating-point
     ==============  ============================================================================================
 
     Inputs, all optional: 0 the shape, 1-D, int32 or int64; 1 alpha, 0-D; 2 beta, 0-D, for LINSPACE 1-D with a number
-    for each axis. Alpha and beta are inputs both or neither, and of the element type of the output. As an attribute
-    beta is one number, so that LINSPACE has then at most one axis.
+    for each axis. Alpha and beta are both inputs or both attributes, of the element type of the output. As an
+    attribute beta is one number, so LINSPACE then has at most one axis.
 
     Attributes:
         shape: the shape of the output.
-        operation: which numbers.
+        operation: the fill operation.
         to_type: the element type.
         alpha, beta: the two parameters.
     """
@@ -98,7 +98,7 @@ class IFillLayer(Operation):
         return self.operation is not FillOperation.LINSPACE
 
     def is_alpha_beta_int64(self) -> bool:
-        """Whether alpha and beta are int64, which they are if the elements are."""
+        """Whether alpha and beta are int64: they have the type of the elements."""
         return self.to_type is DataType.INT64
 
     def infer(
@@ -130,12 +130,12 @@ class IFillLayer(Operation):
         lengths = list(self.shape)
         if shape is not None:
             require(shape.rank == 1 and shape.is_index, f"the shape is 1-D, int32 or int64, not {shape}")
-            require(shape.is_fixed, f"the shape {shape} has an unknown number of lengths", why="the rank is fixed")
+            require(shape.is_fixed, f"the shape {shape} has an unknown number of dims", why="the rank is fixed")
             known = shape.ints()
             if known is None:
                 return (UNKNOWN,) * shape.volume
             lengths = known
-        require(min(lengths, default=0) >= 0, f"the shape {tuple(lengths)} has a negative length")
+        require(min(lengths, default=0) >= 0, f"the shape {tuple(lengths)} has a negative dim")
         return tuple(lengths)
 
     def _check_inputs(self, made: TensorType, alpha: TensorType, beta: TensorType) -> None:
@@ -167,7 +167,7 @@ class IFillLayer(Operation):
 
     def _check_range(self, alpha: float, beta: float) -> None:
         if self.operation is FillOperation.RANDOM_UNIFORM:
-            require(alpha <= beta, f"alpha is {alpha} and beta {beta}", why="no number is from alpha up to beta")
+            require(alpha <= beta, f"alpha is {alpha} and beta {beta}", why="the interval from alpha to beta is empty")
 
     def evaluate(
         self,
@@ -210,14 +210,14 @@ class IFillLayer(Operation):
         if self.operation is FillOperation.RANDOM_NORMAL:
             return low + high * jax.random.normal(key, shape, dtype)
         drawn = jax.random.uniform(key, shape, dtype, low, high)
-        return jnp.where(drawn < high, drawn, low)  # rounding can bring a number up to beta
+        return jnp.where(drawn < high, drawn, low)  # rounding can raise a number to beta
 
 
 @layer(LayerType.SHAPE, "Shape")
 class IShapeLayer(Operation):
-    """The lengths of the axes of the input.
+    """The shape of the input.
 
-    Any element type in; int64 out, 1-D, with one number for each axis, and so none for a 0-D input.
+    Any element type as input; output int64, 1-D, one number for each axis, and none for a 0-D input.
     """
 
     def infer(self, x: TensorType) -> TensorType:
@@ -232,14 +232,14 @@ class IShapeLayer(Operation):
 
 
 class SourceMethods(AddsLayers):
-    """The methods of a network that add layers of this file."""
+    """The ``add_`` methods of this family."""
 
     def add_constant(self, shape: Sequence[int], weights: Array | Weights) -> IConstantLayer:
-        """The numbers ``weights`` in the shape ``shape``."""
+        """Add a constant of the given shape and numbers."""
         return self.add(IConstantLayer(shape=shape, weights=weights_array(weights, "weights")), [])
 
     def add_fill(self, shape: Sequence[int], op: FillOperation, output_type: DataType = DataType.FLOAT) -> IFillLayer:
-        """A tensor of evenly spaced or random numbers."""
+        """Fill a tensor with evenly spaced or random numbers."""
         return self.add(
             IFillLayer(
                 shape=shape,
@@ -250,5 +250,5 @@ class SourceMethods(AddsLayers):
         )
 
     def add_shape(self, input: ITensor) -> IShapeLayer:
-        """The shape of a tensor, as int64."""
+        """Add the shape of a tensor, as int64."""
         return self.add(IShapeLayer(), [check_tensor(input, "input")])

@@ -47,7 +47,9 @@ def test_layer_that_cannot_be_made_is_none_with_its_line_in_the_log(network, x, 
     made = network.add_elementwise(x, ids, Op.SUM)
 
     assert made is None
-    assert log.errors[0].startswith("NL401: SUM takes two inputs of one element type, not float32[2,3] and int32[2,3]")
+    assert log.errors[0].startswith(
+        "NL401: SUM takes two inputs of the same element type, not float32[2,3] and int32[2,3]"
+    )
     assert f"at {__file__}:" in log.errors[0]
     assert "fix: convert one input with add_cast" in log.errors[0]
     assert len(log.errors) == 1

@@ -160,7 +160,7 @@ def test_unknown_lengths_of_a_packed_update():
 @pytest.mark.parametrize(
     ("form", "inputs", "match"),
     [
-        (PADDED, (f32(2, 3, 4), NEW, index(2)), "the cache is float32[2,3,4], and has 4 axes"),
+        (PADDED, (f32(2, 3, 4), NEW, index(2)), "the cache is float32[2,3,4], and must have 4 axes"),
         (PADDED, (index(2, 1, 3, 2), NEW, index(2)), "the cache is floating-point, not int32[2,1,3,2]"),
         (PADDED, (CACHE, NEW[0], index(2)), "the update is float32[1,2,2], and must be float32[2,1,-1,2]"),
         (PADDED, (CACHE, NEW.astype(np.float16), index(2)), "the update is float16[2,1,2,2], and must be float32"),

@@ -99,7 +99,7 @@ def test_matrix_multiply_with_unknown_lengths(
 def test_product_of_truth_values_is_refused() -> None:
     layer = IMatrixMultiplyLayer(op0=NONE, op1=NONE)
 
-    refuses(layer, A > 0, B > 0, match="operand 0 is bool[2,3], and must be of numbers")
+    refuses(layer, A > 0, B > 0, match="operand 0 is bool[2,3], and must be numeric")
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.uint16, np.int32, np.int64, np.uint64])
@@ -123,8 +123,8 @@ def test_product_of_two_element_types_is_refused() -> None:
 
 @pytest.mark.parametrize("op", [NONE, TRANSPOSE])
 def test_vector_read_as_a_matrix_is_refused(op: MatrixOperation) -> None:
-    refuses(IMatrixMultiplyLayer(op0=op, op1=NONE), V3, B, match="the first operand, float32[3], is no matrix")
-    refuses(IMatrixMultiplyLayer(op0=NONE, op1=op), A, V3, match="the second operand, float32[3], is no matrix")
+    refuses(IMatrixMultiplyLayer(op0=op, op1=NONE), V3, B, match="the first operand, float32[3], is not a matrix")
+    refuses(IMatrixMultiplyLayer(op0=NONE, op1=op), A, V3, match="the second operand, float32[3], is not a matrix")
 
 
 def test_scalar_read_as_a_vector_is_refused() -> None:
@@ -268,22 +268,22 @@ def test_einsum_with_unknown_lengths(equation: str, shapes: Any, shape: Any) -> 
         ("ij->ij", [V3], "'ij' in 'ij->ij' labels 2 axes, and its operand has 1"),
         ("i->i", [X], "'i' in 'i->i' labels 1 axes, and its operand has 2"),
         ("i...jk->i", [X], "labels 3 axes, and its operand has 2"),
-        ("ij,jk->ik", [X, X], "the label 'j' stands for axes of 3 and of 2 elements"),
-        ("ii", [X], "the label 'i' stands for axes of 2 and of 3 elements"),
-        ("i,i->i", [V3, V3[:1]], "the label 'i' stands for axes of 3 and of 1 elements"),
+        ("ij,jk->ik", [X, X], "the label 'j' is used for axes of lengths 3 and 2"),
+        ("ii", [X], "the label 'i' is used for axes of lengths 2 and 3"),
+        ("i,i->i", [V3, V3[:1]], "the label 'i' is used for axes of lengths 3 and 1"),
         ("...i,...i->...", [X, numbers(3, 3)], "axis 0 has 2 and 3 elements"),
-        ("ij->ik", [X], "the result of 'ij->ik' has the label 'k', and no operand has it"),
+        ("ij->ik", [X], "the result of 'ij->ik' has the label 'k', which no operand has"),
         ("ij->ii", [X], "the result of 'ij->ii' has the label 'i' twice"),
-        ("...j->j", [X], "the result of '...j->j' has no '...', and 1 axes"),
-        ("IJ->J", [X], "'IJ' in the equation 'IJ->J' is no list of labels"),
-        ("i..j->i", [X], "is no list of labels"),
-        ("...i...->i", [X], "is no list of labels"),
-        ("ij->i->j", [X], "'i->j' in the equation 'ij->i->j' is no list of labels"),
-        ("ij>j", [X], "is no list of labels"),
-        ("ij->i,j", [X], "is no list of labels"),
+        ("...j->j", [X], "the result of '...j->j' has no '...', and the operands have 1 axes"),
+        ("IJ->J", [X], "'IJ' in the equation 'IJ->J' is not a list of labels"),
+        ("i..j->i", [X], "is not a list of labels"),
+        ("...i...->i", [X], "is not a list of labels"),
+        ("ij->i->j", [X], "'i->j' in the equation 'ij->i->j' is not a list of labels"),
+        ("ij>j", [X], "is not a list of labels"),
+        ("ij->i,j", [X], "is not a list of labels"),
         ("", [X], "labels 0 axes, and its operand has 2"),
         ("i->i", [], "the layer has no operands"),
-        ("i->i", [V3 > 0], "operand 0 is bool[3], and must be of numbers"),
+        ("i->i", [V3 > 0], "operand 0 is bool[3], and must be numeric"),
         ("i,i->i", [V3, V3.astype(BF16)], "the operands are float32[3] and bfloat16[3]"),
     ],
 )
@@ -329,7 +329,7 @@ def test_einsum_in_a_network() -> None:
     layer.equation = "ij,jk->"
     assert tuple(layer.get_output(0).shape) == ()
     layer.equation = "ij,jk->il"
-    with pytest.raises(NetworkError, match="has the label 'l', and no operand has it"):
+    with pytest.raises(NetworkError, match="has the label 'l', which no operand has"):
         _ = layer.get_output(0).shape
 
 
@@ -367,4 +367,4 @@ def test_determinant_of_integers_is_refused() -> None:
 
 @pytest.mark.parametrize("shape", [(2, 3), (3,), ()])
 def test_determinant_of_no_square_is_refused(shape: tuple[int, ...]) -> None:
-    refuses(IDeterminantLayer(), np.zeros(shape, F32), match="its last two axes are no square")
+    refuses(IDeterminantLayer(), np.zeros(shape, F32), match="its last two axes must be equal")

@@ -146,7 +146,7 @@ def test_epsilon_without_meaning_is_refused(epsilon):
 
 
 def test_no_axes_are_refused():
-    refuses(over(0), X, ONE, ZERO, match="names no axis to normalise")
+    refuses(over(0), X, ONE, ZERO, match="so there is no axis to normalize")
 
 
 def test_axes_past_the_last_are_refused():
@@ -181,15 +181,23 @@ def test_factor_of_another_type_is_refused(position, name):
 
 @pytest.mark.parametrize("factor", [f32(4), f32(1, 3, 1), f32(1, 1, 4)])
 def test_factor_of_another_shape_is_refused(factor):
-    refuses(over(0b100), X, factor, ZERO, match=f"the scale is {factor}, and must have along each axis of float32[2,4")
+    refuses(
+        over(0b100), X, factor, ZERO, match=f"the scale is {factor}, and each of its dims must be that of float32[2,4"
+    )
 
 
 def test_factor_of_each_group_is_refused_in_the_second_version():
-    refuses(over(0b100, num_groups=2, is_v2=True), X, f32(1, 2, 1), ZERO, match="along each axis of float32[2,4,2]")
+    refuses(
+        over(0b100, num_groups=2, is_v2=True),
+        X,
+        f32(1, 2, 1),
+        ZERO,
+        match="each of its dims must be that of float32[2,4,2]",
+    )
 
 
 def test_factor_of_each_channel_is_refused_in_the_first_version():
-    refuses(over(0b100, num_groups=2), X, CHANNEL_SCALE, ZERO, match="along each axis of float32[2,2,2]")
+    refuses(over(0b100, num_groups=2), X, CHANNEL_SCALE, ZERO, match="each of its dims must be that of float32[2,2,2]")
 
 
 def test_gradient_of_a_normalised_sum_is_zero():

@@ -94,7 +94,7 @@ def test_evaluating_leaves_the_input_alone():
 
 @pytest.mark.parametrize("length", [-1, 4])
 def test_length_that_no_sequence_has_is_refused(length):
-    with pytest.raises(LayerError, match=f"sequence 1 has length {length}, and 3 at most"):
+    with pytest.raises(LayerError, match=f"sequence 1 has length {length}, and the axis only 3 elements"):
         reverse().evaluate(TABLE, i32(1, length, 1))
 
 
@@ -140,7 +140,9 @@ def test_padding_of_another_number_of_axes_is_refused(name):
 
 
 def test_cutting_off_more_than_there_is_is_refused():
-    refuses(pad((0, -2), (0, -2)), X, match="axis 3 of the input float32[1,1,2,3] has 3 elements, and 4 are cut off")
+    refuses(
+        pad((0, -2), (0, -2)), X, match="axis 3 of the input float32[1,1,2,3] has 3 elements, and the padding crops 4"
+    )
 
 
 def test_sequences_along_the_axis_of_the_batch_are_refused():
@@ -160,7 +162,7 @@ def test_lengths_of_two_axes_are_refused():
 
 
 def test_lengths_of_another_number_are_refused():
-    refuses(reverse(), TABLE, lengths(2), match="there are 2 lengths, and 3 sequences along axis 1 of float32[3,3]")
+    refuses(reverse(), TABLE, lengths(2), match="there are 2 lengths for 3 sequences along axis 1 of float32[3,3]")
 
 
 def test_network_pads():

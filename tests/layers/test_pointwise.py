@@ -458,7 +458,7 @@ def test_integer_divided_by_zero_is_an_error(op, dtype):
 
 
 def test_elementwise_converts_nothing_silently():
-    wanted = "SUM takes two inputs of one element type, not int64[2] and int32[2]"
+    wanted = "SUM takes two inputs of the same element type, not int64[2] and int32[2]"
 
     refuses(elementwise(ElementWiseOperation.SUM), made([1, 2], I64), made([1, 2], I32), match=wanted)
 
@@ -527,7 +527,7 @@ def test_condition_of_a_select_is_bool():
 
 
 def test_values_of_a_select_have_one_type():
-    wanted = "the two values have one element type, not float32[1] and int32[1]"
+    wanted = "the two values must have the same element type, not float32[1] and int32[1]"
 
     refuses(ISelectLayer(), np.array([True]), made([1]), made([1], I32), match=wanted)
 

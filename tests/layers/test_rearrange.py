@@ -165,11 +165,11 @@ def test_two_rests_are_refused():
 
 
 def test_length_below_minus_one_is_refused():
-    refuses(shuffle((-2, -3)), GRID, match="reshape_dims (-2, -3) have a length below -1")
+    refuses(shuffle((-2, -3)), GRID, match="reshape_dims (-2, -3) have a dim below -1")
 
 
 def test_copy_of_a_length_that_is_not_there_is_refused():
-    refuses(shuffle((2, 3, 0)), GRID, match="reshape_dims (2, 3, 0) copy length 2 of an input with 2 axes")
+    refuses(shuffle((2, 3, 0)), GRID, match="reshape_dims (2, 3, 0) copy dim 2 of an input with 2 axes")
 
 
 @pytest.mark.parametrize("order", [(0,), (0, 0), (1, 2), (0, 1, 2), (-1, 0)])
@@ -184,7 +184,7 @@ def test_second_transposition_orders_the_new_axes():
 
 
 def test_new_shape_of_unknown_rank_is_refused():
-    refuses(shuffle(), GRID, index(-1), match="the new shape int64[-1] has an unknown number of lengths")
+    refuses(shuffle(), GRID, index(-1), match="the new shape int64[-1] has an unknown number of dims")
 
 
 def test_new_shape_of_floats_is_refused():
@@ -192,7 +192,7 @@ def test_new_shape_of_floats_is_refused():
 
 
 def test_new_shape_of_nine_axes_is_refused():
-    refuses(shuffle(), GRID, index(9), match="the new shape has 9 lengths, and may have 8")
+    refuses(shuffle(), GRID, index(9), match="the new shape has 9 dims, and may have at most 8")
 
 
 def test_evaluating_to_another_volume_is_refused():
@@ -257,11 +257,11 @@ def test_squeeze_of_all_axes_of_an_unknown_length_is_refused():
 
 
 def test_squeeze_of_two_elements_is_refused():
-    refuses(ISqueezeLayer(), GRID, i64(0), match="axis 0 has 2 elements, and only 1 can go")
+    refuses(ISqueezeLayer(), GRID, i64(0), match="axis 0 has 2 elements, and only axes of length 1 can be removed")
 
 
 def test_squeeze_of_an_empty_axis_is_refused():
-    refuses(ISqueezeLayer(), f32(0), i64(0), match="axis 0 has 0 elements, and only 1 can go")
+    refuses(ISqueezeLayer(), f32(0), i64(0), match="axis 0 has 0 elements, and only axes of length 1 can be removed")
 
 
 def test_squeeze_of_an_axis_that_is_not_there_is_refused():
@@ -269,11 +269,11 @@ def test_squeeze_of_an_axis_that_is_not_there_is_refused():
 
 
 def test_squeeze_of_an_axis_named_twice_is_refused():
-    refuses(ISqueezeLayer(), f32(1, 1), i64(0, -2), match="the axes [0, -2] name an axis twice")
+    refuses(ISqueezeLayer(), f32(1, 1), i64(0, -2), match="the axes [0, -2] list an axis twice")
 
 
 def test_squeeze_of_more_axes_than_there_are_is_refused():
-    refuses(ISqueezeLayer(), f32(1), index(2), match="2 axes are to go, and the input float32[1] has 1")
+    refuses(ISqueezeLayer(), f32(1), index(2), match="2 axes are to be removed, and the input float32[1] has 1")
 
 
 @pytest.mark.parametrize("axes", [index(), np.array(0)])
@@ -288,7 +288,7 @@ def test_axes_of_floats_are_refused(layer):
 
 @pytest.mark.parametrize("layer", [ISqueezeLayer(), IUnsqueezeLayer()])
 def test_unknown_number_of_axes_is_refused(layer):
-    refuses(layer, f32(1), index(-1), match="the axes int64[-1] are unknown in number")
+    refuses(layer, f32(1), index(-1), match="the number of axes in int64[-1] is unknown")
 
 
 def test_unsqueeze_keeps_unknown_lengths():
@@ -304,11 +304,11 @@ def test_unsqueeze_past_the_output_is_refused():
 
 
 def test_unsqueeze_of_an_axis_named_twice_is_refused():
-    refuses(IUnsqueezeLayer(), GRID, i64(0, -4), match="the axes [0, -4] name an axis twice")
+    refuses(IUnsqueezeLayer(), GRID, i64(0, -4), match="the axes [0, -4] list an axis twice")
 
 
 def test_unsqueeze_to_nine_axes_is_refused():
-    refuses(IUnsqueezeLayer(), f32(*(1,) * 8), i64(0), match="the output has 9 axes, and may have 8")
+    refuses(IUnsqueezeLayer(), f32(*(1,) * 8), i64(0), match="the output has 9 axes, and may have at most 8")
 
 
 def test_gradients_pass_through_squeeze_unchanged():
@@ -361,7 +361,13 @@ def test_unknown_length_across_the_join_is_that_of_another_input():
 
 
 def test_lengths_that_differ_across_the_join_are_refused():
-    refuses(concatenation(0), f32(2, 3), f32(2, -1), f32(2, 4), match="input 2 has the shape (2, 4), and those before")
+    refuses(
+        concatenation(0),
+        f32(2, 3),
+        f32(2, -1),
+        f32(2, 4),
+        match="input 2 has the shape (2, 4), and the inputs before it",
+    )
 
 
 def test_join_of_two_types_is_refused():

@@ -126,11 +126,11 @@ def test_reduce_along_unknown_axes_has_a_known_rank() -> None:
 @pytest.mark.parametrize(
     ("axes", "match"),
     [
-        (np.array([0, -3]), "the axes [0, -3] name an axis twice"),
+        (np.array([0, -3]), "the axes [0, -3] list an axis twice"),
         (np.array([3]), "axis 3 is none of the 3 axes"),
         (np.array([0.0]), "the axes are int32 or int64, and 1-D, not float64[1]"),
         (TensorType(I64, (4,)), "the axes are 4, and the input has 3"),
-        (TensorType(I64, (-1,)), "the axes int64[-1] are unknown in number"),
+        (TensorType(I64, (-1,)), "the number of axes in int64[-1] is unknown"),
     ],
 )
 def test_reduce_along_axes_without_a_meaning_is_refused(axes: Any, match: str) -> None:

@@ -267,11 +267,11 @@ def test_scale_that_is_not_positive_is_refused(scale):
 
 
 def test_negative_length_is_refused():
-    refuses(resized(-1), ROW, match="shape (-1,) has a negative length")
+    refuses(resized(-1), ROW, match="shape (-1,) has a negative dim")
 
 
 def test_negative_length_of_the_size_input_is_refused():
-    refuses(IResizeLayer(), ROW, i64(-1), match="the size [-1] has a negative length")
+    refuses(IResizeLayer(), ROW, i64(-1), match="the size [-1] has a negative dim")
 
 
 def test_size_input_of_bools_is_refused():
@@ -489,11 +489,11 @@ def test_every_axis_is_stretched(mode, rank):
 
     layer = resized(8, *(1,) * (rank - 1), mode=mode, transformation=HALF)
     check_laws(Case("far", layer, (x,), wanted.reshape(8, *(1,) * (rank - 1))))
-    assert layer.beyond_tensorrt(TensorType.of(x)) == f"stretches axis 0 of {rank} by {mode.name}"
+    assert layer.beyond_tensorrt(TensorType.of(x)) == f"resizes axis 0 of {rank} by {mode.name}"
 
 
 def test_stretching_nothing_is_refused():
-    refuses(resized(3), f32(0), match="axis 0 has 0 elements, and is to have 3")
+    refuses(resized(3), f32(0), match="axis 0 has 0 elements, and cannot be resized to 3")
 
 
 @pytest.mark.parametrize("value", ["12", 3, [None], ["a"]])

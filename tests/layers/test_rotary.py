@@ -116,10 +116,10 @@ def test_rotary_embedding_by_unknown_positions():
 @pytest.mark.parametrize(
     ("layer", "inputs", "match"),
     [
-        (turning(), (f32(2, 3, 4), f32(2, 3, 2), f32(2, 3, 2)), "the input is float32[2,3,4], and has 4 axes"),
+        (turning(), (f32(2, 3, 4), f32(2, 3, 2), f32(2, 3, 2)), "the input is float32[2,3,4], and must have 4 axes"),
         (turning(), (index(1, 1, 1, 2), f32(1, 1, 1), f32(1, 1, 1)), "the input is floating-point, not int32"),
-        (turning(), (f32(1, 1, 1, 3), f32(1, 1, 1), f32(1, 1, 1)), "3 elements of each token are to be turned"),
-        (turning(dim=-2), (f32(1, 1, 1, 4), f32(1, 1, 1), f32(1, 1, 1)), "-2 elements of each token are to be turned"),
+        (turning(), (f32(1, 1, 1, 3), f32(1, 1, 1), f32(1, 1, 1)), "3 elements of each token are to be rotated"),
+        (turning(dim=-2), (f32(1, 1, 1, 4), f32(1, 1, 1), f32(1, 1, 1)), "-2 elements of each token are to be rotated"),
         (turning(dim=6), (f32(1, 1, 1, 4), f32(1, 1, 3), f32(1, 1, 3)), "is 6, and a token has 4 elements"),
         (
             turning(),

@@ -246,23 +246,23 @@ def test_types_that_do_not_fit_are_refused():
     refuses(ISequenceInsertLayer(), PAIRS, wide, match="a sequence of float32[2] takes no float64[2]")
     refuses(ISequenceInsertLayer(), F([1]), F([1]), match="input 0 is float32[1], and must be a sequence")
     refuses(ISequenceAtLayer(), PAIRS, F([0]), match="the position is float32[1], and must be an int32[] or int64[]")
-    refuses(ISequenceAtLayer(), other, INDEX, match="how many axes the tensors of a sequence of float32[...] have")
+    refuses(ISequenceAtLayer(), other, INDEX, match="the rank of the tensors of a sequence of float32[...]")
     refuses(ISequenceEraseLayer(), PAIRS, np.zeros((2, 1), np.int64), match="the position is int64[2,1]")
     refuses(ISequenceLengthLayer(), TensorType(FLOAT), match="must be a sequence")
     refuses(ISequenceConcatenationLayer(axis=1), PAIRS, match="axis 1")
     refuses(ISequenceSplitLayer(), PAIRS, match="input 0 is sequence of float32[2], and must be a tensor")
-    refuses(ISequenceSplitLayer(keep_axis=False), F([1]), INDEX, match="parts with lengths of their own keep the axis")
+    refuses(ISequenceSplitLayer(keep_axis=False), F([1]), INDEX, match="parts of given lengths keep the axis")
     refuses(ISequenceSplitLayer(), F([1]), F([1]), match="must be int32 or int64")
     refuses(IOptionalLayer(), OptionalType.around(PAIRS), match="is optional sequence of float32[2] already")
-    refuses(IOptionalLayer(dtype=trt.int8, shape=(2, -5)), match="has a length below -1")
+    refuses(IOptionalLayer(dtype=trt.int8, shape=(2, -5)), match="has a dim below -1")
     refuses(IOptionalLayer(), match="an absent value has no element type")
 
 
 @pytest.mark.parametrize(
     ("ask", "message"),
     [
-        (lambda n, s, i: n.add_sequence_at(s, i), "position 3 is none of a sequence of 3 tensors"),
-        (lambda n, s, i: n.add_sequence_erase(s, i), "position 3 is none of a sequence of 3 tensors"),
+        (lambda n, s, i: n.add_sequence_at(s, i), "position 3 is out of range for a sequence of 3 tensors"),
+        (lambda n, s, i: n.add_sequence_erase(s, i), "position 3 is out of range for a sequence of 3 tensors"),
         (
             lambda n, s, i: n.add_sequence_insert(s, combine(n, cast(n, i, trt.float32), 0), combine(n, i, 1)),
             "position 4",

@@ -103,7 +103,7 @@ def test_large_constant_is_not_kept_as_a_known_value():
 
 @pytest.mark.parametrize(("shape", "elements"), [((2, 2), 6), ((), 6), ((4, -1), 6), ((0, -1), 0), ((7,), 6)])
 def test_shape_that_does_not_hold_the_weights_is_refused(shape, elements):
-    refuses(constant(shape, SIX[:elements]), match=f"weights have {elements} elements, and shape {shape}")
+    refuses(constant(shape, SIX[:elements]), match=f"weights have {elements} elements, which shape {shape}")
 
 
 def test_two_open_lengths_are_refused():
@@ -111,7 +111,7 @@ def test_two_open_lengths_are_refused():
 
 
 def test_length_below_minus_one_is_refused():
-    refuses(constant((-2, -3), SIX), match="shape (-2, -3) has a length below -1")
+    refuses(constant((-2, -3), SIX), match="shape (-2, -3) has a dim below -1")
 
 
 def test_constant_of_a_network_follows_its_weights():
@@ -209,11 +209,11 @@ def test_random_integers_are_refused(operation):
 
 
 def test_negative_length_is_refused():
-    refuses(fill((2, -1), UNIFORM), match="the shape (2, -1) has a negative length")
+    refuses(fill((2, -1), UNIFORM), match="the shape (2, -1) has a negative dim")
 
 
 def test_negative_length_as_input_is_refused():
-    refuses(fill(), np.int64([-3]), match="the shape (-3,) has a negative length")
+    refuses(fill(), np.int64([-3]), match="the shape (-3,) has a negative dim")
 
 
 def test_shape_of_floats_is_refused():
@@ -221,7 +221,7 @@ def test_shape_of_floats_is_refused():
 
 
 def test_shape_of_unknown_rank_is_refused():
-    refuses(fill(), index(-1), match="the shape int64[-1] has an unknown number of lengths")
+    refuses(fill(), index(-1), match="the shape int64[-1] has an unknown number of dims")
 
 
 def test_alpha_without_beta_is_refused():

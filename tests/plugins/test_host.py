@@ -455,7 +455,7 @@ def test_tensor_of_another_network_is_refused(network):
 
 BAD_PARTS = {
     "nothing overridden": (Bare(), "clone of Bare raised NotImplementedError: Bare has to override clone"),
-    "clone of nothing": (Plugin(clone=const(None)), "what clone gives is IPluginV3, not None"),
+    "clone of nothing": (Plugin(clone=const(None)), "the result of clone is IPluginV3, not None"),
     "no parts": (Plugin(get_capability_interface=const(None)), "the BUILD capability of Plugin is None"),
     "no outputs": (Plugin(num_outputs=0), "num_outputs of Plugin is 0, and has to be 1 or more"),
     "outputs of a word": (Plugin(num_outputs="1"), "num_outputs of Plugin is '1'"),
