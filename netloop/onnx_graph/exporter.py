@@ -17,10 +17,10 @@ from netloop.nest import Block, IfStep, LayerStep, LoopStep, Step, layers_of
 from netloop.network import INetworkDefinition
 from netloop.onnx_graph.conditional import export_conditional
 from netloop.onnx_graph.exporter_table import EXPORTERS
-from netloop.onnx_graph.graph import Graph, Value
+from netloop.onnx_graph.graph import OnnxGraph, Value
 from netloop.onnx_graph.loop import export_iterator, export_loop
 from netloop.onnx_graph.node_builder import NodeBuilder
-from netloop.onnx_graph.scope import Scope
+from netloop.onnx_graph.value_scope import ValueScope
 from netloop.types import Array
 
 MOST_COPIES = 1 << 15
@@ -63,7 +63,7 @@ class NetworkExporter:
         self._code = code
         self._layers = 0
 
-    def graph(self) -> Graph:
+    def graph(self) -> OnnxGraph:
         """The graph of the whole network.
 
         Raises:
@@ -72,17 +72,17 @@ class NetworkExporter:
         self._check_depth()
         self._check_assertions()
         self._check_names()
-        graph = Graph(self.network.name)
-        scope = Scope(graph)
+        graph = OnnxGraph(self.network.name)
+        scope = ValueScope(graph)
         for tensor in self.network.inputs:
-            scope.values[tensor] = graph.take(tensor.name, self.types[tensor])
+            scope.values[tensor] = graph.add_input(tensor.name, self.types[tensor])
         self.run(self.block.steps, scope)
         for tensor in self.network.outputs:
             value = self.read(tensor, scope)
             if any(value is each for each, _ in graph.inputs) and value.name == tensor.name:
                 graph.outputs.append((value, self.types[tensor]))
             else:
-                graph.give(value, self.types[tensor], tensor.name).name = tensor.name
+                graph.add_output(value, self.types[tensor], tensor.name).name = tensor.name
         if self.problems:
             raise NetworkError(*self.problems.values())
         return graph
@@ -124,7 +124,7 @@ class NetworkExporter:
 
     # ------------------------------------------------------------------ steps
 
-    def run(self, steps: Sequence[Step], scope: Scope) -> None:
+    def run(self, steps: Sequence[Step], scope: ValueScope) -> None:
         """Add nodes for some steps."""
         for step in steps:
             if isinstance(step, LoopStep):
@@ -134,7 +134,7 @@ class NetworkExporter:
             else:
                 self._run_layer(step, scope)
 
-    def read(self, tensor: ITensor, scope: Scope) -> Value:
+    def read(self, tensor: ITensor, scope: ValueScope) -> Value:
         """The value of a tensor; a constant if it follows from constants and shapes."""
         known = self._known(tensor)
         return scope.value(tensor) if known is None else NodeBuilder.constant(known)
@@ -144,11 +144,11 @@ class NetworkExporter:
         type = self.types[tensor]
         return np.zeros(type.shape, type.dtype) if type.volume == 0 else type.value
 
-    def make(self, scope: Scope, layer: ILayer | None = None, name: str = "") -> NodeBuilder:
+    def builder(self, scope: ValueScope, layer: ILayer | None = None, name: str = "") -> NodeBuilder:
         """What adds nodes where a scope is."""
         return NodeBuilder(scope.graph, self.types, layer, name)
 
-    def _run_layer(self, step: LayerStep, scope: Scope) -> None:
+    def _run_layer(self, step: LayerStep, scope: ValueScope) -> None:
         layer = step.layer
         self._layers += 1
         if self._layers > len(self.network.layers) + MOST_COPIES:
@@ -170,7 +170,7 @@ class NetworkExporter:
         why = "what a WHILE limit reads is there twice, and is so for each loop around it"
         return Finding(self._code, what, "", why, "take loops out of what WHILE limits read", at=self.network)
 
-    def _made(self, layer: ILayer, scope: Scope) -> tuple[Value, ...]:
+    def _made(self, layer: ILayer, scope: ValueScope) -> tuple[Value, ...]:
         if isinstance(layer, IIteratorLayer):
             return (export_iterator(self, layer, scope),)
         if isinstance(layer, IIfConditionalInputLayer):
@@ -182,7 +182,7 @@ class NetworkExporter:
             what = f"{layer.name!r} cannot be written as {self._format}"
             raise LayerError(what, "no operators are known for its kind")
         inputs = [None if each is None else self.read(each, scope) for each in layer.inputs]
-        made = exporter(layer, self.make(scope, layer), *inputs)
+        made = exporter(layer, self.builder(scope, layer), *inputs)
         return made if isinstance(made, tuple) else (made,)
 
 

@@ -30,14 +30,14 @@ class Value:
 
 
 @dataclass(eq=False)
-class Node:
+class OnnxNode:
     """An operator with its inputs and outputs.
 
     Attributes:
         op: what it is called in ONNX.
         inputs: what it reads; None for an input left out.
         outputs: what it makes.
-        attributes: its attributes; a ``Graph`` for a subgraph.
+        attributes: its attributes; a ``OnnxGraph`` for a subgraph.
         name: what it is to be called.
         layer: the layer for which it is there; None if it is for a loop or conditional.
     """
@@ -51,31 +51,31 @@ class Node:
 
 
 @dataclass(eq=False)
-class Graph:
+class OnnxGraph:
     """Nodes in running order, and what goes in and out."""
 
     name: str
     inputs: list[tuple[Value, TensorType]] = field(default_factory=list[tuple[Value, TensorType]])
     outputs: list[tuple[Value, TensorType]] = field(default_factory=list[tuple[Value, TensorType]])
-    nodes: list[Node] = field(default_factory=list[Node])
+    nodes: list[OnnxNode] = field(default_factory=list[OnnxNode])
     made: set[Value] = field(default_factory=set[Value])
 
-    def add(self, node: Node) -> None:
+    def add(self, node: OnnxNode) -> None:
         """Add a node at the end."""
         self.nodes.append(node)
         self.made.update(node.outputs)
 
-    def take(self, name: str, type: TensorType) -> Value:
+    def add_input(self, name: str, type: TensorType) -> Value:
         """A new input."""
         value = Value(type.dtype, name, shape=type.shape)
         self.inputs.append((value, type))
         return value
 
-    def give(self, value: Value, type: TensorType, name: str = "") -> Value:
+    def add_output(self, value: Value, type: TensorType, name: str = "") -> Value:
         """Make a value an output: itself if one of its own nodes makes it, and it is none yet, or else a copy."""
         if value not in self.made or any(value is each for each, _ in self.outputs):
             copy = Value(type.dtype, name or value.name, shape=type.shape)
-            self.add(Node("Identity", [value], [copy], {}, "Identity"))
+            self.add(OnnxNode("Identity", [value], [copy], {}, "Identity"))
             value = copy
         self.outputs.append((value, type))
         return value
@@ -85,11 +85,11 @@ class Graph:
         for node in self.nodes:
             yield from (each for each in (*node.inputs, *node.outputs) if each is not None)
 
-    def walk(self) -> Iterator[tuple[Graph, int]]:
+    def walk(self) -> Iterator[tuple[OnnxGraph, int]]:
         """The graph and all graphs inside of it, each with its depth."""
         stack = [(self, 0)]
         while stack:
             graph, depth = stack.pop()
             yield graph, depth
-            inside = (each for node in graph.nodes for each in node.attributes.values() if isinstance(each, Graph))
+            inside = (each for node in graph.nodes for each in node.attributes.values() if isinstance(each, OnnxGraph))
             stack += [(each, depth + 1) for each in inside]

@@ -15,10 +15,10 @@ from netloop.enums import LoopOutput, TripLimit
 from netloop.graph.tensor import ITensor
 from netloop.layers.loop import IIteratorLayer, ILoopOutputLayer
 from netloop.nest import LoopStep
-from netloop.onnx_graph.graph import Graph, Value
+from netloop.onnx_graph.graph import OnnxGraph, Value
 from netloop.onnx_graph.node_builder import BOOL, INT64, NodeBuilder
-from netloop.onnx_graph.rows import row_shape
-from netloop.onnx_graph.scope import Scope
+from netloop.onnx_graph.row_shapes import row_shape
+from netloop.onnx_graph.value_scope import ValueScope
 from netloop.types import UNKNOWN, TensorType, normal_axis
 
 if TYPE_CHECKING:
@@ -30,37 +30,37 @@ NOWHERE = np.iinfo(np.int64).max
 """An index that no axis has."""
 
 
-def export_loop(walk: NetworkExporter, step: LoopStep, scope: Scope) -> None:
+def export_loop(exporter: NetworkExporter, step: LoopStep, scope: ValueScope) -> None:
     """Add a Loop, and what arranges its outputs."""
     if step.outputs:
-        _Loop(walk, step, scope).export()
+        _LoopExporter(exporter, step, scope).export()
 
 
-def export_iterator(walk: NetworkExporter, layer: IIteratorLayer, scope: Scope) -> Value:
+def export_iterator(exporter: NetworkExporter, layer: IIteratorLayer, scope: ValueScope) -> Value:
     """The slice that an iterator reads in the present trip."""
-    make = walk.make(scope, layer)
+    make = exporter.builder(scope, layer)
     place = scope.trip(layer.loop)
     if layer.reverse:
         limit = layer.loop.limit(TripLimit.COUNT)
         assert limit is not None
-        count = make.cast(walk.read(limit.tensor(0), scope), INT64)
+        count = make.cast(exporter.read(limit.tensor(0), scope), INT64)
         place = make.op("Sub", make.op("Sub", count, make.number(1, INT64)), place)
         if layer.loop in scope.ended:
             behind = make.compare("Less", place, make.number(0, INT64))
             place = make.where(behind, make.number(NOWHERE, INT64), place)
-    return make.op("Gather", walk.read(layer.tensor(0), scope), place, axis=layer.axis)
+    return make.op("Gather", exporter.read(layer.tensor(0), scope), place, axis=layer.axis)
 
 
-class _Loop:
+class _LoopExporter:
     """A loop, with the values around it."""
 
-    def __init__(self, walk: NetworkExporter, step: LoopStep, scope: Scope) -> None:
-        self.walk = walk
+    def __init__(self, exporter: NetworkExporter, step: LoopStep, scope: ValueScope) -> None:
+        self.exporter = exporter
         self.step = step
         self.scope = scope
-        self.make = walk.make(scope, name=step.loop.name)
+        self.make = exporter.builder(scope, name=step.loop.name)
         count, self.goes_on = (step.loop.limit(kind) for kind in (TripLimit.COUNT, TripLimit.WHILE))
-        self.count = None if count is None else self.make.cast(walk.read(count.tensor(0), scope), INT64)
+        self.count = None if count is None else self.make.cast(exporter.read(count.tensor(0), scope), INT64)
         self.states = [each.outputs[0] for each in step.recurrences]
         self.stacked = [each for each in step.outputs if each.stacks]
         self.last = [each for each in step.outputs if not each.stacks]
@@ -89,69 +89,71 @@ class _Loop:
         counter = [first] if self.counts_trips else []
         states = [Value(type.dtype, f"{name} last") for name, type in self._state_types()]
         trips = [Value(INT64, f"{self.step.loop.name} trips") for _ in counter]
-        rows = [Value(self.walk.types[each.tensor(0)].dtype, f"{each.name} rows") for each in self.stacked]
+        rows = [Value(self.exporter.types[each.tensor(0)].dtype, f"{each.name} rows") for each in self.stacked]
         self.make.node("Loop", [self.count, condition, *initial, *counter], [*states, *trips, *rows], body=self._body())
         return states, trips[0] if trips else None, rows
 
     def _state_types(self) -> list[tuple[str, TensorType]]:
-        return [(each.name, self.walk.types[each].without_value()) for each in self.states]
+        return [(each.name, self.exporter.types[each].without_value()) for each in self.states]
 
-    def _states_of(self, tensors: Sequence[ITensor], scope: Scope) -> list[Value]:
+    def _states_of(self, tensors: Sequence[ITensor], scope: ValueScope) -> list[Value]:
         """The values of tensors as states."""
-        types, make = self.walk.types, self.walk.make(scope, name=self.step.loop.name)
+        types, make = self.exporter.types, self.exporter.builder(scope, name=self.step.loop.name)
         pairs = zip(tensors, self.states, strict=True)
-        return [make.fitted(self.walk.read(each, scope), types[each], types[state]) for each, state in pairs]
+        return [make.fitted(self.exporter.read(each, scope), types[each], types[state]) for each, state in pairs]
 
     # ------------------------------------------------------------------ the body
 
-    def _body(self) -> Graph:
-        graph = Graph(self.step.loop.name)
+    def _body(self) -> OnnxGraph:
+        graph = OnnxGraph(self.step.loop.name)
         inside = self.scope.inside(graph)
-        make = self.walk.make(inside, name=self.step.loop.name)
-        trip, flag = graph.take("trip", SCALAR), graph.take("goes on", FLAG)
+        make = self.exporter.builder(inside, name=self.step.loop.name)
+        trip, flag = graph.add_input("trip", SCALAR), graph.add_input("goes on", FLAG)
         inside.trips[self.step.loop] = trip
         for (name, type), tensor in zip(self._state_types(), self.states, strict=True):
-            inside.values[tensor] = graph.take(name, type)
+            inside.values[tensor] = graph.add_input(name, type)
         if self.counts_trips:
-            graph.take("trips before", SCALAR)
+            graph.add_input("trips before", SCALAR)
         following = [each.tensor(1) for each in self.step.recurrences]
         elements = [each.tensor(0) for each in self.stacked]
-        self.walk.run(self.step.body.needed([*following, *elements]), inside)
+        self.exporter.run(self.step.body.needed([*following, *elements]), inside)
         after = self._states_of(following, inside)
         next_trip = make.op("Add", trip, make.number(1, INT64)) if self.goes_on is not None else trip
         condition = flag if self.goes_on is None else self._condition(inside, after, next_trip)
-        graph.give(condition, FLAG, "goes on then")
+        graph.add_output(condition, FLAG, "goes on then")
         for value, (name, type) in zip(after, self._state_types(), strict=True):
-            graph.give(value, type, f"{name} next")
+            graph.add_output(value, type, f"{name} next")
         if self.counts_trips:
-            graph.give(next_trip, SCALAR, "trips")
+            graph.add_output(next_trip, SCALAR, "trips")
         for tensor in elements:
-            graph.give(self.walk.read(tensor, inside), self.walk.types[tensor].without_value(), f"{tensor.name} row")
+            graph.add_output(
+                self.exporter.read(tensor, inside), self.exporter.types[tensor].without_value(), f"{tensor.name} row"
+            )
         return graph
 
-    def _condition(self, scope: Scope, states: Sequence[Value], trip: Value) -> Value:
+    def _condition(self, scope: ValueScope, states: Sequence[Value], trip: Value) -> Value:
         """Whether there is a trip of some number; WHILE is asked only below COUNT."""
         if self.count is None:
             return self._asked(scope, states, trip)
-        then, other = Graph("below the count"), Graph("at the count")
-        then.give(self._asked(scope.inside(then), states, trip), FLAG, "goes on then")
-        other.give(self.make.number(False, BOOL), FLAG, "ends then")
-        make = self.walk.make(scope, name=self.step.loop.name)
+        then, other = OnnxGraph("below the count"), OnnxGraph("at the count")
+        then.add_output(self._asked(scope.inside(then), states, trip), FLAG, "goes on then")
+        other.add_output(self.make.number(False, BOOL), FLAG, "ends then")
+        make = self.exporter.builder(scope, name=self.step.loop.name)
         made = Value(BOOL, "goes on then")
         make.node("If", [make.compare("Less", trip, self.count)], [made], then_branch=then, else_branch=other)
         return made
 
-    def _asked(self, scope: Scope, states: Sequence[Value], trip: Value) -> Value:
+    def _asked(self, scope: ValueScope, states: Sequence[Value], trip: Value) -> Value:
         assert self.goes_on is not None
         return self._element(self.goes_on.tensor(0), scope.inside(), states, trip)
 
-    def _element(self, tensor: ITensor, scope: Scope, states: Sequence[Value], trip: Value | None) -> Value:
+    def _element(self, tensor: ITensor, scope: ValueScope, states: Sequence[Value], trip: Value | None) -> Value:
         """The element of a tensor in a trip with the given states."""
         scope.values.update(zip(self.states, states, strict=True))
         if trip is not None:
             scope.trips[self.step.loop] = trip
-        self.walk.run(self.step.body.needed([tensor]), scope)
-        return self.walk.read(tensor, scope)
+        self.exporter.run(self.step.body.needed([tensor]), scope)
+        return self.exporter.read(tensor, scope)
 
     # ------------------------------------------------------------------ outputs
 
@@ -169,13 +171,13 @@ class _Loop:
 
     def _arranged(self, layer: ILoopOutputLayer, rows: Value) -> Value:
         """The rows in the order of the output, then zeros up to its length, along its axis."""
-        make = self.walk.make(self.scope, layer)
-        row = self.walk.types[layer.tensor(0)]
+        make = self.exporter.builder(self.scope, layer)
+        row = self.exporter.types[layer.tensor(0)]
         if not row.is_fixed and self._may_make_no_trip():
             rows = self._with_lengths(make, layer, rows)
         if layer.kind is LoopOutput.REVERSE:
-            rows = make.op("Slice", rows, make.ints(-1), make.ints(-NOWHERE), make.ints(0), make.ints(-1))
-        room = self.walk.types[layer.outputs[0]].shape[normal_axis(layer.axis, row.rank + 1)]
+            rows = make.op("Slice", rows, make.int64s(-1), make.int64s(-NOWHERE), make.int64s(0), make.int64s(-1))
+        room = self.exporter.types[layer.outputs[0]].shape[normal_axis(layer.axis, row.rank + 1)]
         if room == UNKNOWN or room != self._known_trips():
             rows = self._padded(make, layer, rows)
         return make.move_axis(rows, row.rank + 1, 0, normal_axis(layer.axis, row.rank + 1))
@@ -190,21 +192,23 @@ class _Loop:
 
     def _padded(self, make: NodeBuilder, layer: ILoopOutputLayer, rows: Value) -> Value:
         """The rows and zeros after them; too little room is an error, as no shape has a negative length."""
-        length = make.reshape(make.cast(self.walk.read(layer.tensor(1), self.scope), INT64), 1)
+        length = make.reshape(make.cast(self.exporter.read(layer.tensor(1), self.scope), INT64), [1])
         missing = make.op("Sub", length, make.shape(rows, 0, 1))
-        lengths = make.concat(missing, make.shape(rows, 1))
-        return make.concat(rows, make.full(lengths, 0, rows.dtype))
+        lengths = make.concat([missing, make.shape(rows, 1)], 0)
+        return make.concat([rows, make.full(lengths, 0, rows.dtype)], 0)
 
     def _with_lengths(self, make: NodeBuilder, layer: ILoopOutputLayer, rows: Value) -> Value:
         """The rows, with the lengths of a row even if there is none: Loop itself would make them 0."""
-        none, some = Graph("no trips"), Graph("some trips")
+        none, some = OnnxGraph("no trips"), OnnxGraph("some trips")
         outside = self.scope.inside(none)
-        found = row_shape(self.walk, layer.tensor(0), outside)
-        kind = TensorType(INT64, (self.walk.types[layer.tensor(0)].rank,))
-        none.give(found, kind, "lengths of a row")
-        some.give(self.walk.make(self.scope.inside(some), layer).shape(rows, 1), kind, "lengths of the rows")
+        found = row_shape(self.exporter, layer.tensor(0), outside)
+        kind = TensorType(INT64, (self.exporter.types[layer.tensor(0)].rank,))
+        none.add_output(found, kind, "lengths of a row")
+        some.add_output(
+            self.exporter.builder(self.scope.inside(some), layer).shape(rows, 1), kind, "lengths of the rows"
+        )
         lengths = Value(INT64, f"{layer.name} lengths")
         trips = make.shape(rows, 0, 1)
         is_none = make.compare("Equal", make.scalar(trips), make.number(0, INT64))
         make.node("If", [is_none], [lengths], then_branch=none, else_branch=some)
-        return make.shaped(rows, make.concat(trips, lengths))
+        return make.reshape(rows, make.concat([trips, lengths], 0))

@@ -14,7 +14,7 @@ from netloop.network import INetworkDefinition
 from netloop.onnx.exporter.model_files import write_model
 from netloop.onnx.exporter.proto import model
 from netloop.onnx_graph.exporter import NetworkExporter
-from netloop.onnx_graph.graph import Graph
+from netloop.onnx_graph.graph import OnnxGraph
 from netloop.onnx_graph.node_builder import E8M0, FP4, INT2, UINT2
 
 LEAST_OPSET, MOST_OPSET = 21, 26
@@ -72,7 +72,7 @@ def save(
     write_model(to_model(network, opset=opset, drop_assertions=drop_assertions), path, external_above)
 
 
-def _opset(network: INetworkDefinition, graph: Graph, wanted: int | None) -> int:
+def _opset(network: INetworkDefinition, graph: OnnxGraph, wanted: int | None) -> int:
     """The opset of a graph: the one that is wanted, or the least that has its element types and operators.
 
     Raises:

@@ -17,9 +17,9 @@ from onnx import (
 )
 
 from netloop.onnx.tensors import proto_of
-from netloop.onnx_graph.graph import Graph, Node, Value
-from netloop.onnx_graph.names import Names
-from netloop.onnx_graph.raw import raw
+from netloop.onnx_graph.array_bytes import array_bytes
+from netloop.onnx_graph.graph import OnnxGraph, OnnxNode, Value
+from netloop.onnx_graph.unique_names import UniqueNames
 from netloop.types import Array, TensorType
 
 SHARED = 256
@@ -34,12 +34,12 @@ def onnx_type(dtype: np.dtype[Any]) -> int:
 class Protos:
     """The protobufs of a graph and all graphs inside."""
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: OnnxGraph) -> None:
         self._graph = graph
         ends = [*graph.inputs, *graph.outputs]
         self._names = {value: value.name for value, _ in ends}
-        self._values = Names(self._names.values())
-        self._nodes = Names()
+        self._values = UniqueNames(self._names.values())
+        self._nodes = UniqueNames()
         self._arrays: dict[Any, Value] = {}
 
     def graph(self) -> GraphProto:
@@ -48,13 +48,13 @@ class Protos:
         made.initializer.extend(tensor(self._names[each], each.array) for each in self._arrays.values())
         return made
 
-    def _of(self, graph: Graph) -> GraphProto:
+    def _of(self, graph: OnnxGraph) -> GraphProto:
         inputs = [self._declared(value, type) for value, type in graph.inputs]
         nodes = [self._node(each) for each in graph.nodes]
         outputs = [self._declared(value, type) for value, type in graph.outputs]
         return helper.make_graph(nodes, graph.name or "network", inputs, outputs)
 
-    def _node(self, node: Node) -> NodeProto:
+    def _node(self, node: OnnxNode) -> NodeProto:
         inputs = ["" if each is None else self._name(each) for each in node.inputs]
         while inputs and not inputs[-1]:
             inputs.pop()
@@ -64,7 +64,7 @@ class Protos:
         return made
 
     def _attribute(self, name: str, value: Any) -> AttributeProto:
-        if isinstance(value, Graph):
+        if isinstance(value, OnnxGraph):
             return helper.make_attribute(name, self._of(value))
         if isinstance(value, np.ndarray):
             return helper.make_attribute(name, tensor("", value))
@@ -93,11 +93,11 @@ def tensor(name: str, array: Array | None) -> TensorProto:
     """An array as ONNX has it."""
     assert array is not None
     made = TensorProto(name=name, data_type=onnx_type(array.dtype), dims=array.shape)
-    made.raw_data = raw(array)
+    made.raw_data = array_bytes(array)
     return made
 
 
-def model(graph: Graph, opset: int) -> ModelProto:
+def model(graph: OnnxGraph, opset: int) -> ModelProto:
     """The model of a graph."""
     opsets = [helper.make_opsetid(defs.ONNX_DOMAIN, opset)]
     return helper.make_model(

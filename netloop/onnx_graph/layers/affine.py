@@ -34,5 +34,5 @@ def _weights(layer: IScaleLayer, make: NodeBuilder, weights: Array, x: Value) ->
 def parametric_relu(layer: IParametricReLULayer, make: NodeBuilder, x: Value, slopes: Value) -> Value:
     if x.dtype != DOUBLE:
         return make.op("PRelu", x, slopes)
-    kept = make.compare("GreaterOrEqual", x, make.alike(0, x))
+    kept = make.compare("GreaterOrEqual", x, make.number_like(0, x))
     return make.where(kept, x, make.op("Mul", slopes, x))

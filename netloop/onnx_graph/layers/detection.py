@@ -13,8 +13,8 @@ from netloop.types import UNKNOWN, numpy_type
 def non_zero(layer: INonZeroLayer, make: NodeBuilder, x: Value) -> Value:
     to = numpy_type(layer.indices_type)
     if make.type(0).rank == 0:
-        found = make.op("NonZero", make.reshape(make.cast(x, BOOL), 1), to=INT64)
-        return make.cast(make.op("Slice", found, make.ints(0), make.ints(0), make.ints(0)), to)
+        found = make.op("NonZero", make.reshape(make.cast(x, BOOL), [1]), to=INT64)
+        return make.cast(make.op("Slice", found, make.int64s(0), make.int64s(0), make.int64s(0)), to)
     return make.cast(make.op("NonZero", make.cast(x, BOOL), to=INT64), to)
 
 
@@ -40,7 +40,7 @@ def nms(
     zero = make.number(0, FLOAT)
     by_class = make.transpose(make.cast(scores, FLOAT), [0, 2, 1])
     thresholds = [zero if each is None else make.cast(each, FLOAT) for each in (overlap, least)]
-    limits = [make.reshape(each, 1) for each in (make.cast(most, INT64), *thresholds)]
+    limits = [make.reshape(each, [1]) for each in (make.cast(most, INT64), *thresholds)]
     centred = int(layer.bounding_box_format is BoundingBoxFormat.CENTER_SIZES)
     found = make.op("NonMaxSuppression", make.cast(boxes, FLOAT), by_class, *limits, to=INT64, center_point_box=centred)
     count = make.shape(found, 0, 1)
@@ -67,9 +67,9 @@ def _check(layer: INMSLayer, make: NodeBuilder) -> None:
 def _ordered(make: NodeBuilder, found: Value, by_class: Value, count: Value) -> Value:
     """By batch item, and then from the highest score down; TopK keeps the order of equal ones."""
     own = make.op("GatherND", by_class, found)
-    by_score = make.take(found, _order(make, own, count, largest=1), 0)
-    items = make.take(by_score, make.number(0, INT64), 1)
-    return make.take(by_score, _order(make, items, count, largest=0), 0)
+    by_score = make.gather(found, _order(make, own, count, largest=1), 0)
+    items = make.gather(by_score, make.number(0, INT64), 1)
+    return make.gather(by_score, _order(make, items, count, largest=0), 0)
 
 
 def _order(make: NodeBuilder, keys: Value, count: Value, largest: int) -> Value:

@@ -50,9 +50,9 @@ def _spread(make: NodeBuilder, scale: Value, shape: Shape, sizes: Sequence[int])
     if max(sizes, default=1) == 1:
         return scale
     rank = len(shape)
-    apart = make.unsqueeze(scale, *range(1, 2 * rank, 2))
-    wide = make.op("Expand", apart, make.ints(*(n for pair in zip(shape, sizes, strict=True) for n in pair)))
-    return make.reshape(wide, *(few * size for few, size in zip(shape, sizes, strict=True)))
+    apart = make.expand_dims(scale, range(1, 2 * rank, 2))
+    wide = make.op("Expand", apart, make.int64s(*(n for pair in zip(shape, sizes, strict=True) for n in pair)))
+    return make.reshape(wide, [few * size for few, size in zip(shape, sizes, strict=True)])
 
 
 @exports(IQuantizeLayer)
@@ -95,19 +95,19 @@ def dynamic_quantize(
         "fix the shape of the input",
     )
     sizes = [many // few if few else 1 for many, few in zip(source.shape, scales.shape, strict=True)]
-    boxes = make.reshape(make.wide(x), *(n for pair in zip(scales.shape, sizes, strict=True) for n in pair))
-    largest = make.reduce("ReduceMax", make.op("Abs", boxes), range(1, 2 * source.rank, 2), keep=False)
-    scale = make.op("Div", largest, make.alike(FORMATS[layer.to_type].most, largest))
+    boxes = make.reshape(make.wide(x), [n for pair in zip(scales.shape, sizes, strict=True) for n in pair])
+    largest = make.reduce("ReduceMax", make.op("Abs", boxes), range(1, 2 * source.rank, 2))
+    scale = make.op("Div", largest, make.number_like(FORMATS[layer.to_type].most, largest))
     if double is not None:
         again = make.cast(double, scale.dtype)
         scale = _rounded(make, make.op("Div", scale, again), scales.dtype)
         factor = make.op("Mul", make.cast(scale, again.dtype), again)
     else:
         scale = factor = make.cast(scale, FLOAT)
-    factor = make.cast(make.unsqueeze(factor, *range(1, 2 * source.rank, 2)), boxes.dtype)
-    zero = make.alike(0, factor)
+    factor = make.cast(make.expand_dims(factor, range(1, 2 * source.rank, 2)), boxes.dtype)
+    zero = make.number_like(0, factor)
     steps = make.where(make.compare("Greater", factor, zero), make.op("Div", boxes, factor), zero)
-    return make.reshape(_rounded(make, steps, to), *source.shape), scale
+    return make.reshape(_rounded(make, steps, to), source.shape), scale
 
 
 def _rounded(make: NodeBuilder, x: Value, to: np.dtype[Any]) -> Value:

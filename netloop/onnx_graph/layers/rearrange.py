@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-from netloop.layers.padding import IPaddingLayer, IReverseSequenceLayer
 from netloop.layers.rearrange import IConcatenationLayer, IShuffleLayer, ISqueezeLayer, IUnsqueezeLayer
 from netloop.onnx_graph.exporter_table import exports
 from netloop.onnx_graph.graph import Value
@@ -35,50 +34,29 @@ def _means_zero(layer: IShuffleLayer, make: NodeBuilder) -> bool:
 def _dims(layer: IShuffleLayer, make: NodeBuilder, reshape: Value | None) -> list[Value]:
     shape = _reshaped(layer, make)
     if UNKNOWN not in shape:
-        return [make.ints(*shape)]
+        return [make.int64s(*shape)]
     if reshape is not None:
         return [make.cast(reshape, INT64)]
     assert layer.reshape_dims is not None
-    return [make.ints(*layer.reshape_dims)]
+    return [make.int64s(*layer.reshape_dims)]
 
 
 @exports(ISqueezeLayer)
 def squeeze(layer: ISqueezeLayer, make: NodeBuilder, x: Value, axes: Value | None = None) -> Value:
     known = make.type(1).ints() if axes is not None else None
     if known is not None:
-        return make.squeeze(x, *known)
+        return make.squeeze(x, known)
     if axes is not None:
         return make.op("Squeeze", x, make.cast(axes, INT64))
-    return make.squeeze(x, *(axis for axis, length in enumerate(make.type(0).shape) if length == 1))
+    return make.squeeze(x, [axis for axis, length in enumerate(make.type(0).shape) if length == 1])
 
 
 @exports(IUnsqueezeLayer)
 def unsqueeze(layer: IUnsqueezeLayer, make: NodeBuilder, x: Value, axes: Value) -> Value:
-    flat = axes if make.type(1).rank == 1 else make.reshape(axes, 1)
+    flat = axes if make.type(1).rank == 1 else make.reshape(axes, [1])
     return make.op("Unsqueeze", x, make.cast(flat, INT64))
 
 
 @exports(IConcatenationLayer)
 def concatenation(layer: IConcatenationLayer, make: NodeBuilder, *inputs: Value) -> Value:
     return make.op("Concat", *inputs, axis=layer.axis)
-
-
-@exports(IPaddingLayer)
-def padding(layer: IPaddingLayer, make: NodeBuilder, x: Value) -> Value:
-    before, after = list(layer.pre_padding_nd), list(layer.post_padding_nd)
-    kept = [0] * (make.type(0).rank - 2)
-    return make.op("Pad", x, make.ints(*kept, *before, *kept, *after))
-
-
-@exports(IReverseSequenceLayer)
-def reverse_sequence(layer: IReverseSequenceLayer, make: NodeBuilder, x: Value, sequence_lens: Value) -> Value:
-    rank = make.type(0).rank
-    batch, sequence = layer.batch_axis % rank, layer.sequence_axis % rank
-    order = [batch, sequence, *(axis for axis in range(rank) if axis not in (batch, sequence))]
-    rows = make.transpose(x, order)
-    places = make.unsqueeze(make.range(make.length(x, make.type(0), sequence)), 0)
-    lengths = make.unsqueeze(make.cast(sequence_lens, INT64), 1)
-    last = make.op("Sub", lengths, make.number(1, INT64))
-    mirrored = make.where(make.compare("Less", places, lengths), make.op("Sub", last, places), places)
-    made = make.op("GatherND", rows, make.unsqueeze(mirrored, 2), batch_dims=1)
-    return make.transpose(made, [order.index(axis) for axis in range(rank)])

@@ -36,8 +36,8 @@ class Numbers:
     def at(self, make: NodeBuilder, position: int) -> Value:
         """One of them, 1-D."""
         if self.known is not None:
-            return make.ints(self.known[position])
-        return make.op("Slice", self.value, make.ints(position), make.ints(position + 1))
+            return make.int64s(self.known[position])
+        return make.op("Slice", self.value, make.int64s(position), make.int64s(position + 1))
 
 
 @exports(ISliceLayer)
@@ -58,11 +58,11 @@ def slice_(
     if not shape:
         return x
     if 0 in shape and UNKNOWN not in shape:
-        return make.full(make.ints(*shape), 0, x.dtype)
+        return make.full(make.int64s(*shape), 0, x.dtype)
     along = _axes(layer, make)
     strict = layer.mode is SampleMode.STRICT_BOUNDS and strides.known is not None and 0 not in strides.known
     if strict:
-        chosen = make.cast(axes, INT64) if along is None and axes is not None else make.ints(*(along or ()))
+        chosen = make.cast(axes, INT64) if along is None and axes is not None else make.int64s(*(along or ()))
         return make.op("Slice", x, starts.value, _ends(make, starts, sizes, strides), chosen, strides.value)
     require(
         along is not None,
@@ -79,7 +79,7 @@ def slice_(
 def _numbers(make: NodeBuilder, own: Sequence[int], given: Value | None, position: int) -> Numbers:
     known = list(own) if given is None else make.type(position).ints()
     if known is not None:
-        return Numbers(known, make.ints(*known))
+        return Numbers(known, make.int64s(*known))
     assert given is not None
     return Numbers(None, make.cast(given, INT64))
 
@@ -98,7 +98,7 @@ def _ends(make: NodeBuilder, starts: Numbers, sizes: Numbers, strides: Numbers) 
     if starts.known is not None and sizes.known is not None:
         triples = zip(starts.known, sizes.known, strides.known, strict=True)
         ends = [first + size * step for first, size, step in triples]
-        return make.ints(*(LEAST if end < 0 else end for end in ends))
+        return make.int64s(*(LEAST if end < 0 else end for end in ends))
     end = make.op("Add", starts.value, make.op("Mul", sizes.value, strides.value))
     if min(strides.known, default=1) > 0:
         return end
@@ -109,7 +109,7 @@ def _places(make: NodeBuilder, start: Value, size: Value, stride: Value) -> Valu
     if all(each.array is not None for each in (start, size, stride)):
         first, count, step = (int(each.array[0]) for each in (start, size, stride) if each.array is not None)
         return make.constant(first + step * np.arange(count, dtype=np.int64))
-    return make.op("Add", start, make.op("Mul", make.range(size), stride))
+    return make.op("Add", start, make.op("Mul", make.arange(size), stride))
 
 
 def _read(layer: ISliceLayer, make: NodeBuilder, x: Value, places: Value, axis: int, fill: Value | None) -> Value:
@@ -118,16 +118,16 @@ def _read(layer: ISliceLayer, make: NodeBuilder, x: Value, places: Value, axis: 
         return x
     length = make.length(x, source, axis)
     if layer.mode is not SampleMode.FILL:
-        return make.take(x, ELEMENTS[layer.mode](make, places, length), axis)
+        return make.gather(x, ELEMENTS[layer.mode](make, places, length), axis)
     zero = make.number(0, INT64)
     inside = make.op("And", make.compare("GreaterOrEqual", places, zero), make.compare("Less", places, length))
-    return make.take(_with_fill(make, x, source, axis, fill), make.where(inside, places, length), axis)
+    return make.gather(_with_fill(make, x, source, axis, fill), make.where(inside, places, length), axis)
 
 
 def _with_fill(make: NodeBuilder, x: Value, source: TensorType, axis: int, fill: Value | None) -> Value:
     """``x`` with the fill value after the last place along an axis."""
     ends = [int(each == axis) for each in range(source.rank)]
-    return make.op("Pad", x, make.ints(*[0] * source.rank, *ends), make.alike(0, x) if fill is None else fill)
+    return make.op("Pad", x, make.int64s(*[0] * source.rank, *ends), make.number_like(0, x) if fill is None else fill)
 
 
 def _clamped(make: NodeBuilder, places: Value, length: Value) -> Value:
@@ -136,7 +136,7 @@ def _clamped(make: NodeBuilder, places: Value, length: Value) -> Value:
 
 
 def _mirrored(make: NodeBuilder, places: Value, length: Value) -> Value:
-    one = make.ints(1)
+    one = make.int64s(1)
     last = make.op("Sub", length, one)
     period = make.op("Max", make.op("Add", last, last), one)
     away = make.op("Abs", make.op("Sub", make.op("Mod", places, period), last))

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 
 from netloop.graph.tensor import ITensor
 from netloop.layers.loop import ILoop
-from netloop.onnx_graph.graph import Graph, Value
+from netloop.onnx_graph.graph import OnnxGraph, Value
 
 
 @dataclass(eq=False)
-class Scope:
+class ValueScope:
     """The values of tensors while a graph is made; what is not here is in the scope around.
 
     Attributes:
@@ -21,19 +21,19 @@ class Scope:
         ended: the loops of which this is after the last trip.
     """
 
-    graph: Graph
-    around: Scope | None = None
+    graph: OnnxGraph
+    around: ValueScope | None = None
     values: dict[ITensor, Value] = field(default_factory=dict[ITensor, Value])
     trips: dict[ILoop, Value] = field(default_factory=dict[ILoop, Value])
     ended: set[ILoop] = field(default_factory=set[ILoop])
 
-    def inside(self, graph: Graph | None = None) -> Scope:
+    def inside(self, graph: OnnxGraph | None = None) -> ValueScope:
         """A scope in this one, in a subgraph or in the same graph."""
-        return Scope(graph or self.graph, self, ended=set(self.ended))
+        return ValueScope(graph or self.graph, self, ended=set(self.ended))
 
     def value(self, tensor: ITensor) -> Value:
         """The value of a tensor."""
-        scope: Scope | None = self
+        scope: ValueScope | None = self
         while scope is not None:
             if tensor in scope.values:
                 return scope.values[tensor]
@@ -42,7 +42,7 @@ class Scope:
 
     def trip(self, loop: ILoop) -> Value:
         """The number of the trip of a loop, int64."""
-        scope: Scope | None = self
+        scope: ValueScope | None = self
         while scope is not None:
             if loop in scope.trips:
                 return scope.trips[loop]

@@ -9,7 +9,7 @@ BITS = {FP4: 4, INT4: 4, UINT4: 4, INT2: 2, UINT2: 2}
 """How many bits the elements of a type have that are packed into bytes."""
 
 
-def raw(array: Array) -> bytes:
+def array_bytes(array: Array) -> bytes:
     """The bytes of an array: little-endian, two or four small numbers in a byte, the first in the lowest bits."""
     flat = np.ascontiguousarray(array).reshape(-1)
     if array.dtype in BITS:

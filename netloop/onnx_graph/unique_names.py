@@ -1,9 +1,9 @@
-"""Names that are each given once."""
+"""UniqueNames that are each given once."""
 
 from collections.abc import Iterable
 
 
-class Names:
+class UniqueNames:
     """Gives names, none twice.
 
     Args:

@@ -1,0 +1,65 @@
+"""The padding of sliding windows, as attributes or as a node of its own."""
+
+from typing import Any
+
+from netloop.enums import PaddingMode
+from netloop.formats.vocabulary import AUTO_PADS
+from netloop.layers.convolution import SAME, SlidingWindow
+from netloop.onnx_graph.graph import Value
+from netloop.onnx_graph.node_builder import NodeBuilder
+from netloop.types import UNKNOWN, Shape
+
+
+def padding_attributes(layer: SlidingWindow, make: NodeBuilder) -> dict[str, Any] | None:
+    """The padding of the input as ONNX's attributes say it; None if it follows from lengths that are not known."""
+    lengths = make.type(0).shape[2:]
+    if UNKNOWN not in lengths:
+        before, after = _pads(layer, lengths)
+        return {"pads": [*before, *after]}
+    if layer.padding_mode in SAME and list(layer.spans) == list(layer.window):
+        return {"auto_pad": AUTO_PADS.onnx.write[layer.padding_mode]}
+    if layer.padding_mode is PaddingMode.EXPLICIT_ROUND_DOWN:
+        return {"pads": [*layer.pre_padding, *layer.post_padding]}
+    return None
+
+
+def padded(layer: SlidingWindow, make: NodeBuilder, x: Value, value: Any) -> Value:
+    """The input with its padding, as long as it has to be in the run."""
+    padding = padding_attributes(layer, make)
+    if padding is not None and "pads" in padding:
+        pads: list[int] = padding["pads"]
+        half = len(pads) // 2
+        return make.op("Pad", x, make.int64s(0, 0, *pads[:half], 0, 0, *pads[half:]), make.number_like(value, x))
+    before, after = _pads_in_run(layer, make, x)
+    none = make.int64s(0, 0)
+    return make.op("Pad", x, make.concat([none, before, none, after], 0), make.number_like(value, x))
+
+
+def _pads_in_run(layer: SlidingWindow, make: NodeBuilder, x: Value) -> tuple[Value, Value]:
+    lengths, spans, strides = make.shape(x, 2), make.int64s(*layer.spans), make.int64s(*layer.stride_nd)
+    given = make.int64s(*layer.pre_padding)
+    room = make.op("Sub", make.op("Add", lengths, make.int64s(*(a + b for a, b in _ends(layer)))), spans)
+    if layer.padding_mode in SAME:
+        room = make.op("Sub", lengths, make.int64s(1))
+    rounded = make.op("Add", room, make.int64s(*(0 if layer.padding_mode in SAME else n - 1 for n in layer.stride_nd)))
+    reached = make.op("Add", make.op("Mul", make.op("Div", rounded, strides), strides), spans)
+    total = make.op("Max", make.op("Sub", reached, lengths), make.int64s(0))
+    if layer.padding_mode not in SAME:
+        return given, make.op("Max", make.op("Sub", total, given), make.int64s(0))
+    less = make.op("Div", total, make.int64s(2))
+    more = make.op("Sub", total, less)
+    return (less, more) if layer.padding_mode is PaddingMode.SAME_UPPER else (more, less)
+
+
+def _ends(layer: SlidingWindow) -> list[tuple[int, int]]:
+    return list(zip(layer.pre_padding, layer.post_padding, strict=True))
+
+
+def _pads(layer: SlidingWindow, lengths: Shape) -> tuple[list[int], list[int]]:
+    places = layer.places(lengths)
+    before = [each.before for each in places]
+    if layer.padding_mode is PaddingMode.EXPLICIT_ROUND_DOWN:
+        return before, list(layer.post_padding)
+    steps = zip(lengths, layer.spans, layer.stride_nd, places, strict=True)
+    after = [(each.length - 1) * stride + span - length - each.before for length, span, stride, each in steps]
+    return before, [max(0, each) for each in after]
