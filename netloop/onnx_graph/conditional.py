@@ -1,4 +1,4 @@
-"""A conditional as If."""
+"""The exporter of conditionals."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 
 def export_conditional(exporter: NetworkExporter, step: IfStep, scope: ValueScope) -> None:
-    """Add an If; where the condition is known, the branch taken alone."""
+    """Add an If, or only the branch taken if the condition is a compile-time constant."""
     known = exporter.types[step.condition].value
     if known is None:
-        return _choose(exporter, step, scope)
+        return _export_if(exporter, step, scope)
     taken = 0 if known else 1
     exporter.run(step.branches[taken].steps, scope)
     for output, result in zip(step.writes, step.results(taken), strict=True):
@@ -24,7 +24,7 @@ def export_conditional(exporter: NetworkExporter, step: IfStep, scope: ValueScop
     return None
 
 
-def _choose(exporter: NetworkExporter, step: IfStep, scope: ValueScope) -> None:
+def _export_if(exporter: NetworkExporter, step: IfStep, scope: ValueScope) -> None:
     if not step.outputs:
         return
     branches = [_branch(exporter, step, scope, branch) for branch in (0, 1)]

@@ -1,4 +1,4 @@
-"""Graphs of ONNX operators while they are made: what a file says, without its names and limits."""
+"""Graphs of ONNX operators, before they get unique names and become a file."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class Value:
 
     Attributes:
         dtype: the element type.
-        name: what it is to be called; another name if that is taken.
-        array: the numbers of a constant; None for what is computed.
-        shape: its lengths, with -1 for those that only a run tells; None if nothing is known of them.
+        name: the name that it should get; the file makes it unique.
+        array: the numbers of a constant; None for a computed tensor.
+        shape: its dims, with -1 for data-dependent ones; None if not even the rank is known.
     """
 
     dtype: np.dtype[Any]
@@ -34,12 +34,12 @@ class OnnxNode:
     """An operator with its inputs and outputs.
 
     Attributes:
-        op: what it is called in ONNX.
-        inputs: what it reads; None for an input left out.
-        outputs: what it makes.
-        attributes: its attributes; a ``OnnxGraph`` for a subgraph.
-        name: what it is to be called.
-        layer: the layer for which it is there; None if it is for a loop or conditional.
+        op: its name in ONNX.
+        inputs: the values that it reads; None for an input left out.
+        outputs: the values that it computes.
+        attributes: its attributes; an ``OnnxGraph`` for a subgraph.
+        name: the name that it should get; the file makes it unique.
+        layer: the layer that it was added for; None for a loop or conditional.
     """
 
     op: str
@@ -52,28 +52,28 @@ class OnnxNode:
 
 @dataclass(eq=False)
 class OnnxGraph:
-    """Nodes in running order, and what goes in and out."""
+    """Nodes in order of execution, with the inputs and outputs of the graph."""
 
     name: str
     inputs: list[tuple[Value, TensorType]] = field(default_factory=list[tuple[Value, TensorType]])
     outputs: list[tuple[Value, TensorType]] = field(default_factory=list[tuple[Value, TensorType]])
     nodes: list[OnnxNode] = field(default_factory=list[OnnxNode])
-    made: set[Value] = field(default_factory=set[Value])
+    computed: set[Value] = field(default_factory=set[Value])
 
     def add(self, node: OnnxNode) -> None:
         """Add a node at the end."""
         self.nodes.append(node)
-        self.made.update(node.outputs)
+        self.computed.update(node.outputs)
 
     def add_input(self, name: str, type: TensorType) -> Value:
-        """A new input."""
+        """Add an input."""
         value = Value(type.dtype, name, shape=type.shape)
         self.inputs.append((value, type))
         return value
 
     def add_output(self, value: Value, type: TensorType, name: str = "") -> Value:
-        """Make a value an output: itself if one of its own nodes makes it, and it is none yet, or else a copy."""
-        if value not in self.made or any(value is each for each, _ in self.outputs):
+        """Make a value an output, by a copy if no node of the graph computes it or if it is an output already."""
+        if value not in self.computed or any(value is each for each, _ in self.outputs):
             copy = Value(type.dtype, name or value.name, shape=type.shape)
             self.add(OnnxNode("Identity", [value], [copy], {}, "Identity"))
             value = copy
@@ -81,12 +81,12 @@ class OnnxGraph:
         return value
 
     def values(self) -> Iterator[Value]:
-        """What its nodes read and make."""
+        """The values that its nodes read and compute."""
         for node in self.nodes:
             yield from (each for each in (*node.inputs, *node.outputs) if each is not None)
 
     def walk(self) -> Iterator[tuple[OnnxGraph, int]]:
-        """The graph and all graphs inside of it, each with its depth."""
+        """The graph and all graphs nested in it, each with its depth."""
         stack = [(self, 0)]
         while stack:
             graph, depth = stack.pop()

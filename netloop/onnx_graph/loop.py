@@ -1,7 +1,7 @@
-"""A loop as Loop.
+"""The exporter of loops, each as one Loop.
 
-The number of trips is COUNT, and WHILE the condition: the first is computed before the loop, from the states it starts
-with, and each other at the end of the trip before, from the next states.
+COUNT is the trip count of the Loop, and WHILE its condition. The first condition is computed before the loop from the
+initial states, each other at the end of the iteration before from the next states.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ if TYPE_CHECKING:
 SCALAR = TensorType(INT64)
 FLAG = TensorType(BOOL)
 NOWHERE = np.iinfo(np.int64).max
-"""An index that no axis has."""
+"""An index past the end of every axis."""
 
 
 def export_loop(exporter: NetworkExporter, step: LoopStep, scope: ValueScope) -> None:
-    """Add a Loop, and what arranges its outputs."""
+    """Add a Loop, and the nodes that arrange its outputs."""
     if step.outputs:
         _LoopExporter(exporter, step, scope).export()
 
 
 def export_iterator(exporter: NetworkExporter, layer: IIteratorLayer, scope: ValueScope) -> Value:
-    """The slice that an iterator reads in the present trip."""
+    """Add the slice that an iterator reads in the current iteration."""
     make = exporter.builder(scope, layer)
-    place = scope.trip(layer.loop)
+    place = scope.iteration(layer.loop)
     if layer.reverse:
         limit = layer.loop.limit(TripLimit.COUNT)
         assert limit is not None
@@ -52,7 +52,7 @@ def export_iterator(exporter: NetworkExporter, layer: IIteratorLayer, scope: Val
 
 
 class _LoopExporter:
-    """A loop, with the values around it."""
+    """Exports one loop."""
 
     def __init__(self, exporter: NetworkExporter, step: LoopStep, scope: ValueScope) -> None:
         self.exporter = exporter
@@ -67,7 +67,7 @@ class _LoopExporter:
         self.counts_trips = self.goes_on is not None and any(each.tensor(0) not in self.states for each in self.last)
 
     def export(self) -> None:
-        """Add all nodes."""
+        """Add the nodes of the loop and of its outputs."""
         initial = self._states_of([each.tensor(0) for each in self.step.recurrences], self.scope)
         if self.states or self.stacked or self.counts_trips:
             states, trips, rows = self._repeat(initial)
@@ -81,7 +81,7 @@ class _LoopExporter:
             self.scope.values[layer.outputs[0]] = made
 
     def _repeat(self, initial: Sequence[Value]) -> tuple[list[Value], Value | None, list[Value]]:
-        """The states after the last trip, the number of trips if it is asked for, and the rows of stacked outputs."""
+        """Add the Loop; return the last states, the trip count if it is needed, and the rows of stacked outputs."""
         first = self.make.number(0, INT64)
         condition = self.make.number(True, BOOL)
         if self.goes_on is not None:
@@ -97,7 +97,7 @@ class _LoopExporter:
         return [(each.name, self.exporter.types[each].without_value()) for each in self.states]
 
     def _states_of(self, tensors: Sequence[ITensor], scope: ValueScope) -> list[Value]:
-        """The values of tensors as states."""
+        """The values of tensors, with the types of the states."""
         types, make = self.exporter.types, self.exporter.builder(scope, name=self.step.loop.name)
         pairs = zip(tensors, self.states, strict=True)
         return [make.fitted(self.exporter.read(each, scope), types[each], types[state]) for each, state in pairs]
@@ -109,7 +109,7 @@ class _LoopExporter:
         inside = self.scope.inside(graph)
         make = self.exporter.builder(inside, name=self.step.loop.name)
         trip, flag = graph.add_input("trip", SCALAR), graph.add_input("goes on", FLAG)
-        inside.trips[self.step.loop] = trip
+        inside.iterations[self.step.loop] = trip
         for (name, type), tensor in zip(self._state_types(), self.states, strict=True):
             inside.values[tensor] = graph.add_input(name, type)
         if self.counts_trips:
@@ -132,26 +132,26 @@ class _LoopExporter:
         return graph
 
     def _condition(self, scope: ValueScope, states: Sequence[Value], trip: Value) -> Value:
-        """Whether there is a trip of some number; WHILE is asked only below COUNT."""
+        """Whether an iteration runs. WHILE is evaluated only below COUNT."""
         if self.count is None:
-            return self._asked(scope, states, trip)
+            return self._while_holds(scope, states, trip)
         then, other = OnnxGraph("below the count"), OnnxGraph("at the count")
-        then.add_output(self._asked(scope.inside(then), states, trip), FLAG, "goes on then")
+        then.add_output(self._while_holds(scope.inside(then), states, trip), FLAG, "goes on then")
         other.add_output(self.make.number(False, BOOL), FLAG, "ends then")
         make = self.exporter.builder(scope, name=self.step.loop.name)
         made = Value(BOOL, "goes on then")
         make.node("If", [make.compare("Less", trip, self.count)], [made], then_branch=then, else_branch=other)
         return made
 
-    def _asked(self, scope: ValueScope, states: Sequence[Value], trip: Value) -> Value:
+    def _while_holds(self, scope: ValueScope, states: Sequence[Value], trip: Value) -> Value:
         assert self.goes_on is not None
         return self._element(self.goes_on.tensor(0), scope.inside(), states, trip)
 
     def _element(self, tensor: ITensor, scope: ValueScope, states: Sequence[Value], trip: Value | None) -> Value:
-        """The element of a tensor in a trip with the given states."""
+        """The value of a tensor in an iteration with the given states."""
         scope.values.update(zip(self.states, states, strict=True))
         if trip is not None:
-            scope.trips[self.step.loop] = trip
+            scope.iterations[self.step.loop] = trip
         self.exporter.run(self.step.body.needed([tensor]), scope)
         return self.exporter.read(tensor, scope)
 
@@ -170,15 +170,15 @@ class _LoopExporter:
         return self._element(tensor, after, states, trips)
 
     def _arranged(self, layer: ILoopOutputLayer, rows: Value) -> Value:
-        """The rows in the order of the output, then zeros up to its length, along its axis."""
+        """The stacked output: rows in its order, zeros up to its length, along its axis."""
         make = self.exporter.builder(self.scope, layer)
         row = self.exporter.types[layer.tensor(0)]
-        if not row.is_fixed and self._may_make_no_trip():
+        if not row.is_fixed and self._may_be_empty():
             rows = self._with_lengths(make, layer, rows)
         if layer.kind is LoopOutput.REVERSE:
             rows = make.op("Slice", rows, make.int64s(-1), make.int64s(-NOWHERE), make.int64s(0), make.int64s(-1))
-        room = self.exporter.types[layer.outputs[0]].shape[normal_axis(layer.axis, row.rank + 1)]
-        if room == UNKNOWN or room != self._known_trips():
+        length = self.exporter.types[layer.outputs[0]].shape[normal_axis(layer.axis, row.rank + 1)]
+        if length == UNKNOWN or length != self._known_trips():
             rows = self._padded(make, layer, rows)
         return make.move_axis(rows, row.rank + 1, 0, normal_axis(layer.axis, row.rank + 1))
 
@@ -187,18 +187,18 @@ class _LoopExporter:
             return None
         return max(0, int(self.count.array))
 
-    def _may_make_no_trip(self) -> bool:
+    def _may_be_empty(self) -> bool:
         return not self._known_trips()
 
     def _padded(self, make: NodeBuilder, layer: ILoopOutputLayer, rows: Value) -> Value:
-        """The rows and zeros after them; too little room is an error, as no shape has a negative length."""
+        """The rows and zeros after them. Too short an output fails at run time: its padding has a negative length."""
         length = make.reshape(make.cast(self.exporter.read(layer.tensor(1), self.scope), INT64), [1])
         missing = make.op("Sub", length, make.shape(rows, 0, 1))
         lengths = make.concat([missing, make.shape(rows, 1)], 0)
         return make.concat([rows, make.full(lengths, 0, rows.dtype)], 0)
 
     def _with_lengths(self, make: NodeBuilder, layer: ILoopOutputLayer, rows: Value) -> Value:
-        """The rows, with the lengths of a row even if there is none: Loop itself would make them 0."""
+        """The rows in the right shape even if there are none; Loop itself would make the lengths of a row 0."""
         none, some = OnnxGraph("no trips"), OnnxGraph("some trips")
         outside = self.scope.inside(none)
         found = row_shape(self.exporter, layer.tensor(0), outside)

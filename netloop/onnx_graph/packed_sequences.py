@@ -1,4 +1,4 @@
-"""Sequences packed into one tensor: which token is of which sequence."""
+"""The tokens of several sequences in one row."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ class Tokens(NamedTuple):
     """All tokens of all sequences in one row, int64.
 
     Attributes:
-        sequence: the number of the sequence of each; as many as there are sequences for a token of none.
-        position: its place in the sequence.
+        sequence: the number of each token's sequence; the number of sequences for a token that belongs to none.
+        position: the position of each token in its sequence.
         lengths: the lengths of the sequences.
     """
 
@@ -23,7 +23,7 @@ class Tokens(NamedTuple):
 
 
 def packed_tokens(make: NodeBuilder, beginnings: Value, total: Value) -> Tokens:
-    """The tokens of packed sequences, whose beginnings are cumulative lengths."""
+    """The tokens of packed sequences, from the cumulative lengths of these."""
     bounds = make.cast(beginnings, INT64)
     one, places = make.number(1, INT64), make.arange(total)
     begun = make.cast(make.compare("LessOrEqual", make.expand_dims(bounds, [1]), places), INT64)
@@ -36,7 +36,7 @@ def packed_tokens(make: NodeBuilder, beginnings: Value, total: Value) -> Tokens:
 
 
 def padded_tokens(make: NodeBuilder, batch: Value, count: Value, lengths: Value | None) -> Tokens:
-    """The tokens of padded sequences, ``count`` of each."""
+    """The tokens of padded sequences, ``count`` in each."""
     places = make.arange(make.op("Mul", batch, count))
     width = make.op("Max", count, make.int64s(1))
     sequence = make.op("Div", places, width)

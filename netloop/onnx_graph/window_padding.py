@@ -11,7 +11,7 @@ from netloop.types import UNKNOWN, Shape
 
 
 def padding_attributes(layer: SlidingWindow, make: NodeBuilder) -> dict[str, Any] | None:
-    """The padding of the input as ONNX's attributes say it; None if it follows from lengths that are not known."""
+    """The padding as ONNX attributes; None if it depends on unknown lengths."""
     lengths = make.type(0).shape[2:]
     if UNKNOWN not in lengths:
         before, after = _pads(layer, lengths)
@@ -24,18 +24,18 @@ def padding_attributes(layer: SlidingWindow, make: NodeBuilder) -> dict[str, Any
 
 
 def padded(layer: SlidingWindow, make: NodeBuilder, x: Value, value: Any) -> Value:
-    """The input with its padding, as long as it has to be in the run."""
+    """The input after a Pad node, whose widths may be computed."""
     padding = padding_attributes(layer, make)
     if padding is not None and "pads" in padding:
         pads: list[int] = padding["pads"]
         half = len(pads) // 2
         return make.op("Pad", x, make.int64s(0, 0, *pads[:half], 0, 0, *pads[half:]), make.number_like(value, x))
-    before, after = _pads_in_run(layer, make, x)
+    before, after = _computed_pads(layer, make, x)
     none = make.int64s(0, 0)
     return make.op("Pad", x, make.concat([none, before, none, after], 0), make.number_like(value, x))
 
 
-def _pads_in_run(layer: SlidingWindow, make: NodeBuilder, x: Value) -> tuple[Value, Value]:
+def _computed_pads(layer: SlidingWindow, make: NodeBuilder, x: Value) -> tuple[Value, Value]:
     lengths, spans, strides = make.shape(x, 2), make.int64s(*layer.spans), make.int64s(*layer.stride_nd)
     given = make.int64s(*layer.pre_padding)
     room = make.op("Sub", make.op("Add", lengths, make.int64s(*(a + b for a, b in _ends(layer)))), spans)

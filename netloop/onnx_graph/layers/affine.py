@@ -1,4 +1,4 @@
-"""Scale, and the rectifier with slopes of its own."""
+"""Scale and parametric ReLU."""
 
 from netloop.enums import ScaleMode
 from netloop.layers.affine import IParametricReLULayer, IScaleLayer
@@ -18,7 +18,7 @@ def scale(layer: IScaleLayer, make: NodeBuilder, x: Value) -> Value:
 
 
 def _weights(layer: IScaleLayer, make: NodeBuilder, weights: Array, x: Value) -> Value:
-    """Weights in a shape that stretches to the input."""
+    """Weights in a shape that broadcasts to the input."""
     source = make.type(0)
     axis = normal_axis(layer.channel_axis, source.rank)
     if layer.mode is ScaleMode.UNIFORM:

@@ -1,4 +1,4 @@
-"""Attention and rotary embedding, as the products and sums that they are."""
+"""Attention, written as products and a softmax."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from netloop.types import UNKNOWN
 SOFTMAX = AttentionNormalizationOp.SOFTMAX
 
 
-class Extras(NamedTuple):
-    """What an attention may read beside query, key and value."""
+class OptionalInputs(NamedTuple):
+    """The optional inputs of an attention."""
 
     mask: Value | None = None
     query_lengths: Value | None = None
@@ -38,7 +38,7 @@ def attention_input(
 def attention_output(
     layer: IAttentionOutputLayer, make: NodeBuilder, query: Value, key: Value, value: Value, *extras: Value | None
 ) -> Value:
-    given = Extras(*extras)
+    given = OptionalInputs(*extras)
     tensors = (make.wide(query), make.wide(key), make.wide(value))
     if PACKED in (layer.query_form, layer.key_value_form):
         made = _packed(layer, make, tensors, given)
@@ -52,8 +52,8 @@ def attention_output(
 Three = tuple[Value, Value, Value]
 
 
-def _allowed(layer: IAttentionOutputLayer, make: NodeBuilder, tensors: Three, extras: Extras) -> Value | None:
-    """Where a query may attend to a key; None for everywhere."""
+def _allowed(layer: IAttentionOutputLayer, make: NodeBuilder, tensors: Three, extras: OptionalInputs) -> Value | None:
+    """A mask of the keys to which each query may attend; None for all."""
     queries, keys = make.length(tensors[0], make.type(0), 2), make.length(tensors[1], make.type(1), 2)
     count, found = keys, None
     j = make.arange(keys)
@@ -75,7 +75,7 @@ def _both(make: NodeBuilder, a: Value | None, b: Value) -> Value:
 
 
 def _attend(
-    layer: IAttentionOutputLayer, make: NodeBuilder, tensors: Three, extras: Extras, allowed: Value | None
+    layer: IAttentionOutputLayer, make: NodeBuilder, tensors: Three, extras: OptionalInputs, allowed: Value | None
 ) -> Value:
     query, key, value = tensors
     shape = make.shape(query)
@@ -101,7 +101,7 @@ def _same_heads(make: NodeBuilder) -> bool:
 
 
 def _by_keys(make: NodeBuilder, query: Value, key: Value, width: Value | None = None) -> Value:
-    """The shape in which the queries of heads that share keys are of one head."""
+    """The shape with the queries of all heads that share keys merged into one head."""
     heads, groups = make.shape(query, 1, 2), make.shape(key, 1, 2)
     sharing = make.op("Div", heads, make.op("Max", groups, make.int64s(1)))
     rows = make.op("Mul", sharing, make.shape(query, 2, 3))
@@ -109,8 +109,8 @@ def _by_keys(make: NodeBuilder, query: Value, key: Value, width: Value | None = 
     return make.concat([make.shape(key, 0, 2), rows, last], 0)
 
 
-def _may_be_none(layer: IAttentionOutputLayer, extras: Extras) -> bool:
-    """Whether a query may attend to no key."""
+def _may_be_none(layer: IAttentionOutputLayer, extras: OptionalInputs) -> bool:
+    """Whether a query may have no key to attend to."""
     return (
         any(each is not None for each in extras[:3])
         or layer.causal_kind is CausalMaskKind.LOWER_RIGHT
@@ -151,8 +151,8 @@ def _quantised(layer: IAttentionOutputLayer, make: NodeBuilder, weights: Value, 
 # ---------------------------------------------------------------------------- packed sequences
 
 
-def _packed(layer: IAttentionOutputLayer, make: NodeBuilder, tensors: Three, extras: Extras) -> Value:
-    """All sequences at once, where a query may attend to the keys of its own."""
+def _packed(layer: IAttentionOutputLayer, make: NodeBuilder, tensors: Three, extras: OptionalInputs) -> Value:
+    """Attend in all sequences at once; a mask limits each query to the keys of its sequence."""
     query_form, key_form = layer.query_form is PACKED, layer.key_value_form is PACKED
     queries = _tokens(make, tensors[0], 0, query_form, extras.query_lengths)
     keys = _tokens(make, tensors[1], 1, key_form, extras.key_value_lengths)
@@ -189,7 +189,7 @@ def _row(make: NodeBuilder, x: Value, is_packed: bool) -> Value:
 
 
 def _exists(make: NodeBuilder, tokens: Tokens) -> Value:
-    """Whether a token is of any sequence, and not beyond its length."""
+    """Whether a token belongs to a sequence and is within its length."""
     own = _of_sequence(make, tokens.lengths, tokens.sequence)
     return make.op(
         "And",
@@ -199,7 +199,7 @@ def _exists(make: NodeBuilder, tokens: Tokens) -> Value:
 
 
 def _of_sequence(make: NodeBuilder, numbers: Value, sequence: Value) -> Value:
-    """The number that each token's sequence has; that of the last for a token of none."""
+    """The number of each token's sequence; that of the last one for a token that belongs to none."""
     last = make.op("Sub", make.shape(numbers), make.int64s(1))
     return make.gather(numbers, make.op("Min", sequence, last), 0)
 

@@ -1,4 +1,4 @@
-"""Non-zero and unique elements, and boxes around objects."""
+"""Non-zero elements, unique elements and non-maximum suppression."""
 
 from netloop.diagnostics import require
 from netloop.enums import BoundingBoxFormat
@@ -53,19 +53,19 @@ def _check(layer: INMSLayer, make: NodeBuilder) -> None:
     require(
         boxes.rank == 3,
         f"each class of {layer.name!r} has boxes of its own",
-        "in ONNX's NonMaxSuppression all classes have the same",
+        "in ONNX's NonMaxSuppression all classes share their boxes",
     )
     pairs = scores.shape[1] * scores.shape[2] if UNKNOWN not in scores.shape[1:] else UNKNOWN
     require(
         pairs != UNKNOWN and pairs <= layer.topk_box_limit,
-        f"{layer.name!r} may have more pairs of box and class than it looks at, {layer.topk_box_limit}",
-        "ONNX's NonMaxSuppression looks at all",
-        "set topk_box_limit to the number of boxes times that of classes, and fix these lengths",
+        f"{layer.name!r} may have more pairs of box and class than its topk_box_limit, {layer.topk_box_limit}",
+        "ONNX's NonMaxSuppression always looks at all of them",
+        "set topk_box_limit to the number of boxes times the number of classes, and fix these lengths",
     )
 
 
 def _ordered(make: NodeBuilder, found: Value, by_class: Value, count: Value) -> Value:
-    """By batch item, and then from the highest score down; TopK keeps the order of equal ones."""
+    """Sort by batch item, then by falling score; TopK keeps the order of equal keys."""
     own = make.op("GatherND", by_class, found)
     by_score = make.gather(found, _order(make, own, count, largest=1), 0)
     items = make.gather(by_score, make.number(0, INT64), 1)

@@ -1,4 +1,4 @@
-"""Mixtures of experts: every expert sees every token, and each token takes what its own experts made."""
+"""Mixtures of experts: every expert computes every token, and each token selects the results of its experts."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def experts(
 
 
 def _rows(make: NodeBuilder, x: Value) -> Value:
-    """The shape in which batch and sequence are one axis."""
+    """The shape with batch and sequence merged into one axis."""
     return make.concat([make.op("Mul", make.shape(x, 0, 1), make.shape(x, 1, 2)), make.shape(x, 2, 3)], 0)
 
 

@@ -1,4 +1,4 @@
-"""Gather, scatter, one-hot."""
+"""Gather, scatter and one-hot."""
 
 from netloop.enums import GatherMode, ScatterMode
 from netloop.layers.gather import IGatherLayer, IOneHotLayer, IScatterLayer
@@ -21,7 +21,7 @@ def gather(layer: IGatherLayer, make: NodeBuilder, data: Value, indices: Value) 
 
 
 def _gather_in_batch(layer: IGatherLayer, make: NodeBuilder, data: Value, indices: Value) -> Value:
-    """GatherND, whose axis is the one after the batch axis."""
+    """Gather with a batch axis, by GatherND on the axis after that."""
     source, places = make.type(0), make.type(1)
     axis = layer.axis % source.rank
     rows = make.move_axis(_broadcast(make, data, 0, 1, indices), source.rank, axis, 1)
@@ -33,7 +33,7 @@ def _gather_in_batch(layer: IGatherLayer, make: NodeBuilder, data: Value, indice
 
 
 def _broadcast(make: NodeBuilder, x: Value, position: int, other: int, like: Value) -> Value:
-    """``x``, its batch axis stretched to that of another input if it may have one element there."""
+    """``x`` with its batch axis broadcast to that of another input, if its length may be 1."""
     own, wanted = make.type(position), make.type(other)
     if own.shape[0] not in (1, -1) or own.shape[0] == wanted.shape[0] == 1:
         return x
@@ -50,7 +50,7 @@ def scatter(layer: IScatterLayer, make: NodeBuilder, data: Value, indices: Value
 
 @exports(IOneHotLayer)
 def one_hot(layer: IOneHotLayer, make: NodeBuilder, indices: Value, values: Value, depth: Value) -> Value:
-    """Not ONNX's OneHot, in which negative indices count from the end."""
+    """ONNX's OneHot is not used, because negative indices count from the end there."""
     rank = make.type(0).rank + 1
     axis = layer.axis % rank
     places = make.cast(make.arange(make.reshape(make.cast(depth, INT64), [1])), indices.dtype)

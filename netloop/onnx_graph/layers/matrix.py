@@ -1,4 +1,4 @@
-"""Matrix multiply, einsum, determinant."""
+"""Matrix products, einsum and determinant."""
 
 from netloop.enums import MatrixOperation
 from netloop.layers.matrix import IDeterminantLayer, IEinsumLayer, IMatrixMultiplyLayer
@@ -30,11 +30,11 @@ def einsum(layer: IEinsumLayer, make: NodeBuilder, *operands: Value) -> Value:
     terms = equation.partition("->")[0].split(",")
     ranks = [make.type(position).rank for position in range(len(operands))]
     dots = [rank - len(term.replace("...", "")) for term, rank in zip(terms, ranks, strict=True)]
-    stretched = [
+    aligned = [
         make.expand_dims(x, range(term.index("..."), term.index("...") + max(dots) - own)) if "..." in term else x
         for x, term, own in zip(operands, terms, dots, strict=True)
     ]
-    return make.op("Einsum", *stretched, equation=equation)
+    return make.op("Einsum", *aligned, equation=equation)
 
 
 @exports(IDeterminantLayer)

@@ -1,4 +1,4 @@
-"""Normalization and ragged softmax."""
+"""Normalizations and ragged softmax."""
 
 from netloop.layers.normalization import INormalizationLayer, IRaggedSoftMaxLayer
 from netloop.onnx_graph.exporter_table import exports
@@ -26,7 +26,7 @@ def normalization(layer: INormalizationLayer, make: NodeBuilder, x: Value, scale
 
 
 def _is_layer_normalization(make: NodeBuilder, axes: tuple[int, ...]) -> bool:
-    """Whether the axes are the last ones, and scale and bias have all their elements."""
+    """Whether the axes are the last ones, and scale and bias have a number for each of their elements."""
     source = make.type(0)
     own = source.shape[axes[0] :]
     wanted = (1,) * axes[0] + own
@@ -42,7 +42,7 @@ def _normal(layer: INormalizationLayer, make: NodeBuilder, x: Value, axes: tuple
 
 
 def _for_channels(layer: INormalizationLayer, make: NodeBuilder, factor: Value, position: int, x: Value) -> Value:
-    """A scale or bias with a number for each channel where it has one for each group."""
+    """A scale or bias of groups, repeated for each of their channels."""
     if layer.num_groups == 1 or layer.is_v2 or make.type(position).shape[1] == 1:
         return factor
     channels, own = make.length(x, make.type(0), 1), make.length(factor, make.type(position), 1)

@@ -41,7 +41,7 @@ def _window(layer: PoolingLayer) -> dict[str, Any]:
 
 
 def _fits(layer: PoolingLayer, padding: dict[str, Any] | None) -> bool:
-    """Whether attributes tell the padding, and every window has an element of the input."""
+    """Whether attributes can express the padding, and every window contains an element of the input."""
     if padding is None or layer.padding_mode is PaddingMode.EXPLICIT_ROUND_UP:
         return False
     sizes = [*layer.window_size_nd, *layer.window_size_nd]
@@ -51,8 +51,8 @@ def _fits(layer: PoolingLayer, padding: dict[str, Any] | None) -> bool:
 def _check_type(layer: PoolingLayer, make: NodeBuilder) -> None:
     require(
         make.type(0).dtype not in (INT64, UINT64),
-        f"{layer.name!r} takes maxima of {make.type(0).dtype}",
-        "ONNX's MaxPool has no type that holds its numbers",
+        f"{layer.name!r} pools {make.type(0).dtype}",
+        "no element type of ONNX's MaxPool holds all of its numbers",
         "convert them with add_cast",
     )
 
@@ -67,14 +67,14 @@ def _largest(layer: IPoolingLayer, make: NodeBuilder, x: Value) -> Value:
 
 @exports(IPoolingIndicesLayer)
 def pooling_indices(layer: IPoolingIndicesLayer, make: NodeBuilder, x: Value) -> Value:
-    """MaxPool counts through batch and channels too."""
+    """MaxPool's indices count through batch and channels too, so the remainder within an image is taken."""
     _check_type(layer, make)
     padding = padding_attributes(layer, make)
     require(
         padding is not None and _fits(layer, padding),
-        f"{layer.name!r} may have windows of nothing but padding",
-        "its padding is EXPLICIT_ROUND_UP, or as long as its window, and ONNX's MaxPool tells no place there",
-        "pad less",
+        f"{layer.name!r} may have windows that contain only padding",
+        "its padding is EXPLICIT_ROUND_UP, or as long as its window, and ONNX's MaxPool gives no index there",
+        "reduce the padding",
     )
     wide = make.cast(x, carrier("MaxPool", x.dtype))
     places = Value(INT64)
@@ -94,7 +94,7 @@ def _average(layer: IPoolingLayer, make: NodeBuilder, x: Value) -> Value:
     lengths = make.type(0).shape[2:]
     require(
         UNKNOWN not in lengths,
-        f"the averages of {layer.name!r} are of counts that are known only in the run",
+        f"the averages of {layer.name!r} count elements that are known only at run time",
         "its padding is EXPLICIT_ROUND_UP, or as long as its window",
         "fix the lengths of the input, or set padding_mode to EXPLICIT_ROUND_DOWN",
     )
@@ -104,7 +104,7 @@ def _average(layer: IPoolingLayer, make: NodeBuilder, x: Value) -> Value:
 
 
 def _counts(layer: IPoolingLayer, lengths: Shape) -> Array:
-    """What the average of each window divides by."""
+    """The number of elements that each window's average counts."""
     along: list[Array] = []
     steps = zip(lengths, layer.window_size_nd, layer.dilation_nd, layer.stride_nd, layer.places(lengths), strict=True)
     for length, size, dilation, stride, place in steps:
@@ -125,5 +125,5 @@ def lrn(layer: ILRNLayer, make: NodeBuilder, x: Value) -> Value:
 
 
 def _planes(rank: int) -> Sequence[int]:
-    """Batch, channel and two more axes."""
+    """A shape with two axes after batch and channel."""
     return (0, 0, 0, 1) if rank == 3 else (0, 0, 0, -1)

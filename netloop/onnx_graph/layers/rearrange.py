@@ -1,4 +1,4 @@
-"""Shuffle, squeeze, unsqueeze, concatenation, padding, the reversal of sequences."""
+"""Shuffle, squeeze, unsqueeze and concatenation."""
 
 from collections.abc import Sequence
 
@@ -13,12 +13,12 @@ from netloop.types import UNKNOWN, Shape
 def shuffle(layer: IShuffleLayer, make: NodeBuilder, x: Value, reshape: Value | None = None) -> Value:
     made = x if layer.first_transpose is None else make.transpose(x, layer.first_transpose)
     if reshape is not None or layer.reshape_dims is not None:
-        made = make.op("Reshape", made, *_dims(layer, make, reshape), allowzero=int(_means_zero(layer, make)))
+        made = make.op("Reshape", made, _dims(layer, make, reshape), allowzero=int(_means_zero(layer, make)))
     return made if layer.second_transpose is None else make.transpose(made, layer.second_transpose)
 
 
 def _reshaped(layer: IShuffleLayer, make: NodeBuilder) -> Shape:
-    """What is known of the shape after the reshape."""
+    """The shape between the reshape and the second transposition, as far as it is known."""
     shape = make.out().shape
     if layer.second_transpose is None:
         return shape
@@ -27,18 +27,18 @@ def _reshaped(layer: IShuffleLayer, make: NodeBuilder) -> Shape:
 
 
 def _means_zero(layer: IShuffleLayer, make: NodeBuilder) -> bool:
-    """Whether a length of 0 is to be one, and not to copy another."""
+    """Whether a length of 0 means 0, and not a copy of the input's length."""
     return not layer.zero_is_placeholder or UNKNOWN not in _reshaped(layer, make)
 
 
-def _dims(layer: IShuffleLayer, make: NodeBuilder, reshape: Value | None) -> list[Value]:
+def _dims(layer: IShuffleLayer, make: NodeBuilder, reshape: Value | None) -> Value:
     shape = _reshaped(layer, make)
     if UNKNOWN not in shape:
-        return [make.int64s(*shape)]
+        return make.int64s(*shape)
     if reshape is not None:
-        return [make.cast(reshape, INT64)]
+        return make.cast(reshape, INT64)
     assert layer.reshape_dims is not None
-    return [make.int64s(*layer.reshape_dims)]
+    return make.int64s(*layer.reshape_dims)
 
 
 @exports(ISqueezeLayer)

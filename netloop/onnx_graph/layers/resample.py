@@ -1,4 +1,4 @@
-"""Resize and grid sample."""
+"""Resized images."""
 
 from typing import NamedTuple
 
@@ -55,8 +55,8 @@ def _is_whole(layer: IResizeLayer, before: Shape, after: Shape) -> bool:
 def _resize(layer: IResizeLayer, make: NodeBuilder, x: Value, size: Value | None, roi: Value | None = None) -> Value:
     require(
         layer.selector_for_single_pixel is ResizeSelector.FORMULA or 1 not in make.out().shape,
-        f"{layer.name!r} has the selector UPPER, and lengths that are known only in the run",
-        "ONNX's Resize has no selector for an only element",
+        f"{layer.name!r} has the selector UPPER, and lengths that are known only at run time",
+        "ONNX's Resize has no selector for a single element",
         "fix the lengths of the input, or set selector_for_single_pixel to FORMULA",
     )
     if size is None:
@@ -79,7 +79,7 @@ def _resize(layer: IResizeLayer, make: NodeBuilder, x: Value, size: Value | None
 
 
 class _Axis(NamedTuple):
-    """An axis of ``length`` elements that becomes one of ``size``, by a scale or not."""
+    """The lengths of an axis before and after, and its scale if it is resized by one."""
 
     length: int
     size: int
@@ -87,7 +87,7 @@ class _Axis(NamedTuple):
 
 
 def _along(layer: IResizeLayer, make: NodeBuilder, x: Value, axis: int, change: _Axis) -> Value:
-    """One axis resized exactly: the layer itself tells what it makes of the elements of an axis."""
+    """Resize one axis exactly, by the indices or weights that the layer itself computes for it."""
     rank = make.type(0).rank
     if layer.resize_mode is NEAREST:
         elements = _resized(layer, np.arange(change.length).reshape(1, -1), change)[0]
@@ -100,7 +100,7 @@ def _along(layer: IResizeLayer, make: NodeBuilder, x: Value, axis: int, change: 
 
 
 def _resized(layer: IResizeLayer, rows: Array, change: _Axis) -> Array:
-    """What a resize makes of the elements of some rows."""
+    """The resized rows, evaluated by the layer."""
     one = IResizeLayer(
         shape=(len(rows), change.size) if change.scale is None else (),
         scales=() if change.scale is None else (1.0, change.scale),

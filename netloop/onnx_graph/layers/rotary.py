@@ -42,5 +42,5 @@ def _pairs(
 
 
 def _rows(make: NodeBuilder, cache: Value, ids: Value | None) -> Value:
-    """The row of each token, the same for all heads."""
+    """The row of each token, broadcast to all heads."""
     return make.expand_dims(cache if ids is None else make.gather(cache, ids, 0), [1])

@@ -1,4 +1,4 @@
-"""Slice, in its five modes."""
+"""Slices in the five sample modes."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from netloop.onnx_graph.node_builder import INT64, NodeBuilder
 from netloop.types import UNKNOWN, TensorType
 
 LEAST = -np.iinfo(np.int64).max
-"""Where a slice ends that goes backwards to the first element."""
+"""The end of a slice that runs backwards through the first element."""
 
 START, SIZE, STRIDE, AXES = 1, 2, 3, 5
 
 
 @dataclass(frozen=True)
-class Numbers:
-    """Start, size or stride along some axes.
+class SliceNumbers:
+    """Start, size or stride of a slice along some axes.
 
     Attributes:
-        known: the numbers; None where they are known only in the run.
-        value: the same, int64, 1-D.
+        known: the numbers; None if they are data-dependent.
+        value: the same numbers, int64, 1-D.
     """
 
     known: Sequence[int] | None
     value: Value
 
     def at(self, make: NodeBuilder, position: int) -> Value:
-        """One of them, 1-D."""
+        """The number of one axis, 1-D."""
         if self.known is not None:
             return make.int64s(self.known[position])
         return make.op("Slice", self.value, make.int64s(position), make.int64s(position + 1))
@@ -66,8 +66,8 @@ def slice_(
         return make.op("Slice", x, starts.value, _ends(make, starts, sizes, strides), chosen, strides.value)
     require(
         along is not None,
-        f"the axes of {layer.name!r} are known only in the run",
-        "ONNX slices such axes only within their bounds, by strides that are known and not 0",
+        f"the axes of {layer.name!r} are data-dependent",
+        "ONNX slices such axes only within bounds, and by strides that are constant and not 0",
     )
     assert along is not None
     for position, axis in enumerate(along):
@@ -76,12 +76,12 @@ def slice_(
     return x
 
 
-def _numbers(make: NodeBuilder, own: Sequence[int], given: Value | None, position: int) -> Numbers:
+def _numbers(make: NodeBuilder, own: Sequence[int], given: Value | None, position: int) -> SliceNumbers:
     known = list(own) if given is None else make.type(position).ints()
     if known is not None:
-        return Numbers(known, make.int64s(*known))
+        return SliceNumbers(known, make.int64s(*known))
     assert given is not None
-    return Numbers(None, make.cast(given, INT64))
+    return SliceNumbers(None, make.cast(given, INT64))
 
 
 def _axes(layer: ISliceLayer, make: NodeBuilder) -> list[int] | None:
@@ -92,8 +92,8 @@ def _axes(layer: ISliceLayer, make: NodeBuilder) -> list[int] | None:
     return list(range(rank)) if layer.axes is None else [axis % rank for axis in layer.axes]
 
 
-def _ends(make: NodeBuilder, starts: Numbers, sizes: Numbers, strides: Numbers) -> Value:
-    """Where slices end; one that goes backwards and ends before the first element says so in its own way."""
+def _ends(make: NodeBuilder, starts: SliceNumbers, sizes: SliceNumbers, strides: SliceNumbers) -> Value:
+    """The ends of slices. One before the first element is ``LEAST``, because -1 would mean the last element."""
     assert strides.known is not None
     if starts.known is not None and sizes.known is not None:
         triples = zip(starts.known, sizes.known, strides.known, strict=True)
@@ -125,7 +125,7 @@ def _read(layer: ISliceLayer, make: NodeBuilder, x: Value, places: Value, axis: 
 
 
 def _with_fill(make: NodeBuilder, x: Value, source: TensorType, axis: int, fill: Value | None) -> Value:
-    """``x`` with the fill value after the last place along an axis."""
+    """``x`` with the fill value appended along an axis."""
     ends = [int(each == axis) for each in range(source.rank)]
     return make.op("Pad", x, make.int64s(*[0] * source.rank, *ends), make.number_like(0, x) if fill is None else fill)
 
@@ -151,4 +151,4 @@ ELEMENTS: dict[SampleMode, Callable[[NodeBuilder, Value, Value], Value]] = {
     SampleMode.REFLECT:       _mirrored,
 }
 # fmt: on
-"""The element that each place stands for."""
+"""The indices of the elements that out-of-range positions stand for, by mode."""

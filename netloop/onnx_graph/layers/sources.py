@@ -1,4 +1,4 @@
-"""Constant, fill, shape."""
+"""Constants, fills and shapes."""
 
 from netloop.enums import FillOperation
 from netloop.layers.sources import IConstantLayer, IFillLayer, IShapeLayer
@@ -36,7 +36,7 @@ def fill(
 
 
 def _random(layer: IFillLayer, make: NodeBuilder, lengths: Value, low: Value, high: Value) -> Value:
-    """Numbers of the same distribution; which ones is up to the runtime."""
+    """Random numbers of the same distribution; the runtime chooses the numbers."""
     zeros = make.full(lengths, 0, low.dtype if low.dtype in (FLOAT, DOUBLE) else FLOAT)
     if layer.operation is FillOperation.RANDOM_NORMAL:
         return make.op("Add", make.op("Mul", make.op("RandomNormalLike", zeros), high), low)
