@@ -1,4 +1,4 @@
-"""From graphs to the protobuf of a model: every name once, arrays as initializers of the outermost graph."""
+"""The writer of a model's protobuf: unique names, arrays as initializers of the outermost graph."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from netloop.onnx_graph.unique_names import UniqueNames
 from netloop.types import Array, TensorType
 
 SHARED = 256
-"""Equal constants of at most so many bytes are one."""
+"""Equal constants of at most this many bytes share one initializer."""
 
 
 def onnx_type(dtype: np.dtype[Any]) -> int:
-    """The number that ONNX has for an element type."""
+    """ONNX's number of an element type."""
     return int(helper.np_dtype_to_tensor_dtype(dtype))
 
 
-class Protos:
-    """The protobufs of a graph and all graphs inside."""
+class GraphWriter:
+    """Writes a graph and all graphs nested in it."""
 
     def __init__(self, graph: OnnxGraph) -> None:
         self._graph = graph
@@ -43,7 +43,7 @@ class Protos:
         self._arrays: dict[Any, Value] = {}
 
     def graph(self) -> GraphProto:
-        """The whole graph."""
+        """Return the protobuf of the whole graph."""
         made = self._of(self._graph)
         made.initializer.extend(tensor(self._names[each], each.array) for each in self._arrays.values())
         return made
@@ -90,7 +90,7 @@ class Protos:
 
 
 def tensor(name: str, array: Array | None) -> TensorProto:
-    """An array as ONNX has it."""
+    """Return the protobuf of an array."""
     assert array is not None
     made = TensorProto(name=name, data_type=onnx_type(array.dtype), dims=array.shape)
     made.raw_data = array_bytes(array)
@@ -98,10 +98,10 @@ def tensor(name: str, array: Array | None) -> TensorProto:
 
 
 def model(graph: OnnxGraph, opset: int) -> ModelProto:
-    """The model of a graph."""
+    """Return the protobuf of a model."""
     opsets = [helper.make_opsetid(defs.ONNX_DOMAIN, opset)]
     return helper.make_model(
-        Protos(graph).graph(),
+        GraphWriter(graph).graph(),
         opset_imports=opsets,
         ir_version=helper.find_min_ir_version_for(opsets),
         producer_name="netloop",

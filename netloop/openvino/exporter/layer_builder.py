@@ -69,7 +69,9 @@ class LayerBuilder:
     def _add(self, node: OnnxNode) -> None:
         function = EXPORTERS.get(node.op)
         if function is None:
-            raise LayerError(f"OpenVINO has no operator for {node.op}", "its layers are those of opset 1 to 16")
+            raise LayerError(
+                f"OpenVINO has no operator for {node.op}", "the exporter writes operators of opset 1 to 16"
+            )
         self._name = node.name
         inputs = [None if each is None else self.read(each) for each in node.inputs]
         made = function(self, node, *inputs)
@@ -97,9 +99,8 @@ class LayerBuilder:
             require(type.is_tensor, f"OpenVINO has no tensors that are a {type}", "its inputs are tensors")
             port = self.parameter(value.name, value.dtype, type.shape).outputs[0]
         except LayerError as error:
-            self._problems[tensor] = Finding(
-                CODE, f"{tensor.name!r}: {error.what}", "", error.why, error.fix, at=tensor
-            )
+            what = f"{tensor.name!r}: {error.what}"
+            self._problems[tensor] = Finding(CODE, what, "", error.why, error.fix, at=tensor)
             return self._put_nothing([value])
         port.names = (value.name,)
         return self.put(value, port)
@@ -123,7 +124,7 @@ class LayerBuilder:
         self._ports[value] = port
 
     def read(self, value: Value) -> IrPort:
-        """What a value is in this net."""
+        """Return the port of a value in this net; values of outer nets are captured."""
         if value.array is not None:
             return self.constant(value.array)
         if value in self._ports:
@@ -148,7 +149,7 @@ class LayerBuilder:
         """Add a layer."""
         for port in (made := list(outputs)):
             if element_type(port.dtype) is None:
-                raise LayerError(f"OpenVINO has no tensors of {port.dtype}", "its element types do not have it")
+                raise LayerError(f"OpenVINO has no tensors of {port.dtype}", "it is not one of its element types")
         layer = self.net.add(IrLayer(type, f"opset{version}", list(inputs), made, data, name or self._name))
         self._makers.update(dict.fromkeys(made, layer))
         if type in ("Parameter", "RandomUniform") or not self._varying.isdisjoint(inputs):

@@ -90,20 +90,20 @@ class _LoopLayer:
     """A Loop under construction, of at least one iteration."""
 
     def __init__(self, build: LayerBuilder, node: OnnxNode, count: IrPort | None, initial: Sequence[IrPort]) -> None:
-        trips = build.constant(ENDLESS, INT64) if count is None else count
+        trip_count = build.constant(ENDLESS, INT64) if count is None else count
         self.build = build
         self.graph: OnnxGraph = node.attributes["body"]
-        self.inputs = [trips, build.constant(True, BOOL), *initial]
+        self.inputs = [trip_count, build.constant(True, BOOL), *initial]
         self.inner = build.inside()
 
     def outputs(self) -> tuple[IrPort, ...]:
         """Add the layer; return the states after the last iteration and the rows of all iterations."""
-        trip, flag, *states = (self._parameter(value) for value, _ in self.graph.inputs)
+        iteration, flag, *states = (self._parameter(value) for value, _ in self.graph.inputs)
         self.inner.run(self.graph)
         condition, *values = (self.inner.read(value) for value, _ in self.graph.outputs)
         if condition is flag.outputs[0]:
             condition = self.inner.constant(True, BOOL)
-        body = self._body(trip, states, values)
+        body = self._body(iteration, states, values)
         body.outputs.append(IrWire(OUTSIDE, self.inner.result(condition), purpose="execution_condition"))
         body.net.layers.remove(flag)
         made = [IrPort(each.dtype, each.shape) for each in (state.outputs[0] for state in states)]
@@ -118,7 +118,7 @@ class _LoopLayer:
         self.inner.put(value, layer.outputs[0])
         return layer
 
-    def _body(self, trip: IrLayer, states: Sequence[IrLayer], values: Sequence[IrPort]) -> IrBody:
+    def _body(self, iteration: IrLayer, states: Sequence[IrLayer], values: Sequence[IrPort]) -> IrBody:
         """The body with its connections."""
         body = IrBody("body", self.inner.net, [IrWire(place, each) for place, each in enumerate(states, 2)], [])
         for position, value in enumerate(values):
@@ -131,7 +131,7 @@ class _LoopLayer:
         body.inputs += [
             IrWire(place, each) for place, each in enumerate(self.inner.captured.values(), len(self.inputs))
         ]
-        body.inputs.append(IrWire(OUTSIDE, trip, purpose="current_iteration"))
+        body.inputs.append(IrWire(OUTSIDE, iteration, purpose="current_iteration"))
         self.inputs += self.inner.captured
         return body
 
