@@ -1,7 +1,5 @@
 """The registry of the functions that translate layers to ONNX nodes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -131,9 +131,8 @@ class _LoopExporter:
         if self.counts_iterations:
             graph.add_output(next_iteration, SCALAR, "trip count")
         for tensor in elements:
-            graph.add_output(
-                self.exporter.read(tensor, inside), self.exporter.types[tensor].without_value(), f"{tensor.name} row"
-            )
+            type = self.exporter.types[tensor].without_value()
+            graph.add_output(self.exporter.read(tensor, inside), type, f"{tensor.name} row")
         return graph
 
     def _condition(self, scope: ValueScope, states: Sequence[Value], iteration: Value) -> Value:
@@ -209,9 +208,8 @@ class _LoopExporter:
         found = row_shape(self.exporter, layer.tensor(0), outside)
         kind = TensorType(INT64, (self.exporter.types[layer.tensor(0)].rank,))
         none.add_output(found, kind, "lengths of a row")
-        some.add_output(
-            self.exporter.builder(self.scope.inside(some), layer).shape(rows, 1), kind, "lengths of the rows"
-        )
+        inner = self.exporter.builder(self.scope.inside(some), layer)
+        some.add_output(inner.shape(rows, 1), kind, "lengths of the rows")
         lengths = Value(INT64, f"{layer.name} lengths")
         trip_count = make.shape(rows, 0, 1)
         is_none = make.compare("Equal", make.scalar(trip_count), make.number(0, INT64))

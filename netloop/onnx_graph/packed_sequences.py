@@ -1,7 +1,5 @@
 """The tokens of several sequences in one row."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from netloop.onnx_graph.graph import Value

@@ -36,12 +36,14 @@ def padded(layer: SlidingWindow, make: NodeBuilder, x: Value, value: Any) -> Val
 
 
 def _computed_pads(layer: SlidingWindow, make: NodeBuilder, x: Value) -> tuple[Value, Value]:
+    """The widths before and after, from the shape of the input at run time."""
     lengths, spans, strides = make.shape(x, 2), make.int64s(*layer.spans), make.int64s(*layer.stride_nd)
     given = make.int64s(*layer.pre_padding)
-    room = make.op("Sub", make.op("Add", lengths, make.int64s(*(a + b for a, b in _ends(layer)))), spans)
+    given_pads = [sum(each) for each in zip(layer.pre_padding, layer.post_padding, strict=True)]
+    slack = make.op("Sub", make.op("Add", lengths, make.int64s(*given_pads)), spans)
     if layer.padding_mode in SAME:
-        room = make.op("Sub", lengths, make.int64s(1))
-    rounded = make.op("Add", room, make.int64s(*(0 if layer.padding_mode in SAME else n - 1 for n in layer.stride_nd)))
+        slack = make.op("Sub", lengths, make.int64s(1))
+    rounded = make.op("Add", slack, make.int64s(*(0 if layer.padding_mode in SAME else n - 1 for n in layer.stride_nd)))
     reached = make.op("Add", make.op("Mul", make.op("Div", rounded, strides), strides), spans)
     total = make.op("Max", make.op("Sub", reached, lengths), make.int64s(0))
     if layer.padding_mode not in SAME:
@@ -51,11 +53,8 @@ def _computed_pads(layer: SlidingWindow, make: NodeBuilder, x: Value) -> tuple[V
     return (less, more) if layer.padding_mode is PaddingMode.SAME_UPPER else (more, less)
 
 
-def _ends(layer: SlidingWindow) -> list[tuple[int, int]]:
-    return list(zip(layer.pre_padding, layer.post_padding, strict=True))
-
-
 def _pads(layer: SlidingWindow, lengths: Shape) -> tuple[list[int], list[int]]:
+    """The widths before and after, for an input of known lengths."""
     places = layer.places(lengths)
     before = [each.before for each in places]
     if layer.padding_mode is PaddingMode.EXPLICIT_ROUND_DOWN:

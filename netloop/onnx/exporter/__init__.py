@@ -1,7 +1,5 @@
 """The exporter of ONNX models."""
 
-from __future__ import annotations
-
 import os
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The files of a model: the protobuf, and a separate file for large arrays."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 from pathlib import Path

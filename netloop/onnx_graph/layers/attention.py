@@ -1,7 +1,5 @@
 """Attention, written as products and a softmax."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np
@@ -14,8 +12,6 @@ from netloop.onnx_graph.graph import Value
 from netloop.onnx_graph.node_builder import BOOL, FP8, INT64, NodeBuilder
 from netloop.onnx_graph.packed_sequences import Tokens, packed_tokens, padded_tokens
 from netloop.types import UNKNOWN
-
-SOFTMAX = AttentionNormalizationOp.SOFTMAX
 
 
 class OptionalInputs(NamedTuple):
@@ -49,10 +45,12 @@ def attention_output(
 
 # ---------------------------------------------------------------------------- padded sequences
 
-Three = tuple[Value, Value, Value]
+QueryKeyValue = tuple[Value, Value, Value]
 
 
-def _allowed(layer: IAttentionOutputLayer, make: NodeBuilder, tensors: Three, extras: OptionalInputs) -> Value | None:
+def _allowed(
+    layer: IAttentionOutputLayer, make: NodeBuilder, tensors: QueryKeyValue, extras: OptionalInputs
+) -> Value | None:
     """A mask of the keys to which each query may attend; None for all."""
     queries, keys = make.length(tensors[0], make.type(0), 2), make.length(tensors[1], make.type(1), 2)
     count, found = keys, None
@@ -64,34 +62,38 @@ def _allowed(layer: IAttentionOutputLayer, make: NodeBuilder, tensors: Three, ex
         reach = make.expand_dims(make.arange(queries), [1])
         if layer.causal_kind is CausalMaskKind.LOWER_RIGHT:
             reach = make.op("Add", reach, make.op("Sub", count, queries))
-        found = _both(make, found, make.compare("LessOrEqual", j, reach))
+        found = _and(make, found, make.compare("LessOrEqual", j, reach))
     if extras.mask is not None and extras.mask.dtype == BOOL:
-        found = _both(make, found, extras.mask)
+        found = _and(make, found, extras.mask)
     return found
 
 
-def _both(make: NodeBuilder, a: Value | None, b: Value) -> Value:
+def _and(make: NodeBuilder, a: Value | None, b: Value) -> Value:
     return b if a is None else make.op("And", a, b)
 
 
 def _attend(
-    layer: IAttentionOutputLayer, make: NodeBuilder, tensors: Three, extras: OptionalInputs, allowed: Value | None
+    layer: IAttentionOutputLayer,
+    make: NodeBuilder,
+    tensors: QueryKeyValue,
+    extras: OptionalInputs,
+    allowed: Value | None,
 ) -> Value:
     query, key, value = tensors
     shape = make.shape(query)
     shared = not _same_heads(make)
-    rows = make.reshape(query, _by_keys(make, query, key)) if shared else query
+    rows = make.reshape(query, _shape_by_key_heads(make, query, key)) if shared else query
     scores = make.op("MatMul", rows, make.transpose(key, [0, 1, 3, 2]))
     every = make.concat([make.shape(query, 0, 3), make.shape(key, 2, 3)], 0)
     scores = make.reshape(scores, every) if shared else scores
     if extras.mask is not None and extras.mask.dtype != BOOL:
         scores = make.op("Add", scores, make.wide(extras.mask))
-    weights = _weights(layer, make, scores, allowed, may_be_none=_may_be_none(layer, extras))
+    weights = _weights(layer, make, scores, allowed, may_have_no_key=_may_have_no_key(layer, extras))
     if extras.quantize_scale is not None:
         weights = _quantised(layer, make, weights, make.scalar(make.wide(extras.quantize_scale)))
     if not shared:
         return make.op("MatMul", weights, value)
-    weights = make.reshape(weights, _by_keys(make, query, key, make.shape(key, 2, 3)))
+    weights = make.reshape(weights, _shape_by_key_heads(make, query, key, make.shape(key, 2, 3)))
     return make.reshape(make.op("MatMul", weights, value), shape)
 
 
@@ -100,7 +102,7 @@ def _same_heads(make: NodeBuilder) -> bool:
     return heads == groups != UNKNOWN
 
 
-def _by_keys(make: NodeBuilder, query: Value, key: Value, width: Value | None = None) -> Value:
+def _shape_by_key_heads(make: NodeBuilder, query: Value, key: Value, width: Value | None = None) -> Value:
     """The shape with the queries of all heads that share keys merged into one head."""
     heads, groups = make.shape(query, 1, 2), make.shape(key, 1, 2)
     sharing = make.op("Div", heads, make.op("Max", groups, make.int64s(1)))
@@ -109,7 +111,7 @@ def _by_keys(make: NodeBuilder, query: Value, key: Value, width: Value | None = 
     return make.concat([make.shape(key, 0, 2), rows, last], 0)
 
 
-def _may_be_none(layer: IAttentionOutputLayer, extras: OptionalInputs) -> bool:
+def _may_have_no_key(layer: IAttentionOutputLayer, extras: OptionalInputs) -> bool:
     """Whether a query may have no key to attend to."""
     return (
         any(each is not None for each in extras[:3])
@@ -119,14 +121,14 @@ def _may_be_none(layer: IAttentionOutputLayer, extras: OptionalInputs) -> bool:
 
 
 def _weights(
-    layer: IAttentionOutputLayer, make: NodeBuilder, scores: Value, allowed: Value | None, *, may_be_none: bool
+    layer: IAttentionOutputLayer, make: NodeBuilder, scores: Value, allowed: Value | None, *, may_have_no_key: bool
 ) -> Value:
     lowest, zero = make.number_like(-np.inf, scores), make.number_like(0, scores)
     if allowed is not None:
         scores = make.where(allowed, scores, lowest)
-    if layer.norm_op is not SOFTMAX:
+    if layer.norm_op is not AttentionNormalizationOp.SOFTMAX:
         return make.where(make.compare("Equal", scores, lowest), zero, scores)
-    if not may_be_none:
+    if not may_have_no_key:
         return make.op("Softmax", scores, axis=-1)
     highest = make.reduce("ReduceMax", scores, (-1,), keep=True)
     nothing = make.compare("Equal", highest, lowest)
@@ -139,9 +141,8 @@ def _quantised(layer: IAttentionOutputLayer, make: NodeBuilder, weights: Value, 
     step = make.cast(scale, weights.dtype)
     steps = make.op("Div", weights, step)
     if layer.normalization_quantize_to_type is DataType.INT8:
-        whole = make.op(
-            "Clip", make.op("Round", steps), make.number_like(-128, weights), make.number_like(127, weights)
-        )
+        limits = make.number_like(-128, weights), make.number_like(127, weights)
+        whole = make.op("Clip", make.op("Round", steps), *limits)
     else:
         inside = make.op("Clip", steps, make.number_like(-448, weights), make.number_like(448, weights))
         whole = make.cast(make.cast(inside, FP8), weights.dtype)
@@ -151,18 +152,15 @@ def _quantised(layer: IAttentionOutputLayer, make: NodeBuilder, weights: Value, 
 # ---------------------------------------------------------------------------- packed sequences
 
 
-def _packed(layer: IAttentionOutputLayer, make: NodeBuilder, tensors: Three, extras: OptionalInputs) -> Value:
+def _packed(layer: IAttentionOutputLayer, make: NodeBuilder, tensors: QueryKeyValue, extras: OptionalInputs) -> Value:
     """Attend in all sequences at once; a mask limits each query to the keys of its sequence."""
     query_form, key_form = layer.query_form is PACKED, layer.key_value_form is PACKED
     queries = _tokens(make, tensors[0], 0, query_form, extras.query_lengths)
     keys = _tokens(make, tensors[1], 1, key_form, extras.key_value_lengths)
-    rows = (
-        _row(make, tensors[0], query_form),
-        _row(make, tensors[1], key_form),
-        _row(make, tensors[2], key_form),
-    )
+    forms = zip(tensors, (query_form, key_form, key_form), strict=True)
+    query, key, value = (_row(make, each, is_packed) for each, is_packed in forms)
     allowed = _same_sequence(layer, make, queries, keys)
-    made = make.transpose(_attend(layer, make, rows, extras, allowed), [0, 2, 1, 3])
+    made = make.transpose(_attend(layer, make, (query, key, value), extras, allowed), [0, 2, 1, 3])
     if query_form:
         return make.squeeze(made, [0])
     batch, heads, count, elements = (make.length(tensors[0], make.type(0), axis) for axis in range(4))
@@ -191,11 +189,8 @@ def _row(make: NodeBuilder, x: Value, is_packed: bool) -> Value:
 def _exists(make: NodeBuilder, tokens: Tokens) -> Value:
     """Whether a token belongs to a sequence and is within its length."""
     own = _of_sequence(make, tokens.lengths, tokens.sequence)
-    return make.op(
-        "And",
-        make.compare("Less", tokens.sequence, make.shape(tokens.lengths)),
-        make.compare("Less", tokens.position, own),
-    )
+    is_of_a_sequence = make.compare("Less", tokens.sequence, make.shape(tokens.lengths))
+    return make.op("And", is_of_a_sequence, make.compare("Less", tokens.position, own))
 
 
 def _of_sequence(make: NodeBuilder, numbers: Value, sequence: Value) -> Value:

@@ -1,7 +1,5 @@
 """Mixtures of experts: every expert computes every token, and each token selects the results of its experts."""
 
-from __future__ import annotations
-
 from netloop.diagnostics import require
 from netloop.enums import MoEActType
 from netloop.layers.experts import IMoELayer

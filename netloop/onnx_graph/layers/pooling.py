@@ -53,7 +53,7 @@ def _check_type(layer: PoolingLayer, make: NodeBuilder) -> None:
         make.type(0).dtype not in (INT64, UINT64),
         f"{layer.name!r} pools {make.type(0).dtype}",
         "no element type of ONNX's MaxPool holds all of its numbers",
-        "convert them with add_cast",
+        "convert the input with add_cast",
     )
 
 

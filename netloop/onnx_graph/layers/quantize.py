@@ -1,7 +1,5 @@
 """Quantisation by QuantizeLinear and DequantizeLinear; scales of blocks along several axes are repeated."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

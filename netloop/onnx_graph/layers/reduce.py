@@ -13,11 +13,9 @@ from netloop.types import INTEGERS, UNKNOWN, axes_of, numpy_type
 
 @exports(IReduceLayer)
 def reduce(layer: IReduceLayer, make: NodeBuilder, x: Value, axes: Value | None = None) -> Value:
-    over = (
-        make.int64s(*axes_of(layer.axes, make.type(0).rank))
-        if axes is None
-        else make.reshape(make.cast(axes, INT64), [-1])
-    )
+    over = make.int64s(*axes_of(layer.axes, make.type(0).rank))
+    if axes is not None:
+        over = make.reshape(make.cast(axes, INT64), [-1])
     if layer.op is not ReduceOperation.AVG:
         return _reduced(make, layer.op, x, over, layer)
     wide = make.cast(x, INT32) if x.dtype in INTEGERS and x.dtype.itemsize < INT32.itemsize else make.wide(x)

@@ -1,7 +1,5 @@
 """Rotary position embedding."""
 
-from __future__ import annotations
-
 from netloop.layers.rotary import IRotaryEmbeddingLayer
 from netloop.onnx_graph.exporter_table import exports
 from netloop.onnx_graph.graph import Value

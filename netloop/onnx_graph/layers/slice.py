@@ -1,7 +1,5 @@
 """Slices in the five sample modes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 

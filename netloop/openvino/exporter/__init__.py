@@ -1,7 +1,5 @@
 """The exporter of OpenVINO models."""
 
-from __future__ import annotations
-
 import os
 import re
 from pathlib import Path

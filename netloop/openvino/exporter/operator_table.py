@@ -1,7 +1,5 @@
 """The registry of the functions that translate ONNX nodes to OpenVINO layers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

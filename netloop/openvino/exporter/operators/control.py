@@ -8,8 +8,6 @@ nothing else. Three things are written so that OpenVINO's own loops compute them
 - What depends on constants only is made to depend on a random number too. Folding it may end the process.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Convolution and transposed convolution."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from netloop.formats.vocabulary import AUTO_PADS

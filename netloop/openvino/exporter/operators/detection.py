@@ -1,7 +1,5 @@
 """Non-zero elements, unique elements and non-maximum suppression."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from netloop.enums import BoundingBoxFormat

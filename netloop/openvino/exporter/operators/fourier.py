@@ -1,7 +1,5 @@
 """The discrete Fourier transform."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from netloop.diagnostics import require

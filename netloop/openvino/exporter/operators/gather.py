@@ -1,7 +1,5 @@
 """Elements read and written by index."""
 
-from __future__ import annotations
-
 from netloop.onnx_graph.graph import OnnxNode
 from netloop.onnx_graph.node_builder import INT64
 from netloop.openvino.exporter.ir import IrPort

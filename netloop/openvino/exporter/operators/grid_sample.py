@@ -1,7 +1,5 @@
 """Images sampled at the positions of a grid."""
 
-from __future__ import annotations
-
 from netloop.diagnostics import require
 from netloop.formats.vocabulary import GRID_SAMPLE_MODES, GRID_SAMPLE_PADDINGS
 from netloop.onnx_graph.graph import OnnxNode

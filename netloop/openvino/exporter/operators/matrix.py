@@ -1,7 +1,5 @@
 """Matrix products and einsum."""
 
-from __future__ import annotations
-
 from netloop.onnx_graph.graph import OnnxNode
 from netloop.openvino.exporter.ir import IrPort
 from netloop.openvino.exporter.layer_builder import LayerBuilder, broadcast_shape

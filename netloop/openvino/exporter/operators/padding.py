@@ -1,7 +1,5 @@
 """Padding with a value."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from netloop.onnx_graph.graph import OnnxNode

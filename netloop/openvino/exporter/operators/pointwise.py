@@ -1,7 +1,5 @@
 """Element-wise operators, activations and conversions."""
 
-from __future__ import annotations
-
 from functools import reduce
 
 import numpy as np

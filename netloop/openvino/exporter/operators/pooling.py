@@ -1,7 +1,5 @@
 """Pooling, and normalization over neighbouring channels."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from netloop.onnx_graph.graph import OnnxNode

@@ -1,7 +1,5 @@
 """Quantisation, written as products and roundings."""
 
-from __future__ import annotations
-
 import jax.numpy as jnp
 import numpy as np
 

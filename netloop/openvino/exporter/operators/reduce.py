@@ -1,7 +1,5 @@
 """Reductions, running sums, softmax and top-k."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

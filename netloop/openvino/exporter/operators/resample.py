@@ -1,7 +1,5 @@
 """Resized images."""
 
-from __future__ import annotations
-
 from netloop.diagnostics import require
 from netloop.formats.vocabulary import COORDINATE_TRANSFORMATIONS, NEAREST_ROUNDINGS, RESIZE_MODES
 from netloop.onnx_graph.graph import OnnxNode

@@ -1,7 +1,5 @@
 """Slices and tiles."""
 
-from __future__ import annotations
-
 from netloop.onnx_graph.graph import OnnxNode
 from netloop.openvino.exporter.ir import IrPort
 from netloop.openvino.exporter.layer_builder import LayerBuilder, open_shape

@@ -1,7 +1,5 @@
 """Shapes, filled tensors and ranges."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from netloop.onnx_graph.graph import OnnxNode
