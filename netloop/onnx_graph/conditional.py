@@ -18,7 +18,7 @@ def export_conditional(exporter: NetworkExporter, step: IfStep, scope: ValueScop
     if known is None:
         return _export_if(exporter, step, scope)
     taken = 0 if known else 1
-    exporter.run(step.branches[taken].steps, scope)
+    exporter.export_steps(step.branches[taken].steps, scope)
     for output, result in zip(step.writes, step.results(taken), strict=True):
         scope.values[output] = exporter.read(result, scope)
     return None
@@ -38,7 +38,7 @@ def _export_if(exporter: NetworkExporter, step: IfStep, scope: ValueScope) -> No
 def _branch(exporter: NetworkExporter, step: IfStep, scope: ValueScope, branch: int) -> OnnxGraph:
     graph = OnnxGraph(f"{step.conditional.name} {('then', 'else')[branch]}")
     inside = scope.inside(graph)
-    exporter.run(step.branches[branch].steps, inside)
+    exporter.export_steps(step.branches[branch].steps, inside)
     make = exporter.builder(inside, name=step.conditional.name)
     for output, result in zip(step.writes, step.results(branch), strict=True):
         type, wanted = exporter.types[result], exporter.types[output]

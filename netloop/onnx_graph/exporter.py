@@ -76,7 +76,7 @@ class NetworkExporter:
         scope = ValueScope(graph)
         for tensor in self.network.inputs:
             scope.values[tensor] = graph.add_input(tensor.name, self.types[tensor])
-        self.run(self.block.steps, scope)
+        self.export_steps(self.block.steps, scope)
         for tensor in self.network.outputs:
             value = self.read(tensor, scope)
             if any(value is each for each, _ in graph.inputs) and value.name == tensor.name:
@@ -124,7 +124,7 @@ class NetworkExporter:
 
     # ------------------------------------------------------------------ steps
 
-    def run(self, steps: Sequence[Step], scope: ValueScope) -> None:
+    def export_steps(self, steps: Sequence[Step], scope: ValueScope) -> None:
         """Add nodes for steps."""
         for step in steps:
             if isinstance(step, LoopStep):
@@ -132,7 +132,7 @@ class NetworkExporter:
             elif isinstance(step, IfStep):
                 export_conditional(self, step, scope)
             else:
-                self._run_layer(step, scope)
+                self._export_layer(step, scope)
 
     def read(self, tensor: ITensor, scope: ValueScope) -> Value:
         """The value of a tensor in a scope; a constant if it is one at compile time."""
@@ -148,7 +148,7 @@ class NetworkExporter:
         """Return a builder of nodes in a scope."""
         return NodeBuilder(scope.graph, self.types, layer, name)
 
-    def _run_layer(self, step: LayerStep, scope: ValueScope) -> None:
+    def _export_layer(self, step: LayerStep, scope: ValueScope) -> None:
         layer = step.layer
         self._layers += 1
         if self._layers > len(self.network.layers) + MOST_COPIES:
@@ -156,7 +156,7 @@ class NetworkExporter:
         if layer.outputs and all(self._known(each) is not None for each in layer.outputs):
             return
         try:
-            made = self._made(layer, scope)
+            made = self._outputs_of(layer, scope)
         except LayerError as error:
             self.problems.setdefault(layer, layer.finding_of(error, self._code))
             made = tuple(Value(self.types[each].dtype) for each in layer.outputs)
@@ -167,10 +167,10 @@ class NetworkExporter:
 
     def _too_large(self) -> Finding:
         what = f"{self.network.name!r} needs more than {MOST_COPIES} copies of its layers"
-        why = "what a WHILE limit reads is exported twice, for each loop around it"
+        why = "what a WHILE limit reads is exported twice, and so doubles with each loop around it"
         return Finding(self._code, what, "", why, "move loops out of the computation of WHILE limits", at=self.network)
 
-    def _made(self, layer: ILayer, scope: ValueScope) -> tuple[Value, ...]:
+    def _outputs_of(self, layer: ILayer, scope: ValueScope) -> tuple[Value, ...]:
         if isinstance(layer, IIteratorLayer):
             return (export_iterator(self, layer, scope),)
         if isinstance(layer, IIfConditionalInputLayer):

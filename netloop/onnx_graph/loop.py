@@ -121,7 +121,7 @@ class _LoopExporter:
             graph.add_input("trip count before", SCALAR)
         following = [each.tensor(1) for each in self.step.recurrences]
         elements = [each.tensor(0) for each in self.stacked]
-        self.exporter.run(self.step.body.needed([*following, *elements]), inside)
+        self.exporter.export_steps(self.step.body.needed([*following, *elements]), inside)
         after = self._states_of(following, inside)
         next_iteration = make.op("Add", iteration, make.number(1, INT64)) if self.while_limit is not None else iteration
         condition = flag if self.while_limit is None else self._condition(inside, after, next_iteration)
@@ -156,7 +156,7 @@ class _LoopExporter:
         scope.values.update(zip(self.states, states, strict=True))
         if iteration is not None:
             scope.iterations[self.step.loop] = iteration
-        self.exporter.run(self.step.body.needed([tensor]), scope)
+        self.exporter.export_steps(self.step.body.needed([tensor]), scope)
         return self.exporter.read(tensor, scope)
 
     # ------------------------------------------------------------------ outputs

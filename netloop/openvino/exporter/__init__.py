@@ -84,7 +84,7 @@ def _build(graph: OnnxGraph, network: INetworkDefinition) -> LayerBuilder:
     build = LayerBuilder(problems)
     for (value, type), tensor in zip(graph.inputs, network.inputs, strict=True):
         build.add_input(value, type, tensor)
-    build.run(graph)
+    build.add_graph(graph)
     if not problems:
         for value, _ in graph.outputs:
             build.add_output(value)

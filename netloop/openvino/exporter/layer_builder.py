@@ -57,7 +57,7 @@ class LayerBuilder:
 
     # ------------------------------------------------------------------ nodes
 
-    def run(self, graph: OnnxGraph) -> None:
+    def add_graph(self, graph: OnnxGraph) -> None:
         """Add layers for all nodes of a graph; a node that fails adds a finding."""
         for node in graph.nodes:
             try:

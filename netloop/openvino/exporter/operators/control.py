@@ -30,7 +30,7 @@ def conditional(build: LayerBuilder, node: OnnxNode, condition: IrPort) -> tuple
     for branch in ("then_branch", "else_branch"):
         graph: OnnxGraph = node.attributes[branch]
         inner = build.inside()
-        inner.run(graph)
+        inner.add_graph(graph)
         branches.append((inner, [inner.read(value) for value, _ in graph.outputs]))
     return _if(build, condition, branches, [IrPort(each.dtype, each.shape) for each in node.outputs])
 
@@ -97,7 +97,7 @@ class _LoopLayer:
     def outputs(self) -> tuple[IrPort, ...]:
         """Add the layer; return the states after the last iteration and the rows of all iterations."""
         iteration, flag, *states = (self._parameter(value) for value, _ in self.graph.inputs)
-        self.inner.run(self.graph)
+        self.inner.add_graph(self.graph)
         condition, *values = (self.inner.read(value) for value, _ in self.graph.outputs)
         if condition is flag.outputs[0]:
             condition = self.inner.constant(True, BOOL)
