@@ -106,7 +106,7 @@ class NetworkExporter:
                 self.problems[layer] = layer.finding(
                     self._code,
                     f"the assertion {layer.name!r} cannot be written as {self._format}",
-                    f"{self._format} has no operator that fails",
+                    f"{self._format} has no operator that ends a run",
                     "leave the assertions out: drop_assertions=True",
                 )
 
