@@ -103,13 +103,20 @@ GELU_APPROXIMATIONS = Vocabulary({
     ActivationType.GELU_TANH: ("tanh", "tanh"),
 })
 
-RECURRENT_ACTIVATIONS = Vocabulary(
-    {
-        member: (word.lower(), word.lower())
-        for member, word in (*ACTIVATIONS.onnx.write.items(), (ActivationType.SCALED_TANH, "ScaledTanh"))
-        if member not in (ActivationType.SELU, ActivationType.CLIP)
-    }
-)
+RECURRENT_ACTIVATIONS = Vocabulary({
+    member: (word, word) for member, word in {
+        ActivationType.RELU:             "relu",
+        ActivationType.TANH:             "tanh",
+        ActivationType.SIGMOID:          "sigmoid",
+        ActivationType.SOFTSIGN:         "softsign",
+        ActivationType.SOFTPLUS:         "softplus",
+        ActivationType.LEAKY_RELU:       "leakyrelu",
+        ActivationType.THRESHOLDED_RELU: "thresholdedrelu",
+        ActivationType.ELU:              "elu",
+        ActivationType.SCALED_TANH:      "scaledtanh",
+        ActivationType.HARD_SIGMOID:     "hardsigmoid",
+    }.items()
+})
 """The activations of recurrent cells, in lower case. ``affine`` (alpha x + beta) is no activation of a layer."""
 
 UNARY = Vocabulary({
