@@ -164,9 +164,9 @@ class NodeBuilder:
     # ------------------------------------------------------------------ constants
 
     @staticmethod
-    def constant(array: Any, dtype: Any = None) -> Value:
+    def constant(value: Any, dtype: Any = None) -> Value:
         """A constant."""
-        array = np.asarray(array, dtype)
+        array = np.asarray(value, dtype)
         return Value(array.dtype, "", array)
 
     def int64s(self, *numbers: int) -> Value:
@@ -236,12 +236,11 @@ class NodeBuilder:
         known = type.shape[axis]
         return self.int64s(known) if known != UNKNOWN else self.shape(x, axis, axis + 1)
 
-    def arange(self, count: Value, dtype: Any = INT64) -> Value:
+    def arange(self, count: Value) -> Value:
         """0, 1, ... below a count, which is int64 and has one element."""
         if count.array is not None:
-            return self.constant(np.arange(int(count.array.reshape(())), dtype=np.int64).astype(dtype))
-        made = self.op("Range", self.number(0, INT64), self.scalar(count), self.number(1, INT64))
-        return self.cast(made, dtype)
+            return self.constant(np.arange(int(count.array.reshape(())), dtype=np.int64))
+        return self.op("Range", self.number(0, INT64), self.scalar(count), self.number(1, INT64))
 
     def full(self, lengths: Value, value: Any, dtype: np.dtype[Any]) -> Value:
         """A tensor that holds one number everywhere. E8M0 has no 0; its least number is taken instead."""

@@ -1,11 +1,15 @@
 """The builder of ONNX nodes: casts around operators without a kernel, and formulas."""
 
+import inspect
+
 import ml_dtypes
 import numpy as np
 import pytest
 
+from netloop.formulas import FormulaBuilder
 from netloop.onnx_graph.graph import OnnxGraph, Value
 from netloop.onnx_graph.node_builder import BOOL, INT64, NodeBuilder
+from netloop.openvino.exporter.layer_builder import LayerBuilder
 from netloop.types import TensorType
 
 FLOAT, HALF, BF16 = (np.dtype(each) for each in (np.float32, np.float16, ml_dtypes.bfloat16))
@@ -79,3 +83,20 @@ def test_known_lengths_are_constants(make):
     np.testing.assert_array_equal(make.length(Value(FLOAT), type, 0).array, [2])
     assert make.length(Value(FLOAT), type, 1).array is None
     assert ops(make) == ["Shape"]
+
+
+OTHER_PARAMETERS = {"length"}
+"""Methods that differ: a value has no type of its own, so ``NodeBuilder`` is given one."""
+
+
+@pytest.mark.parametrize("builder", [NodeBuilder, LayerBuilder])
+def test_builders_have_the_parameters_of_the_formula_builder(builder):
+    shared = {each for each in dir(builder) if not each.startswith("_") and hasattr(FormulaBuilder, each)}
+    for name in shared - OTHER_PARAMETERS:
+        own, other = (
+            [each for each in inspect.signature(getattr(kind, name)).parameters if each != "self"]
+            for kind in (builder, FormulaBuilder)
+        )
+        common = min(len(own), len(other))
+        assert own[:common] == other[:common], name
+    assert len(shared) >= 8

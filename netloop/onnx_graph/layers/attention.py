@@ -90,7 +90,7 @@ def _attend(
         scores = make.op("Add", scores, make.wide(extras.mask))
     weights = _weights(layer, make, scores, allowed, may_have_no_key=_may_have_no_key(layer, extras))
     if extras.quantize_scale is not None:
-        weights = _quantised(layer, make, weights, make.scalar(make.wide(extras.quantize_scale)))
+        weights = _quantized(layer, make, weights, make.scalar(make.wide(extras.quantize_scale)))
     if not shared:
         return make.op("MatMul", weights, value)
     weights = make.reshape(weights, _shape_by_key_heads(make, query, key, make.shape(key, 2, 3)))
@@ -137,7 +137,7 @@ def _weights(
     return make.op("Div", terms, make.where(nothing, make.number_like(1, scores), total))
 
 
-def _quantised(layer: IAttentionOutputLayer, make: NodeBuilder, weights: Value, scale: Value) -> Value:
+def _quantized(layer: IAttentionOutputLayer, make: NodeBuilder, weights: Value, scale: Value) -> Value:
     step = make.cast(scale, weights.dtype)
     steps = make.op("Div", weights, step)
     if layer.normalization_quantize_to_type is DataType.INT8:

@@ -19,7 +19,7 @@ def experts(
     g, u = (_product(make, tokens, each, bias) for each, bias in zip((gate, up), biases[:2], strict=True))
     h = _activated(layer, make, g, u)
     if scale is not None:
-        h = _quantised(make, h, make.wide(scale), make.type(9).rank)
+        h = _quantized(make, h, make.wide(scale), make.type(9).rank)
     made = _product(make, make.wide(make.cast(h, hidden.dtype)), down, biases[2])
     of_token = make.transpose(made, [1, 0, 2])
     chosen = make.reshape(make.cast(selected, INT64), _rows(make, selected))
@@ -50,7 +50,7 @@ def _activated(layer: IMoELayer, make: NodeBuilder, g: Value, u: Value) -> Value
     return make.op("Mul", make.op("Mul", shifted, g), sigmoid)
 
 
-def _quantised(make: NodeBuilder, h: Value, scale: Value, rank: int) -> Value:
+def _quantized(make: NodeBuilder, h: Value, scale: Value, rank: int) -> Value:
     step = make.cast(make.expand_dims(scale, [1, 2]) if rank else scale, h.dtype)
     inside = make.op("Clip", make.op("Div", h, step), make.number_like(-448, h), make.number_like(448, h))
     return make.op("Mul", make.cast(make.cast(inside, FP8), h.dtype), step)

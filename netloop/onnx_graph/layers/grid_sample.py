@@ -1,4 +1,4 @@
-"""Images sampled at the positions of a grid."""
+"""Grid sampling."""
 
 from netloop.formats.vocabulary import GRID_SAMPLE_MODES, GRID_SAMPLE_PADDINGS
 from netloop.layers.grid_sample import IGridSampleLayer

@@ -1,4 +1,4 @@
-"""Quantisation by QuantizeLinear and DequantizeLinear; scales of blocks along several axes are repeated."""
+"""Quantization by QuantizeLinear and DequantizeLinear; scales of blocks along several axes are repeated."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""Resized images."""
+"""Resizing."""
 
 from typing import NamedTuple
 

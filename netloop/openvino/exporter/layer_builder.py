@@ -195,9 +195,9 @@ class LayerBuilder:
         """Add a Result."""
         return self.layer("Result", 1, [port], (), f"{names[0]}/sink_port_0" if names else "result", names=names)
 
-    def constant(self, array: Any, dtype: Any = None) -> IrPort:
+    def constant(self, value: Any, dtype: Any = None) -> IrPort:
         """Return the port of a constant; small equal constants share one layer."""
-        numbers: Array = np.asarray(array, dtype)
+        numbers: Array = np.asarray(value, dtype)
         same = (numbers.dtype, numbers.shape, numbers.tobytes() if numbers.size <= 32 else id(numbers))
         if same not in self._constants:
             made = self.layer("Const", 1, (), [IrPort(numbers.dtype, numbers.shape)], "constant")
@@ -281,9 +281,9 @@ class LayerBuilder:
     def _is_given(self, port: IrPort) -> bool:
         return self.origin(port).type == "Parameter"
 
-    def ints(self, port: IrPort) -> list[int] | None:
-        """The integers of a constant; None for what is computed."""
-        array = self.source(port).array
+    def ints(self, x: IrPort) -> list[int] | None:
+        """The integers of a constant; None for a computed tensor."""
+        array = self.source(x).array
         return None if array is None else [int(each) for each in array.reshape(-1)]
 
 

@@ -1,4 +1,4 @@
-"""The rectifier with slopes of its own."""
+"""Parametric ReLU."""
 
 from netloop.onnx_graph.graph import OnnxNode
 from netloop.openvino.exporter.ir import IrPort

@@ -1,4 +1,4 @@
-"""The discrete Fourier transform."""
+"""Fourier transforms."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Quantisation, written as products and roundings."""
+"""Quantization, written as products and roundings."""
 
 import jax.numpy as jnp
 import numpy as np

@@ -1,4 +1,4 @@
-"""Resized images."""
+"""Resizing."""
 
 from netloop.diagnostics import require
 from netloop.formats.vocabulary import COORDINATE_TRANSFORMATIONS, NEAREST_ROUNDINGS, RESIZE_MODES
