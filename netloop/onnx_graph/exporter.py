@@ -1,4 +1,4 @@
-"""From the steps of a network to a graph, and all reasons why a layer cannot be in one."""
+"""The exporter of networks as ONNX graphs, with a finding for each layer that has no operators."""
 
 from __future__ import annotations
 
@@ -17,33 +17,33 @@ from netloop.nest import Block, IfStep, LayerStep, LoopStep, Step, layers_of
 from netloop.network import INetworkDefinition
 from netloop.onnx_graph.conditional import export_conditional
 from netloop.onnx_graph.exporter_table import EXPORTERS
-from netloop.onnx_graph.graph import Graph, Value
+from netloop.onnx_graph.graph import OnnxGraph, Value
 from netloop.onnx_graph.loop import export_iterator, export_loop
 from netloop.onnx_graph.node_builder import NodeBuilder
-from netloop.onnx_graph.scope import Scope
+from netloop.onnx_graph.value_scope import ValueScope
 from netloop.types import Array
 
 MOST_COPIES = 1 << 15
-"""What a condition reads is there twice, so that conditions in conditions can be there very often."""
+"""The most copies of layers. What a WHILE limit reads is exported twice, and so grows exponentially with nesting."""
 
 DEEPEST = 24
-"""Readers of protobufs end at messages nested 100 deep, and a graph in a graph takes three of them."""
+"""The deepest nesting of graphs. Protobuf readers stop at 100 nested messages, and a nested graph takes three."""
 
 
 class NetworkExporter:
-    """The graph of a network in the making.
+    """Exports a network as a graph.
 
     Attributes:
         types: the types of the tensors of the network.
         drop_assertions: whether assertions are left out.
-        problems: what cannot be written.
+        problems: the findings of layers and tensors that cannot be exported.
 
     Args:
         network: the network.
-        validated: what was found of it.
+        validated: its check results.
         drop_assertions: whether assertions are left out.
-        format: what it is written as, as messages call it.
-        code: the code of all that is wrong.
+        format: the name of the format in messages.
+        code: the code of the findings.
     """
 
     def __init__(
@@ -63,26 +63,26 @@ class NetworkExporter:
         self._code = code
         self._layers = 0
 
-    def graph(self) -> Graph:
-        """The graph of the whole network.
+    def graph(self) -> OnnxGraph:
+        """Return the graph of the whole network.
 
         Raises:
-            NetworkError: it cannot be expressed, for all of the reasons that are given.
+            NetworkError: it cannot be expressed; the error lists all reasons.
         """
         self._check_depth()
         self._check_assertions()
         self._check_names()
-        graph = Graph(self.network.name)
-        scope = Scope(graph)
+        graph = OnnxGraph(self.network.name)
+        scope = ValueScope(graph)
         for tensor in self.network.inputs:
-            scope.values[tensor] = graph.take(tensor.name, self.types[tensor])
-        self.run(self.block.steps, scope)
+            scope.values[tensor] = graph.add_input(tensor.name, self.types[tensor])
+        self.export_steps(self.block.steps, scope)
         for tensor in self.network.outputs:
             value = self.read(tensor, scope)
             if any(value is each for each, _ in graph.inputs) and value.name == tensor.name:
                 graph.outputs.append((value, self.types[tensor]))
             else:
-                graph.give(value, self.types[tensor], tensor.name).name = tensor.name
+                graph.add_output(value, self.types[tensor], tensor.name).name = tensor.name
         if self.problems:
             raise NetworkError(*self.problems.values())
         return graph
@@ -93,9 +93,9 @@ class NetworkExporter:
             block, depth = blocks.pop()
             if depth > DEEPEST:
                 what = f"loops and conditionals of {self.network.name!r} are nested more than {DEEPEST} deep"
-                fix = "nest them less deep, or save a plan"
+                fix = "reduce the nesting, or save a plan"
                 raise NetworkError(
-                    Finding(self._code, what, "", "readers of protobufs end there", fix, at=self.network)
+                    Finding(self._code, what, "", "readers of protobuf files stop there", fix, at=self.network)
                 )
             blocks += [(inner, depth + 1) for step in block.steps for inner in _blocks(step)]
 
@@ -115,7 +115,7 @@ class NetworkExporter:
             if not tensor.name:
                 what = f"an {'output' if tensor.producer else 'input'} of {self.network.name!r} has no name"
                 where = tensor.producer.where if tensor.producer else ""
-                why = f"{self._format} tells the inputs and outputs of a model apart by name"
+                why = f"{self._format} identifies the inputs and outputs of a model by name"
                 self.problems[tensor] = Finding(self._code, what, where, why, "set the name of the tensor", at=tensor)
 
     def _always_holds(self, layer: IAssertionLayer) -> bool:
@@ -124,31 +124,31 @@ class NetworkExporter:
 
     # ------------------------------------------------------------------ steps
 
-    def run(self, steps: Sequence[Step], scope: Scope) -> None:
-        """Add nodes for some steps."""
+    def export_steps(self, steps: Sequence[Step], scope: ValueScope) -> None:
+        """Add nodes for steps."""
         for step in steps:
             if isinstance(step, LoopStep):
                 export_loop(self, step, scope)
             elif isinstance(step, IfStep):
                 export_conditional(self, step, scope)
             else:
-                self._run_layer(step, scope)
+                self._export_layer(step, scope)
 
-    def read(self, tensor: ITensor, scope: Scope) -> Value:
-        """The value of a tensor; a constant if it follows from constants and shapes."""
+    def read(self, tensor: ITensor, scope: ValueScope) -> Value:
+        """The value of a tensor in a scope; a constant if it is one at compile time."""
         known = self._known(tensor)
         return scope.value(tensor) if known is None else NodeBuilder.constant(known)
 
     def _known(self, tensor: ITensor) -> Array | None:
-        """The value of a tensor that follows from constants and shapes alone, as that of one without elements does."""
+        """The value of a compile-time constant, or of a tensor without elements."""
         type = self.types[tensor]
         return np.zeros(type.shape, type.dtype) if type.volume == 0 else type.value
 
-    def make(self, scope: Scope, layer: ILayer | None = None, name: str = "") -> NodeBuilder:
-        """What adds nodes where a scope is."""
+    def builder(self, scope: ValueScope, layer: ILayer | None = None, name: str = "") -> NodeBuilder:
+        """Return a builder of nodes in a scope."""
         return NodeBuilder(scope.graph, self.types, layer, name)
 
-    def _run_layer(self, step: LayerStep, scope: Scope) -> None:
+    def _export_layer(self, step: LayerStep, scope: ValueScope) -> None:
         layer = step.layer
         self._layers += 1
         if self._layers > len(self.network.layers) + MOST_COPIES:
@@ -156,7 +156,7 @@ class NetworkExporter:
         if layer.outputs and all(self._known(each) is not None for each in layer.outputs):
             return
         try:
-            made = self._made(layer, scope)
+            made = self._outputs_of(layer, scope)
         except LayerError as error:
             self.problems.setdefault(layer, layer.finding_of(error, self._code))
             made = tuple(Value(self.types[each].dtype) for each in layer.outputs)
@@ -167,10 +167,10 @@ class NetworkExporter:
 
     def _too_large(self) -> Finding:
         what = f"{self.network.name!r} needs more than {MOST_COPIES} copies of its layers"
-        why = "what a WHILE limit reads is there twice, and is so for each loop around it"
-        return Finding(self._code, what, "", why, "take loops out of what WHILE limits read", at=self.network)
+        why = "what a WHILE limit reads is exported twice, and so doubles with each loop around it"
+        return Finding(self._code, what, "", why, "move loops out of the computation of WHILE limits", at=self.network)
 
-    def _made(self, layer: ILayer, scope: Scope) -> tuple[Value, ...]:
+    def _outputs_of(self, layer: ILayer, scope: ValueScope) -> tuple[Value, ...]:
         if isinstance(layer, IIteratorLayer):
             return (export_iterator(self, layer, scope),)
         if isinstance(layer, IIfConditionalInputLayer):
@@ -180,14 +180,14 @@ class NetworkExporter:
         exporter = EXPORTERS.get(type(layer))
         if exporter is None:
             what = f"{layer.name!r} cannot be written as {self._format}"
-            raise LayerError(what, "no operators are known for its kind")
+            raise LayerError(what, "there are no operators for its kind")
         inputs = [None if each is None else self.read(each, scope) for each in layer.inputs]
-        made = exporter(layer, self.make(scope, layer), *inputs)
+        made = exporter(layer, self.builder(scope, layer), *inputs)
         return made if isinstance(made, tuple) else (made,)
 
 
 def _blocks(step: Step) -> Sequence[Block]:
-    """The blocks inside of a step."""
+    """The blocks of a step."""
     if isinstance(step, LayerStep):
         return ()
     return step.branches if isinstance(step, IfStep) else (step.body,)

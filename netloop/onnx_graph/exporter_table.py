@@ -1,22 +1,22 @@
-"""What makes ONNX operators of each kind of layer."""
+"""The registry of the functions that translate layers to ONNX nodes."""
 
 from collections.abc import Callable
 from typing import Any
 
 from netloop.graph.layer import ILayer
 
-Exporter = Callable[..., Any]
+LayerExporter = Callable[..., Any]
 """Takes the layer, a ``NodeBuilder`` and a value for each input (None if left out); returns a value for each output."""
 
-EXPORTERS: dict[type[ILayer], Exporter] = {}
+EXPORTERS: dict[type[ILayer], LayerExporter] = {}
 
 
-def exports(kind: type[ILayer]) -> Callable[[Exporter], Exporter]:
-    """Enter the exporter of a kind."""
+def exports(kind: type[ILayer]) -> Callable[[LayerExporter], LayerExporter]:
+    """Register the exporter of a layer kind."""
 
-    def enter(exporter: Exporter) -> Exporter:
+    def register(exporter: LayerExporter) -> LayerExporter:
         assert kind not in EXPORTERS, f"{kind.__name__} has an exporter already"
         EXPORTERS[kind] = exporter
         return exporter
 
-    return enter
+    return register

@@ -1,4 +1,4 @@
-"""Graphs of ONNX operators while they are made: what a file says, without its names and limits."""
+"""Graphs of ONNX operators, before they get unique names and become a file."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class Value:
 
     Attributes:
         dtype: the element type.
-        name: what it is to be called; another name if that is taken.
-        array: the numbers of a constant; None for what is computed.
-        shape: its lengths, with -1 for those that only a run tells; None if nothing is known of them.
+        name: the name that it should get; the file makes it unique.
+        array: the numbers of a constant; None for a computed tensor.
+        shape: its dims, with -1 for data-dependent ones; None if not even the rank is known.
     """
 
     dtype: np.dtype[Any]
@@ -30,16 +30,16 @@ class Value:
 
 
 @dataclass(eq=False)
-class Node:
+class OnnxNode:
     """An operator with its inputs and outputs.
 
     Attributes:
-        op: what it is called in ONNX.
-        inputs: what it reads; None for an input left out.
-        outputs: what it makes.
-        attributes: its attributes; a ``Graph`` for a subgraph.
-        name: what it is to be called.
-        layer: the layer for which it is there; None if it is for a loop or conditional.
+        op: its name in ONNX.
+        inputs: the values that it reads; None for an input left out.
+        outputs: the values that it computes.
+        attributes: its attributes; an ``OnnxGraph`` for a subgraph.
+        name: the name that it should get; the file makes it unique.
+        layer: the layer that it was added for; None for a loop or conditional.
     """
 
     op: str
@@ -51,45 +51,45 @@ class Node:
 
 
 @dataclass(eq=False)
-class Graph:
-    """Nodes in running order, and what goes in and out."""
+class OnnxGraph:
+    """Nodes in order of execution, with the inputs and outputs of the graph."""
 
     name: str
     inputs: list[tuple[Value, TensorType]] = field(default_factory=list[tuple[Value, TensorType]])
     outputs: list[tuple[Value, TensorType]] = field(default_factory=list[tuple[Value, TensorType]])
-    nodes: list[Node] = field(default_factory=list[Node])
-    made: set[Value] = field(default_factory=set[Value])
+    nodes: list[OnnxNode] = field(default_factory=list[OnnxNode])
+    computed: set[Value] = field(default_factory=set[Value])
 
-    def add(self, node: Node) -> None:
+    def add(self, node: OnnxNode) -> None:
         """Add a node at the end."""
         self.nodes.append(node)
-        self.made.update(node.outputs)
+        self.computed.update(node.outputs)
 
-    def take(self, name: str, type: TensorType) -> Value:
-        """A new input."""
+    def add_input(self, name: str, type: TensorType) -> Value:
+        """Add an input."""
         value = Value(type.dtype, name, shape=type.shape)
         self.inputs.append((value, type))
         return value
 
-    def give(self, value: Value, type: TensorType, name: str = "") -> Value:
-        """Make a value an output: itself if one of its own nodes makes it, and it is none yet, or else a copy."""
-        if value not in self.made or any(value is each for each, _ in self.outputs):
+    def add_output(self, value: Value, type: TensorType, name: str = "") -> Value:
+        """Make a value an output, by a copy if no node of the graph computes it or if it is an output already."""
+        if value not in self.computed or any(value is each for each, _ in self.outputs):
             copy = Value(type.dtype, name or value.name, shape=type.shape)
-            self.add(Node("Identity", [value], [copy], {}, "Identity"))
+            self.add(OnnxNode("Identity", [value], [copy], {}, "Identity"))
             value = copy
         self.outputs.append((value, type))
         return value
 
     def values(self) -> Iterator[Value]:
-        """What its nodes read and make."""
+        """The values that its nodes read and compute."""
         for node in self.nodes:
             yield from (each for each in (*node.inputs, *node.outputs) if each is not None)
 
-    def walk(self) -> Iterator[tuple[Graph, int]]:
-        """The graph and all graphs inside of it, each with its depth."""
+    def walk(self) -> Iterator[tuple[OnnxGraph, int]]:
+        """The graph and all graphs nested in it, each with its depth."""
         stack = [(self, 0)]
         while stack:
             graph, depth = stack.pop()
             yield graph, depth
-            inside = (each for node in graph.nodes for each in node.attributes.values() if isinstance(each, Graph))
+            inside = (each for node in graph.nodes for each in node.attributes.values() if isinstance(each, OnnxGraph))
             stack += [(each, depth + 1) for each in inside]

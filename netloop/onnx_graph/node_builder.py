@@ -1,4 +1,4 @@
-"""Nodes from values: operators by name, and the few formulas that many layers share.
+"""The builder of ONNX nodes: operators by name, and formulas that many layers share.
 
 onnxruntime has no kernels for some operators on some types. There the operator runs on a wider type that holds the same
 numbers, between two casts; so half types are computed in float32 and rounded once, as everywhere in netloop.
@@ -14,7 +14,7 @@ import numpy as np
 from netloop.enums import DataType
 from netloop.graph.infer import TypeTable
 from netloop.graph.layer import ILayer
-from netloop.onnx_graph.graph import Graph, Node, Value
+from netloop.onnx_graph.graph import OnnxGraph, OnnxNode, Value
 from netloop.types import HALVES, NUMPY_TYPES, UNKNOWN, OptionalType, TensorType
 
 INT64, FLOAT, BOOL, INT32 = (np.dtype(each) for each in (np.int64, np.float32, np.bool_, np.int32))
@@ -33,15 +33,17 @@ MOVING = {
     "Concat", "Slice", "Gather", "GatherElements", "GatherND", "ScatterElements", "ScatterND", "Reshape", "Squeeze",
     "Unsqueeze", "Tile", "Shape", "Expand", "Transpose",
 }  # fmt: skip
-"""Operators that move elements of any type but the smallest."""
+"""Operators that move elements, of all types except those of ``SMALL``."""
 
 AS_IT_IS = {
     "Cast", "Identity", "Loop", "If", "QuantizeLinear", "DequantizeLinear", "ConstantOfShape", "IsNaN", "IsInf",
     "BitCast", "Optional",
 }  # fmt: skip
+"""Operators whose inputs are never cast."""
+
 SHORT = {INT16: INT32, UINT16: INT32}
 WRAPPING = dict.fromkeys((INT8, UINT8, INT16, UINT16), INT32) | {UINT32: INT64, UINT64: INT64}
-"""Types in which sums and products of integers have the same lowest bits."""
+"""Wider types in which sums and products of integers have the same lowest bits."""
 
 # fmt: off
 CARRIERS: dict[str, dict[np.dtype[Any], np.dtype[Any]]] = {
@@ -68,26 +70,29 @@ CARRIERS: dict[str, dict[np.dtype[Any], np.dtype[Any]]] = {
     "Resize":     {BOOL: UINT8} | WIDE,
 }
 # fmt: on
-"""The types that operators run on instead of others, where they differ from ``WIDE``."""
+"""For each operator, the types that it runs on instead of others; ``WIDE`` for operators that are not here."""
 
 
 def carrier(op: str, dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """The type that an operator runs on for inputs of a type."""
+    """The type on which an operator runs for inputs of a type."""
     if op in AS_IT_IS:
         return dtype
     return CARRIERS.get(op, SMALL if op in MOVING else WIDE).get(dtype, dtype)
 
 
 class NodeBuilder:
-    """Adds nodes to a graph, on behalf of a layer.
+    """Adds nodes to a graph on behalf of a layer.
 
     Attributes:
         graph: the graph.
         types: the types of the tensors of the network.
-        layer: the layer, after which the nodes are called.
+        layer: the layer; None for nodes of a loop or conditional.
+
+    Args:
+        name: the prefix of the names of nodes; by default the name of the layer.
     """
 
-    def __init__(self, graph: Graph, types: TypeTable, layer: ILayer | None = None, name: str = "") -> None:
+    def __init__(self, graph: OnnxGraph, types: TypeTable, layer: ILayer | None = None, name: str = "") -> None:
         self.graph = graph
         self.types = types
         self.layer = layer
@@ -110,23 +115,23 @@ class NodeBuilder:
     # ------------------------------------------------------------------ nodes
 
     def fitted(self, x: Value, type: TensorType, wanted: TensorType) -> Value:
-        """A value of a type as one of another: as one that may be absent, where that is wanted."""
-        is_absent_there = isinstance(wanted, OptionalType) and not isinstance(type, OptionalType)
-        return self.op("Optional", x) if is_absent_there else x
+        """``x``, wrapped as an optional value if the wanted type is one."""
+        must_wrap = isinstance(wanted, OptionalType) and not isinstance(type, OptionalType)
+        return self.op("Optional", x) if must_wrap else x
 
     def node(self, op: str, inputs: Sequence[Value | None], outputs: Sequence[Value], **attributes: Any) -> None:
-        """Add a node as it is."""
+        """Add a node without casts."""
         given = {name: value for name, value in attributes.items() if value is not None}
-        self.graph.add(Node(op, list(inputs), list(outputs), given, f"{self._name}/{op}", self.layer))
+        self.graph.add(OnnxNode(op, list(inputs), list(outputs), given, f"{self._name}/{op}", self.layer))
 
     def op(self, op: str, *inputs: Value | None, to: np.dtype[Any] | None = None, **attributes: Any) -> Value:
-        """The only output of an operator.
+        """Add an operator with one output, with casts where onnxruntime has no kernel.
 
         Args:
             op: the operator.
-            inputs: what it reads; None for an input left out.
-            to: the element type of the output; that of the first input of data if it is not given.
-            attributes: its attributes.
+            inputs: its inputs; None for one left out.
+            to: the element type of the output; by default that of the first input (of Where the second).
+            attributes: its attributes; those that are None are left out.
         """
         first = 1 if op == "Where" else 0
         source = inputs[first]
@@ -141,7 +146,7 @@ class NodeBuilder:
         return self.cast(made, wanted)
 
     def cast(self, x: Value, dtype: Any) -> Value:
-        """The elements in another type; itself if they are of it."""
+        """``x`` in another element type; ``x`` itself if it has that type."""
         dtype = np.dtype(dtype)
         if x.dtype == dtype:
             return x
@@ -159,21 +164,21 @@ class NodeBuilder:
     # ------------------------------------------------------------------ constants
 
     @staticmethod
-    def constant(array: Any, dtype: Any = None) -> Value:
-        """The numbers of an array."""
-        array = np.asarray(array, dtype)
+    def constant(value: Any, dtype: Any = None) -> Value:
+        """A constant."""
+        array = np.asarray(value, dtype)
         return Value(array.dtype, "", array)
 
-    def ints(self, *numbers: int) -> Value:
-        """int64 numbers, 1-D."""
+    def int64s(self, *numbers: int) -> Value:
+        """A constant list of integers, int64, 1-D."""
         return self.constant(np.array(numbers, np.int64).reshape(-1))
 
     def number(self, value: Any, dtype: Any) -> Value:
-        """One number, 0-D."""
+        """A constant number, 0-D."""
         return self.constant(np.array(value).astype(dtype))
 
-    def alike(self, value: Any, x: Value) -> Value:
-        """One number of the type of ``x``."""
+    def number_like(self, value: Any, x: Value) -> Value:
+        """A constant number of the element type of ``x``, 0-D."""
         return self.number(value, x.dtype)
 
     # ------------------------------------------------------------------ formulas
@@ -183,28 +188,26 @@ class NodeBuilder:
         return self.op(op, a, b, to=BOOL)
 
     def where(self, condition: Value, a: Value, b: Value) -> Value:
-        """``a`` where the condition is true, else ``b``."""
+        """``a`` where the condition is true, ``b`` elsewhere."""
         return self.op("Where", condition, a, b)
 
-    def reshape(self, x: Value, *lengths: int) -> Value:
-        """``x`` in another shape; 0 copies a length, -1 is what is left."""
-        return self.op("Reshape", x, self.ints(*lengths))
-
-    def shaped(self, x: Value, lengths: Value) -> Value:
-        """``x`` in another shape, of which every length is given."""
-        return self.op("Reshape", x, lengths, allowzero=1)
+    def reshape(self, x: Value, shape: Sequence[int] | Value, zero_copies: bool = False) -> Value:
+        """``x`` in another shape; with ``zero_copies`` a length of 0 stands for that of ``x``."""
+        has_zeros = isinstance(shape, Value) or 0 in shape
+        wanted = shape if isinstance(shape, Value) else self.int64s(*shape)
+        return self.op("Reshape", x, wanted, allowzero=1 if has_zeros and not zero_copies else None)
 
     def scalar(self, x: Value) -> Value:
-        """A tensor of one element as 0-D."""
-        return self.op("Reshape", x, self.constant(np.zeros(0, np.int64)))
+        """The only element of ``x``, 0-D."""
+        return self.reshape(x, ())
 
-    def unsqueeze(self, x: Value, *axes: int) -> Value:
-        """``x`` with more axes of length 1."""
-        return self.op("Unsqueeze", x, self.ints(*axes)) if axes else x
+    def expand_dims(self, x: Value, axes: Sequence[int]) -> Value:
+        """``x`` with new axes of length 1."""
+        return self.op("Unsqueeze", x, self.int64s(*axes)) if axes else x
 
-    def squeeze(self, x: Value, *axes: int) -> Value:
-        """``x`` without axes of length 1."""
-        return self.op("Squeeze", x, self.ints(*axes)) if axes else x
+    def squeeze(self, x: Value, axes: Sequence[int]) -> Value:
+        """``x`` without some axes of length 1."""
+        return self.op("Squeeze", x, self.int64s(*axes)) if axes else x
 
     def transpose(self, x: Value, order: Sequence[int]) -> Value:
         """``x`` with its axes in another order."""
@@ -216,7 +219,7 @@ class NodeBuilder:
         order = [each for each in range(rank) if each != axis]
         return self.transpose(x, [*order[:to], axis, *order[to:]])
 
-    def concat(self, *parts: Value, axis: int = 0) -> Value:
+    def concat(self, parts: Sequence[Value], axis: int) -> Value:
         """Tensors joined along an axis."""
         return parts[0] if len(parts) == 1 else self.op("Concat", *parts, axis=axis)
 
@@ -225,32 +228,31 @@ class NodeBuilder:
         return self.op("Shape", x, to=INT64, start=start or None, end=end)
 
     def lengths(self, x: Value, type: TensorType) -> Value:
-        """The lengths of all axes of ``x``, a constant where they are known."""
-        return self.ints(*type.shape) if type.is_fixed else self.shape(x)
+        """The lengths of all axes of ``x``; a constant if its type has them all."""
+        return self.int64s(*type.shape) if type.is_fixed else self.shape(x)
 
     def length(self, x: Value, type: TensorType, axis: int) -> Value:
-        """The length of one axis of ``x``, int64, 1-D."""
+        """The length of one axis of ``x``, int64, 1-D; a constant if its type has it."""
         known = type.shape[axis]
-        return self.ints(known) if known != UNKNOWN else self.shape(x, axis, axis + 1)
+        return self.int64s(known) if known != UNKNOWN else self.shape(x, axis, axis + 1)
 
-    def range(self, count: Value, dtype: Any = INT64) -> Value:
+    def arange(self, count: Value) -> Value:
         """0, 1, ... below a count, which is int64 and has one element."""
         if count.array is not None:
-            return self.constant(np.arange(int(count.array.reshape(())), dtype=np.int64).astype(dtype))
-        made = self.op("Range", self.number(0, INT64), self.scalar(count), self.number(1, INT64))
-        return self.cast(made, dtype)
+            return self.constant(np.arange(int(count.array.reshape(())), dtype=np.int64))
+        return self.op("Range", self.number(0, INT64), self.scalar(count), self.number(1, INT64))
 
     def full(self, lengths: Value, value: Any, dtype: np.dtype[Any]) -> Value:
-        """A tensor of a shape that holds one number everywhere; 0 is the least number of E8M0, which has none."""
+        """A tensor that holds one number everywhere. E8M0 has no 0; its least number is taken instead."""
         carried = carrier("Concat", dtype)
         number = np.array([value]).astype(dtype) if value else np.zeros(1, dtype)
         made = self.op("ConstantOfShape", lengths, to=carried, value=number.astype(carried))
         return self.cast(made, dtype)
 
-    def take(self, x: Value, places: Value, axis: int) -> Value:
-        """The slices of ``x`` at some places along an axis."""
-        return self.op("Gather", x, places, axis=axis)
+    def gather(self, x: Value, indices: Value, axis: int) -> Value:
+        """Slices of ``x`` at indices along an axis."""
+        return self.op("Gather", x, indices, axis=axis)
 
-    def reduce(self, op: str, x: Value, axes: Sequence[int], keep: bool = True) -> Value:
+    def reduce(self, op: str, x: Value, axes: Sequence[int], keep: bool = False) -> Value:
         """``ReduceSum``, ``ReduceMax`` ... over some axes."""
-        return self.op(op, x, self.ints(*axes), keepdims=int(keep))
+        return self.op(op, x, self.int64s(*axes), keepdims=int(keep))

@@ -1,4 +1,4 @@
-"""The cases of the tests of all layers as networks of one layer each."""
+"""The cases of all layers' tests as networks of one layer each."""
 
 import copy
 import importlib
@@ -33,11 +33,11 @@ def all_cases() -> list[Case]:
 
 
 def network_of(case: Case, dynamic: bool = False) -> tuple[trt.INetworkDefinition, dict[str, np.ndarray]]:
-    """A network of the layer of a case alone, and arrays for its inputs; what decides shapes is constant.
+    """Return a network of the layer of a case, and arrays for its inputs. Inputs that decide shapes are constants.
 
     Args:
         case: the case.
-        dynamic: whether the lengths of all inputs are left open.
+        dynamic: whether the inputs have unknown dims.
     """
     network = trt.INetworkDefinition()
     return network, add_case(network, case, dynamic)
@@ -46,7 +46,7 @@ def network_of(case: Case, dynamic: bool = False) -> tuple[trt.INetworkDefinitio
 def add_case(
     network: trt.INetworkDefinition, case: Case, dynamic: bool = False, before: str = ""
 ) -> dict[str, np.ndarray]:
-    """Add the layer of a case to a network; its inputs are called ``x0`` ... after a prefix, and its outputs ``y0`` ...
+    """Add the layer of a case to a network, with inputs named ``x0`` ... after a prefix and outputs named ``y0`` ...
 
     Returns:
         Arrays for its inputs.

@@ -24,11 +24,11 @@ NOT_IN_NUMPY = {
     TensorProto.INT2: ml_dtypes.int2,
     TensorProto.UINT2: ml_dtypes.uint2,
 }
-"""Types that onnxruntime does not take from numpy: they go in and come out as float32, which holds all of them."""
+"""Types that onnxruntime does not accept from numpy; they are passed as float32, which holds all of their values."""
 
 
 def export(network: trt.INetworkDefinition, **options: Any) -> ModelProto:
-    """The model of a network, checked in full."""
+    """Export a network, and check the model in full."""
     model = to_model(network, **options)
     checker.check_model(model, full_check=True)
     assert model.ir_version <= 13
@@ -36,7 +36,7 @@ def export(network: trt.INetworkDefinition, **options: Any) -> ModelProto:
 
 
 def run(model: ModelProto, inputs: dict[str, Any]) -> dict[str, np.ndarray]:
-    """The outputs of a model by onnxruntime."""
+    """The outputs of a model in onnxruntime."""
     wanted = {each.name: each.type.tensor_type.elem_type for each in model.graph.output}
     with_floats = _with_floats_outside(model)
     options = onnxruntime.SessionOptions()
@@ -61,13 +61,13 @@ def _plain(value: Any) -> Any:
 
 
 def run_by_reference(model: ModelProto, inputs: dict[str, Any]) -> dict[str, np.ndarray]:
-    """The outputs of a model by the slow runtime of the onnx package, which has types that onnxruntime has not."""
+    """The outputs of a model by the slow runtime of the onnx package, which has types that onnxruntime lacks."""
     names = [each.name for each in model.graph.output]
     return dict(zip(names, ReferenceEvaluator(model).run(names, inputs), strict=True))
 
 
 def _with_floats_outside(model: ModelProto) -> ModelProto:
-    """The model with float32 in place of the types that numpy lacks, converted at its ends."""
+    """The model with float32 inputs and outputs in place of types that numpy lacks."""
     made = ModelProto()
     made.CopyFrom(model)
     renamed = {}

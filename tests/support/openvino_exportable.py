@@ -1,4 +1,4 @@
-"""Random networks of what both OpenVINO and its CPU plugin have."""
+"""Random networks that OpenVINO can express and its CPU plugin computes."""
 
 from random import Random
 
@@ -8,16 +8,16 @@ from tests.support.strategies import Grown
 
 NOT_IN_OPENVINO = {trt.e4m3fnuz, trt.e5m2fnuz}
 NOT_IN_PLUGIN = {trt.fp8, trt.e5m2}
-"""The types that no loop of the plugin passes on."""
+"""The types that loops of the plugin do not pass on."""
 
 NOT_SAVED = {
     "determine", "cumulate", "read_bits", "transform", "list_tensors", "split_tensor", "wrap_tensor",
 }  # fmt: skip
-"""The recipes of what OpenVINO has no operators for, or its plugin no transforms of more than there is."""
+"""The recipes of operators that OpenVINO lacks, and of transforms longer than their input, which the plugin lacks."""
 
 
 class Expressible(Exportable):
-    """Grows networks that are saved as OpenVINO models."""
+    """Grows networks that can be exported to OpenVINO."""
 
     dtypes = [each for each in Exportable.dtypes if each not in NOT_IN_OPENVINO | NOT_IN_PLUGIN]
     recipes = {recipe: kinds for recipe, kinds in Exportable.recipes.items() if recipe.__name__ not in NOT_SAVED}

@@ -1,4 +1,4 @@
-"""Saved networks in OpenVINO's CPU plugin."""
+"""Exported networks in OpenVINO's CPU plugin."""
 
 import importlib
 from typing import Any
@@ -23,21 +23,21 @@ NOT_IN_NUMPY = {
 
 
 OF_CONSTANTS = "StaticMemory object"
-"""What the plugin says of a loop of constants alone, the lengths of whose outputs it does not foresee."""
+"""Part of the plugin's error for a loop of only constants whose output lengths it cannot infer."""
 
 
 def run_or_skip(model: tuple[bytes, bytes], inputs: dict[str, Any]) -> dict[str, np.ndarray]:
-    """The outputs of a model; the test is left out if the plugin refuses loops of constants."""
+    """The outputs of a model; skips the test if the plugin refuses a loop of only constants."""
     try:
         return run(model, inputs)
     except RuntimeError as error:
         if OF_CONSTANTS in str(error):
-            pytest.skip("the plugin refuses loops of constants alone")
+            pytest.skip("the plugin refuses loops of only constants")
         raise
 
 
 def run(model: tuple[bytes, bytes], inputs: dict[str, Any]) -> dict[str, np.ndarray]:
-    """The outputs of a model by OpenVINO, whose synchronous call would pass over errors."""
+    """The outputs of a model in OpenVINO, by an asynchronous call: the synchronous one ignores errors."""
     read = CORE.read_model(*model)
     given, wanted = ([each.any_name for each in side] for side in (read.inputs, read.outputs))
     compiled = CORE.compile_model(read, "CPU", EXACT)
@@ -50,7 +50,7 @@ def run(model: tuple[bytes, bytes], inputs: dict[str, Any]) -> dict[str, np.ndar
 
 
 def export(network: trt.INetworkDefinition, **options: Any) -> tuple[bytes, bytes]:
-    """The model of a network."""
+    """Export a network."""
     return to_model(network, **options)
 
 

@@ -1,6 +1,4 @@
-"""Models to files, with large arrays in a file of their own."""
-
-from __future__ import annotations
+"""The files of a model: the protobuf, and a separate file for large arrays."""
 
 import hashlib
 import os
@@ -12,17 +10,17 @@ from netloop.atomic_write import write_whole
 from netloop.graph.layer import check_instance
 
 LARGEST_MODEL = (1 << 31) - 1
-"""No protobuf is longer, in bytes."""
+"""The greatest length of a protobuf, in bytes."""
 
 LARGE = 1 << 10
 ALIGNMENT = 1 << 12
-"""Where arrays begin in their file, so that they can be mapped into memory."""
+"""The alignment of arrays in their file, in bytes, so that they can be mapped into memory."""
 
 
 def write_model(model: ModelProto, path: str | os.PathLike[str], external_above: int | None) -> None:
-    """Write a model, and a file of its large arrays if there are any.
+    """Write a model, and a separate file for its large arrays if there are any.
 
-    The arrays are written first, under a name that tells their content: an older model keeps its own.
+    The arrays are written first, to a file named by a hash of their content, so that an older model keeps its own.
 
     Raises:
         ValueError: ``external_above`` is negative.

@@ -1,4 +1,4 @@
-"""From graphs to the protobuf of a model: every name once, arrays as initializers of the outermost graph."""
+"""The writer of a model's protobuf: unique names, arrays as initializers of the outermost graph."""
 
 from __future__ import annotations
 
@@ -17,44 +17,44 @@ from onnx import (
 )
 
 from netloop.onnx.tensors import proto_of
-from netloop.onnx_graph.graph import Graph, Node, Value
-from netloop.onnx_graph.names import Names
-from netloop.onnx_graph.raw import raw
+from netloop.onnx_graph.array_bytes import array_bytes
+from netloop.onnx_graph.graph import OnnxGraph, OnnxNode, Value
+from netloop.onnx_graph.unique_names import UniqueNames
 from netloop.types import Array, TensorType
 
 SHARED = 256
-"""Equal constants of at most so many bytes are one."""
+"""Equal constants of at most this many bytes share one initializer."""
 
 
 def onnx_type(dtype: np.dtype[Any]) -> int:
-    """The number that ONNX has for an element type."""
+    """ONNX's number of an element type."""
     return int(helper.np_dtype_to_tensor_dtype(dtype))
 
 
-class Protos:
-    """The protobufs of a graph and all graphs inside."""
+class GraphWriter:
+    """Writes a graph and all graphs nested in it."""
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: OnnxGraph) -> None:
         self._graph = graph
         ends = [*graph.inputs, *graph.outputs]
         self._names = {value: value.name for value, _ in ends}
-        self._values = Names(self._names.values())
-        self._nodes = Names()
+        self._values = UniqueNames(self._names.values())
+        self._nodes = UniqueNames()
         self._arrays: dict[Any, Value] = {}
 
     def graph(self) -> GraphProto:
-        """The whole graph."""
+        """Return the protobuf of the whole graph."""
         made = self._of(self._graph)
         made.initializer.extend(tensor(self._names[each], each.array) for each in self._arrays.values())
         return made
 
-    def _of(self, graph: Graph) -> GraphProto:
+    def _of(self, graph: OnnxGraph) -> GraphProto:
         inputs = [self._declared(value, type) for value, type in graph.inputs]
         nodes = [self._node(each) for each in graph.nodes]
         outputs = [self._declared(value, type) for value, type in graph.outputs]
         return helper.make_graph(nodes, graph.name or "network", inputs, outputs)
 
-    def _node(self, node: Node) -> NodeProto:
+    def _node(self, node: OnnxNode) -> NodeProto:
         inputs = ["" if each is None else self._name(each) for each in node.inputs]
         while inputs and not inputs[-1]:
             inputs.pop()
@@ -64,7 +64,7 @@ class Protos:
         return made
 
     def _attribute(self, name: str, value: Any) -> AttributeProto:
-        if isinstance(value, Graph):
+        if isinstance(value, OnnxGraph):
             return helper.make_attribute(name, self._of(value))
         if isinstance(value, np.ndarray):
             return helper.make_attribute(name, tensor("", value))
@@ -90,18 +90,18 @@ class Protos:
 
 
 def tensor(name: str, array: Array | None) -> TensorProto:
-    """An array as ONNX has it."""
+    """Return the protobuf of an array."""
     assert array is not None
     made = TensorProto(name=name, data_type=onnx_type(array.dtype), dims=array.shape)
-    made.raw_data = raw(array)
+    made.raw_data = array_bytes(array)
     return made
 
 
-def model(graph: Graph, opset: int) -> ModelProto:
-    """The model of a graph."""
+def model(graph: OnnxGraph, opset: int) -> ModelProto:
+    """Return the protobuf of a model."""
     opsets = [helper.make_opsetid(defs.ONNX_DOMAIN, opset)]
     return helper.make_model(
-        Protos(graph).graph(),
+        GraphWriter(graph).graph(),
         opset_imports=opsets,
         ir_version=helper.find_min_ir_version_for(opsets),
         producer_name="netloop",

@@ -1,7 +1,7 @@
-"""The exporters, a file a family; importing the files enters them."""
+"""The exporters of layers, one file for each operator family; importing a file registers its exporters."""
 
 from importlib import import_module
 from pkgutil import iter_modules
 
 FAMILIES = [import_module(f"{__name__}.{each.name}") for each in iter_modules(__path__)]
-"""The modules whose exporters are in the table."""
+"""The modules of the families."""

@@ -1,4 +1,4 @@
-"""Scale, and the rectifier with slopes of its own."""
+"""Scale and parametric ReLU."""
 
 from netloop.enums import ScaleMode
 from netloop.layers.affine import IParametricReLULayer, IScaleLayer
@@ -18,7 +18,7 @@ def scale(layer: IScaleLayer, make: NodeBuilder, x: Value) -> Value:
 
 
 def _weights(layer: IScaleLayer, make: NodeBuilder, weights: Array, x: Value) -> Value:
-    """Weights in a shape that stretches to the input."""
+    """Weights in a shape that broadcasts to the input."""
     source = make.type(0)
     axis = normal_axis(layer.channel_axis, source.rank)
     if layer.mode is ScaleMode.UNIFORM:
@@ -34,5 +34,5 @@ def _weights(layer: IScaleLayer, make: NodeBuilder, weights: Array, x: Value) ->
 def parametric_relu(layer: IParametricReLULayer, make: NodeBuilder, x: Value, slopes: Value) -> Value:
     if x.dtype != DOUBLE:
         return make.op("PRelu", x, slopes)
-    kept = make.compare("GreaterOrEqual", x, make.alike(0, x))
+    kept = make.compare("GreaterOrEqual", x, make.number_like(0, x))
     return make.where(kept, x, make.op("Mul", slopes, x))

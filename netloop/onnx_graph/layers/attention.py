@@ -1,6 +1,4 @@
-"""Attention and rotary embedding, as the products and sums that they are."""
-
-from __future__ import annotations
+"""Attention, written as products and a softmax."""
 
 from typing import NamedTuple
 
@@ -9,18 +7,15 @@ import numpy as np
 from netloop.enums import AttentionNormalizationOp, CausalMaskKind, DataType
 from netloop.layers.attention import IAttentionInputLayer, IAttentionOutputLayer
 from netloop.layers.attention_formula import PACKED
-from netloop.layers.rotary import IRotaryEmbeddingLayer
 from netloop.onnx_graph.exporter_table import exports
 from netloop.onnx_graph.graph import Value
-from netloop.onnx_graph.layers.packed import Tokens, packed_tokens, padded_tokens
 from netloop.onnx_graph.node_builder import BOOL, FP8, INT64, NodeBuilder
+from netloop.onnx_graph.packed_sequences import Tokens, packed_tokens, padded_tokens
 from netloop.types import UNKNOWN
 
-SOFTMAX = AttentionNormalizationOp.SOFTMAX
 
-
-class Extras(NamedTuple):
-    """What an attention may read beside query, key and value."""
+class OptionalInputs(NamedTuple):
+    """The optional inputs of an attention."""
 
     mask: Value | None = None
     query_lengths: Value | None = None
@@ -39,7 +34,7 @@ def attention_input(
 def attention_output(
     layer: IAttentionOutputLayer, make: NodeBuilder, query: Value, key: Value, value: Value, *extras: Value | None
 ) -> Value:
-    given = Extras(*extras)
+    given = OptionalInputs(*extras)
     tensors = (make.wide(query), make.wide(key), make.wide(value))
     if PACKED in (layer.query_form, layer.key_value_form):
         made = _packed(layer, make, tensors, given)
@@ -50,50 +45,56 @@ def attention_output(
 
 # ---------------------------------------------------------------------------- padded sequences
 
-Three = tuple[Value, Value, Value]
+QueryKeyValue = tuple[Value, Value, Value]
 
 
-def _allowed(layer: IAttentionOutputLayer, make: NodeBuilder, tensors: Three, extras: Extras) -> Value | None:
-    """Where a query may attend to a key; None for everywhere."""
+def _allowed(
+    layer: IAttentionOutputLayer, make: NodeBuilder, tensors: QueryKeyValue, extras: OptionalInputs
+) -> Value | None:
+    """A mask of the keys to which each query may attend; None for all."""
     queries, keys = make.length(tensors[0], make.type(0), 2), make.length(tensors[1], make.type(1), 2)
     count, found = keys, None
-    j = make.range(keys)
+    j = make.arange(keys)
     if extras.key_value_lengths is not None:
-        count = make.reshape(make.cast(extras.key_value_lengths, INT64), -1, 1, 1, 1)
+        count = make.reshape(make.cast(extras.key_value_lengths, INT64), [-1, 1, 1, 1])
         found = make.compare("Less", j, count)
     if layer.causal_kind is not CausalMaskKind.NONE:
-        reach = make.unsqueeze(make.range(queries), 1)
+        reach = make.expand_dims(make.arange(queries), [1])
         if layer.causal_kind is CausalMaskKind.LOWER_RIGHT:
             reach = make.op("Add", reach, make.op("Sub", count, queries))
-        found = _both(make, found, make.compare("LessOrEqual", j, reach))
+        found = _and(make, found, make.compare("LessOrEqual", j, reach))
     if extras.mask is not None and extras.mask.dtype == BOOL:
-        found = _both(make, found, extras.mask)
+        found = _and(make, found, extras.mask)
     return found
 
 
-def _both(make: NodeBuilder, a: Value | None, b: Value) -> Value:
+def _and(make: NodeBuilder, a: Value | None, b: Value) -> Value:
     return b if a is None else make.op("And", a, b)
 
 
 def _attend(
-    layer: IAttentionOutputLayer, make: NodeBuilder, tensors: Three, extras: Extras, allowed: Value | None
+    layer: IAttentionOutputLayer,
+    make: NodeBuilder,
+    tensors: QueryKeyValue,
+    extras: OptionalInputs,
+    allowed: Value | None,
 ) -> Value:
     query, key, value = tensors
     shape = make.shape(query)
     shared = not _same_heads(make)
-    rows = make.shaped(query, _by_keys(make, query, key)) if shared else query
+    rows = make.reshape(query, _shape_by_key_heads(make, query, key)) if shared else query
     scores = make.op("MatMul", rows, make.transpose(key, [0, 1, 3, 2]))
-    every = make.concat(make.shape(query, 0, 3), make.shape(key, 2, 3))
-    scores = make.shaped(scores, every) if shared else scores
+    every = make.concat([make.shape(query, 0, 3), make.shape(key, 2, 3)], 0)
+    scores = make.reshape(scores, every) if shared else scores
     if extras.mask is not None and extras.mask.dtype != BOOL:
         scores = make.op("Add", scores, make.wide(extras.mask))
-    weights = _weights(layer, make, scores, allowed, may_be_none=_may_be_none(layer, extras))
+    weights = _weights(layer, make, scores, allowed, may_have_no_key=_may_have_no_key(layer, extras))
     if extras.quantize_scale is not None:
-        weights = _quantised(layer, make, weights, make.scalar(make.wide(extras.quantize_scale)))
+        weights = _quantized(layer, make, weights, make.scalar(make.wide(extras.quantize_scale)))
     if not shared:
         return make.op("MatMul", weights, value)
-    weights = make.shaped(weights, _by_keys(make, query, key, make.shape(key, 2, 3)))
-    return make.shaped(make.op("MatMul", weights, value), shape)
+    weights = make.reshape(weights, _shape_by_key_heads(make, query, key, make.shape(key, 2, 3)))
+    return make.reshape(make.op("MatMul", weights, value), shape)
 
 
 def _same_heads(make: NodeBuilder) -> bool:
@@ -101,17 +102,17 @@ def _same_heads(make: NodeBuilder) -> bool:
     return heads == groups != UNKNOWN
 
 
-def _by_keys(make: NodeBuilder, query: Value, key: Value, width: Value | None = None) -> Value:
-    """The shape in which the queries of heads that share keys are of one head."""
+def _shape_by_key_heads(make: NodeBuilder, query: Value, key: Value, width: Value | None = None) -> Value:
+    """The shape with the queries of all heads that share keys merged into one head."""
     heads, groups = make.shape(query, 1, 2), make.shape(key, 1, 2)
-    sharing = make.op("Div", heads, make.op("Max", groups, make.ints(1)))
+    sharing = make.op("Div", heads, make.op("Max", groups, make.int64s(1)))
     rows = make.op("Mul", sharing, make.shape(query, 2, 3))
     last = make.shape(key, 3, 4) if width is None else width
-    return make.concat(make.shape(key, 0, 2), rows, last)
+    return make.concat([make.shape(key, 0, 2), rows, last], 0)
 
 
-def _may_be_none(layer: IAttentionOutputLayer, extras: Extras) -> bool:
-    """Whether a query may attend to no key."""
+def _may_have_no_key(layer: IAttentionOutputLayer, extras: OptionalInputs) -> bool:
+    """Whether a query may have no key to attend to."""
     return (
         any(each is not None for each in extras[:3])
         or layer.causal_kind is CausalMaskKind.LOWER_RIGHT
@@ -120,29 +121,30 @@ def _may_be_none(layer: IAttentionOutputLayer, extras: Extras) -> bool:
 
 
 def _weights(
-    layer: IAttentionOutputLayer, make: NodeBuilder, scores: Value, allowed: Value | None, *, may_be_none: bool
+    layer: IAttentionOutputLayer, make: NodeBuilder, scores: Value, allowed: Value | None, *, may_have_no_key: bool
 ) -> Value:
-    lowest, zero = make.alike(-np.inf, scores), make.alike(0, scores)
+    lowest, zero = make.number_like(-np.inf, scores), make.number_like(0, scores)
     if allowed is not None:
         scores = make.where(allowed, scores, lowest)
-    if layer.norm_op is not SOFTMAX:
+    if layer.norm_op is not AttentionNormalizationOp.SOFTMAX:
         return make.where(make.compare("Equal", scores, lowest), zero, scores)
-    if not may_be_none:
+    if not may_have_no_key:
         return make.op("Softmax", scores, axis=-1)
-    highest = make.reduce("ReduceMax", scores, (-1,))
+    highest = make.reduce("ReduceMax", scores, (-1,), keep=True)
     nothing = make.compare("Equal", highest, lowest)
     terms = make.op("Exp", make.op("Sub", scores, make.where(nothing, zero, highest)))
-    total = make.reduce("ReduceSum", terms, (-1,))
-    return make.op("Div", terms, make.where(nothing, make.alike(1, scores), total))
+    total = make.reduce("ReduceSum", terms, (-1,), keep=True)
+    return make.op("Div", terms, make.where(nothing, make.number_like(1, scores), total))
 
 
-def _quantised(layer: IAttentionOutputLayer, make: NodeBuilder, weights: Value, scale: Value) -> Value:
+def _quantized(layer: IAttentionOutputLayer, make: NodeBuilder, weights: Value, scale: Value) -> Value:
     step = make.cast(scale, weights.dtype)
     steps = make.op("Div", weights, step)
     if layer.normalization_quantize_to_type is DataType.INT8:
-        whole = make.op("Clip", make.op("Round", steps), make.alike(-128, weights), make.alike(127, weights))
+        limits = make.number_like(-128, weights), make.number_like(127, weights)
+        whole = make.op("Clip", make.op("Round", steps), *limits)
     else:
-        inside = make.op("Clip", steps, make.alike(-448, weights), make.alike(448, weights))
+        inside = make.op("Clip", steps, make.number_like(-448, weights), make.number_like(448, weights))
         whole = make.cast(make.cast(inside, FP8), weights.dtype)
     return make.op("Mul", whole, step)
 
@@ -150,22 +152,19 @@ def _quantised(layer: IAttentionOutputLayer, make: NodeBuilder, weights: Value, 
 # ---------------------------------------------------------------------------- packed sequences
 
 
-def _packed(layer: IAttentionOutputLayer, make: NodeBuilder, tensors: Three, extras: Extras) -> Value:
-    """All sequences at once, where a query may attend to the keys of its own."""
+def _packed(layer: IAttentionOutputLayer, make: NodeBuilder, tensors: QueryKeyValue, extras: OptionalInputs) -> Value:
+    """Attend in all sequences at once; a mask limits each query to the keys of its sequence."""
     query_form, key_form = layer.query_form is PACKED, layer.key_value_form is PACKED
     queries = _tokens(make, tensors[0], 0, query_form, extras.query_lengths)
     keys = _tokens(make, tensors[1], 1, key_form, extras.key_value_lengths)
-    rows = (
-        _row(make, tensors[0], query_form),
-        _row(make, tensors[1], key_form),
-        _row(make, tensors[2], key_form),
-    )
+    forms = zip(tensors, (query_form, key_form, key_form), strict=True)
+    query, key, value = (_row(make, each, is_packed) for each, is_packed in forms)
     allowed = _same_sequence(layer, make, queries, keys)
-    made = make.transpose(_attend(layer, make, rows, extras, allowed), [0, 2, 1, 3])
+    made = make.transpose(_attend(layer, make, (query, key, value), extras, allowed), [0, 2, 1, 3])
     if query_form:
-        return make.squeeze(made, 0)
+        return make.squeeze(made, [0])
     batch, heads, count, elements = (make.length(tensors[0], make.type(0), axis) for axis in range(4))
-    by_token = make.shaped(made, make.concat(batch, count, heads, elements))
+    by_token = make.reshape(made, make.concat([batch, count, heads, elements], 0))
     return make.transpose(by_token, [0, 2, 1, 3])
 
 
@@ -180,32 +179,29 @@ def _tokens(make: NodeBuilder, x: Value, position: int, is_packed: bool, lengths
 def _row(make: NodeBuilder, x: Value, is_packed: bool) -> Value:
     """A tensor as [1, head, token, element]."""
     if is_packed:
-        return make.unsqueeze(make.transpose(x, [1, 0, 2]), 0)
+        return make.expand_dims(make.transpose(x, [1, 0, 2]), [0])
     by_head = make.transpose(x, [1, 0, 2, 3])
     heads, elements = make.shape(x, 1, 2), make.shape(x, 3, 4)
     tokens = make.op("Mul", make.shape(x, 0, 1), make.shape(x, 2, 3))
-    return make.shaped(by_head, make.concat(make.ints(1), heads, tokens, elements))
+    return make.reshape(by_head, make.concat([make.int64s(1), heads, tokens, elements], 0))
 
 
 def _exists(make: NodeBuilder, tokens: Tokens) -> Value:
-    """Whether a token is of any sequence, and not beyond its length."""
+    """Whether a token belongs to a sequence and is within its length."""
     own = _of_sequence(make, tokens.lengths, tokens.sequence)
-    return make.op(
-        "And",
-        make.compare("Less", tokens.sequence, make.shape(tokens.lengths)),
-        make.compare("Less", tokens.position, own),
-    )
+    is_of_a_sequence = make.compare("Less", tokens.sequence, make.shape(tokens.lengths))
+    return make.op("And", is_of_a_sequence, make.compare("Less", tokens.position, own))
 
 
 def _of_sequence(make: NodeBuilder, numbers: Value, sequence: Value) -> Value:
-    """The number that each token's sequence has; that of the last for a token of none."""
-    last = make.op("Sub", make.shape(numbers), make.ints(1))
-    return make.take(numbers, make.op("Min", sequence, last), 0)
+    """The number of each token's sequence; that of the last one for a token that belongs to none."""
+    last = make.op("Sub", make.shape(numbers), make.int64s(1))
+    return make.gather(numbers, make.op("Min", sequence, last), 0)
 
 
 def _same_sequence(layer: IAttentionOutputLayer, make: NodeBuilder, queries: Tokens, keys: Tokens) -> Value:
-    same = make.compare("Equal", make.unsqueeze(queries.sequence, 1), keys.sequence)
-    found = make.op("And", same, make.unsqueeze(_exists(make, queries), 1))
+    same = make.compare("Equal", make.expand_dims(queries.sequence, [1]), keys.sequence)
+    found = make.op("And", same, make.expand_dims(_exists(make, queries), [1]))
     found = make.op("And", found, _exists(make, keys))
     if layer.causal_kind is CausalMaskKind.NONE:
         return found
@@ -213,45 +209,4 @@ def _same_sequence(layer: IAttentionOutputLayer, make: NodeBuilder, queries: Tok
     if layer.causal_kind is CausalMaskKind.LOWER_RIGHT:
         longer = make.op("Sub", keys.lengths, queries.lengths)
         reach = make.op("Add", reach, _of_sequence(make, longer, queries.sequence))
-    return make.op("And", found, make.compare("LessOrEqual", keys.position, make.unsqueeze(reach, 1)))
-
-
-# ---------------------------------------------------------------------------- rotary embedding
-
-
-@exports(IRotaryEmbeddingLayer)
-def rotary_embedding(
-    layer: IRotaryEmbeddingLayer, make: NodeBuilder, x: Value, cos: Value, sin: Value, ids: Value | None = None
-) -> Value:
-    tokens = make.wide(x)
-    elements = make.length(tokens, make.type(0), 3)
-    turned = make.ints(layer.rotary_embedding_dim) if layer.rotary_embedding_dim else elements
-    half = make.op("Div", turned, make.ints(2))
-    c, d = (_rows(make, make.wide(each), ids) for each in (cos, sin))
-    a, b = _pairs(layer, make, tokens, half, turned)
-    first = make.op("Sub", make.op("Mul", a, c), make.op("Mul", b, d))
-    second = make.op("Add", make.op("Mul", a, d), make.op("Mul", b, c))
-    if layer.interleaved:
-        pairs = make.concat(make.unsqueeze(first, 4), make.unsqueeze(second, 4), axis=4)
-        parts = [make.shaped(pairs, make.concat(make.shape(tokens, 0, 3), turned))]
-    else:
-        parts = [first, second]
-    parts += [_cut(make, tokens, turned, elements)] if layer.rotary_embedding_dim else []
-    return make.cast(make.concat(*parts, axis=3), x.dtype)
-
-
-def _cut(make: NodeBuilder, x: Value, start: Value, end: Value, step: int = 1) -> Value:
-    return make.op("Slice", x, start, end, make.ints(3), make.ints(step))
-
-
-def _pairs(
-    layer: IRotaryEmbeddingLayer, make: NodeBuilder, x: Value, half: Value, turned: Value
-) -> tuple[Value, Value]:
-    if layer.interleaved:
-        return _cut(make, x, make.ints(0), turned, 2), _cut(make, x, make.ints(1), turned, 2)
-    return _cut(make, x, make.ints(0), half), _cut(make, x, half, turned)
-
-
-def _rows(make: NodeBuilder, cache: Value, ids: Value | None) -> Value:
-    """The row of each token, the same for all heads."""
-    return make.unsqueeze(cache if ids is None else make.take(cache, ids, 0), 1)
+    return make.op("And", found, make.compare("LessOrEqual", keys.position, make.expand_dims(reach, [1])))

@@ -1,4 +1,4 @@
-"""Bit cast."""
+"""Bit casts."""
 
 from netloop.layers.bits import IBitCastLayer
 from netloop.onnx_graph.exporter_table import exports
@@ -9,7 +9,7 @@ from netloop.types import TINY, numpy_type
 
 @exports(IBitCastLayer)
 def bit_cast(layer: IBitCastLayer, make: NodeBuilder, x: Value) -> Value:
-    """Integers of less than a byte are converted, which keeps their bits."""
+    """Integers of less than a byte are cast by value through wider ones, which keeps their bits."""
     to = numpy_type(layer.to_type)
     if to == x.dtype:
         return x

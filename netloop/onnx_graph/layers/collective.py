@@ -1,4 +1,4 @@
-"""The exchange between ranks, of which there is one."""
+"""Distributed collectives, for one rank."""
 
 from netloop.diagnostics import require
 from netloop.layers.collective import IDistCollectiveLayer
@@ -12,6 +12,6 @@ def dist_collective(layer: IDistCollectiveLayer, make: NodeBuilder, x: Value) ->
     require(
         layer.num_ranks == 1,
         f"{layer.name!r} exchanges tensors between {layer.num_ranks} ranks",
-        "an ONNX model runs on one",
+        "an ONNX model runs on one rank",
     )
     return x

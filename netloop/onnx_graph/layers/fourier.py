@@ -1,4 +1,4 @@
-"""The discrete Fourier transform."""
+"""Fourier transforms."""
 
 from netloop.layers.fourier import IDFTLayer
 from netloop.onnx_graph.exporter_table import exports

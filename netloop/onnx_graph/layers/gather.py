@@ -1,4 +1,4 @@
-"""Gather, scatter, one-hot."""
+"""Gather, scatter and one-hot."""
 
 from netloop.enums import GatherMode, ScatterMode
 from netloop.layers.gather import IGatherLayer, IOneHotLayer, IScatterLayer
@@ -21,23 +21,23 @@ def gather(layer: IGatherLayer, make: NodeBuilder, data: Value, indices: Value) 
 
 
 def _gather_in_batch(layer: IGatherLayer, make: NodeBuilder, data: Value, indices: Value) -> Value:
-    """GatherND, whose axis is the one after the batch axis."""
+    """Gather with a batch axis, by GatherND on the axis after that."""
     source, places = make.type(0), make.type(1)
     axis = layer.axis % source.rank
-    rows = make.move_axis(_stretched(make, data, 0, 1, indices), source.rank, axis, 1)
-    made = make.op("GatherND", rows, make.unsqueeze(_stretched(make, indices, 1, 0, data), -1), batch_dims=1)
+    rows = make.move_axis(_broadcast(make, data, 0, 1, indices), source.rank, axis, 1)
+    made = make.op("GatherND", rows, make.expand_dims(_broadcast(make, indices, 1, 0, data), [-1]), batch_dims=1)
     width = places.rank - 1
     rank = source.rank + width - 1
     moved = [0, *range(width + 1, width + axis), *range(1, width + 1), *range(width + axis, rank)]
     return make.transpose(made, moved)
 
 
-def _stretched(make: NodeBuilder, x: Value, position: int, other: int, like: Value) -> Value:
-    """``x``, its batch axis stretched to that of another input if it may have one element there."""
+def _broadcast(make: NodeBuilder, x: Value, position: int, other: int, like: Value) -> Value:
+    """``x`` with its batch axis broadcast to that of another input, if its length may be 1."""
     own, wanted = make.type(position), make.type(other)
     if own.shape[0] not in (1, -1) or own.shape[0] == wanted.shape[0] == 1:
         return x
-    lengths = make.concat(make.length(like, wanted, 0), make.ints(*(1,) * (own.rank - 1)))
+    lengths = make.concat([make.length(like, wanted, 0), make.int64s(*(1,) * (own.rank - 1))], 0)
     return make.op("Expand", x, lengths)
 
 
@@ -50,11 +50,11 @@ def scatter(layer: IScatterLayer, make: NodeBuilder, data: Value, indices: Value
 
 @exports(IOneHotLayer)
 def one_hot(layer: IOneHotLayer, make: NodeBuilder, indices: Value, values: Value, depth: Value) -> Value:
-    """Not ONNX's OneHot, in which negative indices count from the end."""
+    """ONNX's OneHot is not used, because negative indices count from the end there."""
     rank = make.type(0).rank + 1
     axis = layer.axis % rank
-    places = make.cast(make.range(make.reshape(make.cast(depth, INT64), 1)), indices.dtype)
-    places = make.unsqueeze(places, *range(1, rank - axis))
-    hot = make.compare("Equal", make.unsqueeze(indices, axis), places)
-    off, on = (make.take(values, make.number(each, INT64), 0) for each in (0, 1))
+    places = make.cast(make.arange(make.reshape(make.cast(depth, INT64), [1])), indices.dtype)
+    places = make.expand_dims(places, range(1, rank - axis))
+    hot = make.compare("Equal", make.expand_dims(indices, [axis]), places)
+    off, on = (make.gather(values, make.number(each, INT64), 0) for each in (0, 1))
     return make.where(hot, on, off)

@@ -1,4 +1,4 @@
-"""Matrix multiply, einsum, determinant."""
+"""Matrix products, einsum and determinant."""
 
 from netloop.enums import MatrixOperation
 from netloop.layers.matrix import IDeterminantLayer, IEinsumLayer, IMatrixMultiplyLayer
@@ -15,12 +15,12 @@ def matrix_multiply(layer: IMatrixMultiplyLayer, make: NodeBuilder, a: Value, b:
     right = _operand(make, make.wide(b), layer.op1, make.type(1).rank, -1)
     made = make.op("MatMul", left, right)
     vectors = [axis for axis, op in ((-2, layer.op0), (-1, layer.op1)) if op is VECTOR]
-    return make.cast(make.squeeze(made, *vectors), a.dtype)
+    return make.cast(make.squeeze(made, vectors), a.dtype)
 
 
 def _operand(make: NodeBuilder, x: Value, op: MatrixOperation, rank: int, vector_axis: int) -> Value:
     if op is VECTOR:
-        return make.unsqueeze(x, vector_axis)
+        return make.expand_dims(x, [vector_axis])
     return make.transpose(x, [*range(rank - 2), rank - 1, rank - 2]) if op is TRANSPOSE else x
 
 
@@ -30,11 +30,11 @@ def einsum(layer: IEinsumLayer, make: NodeBuilder, *operands: Value) -> Value:
     terms = equation.partition("->")[0].split(",")
     ranks = [make.type(position).rank for position in range(len(operands))]
     dots = [rank - len(term.replace("...", "")) for term, rank in zip(terms, ranks, strict=True)]
-    stretched = [
-        make.unsqueeze(x, *range(term.index("..."), term.index("...") + max(dots) - own)) if "..." in term else x
+    aligned = [
+        make.expand_dims(x, range(term.index("..."), term.index("...") + max(dots) - own)) if "..." in term else x
         for x, term, own in zip(operands, terms, dots, strict=True)
     ]
-    return make.op("Einsum", *stretched, equation=equation)
+    return make.op("Einsum", *aligned, equation=equation)
 
 
 @exports(IDeterminantLayer)

@@ -1,4 +1,4 @@
-"""Plugins, which are code."""
+"""Plugins, which cannot be exported."""
 
 from netloop.diagnostics import LayerError
 from netloop.layers.plugin import IPluginV3Layer
@@ -11,6 +11,6 @@ from netloop.onnx_graph.node_builder import NodeBuilder
 def plugin(layer: IPluginV3Layer, make: NodeBuilder, *inputs: Value) -> Value:
     raise LayerError(
         f"{layer.name!r} is a plugin, and cannot be written as ONNX",
-        "what it computes is Python code, and no operators of ONNX",
-        "save a plan, or make it of layers",
+        "it runs Python code, for which ONNX has no operator",
+        "save a plan, or replace it by layers",
     )

@@ -1,4 +1,4 @@
-"""Activation, unary, element-wise, select, cast, identity."""
+"""Activations, unary and element-wise operations, select, casts and identity."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,6 +7,15 @@ import jax.numpy as jnp
 import numpy as np
 
 from netloop.enums import ActivationType, ElementWiseOperation, UnaryOperation
+from netloop.formats.vocabulary import (
+    ACTIVATION_PARAMETERS,
+    ACTIVATIONS,
+    ELEMENTWISE,
+    ELEMENTWISE_BITWISE,
+    SHIFT_DIRECTIONS,
+    UNARY,
+    UNARY_BITWISE,
+)
 from netloop.layers.pointwise import (
     IActivationLayer,
     ICastLayer,
@@ -41,108 +50,60 @@ Formula2 = Callable[[NodeBuilder, Value, Value], Value]
 def _relu(make: NodeBuilder, x: Value, layer: IActivationLayer) -> Value:
     if x.dtype.kind == "u":
         return x
-    return make.op("Relu", x) if x.dtype.kind != "i" else make.op("Max", x, make.alike(0, x))
+    return make.op("Relu", x) if x.dtype.kind != "i" else make.op("Max", x, make.number_like(0, x))
 
 
 def _softplus(make: NodeBuilder, x: Value, layer: IActivationLayer) -> Value:
-    inner = x if layer.beta == 1 else make.op("Mul", x, make.alike(layer.beta, x))
+    inner = x if layer.beta == 1 else make.op("Mul", x, make.number_like(layer.beta, x))
     made = make.op("Softplus", inner)
-    return made if layer.alpha == 1 else make.op("Mul", made, make.alike(layer.alpha, x))
+    return made if layer.alpha == 1 else make.op("Mul", made, make.number_like(layer.alpha, x))
 
 
 def _clip(make: NodeBuilder, x: Value, layer: IActivationLayer) -> Value:
-    low, high = make.alike(layer.alpha, x), make.alike(layer.beta, x)
+    low, high = make.number_like(layer.alpha, x), make.number_like(layer.beta, x)
     if layer.alpha <= layer.beta:
         return make.op("Clip", x, low, high)
     return make.op("Max", make.op("Min", x, high), low)
 
 
 def _scaled_tanh(make: NodeBuilder, x: Value, layer: IActivationLayer) -> Value:
-    inner = make.op("Tanh", make.op("Mul", x, make.alike(layer.beta, x)))
-    return make.op("Mul", inner, make.alike(layer.alpha, x))
+    inner = make.op("Tanh", make.op("Mul", x, make.number_like(layer.beta, x)))
+    return make.op("Mul", inner, make.number_like(layer.alpha, x))
 
 
 # fmt: off
-ACTIVATIONS: dict[ActivationType, Formula] = {
-    ActivationType.RELU:             _relu,
-    ActivationType.SIGMOID:          lambda make, x, layer: make.op("Sigmoid", x),
-    ActivationType.TANH:             lambda make, x, layer: make.op("Tanh", x),
-    ActivationType.LEAKY_RELU:       lambda make, x, layer: make.op("LeakyRelu", x, alpha=layer.alpha),
-    ActivationType.ELU:              lambda make, x, layer: make.op("Elu", x, alpha=layer.alpha),
-    ActivationType.SELU:             lambda make, x, layer: make.op("Selu", x, alpha=layer.alpha, gamma=layer.beta),
-    ActivationType.SOFTSIGN:         lambda make, x, layer: make.op("Softsign", x),
-    ActivationType.SOFTPLUS:         _softplus,
-    ActivationType.CLIP:             _clip,
-    ActivationType.HARD_SIGMOID:
-        lambda make, x, layer: make.op("HardSigmoid", x, alpha=layer.alpha, beta=layer.beta),
-    ActivationType.SCALED_TANH:      _scaled_tanh,
-    ActivationType.THRESHOLDED_RELU: lambda make, x, layer: make.op("ThresholdedRelu", x, alpha=layer.alpha),
-    ActivationType.GELU_ERF:         lambda make, x, layer: make.op("Gelu", x),
-    ActivationType.GELU_TANH:        lambda make, x, layer: make.op("Gelu", x, approximate="tanh"),
+FORMULAS: dict[ActivationType, Formula] = {
+    ActivationType.RELU:        _relu,
+    ActivationType.SOFTPLUS:    _softplus,
+    ActivationType.CLIP:        _clip,
+    ActivationType.SCALED_TANH: _scaled_tanh,
+    ActivationType.GELU_ERF:    lambda make, x, layer: make.op("Gelu", x),
+    ActivationType.GELU_TANH:   lambda make, x, layer: make.op("Gelu", x, approximate="tanh"),
 }
 # fmt: on
+"""The activations that are not just an operator with its attributes."""
 
 
 @exports(IActivationLayer)
 def activation(layer: IActivationLayer, make: NodeBuilder, x: Value) -> Value:
-    wide = make.wide(x)
-    return make.cast(ACTIVATIONS[layer.type](make, wide, layer), x.dtype)
+    formula = FORMULAS.get(layer.type, _one_operator)
+    return make.cast(formula(make, make.wide(x), layer), x.dtype)
 
 
-# fmt: off
-UNARIES: dict[UnaryOperation, str] = {
-    UnaryOperation.EXP:   "Exp",
-    UnaryOperation.LOG:   "Log",
-    UnaryOperation.SQRT:  "Sqrt",
-    UnaryOperation.RECIP: "Reciprocal",
-    UnaryOperation.ABS:   "Abs",
-    UnaryOperation.NEG:   "Neg",
-    UnaryOperation.SIN:   "Sin",
-    UnaryOperation.COS:   "Cos",
-    UnaryOperation.TAN:   "Tan",
-    UnaryOperation.SINH:  "Sinh",
-    UnaryOperation.COSH:  "Cosh",
-    UnaryOperation.ASIN:  "Asin",
-    UnaryOperation.ACOS:  "Acos",
-    UnaryOperation.ATAN:  "Atan",
-    UnaryOperation.ASINH: "Asinh",
-    UnaryOperation.ACOSH: "Acosh",
-    UnaryOperation.ATANH: "Atanh",
-    UnaryOperation.CEIL:  "Ceil",
-    UnaryOperation.FLOOR: "Floor",
-    UnaryOperation.ERF:   "Erf",
-    UnaryOperation.NOT:   "Not",
-    UnaryOperation.SIGN:  "Sign",
-    UnaryOperation.ROUND: "Round",
-    UnaryOperation.ISINF: "IsInf",
-    UnaryOperation.ISNAN: "IsNaN",
-}
-ELEMENTWISE: dict[ElementWiseOperation, str] = {
-    ElementWiseOperation.SUM:     "Add",
-    ElementWiseOperation.PROD:    "Mul",
-    ElementWiseOperation.MAX:     "Max",
-    ElementWiseOperation.MIN:     "Min",
-    ElementWiseOperation.SUB:     "Sub",
-    ElementWiseOperation.DIV:     "Div",
-    ElementWiseOperation.POW:     "Pow",
-    ElementWiseOperation.AND:     "And",
-    ElementWiseOperation.OR:      "Or",
-    ElementWiseOperation.XOR:     "Xor",
-    ElementWiseOperation.EQUAL:   "Equal",
-    ElementWiseOperation.GREATER: "Greater",
-    ElementWiseOperation.LESS:    "Less",
-}
-# fmt: on
+def _one_operator(make: NodeBuilder, x: Value, layer: IActivationLayer) -> Value:
+    names = ACTIVATION_PARAMETERS.get(layer.type, ())
+    parameters: dict[str, Any] = dict(zip(names, (layer.alpha, layer.beta), strict=False))
+    return make.op(ACTIVATIONS.onnx.write[layer.type], x, **parameters)
 
 
 @exports(IUnaryLayer)
 def unary(layer: IUnaryLayer, make: NodeBuilder, x: Value) -> Value:
     if layer.op is UnaryOperation.NOT and x.dtype != BOOL:
-        return make.op("BitwiseNot", x)
+        return make.op(UNARY_BITWISE.onnx.write[layer.op], x)
     if layer.op is UnaryOperation.NEG and x.dtype.kind == "u":
-        return make.op("Sub", make.alike(0, x), x)
+        return make.op("Sub", make.number_like(0, x), x)
     to = BOOL if layer.op in (UnaryOperation.ISINF, UnaryOperation.ISNAN) else None
-    return make.op(UNARIES[layer.op], x, to=to)
+    return make.op(UNARY.onnx.write[layer.op], x, to=to)
 
 
 @exports(IElementWiseLayer)
@@ -151,20 +112,20 @@ def elementwise(layer: IElementWiseLayer, make: NodeBuilder, a: Value, b: Value)
     special = (INTEGER_FORMULAS if is_integer else FLOAT_FORMULAS).get(layer.op)
     if special is not None:
         return special(make, a, b)
-    names = BITWISE if is_integer and layer.op in BITWISE else ELEMENTWISE
+    table = ELEMENTWISE_BITWISE if is_integer and layer.op in ELEMENTWISE_BITWISE.members else ELEMENTWISE
     made = make.out().dtype
-    return make.op(names[layer.op], a, b, to=None if made == a.dtype else made)
+    return make.op(table.onnx.write[layer.op], a, b, to=None if made == a.dtype else made)
 
 
 def _is(make: NodeBuilder, x: Value, number: int) -> Value:
-    return make.compare("Equal", x, make.alike(number, x))
+    return make.compare("Equal", x, make.number_like(number, x))
 
 
 def _divide(make: NodeBuilder, a: Value, b: Value) -> Value:
-    """Integers divided towards zero; onnxruntime ends the process at a divisor of 0, or of -1 for the least integer."""
+    """Divide integers towards zero. onnxruntime ends the process at a divisor of 0, and of -1 for the least integer."""
     if b.array is not None and not np.isin(b.array, (0, -1)).any():
         return make.op("Div", a, b)
-    one = make.alike(1, a)
+    one = make.number_like(1, a)
     if a.dtype in UNSIGNED:
         return make.op("Div", a, make.where(_is(make, b, 0), one, b))
     is_minus_one = _is(make, b, -1)
@@ -181,22 +142,22 @@ def _floor_divide_floats(make: NodeBuilder, a: Value, b: Value) -> Value:
 def _floor_divide(make: NodeBuilder, a: Value, b: Value) -> Value:
     if a.dtype in UNSIGNED:
         return _divide(make, a, b)
-    quotient, zero = _divide(make, a, b), make.alike(0, a)
+    quotient, zero = _divide(make, a, b), make.number_like(0, a)
     inexact = make.op("Not", make.compare("Equal", make.op("Mul", quotient, b), a))
     signs = make.op("Xor", make.compare("Less", a, zero), make.compare("Less", b, zero))
     return make.op("Sub", quotient, make.cast(make.op("And", inexact, signs), a.dtype))
 
 
 def _integer_modulo(make: NodeBuilder, a: Value, b: Value) -> Value:
-    """The rest with the sign of the divisor; the divisors that onnxruntime would end at leave what 1 does."""
+    """Remainder with the sign of the divisor. Where onnxruntime would end the process, the divisor is 1."""
     is_risky = _is(make, b, 0)
     if a.dtype not in UNSIGNED:
         is_risky = make.op("Or", is_risky, _is(make, b, -1))
-    return make.op("Mod", a, make.where(is_risky, make.alike(1, a), b))
+    return make.op("Mod", a, make.where(is_risky, make.number_like(1, a), b))
 
 
 def _integer_remainder(make: NodeBuilder, a: Value, b: Value) -> Value:
-    """The rest with the sign of the dividend, for which onnxruntime would go through float64."""
+    """Remainder with the sign of the dividend, for which onnxruntime's Mod would compute in float64."""
     return make.op("Sub", a, make.op("Mul", _divide(make, a, b), b))
 
 
@@ -205,44 +166,40 @@ def _remainder(make: NodeBuilder, a: Value, b: Value) -> Value:
 
 
 def _modulo(make: NodeBuilder, a: Value, b: Value) -> Value:
-    """The rest of a division of floats, with the sign of the divisor; Mod itself gives that of the dividend."""
+    """Remainder of floats with the sign of the divisor; Mod itself gives that of the dividend."""
     wide, divisor = make.wide(a), make.wide(b)
-    rest, zero = make.op("Mod", wide, divisor, fmod=1), make.alike(0, wide)
+    rest, zero = make.op("Mod", wide, divisor, fmod=1), make.number_like(0, wide)
     signs = make.op("Xor", make.compare("Less", rest, zero), make.compare("Less", divisor, zero))
     differs = make.op("And", signs, make.op("Not", make.compare("Equal", rest, zero)))
     return make.cast(make.where(differs, make.op("Add", rest, divisor), rest), a.dtype)
 
 
 def _shift_left(make: NodeBuilder, a: Value, b: Value) -> Value:
-    return make.cast(_shifted(make, a, b, "LEFT"), a.dtype)
+    return make.cast(_shifted(make, a, b, ElementWiseOperation.SHIFT_LEFT), a.dtype)
 
 
 def _shift_right(make: NodeBuilder, a: Value, b: Value) -> Value:
-    """The sign stays: a negative number is shifted as what has all bits turned."""
+    """Shift to the right and keep the sign: a negative number is inverted, shifted and inverted again."""
     if a.dtype in UNSIGNED:
-        return make.cast(_shifted(make, a, b, "RIGHT"), a.dtype)
-    is_negative = make.compare("Less", a, make.alike(0, a))
+        return make.cast(_shifted(make, a, b, ElementWiseOperation.SHIFT_RIGHT), a.dtype)
+    is_negative = make.compare("Less", a, make.number_like(0, a))
     bits = make.where(is_negative, make.op("BitwiseNot", a), a)
-    made = make.cast(_shifted(make, bits, b, "RIGHT"), a.dtype)
+    made = make.cast(_shifted(make, bits, b, ElementWiseOperation.SHIFT_RIGHT), a.dtype)
     return make.where(is_negative, make.op("BitwiseNot", made), made)
 
 
-def _shifted(make: NodeBuilder, a: Value, b: Value, direction: str) -> Value:
-    """The bits moved, unsigned; BitShift leaves open what a shift by all bits is, which is 0 here."""
+def _shifted(make: NodeBuilder, a: Value, b: Value, op: ElementWiseOperation) -> Value:
+    """Shift as unsigned numbers. A shift by all bits, which BitShift leaves undefined, gives 0."""
     wide = UINT64 if a.dtype.itemsize == UINT64.itemsize else UINT32
     amount = make.cast(b, wide)
     zero = make.number(0, wide)
     is_inside = make.compare("Less", amount, make.number(8 * a.dtype.itemsize, wide))
-    made = make.op("BitShift", make.cast(a, wide), make.where(is_inside, amount, zero), direction=direction)
+    bits, direction = make.where(is_inside, amount, zero), SHIFT_DIRECTIONS.onnx.write[op]
+    made = make.op("BitShift", make.cast(a, wide), bits, direction=direction)
     return make.where(is_inside, made, zero)
 
 
 # fmt: off
-BITWISE: dict[ElementWiseOperation, str] = {
-    ElementWiseOperation.AND: "BitwiseAnd",
-    ElementWiseOperation.OR:  "BitwiseOr",
-    ElementWiseOperation.XOR: "BitwiseXor",
-}
 INTEGER_FORMULAS: dict[ElementWiseOperation, Formula2] = {
     ElementWiseOperation.DIV:         _divide,
     ElementWiseOperation.FLOOR_DIV:   _floor_divide,
@@ -277,29 +234,28 @@ def cast(layer: ICastLayer, make: NodeBuilder, x: Value) -> Value:
 def _converted(make: NodeBuilder, x: Value, to: np.dtype[Any]) -> Value:
     if jnp.issubdtype(x.dtype, jnp.floating) and jnp.issubdtype(to, jnp.integer):
         return _to_integer(make, x if x.dtype in (FLOAT, DOUBLE) else make.cast(x, FLOAT), to)
-    return make.cast(_with_a_power(make, make.cast(x, FLOAT)) if to == E8M0 != x.dtype else x, to)
+    return make.cast(_nan_beyond_powers(make, make.cast(x, FLOAT)) if to == E8M0 != x.dtype else x, to)
 
 
-def _with_a_power(make: NodeBuilder, x: Value) -> Value:
-    """NaN for what has no power of two of E8M0 next to it, for which ONNX would take the least or the largest one."""
-    fits = make.op(
-        "And", make.compare("Greater", x, make.alike(0, x)), make.compare("Less", x, make.alike(1.5 * 2.0**127, x))
-    )
-    return make.where(fits, x, make.alike(np.nan, x))
+def _nan_beyond_powers(make: NodeBuilder, x: Value) -> Value:
+    """Replace numbers beyond the powers of two of E8M0 by NaN; ONNX would take the least or the largest one."""
+    least, most = make.number_like(0, x), make.number_like(1.5 * 2.0**127, x)
+    fits = make.op("And", make.compare("Greater", x, least), make.compare("Less", x, most))
+    return make.where(fits, x, make.number_like(np.nan, x))
 
 
 def _to_integer(make: NodeBuilder, x: Value, to: np.dtype[Any]) -> Value:
-    """ONNX leaves open what becomes of numbers beyond the range of an integer; netloop does not."""
+    """Convert floats to integers. ONNX leaves open what numbers beyond the range become; netloop does not."""
     if to == UINT8:
         return make.cast(make.op("Max", _to_integer(make, x, INT64), make.number(0, INT64)), to)
     limits = jnp.iinfo(to)
     least, most = int(limits.min), int(limits.max)
     if to in TINY or to in (INT8, INT16, UINT16):
-        inside = make.op("Clip", x, make.alike(least, x), make.alike(most, x))
-        number = make.where(make.op("IsNaN", x, to=BOOL), make.alike(0, x), inside)
+        inside = make.op("Clip", x, make.number_like(least, x), make.number_like(most, x))
+        number = make.where(make.op("IsNaN", x, to=BOOL), make.number_like(0, x), inside)
         return make.cast(make.cast(number, SMALL.get(to, to)), to)
-    below, above = make.alike(float(least), x), make.alike(float(most) + 1, x)
+    below, above = make.number_like(float(least), x), make.number_like(float(most) + 1, x)
     is_below, is_above = make.compare("Less", x, below), make.compare("GreaterOrEqual", x, above)
     fits = make.op("And", make.compare("GreaterOrEqual", x, below), make.compare("Less", x, above))
-    inside = make.cast(make.where(fits, x, make.alike(0, x)), to)
+    inside = make.cast(make.where(fits, x, make.number_like(0, x)), to)
     return make.where(is_below, make.number(least, to), make.where(is_above, make.number(most, to), inside))

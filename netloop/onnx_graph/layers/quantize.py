@@ -1,6 +1,4 @@
-"""Quantisation: QuantizeLinear and DequantizeLinear, the scales spread out where blocks go along several axes."""
-
-from __future__ import annotations
+"""Quantization by QuantizeLinear and DequantizeLinear; scales of blocks along several axes are repeated."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -16,7 +14,7 @@ from netloop.types import Shape, TensorType, numpy_type
 
 
 def _scales(layer: IQuantizeLayer | IDequantizeLayer, make: NodeBuilder, scale: Value) -> tuple[Value, dict[str, Any]]:
-    """The scale in a form that ONNX has, and the attributes that say which."""
+    """The scale in a form that ONNX has, and its attributes."""
     x, own = make.type(0), make.type(1)
     if own.rank == 0:
         return scale, {}
@@ -38,21 +36,21 @@ def _sizes(layer: IQuantizeLayer | IDequantizeLayer, x: TensorType, own: TensorT
         return given
     require(
         x.is_fixed and own.is_fixed,
-        f"the blocks of {layer.name!r} have lengths that are known only in the run",
-        "ONNX's attributes say how long a block is",
+        f"the blocks of {layer.name!r} have lengths that are known only at run time",
+        "in ONNX the length of a block is an attribute",
         "fix the shapes of the input and of the scale",
     )
     return [many // few if few else 1 for many, few in zip(x.shape, own.shape, strict=True)]
 
 
 def _spread(make: NodeBuilder, scale: Value, shape: Shape, sizes: Sequence[int]) -> Value:
-    """For each element of a tensor the scale of its block."""
+    """The scale of its block for each element of a tensor."""
     if max(sizes, default=1) == 1:
         return scale
     rank = len(shape)
-    apart = make.unsqueeze(scale, *range(1, 2 * rank, 2))
-    wide = make.op("Expand", apart, make.ints(*(n for pair in zip(shape, sizes, strict=True) for n in pair)))
-    return make.reshape(wide, *(few * size for few, size in zip(shape, sizes, strict=True)))
+    apart = make.expand_dims(scale, range(1, 2 * rank, 2))
+    wide = make.op("Expand", apart, make.int64s(*(n for pair in zip(shape, sizes, strict=True) for n in pair)))
+    return make.reshape(wide, [few * size for few, size in zip(shape, sizes, strict=True)])
 
 
 @exports(IQuantizeLayer)
@@ -68,9 +66,9 @@ def dequantize(layer: IDequantizeLayer, make: NodeBuilder, x: Value, scale: Valu
     to = numpy_type(layer.to_type)
     require(
         to != DOUBLE,
-        f"{layer.name!r} gives DOUBLE",
+        f"{layer.name!r} dequantizes to DOUBLE",
         "ONNX's DequantizeLinear has no such type",
-        "give FLOAT, and convert it with add_cast",
+        "dequantize to FLOAT, and convert that with add_cast",
     )
     spread, attributes = _scales(layer, make, make.cast(scale, FLOAT))
     return make.cast(make.op("DequantizeLinear", x, spread, to=FLOAT, **attributes), to)
@@ -85,32 +83,32 @@ def dynamic_quantize(
     require(
         scales.dtype != E8M0,
         f"the scales of {layer.name!r} are powers of two, E8M0",
-        "ONNX has no operator that finds exponents exactly",
-        "take scales of FLOAT",
+        "ONNX has no operator that computes exponents exactly",
+        "use scales of FLOAT",
     )
     require(
         source.is_fixed,
-        f"the blocks of {layer.name!r} have lengths that are known only in the run",
-        "their shapes are constants of the model",
+        f"the blocks of {layer.name!r} have lengths that are known only at run time",
+        "their shapes must be constants of the model",
         "fix the shape of the input",
     )
     sizes = [many // few if few else 1 for many, few in zip(source.shape, scales.shape, strict=True)]
-    boxes = make.reshape(make.wide(x), *(n for pair in zip(scales.shape, sizes, strict=True) for n in pair))
-    largest = make.reduce("ReduceMax", make.op("Abs", boxes), range(1, 2 * source.rank, 2), keep=False)
-    scale = make.op("Div", largest, make.alike(FORMATS[layer.to_type].most, largest))
+    boxes = make.reshape(make.wide(x), [n for pair in zip(scales.shape, sizes, strict=True) for n in pair])
+    largest = make.reduce("ReduceMax", make.op("Abs", boxes), range(1, 2 * source.rank, 2))
+    scale = make.op("Div", largest, make.number_like(FORMATS[layer.to_type].most, largest))
     if double is not None:
         again = make.cast(double, scale.dtype)
         scale = _rounded(make, make.op("Div", scale, again), scales.dtype)
         factor = make.op("Mul", make.cast(scale, again.dtype), again)
     else:
         scale = factor = make.cast(scale, FLOAT)
-    factor = make.cast(make.unsqueeze(factor, *range(1, 2 * source.rank, 2)), boxes.dtype)
-    zero = make.alike(0, factor)
+    factor = make.cast(make.expand_dims(factor, range(1, 2 * source.rank, 2)), boxes.dtype)
+    zero = make.number_like(0, factor)
     steps = make.where(make.compare("Greater", factor, zero), make.op("Div", boxes, factor), zero)
-    return make.reshape(_rounded(make, steps, to), *source.shape), scale
+    return make.reshape(_rounded(make, steps, to), source.shape), scale
 
 
 def _rounded(make: NodeBuilder, x: Value, to: np.dtype[Any]) -> Value:
-    """The numbers of a type nearest to ``x``."""
+    """The nearest numbers of an element type."""
     one = make.number(1, FLOAT)
     return make.op("QuantizeLinear", make.cast(x, FLOAT), one, to=to, output_dtype=to)

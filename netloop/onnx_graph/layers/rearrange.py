@@ -1,8 +1,7 @@
-"""Shuffle, squeeze, unsqueeze, concatenation, padding, the reversal of sequences."""
+"""Shuffle, squeeze, unsqueeze and concatenation."""
 
 from collections.abc import Sequence
 
-from netloop.layers.padding import IPaddingLayer, IReverseSequenceLayer
 from netloop.layers.rearrange import IConcatenationLayer, IShuffleLayer, ISqueezeLayer, IUnsqueezeLayer
 from netloop.onnx_graph.exporter_table import exports
 from netloop.onnx_graph.graph import Value
@@ -14,12 +13,12 @@ from netloop.types import UNKNOWN, Shape
 def shuffle(layer: IShuffleLayer, make: NodeBuilder, x: Value, reshape: Value | None = None) -> Value:
     made = x if layer.first_transpose is None else make.transpose(x, layer.first_transpose)
     if reshape is not None or layer.reshape_dims is not None:
-        made = make.op("Reshape", made, *_dims(layer, make, reshape), allowzero=int(_means_zero(layer, make)))
+        made = make.op("Reshape", made, _dims(layer, make, reshape), allowzero=int(_means_zero(layer, make)))
     return made if layer.second_transpose is None else make.transpose(made, layer.second_transpose)
 
 
 def _reshaped(layer: IShuffleLayer, make: NodeBuilder) -> Shape:
-    """What is known of the shape after the reshape."""
+    """The shape between the reshape and the second transposition, as far as it is known."""
     shape = make.out().shape
     if layer.second_transpose is None:
         return shape
@@ -28,57 +27,36 @@ def _reshaped(layer: IShuffleLayer, make: NodeBuilder) -> Shape:
 
 
 def _means_zero(layer: IShuffleLayer, make: NodeBuilder) -> bool:
-    """Whether a length of 0 is to be one, and not to copy another."""
+    """Whether a length of 0 means 0, and not a copy of the input's length."""
     return not layer.zero_is_placeholder or UNKNOWN not in _reshaped(layer, make)
 
 
-def _dims(layer: IShuffleLayer, make: NodeBuilder, reshape: Value | None) -> list[Value]:
+def _dims(layer: IShuffleLayer, make: NodeBuilder, reshape: Value | None) -> Value:
     shape = _reshaped(layer, make)
     if UNKNOWN not in shape:
-        return [make.ints(*shape)]
+        return make.int64s(*shape)
     if reshape is not None:
-        return [make.cast(reshape, INT64)]
+        return make.cast(reshape, INT64)
     assert layer.reshape_dims is not None
-    return [make.ints(*layer.reshape_dims)]
+    return make.int64s(*layer.reshape_dims)
 
 
 @exports(ISqueezeLayer)
 def squeeze(layer: ISqueezeLayer, make: NodeBuilder, x: Value, axes: Value | None = None) -> Value:
     known = make.type(1).ints() if axes is not None else None
     if known is not None:
-        return make.squeeze(x, *known)
+        return make.squeeze(x, known)
     if axes is not None:
         return make.op("Squeeze", x, make.cast(axes, INT64))
-    return make.squeeze(x, *(axis for axis, length in enumerate(make.type(0).shape) if length == 1))
+    return make.squeeze(x, [axis for axis, length in enumerate(make.type(0).shape) if length == 1])
 
 
 @exports(IUnsqueezeLayer)
 def unsqueeze(layer: IUnsqueezeLayer, make: NodeBuilder, x: Value, axes: Value) -> Value:
-    flat = axes if make.type(1).rank == 1 else make.reshape(axes, 1)
+    flat = axes if make.type(1).rank == 1 else make.reshape(axes, [1])
     return make.op("Unsqueeze", x, make.cast(flat, INT64))
 
 
 @exports(IConcatenationLayer)
 def concatenation(layer: IConcatenationLayer, make: NodeBuilder, *inputs: Value) -> Value:
     return make.op("Concat", *inputs, axis=layer.axis)
-
-
-@exports(IPaddingLayer)
-def padding(layer: IPaddingLayer, make: NodeBuilder, x: Value) -> Value:
-    before, after = list(layer.pre_padding_nd), list(layer.post_padding_nd)
-    kept = [0] * (make.type(0).rank - 2)
-    return make.op("Pad", x, make.ints(*kept, *before, *kept, *after))
-
-
-@exports(IReverseSequenceLayer)
-def reverse_sequence(layer: IReverseSequenceLayer, make: NodeBuilder, x: Value, sequence_lens: Value) -> Value:
-    rank = make.type(0).rank
-    batch, sequence = layer.batch_axis % rank, layer.sequence_axis % rank
-    order = [batch, sequence, *(axis for axis in range(rank) if axis not in (batch, sequence))]
-    rows = make.transpose(x, order)
-    places = make.unsqueeze(make.range(make.length(x, make.type(0), sequence)), 0)
-    lengths = make.unsqueeze(make.cast(sequence_lens, INT64), 1)
-    last = make.op("Sub", lengths, make.number(1, INT64))
-    mirrored = make.where(make.compare("Less", places, lengths), make.op("Sub", last, places), places)
-    made = make.op("GatherND", rows, make.unsqueeze(mirrored, 2), batch_dims=1)
-    return make.transpose(made, [order.index(axis) for axis in range(rank)])

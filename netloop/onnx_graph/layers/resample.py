@@ -1,4 +1,4 @@
-"""Resize and grid sample."""
+"""Resizing."""
 
 from typing import NamedTuple
 
@@ -8,36 +8,16 @@ from netloop.diagnostics import require
 from netloop.enums import (
     InterpolationMode,
     ResizeCoordinateTransformation,
-    ResizeRoundMode,
     ResizeSelector,
-    SampleMode,
 )
-from netloop.layers.grid_sample import IGridSampleLayer
+from netloop.formats.vocabulary import COORDINATE_TRANSFORMATIONS, NEAREST_ROUNDINGS, RESIZE_MODES
 from netloop.layers.resample import IResizeLayer
 from netloop.onnx_graph.exporter_table import exports
 from netloop.onnx_graph.graph import Value
 from netloop.onnx_graph.node_builder import FLOAT, INT64, NodeBuilder
 from netloop.types import UNKNOWN, Array, Shape
 
-NEAREST, LINEAR, CUBIC = InterpolationMode.NEAREST, InterpolationMode.LINEAR, InterpolationMode.CUBIC
-
-# fmt: off
-TRANSFORMATIONS = {
-    ResizeCoordinateTransformation.ASYMMETRIC:           "asymmetric",
-    ResizeCoordinateTransformation.HALF_PIXEL:           "half_pixel",
-    ResizeCoordinateTransformation.HALF_PIXEL_SYMMETRIC: "half_pixel_symmetric",
-    ResizeCoordinateTransformation.ALIGN_CORNERS:        "align_corners",
-    ResizeCoordinateTransformation.CROP:                 "tf_crop_and_resize",
-}
-ROUNDINGS = {
-    ResizeRoundMode.HALF_UP:   "round_prefer_ceil",
-    ResizeRoundMode.HALF_DOWN: "round_prefer_floor",
-    ResizeRoundMode.FLOOR:     "floor",
-    ResizeRoundMode.CEIL:      "ceil",
-}
-MODES = {NEAREST: "nearest", LINEAR: "linear", CUBIC: "cubic"}
-PADDINGS = {SampleMode.FILL: "zeros", SampleMode.CLAMP: "border", SampleMode.REFLECT: "reflection"}
-# fmt: on
+NEAREST, CUBIC = InterpolationMode.NEAREST, InterpolationMode.CUBIC
 
 
 @exports(IResizeLayer)
@@ -51,9 +31,9 @@ def resize(
     if UNKNOWN in (*before, *after):
         return _resize(layer, make, x, size)
     if 0 in after:
-        return make.full(make.ints(*after), 0, x.dtype)
+        return make.full(make.int64s(*after), 0, x.dtype)
     if _is_whole(layer, before, after):
-        return _resize(layer, make, x, make.ints(*after))
+        return _resize(layer, make, x, make.int64s(*after))
     made, by_scales = make.wide(x), size is None and bool(layer.scales)
     for axis, (length, new) in enumerate(zip(before, after, strict=True)):
         made = _along(layer, make, made, axis, _Axis(length, new, layer.scales[axis] if by_scales else None))
@@ -61,22 +41,26 @@ def resize(
 
 
 def _is_whole(layer: IResizeLayer, before: Shape, after: Shape) -> bool:
-    """Whether axes of images grow by whole numbers: there rounding moves no place, and every runtime can do it."""
+    """Whether axes of images grow by whole factors: there rounding moves no position, and every runtime can do it.
+
+    HALF_PIXEL_SYMMETRIC is left to ``_along``, because OpenVINO does not have it.
+    """
     grown = [new // length if new % length == 0 else 0 for length, new in zip(before, after, strict=True)]
     planes = 4 if layer.resize_mode is CUBIC else 5
     of_images = 2 < len(before) <= planes and grown[:2] == [1, 1]
-    return 0 not in grown and of_images and list(layer.scales or grown) == grown
+    is_known = layer.coordinate_transformation is not ResizeCoordinateTransformation.HALF_PIXEL_SYMMETRIC
+    return is_known and 0 not in grown and of_images and list(layer.scales or grown) == grown
 
 
 def _resize(layer: IResizeLayer, make: NodeBuilder, x: Value, size: Value | None, roi: Value | None = None) -> Value:
     require(
         layer.selector_for_single_pixel is ResizeSelector.FORMULA or 1 not in make.out().shape,
-        f"{layer.name!r} has the selector UPPER, and lengths that are known only in the run",
-        "ONNX's Resize has no selector for an only element",
+        f"{layer.name!r} has the selector UPPER, and lengths that are known only at run time",
+        "ONNX's Resize has no selector for a single element",
         "fix the lengths of the input, or set selector_for_single_pixel to FORMULA",
     )
     if size is None:
-        size = make.constant(layer.scales, np.float32) if layer.scales else make.ints(*layer.shape)
+        size = make.constant(layer.scales, np.float32) if layer.scales else make.int64s(*layer.shape)
     by_scales = size.dtype.kind == "f"
     return make.op(
         "Resize",
@@ -84,9 +68,9 @@ def _resize(layer: IResizeLayer, make: NodeBuilder, x: Value, size: Value | None
         roi,
         make.cast(size, FLOAT) if by_scales else None,
         None if by_scales else make.cast(size, INT64),
-        mode=MODES[layer.resize_mode],
-        coordinate_transformation_mode=TRANSFORMATIONS[layer.coordinate_transformation],
-        nearest_mode=ROUNDINGS[layer.nearest_rounding],
+        mode=RESIZE_MODES.onnx.write[layer.resize_mode],
+        coordinate_transformation_mode=COORDINATE_TRANSFORMATIONS.onnx.write[layer.coordinate_transformation],
+        nearest_mode=NEAREST_ROUNDINGS.onnx.write[layer.nearest_rounding],
         cubic_coeff_a=layer.cubic_coeff,
         exclude_outside=int(layer.exclude_outside and (layer.resize_mode is CUBIC or layer.antialias)),
         extrapolation_value=layer.extrapolation_value,
@@ -95,7 +79,7 @@ def _resize(layer: IResizeLayer, make: NodeBuilder, x: Value, size: Value | None
 
 
 class _Axis(NamedTuple):
-    """An axis of ``length`` elements that becomes one of ``size``, by a scale or not."""
+    """The lengths of an axis before and after, and its scale if it is resized by one."""
 
     length: int
     size: int
@@ -103,11 +87,11 @@ class _Axis(NamedTuple):
 
 
 def _along(layer: IResizeLayer, make: NodeBuilder, x: Value, axis: int, change: _Axis) -> Value:
-    """One axis resized exactly: the layer itself tells what it makes of the elements of an axis."""
+    """Resize one axis exactly, by the indices or weights that the layer itself computes for it."""
     rank = make.type(0).rank
     if layer.resize_mode is NEAREST:
         elements = _resized(layer, np.arange(change.length).reshape(1, -1), change)[0]
-        return x if elements.tolist() == list(range(change.length)) else make.take(x, make.ints(*elements), axis)
+        return x if elements.tolist() == list(range(change.length)) else make.gather(x, make.int64s(*elements), axis)
     weights = _resized(layer, np.eye(change.length), change)
     if np.array_equal(weights, np.eye(change.length)):
         return x
@@ -116,7 +100,7 @@ def _along(layer: IResizeLayer, make: NodeBuilder, x: Value, axis: int, change: 
 
 
 def _resized(layer: IResizeLayer, rows: Array, change: _Axis) -> Array:
-    """What a resize makes of the elements of some rows."""
+    """The resized rows, evaluated by the layer."""
     one = IResizeLayer(
         shape=(len(rows), change.size) if change.scale is None else (),
         scales=() if change.scale is None else (1.0, change.scale),
@@ -129,15 +113,3 @@ def _resized(layer: IResizeLayer, rows: Array, change: _Axis) -> Array:
         antialias=layer.antialias,
     )
     return one.evaluate(rows)
-
-
-@exports(IGridSampleLayer)
-def grid_sample(layer: IGridSampleLayer, make: NodeBuilder, x: Value, grid: Value) -> Value:
-    return make.op(
-        "GridSample",
-        x,
-        grid,
-        mode=MODES[layer.interpolation_mode],
-        padding_mode=PADDINGS[layer.sample_mode],
-        align_corners=int(layer.align_corners),
-    )

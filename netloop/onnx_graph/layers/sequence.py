@@ -1,4 +1,4 @@
-"""Sequences of tensors, and values that may be absent."""
+"""Sequences of tensors and optional values."""
 
 from netloop.diagnostics import require
 from netloop.layers.sequence import (
@@ -19,7 +19,7 @@ from netloop.onnx_graph.node_builder import BF16, SMALL, NodeBuilder
 
 
 def _made(make: NodeBuilder, op: str, *inputs: Value | None, **attributes: object) -> Value:
-    """The output of an operator on sequences or optional values."""
+    """Add an operator on sequences or optional values."""
     dtype = make.out().dtype
     for each in (dtype, *(value.dtype for value in inputs if value is not None)):
         require(each != BF16 and each not in SMALL, f"ONNX has neither sequences nor optional values of {each}")

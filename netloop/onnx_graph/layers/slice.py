@@ -1,6 +1,4 @@
-"""Slice, in its five modes."""
-
-from __future__ import annotations
+"""Slices in the five sample modes."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -16,28 +14,28 @@ from netloop.onnx_graph.node_builder import INT64, NodeBuilder
 from netloop.types import UNKNOWN, TensorType
 
 LEAST = -np.iinfo(np.int64).max
-"""Where a slice ends that goes backwards to the first element."""
+"""The end of a slice that runs backwards through the first element."""
 
 START, SIZE, STRIDE, AXES = 1, 2, 3, 5
 
 
 @dataclass(frozen=True)
-class Numbers:
-    """Start, size or stride along some axes.
+class SliceNumbers:
+    """Start, size or stride of a slice along some axes.
 
     Attributes:
-        known: the numbers; None where they are known only in the run.
-        value: the same, int64, 1-D.
+        known: the numbers; None if they are data-dependent.
+        value: the same numbers, int64, 1-D.
     """
 
     known: Sequence[int] | None
     value: Value
 
     def at(self, make: NodeBuilder, position: int) -> Value:
-        """One of them, 1-D."""
+        """The number of one axis, 1-D."""
         if self.known is not None:
-            return make.ints(self.known[position])
-        return make.op("Slice", self.value, make.ints(position), make.ints(position + 1))
+            return make.int64s(self.known[position])
+        return make.op("Slice", self.value, make.int64s(position), make.int64s(position + 1))
 
 
 @exports(ISliceLayer)
@@ -58,16 +56,16 @@ def slice_(
     if not shape:
         return x
     if 0 in shape and UNKNOWN not in shape:
-        return make.full(make.ints(*shape), 0, x.dtype)
+        return make.full(make.int64s(*shape), 0, x.dtype)
     along = _axes(layer, make)
     strict = layer.mode is SampleMode.STRICT_BOUNDS and strides.known is not None and 0 not in strides.known
     if strict:
-        chosen = make.cast(axes, INT64) if along is None and axes is not None else make.ints(*(along or ()))
+        chosen = make.cast(axes, INT64) if along is None and axes is not None else make.int64s(*(along or ()))
         return make.op("Slice", x, starts.value, _ends(make, starts, sizes, strides), chosen, strides.value)
     require(
         along is not None,
-        f"the axes of {layer.name!r} are known only in the run",
-        "ONNX slices such axes only within their bounds, by strides that are known and not 0",
+        f"the axes of {layer.name!r} are data-dependent",
+        "ONNX slices such axes only within bounds, and by strides that are constant and not 0",
     )
     assert along is not None
     for position, axis in enumerate(along):
@@ -76,12 +74,12 @@ def slice_(
     return x
 
 
-def _numbers(make: NodeBuilder, own: Sequence[int], given: Value | None, position: int) -> Numbers:
+def _numbers(make: NodeBuilder, own: Sequence[int], given: Value | None, position: int) -> SliceNumbers:
     known = list(own) if given is None else make.type(position).ints()
     if known is not None:
-        return Numbers(known, make.ints(*known))
+        return SliceNumbers(known, make.int64s(*known))
     assert given is not None
-    return Numbers(None, make.cast(given, INT64))
+    return SliceNumbers(None, make.cast(given, INT64))
 
 
 def _axes(layer: ISliceLayer, make: NodeBuilder) -> list[int] | None:
@@ -92,13 +90,13 @@ def _axes(layer: ISliceLayer, make: NodeBuilder) -> list[int] | None:
     return list(range(rank)) if layer.axes is None else [axis % rank for axis in layer.axes]
 
 
-def _ends(make: NodeBuilder, starts: Numbers, sizes: Numbers, strides: Numbers) -> Value:
-    """Where slices end; one that goes backwards and ends before the first element says so in its own way."""
+def _ends(make: NodeBuilder, starts: SliceNumbers, sizes: SliceNumbers, strides: SliceNumbers) -> Value:
+    """The ends of slices. One before the first element is ``LEAST``, because -1 would mean the last element."""
     assert strides.known is not None
     if starts.known is not None and sizes.known is not None:
         triples = zip(starts.known, sizes.known, strides.known, strict=True)
         ends = [first + size * step for first, size, step in triples]
-        return make.ints(*(LEAST if end < 0 else end for end in ends))
+        return make.int64s(*(LEAST if end < 0 else end for end in ends))
     end = make.op("Add", starts.value, make.op("Mul", sizes.value, strides.value))
     if min(strides.known, default=1) > 0:
         return end
@@ -109,7 +107,7 @@ def _places(make: NodeBuilder, start: Value, size: Value, stride: Value) -> Valu
     if all(each.array is not None for each in (start, size, stride)):
         first, count, step = (int(each.array[0]) for each in (start, size, stride) if each.array is not None)
         return make.constant(first + step * np.arange(count, dtype=np.int64))
-    return make.op("Add", start, make.op("Mul", make.range(size), stride))
+    return make.op("Add", start, make.op("Mul", make.arange(size), stride))
 
 
 def _read(layer: ISliceLayer, make: NodeBuilder, x: Value, places: Value, axis: int, fill: Value | None) -> Value:
@@ -118,16 +116,16 @@ def _read(layer: ISliceLayer, make: NodeBuilder, x: Value, places: Value, axis: 
         return x
     length = make.length(x, source, axis)
     if layer.mode is not SampleMode.FILL:
-        return make.take(x, ELEMENTS[layer.mode](make, places, length), axis)
+        return make.gather(x, ELEMENTS[layer.mode](make, places, length), axis)
     zero = make.number(0, INT64)
     inside = make.op("And", make.compare("GreaterOrEqual", places, zero), make.compare("Less", places, length))
-    return make.take(_with_fill(make, x, source, axis, fill), make.where(inside, places, length), axis)
+    return make.gather(_with_fill(make, x, source, axis, fill), make.where(inside, places, length), axis)
 
 
 def _with_fill(make: NodeBuilder, x: Value, source: TensorType, axis: int, fill: Value | None) -> Value:
-    """``x`` with the fill value after the last place along an axis."""
+    """``x`` with the fill value appended along an axis."""
     ends = [int(each == axis) for each in range(source.rank)]
-    return make.op("Pad", x, make.ints(*[0] * source.rank, *ends), make.alike(0, x) if fill is None else fill)
+    return make.op("Pad", x, make.int64s(*[0] * source.rank, *ends), make.number_like(0, x) if fill is None else fill)
 
 
 def _clamped(make: NodeBuilder, places: Value, length: Value) -> Value:
@@ -136,7 +134,7 @@ def _clamped(make: NodeBuilder, places: Value, length: Value) -> Value:
 
 
 def _mirrored(make: NodeBuilder, places: Value, length: Value) -> Value:
-    one = make.ints(1)
+    one = make.int64s(1)
     last = make.op("Sub", length, one)
     period = make.op("Max", make.op("Add", last, last), one)
     away = make.op("Abs", make.op("Sub", make.op("Mod", places, period), last))
@@ -151,4 +149,4 @@ ELEMENTS: dict[SampleMode, Callable[[NodeBuilder, Value, Value], Value]] = {
     SampleMode.REFLECT:       _mirrored,
 }
 # fmt: on
-"""The element that each place stands for."""
+"""The indices of the elements that out-of-range positions stand for, by mode."""

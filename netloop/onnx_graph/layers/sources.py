@@ -1,4 +1,4 @@
-"""Constant, fill, shape."""
+"""Constants, fills and shapes."""
 
 from netloop.enums import FillOperation
 from netloop.layers.sources import IConstantLayer, IFillLayer, IShapeLayer
@@ -30,13 +30,13 @@ def fill(
     wide = WIDE.get(dtype, dtype)
     low = make.number(layer.alpha, wide) if alpha is None else make.cast(alpha, wide)
     steps = make.number(layer.beta, wide) if beta is None else make.cast(beta, wide)
-    lengths = make.ints(*layer.shape) if shape is None else make.cast(shape, INT64)
+    lengths = make.int64s(*layer.shape) if shape is None else make.cast(shape, INT64)
     made = _random(layer, make, lengths, low, steps) if layer.draws else _linspace(make, lengths, low, steps)
     return make.cast(made, dtype)
 
 
 def _random(layer: IFillLayer, make: NodeBuilder, lengths: Value, low: Value, high: Value) -> Value:
-    """Numbers of the same distribution; which ones is up to the runtime."""
+    """Random numbers of the same distribution; the runtime chooses the numbers."""
     zeros = make.full(lengths, 0, low.dtype if low.dtype in (FLOAT, DOUBLE) else FLOAT)
     if layer.operation is FillOperation.RANDOM_NORMAL:
         return make.op("Add", make.op("Mul", make.op("RandomNormalLike", zeros), high), low)
@@ -49,9 +49,9 @@ def _linspace(make: NodeBuilder, lengths: Value, first: Value, steps: Value) -> 
     rank = make.out().rank
     made = make.op("Expand", first, lengths)
     for axis in range(rank):
-        count = make.op("Slice", lengths, make.ints(axis), make.ints(axis + 1))
-        index = make.cast(make.range(count), first.dtype)
-        step = make.reshape(steps, 1) if rank == 1 else make.take(steps, make.ints(axis), 0)
+        count = make.op("Slice", lengths, make.int64s(axis), make.int64s(axis + 1))
+        index = make.cast(make.arange(count), first.dtype)
+        step = make.reshape(steps, [1]) if rank == 1 else make.gather(steps, make.int64s(axis), 0)
         along = make.op("Mul", index, step)
-        made = make.op("Add", made, make.unsqueeze(along, *range(1, rank - axis)))
+        made = make.op("Add", made, make.expand_dims(along, range(1, rank - axis)))
     return made

@@ -1,4 +1,4 @@
-"""From nets to the XML of a model, and the numbers of its constants: equal ones are there once."""
+"""The writer of a model's XML and weights; equal constants are stored once."""
 
 from __future__ import annotations
 
@@ -9,29 +9,32 @@ from xml.sax.saxutils import quoteattr
 
 import numpy as np
 
-from netloop.onnx_graph.names import Names
-from netloop.onnx_graph.raw import raw
-from netloop.openvino.exporter.net import OUTSIDE, Body, Layer, Net, Port, Wire
-from netloop.openvino.importer.weights import TYPES
+from netloop.formats.vocabulary import ELEMENT_TYPES
+from netloop.onnx_graph.array_bytes import array_bytes
+from netloop.onnx_graph.unique_names import UniqueNames
+from netloop.openvino.exporter.ir import OUTSIDE, IrBody, IrLayer, IrNet, IrPort, IrWire
 from netloop.types import Array, data_type
 
 ALIGNMENT = 64
-"""Where constants begin among the weights, so that they can be mapped into memory."""
+"""The alignment of constants in the weights, in bytes, so that they can be mapped into memory."""
 
-ELEMENT_TYPES = {kind: name for name, kind in TYPES.items() if name != "bool" and not name.startswith("fp")}
 PRECISIONS = {"boolean": "BOOL", "f64": "FP64", "f32": "FP32", "f16": "FP16"}
-"""What ports call element types that they call otherwise than in capitals."""
+"""The names of element types in ports that are not the usual ones in capitals."""
 
 PORT_MAPS = {"body": "port_map", "then_body": "then_port_map", "else_body": "else_port_map"}
 
 
 def element_type(dtype: np.dtype[Any]) -> str | None:
-    """What OpenVINO calls an element type; None if it has none such."""
-    return ELEMENT_TYPES.get(data_type(dtype))
+    """OpenVINO's name of an element type; None if it has no such type."""
+    return ELEMENT_TYPES.openvino.write.get(data_type(dtype))
 
 
-class Weights:
-    """The numbers of constants, one after the other."""
+class WeightsWriter:
+    """The bytes of constants, one after the other.
+
+    Attributes:
+        pieces: the bytes, with padding between.
+    """
 
     def __init__(self) -> None:
         self.pieces: list[bytes] = []
@@ -39,7 +42,7 @@ class Weights:
         self._size = 0
 
     def place(self, data: bytes) -> int:
-        """Where some bytes are, which are added if they are not there."""
+        """Return the offset of some bytes; they are added if they are new."""
         digest = hashlib.sha256(data).digest()
         if digest not in self._places:
             padding = bytes(-self._size % ALIGNMENT)
@@ -49,8 +52,8 @@ class Weights:
         return self._places[digest]
 
 
-def document(net: Net, name: str, weights: Weights) -> Iterator[str]:
-    """The lines of the XML of a net, whose numbers join the weights."""
+def document(net: IrNet, name: str, weights: WeightsWriter) -> Iterator[str]:
+    """The lines of a model's XML; its constants are added to the weights."""
     yield '<?xml version="1.0"?>'
     yield f'<net name={quoteattr(name)} version="11">'
     yield from _Lines(net, weights).content()
@@ -58,12 +61,12 @@ def document(net: Net, name: str, weights: Weights) -> Iterator[str]:
 
 
 class _Lines:
-    """The lines of a net."""
+    """The XML of a net, line by line."""
 
-    def __init__(self, net: Net, weights: Weights) -> None:
+    def __init__(self, net: IrNet, weights: WeightsWriter) -> None:
         self._net = net
         self._weights = weights
-        self._names = Names()
+        self._names = UniqueNames()
         self._ids = {layer: number for number, layer in enumerate(net.layers)}
         self._places = {
             port: (number, len(layer.inputs) + position)
@@ -72,7 +75,7 @@ class _Lines:
         }
 
     def content(self) -> Iterator[str]:
-        """Layers and edges."""
+        """The lines of layers and edges."""
         yield "<layers>"
         for layer in self._net.layers:
             yield from self._layer(layer)
@@ -86,7 +89,7 @@ class _Lines:
                 )
         yield "</edges>"
 
-    def _layer(self, layer: Layer) -> Iterator[str]:
+    def _layer(self, layer: IrLayer) -> Iterator[str]:
         names = {"output_names": _joined(layer.data["names"])} if layer.data.get("names") else {}
         head = {"id": self._ids[layer], "name": self._names.new(layer.name or layer.type), "type": layer.type}
         yield _tag("layer", **head, version=layer.version, **names)[:-2] + ">"
@@ -103,17 +106,17 @@ class _Lines:
             yield f"</{body.tag}>"
         yield "</layer>"
 
-    def _data(self, layer: Layer) -> dict[str, Any]:
+    def _data(self, layer: IrLayer) -> dict[str, Any]:
         if layer.type == "Result":
             return {}
         return layer.data if layer.array is None else self._constant(layer.array)
 
     def _constant(self, array: Array) -> dict[str, Any]:
-        data = raw(array)
+        data = array_bytes(array)
         place = {"offset": self._weights.place(data) if data else 0, "size": len(data)}
         return {"element_type": element_type(array.dtype), "shape": ", ".join(map(str, array.shape)), **place}
 
-    def _map(self, layer: Layer, body: Body) -> Iterator[str]:
+    def _map(self, layer: IrLayer, body: IrBody) -> Iterator[str]:
         ids = {each: number for number, each in enumerate(body.net.layers)}
         yield f"<{PORT_MAPS[body.tag]}>"
         for side, wires, first in (("input", body.inputs, 0), ("output", body.outputs, len(layer.inputs))):
@@ -127,7 +130,7 @@ class _Lines:
             yield "</back_edges>"
 
 
-def _connection(wire: Wire, id: int, first: int) -> dict[str, Any]:
+def _connection(wire: IrWire, id: int, first: int) -> dict[str, Any]:
     along = {} if wire.axis is None else {"axis": wire.axis}
     parts = {} if wire.axis is None else {"start": 0, "end": -1, "stride": 1, "part_size": 1}
     port = OUTSIDE if wire.port == OUTSIDE else first + wire.port
@@ -135,7 +138,7 @@ def _connection(wire: Wire, id: int, first: int) -> dict[str, Any]:
     return {**along, "external_port_id": port, "internal_layer_id": id, **parts, **purpose}
 
 
-def _ports(side: str, ports: Sequence[Port], first: int, *, is_named: bool) -> Iterator[str]:
+def _ports(side: str, ports: Sequence[IrPort], first: int, *, is_named: bool) -> Iterator[str]:
     if not ports:
         return
     yield f"<{side}>"

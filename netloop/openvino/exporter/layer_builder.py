@@ -1,4 +1,4 @@
-"""Adds OpenVINO's layers to a net, in place of the nodes of a graph."""
+"""The builder that translates ONNX nodes to layers of an OpenVINO net."""
 
 from __future__ import annotations
 
@@ -10,99 +10,103 @@ import numpy as np
 from netloop.diagnostics import Finding, LayerError, require
 from netloop.graph.layer import ILayer
 from netloop.graph.tensor import ITensor
-from netloop.onnx_graph.graph import Graph, Node, Value
+from netloop.onnx_graph.graph import OnnxGraph, OnnxNode, Value
 from netloop.onnx_graph.node_builder import BOOL, FLOAT, FLOATS_OF_8_BITS, INT64
 from netloop.openvino.exporter.document import element_type
-from netloop.openvino.exporter.net import Layer, Net, Port
-from netloop.openvino.exporter.operator_table import OPERATORS
+from netloop.openvino.exporter.ir import IrLayer, IrNet, IrPort
+from netloop.openvino.exporter.operator_table import EXPORTERS
 from netloop.types import UNKNOWN, Array, Shape, TensorType
 
 CODE = "NL732"
 SYMMETRIC = {"Add", "Multiply", "Maximum", "Minimum", "LogicalAnd", "LogicalOr", "LogicalXor", "Equal", "NotEqual"}
 VIEWS = {"Reshape", "Squeeze", "Unsqueeze", "Split", "Slice", "Concat"}
-"""The layers whose outputs may be in the memory of their first input."""
+"""Layers whose outputs may share the memory of their first input."""
+
+END = np.iinfo(np.int64).max
+"""A bound past the end of every axis."""
 
 Problems = dict[ILayer | ITensor | str, Finding]
 
 
 class LayerBuilder:
-    """Makes a net.
+    """Adds layers to a net.
 
     Attributes:
         net: the net.
-        captured: what it reads of the net around, and the Parameters that stand for it.
+        captured: the ports of the outer net that are read here, each with the Parameter that stands for it.
 
     Args:
-        problems: what has no operator.
-        around: what makes the net around.
+        problems: collects a finding for everything that OpenVINO cannot express.
+        around: the builder of the outer net; None for the outermost.
     """
 
     def __init__(self, problems: Problems, around: LayerBuilder | None = None) -> None:
-        self.net = Net()
-        self.captured: dict[Port, Layer] = {}
+        self.net = IrNet()
+        self.captured: dict[IrPort, IrLayer] = {}
         self._problems = problems
         self._around = around
-        self._ports: dict[Value, Port] = {}
-        self._constants: dict[Any, Port] = {}
-        self._makers: dict[Port, Layer] = {}
-        self._varying: set[Port] = set()
+        self._ports: dict[Value, IrPort] = {}
+        self._constants: dict[Any, IrPort] = {}
+        self._makers: dict[IrPort, IrLayer] = {}
+        self._varying: set[IrPort] = set()
         self._name = ""
 
     def inside(self) -> LayerBuilder:
-        """What makes a net inside of this one."""
+        """Return a builder for a net nested in this one."""
         return LayerBuilder(self._problems, self)
 
     # ------------------------------------------------------------------ nodes
 
-    def run(self, graph: Graph) -> None:
-        """Add layers for all nodes of a graph."""
+    def add_graph(self, graph: OnnxGraph) -> None:
+        """Add layers for all nodes of a graph; a node that fails adds a finding."""
         for node in graph.nodes:
             try:
                 self._add(node)
             except LayerError as error:
-                self._complain(node, error)
-                self._leave_out(node.outputs)
+                self._report(node, error)
+                self._put_nothing(node.outputs)
 
-    def _add(self, node: Node) -> None:
-        function = OPERATORS.get(node.op)
+    def _add(self, node: OnnxNode) -> None:
+        function = EXPORTERS.get(node.op)
         if function is None:
-            raise LayerError(f"OpenVINO has no operator for {node.op}", "its layers are those of opset 1 to 16")
+            raise LayerError(
+                f"OpenVINO has no operator for {node.op}", "the exporter writes operators of opset 1 to 16"
+            )
         self._name = node.name
         inputs = [None if each is None else self.read(each) for each in node.inputs]
         made = function(self, node, *inputs)
         for value, port in zip(node.outputs, made if isinstance(made, tuple) else (made,), strict=False):
             self.put(value, port)
 
-    def _complain(self, node: Node, error: LayerError) -> None:
+    def _report(self, node: OnnxNode, error: LayerError) -> None:
         if node.layer is not None:
             self._problems.setdefault(node.layer, node.layer.finding_of(error, CODE))
         else:
             what = f"{node.name!r}: {error.what}"
             self._problems.setdefault(what, Finding(CODE, what, "", error.why, error.fix))
 
-    def _leave_out(self, values: Sequence[Value]) -> None:
-        """Let values be what nothing makes."""
+    def _put_nothing(self, values: Sequence[Value]) -> None:
+        """Map values to ports without a real layer, so that later nodes can be checked too."""
         for value in values:
-            self._ports[value] = Port(value.dtype, value.shape)
-            self._makers[self._ports[value]] = Layer("", "", [], [], {})
+            self._ports[value] = IrPort(value.dtype, value.shape)
+            self._makers[self._ports[value]] = IrLayer("", "", [], [], {})
 
-    # ------------------------------------------------------------------ ends
+    # ------------------------------------------------------------------ inputs and outputs
 
-    def take(self, value: Value, type: TensorType, tensor: ITensor) -> None:
-        """Let a value be an input of the model."""
+    def add_input(self, value: Value, type: TensorType, tensor: ITensor) -> None:
+        """Make a value an input of the model."""
         try:
             require(type.is_tensor, f"OpenVINO has no tensors that are a {type}", "its inputs are tensors")
             port = self.parameter(value.name, value.dtype, type.shape).outputs[0]
         except LayerError as error:
-            self._problems[tensor] = Finding(
-                CODE, f"{tensor.name!r}: {error.what}", "", error.why, error.fix, at=tensor
-            )
-            return self._leave_out([value])
+            what = f"{tensor.name!r}: {error.what}"
+            self._problems[tensor] = Finding(CODE, what, "", error.why, error.fix, at=tensor)
+            return self._put_nothing([value])
         port.names = (value.name,)
         return self.put(value, port)
 
-    def give(self, value: Value) -> None:
-        """Make a value an output of the model; what is an input or output already is copied, to have two names."""
+    def add_output(self, value: Value) -> None:
+        """Make a value an output of the model. One that is an input or output already is copied: it needs two names."""
         port = self.read(value)
         if port.names not in ((), (value.name,)):
             port = self.copy(port)
@@ -111,16 +115,16 @@ class LayerBuilder:
 
     # ------------------------------------------------------------------ values
 
-    def put(self, value: Value, port: Port) -> None:
-        """Let a value be what a layer makes."""
+    def put(self, value: Value, port: IrPort) -> None:
+        """Map a value to the port that computes it."""
         if port.dtype != value.dtype:
             port = self.cast(port, value.dtype)
         if value.shape is not None and (port.shape is None or UNKNOWN in port.shape):
             port.shape = value.shape
         self._ports[value] = port
 
-    def read(self, value: Value) -> Port:
-        """What a value is in this net."""
+    def read(self, value: Value) -> IrPort:
+        """Return the port of a value in this net; values of outer nets are captured."""
         if value.array is not None:
             return self.constant(value.array)
         if value in self._ports:
@@ -129,8 +133,8 @@ class LayerBuilder:
         self._ports[value] = self.capture(self._around.read(value), value.name)
         return self._ports[value]
 
-    def capture(self, outside: Port, name: str = "") -> Port:
-        """What something of the net around is in this net."""
+    def capture(self, outside: IrPort, name: str = "") -> IrPort:
+        """Return the port in this net that stands for a port of the outer net."""
         if outside not in self.captured:
             self.captured[outside] = self.parameter(name, outside.dtype, outside.shape)
             if self._around is not None and not self._around.varies(outside):
@@ -140,13 +144,13 @@ class LayerBuilder:
     # ------------------------------------------------------------------ layers
 
     def layer(
-        self, type: str, version: int, inputs: Sequence[Port], outputs: Iterable[Port], name: str = "", **data: Any
-    ) -> Layer:
+        self, type: str, version: int, inputs: Sequence[IrPort], outputs: Iterable[IrPort], name: str = "", **data: Any
+    ) -> IrLayer:
         """Add a layer."""
         for port in (made := list(outputs)):
             if element_type(port.dtype) is None:
-                raise LayerError(f"OpenVINO has no tensors of {port.dtype}", "its element types do not have it")
-        layer = self.net.add(Layer(type, f"opset{version}", list(inputs), made, data, name or self._name))
+                raise LayerError(f"OpenVINO has no tensors of {port.dtype}", "it is not one of its element types")
+        layer = self.net.add(IrLayer(type, f"opset{version}", list(inputs), made, data, name or self._name))
         self._makers.update(dict.fromkeys(made, layer))
         if type in ("Parameter", "RandomUniform") or not self._varying.isdisjoint(inputs):
             self._varying.update(made)
@@ -156,21 +160,21 @@ class LayerBuilder:
         self,
         type: str,
         version: int,
-        *inputs: Port,
+        *inputs: IrPort,
         dtype: np.dtype[Any] | None = None,
         shape: Shape | None = None,
         **data: Any,
-    ) -> Port:
-        """The only output of a layer, of the element type of its first input if no other is given."""
-        made = Port(inputs[0].dtype if dtype is None else dtype, shape)
+    ) -> IrPort:
+        """Add a layer with one output, whose element type is by default that of the first input."""
+        made = IrPort(inputs[0].dtype if dtype is None else dtype, shape)
         self.layer(type, version, inputs, [made], **data)
         return made
 
-    def pointwise(self, type: str, *inputs: Port, version: int = 1, dtype: Any = None, **data: Any) -> Port:
-        """The output of a layer whose inputs are stretched to each other.
+    def pointwise(self, type: str, *inputs: IrPort, version: int = 1, dtype: Any = None, **data: Any) -> IrPort:
+        """Add a layer with one output, whose inputs are broadcast to each other.
 
-        OpenVINO writes it in place of its first input, and does so even if that is in the memory of what a body is
-        given; so it comes second there, or is copied.
+        OpenVINO writes the output over the first input, even where that shares memory with a Parameter of a body. Such
+        an input comes second if the operation is symmetric, and is copied otherwise.
         """
         is_in_place = dtype in (None, inputs[0].dtype)
         if is_in_place and self._around is not None and self._is_given(inputs[0]):
@@ -178,103 +182,128 @@ class LayerBuilder:
                 inputs = inputs[::-1]
             else:
                 inputs = (self.copy(inputs[0]), *inputs[1:])
-        return self.op(type, version, *inputs, dtype=dtype, shape=stretched(each.shape for each in inputs), **data)
+        shape = broadcast_shape(each.shape for each in inputs)
+        return self.op(type, version, *inputs, dtype=dtype, shape=shape, auto_broadcast="numpy", **data)
 
-    def parameter(self, name: str, dtype: np.dtype[Any], shape: Shape | None) -> Layer:
-        """What is given to the net."""
+    def parameter(self, name: str, dtype: np.dtype[Any], shape: Shape | None) -> IrLayer:
+        """Add a Parameter."""
         lengths = "..." if shape is None else ",".join("?" if each == UNKNOWN else str(each) for each in shape)
-        made = Port(dtype, shape)
+        made = IrPort(dtype, shape)
         return self.layer("Parameter", 1, (), [made], name, shape=lengths, element_type=dtype)
 
-    def result(self, port: Port, *names: str) -> Layer:
-        """What the net gives, by some names."""
+    def result(self, port: IrPort, *names: str) -> IrLayer:
+        """Add a Result."""
         return self.layer("Result", 1, [port], (), f"{names[0]}/sink_port_0" if names else "result", names=names)
 
-    def constant(self, array: Any, dtype: Any = None) -> Port:
-        """The numbers of an array; small equal ones are one layer."""
-        numbers: Array = np.asarray(array, dtype)
+    def constant(self, value: Any, dtype: Any = None) -> IrPort:
+        """Return the port of a constant; small equal constants share one layer."""
+        numbers: Array = np.asarray(value, dtype)
         same = (numbers.dtype, numbers.shape, numbers.tobytes() if numbers.size <= 32 else id(numbers))
         if same not in self._constants:
-            made = self.layer("Const", 1, (), [Port(numbers.dtype, numbers.shape)], "constant")
+            made = self.layer("Const", 1, (), [IrPort(numbers.dtype, numbers.shape)], "constant")
             made.array = numbers
             self._constants[same] = made.outputs[0]
         return self._constants[same]
 
     # ------------------------------------------------------------------ formulas
 
-    def ints(self, *numbers: int) -> Port:
-        """int64 numbers, 1-D."""
+    def int64s(self, *numbers: int) -> IrPort:
+        """A constant list of integers, int64, 1-D."""
         return self.constant(np.array(numbers, np.int64).reshape(-1))
 
-    def number(self, value: Any, like: Port) -> Port:
-        """One number of the type of another tensor."""
-        return self.constant(np.array(value).astype(like.dtype))
+    def number_like(self, value: Any, x: IrPort) -> IrPort:
+        """A constant of the element type of ``x``, 0-D for a number."""
+        return self.constant(np.array(value).astype(x.dtype))
 
-    def cast(self, x: Port, dtype: Any) -> Port:
-        """The elements in another type; itself if they are of it."""
+    def cast(self, x: IrPort, dtype: Any) -> IrPort:
+        """``x`` in another element type; ``x`` itself if it has that type."""
         dtype = np.dtype(dtype)
         if x.dtype == dtype:
             return x
         return self.op("Convert", 1, x, dtype=dtype, shape=x.shape, destination_type=dtype)
 
-    def reshape(self, x: Port, shape: Port, *, zero_copies: bool = False) -> Port:
-        """The elements in another shape."""
-        array, lengths = self.source(x).array, self.known(shape)
+    def where(self, condition: IrPort, a: IrPort, b: IrPort) -> IrPort:
+        """``a`` where the condition is true, ``b`` elsewhere."""
+        return self.pointwise("Select", condition, a, b, dtype=a.dtype)
+
+    def reshape(self, x: IrPort, shape: Sequence[int] | IrPort, zero_copies: bool = False) -> IrPort:
+        """``x`` in another shape; with ``zero_copies`` a length of 0 stands for that of ``x``."""
+        wanted = shape if isinstance(shape, IrPort) else self.int64s(*shape)
+        array, lengths = self.source(x).array, self.ints(wanted)
         if array is not None and lengths is not None and (not zero_copies or 0 not in lengths):
             return self.constant(array.reshape(lengths))
-        return self.op("Reshape", 1, x, shape, shape=reshaped(self, x, shape, zero_copies), special_zero=zero_copies)
+        made = reshaped_shape(x.shape, wanted.shape, lengths, zero_copies)
+        return self.op("Reshape", 1, x, wanted, shape=made, special_zero=zero_copies)
 
-    def unsqueeze(self, x: Port, *axes: int) -> Port:
-        """``x`` with more axes of length 1."""
-        return self.op("Unsqueeze", 1, x, self.ints(*axes), shape=with_axes(x.shape, axes))
+    def expand_dims(self, x: IrPort, axes: Sequence[int]) -> IrPort:
+        """``x`` with new axes of length 1."""
+        return self.op("Unsqueeze", 1, x, self.int64s(*axes), shape=expanded_shape(x.shape, axes))
 
-    def shape_of(self, x: Port) -> Port:
-        """The lengths of ``x``, int64, 1-D."""
+    def concat(self, parts: Sequence[IrPort], axis: int) -> IrPort:
+        """Tensors joined along an axis."""
+        return self.op("Concat", 1, *parts, shape=joined_shape([each.shape for each in parts], axis), axis=axis)
+
+    def shape(self, x: IrPort) -> IrPort:
+        """The shape of ``x``, int64, 1-D."""
         rank = UNKNOWN if x.shape is None else len(x.shape)
         return self.op("ShapeOf", 3, x, dtype=INT64, shape=(rank,), output_type=INT64)
 
-    def copy(self, x: Port) -> Port:
-        """The same numbers in memory of their own."""
+    def copy(self, x: IrPort) -> IrPort:
+        """``x`` in memory of its own."""
         if x.dtype in FLOATS_OF_8_BITS:
             return self.cast(self.cast(x, FLOAT), x.dtype)
         return self.op("LogicalOr" if x.dtype == BOOL else "Maximum", 1, x, x, shape=x.shape, auto_broadcast="numpy")
 
-    def certain(self) -> Port:
-        """What is true, and no constant."""
+    def opaque_true(self) -> IrPort:
+        """True, computed from a random number, so that OpenVINO cannot fold what depends on it."""
         bounds = self.constant(0, FLOAT), self.constant(1, FLOAT)
         options: dict[str, Any] = {"output_type": FLOAT, "global_seed": 0, "op_seed": 0}
-        drawn = self.op("RandomUniform", 8, self.ints(1), *bounds, dtype=FLOAT, shape=(1,), **options)
-        scalar = self.reshape(drawn, self.ints())
-        return self.pointwise("GreaterEqual", scalar, bounds[0], dtype=BOOL, auto_broadcast="numpy")
+        drawn = self.op("RandomUniform", 8, self.int64s(1), *bounds, dtype=FLOAT, shape=(1,), **options)
+        return self.pointwise("GreaterEqual", self.reshape(drawn, ()), bounds[0], dtype=BOOL)
 
-    # ------------------------------------------------------------------ what is known
+    # ------------------------------------------------------------------ queries
 
-    def varies(self, port: Port) -> bool:
-        """Whether it follows from more than constants."""
+    def varies(self, port: IrPort) -> bool:
+        """Whether a port depends on more than constants."""
         return port in self._varying
 
-    def source(self, port: Port) -> Layer:
-        """The layer that makes something."""
+    def source(self, port: IrPort) -> IrLayer:
+        """The layer that computes a port."""
         return self._makers[port]
 
-    def origin(self, port: Port) -> Layer:
-        """The layer in whose memory something may be."""
+    def origin(self, port: IrPort) -> IrLayer:
+        """The layer whose memory a port may share."""
         layer = self.source(port)
         while layer.type in VIEWS:
             layer = self.source(layer.inputs[0])
         return layer
 
-    def _is_given(self, port: Port) -> bool:
+    def _is_given(self, port: IrPort) -> bool:
         return self.origin(port).type == "Parameter"
 
-    def known(self, port: Port) -> list[int] | None:
-        """The integers of a constant."""
-        array = self.source(port).array
+    def ints(self, x: IrPort) -> list[int] | None:
+        """The integers of a constant; None for a computed tensor."""
+        array = self.source(x).array
         return None if array is None else [int(each) for each in array.reshape(-1)]
 
 
-def stretched(shapes: Iterable[Shape | None]) -> Shape | None:
-    """The shape that shapes are stretched to."""
+def rank_of(x: IrPort) -> int:
+    """The number of axes of a tensor.
+
+    Raises:
+        LayerError: it is not known.
+    """
+    require(x.shape is not None, "the number of its axes is not known")
+    return len(x.shape or ())
+
+
+def open_shape(x: IrPort) -> Shape | None:
+    """The shape of ``x`` with all dims unknown."""
+    return None if x.shape is None else (UNKNOWN,) * len(x.shape)
+
+
+def broadcast_shape(shapes: Iterable[Shape | None]) -> Shape | None:
+    """The shape that shapes are broadcast to."""
     made: list[int] = []
     for shape in shapes:
         if shape is None:
@@ -286,8 +315,8 @@ def stretched(shapes: Iterable[Shape | None]) -> Shape | None:
     return tuple(made)
 
 
-def with_axes(shape: Shape | None, axes: Sequence[int]) -> Shape | None:
-    """A shape with more axes of length 1."""
+def expanded_shape(shape: Shape | None, axes: Sequence[int]) -> Shape | None:
+    """A shape with new axes of length 1."""
     if shape is None:
         return None
     rank = len(shape) + len(axes)
@@ -295,19 +324,38 @@ def with_axes(shape: Shape | None, axes: Sequence[int]) -> Shape | None:
     return tuple(1 if axis in new else next(rest) for axis in range(rank))
 
 
-def reshaped(build: LayerBuilder, x: Port, wanted: Port, zero_copies: bool) -> Shape | None:
-    """The shape that a Reshape makes, as far as it is known."""
-    known = build.known(wanted)
-    if known is None:
-        rank = None if wanted.shape is None else wanted.shape[0]
+def joined_shape(shapes: Sequence[Shape | None], axis: int) -> Shape | None:
+    """The shape of tensors joined along an axis."""
+    known = [each for each in shapes if each is not None]
+    if not known:
+        return None
+    made = list(known[0])
+    lengths = [UNKNOWN if each is None else each[axis] for each in shapes]
+    made[axis] = UNKNOWN if UNKNOWN in lengths else sum(lengths)
+    return tuple(made)
+
+
+def reshaped_shape(
+    shape: Shape | None, shape_of_wanted: Shape | None, wanted: Sequence[int] | None, zero_copies: bool
+) -> Shape | None:
+    """The shape after a Reshape, as far as it is known.
+
+    Args:
+        shape: the shape before.
+        shape_of_wanted: the shape of the input that holds the new shape.
+        wanted: the new shape, if it is constant.
+        zero_copies: whether 0 stands for the length before.
+    """
+    if wanted is None:
+        rank = None if shape_of_wanted is None else shape_of_wanted[0]
         return None if rank in (None, UNKNOWN) else (UNKNOWN,) * rank
-    source = x.shape or ()
+    source = shape or ()
     lengths = [
         (source[axis] if axis < len(source) else UNKNOWN) if each == 0 and zero_copies else each
-        for axis, each in enumerate(known)
+        for axis, each in enumerate(wanted)
     ]
-    if lengths.count(UNKNOWN) == 1 and x.shape is not None and UNKNOWN not in x.shape:
+    if lengths.count(UNKNOWN) == 1 and shape is not None and UNKNOWN not in shape:
         rest = int(np.prod([each for each in lengths if each != UNKNOWN], dtype=np.int64))
-        total = int(np.prod(x.shape, dtype=np.int64))
+        total = int(np.prod(shape, dtype=np.int64))
         lengths[lengths.index(UNKNOWN)] = total // rest if rest else 0
     return tuple(lengths)

@@ -1,22 +1,20 @@
-"""What makes OpenVINO's layers of each operator of ONNX."""
-
-from __future__ import annotations
+"""The registry of the functions that translate ONNX nodes to OpenVINO layers."""
 
 from collections.abc import Callable
 from typing import Any
 
-Operator = Callable[..., Any]
-"""Takes a ``LayerBuilder``, the node and a port for each input, None for one left out; gives a port for each output."""
+NodeExporter = Callable[..., Any]
+"""Takes a ``LayerBuilder``, the node and a port for each input (None if left out); returns a port for each output."""
 
-OPERATORS: dict[str, Operator] = {}
+EXPORTERS: dict[str, NodeExporter] = {}
 
 
-def says(name: str) -> Callable[[Operator], Operator]:
-    """Enter what makes layers of an operator."""
+def exports(operator: str) -> Callable[[NodeExporter], NodeExporter]:
+    """Register the exporter of an operator."""
 
-    def enter(function: Operator) -> Operator:
-        assert name not in OPERATORS, f"{name} is entered already"
-        OPERATORS[name] = function
-        return function
+    def register(exporter: NodeExporter) -> NodeExporter:
+        assert operator not in EXPORTERS, f"{operator} has an exporter already"
+        EXPORTERS[operator] = exporter
+        return exporter
 
-    return enter
+    return register

@@ -1,4 +1,4 @@
-"""Every kind of layer in onnxruntime gives what the reference gives, on the cases of the tests of the layers."""
+"""Every layer kind computes in onnxruntime what the reference computes, on the cases of the layers' own tests."""
 
 import numpy as np
 import pytest
@@ -15,12 +15,12 @@ from tests.support.layer_cases import all_cases, network_of
 from tests.support.onnx_runtime import export, run, run_by_reference
 
 STRUCTURE = (ILoopBoundaryLayer, IIfConditionalBoundaryLayer, IAssertionLayer)
-"""The kinds that are no operators: what they become is in ``walk.py``, ``loop.py`` and ``conditional.py``."""
+"""The kinds without an exporter of their own: ``exporter.py``, ``loop.py`` and ``conditional.py`` export them."""
 
 NO_KERNEL = "onnxruntime has no kernel for this type"
 ROUNDS_TWICE = "onnxruntime rounds to float32 on the way"
 TIMES_ZERO = "onnxruntime multiplies infinite and missing numbers by 0"
-NO_NAN = "onnxruntime passes over NaN"
+NO_NAN = "onnxruntime ignores NaN"
 
 # fmt: off
 NOT_IN_ONNX = {
@@ -30,9 +30,9 @@ NOT_IN_ONNX = {
     "IDynamicQuantizeLayer: the greatest and no numbers by E8M0":       "powers of two",
 }
 NOT_IN_ONNXRUNTIME = {
-    "IPoolingLayer: maximum of nothing but padding": "onnxruntime gives the lowest finite number, not minus infinity",
+    "IPoolingLayer: maximum of nothing but padding": "onnxruntime computes the lowest finite number",
     "IPoolingLayer: average of nothing but padding": "onnxruntime moves padding into pooling, which refuses it",
-    "IQuantizeLayer: INT8 of no numbers":            "onnxruntime makes the least integer of NaN",
+    "IQuantizeLayer: INT8 of no numbers":            "onnxruntime quantizes NaN to the least integer",
     "IReduceLayer: SUM of int32 wraps":              "onnxruntime sums int32 in floating point",
     "IReduceLayer: AVG of uint64":                  "onnxruntime sums int64 in floating point",
     "IReduceLayer: MIN of no uint64":               NO_KERNEL,
@@ -46,12 +46,12 @@ NOT_IN_ONNXRUNTIME = {
     "ITopKLayer: MIN with NaNs":                     NO_NAN,
     "ITopKLayer: the largest with NaNs":             NO_NAN,
     "ITopKLayer: the smallest with NaNs":            NO_NAN,
-    "IGridSampleLayer: far away":                    "onnxruntime overflows at places that no pixel is near",
+    "IGridSampleLayer: far away":                    "onnxruntime overflows at positions far from all pixels",
     "IGridSampleLayer: infinity at an edge is mixed with nothing, CLAMP False":   TIMES_ZERO,
     "IGridSampleLayer: infinity at an edge is mixed with nothing, CLAMP True":    TIMES_ZERO,
     "IGridSampleLayer: infinity at an edge is mixed with nothing, REFLECT False": TIMES_ZERO,
     "IResizeLayer: what is far away does not count": TIMES_ZERO,
-    "IResizeLayer: a part with nothing in it":       "onnxruntime resizes nothing of one axis with antialias",
+    "IResizeLayer: a part with nothing in it":       "onnxruntime does not resize a single axis with antialias",
 }
 OF_DOUBLE = {
     "LeakyRelu", "Elu", "Selu", "Softsign", "Softplus", "HardSigmoid", "ThresholdedRelu", "Gelu", "Tan", "Sinh", "Cosh",
@@ -59,10 +59,10 @@ OF_DOUBLE = {
     "Det",
 }
 # fmt: on
-"""The operators that onnxruntime has not for float64."""
+"""The operators without a float64 kernel in onnxruntime."""
 
 BY_REFERENCE = {np.dtype(trt.types.NUMPY_TYPES[trt.fp4])}
-"""The types that onnxruntime has no operators for, and the runtime of the onnx package has."""
+"""The types that only the onnx package's own runtime computes."""
 
 CASES = [each for each in all_cases() if str(each) not in NOT_IN_ONNX]
 DRAWING = [each for each in CASES if each.layer.draws]
@@ -109,7 +109,7 @@ def test_every_kind_has_an_exporter(kind):
 
 
 @pytest.mark.parametrize("case", skipping(CERTAIN))
-def test_layer_gives_in_onnxruntime_what_the_reference_gives(case):
+def test_layer_in_onnxruntime_agrees_with_the_reference(case):
     agree(case)
 
 
@@ -138,7 +138,7 @@ def test_random_fills_have_their_distributions():
 
 
 @pytest.mark.parametrize("name", NOT_IN_ONNX)
-def test_what_onnx_cannot_say_is_refused(name):
+def test_what_onnx_cannot_express_is_refused(name):
     (case,) = (each for each in all_cases() if str(each) == name)
 
     with pytest.raises(trt.NetworkError, match="NL731"):

@@ -1,4 +1,4 @@
-"""Loops and conditionals as Loop and If, where the two could differ."""
+"""Loops and conditionals exported as Loop and If, in the cases where the meanings could differ."""
 
 import numpy as np
 import pytest
@@ -46,7 +46,7 @@ def test_tensors_and_layers_keep_their_names():
 
 
 @pytest.mark.parametrize("trips", [-1, 0, 1, 5])
-def test_stack_has_zeros_after_the_last_trip(trips):
+def test_stack_has_zeros_after_the_last_iteration(trips):
     for kind in (CONCATENATE, REVERSE):
         agree(running_sum(trips, kind, length=5), {"x": np.arange(15, dtype=np.float32).reshape(5, 3)})
 
@@ -56,7 +56,7 @@ def test_stack_goes_along_any_axis(axis):
     agree(running_sum(2, REVERSE, axis, 3), {"x": np.ones((5, 3), np.float32)})
 
 
-def test_too_little_room_is_an_error():
+def test_too_short_a_stack_is_an_error():
     model = export(running_sum(4, CONCATENATE, length=3))
 
     with pytest.raises(Exception, match="ConstantOfShape"):
@@ -74,7 +74,7 @@ def test_loop_ends_at_whichever_limit_comes_first(n):
 
 
 def guarded(trips):
-    """y: the sum of the first elements of x[4] while they are positive, at most some."""
+    """y: the sum of the leading positive elements of x[4], at most ``trips`` of them."""
     network = trt.INetworkDefinition()
     loop = counted(network, trips)
     x = loop.add_iterator(network.add_input("x", trt.int32, (4,))).get_output(0)
@@ -86,13 +86,13 @@ def guarded(trips):
 
 @pytest.mark.parametrize("trips", [0, 2, 4])
 @pytest.mark.parametrize("x", [[1, 2, 3, 4], [1, -2, 3, 4], [-1, 2, 3, 4]])
-def test_condition_is_not_asked_once_the_count_is_reached(trips, x):
+def test_condition_is_not_evaluated_once_the_count_is_reached(trips, x):
     agree(guarded(trips), {"x": np.int32(x)})
 
 
 @pytest.mark.parametrize("flag", [False, True])
 @pytest.mark.parametrize("reverse", [False, True])
-def test_last_value_of_any_tensor_is_one_past_the_trips(flag, reverse):
+def test_last_value_of_any_tensor_is_past_the_last_iteration(flag, reverse):
     network = trt.INetworkDefinition()
     loop = counted(network, network.add_input("n", trt.int64, ()))
     now = counter(network, loop)
@@ -111,7 +111,7 @@ def test_last_value_of_any_tensor_is_one_past_the_trips(flag, reverse):
         agree(network, inputs)
 
 
-def test_last_value_of_an_iterator_alone_needs_no_loop():
+def test_last_value_of_an_iterator_needs_no_loop():
     network = trt.INetworkDefinition()
     loop = counted(network, network.add_input("n", trt.int32, ()))
     x = loop.add_iterator(network.add_input("x", trt.float32, (3,))).get_output(0)
@@ -121,7 +121,7 @@ def test_last_value_of_an_iterator_alone_needs_no_loop():
 
 
 @pytest.mark.parametrize("trips", [0, 2])
-def test_rows_of_no_trip_have_their_lengths(trips):
+def test_rows_of_no_iteration_have_their_lengths(trips):
     network = trt.INetworkDefinition()
     x = network.add_input("x", trt.float32, (-1, 3, -1))
     w = network.add_input("w", trt.float32, (-1, 4))
@@ -183,7 +183,7 @@ def test_branches_that_give_one_tensor_twice():
         agree(network, {"x": np.float32([1, 2]), "z": np.float32([3, 4]), "c": np.bool_(flag)})
 
 
-def test_only_the_branch_taken_is_there_where_the_condition_is_known():
+def test_known_condition_exports_only_the_branch_taken():
     network = trt.INetworkDefinition()
     x = network.add_input("x", trt.float32, (2,))
     choice = network.add_if_conditional()
@@ -198,7 +198,7 @@ def test_loops_nested_too_deep_are_refused():
         export(deep(90))
 
 
-def test_loops_nested_as_deep_as_may_be():
+def test_loops_nested_as_deep_as_allowed():
     agree(deep(24, 1), {"x": np.int64(3)})
 
 

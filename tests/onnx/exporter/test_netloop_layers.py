@@ -1,4 +1,4 @@
-"""Layers that are netloop's own, in onnxruntime."""
+"""netloop's own layers in onnxruntime."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -18,7 +18,7 @@ from tests.support.onnx_runtime import export, run, run_by_reference
 from tests.support.plugin_examples import backwards
 
 BY_BITS = {trt.fp8, trt.e5m2, trt.fp4}
-"""What onnxruntime casts no bits of, and the runtime of the onnx package does."""
+"""The types that only the onnx package's own runtime bit-casts."""
 
 
 @pytest.mark.parametrize(("from_type", "to_type", "given", "expected"), BITS)
@@ -78,7 +78,7 @@ NUMPY = {dtype: name for name, dtype in NUMPY_TYPES.items()}
 
 @pytest.mark.parametrize(("a", "b"), [(5.5, 2.0), (-5.5, 2.0), (5.5, -2.0), (-4.0, 2.0), (1.0, np.inf)])
 @pytest.mark.parametrize("dtype", [np.float32, np.float16, np.float64])
-def test_rests_of_real_divisions(a, b, dtype):
+def test_remainders_of_float_divisions(a, b, dtype):
     network = trt.INetworkDefinition()
     x = network.add_input("x", NUMPY[np.dtype(dtype)], ())
     divisor = constant(network, b, dtype)
@@ -108,16 +108,16 @@ def test_maximum_of_long_integers_is_refused():
     x = network.add_input("x", trt.int64, (1, 1, 4))
     mark(network, y=network.add_pooling_nd(x, trt.PoolingType.MAX, (2,)).get_output(0))
 
-    refused(network, "takes maxima of int64")
+    refused(network, "pools int64")
 
 
-def test_place_in_nothing_but_padding_is_refused():
+def test_index_in_a_window_of_padding_is_refused():
     network = trt.INetworkDefinition()
     layer = network.add_pooling_indices(network.add_input("x", trt.float32, (1, 1, 4)), (1,))
     layer.padding_nd = (1,)
     mark(network, y=layer.get_output(0))
 
-    refused(network, "may have windows of nothing but padding")
+    refused(network, "may have windows that contain only padding")
 
 
 def test_older_opset_without_an_operator_is_refused():

@@ -1,4 +1,4 @@
-"""Saved networks, loaded again, mean what they meant."""
+"""Networks exported and imported again keep their meaning."""
 
 import numpy as np
 import pytest
@@ -59,7 +59,7 @@ def test_random_network_comes_back_at_length(grown):
 
 
 def no_trip_over_rows():
-    """y: for each of no rows of x, two states side by side, and room for as many as a row is long and one more."""
+    """y: two states joined, stacked for no rows of x, in an output one longer than a row."""
     network = trt.INetworkDefinition()
     x, none = network.add_input("x", trt.float32, (-1, -1)), network.add_input("none", trt.int32, ())
     outer = network.add_loop()

@@ -1,4 +1,4 @@
-"""Models as files, and what is refused."""
+"""Model files and refusals."""
 
 import json
 import os
@@ -10,7 +10,7 @@ import pytest
 
 import netloop as trt
 from netloop.onnx import save, to_model
-from netloop.onnx_graph import exporter as walk
+from netloop.onnx_graph import exporter
 from tests.support.networks import Op, asserted, chain, combine, constant, counted, counter, last, mark
 from tests.support.onnx_runtime import export, run
 
@@ -46,7 +46,7 @@ def test_equal_networks_give_equal_bytes(tmp_path):
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
 
 
-def test_large_arrays_go_into_a_file_beside_the_model(tmp_path):
+def test_large_arrays_go_into_a_separate_file(tmp_path):
     save(weighted(), tmp_path / "model.onnx", external_above=100)
     name = next(each for each in files(tmp_path) if each != "model.onnx")
 
@@ -79,7 +79,7 @@ def test_refused_network_leaves_the_file_as_it_was(tmp_path):
     assert files(tmp_path) == ["model.onnx"]
 
 
-def test_all_reasons_are_told_at_once():
+def test_all_reasons_are_reported_at_once():
     network = asserted()
     x = network.add_input("x", trt.float32, (32,))
     quantised = network.add_dynamic_quantize(x, 0, 32, trt.fp8, trt.e8m0)
@@ -111,7 +111,7 @@ def test_layer_of_an_unknown_kind_is_refused():
 
     network = trt.INetworkDefinition()
     mark(network, y=network.add(Mine(), [network.add_input("x", trt.float32, ())]).get_output(0))
-    with pytest.raises(trt.NetworkError, match="no operators are known for its kind"):
+    with pytest.raises(trt.NetworkError, match="there are no operators for its kind"):
         to_model(network)
 
 
@@ -142,12 +142,12 @@ def test_bad_options_are_refused(tmp_path, options, error):
 
 
 @pytest.mark.parametrize("network", [None, "model", 3])
-def test_what_is_no_network_is_refused(network):
+def test_other_objects_than_networks_are_refused(network):
     with pytest.raises(TypeError, match="network"):
         to_model(network)
 
 
-def test_type_that_the_opset_has_not_is_refused():
+def test_type_newer_than_the_opset_is_refused():
     network = trt.INetworkDefinition()
     x = network.add_input("x", trt.float32, (16,))
     mark(network, y=network.add_cast(x, trt.fp4).get_output(0))
@@ -159,18 +159,18 @@ def test_type_that_the_opset_has_not_is_refused():
 
 def test_inner_names_give_way_to_those_of_inputs_and_outputs():
     network = trt.INetworkDefinition()
-    x = network.add_input("trip", trt.float32, (3,))
+    x = network.add_input("iteration", trt.float32, (3,))
     loop = counted(network, 3)
     now = counter(network, loop)
     now.name = "y"
     total = loop.add_recurrence(constant(network, 0, np.float32))
-    total.get_output(0).name = "trip"
+    total.get_output(0).name = "iteration"
     total.set_input(1, combine(network, total.get_output(0), loop.add_iterator(x).get_output(0)))
     for kind in (total.get_output(0), now):
         network.mark_output(loop.add_loop_output(kind, trt.LoopOutput.LAST_VALUE).get_output(0))
     network.outputs[0].name, network.outputs[1].name = "y", "constant"
 
-    assert run(export(network), {"trip": np.float32([1, 2, 3])}) == {"y": 6, "constant": 3}
+    assert run(export(network), {"iteration": np.float32([1, 2, 3])}) == {"y": 6, "constant": 3}
 
 
 def test_constant_can_be_an_output():
@@ -216,7 +216,7 @@ def test_input_without_a_name_is_refused():
 
 
 def nested_conditions(depth):
-    """Loops in loops, each in the condition of the one around."""
+    """Nested loops, each in the condition of the outer one."""
     network = trt.INetworkDefinition()
     states = []
     for _ in range(depth):
@@ -231,7 +231,7 @@ def nested_conditions(depth):
 
 
 def test_conditions_in_conditions_can_be_too_many(monkeypatch):
-    monkeypatch.setattr(walk, "MOST_COPIES", 100)
+    monkeypatch.setattr(exporter, "MOST_COPIES", 100)
     assert run(export(nested_conditions(3)), {}) == trt.evaluate(nested_conditions(3), {})
     with pytest.raises(trt.NetworkError, match="copies of its layers"):
         to_model(nested_conditions(8))

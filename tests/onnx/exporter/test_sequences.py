@@ -1,4 +1,4 @@
-"""Networks of sequences and optional values in onnxruntime, and loaded again."""
+"""Networks of sequences and optional values, in onnxruntime and imported again."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ def only(layer):
 
 
 def agree(network: trt.INetworkDefinition, **given: Any) -> None:
-    """onnxruntime, and the network that comes back, give what the reference gives."""
+    """onnxruntime and the imported network compute what the reference computes."""
     model = export(network)
     meant = trt.evaluate(network, given)
     for found in (run(model, given), trt.evaluate(netloop.onnx.load(model), given)):

@@ -21,7 +21,7 @@ TYPES = list(trt.DataType)
 
 
 def together(cases: list[Case]) -> None:
-    """The layers of all cases in one network give what they should."""
+    """The layers of all cases, in one network, compute the expected arrays."""
     network, arrays = trt.INetworkDefinition(), {}
     for number, case in enumerate(cases):
         tensors = []
@@ -67,7 +67,7 @@ def test_shift_by_a_negative_number_counts_as_one_of_all_bits(dtype):
 
 @pytest.mark.parametrize("to_type", [each for each in TYPES if each is not trt.fp4], ids=str)
 def test_every_type_is_converted_to_every_other(to_type):
-    """But for FP4, of which onnxruntime has no kernels."""
+    """Without FP4, for which onnxruntime has no kernels."""
     layer = ICastLayer(to_type=to_type)
     numbers = [1, 1, 1] if to_type is trt.e8m0 else [0, 1, 1]
     others = [each for each in TYPES if each not in (trt.fp4, trt.e8m0, to_type)]

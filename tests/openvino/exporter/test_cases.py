@@ -1,4 +1,4 @@
-"""Every kind of layer in OpenVINO gives what the reference gives, on the cases of the tests of the layers."""
+"""Every layer kind computes in OpenVINO what the reference computes, on the cases of the layers' own tests."""
 
 import numpy as np
 import pytest
@@ -37,7 +37,7 @@ NOT_IN_PLUGIN = {
         "IDynamicQuantizeLayer: FP4 by FP8 by a scale",
         "IDynamicQuantizeLayer: an axis cut into blocks",
     ],
-    "it takes NaN for a number": [
+    "it treats NaN as a number": [
         "IActivationLayer: RELU of NaN",
         "IActivationLayer: CLIP of NaN",
         "IActivationLayer: HARD_SIGMOID of NaN",
@@ -111,13 +111,13 @@ NOT_IN_PLUGIN = {
         "IQuantizeLayer: INT8, zero points",
         "IQuantizeLayer: INT8, whole rows",
     ],
-    "it gives the lowest finite number": [
+    "it computes the lowest finite number": [
         "IPoolingLayer: maximum of nothing but padding",
     ],
-    "it ends at the greatest and the least integer": [
+    "it saturates integers": [
         "IElementWiseLayer: SUM of int8 wraps",
     ],
-    "it computes sums of nothing wrongly": [
+    "its sums of nothing are wrong": [
         "IAttentionOutputLayer: no keys give 0",
         "IMoELayer: no experts of a token",
     ],
@@ -127,7 +127,7 @@ NOT_IN_PLUGIN = {
         "IEinsumLayer: ii",
     ],
 }
-"""What the CPU plugin does otherwise, and the cases that show it."""
+"""The differences of the CPU plugin, and the cases that show them."""
 
 OTHERWISE = {name for names in NOT_IN_PLUGIN.values() for name in names}
 
@@ -157,7 +157,7 @@ KINDS = list(dict.fromkeys(type(each.layer) for each in CERTAIN))
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
-def test_layer_gives_in_openvino_what_the_reference_gives(kind):
+def test_layer_in_openvino_agrees_with_the_reference(kind):
     cases = [each for each in CERTAIN if type(each.layer) is kind]
     network, arrays = trt.INetworkDefinition(), {}
     for number, case in enumerate(cases):
@@ -182,7 +182,7 @@ def test_random_fill_has_its_type_and_shape(case):
     assert (data_type(got.dtype), got.shape) == (meant.dtype, tuple(meant.shape))
 
 
-def test_what_openvino_cannot_say_is_refused():
+def test_what_openvino_cannot_express_is_refused():
     for case in REFUSED:
         with pytest.raises(trt.NetworkError, match="NL732"):
             export(network_of(case)[0])

@@ -1,4 +1,4 @@
-"""Networks saved for OpenVINO and loaded again mean what they meant."""
+"""Networks exported to OpenVINO and imported again keep their meaning."""
 
 import pytest
 

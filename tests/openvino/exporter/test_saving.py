@@ -1,4 +1,4 @@
-"""Models as files, what is in them, and what is refused."""
+"""Model files, their content and refusals."""
 
 import os
 import xml.etree.ElementTree as ElementTree
@@ -38,12 +38,12 @@ def weighted(size=600):
 
 
 def layers(network, type=None, **options):
-    """The layers of the model of a network, those of bodies too."""
+    """The layers of a network's model, including those of bodies."""
     found = ElementTree.fromstring(to_model(network, **options)[0]).iter("layer")
     return [each for each in found if type in (None, each.get("type"))]
 
 
-def test_files_are_the_model_and_the_weights_beside_it(tmp_path):
+def test_files_are_the_model_and_its_weights(tmp_path):
     save(weighted(), tmp_path / "model.xml")
 
     assert sorted(os.listdir(tmp_path)) == ["model.bin", "model.xml"]
@@ -61,7 +61,7 @@ def test_equal_networks_give_equal_bytes():
     assert to_model(EXAMPLES["nested"].make()) == to_model(EXAMPLES["nested"].make())
 
 
-def test_equal_constants_are_there_once():
+def test_equal_constants_are_stored_once():
     assert len(to_model(weighted())[1]) < 2 * 600 * 4
 
 
@@ -100,7 +100,7 @@ def test_one_tensor_by_two_names():
     assert {name: list(array) for name, array in got.items()} == {"y": [2, 2], "z": [2, 2], "x2": [1, 1]}
 
 
-def test_ports_tell_shapes():
+def test_ports_have_shapes():
     (product,) = layers(combined(), "Multiply")
 
     assert [[int(dim.text) for dim in port.iter("dim")] for port in product.iter("port")] == [[-1, 3], [1, 3], [-1, 3]]
@@ -121,7 +121,7 @@ def test_loop_of_known_length_is_one_layer():
     assert not layers(running_sum(), "If")
 
 
-def test_body_reads_the_net_around_through_its_parameters():
+def test_body_reads_the_outer_net_through_its_parameters():
     (loop,) = layers(running_sum(), "Loop")
     wires = [(each.get("external_port_id"), each.get("purpose")) for each in loop.find("port_map").iter("input")]
 
@@ -129,14 +129,14 @@ def test_body_reads_the_net_around_through_its_parameters():
 
 
 @pytest.mark.parametrize("trips", [-1, 0])
-def test_loop_that_makes_no_trip_is_no_layer(trips):
+def test_loop_without_iterations_is_no_layer(trips):
     network = running_sum(trips, CONCATENATE, length=5)
 
     assert not layers(network, "Loop")
     np.testing.assert_array_equal(run(to_model(network), {"x": X})["y"], np.zeros((5, 3)))
 
 
-def test_call_without_a_trip_leaves_no_rows_of_the_call_before():
+def test_call_without_iterations_has_no_rows_of_the_call_before():
     network = EXAMPLES["count is an input"].make()
     compiled = CORE.compile_model(CORE.read_model(*to_model(network)), "CPU", EXACT)
     request = compiled.create_infer_request()
@@ -148,7 +148,7 @@ def test_call_without_a_trip_leaves_no_rows_of_the_call_before():
             np.testing.assert_array_equal(request.get_tensor(name).data, meant)
 
 
-def test_condition_that_is_false_at_once_is_no_trip():
+def test_condition_that_is_false_at_once_runs_no_iteration():
     network = trt.INetworkDefinition()
     loop = network.add_loop()
     below = combine(network, constant(network, 5, np.int32), 3, Op.LESS)
@@ -158,7 +158,7 @@ def test_condition_that_is_false_at_once_is_no_trip():
     assert run(export(network), {})["y"] == 0
 
 
-def test_loop_of_constants_alone_is_run():
+def test_loop_of_only_constants_runs():
     network = trt.INetworkDefinition()
     loop = network.add_loop()
     now = counter(network, loop)
@@ -190,7 +190,7 @@ def test_operand_that_is_given_to_a_body_is_not_overwritten():
 # ---------------------------------------------------------------------------- refusals
 
 
-def test_everything_that_cannot_be_written_is_told_at_once():
+def test_everything_that_cannot_be_written_is_reported_at_once():
     network = trt.INetworkDefinition()
     x = network.add_input("x\x00", trt.float32, (2, 2))
     determinant = network.add_unary(x, trt.UnaryOperation.EXP)
@@ -209,13 +209,34 @@ def test_everything_that_cannot_be_written_is_told_at_once():
     assert all("test_saving.py" in each.where for each in caught.value.findings[1:])
 
 
-def test_input_of_a_type_that_openvino_has_not_is_told():
+def test_input_of_a_type_that_openvino_lacks_is_refused():
     network = trt.INetworkDefinition()
     x = network.add_input("x", trt.e5m2fnuz, (2,))
     network.mark_output(network.add_cast(x, trt.float32).get_output(0))
 
     with pytest.raises(trt.NetworkError, match="'x': OpenVINO has no tensors of float8_e5m2fnuz"):
         to_model(network)
+
+
+def symmetric(shape, **options):
+    """y: x resized by 2 in its last two axes, with HALF_PIXEL_SYMMETRIC."""
+    network = trt.INetworkDefinition()
+    layer = network.add_resize(network.add_input("x", trt.float32, shape))
+    layer.resize_mode = trt.InterpolationMode.LINEAR
+    layer.coordinate_transformation = trt.ResizeCoordinateTransformation.HALF_PIXEL_SYMMETRIC
+    layer.scales = (1, 1, 2, 2)
+    return mark(network, y=layer.get_output(0))
+
+
+def test_coordinate_transformation_that_openvino_lacks_is_refused():
+    with pytest.raises(trt.NetworkError, match="coordinate transformation half_pixel_symmetric"):
+        to_model(symmetric((1, 1, -1, -1)))
+
+
+def test_coordinate_transformation_that_openvino_lacks_is_computed_for_known_shapes():
+    network, x = symmetric((1, 1, 3, 4)), np.arange(12, dtype=np.float32).reshape(1, 1, 3, 4)
+
+    assert_outputs(run(export(network), {"x": x}), trt.evaluate(network, {"x": x}))
 
 
 def test_assertion_is_refused_unless_it_is_left_out():

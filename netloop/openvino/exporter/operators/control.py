@@ -1,137 +1,139 @@
 """Loops and conditionals.
 
-What a body reads of the net around becomes an input of the layer and a Parameter of the body, which is all that it
-sees. Where OpenVINO's own loops go wrong, others are written: iterators are read by the number of the trip and not as
-slices, which may be overwritten while they are read; and a loop that may make no trip is in a conditional, because it
-leaves stale rows, or none of the right shape, if it makes none. What follows from constants alone may end the process,
-and so it is made to follow from something that only the run draws.
-"""
+Whatever a body reads of the outer net becomes an input of the layer and a Parameter of the body, because a body sees
+nothing else. Three things are written so that OpenVINO's own loops compute them correctly:
 
-from __future__ import annotations
+- Iterators gather by the number of the iteration. Sliced inputs may be overwritten while they are read.
+- A loop that may run no iteration is inside of a conditional. It would leave stale rows, or rows of a wrong shape.
+- What depends on constants only is made to depend on a random number too. Folding it may end the process.
+"""
 
 from collections.abc import Sequence
 
 import numpy as np
 
-from netloop.onnx_graph.graph import Graph, Node, Value
+from netloop.onnx_graph.graph import OnnxGraph, OnnxNode, Value
 from netloop.onnx_graph.node_builder import BOOL, INT64
+from netloop.openvino.exporter.ir import OUTSIDE, IrBody, IrLayer, IrPort, IrWire
 from netloop.openvino.exporter.layer_builder import LayerBuilder
-from netloop.openvino.exporter.net import OUTSIDE, Body, Layer, Port, Wire
-from netloop.openvino.exporter.operator_table import says
-from netloop.openvino.exporter.operators.pointwise import paired
+from netloop.openvino.exporter.operator_table import exports
 from netloop.types import UNKNOWN
 
 ENDLESS = -1
+"""The trip count of a Loop without a COUNT."""
 
 
-@says("If")
-def conditional(build: LayerBuilder, node: Node, condition: Port) -> tuple[Port, ...]:
-    """One of two nets."""
-    branches: list[tuple[LayerBuilder, Sequence[Port]]] = []
+@exports("If")
+def conditional(build: LayerBuilder, node: OnnxNode, condition: IrPort) -> tuple[IrPort, ...]:
+    """If, with a net for each branch."""
+    branches: list[tuple[LayerBuilder, Sequence[IrPort]]] = []
     for branch in ("then_branch", "else_branch"):
-        graph: Graph = node.attributes[branch]
+        graph: OnnxGraph = node.attributes[branch]
         inner = build.inside()
-        inner.run(graph)
+        inner.add_graph(graph)
         branches.append((inner, [inner.read(value) for value, _ in graph.outputs]))
-    return _chosen(build, condition, branches, [Port(each.dtype, each.shape) for each in node.outputs])
+    return _if(build, condition, branches, [IrPort(each.dtype, each.shape) for each in node.outputs])
 
 
-def _chosen(
+def _if(
     build: LayerBuilder,
-    condition: Port,
-    branches: Sequence[tuple[LayerBuilder, Sequence[Port]]],
-    outputs: Sequence[Port],
-) -> tuple[Port, ...]:
-    """The outputs of one of two nets."""
+    condition: IrPort,
+    branches: Sequence[tuple[LayerBuilder, Sequence[IrPort]]],
+    outputs: Sequence[IrPort],
+) -> tuple[IrPort, ...]:
+    """Add an If with two nets, and return its outputs."""
     captured = list(dict.fromkeys(port for inner, _ in branches for port in inner.captured))
     places = {port: place for place, port in enumerate(captured, 1)}
     if not any(build.varies(each) for each in (condition, *captured)):
-        condition = paired(build, "LogicalAnd", condition, build.certain())
+        condition = build.pointwise("LogicalAnd", condition, build.opaque_true())
     layer = build.layer("If", 8, [condition, *captured], outputs)
     for tag, (inner, results) in zip(("then_body", "else_body"), branches, strict=True):
-        inputs = [Wire(places[port], own) for port, own in inner.captured.items()]
-        wires = [Wire(position, inner.result(each)) for position, each in enumerate(results)]
-        layer.bodies.append(Body(tag, inner.net, inputs, wires))
+        inputs = [IrWire(places[port], own) for port, own in inner.captured.items()]
+        wires = [IrWire(position, inner.result(each)) for position, each in enumerate(results)]
+        layer.bodies.append(IrBody(tag, inner.net, inputs, wires))
     return tuple(outputs)
 
 
-@says("Loop")
-def loop(build: LayerBuilder, node: Node, count: Port | None, goes_on: Port, *initial: Port) -> tuple[Port, ...]:
-    """A loop, in a conditional unless it is known whether it makes a trip."""
-    known = None if count is None else build.known(count)
-    certain = build.known(goes_on)
+@exports("Loop")
+def loop(
+    build: LayerBuilder, node: OnnxNode, count: IrPort | None, goes_on: IrPort, *initial: IrPort
+) -> tuple[IrPort, ...]:
+    """Loop, inside of an If unless it is known whether the first iteration runs."""
+    known = None if count is None else build.ints(count)
+    certain = build.ints(goes_on)
     if certain == [0] or (known is not None and known[0] <= 0):
         return (*initial, *_no_rows(build, node))
     if certain == [1] and (count is None or known is not None):
-        return _Loop(build, node, count, initial).outputs()
+        return _LoopLayer(build, node, count, initial).outputs()
     enters = goes_on
     if count is not None:
-        enters = paired(
-            build, "LogicalAnd", goes_on, paired(build, "Greater", count, build.number(0, count), dtype=BOOL)
-        )
+        is_positive = build.pointwise("Greater", count, build.number_like(0, count), dtype=BOOL)
+        enters = build.pointwise("LogicalAnd", goes_on, is_positive)
     some, none = build.inside(), build.inside()
-    least = None if count is None else paired(some, "Maximum", some.capture(count), some.constant(1, INT64))
-    made = _Loop(some, node, least, [some.capture(each) for each in initial]).outputs()
+    least = None if count is None else some.pointwise("Maximum", some.capture(count), some.constant(1, INT64))
+    made = _LoopLayer(some, node, least, [some.capture(each) for each in initial]).outputs()
     nothing = [*(none.capture(each) for each in initial), *_no_rows(none, node)]
-    return _chosen(build, enters, [(some, made), (none, nothing)], [Port(each.dtype, each.shape) for each in made])
+    return _if(build, enters, [(some, made), (none, nothing)], [IrPort(each.dtype, each.shape) for each in made])
 
 
-def _no_rows(build: LayerBuilder, node: Node) -> list[Port]:
-    """The rows of a loop that makes no trip."""
-    graph: Graph = node.attributes["body"]
+def _no_rows(build: LayerBuilder, node: OnnxNode) -> list[IrPort]:
+    """The stacked outputs of a loop without iterations."""
+    graph: OnnxGraph = node.attributes["body"]
     states = len(node.inputs) - 2
     rows = [type for _, type in graph.outputs[1 + states :]]
     return [build.constant(np.zeros((0, *(max(0, length) for length in each.shape)), each.dtype)) for each in rows]
 
 
-class _Loop:
-    """A Loop that makes at least one trip, in the making."""
+class _LoopLayer:
+    """A Loop under construction, of at least one iteration."""
 
-    def __init__(self, build: LayerBuilder, node: Node, count: Port | None, initial: Sequence[Port]) -> None:
-        trips = build.constant(ENDLESS, INT64) if count is None else count
+    def __init__(self, build: LayerBuilder, node: OnnxNode, count: IrPort | None, initial: Sequence[IrPort]) -> None:
+        trip_count = build.constant(ENDLESS, INT64) if count is None else count
         self.build = build
-        self.graph: Graph = node.attributes["body"]
-        self.inputs = [trips, build.constant(True, BOOL), *initial]
+        self.graph: OnnxGraph = node.attributes["body"]
+        self.inputs = [trip_count, build.constant(True, BOOL), *initial]
         self.inner = build.inside()
 
-    def outputs(self) -> tuple[Port, ...]:
-        """The states after the last trip, and the rows of all trips."""
-        trip, flag, *states = (self._parameter(value) for value, _ in self.graph.inputs)
-        self.inner.run(self.graph)
+    def outputs(self) -> tuple[IrPort, ...]:
+        """Add the layer; return the states after the last iteration and the rows of all iterations."""
+        iteration, flag, *states = (self._parameter(value) for value, _ in self.graph.inputs)
+        self.inner.add_graph(self.graph)
         condition, *values = (self.inner.read(value) for value, _ in self.graph.outputs)
         if condition is flag.outputs[0]:
             condition = self.inner.constant(True, BOOL)
-        body = self._body(trip, states, values)
-        body.outputs.append(Wire(OUTSIDE, self.inner.result(condition), purpose="execution_condition"))
+        body = self._body(iteration, states, values)
+        body.outputs.append(IrWire(OUTSIDE, self.inner.result(condition), purpose="execution_condition"))
         body.net.layers.remove(flag)
-        made = [Port(each.dtype, each.shape) for each in (state.outputs[0] for state in states)]
-        made += [Port(type.dtype, (UNKNOWN, *type.shape)) for _, type in self.graph.outputs[1 + len(states) :]]
+        made = [IrPort(each.dtype, each.shape) for each in (state.outputs[0] for state in states)]
+        made += [IrPort(type.dtype, (UNKNOWN, *type.shape)) for _, type in self.graph.outputs[1 + len(states) :]]
         if not any(self.build.varies(each) for each in self.inputs):
-            self.inputs[1] = self.build.certain()
+            self.inputs[1] = self.build.opaque_true()
         self.build.layer("Loop", 5, self.inputs, made).bodies.append(body)
         return tuple(made)
 
-    def _parameter(self, value: Value) -> Layer:
+    def _parameter(self, value: Value) -> IrLayer:
         layer = self.inner.parameter(value.name, value.dtype, value.shape)
         self.inner.put(value, layer.outputs[0])
         return layer
 
-    def _body(self, trip: Layer, states: Sequence[Layer], values: Sequence[Port]) -> Body:
-        """The net, and how it is connected."""
-        body = Body("body", self.inner.net, [Wire(place, each) for place, each in enumerate(states, 2)], [])
+    def _body(self, iteration: IrLayer, states: Sequence[IrLayer], values: Sequence[IrPort]) -> IrBody:
+        """The body with its connections."""
+        body = IrBody("body", self.inner.net, [IrWire(place, each) for place, each in enumerate(states, 2)], [])
         for position, value in enumerate(values):
             if position < len(states):
                 result = self.inner.result(self._next(value, states[position]))
                 body.back_edges.append((result, states[position]))
-                body.outputs.append(Wire(position, result))
+                body.outputs.append(IrWire(position, result))
             else:
-                body.outputs.append(Wire(position, self.inner.result(self.inner.unsqueeze(value, 0)), axis=0))
-        body.inputs += [Wire(place, each) for place, each in enumerate(self.inner.captured.values(), len(self.inputs))]
-        body.inputs.append(Wire(OUTSIDE, trip, purpose="current_iteration"))
+                body.outputs.append(IrWire(position, self.inner.result(self.inner.expand_dims(value, [0])), axis=0))
+        body.inputs += [
+            IrWire(place, each) for place, each in enumerate(self.inner.captured.values(), len(self.inputs))
+        ]
+        body.inputs.append(IrWire(OUTSIDE, iteration, purpose="current_iteration"))
         self.inputs += self.inner.captured
         return body
 
-    def _next(self, value: Port, state: Layer) -> Port:
-        """What a state is next, copied if it is what another was: OpenVINO writes states one after the other."""
+    def _next(self, value: IrPort, state: IrLayer) -> IrPort:
+        """The next value of a state. One that another state has now is copied: OpenVINO writes states one by one."""
         origin = self.inner.origin(value)
         return value if origin is state or origin.type != "Parameter" else self.inner.copy(value)

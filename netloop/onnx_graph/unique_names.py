@@ -1,13 +1,13 @@
-"""Names that are each given once."""
+"""Unique names of nodes and values."""
 
 from collections.abc import Iterable
 
 
-class Names:
-    """Gives names, none twice.
+class UniqueNames:
+    """Hands out names, each of them once.
 
     Args:
-        taken: the names that are given already.
+        taken: names that are in use already.
     """
 
     def __init__(self, taken: Iterable[str] = ()) -> None:
@@ -15,7 +15,7 @@ class Names:
         self._next: dict[str, int] = {}
 
     def new(self, wanted: str) -> str:
-        """The name that is wanted, or one that begins with it."""
+        """Return the wanted name, with a number appended if it is in use."""
         number, name = self._next.get(wanted, 0), wanted
         while not name or name in self._taken:
             number += 1

@@ -1,7 +1,7 @@
-"""The shape of what a loop would stack, found without a trip.
+"""The shapes of the rows that a loop without iterations would stack.
 
-Where a loop makes no trip, an output that stacks its elements has none, and yet the lengths that they would have had.
-Shapes need no values: the layers that make an element run on zeros of the shapes that they would have read.
+A stacked output without rows still has the lengths that a row would have. Shapes mostly do not depend on values, so the
+layers that compute a row run on zeros of the shapes of their inputs.
 """
 
 from __future__ import annotations
@@ -13,56 +13,47 @@ from netloop.graph.layer import ILayer, Operation
 from netloop.graph.tensor import ITensor
 from netloop.layers.conditional import IIfConditionalInputLayer
 from netloop.layers.loop import IIteratorLayer, ILoopOutputLayer
-from netloop.layers.pointwise import (
-    IActivationLayer,
-    ICastLayer,
-    IElementWiseLayer,
-    IIdentityLayer,
-    ISelectLayer,
-    IUnaryLayer,
-)
+from netloop.layers.pointwise import POINTWISE
 from netloop.layers.sources import IShapeLayer
 from netloop.onnx_graph.exporter_table import EXPORTERS
 from netloop.onnx_graph.graph import Value
 from netloop.onnx_graph.node_builder import INT64
-from netloop.onnx_graph.scope import Scope
+from netloop.onnx_graph.value_scope import ValueScope
 from netloop.types import normal_axis
 
 if TYPE_CHECKING:
     from netloop.onnx_graph.exporter import NetworkExporter
 
-Asked = tuple[ITensor, bool]
-"""A tensor, and whether its value is asked for, and not only its shape."""
-
-POINTWISE = (IActivationLayer, IUnaryLayer, IElementWiseLayer, ISelectLayer, ICastLayer, IIdentityLayer)
+Query = tuple[ITensor, bool]
+"""A tensor, and whether its value is needed or only its shape."""
 
 
-def row_shape(walk: NetworkExporter, tensor: ITensor, scope: Scope) -> Value:
-    """The lengths of a tensor that varies in loops that make no trip, int64, 1-D."""
-    return _Shapes(walk, scope).of(tensor)
+def row_shape(exporter: NetworkExporter, tensor: ITensor, scope: ValueScope) -> Value:
+    """Return the shape of a tensor that varies in a loop without iterations, int64, 1-D."""
+    return _RowShapes(exporter, scope).of(tensor)
 
 
-class _Shapes:
-    """The shapes of tensors, and the values that decide them, each found once."""
+class _RowShapes:
+    """Computes shapes of tensors, and the values that they depend on, each of them once."""
 
-    def __init__(self, walk: NetworkExporter, scope: Scope) -> None:
-        self.walk = walk
+    def __init__(self, exporter: NetworkExporter, scope: ValueScope) -> None:
+        self.exporter = exporter
         self.scope = scope
-        self.make = walk.make(scope, name="shape")
-        self.known: dict[Asked, Value | None] = {}
+        self.make = exporter.builder(scope, name="shape")
+        self.known: dict[Query, Value | None] = {}
 
     def of(self, wanted: ITensor) -> Value:
-        stack: list[Asked] = [(wanted, False)]
+        stack: list[Query] = [(wanted, False)]
         while stack:
-            asked = stack.pop()
-            if asked in self.known:
+            query = stack.pop()
+            if query in self.known:
                 continue
-            missing = [each for each in self._needed(*asked) if each not in self.known]
+            missing = [each for each in self._needed(*query) if each not in self.known]
             if missing:
-                stack += [asked, *missing]
+                stack += [query, *missing]
             else:
-                tensor, by_value = asked
-                self.known[asked] = self._value(tensor) if by_value else self._shape(tensor)
+                tensor, by_value = query
+                self.known[query] = self._value(tensor) if by_value else self._shape(tensor)
         return self._found(wanted)
 
     def _found(self, tensor: ITensor) -> Value:
@@ -70,10 +61,10 @@ class _Shapes:
         assert shape is not None
         return shape
 
-    def _needed(self, tensor: ITensor, by_value: bool) -> list[Asked]:
-        """What has to be known of other tensors before that of a tensor is."""
+    def _needed(self, tensor: ITensor, by_value: bool) -> list[Query]:
+        """The shapes and values of other tensors that this one depends on."""
         layer = tensor.producer
-        if layer is None or self._is_given(tensor) or (self.walk.types[tensor].is_fixed and not by_value):
+        if layer is None or self._is_available(tensor) or (self.exporter.types[tensor].is_fixed and not by_value):
             return []
         if self._is_held(tensor):
             return []
@@ -87,34 +78,34 @@ class _Shapes:
             if each is not None
         ]
 
-    def _needed_of_structure(self, layer: ILayer) -> list[Asked]:
+    def _needed_of_structure(self, layer: ILayer) -> list[Query]:
         stacks = isinstance(layer, ILoopOutputLayer) and layer.stacks
         return [(_input(layer), False), *([(_input(layer, 1), True)] if stacks else [])]
 
     def _is_read(self, layer: ILayer, position: int, by_value: bool) -> bool:
-        """Whether the value of an input decides the shape of the output of a layer, or else its value."""
+        """Whether the shape, or the value, of a layer's output depends on the value of an input."""
         return position in layer.SHAPE_INPUTS or (by_value and not isinstance(layer, IShapeLayer))
 
-    def _is_given(self, tensor: ITensor) -> bool:
-        """Whether a tensor has a value without a trip."""
-        scope: Scope | None = self.scope
+    def _is_available(self, tensor: ITensor) -> bool:
+        """Whether a tensor has a value without an iteration."""
+        scope: ValueScope | None = self.scope
         while scope is not None:
             if tensor in scope.values:
                 return True
             scope = scope.around
-        return self.walk.types[tensor].value is not None
+        return self.exporter.types[tensor].value is not None
 
     def _is_held(self, tensor: ITensor) -> bool:
-        """Whether it comes from a sequence or an optional value, of which no shape tells what it holds."""
+        """Whether a tensor comes from a sequence or an optional value, whose shape does not say what it holds."""
         inputs = tensor.producer.inputs if tensor.producer is not None else []
-        return any(not self.walk.types[each].is_tensor for each in inputs if each is not None)
+        return any(not self.exporter.types[each].is_tensor for each in inputs if each is not None)
 
-    # ------------------------------------------------------------------ what is found
+    # ------------------------------------------------------------------ values and shapes
 
     def _value(self, tensor: ITensor) -> Value | None:
-        """A value that follows from shapes; None for what only trips tell."""
-        if self._is_given(tensor):
-            return self.walk.read(tensor, self.scope)
+        """A value that depends on shapes only; None if it depends on iterations."""
+        if self._is_available(tensor):
+            return self.exporter.read(tensor, self.scope)
         layer = tensor.producer
         if self._is_held(tensor):
             return None
@@ -123,42 +114,42 @@ class _Shapes:
         return self._made(layer, tensor, True) if isinstance(layer, Operation) and not layer.draws else None
 
     def _shape(self, tensor: ITensor) -> Value:
-        type, layer = self.walk.types[tensor], tensor.producer
+        type, layer = self.exporter.types[tensor], tensor.producer
         if type.is_fixed:
-            return self.make.ints(*type.shape)
-        if self._is_given(tensor):
-            return self.make.shape(self.walk.read(tensor, self.scope))
+            return self.make.int64s(*type.shape)
+        if self._is_available(tensor):
+            return self.make.shape(self.exporter.read(tensor, self.scope))
         assert layer is not None
         if not isinstance(layer, Operation):
             return self._shape_of_structure(layer)
         if isinstance(layer, POINTWISE):
-            return self._stretched([self._found(each) for each in layer.inputs if each is not None])
+            return self._broadcast([self._found(each) for each in layer.inputs if each is not None])
         made = None if self._is_held(tensor) else self._made(layer, tensor)
-        return self.make.ints(*(max(0, length) for length in type.shape)) if made is None else self.make.shape(made)
+        return self.make.int64s(*(max(0, length) for length in type.shape)) if made is None else self.make.shape(made)
 
     def _shape_of_structure(self, layer: ILayer) -> Value:
         lengths = self._found(_input(layer))
         if isinstance(layer, IIteratorLayer):
-            return self._without(lengths, layer.axis, self.walk.types[_input(layer)].rank)
+            return self._without(lengths, layer.axis, self.exporter.types[_input(layer)].rank)
         if isinstance(layer, ILoopOutputLayer) and layer.stacks:
             return self._stacked(layer, lengths)
         return lengths
 
     def _without(self, lengths: Value, axis: int, rank: int) -> Value:
         axis = normal_axis(axis, rank)
-        return self.make.take(lengths, self.make.ints(*(each for each in range(rank) if each != axis)), 0)
+        return self.make.gather(lengths, self.make.int64s(*(each for each in range(rank) if each != axis)), 0)
 
     def _stacked(self, layer: ILoopOutputLayer, lengths: Value) -> Value:
-        rank = self.walk.types[layer.outputs[0]].rank
+        rank = self.exporter.types[layer.outputs[0]].rank
         axis = normal_axis(layer.axis, rank)
-        room = self.known[_input(layer, 1), True]
-        length = self.make.ints(0) if room is None else self.make.reshape(self.make.cast(room, INT64), 1)
-        before = self.make.take(lengths, self.make.ints(*range(axis)), 0)
-        after = self.make.take(lengths, self.make.ints(*range(axis, rank - 1)), 0)
-        return self.make.concat(before, length, after)
+        given = self.known[_input(layer, 1), True]
+        length = self.make.int64s(0) if given is None else self.make.reshape(self.make.cast(given, INT64), [1])
+        before = self.make.gather(lengths, self.make.int64s(*range(axis)), 0)
+        after = self.make.gather(lengths, self.make.int64s(*range(axis, rank - 1)), 0)
+        return self.make.concat([before, length, after], 0)
 
-    def _stretched(self, shapes: list[Value]) -> Value:
-        """The shape that shapes stretch to."""
+    def _broadcast(self, shapes: list[Value]) -> Value:
+        """The shape that shapes are broadcast to."""
         if len(shapes) == 1:
             return shapes[0]
         made, *others = (self.make.full(each, 0, INT64) for each in shapes)
@@ -167,7 +158,7 @@ class _Shapes:
         return self.make.shape(made)
 
     def _made(self, layer: Operation, tensor: ITensor, by_value: bool = False) -> Value | None:
-        """What a layer makes of values that it reads, and of zeros else; None if only trips tell what it reads."""
+        """The output of a layer for zeros where only shapes matter; None if it reads a value of iterations."""
         inputs: list[Value | None] = []
         for position, each in enumerate(layer.inputs):
             if each is None:
@@ -179,16 +170,16 @@ class _Shapes:
             else:
                 inputs.append(self.known[each, True])
         try:
-            made = EXPORTERS[type(layer)](layer, self.walk.make(self.scope, layer), *inputs)
-        except (LayerError, KeyError):  # the walk tells of it
+            made = EXPORTERS[type(layer)](layer, self.exporter.builder(self.scope, layer), *inputs)
+        except (LayerError, KeyError):  # the exporter itself reports it
             return None
         values: tuple[Value, ...] = made if isinstance(made, tuple) else (made,)
         return values[tensor.position]
 
     def _zeros(self, tensor: ITensor) -> Value:
-        if self._is_given(tensor):
-            return self.walk.read(tensor, self.scope)
-        return self.make.full(self._found(tensor), 0, self.walk.types[tensor].dtype)
+        if self._is_available(tensor):
+            return self.exporter.read(tensor, self.scope)
+        return self.make.full(self._found(tensor), 0, self.exporter.types[tensor].dtype)
 
 
 def _input(layer: ILayer, index: int = 0) -> ITensor:

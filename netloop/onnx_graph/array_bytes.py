@@ -1,4 +1,4 @@
-"""Arrays as bytes, as files of models have them."""
+"""The bytes of arrays in the files of models."""
 
 import numpy as np
 
@@ -6,11 +6,11 @@ from netloop.onnx_graph.node_builder import FP4, INT2, INT4, UINT2, UINT4
 from netloop.types import Array
 
 BITS = {FP4: 4, INT4: 4, UINT4: 4, INT2: 2, UINT2: 2}
-"""How many bits the elements of a type have that are packed into bytes."""
+"""The bits of an element, for types of which a byte holds several."""
 
 
-def raw(array: Array) -> bytes:
-    """The bytes of an array: little-endian, two or four small numbers in a byte, the first in the lowest bits."""
+def array_bytes(array: Array) -> bytes:
+    """The bytes of an array: little-endian, small elements packed with the first in the lowest bits."""
     flat = np.ascontiguousarray(array).reshape(-1)
     if array.dtype in BITS:
         bits = BITS[array.dtype]

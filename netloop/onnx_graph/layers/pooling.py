@@ -1,0 +1,129 @@
+"""Pooling, and normalization over neighbouring channels."""
+
+import math
+from collections.abc import Sequence
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+from netloop.diagnostics import require
+from netloop.enums import PaddingMode, PoolingType
+from netloop.layers.pooling import ILRNLayer, IPoolingIndicesLayer, IPoolingLayer
+from netloop.layers.reduce import lowest
+from netloop.onnx_graph.exporter_table import exports
+from netloop.onnx_graph.graph import Value
+from netloop.onnx_graph.node_builder import INT64, UINT64, NodeBuilder, carrier
+from netloop.onnx_graph.window_padding import padded, padding_attributes
+from netloop.types import UNKNOWN, Array, Shape, numpy_type
+
+PoolingLayer = IPoolingLayer | IPoolingIndicesLayer
+
+
+@exports(IPoolingLayer)
+def pooling(layer: IPoolingLayer, make: NodeBuilder, x: Value) -> Value:
+    wide = make.wide(x)
+    if layer.type is PoolingType.MAX:
+        return make.cast(_largest(layer, make, wide), x.dtype)
+    if layer.type is PoolingType.AVERAGE:
+        return make.cast(_average(layer, make, wide), x.dtype)
+    most = make.op("Mul", _largest(layer, make, wide), make.number_like(1 - layer.blend_factor, wide))
+    mean = make.op("Mul", _average(layer, make, wide), make.number_like(layer.blend_factor, wide))
+    return make.cast(make.op("Add", most, mean), x.dtype)
+
+
+def _window(layer: PoolingLayer) -> dict[str, Any]:
+    return {
+        "kernel_shape": list(layer.window_size_nd),
+        "strides": list(layer.stride_nd),
+        "dilations": list(layer.dilation_nd),
+    }
+
+
+def _fits(layer: PoolingLayer, padding: dict[str, Any] | None) -> bool:
+    """Whether attributes can express the padding, and every window contains an element of the input."""
+    if padding is None or layer.padding_mode is PaddingMode.EXPLICIT_ROUND_UP:
+        return False
+    sizes = [*layer.window_size_nd, *layer.window_size_nd]
+    return all(pad < size for pad, size in zip(padding.get("pads", ()), sizes, strict=False))
+
+
+def _check_type(layer: PoolingLayer, make: NodeBuilder) -> None:
+    require(
+        make.type(0).dtype not in (INT64, UINT64),
+        f"{layer.name!r} pools {make.type(0).dtype}",
+        "no element type of ONNX's MaxPool holds all of its numbers",
+        "convert the input with add_cast",
+    )
+
+
+def _largest(layer: IPoolingLayer, make: NodeBuilder, x: Value) -> Value:
+    _check_type(layer, make)
+    padding = padding_attributes(layer, make)
+    if padding is not None and _fits(layer, padding):
+        return make.op("MaxPool", x, **_window(layer), **padding)
+    return make.op("MaxPool", padded(layer, make, x, lowest(x.dtype)), **_window(layer))
+
+
+@exports(IPoolingIndicesLayer)
+def pooling_indices(layer: IPoolingIndicesLayer, make: NodeBuilder, x: Value) -> Value:
+    """MaxPool's indices count through batch and channels too, so the remainder within an image is taken."""
+    _check_type(layer, make)
+    padding = padding_attributes(layer, make)
+    require(
+        padding is not None and _fits(layer, padding),
+        f"{layer.name!r} may have windows that contain only padding",
+        "its padding is EXPLICIT_ROUND_UP, or as long as its window, and ONNX's MaxPool gives no index there",
+        "reduce the padding",
+    )
+    wide = make.cast(x, carrier("MaxPool", x.dtype))
+    places = Value(INT64)
+    make.node("MaxPool", [wide], [Value(wide.dtype), places], **_window(layer), **(padding or {}))
+    lengths = make.type(0).shape[2:]
+    size = make.number(math.prod(lengths), INT64)
+    if UNKNOWN in lengths:
+        size = make.op("ReduceProd", make.shape(x, 2), keepdims=0)
+    return make.cast(make.op("Mod", places, size), numpy_type(layer.indices_type))
+
+
+def _average(layer: IPoolingLayer, make: NodeBuilder, x: Value) -> Value:
+    padding = padding_attributes(layer, make)
+    if padding is not None and _fits(layer, padding):
+        counted = int(not layer.average_count_excludes_padding)
+        return make.op("AveragePool", x, **_window(layer), **padding, count_include_pad=counted)
+    lengths = make.type(0).shape[2:]
+    require(
+        UNKNOWN not in lengths,
+        f"the averages of {layer.name!r} count elements that are known only at run time",
+        "its padding is EXPLICIT_ROUND_UP, or as long as its window",
+        "fix the lengths of the input, or set padding_mode to EXPLICIT_ROUND_DOWN",
+    )
+    mean = make.op("AveragePool", padded(layer, make, x, 0), **_window(layer))
+    share = np.prod(layer.window_size_nd) / _counts(layer, lengths)
+    return make.op("Mul", mean, make.constant(share, x.dtype))
+
+
+def _counts(layer: IPoolingLayer, lengths: Shape) -> Array:
+    """The number of elements that each window's average counts."""
+    along: list[Array] = []
+    steps = zip(lengths, layer.window_size_nd, layer.dilation_nd, layer.stride_nd, layer.places(lengths), strict=True)
+    for length, size, dilation, stride, place in steps:
+        before, after = (0, 0) if layer.average_count_excludes_padding else (place.before, place.after)
+        read = np.arange(place.length)[:, None] * stride - place.before + np.arange(size) * dilation
+        along.append(np.sum((read >= -before) & (read < length + after), 1))
+    return np.maximum(reduce(np.multiply.outer, along), 1)
+
+
+@exports(ILRNLayer)
+def lrn(layer: ILRNLayer, make: NodeBuilder, x: Value) -> Value:
+    rank = make.type(0).rank
+    numbers: dict[str, Any] = {"size": layer.window_size, "alpha": layer.alpha, "beta": layer.beta, "bias": layer.k}
+    if rank == 4:
+        return make.op("LRN", x, **numbers)
+    made = make.op("LRN", make.reshape(x, _planes(rank), zero_copies=True), **numbers)
+    return make.op("Reshape", made, make.lengths(x, make.type(0)))
+
+
+def _planes(rank: int) -> Sequence[int]:
+    """A shape with two axes after batch and channel."""
+    return (0, 0, 0, 1) if rank == 3 else (0, 0, 0, -1)

@@ -1,0 +1,64 @@
+"""Convolution and transposed convolution."""
+
+from typing import Any
+
+from netloop.formats.vocabulary import AUTO_PADS
+from netloop.onnx_graph.graph import OnnxNode
+from netloop.openvino.exporter.ir import IrPort
+from netloop.openvino.exporter.layer_builder import LayerBuilder, open_shape
+from netloop.openvino.exporter.operator_table import exports
+from netloop.types import UNKNOWN
+
+
+def window_axes(node: OnnxNode, x: IrPort) -> int:
+    """The number of axes of a sliding window."""
+    kernel = node.attributes.get("kernel_shape") or node.attributes.get("strides")
+    return len(kernel) if kernel else len(x.shape or ()) - 2
+
+
+def window_steps(node: OnnxNode, axes: int, *, dilated: bool = False) -> dict[str, Any]:
+    """The attributes of a sliding window: strides and padding, with ``dilated`` also dilations."""
+    given = node.attributes
+    dilations = {"dilations": list(given.get("dilations") or [1] * axes)} if dilated else {}
+    pads = list(given.get("pads") or [0] * (2 * axes))
+    return {
+        "strides": list(given.get("strides") or [1] * axes),
+        "pads_begin": pads[:axes],
+        "pads_end": pads[axes:],
+        "auto_pad": AUTO_PADS.onnx_to_openvino[given.get("auto_pad", "NOTSET")],
+        **dilations,
+    }
+
+
+@exports("Conv")
+def convolution(build: LayerBuilder, node: OnnxNode, x: IrPort, kernel: IrPort, bias: IrPort | None = None) -> IrPort:
+    """Convolution, possibly of groups of channels."""
+    return _convolved(build, node, "Convolution", x, kernel, bias)
+
+
+@exports("ConvTranspose")
+def deconvolution(build: LayerBuilder, node: OnnxNode, x: IrPort, kernel: IrPort, bias: IrPort | None = None) -> IrPort:
+    """Transposed convolution, possibly of groups of channels."""
+    more = list(node.attributes.get("output_padding") or [0] * window_axes(node, x))
+    return _convolved(build, node, "ConvolutionBackpropData", x, kernel, bias, output_padding=more)
+
+
+def _convolved(
+    build: LayerBuilder, node: OnnxNode, type: str, x: IrPort, kernel: IrPort, bias: IrPort | None, **more: Any
+) -> IrPort:
+    axes, groups = window_axes(node, x), node.attributes.get("group", 1)
+    if groups != 1:
+        type, kernel = f"Group{type}", _grouped(build, kernel, groups)
+    made = build.op(type, 1, x, kernel, shape=open_shape(x), **window_steps(node, axes, dilated=True), **more)
+    if bias is None:
+        return made
+    return build.pointwise("Add", made, build.reshape(bias, [1, -1, *[1] * axes]))
+
+
+def _grouped(build: LayerBuilder, kernel: IrPort, groups: int) -> IrPort:
+    """A kernel with an axis of groups in front."""
+    lengths = build.shape(kernel)
+    first = build.op("Slice", 8, lengths, *(build.int64s(each) for each in (0, 1, 1, 0)), shape=(1,))
+    rest = build.op("Slice", 8, lengths, *(build.int64s(each) for each in (1, 1 << 31, 1, 0)), shape=(UNKNOWN,))
+    each = build.pointwise("Divide", first, build.int64s(groups), m_pythondiv=True)
+    return build.reshape(kernel, build.concat([build.int64s(groups), each, rest], 0))

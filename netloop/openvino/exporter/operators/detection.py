@@ -1,0 +1,54 @@
+"""Non-zero elements, unique elements and non-maximum suppression."""
+
+import numpy as np
+
+from netloop.enums import BoundingBoxFormat
+from netloop.formats.vocabulary import BOX_FORMATS
+from netloop.onnx_graph.graph import OnnxNode
+from netloop.onnx_graph.node_builder import FLOAT, INT64
+from netloop.openvino.exporter.ir import IrPort
+from netloop.openvino.exporter.layer_builder import LayerBuilder
+from netloop.openvino.exporter.operator_table import exports
+from netloop.types import UNKNOWN
+
+
+@exports("NonZero")
+def non_zero(build: LayerBuilder, node: OnnxNode, x: IrPort) -> IrPort:
+    """The indices of the elements that are not 0."""
+    shape = None if x.shape is None else (len(x.shape), UNKNOWN)
+    return build.op("NonZero", 3, x, dtype=INT64, shape=shape, output_type=INT64)
+
+
+@exports("Unique")
+def unique(build: LayerBuilder, node: OnnxNode, x: IrPort) -> tuple[IrPort, ...]:
+    """Each distinct element once; its first index, the number of each element among them, and counts."""
+    axis = node.attributes.get("axis")
+    rank = 1 if axis is None else len(x.shape or ())
+    made = [IrPort(x.dtype, (UNKNOWN,) * rank), *(IrPort(INT64, (UNKNOWN,)) for _ in range(3))]
+    inputs = [x] if axis is None else [x, build.constant(axis, INT64)]
+    is_sorted = bool(node.attributes.get("sorted", 1))
+    build.layer("Unique", 10, inputs, made, sorted=is_sorted, index_element_type=INT64, count_element_type=INT64)
+    return tuple(made)
+
+
+@exports("NonMaxSuppression")
+def suppress(
+    build: LayerBuilder,
+    node: OnnxNode,
+    boxes: IrPort,
+    scores: IrPort,
+    most: IrPort | None = None,
+    overlap: IrPort | None = None,
+    least: IrPort | None = None,
+) -> IrPort:
+    """The boxes that do not overlap much with a better one of their class."""
+    scalar = build.constant(np.zeros(0, np.int64))
+    defaults = (most, np.int64(0)), (overlap, np.float32(0)), (least, np.float32(-np.inf))
+    limits = [build.constant(zero) if given is None else build.reshape(given, scalar) for given, zero in defaults]
+    made = IrPort(INT64, (UNKNOWN, 3)), IrPort(FLOAT, (UNKNOWN, 3)), IrPort(INT64, (1,))
+    encoding = BOX_FORMATS.openvino.write[BoundingBoxFormat(node.attributes.get("center_point_box", 0))]
+    build.layer(
+        "NonMaxSuppression", 9, [boxes, scores, *limits], made,
+        box_encoding=encoding, sort_result_descending=False, output_type=INT64,
+    )  # fmt: skip
+    return made[0]

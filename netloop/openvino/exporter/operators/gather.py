@@ -1,0 +1,47 @@
+"""Elements read and written by index."""
+
+from netloop.onnx_graph.graph import OnnxNode
+from netloop.onnx_graph.node_builder import INT64
+from netloop.openvino.exporter.ir import IrPort
+from netloop.openvino.exporter.layer_builder import LayerBuilder
+from netloop.openvino.exporter.operator_table import exports
+from netloop.types import UNKNOWN
+
+
+@exports("Gather")
+def gather(build: LayerBuilder, node: OnnxNode, x: IrPort, indices: IrPort) -> IrPort:
+    """Slices at indices along an axis."""
+    axis = node.attributes.get("axis", 0)
+    shape = None
+    if x.shape is not None and indices.shape is not None:
+        place = axis % len(x.shape)
+        shape = (*x.shape[:place], *indices.shape, *x.shape[place + 1 :])
+    return build.op("Gather", 8, x, indices, build.constant(axis, INT64), shape=shape, batch_dims=0)
+
+
+@exports("GatherElements")
+def gather_elements(build: LayerBuilder, node: OnnxNode, x: IrPort, indices: IrPort) -> IrPort:
+    """Elements at indices along an axis, one for each index."""
+    return build.op("GatherElements", 6, x, indices, shape=indices.shape, axis=node.attributes["axis"])
+
+
+@exports("GatherND")
+def gather_nd(build: LayerBuilder, node: OnnxNode, x: IrPort, indices: IrPort) -> IrPort:
+    """Slices at positions."""
+    shape, batch = None, node.attributes.get("batch_dims", 0)
+    if x.shape is not None and indices.shape is not None and indices.shape[-1] != UNKNOWN:
+        shape = (*indices.shape[:-1], *x.shape[batch + indices.shape[-1] :])
+    return build.op("GatherND", 8, x, indices, shape=shape, batch_dims=batch)
+
+
+@exports("ScatterElements")
+def scatter_elements(build: LayerBuilder, node: OnnxNode, x: IrPort, indices: IrPort, updates: IrPort) -> IrPort:
+    """The tensor with elements replaced at indices along an axis."""
+    axis = build.constant(node.attributes["axis"], INT64)
+    return build.op("ScatterElementsUpdate", 3, x, indices, updates, axis, shape=x.shape)
+
+
+@exports("ScatterND")
+def scatter_nd(build: LayerBuilder, node: OnnxNode, x: IrPort, indices: IrPort, updates: IrPort) -> IrPort:
+    """The tensor with slices replaced at positions."""
+    return build.op("ScatterNDUpdate", 4, x, indices, updates, shape=x.shape)

@@ -1,0 +1,18 @@
+"""Layer normalization."""
+
+from netloop.onnx_graph.graph import OnnxNode
+from netloop.openvino.exporter.ir import IrPort
+from netloop.openvino.exporter.layer_builder import LayerBuilder, rank_of
+from netloop.openvino.exporter.operator_table import exports
+
+
+@exports("LayerNormalization")
+def layer_normalization(
+    build: LayerBuilder, node: OnnxNode, x: IrPort, scale: IrPort, bias: IrPort | None = None
+) -> IrPort:
+    """Mean 0 and variance 1 over the last axes, then a scale and a bias."""
+    axes = build.int64s(*range(node.attributes["axis"], rank_of(x)))
+    epsilon = float(node.attributes["epsilon"])
+    made = build.op("MVN", 6, x, axes, shape=x.shape, normalize_variance=True, eps=epsilon, eps_mode="INSIDE_SQRT")
+    made = build.pointwise("Multiply", made, scale)
+    return made if bias is None else build.pointwise("Add", made, bias)

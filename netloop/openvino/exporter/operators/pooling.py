@@ -1,0 +1,45 @@
+"""Pooling, and normalization over neighbouring channels."""
+
+from typing import Any
+
+from netloop.onnx_graph.graph import OnnxNode
+from netloop.onnx_graph.node_builder import INT64
+from netloop.openvino.exporter.ir import IrPort
+from netloop.openvino.exporter.layer_builder import LayerBuilder, open_shape
+from netloop.openvino.exporter.operator_table import exports
+from netloop.openvino.exporter.operators.convolution import window_axes, window_steps
+
+
+def _rounding(node: OnnxNode) -> str:
+    return "ceil" if node.attributes.get("ceil_mode") else "floor"
+
+
+@exports("MaxPool")
+def max_pool(build: LayerBuilder, node: OnnxNode, x: IrPort) -> tuple[IrPort, IrPort]:
+    """The largest element of each window, and its index in the tensor."""
+    axes = window_axes(node, x)
+    made = IrPort(x.dtype, open_shape(x)), IrPort(INT64, open_shape(x))
+    dilations = list(node.attributes.get("dilations") or [1] * axes)
+    build.layer(
+        "MaxPool", 8, [x], made,
+        kernel=list(node.attributes["kernel_shape"]), dilations=dilations, rounding_type=_rounding(node),
+        index_element_type=INT64, axis=0, **window_steps(node, axes),
+    )  # fmt: skip
+    return made
+
+
+@exports("AveragePool")
+def average_pool(build: LayerBuilder, node: OnnxNode, x: IrPort) -> IrPort:
+    """The mean of each window."""
+    given: dict[str, Any] = {"kernel": list(node.attributes["kernel_shape"]), "rounding_type": _rounding(node)}
+    given["exclude-pad"] = not node.attributes.get("count_include_pad", 0)
+    is_dilated = max(node.attributes.get("dilations") or (), default=1) > 1
+    steps = window_steps(node, window_axes(node, x), dilated=is_dilated)
+    return build.op("AvgPool", 16 if is_dilated else 1, x, shape=open_shape(x), **given, **steps)
+
+
+@exports("LRN")
+def lrn(build: LayerBuilder, node: OnnxNode, x: IrPort) -> IrPort:
+    """Each element divided by a sum over the channels around it."""
+    numbers: dict[str, Any] = {each: float(node.attributes[each]) for each in ("alpha", "beta", "bias")}
+    return build.op("LRN", 1, x, build.int64s(1), shape=x.shape, size=node.attributes["size"], **numbers)

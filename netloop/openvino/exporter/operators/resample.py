@@ -1,0 +1,46 @@
+"""Resizing."""
+
+from netloop.diagnostics import require
+from netloop.formats.vocabulary import COORDINATE_TRANSFORMATIONS, NEAREST_ROUNDINGS, RESIZE_MODES
+from netloop.onnx_graph.graph import OnnxNode
+from netloop.openvino.exporter.ir import IrPort
+from netloop.openvino.exporter.layer_builder import LayerBuilder, open_shape
+from netloop.openvino.exporter.operator_table import exports
+
+
+@exports("Resize")
+def resize(
+    build: LayerBuilder,
+    node: OnnxNode,
+    x: IrPort,
+    roi: IrPort | None = None,
+    scales: IrPort | None = None,
+    sizes: IrPort | None = None,
+) -> IrPort:
+    """The image in another size."""
+    given, rank = node.attributes, len(x.shape or ())
+    lengths = sizes if sizes is not None else scales
+    assert lengths is not None
+    mode = RESIZE_MODES.onnx_to_openvino[given.get("mode", "nearest")]
+    rounding = given.get("nearest_mode", "round_prefer_floor")
+    return build.op(
+        "Interpolate", 11, x, lengths,
+        # what OpenVINO calls linear widens its triangle wherever it shrinks; linear_onnx never does
+        shape=open_shape(x), mode="linear_onnx" if mode == "linear" and rank == 4 else mode,
+        shape_calculation_mode="scales" if sizes is None else "sizes",
+        coordinate_transformation_mode=_transformation(node),
+        nearest_mode=NEAREST_ROUNDINGS.onnx_to_openvino[rounding], antialias=bool(given.get("antialias", 0)),
+        cube_coeff=float(given.get("cubic_coeff_a", -0.75)), pads_begin=[0] * rank, pads_end=[0] * rank,
+    )  # fmt: skip
+
+
+def _transformation(node: OnnxNode) -> str:
+    word = node.attributes.get("coordinate_transformation_mode", "half_pixel")
+    known = COORDINATE_TRANSFORMATIONS.onnx_to_openvino
+    require(
+        word in known,
+        f"it resizes with the coordinate transformation {word}",
+        f"OpenVINO's Interpolate has only {', '.join(COORDINATE_TRANSFORMATIONS.openvino.write.values())}",
+        "fix the shape of the input, or choose one of these" if word == "half_pixel_symmetric" else "",
+    )
+    return known[word]
