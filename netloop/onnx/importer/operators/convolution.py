@@ -1,14 +1,21 @@
 """Windows that slide: what convolutions and poolings have in common, and the convolutions."""
 
 from collections.abc import Sequence
+from functools import reduce
+from itertools import product
 
 import numpy as np
 
 from netloop.diagnostics import require
-from netloop.enums import PaddingMode, SampleMode
+from netloop.enums import (
+    PaddingMode,
+    ReduceOperation,
+    SampleMode,
+    UnaryOperation,
+)
 from netloop.formats import windows
 from netloop.formats.windows import Sliding
-from netloop.formulas import FormulaBuilder
+from netloop.formulas import FormulaBuilder, Length
 from netloop.graph.tensor import ITensor
 from netloop.onnx.importer.call import Call
 from netloop.onnx.importer.operator_table import operator
@@ -88,3 +95,145 @@ def conv_transpose(call: Call, x: ITensor, kernel: ITensor, bias: ITensor | None
     slides = sliding(call, axes)
     made = windows.deconvolved(make, x, kernel, call.attribute("group", 1), slides, more, wanted)
     return made if bias is None else make.add(made, make.along(bias, made.type.rank, 1))
+
+
+@operator("Col2Im", since=18)
+def column_to_image(call: Call, x: ITensor, image: ITensor, block: ITensor) -> ITensor:
+    """Columns, each a block of the image, added up where the blocks lie."""
+    make = call.make
+    image, block = make.list_tensor(image), make.list_tensor(block)
+    rank = image.type.shape[0]
+    pads = np.array(call.attribute("pads", [0] * 2 * rank)).reshape(2, rank)
+    padded = make.add(image, pads.sum(0))
+    places = _block_places(call, padded, block)
+    batch, channels = make.length(x, 0), make.floor_div(make.tensor(make.length(x, 1)), _product(call, block))
+    columns = make.reshape(x, [batch, channels, -1])
+    zeros = make.broadcast_to(
+        make.constant(np.zeros((), x.type.dtype)), make.list_tensor([batch, channels, _product(call, padded)])
+    )
+    targets = make.broadcast_to(places, make.shape(columns))
+    added = make.scatter_elements(zeros, targets, columns, 2, ReduceOperation.SUM)
+    whole = make.reshape(added, make.concat([make.list_tensor([batch, channels]), padded], 0))
+    return make.slice(whole, pads[0], image, [1] * rank, range(2, 2 + rank))
+
+
+def _product(call: Call, lengths: ITensor) -> ITensor:
+    return call.make.reduce(ReduceOperation.PROD, lengths, [0])
+
+
+def _block_places(call: Call, image: ITensor, block: ITensor) -> ITensor:
+    """Where each element of each block lies in the image, both flattened; the blocks go last."""
+    make, rank = call.make, image.type.shape[0]
+    strides, dilations = (call.attribute(name, [1] * rank) for name in ("strides", "dilations"))
+    places = make.constant(0)
+    for axis in range(rank):
+        length, reach = (make.scalar(make.slice(each, [axis], [1])) for each in (image, block))
+        rest = make.sub(make.sub(length, make.mul(make.sub(reach, 1), dilations[axis])), 1)
+        blocks = make.add(make.floor_div(rest, strides[axis]), 1)
+        inside = make.mul(make.arange(reach), dilations[axis])
+        first = make.mul(make.arange(blocks), strides[axis])
+        own = make.add(
+            make.expand_dims(inside, range(1, 2 * rank - axis)), make.expand_dims(first, range(1, rank - axis))
+        )
+        places = make.add(make.mul(places, length), own)
+    return make.flat(places)
+
+
+@operator("DeformConv", since=19)
+def deformable_conv(
+    call: Call,
+    x: ITensor,
+    kernel: ITensor,
+    offset: ITensor,
+    bias: ITensor | None = None,
+    mask: ITensor | None = None,
+) -> ITensor:
+    """A window of weights slid over the input, each of whose taps is shifted by an offset and weighed by a mask.
+
+    All taps of all places are read at once, all channels of a group together; then they are multiplied by the weights.
+    """
+    make, window, shifts = call.make, window_of(call, kernel), call.attribute("offset_group", 1)
+    batch, channels, *image = (make.length(x, axis) for axis in range(x.type.rank))
+    out = [make.length(offset, axis) for axis in range(2, offset.type.rank)]
+    require(len(window) == len(image) == len(out), f"X is {x.type}, the offset {offset.type} and W {kernel.type}")
+    taps, own = int(np.prod(window)), _share(make, channels, shifts)
+    pixels = make.reshape(x, [batch, shifts, own, make.product(image)])
+    offset = make.reshape(offset, [batch, shifts, taps, len(window), *out])
+    places = _places(call, offset, window)
+    read = _read_between(make, make.transpose(pixels, [0, 1, 3, 2]), places, image)
+    if mask is not None:
+        read = make.mul(read, make.reshape(mask, [batch, shifts, taps, *out, 1]))
+    axes = len(out)
+    read = make.transpose(read, [0, 1, 3 + axes, *range(2, 3 + axes)])
+    groups = call.attribute("group", 1)
+    columns = make.reshape(
+        read, [batch, groups, make.product([_share(make, channels, groups), taps]), make.product(out)]
+    )
+    maps = make.length(kernel, 0)
+    weights = make.reshape(kernel, [groups, _share(make, maps, groups), make.length(columns, 2)])
+    made = make.reshape(make.matmul(weights, columns), [batch, maps, *out])
+    return made if bias is None else make.add(made, make.along(bias, made.type.rank, 1))
+
+
+def _share(make: FormulaBuilder, length: Length, groups: int) -> Length:
+    """The length of a group."""
+    if isinstance(length, ITensor):
+        return make.floor_div(length, groups)
+    require(groups > 0 and length % groups == 0, f"{length} channels are not made of {groups} groups")
+    return length // groups
+
+
+def _places(call: Call, offset: ITensor, window: Sequence[int]) -> list[ITensor]:
+    """Where the taps of a window lie along each axis of the image; [batch, group, tap, *places]."""
+    make, axes = call.make, len(window)
+    strides, dilations = (call.attribute(name, [1] * axes) for name in ("strides", "dilations"))
+    require(len(strides) == len(dilations) == axes, f"strides are {strides}, dilations {dilations}, of {axes} axes")
+    before = padding_of(call, axes)[0]
+    taps = np.stack(np.meshgrid(*map(np.arange, window), indexing="ij")).reshape(axes, -1, *[1] * axes)
+    found: list[ITensor] = []
+    for axis in range(axes):
+        start = make.mul(make.arange(make.length(offset, 4 + axis)), strides[axis])
+        start = make.sub(make.expand_dims(start, range(1, axes - axis)), before[axis])
+        place = make.add(start, taps[axis] * dilations[axis])
+        found.append(make.add(make.gather(offset, make.constant(axis), 3), make.cast(place, offset.type.dtype)))
+    return found
+
+
+def _read_between(make: FormulaBuilder, pixels: ITensor, places: Sequence[ITensor], image: Sequence[Length]) -> ITensor:
+    """Pixels read between their places, 0 outside of the image.
+
+    Args:
+        make: what adds layers.
+        pixels: [batch, group, pixel, channel].
+        places: along each axis of the image; [batch, group, *places].
+        image: the lengths of its axes.
+
+    Returns:
+        [batch, group, *places, channel].
+    """
+    sides = [_neighbours(make, place, length) for place, length in zip(places, image, strict=True)]
+    lead = make.list_tensor([make.length(pixels, axis) for axis in (0, 1)])
+    parts: list[ITensor] = []
+    for corner in product(*sides):
+        index, weight = corner[0]
+        for (pixel, factor), length in zip(corner[1:], image[1:], strict=True):
+            index, weight = make.add(make.mul(index, length), pixel), make.mul(weight, factor)
+        flat = make.reshape(index, make.concat([lead, make.constant([-1, 1])], 0))
+        found = make.gather_nd(pixels, flat, batch_axes=2)
+        channel = make.list_tensor([make.length(pixels, 3)])
+        found = make.reshape(found, make.concat([make.shape(index), channel], 0))
+        parts.append(make.mul(found, make.expand_dims(weight, [weight.type.rank])))
+    return reduce(make.add, parts)
+
+
+def _neighbours(make: FormulaBuilder, place: ITensor, length: Length) -> list[tuple[ITensor, ITensor]]:
+    """The two pixels that places lie between, each with its weight, which is 0 outside of the image."""
+    low = make.unary(UnaryOperation.FLOOR, place)
+    after = make.sub(place, low)
+    pairs: list[tuple[ITensor, ITensor]] = []
+    for pixel, weight in ((low, make.sub(1.0, after)), (make.add(low, 1.0), after)):
+        last = make.sub(make.cast(make.tensor(length), place.type.dtype), 1.0)
+        inside = make.clip(pixel, 0.0, last)
+        there = make.cast(make.equal(inside, pixel), place.type.dtype)
+        pairs.append((make.cast(inside, np.int64), make.mul(weight, there)))
+    return pairs

@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 
 from netloop.diagnostics import require
-from netloop.enums import ReduceOperation, TripLimit, UnaryOperation
+from netloop.enums import DataType, ReduceOperation, TripLimit, UnaryOperation
 from netloop.formats.nms import suppressed
 from netloop.formulas import FormulaBuilder, Length
 from netloop.graph.tensor import ITensor
@@ -205,3 +205,16 @@ def _highest(make: FormulaBuilder, x: ITensor, cells: ITensor, axis: int) -> ITe
     among = make.expand_dims(cells, range(2, rank - axis + 1))
     chosen = make.where(among, make.expand_dims(x, [axis]), np.array(-np.inf, x.type.dtype))
     return make.reduce(ReduceOperation.MAX, chosen, [axis + 1])
+
+
+@operator("NonZero", since=9)
+def nonzero(call: Call, x: ITensor) -> ITensor:
+    """The places of all elements that are not 0."""
+    return call.make.nonzero(x)
+
+
+@operator("Unique", since=11)
+def unique(call: Call, x: ITensor) -> list[ITensor]:
+    """The elements, or slices along an axis, each once, where they are, and how many."""
+    layer = call.make.network.add_unique(x, call.attribute("axis"), bool(call.attribute("sorted")), DataType.INT64)
+    return [layer.outputs[each] for each in range(4)]

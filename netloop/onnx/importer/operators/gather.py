@@ -3,7 +3,7 @@
 import numpy as np
 
 from netloop.diagnostics import require
-from netloop.enums import DataType, ReduceOperation
+from netloop.enums import ReduceOperation
 from netloop.graph.tensor import ITensor
 from netloop.onnx.importer.call import Call
 from netloop.onnx.importer.operator_table import operator
@@ -89,30 +89,9 @@ def one_hot_from_end(call: Call, indices: ITensor, depth: ITensor, values: ITens
     return make.one_hot(places, count, values, call.attribute("axis"))
 
 
-@operator("NonZero", since=9)
-def nonzero(call: Call, x: ITensor) -> ITensor:
-    """The places of all elements that are not 0."""
-    return call.make.nonzero(x)
-
-
 @operator("Compress", since=9)
 def compress(call: Call, x: ITensor, condition: ITensor) -> ITensor:
     """The elements, or slices along an axis, for which the condition is true."""
     make, axis = call.make, call.attribute("axis")
     places = make.flat(make.nonzero(condition))
     return make.gather(make.flat(x), places) if axis is None else make.gather(x, places, axis)
-
-
-@operator("Unique", since=11)
-def unique(call: Call, x: ITensor) -> list[ITensor]:
-    """The elements, or slices along an axis, each once, where they are, and how many."""
-    layer = call.make.network.add_unique(x, call.attribute("axis"), bool(call.attribute("sorted")), DataType.INT64)
-    return [layer.outputs[each] for each in range(4)]
-
-
-@operator("ReverseSequence", since=10)
-def reverse_sequence(call: Call, x: ITensor, lengths: ITensor) -> ITensor:
-    """The first elements of each sequence in reverse."""
-    layer = call.make.network.add_reverse_sequence(x, lengths)
-    layer.batch_axis, layer.sequence_axis = call.attribute("batch_axis"), call.attribute("time_axis")
-    return call.make.made(layer)

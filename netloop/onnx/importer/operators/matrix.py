@@ -1,7 +1,5 @@
 """Sums of products."""
 
-from typing import Any
-
 import numpy as np
 
 from netloop.diagnostics import require
@@ -62,24 +60,13 @@ def determinant(call: Call, x: ITensor) -> ITensor:
     return call.make.made(call.make.network.add_determinant(x))
 
 
-@operator("AffineGrid", since=20)
-def affine_grid(call: Call, theta: ITensor, size: ITensor) -> ITensor:
-    """Where the elements of an image lie on the original that an affine map takes them to."""
-    make, count = call.make, theta.type.shape[1]
-    require(count in (2, 3), f"theta is {theta.type}, and must be [N, 2, 3] or [N, 3, 4]")
-    lengths = make.slice(make.list_tensor(size), [2], [count])
-    columns = [make.slice(theta, [each], [1], axes=[2]) for each in range(count + 1)]
-    grid, *maps = (make.expand_dims(make.squeeze(each, [2]), range(1, 1 + count)) for each in reversed(columns))
-    for axis, own in enumerate(maps):
-        length = make.scalar(make.slice(lengths, [axis], [1]))
-        grid = make.add(grid, make.mul(own, _places(call, length, theta.type.dtype, count - axis)))
-    return grid
-
-
-def _places(call: Call, length: ITensor, dtype: np.dtype[Any], behind: int) -> ITensor:
-    """The places from -1 to 1 of the elements of an axis, or of their centres, with axes behind it."""
+@operator("Trilu", since=14)
+def triangle(call: Call, x: ITensor, k: ITensor | None = None) -> ITensor:
+    """The upper or lower triangle of each matrix, and 0 elsewhere."""
     make = call.make
-    parts = make.maximum(make.sub(length, 1), 1) if call.attribute("align_corners") else length
-    doubled = make.add(make.mul(make.arange(length), 2), make.sub(1, length))
-    places = make.div(make.cast(doubled, dtype), make.cast(parts, dtype))
-    return make.expand_dims(places, range(1, 1 + behind))
+    rows, columns = (make.arange(make.length(x, axis)) for axis in (-2, -1))
+    diagonal = make.expand_dims(rows, [1])
+    if k is not None:
+        diagonal = make.add(diagonal, make.scalar(k))
+    kept = make.greater_equal(columns, diagonal) if call.attribute("upper") else make.less_equal(columns, diagonal)
+    return make.where(kept, x, make.constant(np.zeros((), x.type.dtype)))

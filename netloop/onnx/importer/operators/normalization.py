@@ -3,16 +3,13 @@
 import numpy as np
 
 from netloop.diagnostics import require
-from netloop.enums import PoolingType, UnaryOperation
+from netloop.enums import UnaryOperation
 from netloop.formulas import FormulaBuilder
 from netloop.graph.tensor import ITensor
 from netloop.layers.normalization import INormalizationLayer
 from netloop.onnx.importer.call import Call
 from netloop.onnx.importer.operator_table import operator
 from netloop.types import HALVES, normal_axis
-
-LARGEST_LRN = 15
-"""The most channels in a sum of the layer for LRN."""
 
 
 def _wide(make: FormulaBuilder, *tensors: ITensor) -> list[ITensor]:
@@ -136,20 +133,3 @@ def lp_normalization(call: Call, x: ITensor) -> ITensor:
     norm = total if power == 1 else make.unary(UnaryOperation.SQRT, total)
     is_none = make.equal(norm, 0)
     return make.where(is_none, 0, make.div(x, make.where(is_none, 1, norm)))
-
-
-@operator("LRN")
-def lrn(call: Call, x: ITensor) -> ITensor:
-    """Each element divided by a power of the sum of the squares in the channels around its own."""
-    make, size = call.make, call.attribute("size")
-    require(size > 0, f"size is {size}, and must be positive")
-    alpha, beta, k = (call.attribute(name) for name in ("alpha", "beta", "bias"))
-    if size % 2 and size <= LARGEST_LRN and x.type.rank > 2:
-        return make.made(make.network.add_lrn(x, size, alpha, beta, k))
-    (wide,) = _wide(make, x)
-    rows = make.expand_dims(make.merge_axes(wide, 2), [1])
-    sums = make.network.add_pooling_nd(make.mul(rows, rows), PoolingType.AVERAGE, [size, 1])
-    sums.pre_padding, sums.post_padding = [(size - 1) // 2, 0], [size // 2, 0]
-    sums.average_count_excludes_padding = False
-    mean = make.reshape(make.made(sums), make.shape(x))
-    return make.cast(make.div(wide, make.power(make.add(make.mul(mean, alpha), k), beta)), x.type.dtype)

@@ -12,7 +12,7 @@ from netloop.layers.convolution import SlidingWindow
 from netloop.onnx.importer.call import Call
 from netloop.onnx.importer.operator_table import operator
 from netloop.onnx.importer.operators.convolution import filled, padding_of, sliding
-from netloop.types import UNKNOWN
+from netloop.types import HALVES, UNKNOWN
 
 
 def _pooled(call: Call, x: ITensor, layer: SlidingWindow) -> ITensor:
@@ -124,3 +124,24 @@ def max_unpool(call: Call, x: ITensor, places: ITensor, output_shape: ITensor | 
     )
     made = make.reshape(make.scatter_elements(zeros, make.flat(places), make.flat(x), 0), shape)
     return made if output_shape is None else filled(make, made, [0] * made.type.rank, make.list_tensor(output_shape))
+
+
+LARGEST_LRN = 15
+"""The most channels in a sum of the layer for LRN."""
+
+
+@operator("LRN")
+def lrn(call: Call, x: ITensor) -> ITensor:
+    """Each element divided by a power of the sum of the squares in the channels around its own."""
+    make, size = call.make, call.attribute("size")
+    require(size > 0, f"size is {size}, and must be positive")
+    alpha, beta, k = (call.attribute(name) for name in ("alpha", "beta", "bias"))
+    if size % 2 and size <= LARGEST_LRN and x.type.rank > 2:
+        return make.made(make.network.add_lrn(x, size, alpha, beta, k))
+    wide = make.cast(x, np.float32) if x.type.dtype in HALVES else x
+    rows = make.expand_dims(make.merge_axes(wide, 2), [1])
+    sums = make.network.add_pooling_nd(make.mul(rows, rows), PoolingType.AVERAGE, [size, 1])
+    sums.pre_padding, sums.post_padding = [(size - 1) // 2, 0], [size // 2, 0]
+    sums.average_count_excludes_padding = False
+    mean = make.reshape(make.made(sums), make.shape(x))
+    return make.cast(make.div(wide, make.power(make.add(make.mul(mean, alpha), k), beta)), x.type.dtype)

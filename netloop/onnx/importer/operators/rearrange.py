@@ -65,3 +65,22 @@ def concat(call: Call, *parts: ITensor) -> ITensor:
 def expand(call: Call, x: ITensor, shape: ITensor) -> ITensor:
     """Axes of length 1 stretched."""
     return call.make.broadcast_to(x, shape)
+
+
+def _image(x: ITensor) -> ITensor:
+    require(x.type.rank == 4, f"the input is {x.type}, and has 4 axes: batch, channels, height and width")
+    return x
+
+
+@operator("DepthToSpace")
+@operator("DepthToSpace", since=11)
+def depth_to_space(call: Call, x: ITensor) -> ITensor:
+    """Channels as blocks of the image."""
+    return call.make.blocks_of_channels(_image(x), call.attribute("blocksize"), call.attribute("mode", "DCR") == "DCR")
+
+
+@operator("SpaceToDepth")
+@operator("SpaceToDepth", since=28)
+def space_to_depth(call: Call, x: ITensor) -> ITensor:
+    """Blocks of the image as channels."""
+    return call.make.channels_of_blocks(_image(x), call.attribute("blocksize"), call.attribute("mode", "DCR") == "DCR")

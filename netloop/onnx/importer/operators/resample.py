@@ -1,28 +1,23 @@
 """Images read between their pixels: stretched, at the places of a grid, and by windows whose taps wander."""
 
 from collections.abc import Sequence
-from functools import reduce
-from itertools import product
-from typing import Any
 
 import numpy as np
 
-from netloop.diagnostics import did_you_mean, require
+from netloop.diagnostics import require
 from netloop.enums import (
     InterpolationMode,
     ReduceOperation,
     ResizeCoordinateTransformation,
     ResizeRoundMode,
     ResizeSelector,
-    SampleMode,
     UnaryOperation,
 )
-from netloop.formulas import FormulaBuilder, Length
+from netloop.formulas import FormulaBuilder
 from netloop.graph.tensor import ITensor
 from netloop.layers.resample import IResizeLayer
 from netloop.onnx.importer.call import Call
 from netloop.onnx.importer.operator_table import operator
-from netloop.onnx.importer.operators.convolution import padding_of, window_of
 from netloop.types import agree, normal_axis
 
 # fmt: off
@@ -54,15 +49,7 @@ HALF_A_PIXEL_ON = {
 }
 """The rounding of a place that does what another rounding does half a pixel further on."""
 POLICIES = {"not_larger": ReduceOperation.MIN, "not_smaller": ReduceOperation.MAX}
-BORDERS = {"zeros": SampleMode.FILL, "border": SampleMode.CLAMP, "reflection": SampleMode.REFLECT}
 # fmt: on
-
-
-def _chosen(call: Call, name: str, table: dict[str, Any], default: str) -> Any:
-    """What the word in an attribute stands for."""
-    word = call.attribute(name, default)
-    require(word in table, f"{name} is {word!r}, and must be one of {', '.join(table)}", fix=did_you_mean(word, table))
-    return table[word]
 
 
 # ---------------------------------------------------------------------------- resize
@@ -88,7 +75,7 @@ def resize(
         lengths = _of_all_axes(make, make.constant(np.ones(rank, np.float32)), scales, axes)
         if regions is None and _cuts_corners(call, lengths):
             regions, lengths = _between_corners(make, x, lengths)
-    mode = _chosen(call, "mode", MODES, "nearest")
+    mode = call.choice("mode", MODES, "nearest")
     exact = mode is InterpolationMode.NEAREST or x.type.is_float
     made = _resized(call, x if exact else make.cast(x, np.float64), mode, regions, lengths)
     return make.cast(made, x.type.dtype)
@@ -111,7 +98,7 @@ def _by_policy(call: Call, x: ITensor, axes: Sequence[int], sizes: ITensor) -> I
     policy = call.attribute("keep_aspect_ratio_policy", "stretch")
     if policy == "stretch":
         return sizes
-    make, op = call.make, _chosen(call, "keep_aspect_ratio_policy", POLICIES, policy)
+    make, op = call.make, call.choice("keep_aspect_ratio_policy", POLICIES, policy)
     lengths = make.cast(make.gather(make.shape(x), make.constant(axes, np.int64)), np.float64)
     scale = make.reduce(op, make.div(make.cast(sizes, np.float64), lengths), [0], True)
     return make.cast(make.unary(UnaryOperation.FLOOR, make.add(make.mul(lengths, scale), 0.5)), np.int64)
@@ -170,13 +157,13 @@ def _resized(call: Call, x: ITensor, mode: InterpolationMode, regions: ITensor |
 def _place(call: Call, layer: IResizeLayer) -> None:
     """Tell a layer where its elements lie on the input, and how places are rounded."""
     word = call.attribute("coordinate_transformation_mode", "half_pixel")
-    layer.coordinate_transformation = _chosen(call, "coordinate_transformation_mode", TRANSFORMATIONS, word)
-    layer.nearest_rounding = _chosen(call, "nearest_mode", ROUNDINGS, "round_prefer_floor")
+    layer.coordinate_transformation = call.choice("coordinate_transformation_mode", TRANSFORMATIONS, word)
+    layer.nearest_rounding = call.choice("nearest_mode", ROUNDINGS, "round_prefer_floor")
     if word == "pytorch_half_pixel":
         layer.selector_for_single_pixel = ResizeSelector.UPPER
     if word == "tf_half_pixel_for_nn":
         require(layer.resize_mode is InterpolationMode.NEAREST, f"{word} reads nearest elements only")
-        layer.nearest_rounding = _chosen(call, "nearest_mode", HALF_A_PIXEL_ON, "round_prefer_floor")
+        layer.nearest_rounding = call.choice("nearest_mode", HALF_A_PIXEL_ON, "round_prefer_floor")
 
 
 def _to_lengths(make: FormulaBuilder, layer: IResizeLayer, lengths: ITensor) -> ITensor:
@@ -223,122 +210,8 @@ def resize_by_scales(call: Call, x: ITensor, scales: ITensor) -> ITensor:
 
 def _by_scales(call: Call, x: ITensor, scales: ITensor, rounding: ResizeRoundMode) -> ITensor:
     layer = call.make.network.add_resize(x)
-    layer.resize_mode, layer.nearest_rounding = _chosen(call, "mode", MODES, "nearest"), rounding
+    layer.resize_mode, layer.nearest_rounding = call.choice("mode", MODES, "nearest"), rounding
     return _to_lengths(call.make, layer, scales)
 
 
 # ---------------------------------------------------------------------------- grids
-
-
-@operator("GridSample", since=16)
-@operator("GridSample", since=20)
-def grid_sample(call: Call, x: ITensor, grid: ITensor) -> ITensor:
-    """Images read at the places that a grid names."""
-    make, dtype = call.make, x.type.dtype
-    wide = dtype if x.type.is_float else np.dtype(np.float64)
-    wide = grid.type.dtype if grid.type.dtype.itemsize > wide.itemsize else wide
-    layer = make.network.add_grid_sample(make.cast(x, wide), make.cast(grid, wide))
-    layer.interpolation_mode = _chosen(call, "mode", MODES, "linear")
-    layer.sample_mode = _chosen(call, "padding_mode", BORDERS, "zeros")
-    layer.align_corners = bool(call.attribute("align_corners"))
-    return make.cast(make.made(layer), dtype)
-
-
-@operator("DeformConv", since=19)
-def deformable_conv(
-    call: Call,
-    x: ITensor,
-    kernel: ITensor,
-    offset: ITensor,
-    bias: ITensor | None = None,
-    mask: ITensor | None = None,
-) -> ITensor:
-    """A window of weights slid over the input, each of whose taps is shifted by an offset and weighed by a mask.
-
-    All taps of all places are read at once, all channels of a group together; then they are multiplied by the weights.
-    """
-    make, window, shifts = call.make, window_of(call, kernel), call.attribute("offset_group", 1)
-    batch, channels, *image = (make.length(x, axis) for axis in range(x.type.rank))
-    out = [make.length(offset, axis) for axis in range(2, offset.type.rank)]
-    require(len(window) == len(image) == len(out), f"X is {x.type}, the offset {offset.type} and W {kernel.type}")
-    taps, own = int(np.prod(window)), _share(make, channels, shifts)
-    pixels = make.reshape(x, [batch, shifts, own, make.product(image)])
-    offset = make.reshape(offset, [batch, shifts, taps, len(window), *out])
-    places = _places(call, offset, window)
-    read = _read_between(make, make.transpose(pixels, [0, 1, 3, 2]), places, image)
-    if mask is not None:
-        read = make.mul(read, make.reshape(mask, [batch, shifts, taps, *out, 1]))
-    axes = len(out)
-    read = make.transpose(read, [0, 1, 3 + axes, *range(2, 3 + axes)])
-    groups = call.attribute("group", 1)
-    columns = make.reshape(
-        read, [batch, groups, make.product([_share(make, channels, groups), taps]), make.product(out)]
-    )
-    maps = make.length(kernel, 0)
-    weights = make.reshape(kernel, [groups, _share(make, maps, groups), make.length(columns, 2)])
-    made = make.reshape(make.matmul(weights, columns), [batch, maps, *out])
-    return made if bias is None else make.add(made, make.along(bias, made.type.rank, 1))
-
-
-def _share(make: FormulaBuilder, length: Length, groups: int) -> Length:
-    """The length of a group."""
-    if isinstance(length, ITensor):
-        return make.floor_div(length, groups)
-    require(groups > 0 and length % groups == 0, f"{length} channels are not made of {groups} groups")
-    return length // groups
-
-
-def _places(call: Call, offset: ITensor, window: Sequence[int]) -> list[ITensor]:
-    """Where the taps of a window lie along each axis of the image; [batch, group, tap, *places]."""
-    make, axes = call.make, len(window)
-    strides, dilations = (call.attribute(name, [1] * axes) for name in ("strides", "dilations"))
-    require(len(strides) == len(dilations) == axes, f"strides are {strides}, dilations {dilations}, of {axes} axes")
-    before = padding_of(call, axes)[0]
-    taps = np.stack(np.meshgrid(*map(np.arange, window), indexing="ij")).reshape(axes, -1, *[1] * axes)
-    found: list[ITensor] = []
-    for axis in range(axes):
-        start = make.mul(make.arange(make.length(offset, 4 + axis)), strides[axis])
-        start = make.sub(make.expand_dims(start, range(1, axes - axis)), before[axis])
-        place = make.add(start, taps[axis] * dilations[axis])
-        found.append(make.add(make.gather(offset, make.constant(axis), 3), make.cast(place, offset.type.dtype)))
-    return found
-
-
-def _read_between(make: FormulaBuilder, pixels: ITensor, places: Sequence[ITensor], image: Sequence[Length]) -> ITensor:
-    """Pixels read between their places, 0 outside of the image.
-
-    Args:
-        make: what adds layers.
-        pixels: [batch, group, pixel, channel].
-        places: along each axis of the image; [batch, group, *places].
-        image: the lengths of its axes.
-
-    Returns:
-        [batch, group, *places, channel].
-    """
-    sides = [_neighbours(make, place, length) for place, length in zip(places, image, strict=True)]
-    lead = make.list_tensor([make.length(pixels, axis) for axis in (0, 1)])
-    parts: list[ITensor] = []
-    for corner in product(*sides):
-        index, weight = corner[0]
-        for (pixel, factor), length in zip(corner[1:], image[1:], strict=True):
-            index, weight = make.add(make.mul(index, length), pixel), make.mul(weight, factor)
-        flat = make.reshape(index, make.concat([lead, make.constant([-1, 1])], 0))
-        found = make.gather_nd(pixels, flat, batch_axes=2)
-        channel = make.list_tensor([make.length(pixels, 3)])
-        found = make.reshape(found, make.concat([make.shape(index), channel], 0))
-        parts.append(make.mul(found, make.expand_dims(weight, [weight.type.rank])))
-    return reduce(make.add, parts)
-
-
-def _neighbours(make: FormulaBuilder, place: ITensor, length: Length) -> list[tuple[ITensor, ITensor]]:
-    """The two pixels that places lie between, each with its weight, which is 0 outside of the image."""
-    low = make.unary(UnaryOperation.FLOOR, place)
-    after = make.sub(place, low)
-    pairs: list[tuple[ITensor, ITensor]] = []
-    for pixel, weight in ((low, make.sub(1.0, after)), (make.add(low, 1.0), after)):
-        last = make.sub(make.cast(make.tensor(length), place.type.dtype), 1.0)
-        inside = make.clip(pixel, 0.0, last)
-        there = make.cast(make.equal(inside, pixel), place.type.dtype)
-        pairs.append((make.cast(inside, np.int64), make.mul(weight, there)))
-    return pairs

@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from netloop.diagnostics import require
-from netloop.enums import TopKOperation
+from netloop.enums import DataType, TopKOperation
 from netloop.formats.nms import suppressed
 from netloop.graph.tensor import ITensor
 from netloop.openvino.importer.call import Call
 from netloop.openvino.importer.operator_table import operator
+from netloop.openvino.importer.operators.rearrange import axis_of
 from netloop.openvino.importer.weights import element_type
 
 CENTERS = {"corner": False, "center": True}
@@ -42,3 +43,20 @@ def suppress(
     whole = make.concat([places, make.expand_dims(found, [1])], 1)
     kind = element_type(call.text("output_type", "i64"))
     return [make.cast(rows, kind), whole, make.cast(make.flat(count), kind)]
+
+
+@operator("NonZero", "opset3")
+def nonzero(call: Call, x: ITensor) -> ITensor:
+    """The places of all elements that are not 0, a column each."""
+    return call.make.cast(call.make.nonzero(x), element_type(call.text("output_type", "i64")))
+
+
+@operator("Unique", "opset10")
+def unique(call: Call, x: ITensor, axis: ITensor | None = None) -> list[ITensor]:
+    """The elements, or slices along an axis, each once, where they are first, which each is, and how many."""
+    make = call.make
+    along = None if axis is None else axis_of(call, axis, x.type.rank)
+    layer = make.network.add_unique(x, along, call.flag("sorted", True), DataType.INT64)
+    types = [element_type(call.text(name, "i64")) for name in ("index_element_type", "count_element_type")]
+    kept, first, which, counts = layer.outputs
+    return [kept, *(make.cast(each, types[0]) for each in (first, which)), make.cast(counts, types[1])]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from netloop.diagnostics import require
-from netloop.enums import DataType, GatherMode, ReduceOperation, TripLimit
+from netloop.enums import GatherMode, ReduceOperation, TripLimit
 from netloop.graph.tensor import ITensor
 from netloop.openvino.importer.call import Call
 from netloop.openvino.importer.operator_table import operator
@@ -172,23 +172,6 @@ def one_hot(call: Call, indices: ITensor, depth: ITensor, on: ITensor, off: ITen
         places = make.where(make.less(places, 0), make.add(places, count), places)
     values = make.stack([make.scalar(off), make.scalar(on)], 0)
     return make.one_hot(places, count, values, call.int("axis"))
-
-
-@operator("NonZero", "opset3")
-def nonzero(call: Call, x: ITensor) -> ITensor:
-    """The places of all elements that are not 0, a column each."""
-    return call.make.cast(call.make.nonzero(x), element_type(call.text("output_type", "i64")))
-
-
-@operator("Unique", "opset10")
-def unique(call: Call, x: ITensor, axis: ITensor | None = None) -> list[ITensor]:
-    """The elements, or slices along an axis, each once, where they are first, which each is, and how many."""
-    make = call.make
-    along = None if axis is None else axis_of(call, axis, x.type.rank)
-    layer = make.network.add_unique(x, along, call.flag("sorted", True), DataType.INT64)
-    types = [element_type(call.text(name, "i64")) for name in ("index_element_type", "count_element_type")]
-    kept, first, which, counts = layer.outputs
-    return [kept, *(make.cast(each, types[0]) for each in (first, which)), make.cast(counts, types[1])]
 
 
 @operator("Bucketize", "opset3")

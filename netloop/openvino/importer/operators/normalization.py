@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
-from netloop.diagnostics import require
-from netloop.enums import PoolingType, UnaryOperation
+from netloop.enums import UnaryOperation
 from netloop.formulas import FormulaBuilder
 from netloop.formulas.reduce import bitmask
 from netloop.graph.tensor import ITensor
 from netloop.openvino.importer.call import Call
 from netloop.openvino.importer.operator_table import operator
 from netloop.openvino.importer.operators.rearrange import known_ints
-from netloop.types import normal_axis
 
 EPSILONS = {"inside_sqrt": True, "outside_sqrt": False}
 
@@ -88,31 +84,3 @@ def normalize_channels(call: Call, x: ITensor) -> ITensor:
     make = call.make
     square = make.add(make.sum(make.mul(x, x), [1], True), call.number("bias"))
     return make.div(x, make.unary(UnaryOperation.SQRT, square))
-
-
-@operator("LRN", "opset1")
-def response_normalization(call: Call, x: ITensor, axes: ITensor) -> ITensor:
-    """Each element divided by a power of the sum of the squares around it, divided by their number at most."""
-    make, size = call.make, call.int("size")
-    alpha, beta, bias = (call.number(name) for name in ("alpha", "beta", "bias"))
-    along = sorted(normal_axis(axis, x.type.rank) for axis in known_ints(call, axes, "axes"))
-    require(size > 0, f"size is {size}, and must be positive")
-    if not along:
-        return make.div(x, make.power(make.add(make.mul(make.mul(x, x), alpha), bias), beta))
-    rest = [axis for axis in range(x.type.rank) if axis not in along]
-    order = [*rest, *along]
-    rows = make.transpose(make.mul(x, x), order)
-    sums = _window_means(make, rows, len(along), size)
-    mean = make.transpose(sums, np.argsort(order).tolist())
-    return make.div(x, make.power(make.add(make.mul(mean, alpha), bias), beta))
-
-
-def _window_means(make: FormulaBuilder, x: ITensor, count: int, size: int) -> ITensor:
-    """The mean of the windows around each element along the last axes, outside of which there are zeros."""
-    lengths = [make.length(x, axis) for axis in range(x.type.rank - count, x.type.rank)]
-    flat = make.reshape(x, [-1, 1, *lengths, *([1] * (2 - count))])
-    layer = make.network.add_pooling_nd(flat, PoolingType.AVERAGE, [size] * count + [1] * (2 - count))
-    layer.pre_padding = [(size - 1) // 2] * count + [0] * (2 - count)
-    layer.post_padding = [size // 2] * count + [0] * (2 - count)
-    layer.average_count_excludes_padding = False
-    return make.reshape(make.made(layer), make.shape(x))

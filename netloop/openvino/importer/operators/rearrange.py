@@ -10,7 +10,6 @@ from netloop.formulas import Length
 from netloop.graph.tensor import ITensor
 from netloop.openvino.importer.call import Call
 from netloop.openvino.importer.operator_table import operator
-from netloop.openvino.importer.weights import element_type
 from netloop.types import UNKNOWN, normal_axis
 
 
@@ -27,18 +26,6 @@ def axis_of(call: Call, axis: ITensor, rank: int) -> int:
     axes = known_ints(call, axis, "axes")
     require(len(axes) == 1, f"there are {len(axes)} axes, and must be one")
     return normal_axis(axes[0], rank)
-
-
-@operator("ShapeOf", "opset1")
-def shape_of(call: Call, x: ITensor) -> ITensor:
-    """The lengths of the axes, int64."""
-    return call.make.shape(x)
-
-
-@operator("ShapeOf", "opset3")
-def shape_of_type(call: Call, x: ITensor) -> ITensor:
-    """The lengths of the axes."""
-    return call.make.cast(call.make.shape(x), element_type(call.text("output_type", "i64")))
 
 
 @operator("Reshape", "opset1")
@@ -102,16 +89,6 @@ def broadcast(call: Call, x: ITensor, shape: ITensor, axes: ITensor | None = Non
         start = rank - x.type.rank if axis == -1 else axis
         x = make.expand_dims(x, range(x.type.rank, rank - start))
     return make.broadcast_to(x, wanted)
-
-
-@operator("Tile", "opset1")
-def tile(call: Call, x: ITensor, times: ITensor) -> ITensor:
-    """Every axis again and again; the shorter of shape and repeats gets ones in front."""
-    make, times = call.make, call.make.list_tensor(times)
-    count, rank = times.type.shape[0], x.type.rank
-    require(count != UNKNOWN, "the number of repeats is unknown")
-    x = make.expand_dims(x, range(count - rank))
-    return make.tile(x, make.concat([make.constant(np.ones(max(0, rank - count), np.int64)), times], 0))
 
 
 # ---------------------------------------------------------------------------- blocks
@@ -178,44 +155,3 @@ def shuffle_channels(call: Call, x: ITensor) -> ITensor:
     parts = [*lengths[:axis], group, call.make.part_of(lengths[axis], group), *lengths[axis + 1 :]]
     order = [*range(axis), axis + 1, axis, *range(axis + 2, x.type.rank + 1)]
     return make.reshape(make.transpose(make.reshape(x, parts), order), lengths)
-
-
-REVERSALS = {"index": False, "mask": True}
-
-
-@operator("Reverse", "opset1")
-def reverse(call: Call, x: ITensor, axes: ITensor) -> ITensor:
-    """Some axes backwards."""
-    listed = known_ints(call, axes, "axes")
-    if call.choice("mode", REVERSALS):
-        listed = [axis for axis, given in enumerate(listed) if given]
-    return call.make.backwards(x, [normal_axis(axis, x.type.rank) for axis in listed])
-
-
-@operator("ReverseSequence", "opset1")
-def reverse_sequence(call: Call, x: ITensor, lengths: ITensor) -> ITensor:
-    """The first elements of each sequence in reverse."""
-    layer = call.make.network.add_reverse_sequence(x, call.make.cast(lengths, np.int64))
-    layer.batch_axis = normal_axis(call.int("batch_axis", 0), x.type.rank)
-    layer.sequence_axis = normal_axis(call.int("seq_axis", 1), x.type.rank)
-    return call.make.made(layer)
-
-
-@operator("Roll", "opset7")
-def roll(call: Call, x: ITensor, shift: ITensor, axes: ITensor) -> ITensor:
-    """Elements moved along axes, those that leave at one end coming in at the other."""
-    make = call.make
-    named = [normal_axis(axis, x.type.rank) for axis in known_ints(call, axes, "axes")]
-    shifts = make.list_tensor(shift)
-    shifts = make.broadcast_to(shifts, [len(named)]) if shifts.type.shape == (1,) else shifts
-    for number, axis in enumerate(named):
-        x = _rolled(call, x, make.slice(shifts, [number], [1]), axis)
-    return x
-
-
-def _rolled(call: Call, x: ITensor, shift: ITensor, axis: int) -> ITensor:
-    make = call.make
-    length = make.list_tensor([make.length(x, axis)])
-    return make.slice(
-        x, make.modulo(make.sub(0, shift), make.maximum(length, 1)), length, axes=[axis], outside=SampleMode.WRAP
-    )

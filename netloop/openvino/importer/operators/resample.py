@@ -40,12 +40,6 @@ ROUNDINGS = {
     "floor":              ResizeRoundMode.FLOOR,
     "ceil":               ResizeRoundMode.CEIL,
 }
-BORDERS = {"zeros": SampleMode.FILL, "border": SampleMode.CLAMP, "reflection": SampleMode.REFLECT}
-GRID_MODES = {
-    "bilinear": InterpolationMode.LINEAR,
-    "bicubic":  InterpolationMode.CUBIC,
-    "nearest":  InterpolationMode.NEAREST,
-}
 BY_SCALES = {"sizes": False, "scales": True}
 # fmt: on
 
@@ -109,13 +103,3 @@ def _set_sizes(call: Call, layer: IResizeLayer, x: ITensor, given: ITensor, alon
         layer.set_input(1, whole)
     else:
         layer.shape = known
-
-
-@operator("GridSample", "opset9")
-def grid_sample(call: Call, x: ITensor, grid: ITensor) -> ITensor:
-    """The image at the places of a grid."""
-    layer = call.make.network.add_grid_sample(x, grid)
-    layer.interpolation_mode = call.choice("mode", GRID_MODES, "bilinear")
-    layer.sample_mode = call.choice("padding_mode", BORDERS, "zeros")
-    layer.align_corners = call.flag("align_corners", False)
-    return call.make.made(layer)

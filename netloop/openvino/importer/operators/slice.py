@@ -12,7 +12,7 @@ from netloop.graph.tensor import ITensor
 from netloop.openvino.importer.call import Call
 from netloop.openvino.importer.operator_table import operator
 from netloop.openvino.importer.operators.rearrange import axis_of, known_ints
-from netloop.types import UNKNOWN
+from netloop.types import UNKNOWN, normal_axis
 
 
 @operator("Split", "opset1")
@@ -134,31 +134,44 @@ def _open(
 
 # ---------------------------------------------------------------------------- more around
 
-PADDINGS = {"constant": SampleMode.FILL, "edge": SampleMode.CLAMP, "reflect": SampleMode.REFLECT, "symmetric": None}
+
+@operator("Tile", "opset1")
+def tile(call: Call, x: ITensor, times: ITensor) -> ITensor:
+    """Every axis again and again; the shorter of shape and repeats gets ones in front."""
+    make, times = call.make, call.make.list_tensor(times)
+    count, rank = times.type.shape[0], x.type.rank
+    require(count != UNKNOWN, "the number of repeats is unknown")
+    x = make.expand_dims(x, range(count - rank))
+    return make.tile(x, make.concat([make.constant(np.ones(max(0, rank - count), np.int64)), times], 0))
 
 
-@operator("Pad", "opset1", "opset12")
-def pad(call: Call, x: ITensor, before: ITensor, after: ITensor, value: ITensor | None = None) -> ITensor:
-    """More elements around, or fewer where a width is negative."""
-    make, mode = call.make, call.choice("pad_mode", PADDINGS)
-    axes = make.constant(np.arange(x.type.rank))
-    widths = make.list_tensor(before), make.list_tensor(after)
-    if mode is not None:
-        return make.pad(x, *widths, mode, value, axes)
-    before_each, after_each = (known_ints(call, each, "widths") for each in widths)
-    for axis, (start, end) in enumerate(zip(before_each, after_each, strict=True)):
-        x = _mirrored(call, x, axis, start, end)
+REVERSALS = {"index": False, "mask": True}
+
+
+@operator("Reverse", "opset1")
+def reverse(call: Call, x: ITensor, axes: ITensor) -> ITensor:
+    """Some axes backwards."""
+    listed = known_ints(call, axes, "axes")
+    if call.choice("mode", REVERSALS):
+        listed = [axis for axis, given in enumerate(listed) if given]
+    return call.make.backwards(x, [normal_axis(axis, x.type.rank) for axis in listed])
+
+
+@operator("Roll", "opset7")
+def roll(call: Call, x: ITensor, shift: ITensor, axes: ITensor) -> ITensor:
+    """Elements moved along axes, those that leave at one end coming in at the other."""
+    make = call.make
+    named = [normal_axis(axis, x.type.rank) for axis in known_ints(call, axes, "axes")]
+    shifts = make.list_tensor(shift)
+    shifts = make.broadcast_to(shifts, [len(named)]) if shifts.type.shape == (1,) else shifts
+    for number, axis in enumerate(named):
+        x = _rolled(call, x, make.slice(shifts, [number], [1]), axis)
     return x
 
 
-def _mirrored(call: Call, x: ITensor, axis: int, before: int, after: int) -> ITensor:
-    """An axis mirrored at the borders of its edge elements."""
+def _rolled(call: Call, x: ITensor, shift: ITensor, axis: int) -> ITensor:
     make = call.make
-    back = make.backwards(x, [axis])
-    length = make.length(x, axis)
-    parts = [x]
-    if before > 0:
-        parts.insert(0, make.slice(back, [make.sub(make.tensor(length), before)], [before], axes=[axis]))
-    if after > 0:
-        parts.append(make.slice(back, [0], [after], axes=[axis]))
-    return make.concat(parts, axis)
+    length = make.list_tensor([make.length(x, axis)])
+    return make.slice(
+        x, make.modulo(make.sub(0, shift), make.maximum(length, 1)), length, axes=[axis], outside=SampleMode.WRAP
+    )

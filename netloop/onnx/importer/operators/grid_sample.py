@@ -1,0 +1,54 @@
+"""Grid sampling."""
+
+from typing import Any
+
+import numpy as np
+
+from netloop.diagnostics import require
+from netloop.enums import (
+    SampleMode,
+)
+from netloop.graph.tensor import ITensor
+from netloop.onnx.importer.call import Call
+from netloop.onnx.importer.operator_table import operator
+from netloop.onnx.importer.operators.resample import MODES
+
+
+@operator("AffineGrid", since=20)
+def affine_grid(call: Call, theta: ITensor, size: ITensor) -> ITensor:
+    """Where the elements of an image lie on the original that an affine map takes them to."""
+    make, count = call.make, theta.type.shape[1]
+    require(count in (2, 3), f"theta is {theta.type}, and must be [N, 2, 3] or [N, 3, 4]")
+    lengths = make.slice(make.list_tensor(size), [2], [count])
+    columns = [make.slice(theta, [each], [1], axes=[2]) for each in range(count + 1)]
+    grid, *maps = (make.expand_dims(make.squeeze(each, [2]), range(1, 1 + count)) for each in reversed(columns))
+    for axis, own in enumerate(maps):
+        length = make.scalar(make.slice(lengths, [axis], [1]))
+        grid = make.add(grid, make.mul(own, _places(call, length, theta.type.dtype, count - axis)))
+    return grid
+
+
+def _places(call: Call, length: ITensor, dtype: np.dtype[Any], behind: int) -> ITensor:
+    """The places from -1 to 1 of the elements of an axis, or of their centres, with axes behind it."""
+    make = call.make
+    parts = make.maximum(make.sub(length, 1), 1) if call.attribute("align_corners") else length
+    doubled = make.add(make.mul(make.arange(length), 2), make.sub(1, length))
+    places = make.div(make.cast(doubled, dtype), make.cast(parts, dtype))
+    return make.expand_dims(places, range(1, 1 + behind))
+
+
+BORDERS = {"zeros": SampleMode.FILL, "border": SampleMode.CLAMP, "reflection": SampleMode.REFLECT}
+
+
+@operator("GridSample", since=16)
+@operator("GridSample", since=20)
+def grid_sample(call: Call, x: ITensor, grid: ITensor) -> ITensor:
+    """Images read at the places that a grid names."""
+    make, dtype = call.make, x.type.dtype
+    wide = dtype if x.type.is_float else np.dtype(np.float64)
+    wide = grid.type.dtype if grid.type.dtype.itemsize > wide.itemsize else wide
+    layer = make.network.add_grid_sample(make.cast(x, wide), make.cast(grid, wide))
+    layer.interpolation_mode = call.choice("mode", MODES, "linear")
+    layer.sample_mode = call.choice("padding_mode", BORDERS, "zeros")
+    layer.align_corners = bool(call.attribute("align_corners"))
+    return make.cast(make.made(layer), dtype)
