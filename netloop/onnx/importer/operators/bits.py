@@ -1,6 +1,4 @@
-"""Bits of elements."""
-
-from typing import Any
+"""Bit casts."""
 
 import numpy as np
 
@@ -13,14 +11,11 @@ from netloop.onnx.tensors import element_type
 
 @operator("BitCast", since=26)
 def bit_cast(call: Call, x: ITensor) -> ITensor:
-    """The bits of each element read as another type; a bool is a byte, 0 or 1."""
+    """Bits of each element read as another type; a bool is one byte, 0 or 1."""
     make, dtype = call.make, np.dtype(element_type(call.attribute("to")))
-    if _is_bool(dtype) and x.type.is_bool:
+    byte = np.dtype(np.uint8)
+    if x.type.is_bool and dtype.kind == "b":
         return x
-    raw = make.cast(x, np.uint8) if x.type.is_bool else x
-    read = make.made(make.network.add_bit_cast(raw, as_dtype(np.uint8 if _is_bool(dtype) else dtype)))
+    bits = make.cast(x, byte) if x.type.is_bool else x
+    read = make.made(make.network.add_bit_cast(bits, as_dtype(byte if dtype.kind == "b" else dtype)))
     return make.cast(read, dtype)
-
-
-def _is_bool(dtype: np.dtype[Any]) -> bool:
-    return dtype == np.bool_

@@ -16,7 +16,7 @@ from netloop.onnx.importer.operators.resample import MODES
 
 @operator("AffineGrid", since=20)
 def affine_grid(call: Call, theta: ITensor, size: ITensor) -> ITensor:
-    """Where the elements of an image lie on the original that an affine map takes them to."""
+    """The sampling grid of an affine map."""
     make, count = call.make, theta.type.shape[1]
     require(count in (2, 3), f"theta is {theta.type}, and must be [N, 2, 3] or [N, 3, 4]")
     lengths = make.slice(make.list_tensor(size), [2], [count])
@@ -24,17 +24,17 @@ def affine_grid(call: Call, theta: ITensor, size: ITensor) -> ITensor:
     grid, *maps = (make.expand_dims(make.squeeze(each, [2]), range(1, 1 + count)) for each in reversed(columns))
     for axis, own in enumerate(maps):
         length = make.scalar(make.slice(lengths, [axis], [1]))
-        grid = make.add(grid, make.mul(own, _places(call, length, theta.type.dtype, count - axis)))
+        grid = make.add(grid, make.mul(own, _coordinates(call, length, theta.type.dtype, count - axis)))
     return grid
 
 
-def _places(call: Call, length: ITensor, dtype: np.dtype[Any], behind: int) -> ITensor:
-    """The places from -1 to 1 of the elements of an axis, or of their centres, with axes behind it."""
+def _coordinates(call: Call, length: ITensor, dtype: np.dtype[Any], behind: int) -> ITensor:
+    """Coordinates from -1 to 1 of the elements of an axis, or of their centres, with axes of length 1 behind."""
     make = call.make
-    parts = make.maximum(make.sub(length, 1), 1) if call.attribute("align_corners") else length
+    scale = make.maximum(make.sub(length, 1), 1) if call.attribute("align_corners") else length
     doubled = make.add(make.mul(make.arange(length), 2), make.sub(1, length))
-    places = make.div(make.cast(doubled, dtype), make.cast(parts, dtype))
-    return make.expand_dims(places, range(1, 1 + behind))
+    coordinates = make.div(make.cast(doubled, dtype), make.cast(scale, dtype))
+    return make.expand_dims(coordinates, range(1, 1 + behind))
 
 
 BORDERS = {"zeros": SampleMode.FILL, "border": SampleMode.CLAMP, "reflection": SampleMode.REFLECT}
@@ -43,7 +43,7 @@ BORDERS = {"zeros": SampleMode.FILL, "border": SampleMode.CLAMP, "reflection": S
 @operator("GridSample", since=16)
 @operator("GridSample", since=20)
 def grid_sample(call: Call, x: ITensor, grid: ITensor) -> ITensor:
-    """Images read at the places that a grid names."""
+    """An image interpolated at the coordinates of a grid."""
     make, dtype = call.make, x.type.dtype
     wide = dtype if x.type.is_float else np.dtype(np.float64)
     wide = grid.type.dtype if grid.type.dtype.itemsize > wide.itemsize else wide

@@ -1,4 +1,4 @@
-"""Sums of products."""
+"""Matrices."""
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from netloop.onnx.importer.operator_table import operator
 
 @operator("MatMul")
 def matmul(call: Call, a: ITensor, b: ITensor) -> ITensor:
-    """The product of matrices, of vectors, or of batches of them."""
+    """Product of matrices, vectors, or batches of them."""
     return call.make.matmul(a, b)
 
 
@@ -19,7 +19,7 @@ def matmul(call: Call, a: ITensor, b: ITensor) -> ITensor:
 def matmul_integer(
     call: Call, a: ITensor, b: ITensor, a_zero: ITensor | None = None, b_zero: ITensor | None = None
 ) -> ITensor:
-    """The product of integers, each less its zero point, in int32."""
+    """Product of integer matrices less their zero points, in int32."""
     if a_zero is not None and a_zero.type.rank == 1 and a.type.rank > 1 and a_zero.type.shape != (1,):
         a_zero = call.make.expand_dims(a_zero, [1])
     return call.make.matmul(_centred(call, a, a_zero), _centred(call, b, b_zero))
@@ -34,7 +34,7 @@ def _centred(call: Call, x: ITensor, zero: ITensor | None) -> ITensor:
 @operator("Gemm", since=7)
 @operator("Gemm", since=11)
 def gemm(call: Call, a: ITensor, b: ITensor, c: ITensor | None = None) -> ITensor:
-    """The sum alpha A B + beta C, the matrices transposed or not."""
+    """``alpha * A @ B + beta * C``, with A and B transposed on request."""
     make = call.make
     ops = [MatrixOperation.TRANSPOSE if call.attribute(name) else MatrixOperation.NONE for name in ("transA", "transB")]
     product = make.made(make.network.add_matrix_multiply(a, ops[0], b, ops[1]))
@@ -44,25 +44,25 @@ def gemm(call: Call, a: ITensor, b: ITensor, c: ITensor | None = None) -> ITenso
 
 def _scaled(call: Call, x: ITensor, name: str) -> ITensor:
     factor = float(call.attribute(name))
-    require(x.type.is_float or factor.is_integer(), f"{name} is {factor}, and the matrices are integers, {x.type}")
+    require(x.type.is_float or factor.is_integer(), f"{name} is {factor}, and the matrices are {x.type}")
     return x if factor == 1 else call.make.mul(x, factor)
 
 
 @operator("Einsum", since=12)
 def einsum(call: Call, *operands: ITensor) -> ITensor:
-    """A sum of products over the axes that an equation names."""
+    """Einstein summation."""
     return call.make.einsum(call.attribute("equation"), operands)
 
 
 @operator("Det", since=11)
 def determinant(call: Call, x: ITensor) -> ITensor:
-    """The determinant of each square matrix."""
+    """Determinant of each square matrix."""
     return call.make.made(call.make.network.add_determinant(x))
 
 
 @operator("Trilu", since=14)
 def triangle(call: Call, x: ITensor, k: ITensor | None = None) -> ITensor:
-    """The upper or lower triangle of each matrix, and 0 elsewhere."""
+    """Upper or lower triangle of each matrix, 0 elsewhere."""
     make = call.make
     rows, columns = (make.arange(make.length(x, axis)) for axis in (-2, -1))
     diagonal = make.expand_dims(rows, [1])

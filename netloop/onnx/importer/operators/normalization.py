@@ -1,4 +1,4 @@
-"""Elements shifted and scaled by the mean and the variance of those around them."""
+"""Normalization."""
 
 import numpy as np
 
@@ -13,29 +13,27 @@ from netloop.types import HALVES, normal_axis
 
 
 def _wide(make: FormulaBuilder, *tensors: ITensor) -> list[ITensor]:
-    """Half types as float32."""
+    """Tensors, those of half precision as float32."""
     return [make.cast(each, np.float32) if each.type.dtype in HALVES else each for each in tensors]
 
 
 @operator("BatchNormalization")
 @operator("BatchNormalization", since=7)
 @operator("BatchNormalization", since=9)
-def batch_normalization_of_old(call: Call, x: ITensor, *factors: ITensor) -> ITensor:
-    """Each channel shifted and scaled by a mean and a variance that are given."""
-    since = call.node.since
-    require(call.attribute("spatial", 1) == 1, "spatial is 0", "each channel has one mean and one variance")
-    training = since < 7 and not call.attribute("is_test", 0) and call.wants(1)
-    require(not training and not call.wants(1), f"{call.node.operator} is to train", fix="export it for inference")
-    return _normalised(call, x, *factors)
+def batch_normalization_for_inference(call: Call, x: ITensor, *factors: ITensor) -> ITensor:
+    """Batch normalization with a given mean and variance."""
+    require(call.attribute("spatial", 1) == 1, "spatial is 0", "mean and variance must be those of whole channels")
+    require(not call.wants(1), f"{call.node.operator} is in training mode", fix="export it for inference")
+    return _normalized(call, x, *factors)
 
 
 @operator("BatchNormalization", since=14)
 def batch_normalization(
     call: Call, x: ITensor, scale: ITensor, bias: ITensor, mean: ITensor, variance: ITensor
 ) -> ITensor | list[ITensor]:
-    """The same; in training by mean and variance of the batch, and then the running ones are outputs too."""
+    """Batch normalization; in training mode by the batch's mean and variance, with the running ones."""
     if not call.attribute("training_mode"):
-        return _normalised(call, x, scale, bias, mean, variance)
+        return _normalized(call, x, scale, bias, mean, variance)
     make = call.make
     (wide,) = _wide(make, x)
     axes = [0, *range(2, x.type.rank)]
@@ -45,23 +43,23 @@ def batch_normalization(
         make.add(make.mul(old, momentum), make.mul(new, 1 - momentum))
         for old, new in zip((mean, variance), found, strict=True)
     ]
-    return [_normalised(call, x, scale, bias, *found), *running]
+    return [_normalized(call, x, scale, bias, *found), *running]
 
 
-def _normalised(call: Call, x: ITensor, scale: ITensor, bias: ITensor, mean: ITensor, variance: ITensor) -> ITensor:
+def _normalized(call: Call, x: ITensor, scale: ITensor, bias: ITensor, mean: ITensor, variance: ITensor) -> ITensor:
     return call.make.batch_normalized(x, scale, bias, mean, variance, call.attribute("epsilon"))
 
 
 @operator("InstanceNormalization")
 @operator("InstanceNormalization", since=6)
 def instance_normalization(call: Call, x: ITensor, scale: ITensor, bias: ITensor) -> ITensor:
-    """Each image shifted and scaled to mean 0 and variance 1, and then anew."""
+    """Normalization over the spatial axes, with a scale and bias for each channel."""
     return call.make.made(_normalization(call, x, scale, bias))
 
 
 @operator("GroupNormalization", since=18)
 def group_normalization_by_groups(call: Call, x: ITensor, scale: ITensor, bias: ITensor) -> ITensor:
-    """The same for runs of channels; scale and bias have a number for each run."""
+    """Normalization of groups of channels, with a scale and bias for each group."""
     make, groups = call.make, call.attribute("num_groups")
     channels = make.length(x, 1)
     per_channel = [
@@ -81,14 +79,14 @@ def _share(make: FormulaBuilder, channels: int | ITensor, groups: int) -> int | 
 
 @operator("GroupNormalization", since=21)
 def group_normalization(call: Call, x: ITensor, scale: ITensor, bias: ITensor) -> ITensor:
-    """The same for runs of channels; scale and bias have a number for each channel."""
+    """Normalization of groups of channels, with a scale and bias for each channel."""
     layer = _normalization(call, x, scale, bias)
     layer.num_groups = call.attribute("num_groups")
     return call.make.made(layer)
 
 
 def _normalization(call: Call, x: ITensor, scale: ITensor, bias: ITensor) -> INormalizationLayer:
-    """The layer that normalises the axes after batch and channel."""
+    """The layer that normalizes the axes after batch and channel."""
     make, rank = call.make, x.type.rank
     axes = sum(1 << axis for axis in range(2, rank))
     scale, bias = (make.expand_dims(each, [0, *range(2, rank)]) for each in (scale, bias))
@@ -99,7 +97,7 @@ def _normalization(call: Call, x: ITensor, scale: ITensor, bias: ITensor) -> INo
 
 @operator("LayerNormalization", since=17)
 def layer_normalization(call: Call, x: ITensor, scale: ITensor, bias: ITensor | None = None) -> list[ITensor | None]:
-    """The last axes shifted and scaled to mean 0 and variance 1, and then anew; their mean and deviation."""
+    """Normalization over the last axes, with scale and bias; on request also mean and inverse deviation."""
     make, rank = call.make, x.type.rank
     axes = range(normal_axis(call.attribute("axis"), rank), rank)
     bias = make.constant(np.zeros(1, x.type.dtype)) if bias is None else bias
@@ -115,7 +113,7 @@ def layer_normalization(call: Call, x: ITensor, scale: ITensor, bias: ITensor | 
 
 @operator("RMSNormalization", since=23)
 def rms_normalization(call: Call, x: ITensor, scale: ITensor) -> ITensor:
-    """The last axes divided by the root of their mean square, and then scaled."""
+    """Division by the root mean square over the last axes, then scaling."""
     make, rank = call.make, x.type.rank
     axes = range(normal_axis(call.attribute("axis"), rank), rank)
     (wide,) = _wide(make, x)
@@ -126,7 +124,7 @@ def rms_normalization(call: Call, x: ITensor, scale: ITensor) -> ITensor:
 
 @operator("LpNormalization")
 def lp_normalization(call: Call, x: ITensor) -> ITensor:
-    """Each vector along an axis divided by its norm, or 0."""
+    """Each vector along an axis divided by its L1 or L2 norm; 0 where the norm is 0."""
     make, power, axes = call.make, call.attribute("p"), [call.attribute("axis")]
     require(power in (1, 2), f"p is {power}, and must be 1 or 2")
     total = make.sum(make.unary(UnaryOperation.ABS, x) if power == 1 else make.mul(x, x), axes, keep=True)

@@ -1,4 +1,4 @@
-"""Padding and reversal."""
+"""Padding and reversed sequences."""
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from netloop.onnx.importer.operator_table import operator
 
 @operator("ReverseSequence", since=10)
 def reverse_sequence(call: Call, x: ITensor, lengths: ITensor) -> ITensor:
-    """The first elements of each sequence in reverse."""
+    """The leading elements of each sequence in reverse order."""
     layer = call.make.network.add_reverse_sequence(x, lengths)
     layer.batch_axis, layer.sequence_axis = call.attribute("batch_axis"), call.attribute("time_axis")
     return call.make.made(layer)
@@ -28,7 +28,7 @@ MODES = {
 @operator("Pad")
 @operator("Pad", since=2)
 def pad_by_attributes(call: Call, x: ITensor) -> ITensor:
-    """More elements around, as many as attributes say."""
+    """Padding around axes: constant, edge, reflect or wrap; negative widths crop."""
     make = call.make
     widths = call.attribute("pads" if call.node.version >= 2 else "paddings")
     return _pad(call, x, make.constant(widths, np.int64), make.constant(call.attribute("value"), x.type.dtype), None)
@@ -37,16 +37,14 @@ def pad_by_attributes(call: Call, x: ITensor) -> ITensor:
 @operator("Pad", since=11)
 @operator("Pad", since=18)
 def pad(call: Call, x: ITensor, widths: ITensor, value: ITensor | None = None, axes: ITensor | None = None) -> ITensor:
-    """More elements around, or fewer where a width is negative."""
+    """Padding around axes: constant, edge, reflect or wrap; negative widths crop."""
     return _pad(call, x, widths, value, axes)
 
 
 def _pad(call: Call, x: ITensor, widths: ITensor, value: ITensor | None, axes: ITensor | None) -> ITensor:
-    make, name = call.make, call.attribute("mode")
-    require(name in MODES, f"the mode is {name!r}, and must be one of {', '.join(MODES)}")
-    mode = MODES[name]
+    make, mode = call.make, call.choice("mode", MODES)
     axes = make.constant(np.arange(x.type.rank)) if axes is None else make.list_tensor(axes)
     count, widths = axes.type.shape[0], make.list_tensor(widths)
-    require(widths.type.shape == (2 * count,), f"there are {count} axes, and the widths are {widths.type}")
+    require(widths.type.shape == (2 * count,), f"the widths are {widths.type}, and must be {2 * count} numbers")
     before, after = (make.slice(widths, [start], [count]) for start in (0, count))
     return make.pad(x, before, after, mode, value, axes)

@@ -1,4 +1,4 @@
-"""Element by element."""
+"""Element-wise functions."""
 
 from functools import reduce
 from typing import Any
@@ -6,7 +6,6 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from netloop.diagnostics import require
 from netloop.enums import ActivationType, DataType, ElementWiseOperation, UnaryOperation
 from netloop.formulas import FormulaBuilder, as_dtype
 from netloop.graph.tensor import ITensor
@@ -59,12 +58,12 @@ UNARY = {
 
 @operator(*BINARY, since=1)
 def binary_by_axis(call: Call, a: ITensor, b: ITensor) -> ITensor:
-    """Two tensors combined; the axes of the second go with those of the first from an axis on."""
+    """A binary function, element by element, with the axes of the second input aligned from ``axis`` on."""
     return call.make.elementwise(BINARY[call.node.op], a, along_axis(call, a, b))
 
 
 def along_axis(call: Call, a: ITensor, b: ITensor) -> ITensor:
-    """``b`` with axes of length 1 behind its own, so that these go with those of ``a`` from the attribute axis on."""
+    """``b`` with trailing axes of length 1, so that its own align with those of ``a`` from ``axis`` on."""
     axis = call.attribute("axis")
     if not call.attribute("broadcast") or axis is None:
         return b
@@ -74,7 +73,7 @@ def along_axis(call: Call, a: ITensor, b: ITensor) -> ITensor:
 
 @operator(*BINARY, since=7)
 def binary(call: Call, a: ITensor, b: ITensor) -> ITensor:
-    """Two tensors combined."""
+    """A binary function, element by element."""
     return call.make.elementwise(BINARY[call.node.op], a, b)
 
 
@@ -92,25 +91,25 @@ def greater_or_equal(call: Call, a: ITensor, b: ITensor) -> ITensor:
 
 @operator("Sum")
 def total(call: Call, *terms: ITensor) -> ITensor:
-    """The sum of tensors."""
+    """Sum of the inputs."""
     return reduce(call.make.add, terms)
 
 
 @operator("Mean")
 def mean(call: Call, *terms: ITensor) -> ITensor:
-    """The mean of tensors."""
+    """Mean of the inputs."""
     return call.make.div(reduce(call.make.add, terms), len(terms))
 
 
 @operator("Max")
 def largest(call: Call, *terms: ITensor) -> ITensor:
-    """The largest of tensors."""
+    """Maximum of the inputs."""
     return reduce(call.make.maximum, terms)
 
 
 @operator("Min")
 def smallest(call: Call, *terms: ITensor) -> ITensor:
-    """The smallest of tensors."""
+    """Minimum of the inputs."""
     return reduce(call.make.minimum, terms)
 
 
@@ -122,13 +121,13 @@ def where(call: Call, condition: ITensor, a: ITensor, b: ITensor) -> ITensor:
 
 @operator(*UNARY)
 def unary(call: Call, x: ITensor) -> ITensor:
-    """A function of each element."""
+    """A unary function, element by element."""
     return call.make.unary(UNARY[call.node.op], x)
 
 
 @operator("Identity")
 def identity(call: Call, x: ITensor) -> ITensor:
-    """The tensor itself."""
+    """The input itself."""
     return x
 
 
@@ -145,29 +144,27 @@ PARAMETERS: dict[str, tuple[ActivationType, dict[str, float]]] = {
     "ThresholdedRelu": (ActivationType.THRESHOLDED_RELU, {"alpha": 1.0}),
 }
 # fmt: on
-"""The activation of each operator, and its attributes: the first is alpha, the second beta."""
+"""The activation of each operator, and its attributes with their defaults: first alpha, then beta."""
 
 
 @operator(*PARAMETERS)
 def activation(call: Call, x: ITensor) -> ITensor:
-    """An activation function of each element."""
+    """An activation function, element by element."""
     type, parameters = PARAMETERS[call.node.op]
-    given = [call.attribute(name, default) for name, default in parameters.items()]
-    if type is ActivationType.SOFTPLUS:
-        given = [1.0, 1.0]
-    return call.make.activation(type, x, *given)
+    values = [call.attribute(name, default) for name, default in parameters.items()]
+    return call.make.activation(type, x, *([1.0, 1.0] if type is ActivationType.SOFTPLUS else values))
 
 
 @operator("Gelu", since=20)
 def gelu(call: Call, x: ITensor) -> ITensor:
-    """The number times the normal distribution function of it."""
-    through_tanh = call.attribute("approximate") == "tanh"
-    return call.make.activation(ActivationType.GELU_TANH if through_tanh else ActivationType.GELU_ERF, x)
+    """X * Phi(x), with the Gaussian CDF Phi exact (erf) or in its tanh approximation."""
+    by_tanh = call.attribute("approximate") == "tanh"
+    return call.make.activation(ActivationType.GELU_TANH if by_tanh else ActivationType.GELU_ERF, x)
 
 
 @operator("Clip")
 def clip_by_attributes(call: Call, x: ITensor) -> ITensor:
-    """Numbers between two that are attributes; one beyond the type limits nothing."""
+    """X limited to a range; a bound beyond the type's largest number limits nothing."""
     most = float(jnp.finfo(x.type.dtype).max)
     for name, bounded in (("min", call.make.maximum), ("max", call.make.minimum)):
         bound = float(call.attribute(name, np.inf))
@@ -177,14 +174,14 @@ def clip_by_attributes(call: Call, x: ITensor) -> ITensor:
 
 @operator("Clip", since=11)
 def clip(call: Call, x: ITensor, low: ITensor | None = None, high: ITensor | None = None) -> ITensor:
-    """Numbers between two."""
+    """X limited to a range."""
     above = x if low is None else call.make.maximum(x, low)
     return above if high is None else call.make.minimum(above, high)
 
 
 @operator("Shrink", since=9)
 def shrink(call: Call, x: ITensor) -> ITensor:
-    """Numbers moved towards 0 by the bias, and 0 where they are near."""
+    """X moved towards 0 by the bias, and 0 where its absolute value is at most ``lambd``."""
     make = call.make
     wide = x if x.type.is_float else make.cast(x, np.float32)
     limit, bias = call.attribute("lambd"), call.attribute("bias")
@@ -194,32 +191,32 @@ def shrink(call: Call, x: ITensor) -> ITensor:
 
 @operator("Mod", since=10)
 def modulo(call: Call, a: ITensor, b: ITensor) -> ITensor:
-    """The rest of a division, with the sign of the divisor, or with that of the dividend."""
+    """Remainder of a division, with the sign of the divisor, or of the dividend with ``fmod``."""
     op = ElementWiseOperation.FMOD if call.attribute("fmod") else ElementWiseOperation.MOD
     return call.make.elementwise(op, a, b)
 
 
 @operator("Pow")
 def power_by_axis(call: Call, base: ITensor, exponent: ITensor) -> ITensor:
-    """Powers; the axes of the exponent go with those of the base from an axis on."""
+    """Power, with the axes of the exponent aligned from ``axis`` on."""
     return call.make.power(base, along_axis(call, base, exponent))
 
 
 @operator("Pow", since=7)
 def power(call: Call, base: ITensor, exponent: ITensor) -> ITensor:
-    """Powers, of the type of the base."""
+    """Power, of the type of the base."""
     make, dtype = call.make, base.type.dtype
     wide = np.dtype(np.float64) if exponent.type.is_float and not base.type.is_float else dtype
     return make.cast(make.power(make.cast(base, wide), make.cast(exponent, wide)), dtype)
 
 
+SHIFTS = {"LEFT": ElementWiseOperation.SHIFT_LEFT, "RIGHT": ElementWiseOperation.SHIFT_RIGHT}
+
+
 @operator("BitShift", since=11)
 def shift(call: Call, x: ITensor, by: ITensor) -> ITensor:
-    """The bits moved to the left or right."""
-    direction = call.attribute("direction")
-    require(direction in ("LEFT", "RIGHT"), f"the direction is {direction!r}, and must be LEFT or RIGHT")
-    left = direction == "LEFT"
-    return call.make.elementwise(ElementWiseOperation.SHIFT_LEFT if left else ElementWiseOperation.SHIFT_RIGHT, x, by)
+    """Bits shifted left or right."""
+    return call.make.elementwise(call.choice("direction", SHIFTS), x, by)
 
 
 BITWISE = {
@@ -231,19 +228,19 @@ BITWISE = {
 
 @operator(*BITWISE, since=18)
 def bitwise(call: Call, a: ITensor, b: ITensor) -> ITensor:
-    """Two integers combined bit by bit."""
+    """A binary function, bit by bit."""
     return call.make.elementwise(BITWISE[call.node.op], a, b)
 
 
 @operator("BitwiseNot", since=18)
 def bitwise_not(call: Call, x: ITensor) -> ITensor:
-    """Every bit turned."""
+    """All bits inverted."""
     return call.make.unary(UnaryOperation.NOT, x)
 
 
 @operator("IsInf", since=10)
 def is_infinite(call: Call, x: ITensor) -> ITensor:
-    """Whether it is infinite, with one sign or either."""
+    """Whether x is infinite, with one sign or either."""
     return call.make.is_infinite(x, bool(call.attribute("detect_negative")), bool(call.attribute("detect_positive")))
 
 
@@ -258,18 +255,18 @@ LARGEST, NAN = 254, 255
 
 
 FRACTION_BITS, FRACTION, HALF = 23, 0x7FFFFF, 0x400000
-"""The bits of a float32 behind its exponent, all of them, and the first of them."""
+"""The fraction of a float32: its number of bits, the mask of it, and its highest bit."""
 
 
-COUNTED = {"up": FRACTION, "nearest": HALF, "down": 0}
-"""The bits of a fraction of which one that is set makes the power of two the next one, by the way of rounding."""
+ROUNDING_BITS = {"up": FRACTION, "nearest": HALF, "down": 0}
+"""For each way of rounding the bits of the fraction of which a set one rounds the exponent up."""
 
 
 @operator("Cast", since=6)
 @operator("Cast", since=19)
 @operator("Cast", since=24)
 def cast(call: Call, x: ITensor) -> ITensor:
-    """Each element in another type."""
+    """Conversion to another type."""
     dtype = element_type(call.attribute("to"))
     as_dtype(dtype)
     return _converted(call, x, np.dtype(dtype))
@@ -279,15 +276,15 @@ def cast(call: Call, x: ITensor) -> ITensor:
 @operator("CastLike", since=19)
 @operator("CastLike", since=24)
 def cast_like(call: Call, x: ITensor, like: ITensor) -> ITensor:
-    """Each element in the type of another tensor."""
+    """Conversion to the type of another tensor."""
     return _converted(call, x, like.type.dtype)
 
 
 def _converted(call: Call, x: ITensor, dtype: np.dtype[Any]) -> ITensor:
-    """Each element in another type: tiny integers wrap, and float8 saturate."""
+    """``x`` converted to ``dtype``: sub-byte integers wrap, and float8 saturate."""
     make, saturates = call.make, bool(call.attribute("saturate", 1))
     if dtype == E8M0 and x.type.dtype != E8M0:
-        return _power_of_two(make, make.cast(x, np.float32), call.attribute("round_mode", "up"), saturates)
+        return _power_of_two(make, make.cast(x, np.float32), call.choice("round_mode", ROUNDING_BITS, "up"), saturates)
     if x.type.is_float and dtype in TINY:
         x = make.cast(x, np.int32)
     if x.type.is_float and saturates and dtype in SATURATING:
@@ -296,12 +293,12 @@ def _converted(call: Call, x: ITensor, dtype: np.dtype[Any]) -> ITensor:
     return make.cast(x, dtype)
 
 
-def _power_of_two(make: FormulaBuilder, x: ITensor, rounding: str, saturates: bool) -> ITensor:
-    """The exponents of float32, rounded; what is too large or too small is the next power of two, or NaN."""
-    require(rounding in COUNTED, f"round_mode is {rounding!r}, and must be one of {', '.join(COUNTED)}")
+def _power_of_two(make: FormulaBuilder, x: ITensor, rounding_bits: int, saturates: bool) -> ITensor:
+    """float32 as E8M0: the rounded exponent, saturating or NaN where it is out of range."""
     bits = make.made(make.network.add_bit_cast(x, DataType.INT32))
-    power = make.elementwise(ElementWiseOperation.AND, _shifted(make, bits), 0xFF)
-    counted = make.elementwise(ElementWiseOperation.AND, bits, COUNTED[rounding])
+    shifted = make.elementwise(ElementWiseOperation.SHIFT_RIGHT, bits, FRACTION_BITS)
+    power = make.elementwise(ElementWiseOperation.AND, shifted, 0xFF)
+    counted = make.elementwise(ElementWiseOperation.AND, bits, rounding_bits)
     rounded = make.add(power, make.cast(make.logical_not(make.equal(counted, 0)), np.int32))
     if saturates:
         rounded = make.minimum(rounded, LARGEST)
@@ -312,7 +309,3 @@ def _power_of_two(make: FormulaBuilder, x: ITensor, rounding: str, saturates: bo
     is_nan = make.logical_and(make.equal(power, NAN), make.greater(fraction, 0))
     code = make.cast(make.where(is_nan, NAN, rounded), np.uint8)
     return make.made(make.network.add_bit_cast(code, DataType.E8M0))
-
-
-def _shifted(make: FormulaBuilder, bits: ITensor) -> ITensor:
-    return make.elementwise(ElementWiseOperation.SHIFT_RIGHT, bits, FRACTION_BITS)

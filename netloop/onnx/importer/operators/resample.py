@@ -1,4 +1,4 @@
-"""Images read between their pixels: stretched, at the places of a grid, and by windows whose taps wander."""
+"""Resizing."""
 
 from collections.abc import Sequence
 
@@ -47,7 +47,7 @@ HALF_A_PIXEL_ON = {
     "round_prefer_floor": ResizeRoundMode.CEIL,
     "floor":              ResizeRoundMode.HALF_UP,
 }
-"""The rounding of a place that does what another rounding does half a pixel further on."""
+"""For each rounding the one that gives the same result half a pixel further on."""
 POLICIES = {"not_larger": ReduceOperation.MIN, "not_smaller": ReduceOperation.MAX}
 # fmt: on
 
@@ -61,12 +61,12 @@ POLICIES = {"not_larger": ReduceOperation.MIN, "not_smaller": ReduceOperation.MA
 def resize(
     call: Call, x: ITensor, roi: ITensor | None = None, scales: ITensor | None = None, sizes: ITensor | None = None
 ) -> ITensor:
-    """Axes stretched to sizes, or by scales."""
+    """Interpolation to given sizes, or by scales."""
     make, rank = call.make, x.type.rank
     roi, scales, sizes = (None if each is None or each.type.shape == (0,) else each for each in (roi, scales, sizes))
-    require((scales is None) != (sizes is None), "either scales or sizes tell how long the axes become")
+    require((scales is None) != (sizes is None), "either scales or sizes must be given, and not both")
     axes = [normal_axis(each, rank) for each in call.attribute("axes", list(range(rank)))]
-    require(len(set(axes)) == len(axes), f"axes is {axes}, and names one twice")
+    require(len(set(axes)) == len(axes), f"axes is {axes}, and names an axis twice")
     regions = _regions(call, roi, axes, rank)
     if sizes is not None:
         lengths = _of_all_axes(make, make.shape(x), _by_policy(call, x, axes, make.list_tensor(sizes)), axes)
@@ -81,20 +81,20 @@ def resize(
     return make.cast(made, x.type.dtype)
 
 
-def _of_all_axes(make: FormulaBuilder, standard: ITensor, given: ITensor, axes: Sequence[int]) -> ITensor:
-    """A number for each axis: the one given for it, or else the standard one."""
-    rank = standard.type.shape[0]
+def _of_all_axes(make: FormulaBuilder, default: ITensor, given: ITensor, axes: Sequence[int]) -> ITensor:
+    """A number for each axis: the given one, or else the default."""
+    rank = default.type.shape[0]
     require(
         agree(given.type.shape, (len(axes),)),
         f"the numbers of the axes are {given.type}, and must be {len(axes)}",
-        "there is one for each axis that is resized",
+        "each resized axis needs one number",
     )
     places = [rank + axes.index(axis) if axis in axes else axis for axis in range(rank)]
-    return make.gather(make.concat([standard, make.cast(given, standard.type.dtype)], 0), make.constant(places))
+    return make.gather(make.concat([default, make.cast(given, default.type.dtype)], 0), make.constant(places))
 
 
 def _by_policy(call: Call, x: ITensor, axes: Sequence[int], sizes: ITensor) -> ITensor:
-    """Sizes that keep the proportions of the axes, if that is asked for."""
+    """The sizes, on request adjusted so that the axes keep their proportions."""
     policy = call.attribute("keep_aspect_ratio_policy", "stretch")
     if policy == "stretch":
         return sizes
@@ -105,28 +105,28 @@ def _by_policy(call: Call, x: ITensor, axes: Sequence[int], sizes: ITensor) -> I
 
 
 def _regions(call: Call, roi: ITensor | None, axes: Sequence[int], rank: int) -> ITensor | None:
-    """The starts of all axes and then their ends; None if the whole of them is read."""
+    """The starts of all axes, then their ends; None if the whole input is read."""
     if call.attribute("coordinate_transformation_mode", "half_pixel") != "tf_crop_and_resize":
         return None
-    require(roi is not None, "there is no roi", "tf_crop_and_resize reads the part of the input that it tells")
+    require(roi is not None, "there is no roi", "tf_crop_and_resize reads this region of the input")
     assert roi is not None
     make, count = call.make, len(axes)
     require(agree(roi.type.shape, (2 * count,)), f"roi is {roi.type}, and must be {2 * count} numbers")
     starts, ends = (make.slice(roi, [first], [count]) for first in (0, count))
-    standard = [make.constant(np.full(rank, each, roi.type.dtype)) for each in (0, 1)]
-    parts = [_of_all_axes(make, each, own, axes) for each, own in zip(standard, (starts, ends), strict=True)]
+    default = [make.constant(np.full(rank, each, roi.type.dtype)) for each in (0, 1)]
+    parts = [_of_all_axes(make, each, own, axes) for each, own in zip(default, (starts, ends), strict=True)]
     return make.concat(parts, 0)
 
 
 def _cuts_corners(call: Call, scales: ITensor) -> bool:
-    """Whether scales may lead to lengths with a rest, by which the last element is short of the last corner."""
+    """Whether scales may give fractional lengths, whose last element falls short of the last corner."""
     factors = call.make.known(scales)
     by_corners = call.attribute("coordinate_transformation_mode", "half_pixel") == "align_corners"
     return by_corners and (factors is None or bool((factors % 1).any()))
 
 
 def _between_corners(make: FormulaBuilder, x: ITensor, scales: ITensor) -> tuple[ITensor, ITensor]:
-    """What is read of the axes, and their sizes, where the distance of the corners counts the rest of the lengths."""
+    """The regions and sizes of axes of which the distance between corners counts the fractional length."""
     widths = make.mul(make.cast(make.shape(x), np.float32), scales)
     sizes = make.unary(UnaryOperation.FLOOR, widths)
     part = make.div(make.sub(sizes, 1.0), make.sub(widths, 1.0))
@@ -136,14 +136,14 @@ def _between_corners(make: FormulaBuilder, x: ITensor, scales: ITensor) -> tuple
 
 
 def _resized(call: Call, x: ITensor, mode: InterpolationMode, regions: ITensor | None, lengths: ITensor) -> ITensor:
-    """Axes stretched by scales or to sizes, the part of them that is told or the whole."""
+    """The input resized to lengths or by scales, a region of it or the whole."""
     layer, make = call.make.network.add_resize(x), call.make
     layer.resize_mode = mode
     layer.cubic_coeff = call.attribute("cubic_coeff_a", -0.75)
     layer.exclude_outside = bool(call.attribute("exclude_outside", 0))
     layer.extrapolation_value = call.attribute("extrapolation_value", 0.0)
     layer.antialias = bool(call.attribute("antialias", 0)) and mode is not InterpolationMode.NEAREST
-    _place(call, layer)
+    _set_positions(call, layer)
     if regions is not None:
         layer.coordinate_transformation = ResizeCoordinateTransformation.CROP
         known = make.known(regions)
@@ -154,8 +154,8 @@ def _resized(call: Call, x: ITensor, mode: InterpolationMode, regions: ITensor |
     return _to_lengths(make, layer, lengths)
 
 
-def _place(call: Call, layer: IResizeLayer) -> None:
-    """Tell a layer where its elements lie on the input, and how places are rounded."""
+def _set_positions(call: Call, layer: IResizeLayer) -> None:
+    """Set which position of the input each output element has, and how positions are rounded."""
     word = call.attribute("coordinate_transformation_mode", "half_pixel")
     layer.coordinate_transformation = call.choice("coordinate_transformation_mode", TRANSFORMATIONS, word)
     layer.nearest_rounding = call.choice("nearest_mode", ROUNDINGS, "round_prefer_floor")
@@ -167,7 +167,7 @@ def _place(call: Call, layer: IResizeLayer) -> None:
 
 
 def _to_lengths(make: FormulaBuilder, layer: IResizeLayer, lengths: ITensor) -> ITensor:
-    """What a layer makes, given scales or sizes."""
+    """The output of a layer, given scales or sizes."""
     known = make.known(lengths)
     if known is None:
         layer.set_input(1, lengths)
@@ -180,27 +180,27 @@ def _to_lengths(make: FormulaBuilder, layer: IResizeLayer, lengths: ITensor) -> 
 
 @operator("Upsample")
 def upsample_image(call: Call, x: ITensor) -> ITensor:
-    """The last two axes stretched."""
+    """Upsampling of the last two axes."""
     scales = [1.0, 1.0, call.attribute("height_scale"), call.attribute("width_scale")]
     return _by_scales(call, x, call.make.constant(scales, np.float32), ResizeRoundMode.FLOOR)
 
 
 @operator("Upsample", since=7)
 def upsample_by_attribute(call: Call, x: ITensor) -> ITensor:
-    """All axes stretched."""
+    """Upsampling by scales."""
     scales = call.make.constant(call.attribute("scales"), np.float32)
     return _by_scales(call, x, scales, ResizeRoundMode.FLOOR)
 
 
 @operator("Upsample", since=9)
 def upsample(call: Call, x: ITensor, scales: ITensor) -> ITensor:
-    """All axes stretched."""
+    """Upsampling by scales."""
     return _by_scales(call, x, scales, ResizeRoundMode.FLOOR)
 
 
 @operator("Resize", since=10)
 def resize_by_scales(call: Call, x: ITensor, scales: ITensor) -> ITensor:
-    """Axes stretched by scales; the nearest element is the one before where they grow, the one after elsewhere."""
+    """Resizing by scales; the nearest element is the one before in growing axes, the one after in shrinking."""
     make = call.make
     if call.attribute("mode", "nearest") != "nearest":
         return _by_scales(call, x, scales, ResizeRoundMode.FLOOR)

@@ -1,4 +1,4 @@
-"""Parts of tensors, and tensors with more around them."""
+"""Slices, parts and repetitions."""
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from netloop.types import normal_axis
 
 @operator("Slice")
 def slice_by_attributes(call: Call, x: ITensor) -> ITensor:
-    """A part of some axes, without steps."""
+    """A range of some axes, without steps."""
     starts, ends = (np.array(call.attribute(name), np.int64) for name in ("starts", "ends"))
     axes = np.array(call.attribute("axes", list(range(len(starts)))), np.int64)
     return call.make.slice_between(x, *map(call.make.constant, (starts, ends, axes)))
@@ -28,13 +28,13 @@ def slice_(
     axes: ITensor | None = None,
     steps: ITensor | None = None,
 ) -> ITensor:
-    """A part of some axes; starts and ends past an end of an axis stand for that end."""
+    """A range of some axes, with steps; starts and ends past an end of an axis are clamped to it."""
     return call.make.slice_between(x, starts, ends, axes, steps)
 
 
 @operator("Split")
 def split_by_attribute(call: Call, x: ITensor, sizes: ITensor | None = None) -> list[ITensor | None]:
-    """Parts along an axis, of lengths that are attributes, or equal ones."""
+    """Parts along an axis, of given or equal lengths."""
     given = call.attribute("split")
     if given is not None:
         sizes = call.make.constant(given, np.int64)
@@ -44,7 +44,7 @@ def split_by_attribute(call: Call, x: ITensor, sizes: ITensor | None = None) -> 
 @operator("Split", since=13)
 @operator("Split", since=18)
 def split(call: Call, x: ITensor, sizes: ITensor | None = None) -> list[ITensor | None]:
-    """Parts along an axis, of given lengths, or of equal ones but for the last."""
+    """Parts along an axis, of given lengths, or of equal lengths except the last."""
     return _split(call, x, call.attribute("axis"), sizes)
 
 
@@ -58,7 +58,7 @@ def _split(call: Call, x: ITensor, axis: int, sizes: ITensor | None) -> list[ITe
 
 
 def _even_sizes(call: Call, length: Length, count: int) -> ITensor:
-    """All alike but for the last, which is shorter."""
+    """Equal lengths, except a shorter last one."""
     make = call.make
     whole = make.tensor(length)
     size = make.floor_div(make.add(whole, count - 1), count)
@@ -68,7 +68,7 @@ def _even_sizes(call: Call, length: Length, count: int) -> ITensor:
 
 @operator("Tile")
 def tile_axis(call: Call, x: ITensor, times: ITensor, axis: ITensor) -> ITensor:
-    """An axis again and again."""
+    """Repetition of one axis."""
     make = call.make
     times, axis = make.list_tensor(times), make.list_tensor(axis)
     sizes = make.mul(make.gather(make.shape(x), axis), times)
@@ -77,5 +77,5 @@ def tile_axis(call: Call, x: ITensor, times: ITensor, axis: ITensor) -> ITensor:
 
 @operator("Tile", since=6)
 def tile(call: Call, x: ITensor, times: ITensor) -> ITensor:
-    """Every axis again and again."""
+    """Repetition of each axis."""
     return call.make.tile(x, times)

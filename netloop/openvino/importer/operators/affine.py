@@ -1,4 +1,4 @@
-"""Per-channel factors."""
+"""Parametric ReLU."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from netloop.openvino.importer.operator_table import operator
 
 @operator("PReLU", "opset1")
 def prelu(call: Call, x: ITensor, slope: ITensor) -> ITensor:
-    """Negative numbers multiplied by a slope; a list of slopes is of the channels."""
+    """``slope * x`` where x is negative, else x; a list of slopes is per channel."""
     make = call.make
     if slope.type.rank == 1 and slope.type.shape != (1,):
         slope = make.along(slope, x.type.rank, min(1, x.type.rank - 1))

@@ -19,21 +19,22 @@ def attention(
     mask: ITensor | None = None,
     scale: ITensor | None = None,
 ) -> ITensor:
-    """The mean of the values for each query, weighted by its products with the keys.
+    """Scaled dot-product attention.
 
-    A mask of truth values tells which weights count, one of numbers is added. Causal, no query sees later keys.
+    A boolean mask selects the keys that count, a numeric one is added to the scores. With ``causal`` no query sees
+    later keys.
     """
     make = call.make
-    products = make.matmul(query, transposed(call, key))
+    scores = make.matmul(query, transposed(call, key))
     if scale is None:
         width = make.cast(make.tensor(make.length(query, -1)), query.type.dtype)
-        products = make.div(products, make.power(width, 0.5))
+        scores = make.div(scores, make.power(width, 0.5))
     else:
-        products = make.mul(products, make.scalar(scale))
+        scores = make.mul(scores, make.scalar(scale))
     never = make.constant(np.array(-np.inf, query.type.dtype))
     if call.flag("causal", False):
         rows, columns = (make.arange(make.length(each, -2)) for each in (query, key))
-        products = make.where(make.less_equal(columns, make.expand_dims(rows, [1])), products, never)
+        scores = make.where(make.less_equal(columns, make.expand_dims(rows, [1])), scores, never)
     elif mask is not None:
-        products = make.where(mask, products, never) if mask.type.is_bool else make.add(products, mask)
-    return make.matmul(make.softmax(products, products.type.rank - 1), value)
+        scores = make.where(mask, scores, never) if mask.type.is_bool else make.add(scores, mask)
+    return make.matmul(make.softmax(scores, scores.type.rank - 1), value)

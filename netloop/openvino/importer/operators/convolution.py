@@ -1,4 +1,4 @@
-"""Windows that slide: convolutions and poolings."""
+"""Convolution."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ SAME: dict[str, PaddingMode | None] = {
     "same_upper": PaddingMode.SAME_UPPER,
     "same_lower": PaddingMode.SAME_LOWER,
 }
-"""What ``auto_pad`` may be, and the padding that follows from the lengths."""
+"""The values of ``auto_pad``, and the padding that follows from the dims."""
 
 
 def sliding(call: Call, axes: int) -> Sliding:
-    """The steps and the padding that the attributes tell of a window."""
+    """The strides, dilations and padding that the attributes give."""
     ones, zeros = [1] * axes, [0] * axes
     valid = call.text("auto_pad", "explicit").lower() == "valid"
     lists = {name: call.ints(name, ones) for name in ("strides", "dilations")}
@@ -36,7 +36,7 @@ def sliding(call: Call, axes: int) -> Sliding:
 
 
 def _ungrouped(call: Call, kernel: ITensor) -> tuple[ITensor, int]:
-    """Weights of which the first axis is that of the groups as those of one convolution, and the groups."""
+    """Weights with a leading axis of groups as those of one convolution, and the number of groups."""
     groups, first, *rest = kernel.type.shape
     require(UNKNOWN not in kernel.type.shape, f"the kernel is {kernel.type}, and its shape must be known")
     return call.make.reshape(kernel, [groups * first, *rest]), groups
@@ -44,14 +44,14 @@ def _ungrouped(call: Call, kernel: ITensor) -> tuple[ITensor, int]:
 
 @operator("Convolution", "opset1")
 def convolution(call: Call, x: ITensor, kernel: ITensor) -> ITensor:
-    """A window of weights slid over the input."""
+    """Convolution."""
     _check_image(x, kernel)
     return convolved(call.make, x, kernel, 1, sliding(call, x.type.rank - 2))
 
 
 @operator("GroupConvolution", "opset1")
 def group_convolution(call: Call, x: ITensor, kernel: ITensor) -> ITensor:
-    """A window slid over the input, each group of channels with weights of its own."""
+    """Convolution in groups of channels."""
     _check_image(x, kernel, 1)
     weights, groups = _ungrouped(call, kernel)
     return convolved(call.make, x, weights, groups, sliding(call, x.type.rank - 2))
@@ -59,14 +59,14 @@ def group_convolution(call: Call, x: ITensor, kernel: ITensor) -> ITensor:
 
 @operator("ConvolutionBackpropData", "opset1")
 def deconvolution(call: Call, x: ITensor, kernel: ITensor, shape: ITensor | None = None) -> ITensor:
-    """A window of weights written for each element of the input; its output may have a given shape."""
+    """Transposed convolution, on request with a given output shape."""
     _check_image(x, kernel)
     return _deconvolved(call, x, kernel, 1, shape)
 
 
 @operator("GroupConvolutionBackpropData", "opset1")
 def group_deconvolution(call: Call, x: ITensor, kernel: ITensor, shape: ITensor | None = None) -> ITensor:
-    """A window written for each element, each group of channels with weights of its own."""
+    """Transposed convolution in groups of channels, on request with a given output shape."""
     _check_image(x, kernel, 1)
     return _deconvolved(call, x, *_ungrouped(call, kernel), shape)
 
@@ -76,9 +76,9 @@ def _deconvolved(call: Call, x: ITensor, kernel: ITensor, groups: int, shape: IT
     more = call.ints("output_padding", []) or [0] * axes
     slides = sliding(call, axes)
     wanted = None if shape is None else known_ints(call, shape, "lengths")
-    # without the lengths of the output no padding follows from them; SAME_UPPER has more of it at the start here
-    turned = PaddingMode.SAME_LOWER if slides.same is PaddingMode.SAME_UPPER else PaddingMode.SAME_UPPER
-    slides = replace(slides, same=None if wanted is None else turned)
+    # Without an output shape no padding follows from the dims; SAME_UPPER pads more at the start here.
+    opposite = PaddingMode.SAME_LOWER if slides.same is PaddingMode.SAME_UPPER else PaddingMode.SAME_UPPER
+    slides = replace(slides, same=None if wanted is None else opposite)
     return deconvolved(call.make, x, kernel, groups, slides, more, wanted)
 
 

@@ -1,4 +1,4 @@
-"""Boxes, of which some are kept."""
+"""Detection: boxes, regions, nonzero and unique elements."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def suppress(
     least: ITensor | None = None,
     sigma: ITensor | None = None,
 ) -> list[ITensor]:
-    """The boxes with the highest scores that do not overlap much, by class or by score; their scores; and how many."""
+    """Non-maximum suppression: [batch item, class, box] of the boxes that are kept, their scores, and their number."""
     make, dtype = call.make, scores.type.dtype
     value = None if sigma is None else make.known(sigma)
     require(sigma is None or (value is not None and not value.any()), "soft_nms_sigma is not 0")
@@ -47,13 +47,13 @@ def suppress(
 
 @operator("NonZero", "opset3")
 def nonzero(call: Call, x: ITensor) -> ITensor:
-    """The places of all elements that are not 0, a column each."""
+    """The indices of all nonzero elements, [axis, element]."""
     return call.make.cast(call.make.nonzero(x), element_type(call.text("output_type", "i64")))
 
 
 @operator("Unique", "opset10")
 def unique(call: Call, x: ITensor, axis: ITensor | None = None) -> list[ITensor]:
-    """The elements, or slices along an axis, each once, where they are first, which each is, and how many."""
+    """The distinct elements or slices along an axis, their first indices, the inverse indices, and the counts."""
     make = call.make
     along = None if axis is None else axis_of(call, axis, x.type.rank)
     layer = make.network.add_unique(x, along, call.flag("sorted", True), DataType.INT64)

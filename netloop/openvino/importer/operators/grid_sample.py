@@ -22,7 +22,7 @@ GRID_MODES = {
 
 @operator("GridSample", "opset9")
 def grid_sample(call: Call, x: ITensor, grid: ITensor) -> ITensor:
-    """The image at the places of a grid."""
+    """An image interpolated at the coordinates of a grid."""
     layer = call.make.network.add_grid_sample(x, grid)
     layer.interpolation_mode = call.choice("mode", GRID_MODES, "bilinear")
     layer.sample_mode = call.choice("padding_mode", BORDERS, "zeros")

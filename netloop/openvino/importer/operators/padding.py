@@ -1,4 +1,4 @@
-"""Padding and reversal."""
+"""Padding and reversed sequences."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from netloop.types import normal_axis
 
 @operator("ReverseSequence", "opset1")
 def reverse_sequence(call: Call, x: ITensor, lengths: ITensor) -> ITensor:
-    """The first elements of each sequence in reverse."""
+    """The leading elements of each sequence in reverse order."""
     layer = call.make.network.add_reverse_sequence(x, call.make.cast(lengths, np.int64))
     layer.batch_axis = normal_axis(call.int("batch_axis", 0), x.type.rank)
     layer.sequence_axis = normal_axis(call.int("seq_axis", 1), x.type.rank)
@@ -26,7 +26,7 @@ PADDINGS = {"constant": SampleMode.FILL, "edge": SampleMode.CLAMP, "reflect": Sa
 
 @operator("Pad", "opset1", "opset12")
 def pad(call: Call, x: ITensor, before: ITensor, after: ITensor, value: ITensor | None = None) -> ITensor:
-    """More elements around, or fewer where a width is negative."""
+    """Padding around axes: constant, edge, reflect or symmetric; negative widths crop."""
     make, mode = call.make, call.choice("pad_mode", PADDINGS)
     axes = make.constant(np.arange(x.type.rank))
     widths = make.list_tensor(before), make.list_tensor(after)
@@ -39,7 +39,7 @@ def pad(call: Call, x: ITensor, before: ITensor, after: ITensor, value: ITensor 
 
 
 def _mirrored(call: Call, x: ITensor, axis: int, before: int, after: int) -> ITensor:
-    """An axis mirrored at the borders of its edge elements."""
+    """An axis mirrored at its ends, the edge elements included."""
     make = call.make
     back = make.backwards(x, [axis])
     length = make.length(x, axis)

@@ -1,4 +1,4 @@
-"""Functions of elements, alone or in pairs."""
+"""Element-wise functions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import numpy as np
 
 from netloop.diagnostics import require
 from netloop.enums import ActivationType, ElementWiseOperation, UnaryOperation
-from netloop.formulas import FormulaBuilder
 from netloop.graph.tensor import ITensor
 from netloop.openvino.importer.call import Call
 from netloop.openvino.importer.operator_table import operator
@@ -18,10 +17,10 @@ BROADCASTS = {"numpy": "numpy", "none": "none", "pdpd": "pdpd"}
 
 
 def paired(call: Call, a: ITensor, b: ITensor) -> tuple[ITensor, ITensor]:
-    """Two inputs, with the axes by which ``auto_broadcast`` lines them up."""
+    """Two inputs, with the axes aligned as ``auto_broadcast`` says."""
     how = call.choice("auto_broadcast", BROADCASTS, "numpy")
     if how == "none":
-        require(a.type.rank == b.type.rank, f"the inputs are {a.type} and {b.type}, and nothing stretches them")
+        require(a.type.rank == b.type.rank, f"the inputs are {a.type} and {b.type}, and ``auto_broadcast`` is none")
     if how == "pdpd" and a.type.rank > b.type.rank:
         axis = call.int("auto_broadcast.auto_broadcast_axis", call.int("axis", -1))
         start = a.type.rank - b.type.rank if axis == -1 else axis
@@ -82,7 +81,7 @@ FUNCTIONS: dict[str, tuple[str, UnaryOperation]] = {
 }
 # fmt: on
 STEPS = (UnaryOperation.CEIL, UnaryOperation.FLOOR)
-"""What changes no integer."""
+"""The functions that leave integers unchanged."""
 
 
 def _enter_pair(name: str, version: str, op: ElementWiseOperation) -> None:
@@ -90,7 +89,7 @@ def _enter_pair(name: str, version: str, op: ElementWiseOperation) -> None:
     def pair(call: Call, a: ITensor, b: ITensor) -> ITensor:
         return call.make.elementwise(op, *paired(call, a, b))
 
-    pair.__doc__ = f"Two tensors combined element by element, ``{op.name}``."
+    pair.__doc__ = f"A binary function, ``{op.name}``, element by element."
 
 
 def _enter_function(name: str, version: str, op: UnaryOperation) -> None:
@@ -98,7 +97,7 @@ def _enter_function(name: str, version: str, op: UnaryOperation) -> None:
     def function(call: Call, x: ITensor) -> ITensor:
         return x if op in STEPS and not x.type.is_float else call.make.unary(op, x)
 
-    function.__doc__ = f"A function of each element, ``{op.name}``."
+    function.__doc__ = f"A unary function, ``{op.name}``, element by element."
 
 
 for _name, _pair in PAIRS.items():
@@ -109,7 +108,7 @@ for _name, _function in FUNCTIONS.items():
 
 @operator("Divide", "opset1")
 def divide(call: Call, a: ITensor, b: ITensor) -> ITensor:
-    """The quotient; of integers towards minus infinity, unless ``m_pythondiv`` is false."""
+    """Quotient; of integers rounded towards minus infinity, unless ``m_pythondiv`` is false."""
     a, b = paired(call, a, b)
     floors = a.type.is_integer and call.flag("m_pythondiv", True)
     return call.make.floor_div(a, b) if floors else call.make.div(a, b)
@@ -135,7 +134,7 @@ def not_equal(call: Call, a: ITensor, b: ITensor) -> ITensor:
 
 @operator("SquaredDifference", "opset1")
 def squared_difference(call: Call, a: ITensor, b: ITensor) -> ITensor:
-    """The square of the difference."""
+    """Square of the difference."""
     difference = call.make.sub(*paired(call, a, b))
     return call.make.mul(difference, difference)
 
@@ -152,7 +151,7 @@ ROUNDINGS = {"half_to_even": True, "half_away_from_zero": False}
 
 @operator("Round", "opset5")
 def round_(call: Call, x: ITensor) -> ITensor:
-    """The nearest whole number; of two the even one, or the one further from 0."""
+    """The nearest integer; halfway cases to the even one, or away from 0."""
     make = call.make
     if not x.type.is_float:
         return x
@@ -166,39 +165,34 @@ def round_(call: Call, x: ITensor) -> ITensor:
 
 @operator("IsInf", "opset10")
 def is_infinite(call: Call, x: ITensor) -> ITensor:
-    """Whether it is infinite, with one sign or either."""
+    """Whether x is infinite, with one sign or either."""
     signs = call.flag("detect_negative", True), call.flag("detect_positive", True)
     return call.make.is_infinite(x, *signs)
 
 
 @operator("IsFinite", "opset10")
 def is_finite(call: Call, x: ITensor) -> ITensor:
-    """Whether it is neither infinite nor NaN."""
+    """Whether x is neither infinite nor NaN."""
     found = [call.make.unary(each, x) for each in (UnaryOperation.ISINF, UnaryOperation.ISNAN)]
     return call.make.logical_not(call.make.logical_or(*found))
 
 
 @operator("Identity", "opset16")
 def identity(call: Call, x: ITensor) -> ITensor:
-    """The tensor itself."""
+    """The input itself."""
     return x
 
 
 @operator("Convert", "opset1")
 def convert(call: Call, x: ITensor) -> ITensor:
-    """Every element converted to another type; to truth values, whether it is not 0."""
-    return converted(call.make, x, element_type(call.text("destination_type")))
+    """Conversion to another type; to bool, whether x is not 0."""
+    return call.make.cast(x, element_type(call.text("destination_type")))
 
 
 @operator("ConvertLike", "opset1")
 def convert_like(call: Call, x: ITensor, like: ITensor) -> ITensor:
-    """Every element converted to the type of another tensor."""
-    return converted(call.make, x, like.type.dtype)
-
-
-def converted(make: FormulaBuilder, x: ITensor, dtype: np.dtype[np.generic]) -> ITensor:
-    """Every element converted to another type."""
-    return make.cast(x, dtype)
+    """Conversion to the type of another tensor."""
+    return call.make.cast(x, like.type.dtype)
 
 
 ACTIVATIONS: dict[str, tuple[str, ActivationType, tuple[float, ...]]] = {
@@ -216,7 +210,7 @@ def _enter(name: str, version: str, kind: ActivationType, numbers: tuple[float, 
     def activation(call: Call, x: ITensor) -> ITensor:
         return call.make.activation(kind, x, *numbers)
 
-    activation.__doc__ = f"An activation function of each element, ``{kind.name}``."
+    activation.__doc__ = f"An activation function, ``{kind.name}``, element by element."
 
 
 for _name, _entry in ACTIVATIONS.items():
@@ -225,13 +219,13 @@ for _name, _entry in ACTIVATIONS.items():
 
 @operator("Elu", "opset1")
 def elu(call: Call, x: ITensor) -> ITensor:
-    """Negative x as alpha (exp(x) - 1)."""
+    """x, or ``alpha * (exp(x) - 1)`` where x is negative."""
     return call.make.activation(ActivationType.ELU, x, call.number("alpha"))
 
 
 @operator("Clamp", "opset1")
 def clamp(call: Call, x: ITensor) -> ITensor:
-    """Numbers between two."""
+    """X limited to a range."""
     low, high = call.number("min"), call.number("max")
     if not x.type.is_float:
         limits = np.iinfo(x.type.dtype)
@@ -249,14 +243,14 @@ def _down(x: float) -> float:
 
 @operator("HardSigmoid", "opset1")
 def hard_sigmoid(call: Call, x: ITensor, alpha: ITensor, beta: ITensor) -> ITensor:
-    """The line alpha x + beta, between 0 and 1."""
+    """``alpha * x + beta``, limited to between 0 and 1."""
     make = call.make
     return make.clip(make.add(make.mul(x, make.scalar(alpha)), make.scalar(beta)), 0.0, 1.0)
 
 
 @operator("Selu", "opset1")
 def selu(call: Call, x: ITensor, alpha: ITensor, scale: ITensor) -> ITensor:
-    """The scale times x, or times alpha (exp(x) - 1) where x is negative."""
+    """``scale * x``, or ``scale * alpha * (exp(x) - 1)`` where x is negative."""
     make = call.make
     curve = make.mul(make.scalar(alpha), make.activation(ActivationType.ELU, x, 1.0))
     return make.mul(make.scalar(scale), make.where(make.less(x, 0.0), curve, x))
@@ -264,7 +258,7 @@ def selu(call: Call, x: ITensor, alpha: ITensor, scale: ITensor) -> ITensor:
 
 @operator("Swish", "opset4")
 def swish(call: Call, x: ITensor, beta: ITensor | None = None) -> ITensor:
-    """The number times sigmoid(beta x)."""
+    """``x * sigmoid(beta * x)``."""
     make = call.make
     inside = x if beta is None else make.mul(x, make.scalar(beta))
     return make.mul(x, make.activation(ActivationType.SIGMOID, inside))
@@ -272,13 +266,13 @@ def swish(call: Call, x: ITensor, beta: ITensor | None = None) -> ITensor:
 
 @operator("HSwish", "opset4")
 def hard_swish(call: Call, x: ITensor) -> ITensor:
-    """The number times (x + 3) / 6, that between 0 and 1."""
+    """``x * min(max(x + 3, 0), 6) / 6``."""
     return call.make.mul(x, call.make.activation(ActivationType.HARD_SIGMOID, x, 1 / 6, 0.5))
 
 
 @operator("Mish", "opset4")
 def mish(call: Call, x: ITensor) -> ITensor:
-    """The number times tanh(log(1 + exp(x)))."""
+    """``x * tanh(log(1 + exp(x)))``."""
     make = call.make
     return make.mul(x, make.activation(ActivationType.TANH, make.activation(ActivationType.SOFTPLUS, x, 1.0, 1.0)))
 
@@ -288,5 +282,5 @@ APPROXIMATIONS = {"erf": ActivationType.GELU_ERF, "tanh": ActivationType.GELU_TA
 
 @operator("Gelu", "opset2", "opset7")
 def gelu(call: Call, x: ITensor) -> ITensor:
-    """The number times the normal distribution function of it."""
+    """X * Phi(x), with the Gaussian CDF Phi exact (erf) or in its tanh approximation."""
     return call.make.activation(call.choice("approximation_mode", APPROXIMATIONS, "erf"), x)

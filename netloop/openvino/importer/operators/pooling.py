@@ -19,7 +19,7 @@ from netloop.openvino.importer.weights import element_type
 from netloop.types import UNKNOWN, normal_axis
 
 ROUNDS = {"floor": (False, False), "ceil": (True, False), "ceil_torch": (True, True)}
-"""For each rounding, whether a last window may leave the input, and whether it may not start in the padding."""
+"""For each rounding: whether there is a last partial window, and whether it must not start in the padding."""
 
 
 def _window(call: Call, x: ITensor) -> Sequence[int]:
@@ -30,7 +30,7 @@ def _window(call: Call, x: ITensor) -> Sequence[int]:
 
 @operator("AvgPool", "opset1", "opset14", "opset16")
 def average_pool(call: Call, x: ITensor) -> ITensor:
-    """The mean of a window, with the padding or without."""
+    """Average of each window, with or without the padding."""
     layer = call.make.network.add_pooling_nd(x, PoolingType.AVERAGE, _window(call, x))
     layer.average_count_excludes_padding = call.flag("exclude-pad")
     return pooled(call.make, x, layer, sliding(call, x.type.rank - 2), *call.choice("rounding_type", ROUNDS, "floor"))
@@ -38,14 +38,14 @@ def average_pool(call: Call, x: ITensor) -> ITensor:
 
 @operator("MaxPool", "opset1")
 def max_pool(call: Call, x: ITensor) -> ITensor:
-    """The maximum of a window."""
+    """Maximum of each window."""
     layer = call.make.network.add_pooling_nd(x, PoolingType.MAX, _window(call, x))
     return pooled(call.make, x, layer, sliding(call, x.type.rank - 2), *call.choice("rounding_type", ROUNDS, "floor"))
 
 
 @operator("MaxPool", "opset8", "opset14")
-def max_pool_with_places(call: Call, x: ITensor) -> list[ITensor]:
-    """The maximum of a window, and where it is among all elements from an axis on."""
+def max_pool_with_indices(call: Call, x: ITensor) -> list[ITensor]:
+    """Maximum of each window, and its flat index in the axes from ``axis`` on."""
     make, slides = call.make, sliding(call, x.type.rank - 2)
     layer = make.network.add_pooling_indices(x, _window(call, x), DataType.INT64)
     places = pooled(make, x, layer, slides, *call.choice("rounding_type", ROUNDS, "floor"))
@@ -55,12 +55,12 @@ def max_pool_with_places(call: Call, x: ITensor) -> list[ITensor]:
 
 
 LARGEST_MATRIX = 1 << 26
-"""The means along an axis are a product with a matrix of no more elements."""
+"""The most elements of the matrix whose product gives the means along an axis."""
 
 
 @operator("AdaptiveAvgPool", "opset8")
 def adaptive_average_pool(call: Call, x: ITensor, shape: ITensor | None = None) -> ITensor:
-    """The means of as many windows as the output is to have elements, which share the input evenly."""
+    """Average of windows that divide the input evenly into the elements of the output."""
     make = call.make
     require(shape is not None, "the shape of the output is an input")
     assert shape is not None
@@ -68,8 +68,8 @@ def adaptive_average_pool(call: Call, x: ITensor, shape: ITensor | None = None) 
     require(x.type.rank == len(wanted) + 2, f"the input is {x.type}, and the shape of the output {wanted}")
     for axis, count in enumerate(wanted, 2):
         length = x.type.shape[axis]
-        require(length != UNKNOWN, f"the input is {x.type}, and its lengths must be known")
-        require(count > 0 and length * count <= LARGEST_MATRIX, f"axis {axis} goes from {length} elements to {count}")
+        require(length != UNKNOWN, f"the input is {x.type}, and its dims must be known")
+        require(count > 0 and length * count <= LARGEST_MATRIX, f"axis {axis} has {length} elements, and gets {count}")
         places = np.arange(count)
         starts, ends = places * length // count, -(-(places + 1) * length // count)
         inside = (np.arange(length)[:, None] >= starts) & (np.arange(length)[:, None] < ends)
@@ -81,7 +81,7 @@ def adaptive_average_pool(call: Call, x: ITensor, shape: ITensor | None = None) 
 
 @operator("LRN", "opset1")
 def response_normalization(call: Call, x: ITensor, axes: ITensor) -> ITensor:
-    """Each element divided by a power of the sum of the squares around it, divided by their number at most."""
+    """``x / (bias + alpha * mean) ** beta``, with the mean of the squares nearby along given axes."""
     make, size = call.make, call.int("size")
     alpha, beta, bias = (call.number(name) for name in ("alpha", "beta", "bias"))
     along = sorted(normal_axis(axis, x.type.rank) for axis in known_ints(call, axes, "axes"))
@@ -97,7 +97,7 @@ def response_normalization(call: Call, x: ITensor, axes: ITensor) -> ITensor:
 
 
 def _window_means(make: FormulaBuilder, x: ITensor, count: int, size: int) -> ITensor:
-    """The mean of the windows around each element along the last axes, outside of which there are zeros."""
+    """The mean of the window around each element along the last axes, with zeros outside of the input."""
     lengths = [make.length(x, axis) for axis in range(x.type.rank - count, x.type.rank)]
     flat = make.reshape(x, [-1, 1, *lengths, *([1] * (2 - count))])
     layer = make.network.add_pooling_nd(flat, PoolingType.AVERAGE, [size] * count + [1] * (2 - count))

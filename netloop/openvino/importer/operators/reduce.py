@@ -1,4 +1,4 @@
-"""Along axes."""
+"""Reductions, running sums, softmax and top-k."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ REDUCTIONS: dict[str, tuple[str, Reduction]] = {
 def _enter(name: str, version: str, formula: Reduction) -> None:
     @operator(name, version)
     def reduced(call: Call, x: ITensor, axes: ITensor) -> ITensor:
-        """Elements combined along axes, which may stay with one element."""
+        """Reduction over axes."""
         return formula(call.make, x, axes, call.flag("keep_dims", False))
 
 
@@ -67,13 +67,13 @@ for _name, _entry in REDUCTIONS.items():
 
 @operator("SoftMax", "opset1", "opset8")
 def softmax(call: Call, x: ITensor) -> ITensor:
-    """Each element's share along an axis."""
+    """Softmax along an axis."""
     return call.make.softmax(x, normal_axis(call.int("axis", 1), x.type.rank))
 
 
 @operator("LogSoftmax", "opset5")
 def log_softmax(call: Call, x: ITensor) -> ITensor:
-    """The logarithm of each element's share along an axis."""
+    """Log-softmax along an axis."""
     return call.make.log_softmax(x, normal_axis(call.int("axis", 1), x.type.rank))
 
 
@@ -83,7 +83,7 @@ BY_INDEX = {"none": False, "value": False, "index": True}
 
 @operator("TopK", "opset1", "opset3", "opset11")
 def top(call: Call, x: ITensor, k: ITensor) -> list[ITensor]:
-    """The largest or smallest elements along an axis, the best first or as they stand, and their indices."""
+    """The largest or smallest elements along an axis, in order of value or of index, and their indices."""
     make, axis = call.make, normal_axis(call.int("axis"), x.type.rank)
     known = make.ints(k)
     count = make.scalar(make.cast(k, np.int64)) if known is None else known[0]
@@ -96,7 +96,7 @@ def top(call: Call, x: ITensor, k: ITensor) -> list[ITensor]:
 
 @operator("CumSum", "opset3")
 def cumulative_sum(call: Call, x: ITensor, axis: ITensor | None = None) -> ITensor:
-    """Running sums, with or without the own element, from either end."""
+    """Running sum along an axis."""
     exclusive, reverse = call.flag("exclusive", False), call.flag("reverse", False)
     along = call.make.constant(0) if axis is None else axis
     return call.make.cumulative(CumulativeOperation.SUM, x, along, exclusive, reverse)

@@ -1,4 +1,4 @@
-"""Images read between their pixels."""
+"""Resizing."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ BY_SCALES = {"sizes": False, "scales": True}
 
 @operator("Interpolate", "opset4")
 def interpolate(call: Call, x: ITensor, sizes: ITensor, scales: ITensor, axes: ITensor | None = None) -> ITensor:
-    """Axes stretched or shrunk to lengths, or by factors."""
+    """Interpolation to given sizes, or by scales."""
     by_scales = call.choice("shape_calculation_mode", BY_SCALES)
     return _resized(call, x, scales if by_scales else sizes, axes)
 
 
 @operator("Interpolate", "opset11")
 def interpolate_by_one(call: Call, x: ITensor, sizes: ITensor, axes: ITensor | None = None) -> ITensor:
-    """Axes stretched or shrunk to lengths, or by factors, whichever are given."""
+    """Interpolation to given sizes, or by scales."""
     return _resized(call, x, sizes, axes)
 
 
@@ -73,7 +73,7 @@ def _resized(call: Call, x: ITensor, given: ITensor, axes: ITensor | None) -> IT
         layer.selector_for_single_pixel = ResizeSelector.UPPER
     layer.nearest_rounding = call.choice("nearest_mode", ROUNDINGS, "round_prefer_floor")
     layer.cubic_coeff = call.number("cube_coeff", -0.75)
-    # what OpenVINO calls linear widens its triangle wherever it shrinks; linear_onnx never does
+    # OpenVINO's linear widens its triangle wherever it shrinks; linear_onnx never does.
     layer.antialias = call.flag("antialias", False) and call.text("mode").lower() in ("linear", "cubic")
     if call.choice("shape_calculation_mode", BY_SCALES):
         layer.scales = _scales(call, given, along, rank)
@@ -84,7 +84,7 @@ def _resized(call: Call, x: ITensor, given: ITensor, axes: ITensor | None) -> IT
 
 def _scales(call: Call, given: ITensor, along: Sequence[int], rank: int) -> tuple[float, ...]:
     value = call.make.known(given)
-    require(value is not None, "the scales follow from no constant", "the shape of the output would be unknown")
+    require(value is not None, "the scales are not constant", "the shape of the output would be unknown")
     assert value is not None
     factors = dict(zip(along, value.reshape(-1).tolist(), strict=True))
     return tuple(factors.get(axis, 1.0) for axis in range(rank))

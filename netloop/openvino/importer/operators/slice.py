@@ -1,4 +1,4 @@
-"""Parts of tensors, and tensors with more around them."""
+"""Slices, parts and repetitions."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ def split(call: Call, x: ITensor, axis: ITensor) -> list[ITensor]:
 
 @operator("VariadicSplit", "opset1")
 def variadic_split(call: Call, x: ITensor, axis: ITensor, sizes: ITensor) -> list[ITensor]:
-    """Parts of given lengths along an axis; one of -1 is what the others leave."""
+    """Parts of given lengths along an axis; a length of -1 takes the remainder."""
     make, along = call.make, axis_of(call, axis, x.type.rank)
     sizes = make.list_tensor(sizes)
-    require(sizes.type.is_fixed, f"the lengths of the parts are {sizes.type}, an unknown number")
+    require(sizes.type.is_fixed, f"the lengths are {sizes.type}, and their number must be known")
     known = make.ints(sizes)
     if known is None or UNKNOWN in known:
         others = make.sum(make.maximum(sizes, 0), [0])
@@ -41,7 +41,7 @@ def variadic_split(call: Call, x: ITensor, axis: ITensor, sizes: ITensor) -> lis
 def slice_(
     call: Call, x: ITensor, starts: ITensor, ends: ITensor, steps: ITensor, axes: ITensor | None = None
 ) -> ITensor:
-    """A part of some axes; starts and ends past an end of an axis stand for that end."""
+    """A range of some axes, with steps; starts and ends past an end of an axis are clamped to it."""
     return call.make.slice_between(x, starts, ends, axes, steps)
 
 
@@ -55,7 +55,7 @@ def slice_scatter(
     steps: ITensor,
     axes: ITensor | None = None,
 ) -> ITensor:
-    """The tensor with a part of some axes replaced."""
+    """The input with a range of some axes replaced."""
     make = call.make
     places = make.reshape(make.arange(make.size(x)), make.shape(x))
     replaced = make.slice_between(places, starts, ends, axes, steps)
@@ -63,14 +63,14 @@ def slice_scatter(
     return make.reshape(whole, make.shape(x))
 
 
-# ---------------------------------------------------------------------------- slices with masks
+# ---------------------------------------------------------------------------- StridedSlice
 
 MASKS = ("begin_mask", "end_mask", "new_axis_mask", "shrink_axis_mask", "ellipsis_mask")
 
 
 @operator("StridedSlice", "opset1")
 def strided_slice(call: Call, x: ITensor, begins: ITensor, ends: ITensor, strides: ITensor | None = None) -> ITensor:
-    """A part, as Python's brackets take it; masks tell of open ends, new axes, single places and the ellipsis."""
+    """A range of axes as in Python's brackets; masks mark open ends, new axes, single indices and the ellipsis."""
     make = call.make
     begins, ends = make.list_tensor(begins), make.list_tensor(ends)
     count = begins.type.shape[0]
@@ -93,16 +93,16 @@ def strided_slice(call: Call, x: ITensor, begins: ITensor, ends: ITensor, stride
 
 
 def _mask(call: Call, name: str, count: int) -> list[bool]:
-    """A mask as long as the begins; shorter ones stand for 0 at their end."""
+    """A mask with an element for each begin; missing ones are 0."""
     given = call.ints(name, [])
     return [bool(given[place]) if place < len(given) else False for place in range(count)]
 
 
 def _axes(rank: int, new: Sequence[bool], dots: Sequence[bool]) -> tuple[dict[int, int], list[int]]:
-    """The axis of the input for each place of the lists, and the new axes of the output."""
-    require(sum(dots) <= 1, f"the ellipsis mask has {sum(dots)} places, and may have one")
+    """The axis of the input for each index of the lists, and the new axes of the output."""
+    require(sum(dots) <= 1, f"the ellipsis mask has {sum(dots)} ellipses, and may have one")
     plain = sum(not a and not b for a, b in zip(new, dots, strict=True))
-    require(plain <= rank, f"{plain} axes are sliced, and the input has {rank}")
+    require(plain <= rank, f"{plain} axes are sliced, and the input has {rank} axes")
     axes: dict[int, int] = {}
     added: list[int] = []
     axis = made = 0
@@ -121,7 +121,7 @@ def _axes(rank: int, new: Sequence[bool], dots: Sequence[bool]) -> tuple[dict[in
 def _open(
     call: Call, lists: Sequence[ITensor], opened: Sequence[Sequence[bool]], single: Sequence[bool]
 ) -> list[ITensor]:
-    """Begins, ends and strides: the open ones beyond both ends, those of a single place just that."""
+    """Begins, ends and strides, with open ends beyond the axis and single indices as ranges of one."""
     make, (begins, ends, steps) = call.make, lists
     far = np.int64(np.iinfo(np.int32).max)
     forward = make.greater(steps, 0)
@@ -137,10 +137,10 @@ def _open(
 
 @operator("Tile", "opset1")
 def tile(call: Call, x: ITensor, times: ITensor) -> ITensor:
-    """Every axis again and again; the shorter of shape and repeats gets ones in front."""
+    """Repetition of each axis; the shorter of shape and repeats is extended with leading ones."""
     make, times = call.make, call.make.list_tensor(times)
     count, rank = times.type.shape[0], x.type.rank
-    require(count != UNKNOWN, "the number of repeats is unknown")
+    require(count != UNKNOWN, "the number of repeats must be known")
     x = make.expand_dims(x, range(count - rank))
     return make.tile(x, make.concat([make.constant(np.ones(max(0, rank - count), np.int64)), times], 0))
 
@@ -150,7 +150,7 @@ REVERSALS = {"index": False, "mask": True}
 
 @operator("Reverse", "opset1")
 def reverse(call: Call, x: ITensor, axes: ITensor) -> ITensor:
-    """Some axes backwards."""
+    """Some axes reversed."""
     listed = known_ints(call, axes, "axes")
     if call.choice("mode", REVERSALS):
         listed = [axis for axis, given in enumerate(listed) if given]
@@ -159,7 +159,7 @@ def reverse(call: Call, x: ITensor, axes: ITensor) -> ITensor:
 
 @operator("Roll", "opset7")
 def roll(call: Call, x: ITensor, shift: ITensor, axes: ITensor) -> ITensor:
-    """Elements moved along axes, those that leave at one end coming in at the other."""
+    """Elements shifted along axes, with wrap-around."""
     make = call.make
     named = [normal_axis(axis, x.type.rank) for axis in known_ints(call, axes, "axes")]
     shifts = make.list_tensor(shift)

@@ -1,4 +1,4 @@
-"""Tensors out of attributes, lists and chance."""
+"""Constants, ranges and shapes."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from netloop.openvino.importer.weights import element_type
 
 @operator("Const", "opset1")
 def constant(call: Call) -> ITensor:
-    """Numbers from the file of weights; in the draft the output tells their type and shape."""
+    """A constant from the file of weights."""
     layer = call.layer
     shape = declared_shape(layer)
-    require(shape is not None, "the shape of a Const is known")
+    require(shape is not None, "the shape of a Const must be known")
     assert shape is not None
     type = call.text("element_type", layer.outputs[0].precision)
     return call.make.constant(call.weights.array(type, shape, call.int("offset"), call.int("size")))
@@ -25,20 +25,20 @@ def constant(call: Call) -> ITensor:
 
 @operator("Range", "opset1")
 def range_(call: Call, start: ITensor, limit: ITensor, step: ITensor) -> ITensor:
-    """The numbers from a start up to, and without, a limit."""
+    """The numbers from a start up to, but excluding, a limit."""
     return call.make.arange_between(*map(call.make.scalar, (start, limit, step)))
 
 
 @operator("Range", "opset4")
 def range_of_type(call: Call, start: ITensor, limit: ITensor, step: ITensor) -> ITensor:
-    """The numbers from a start up to, and without, a limit, of a type of their own."""
+    """The numbers from a start up to, but excluding, a limit, in a given type."""
     make, dtype = call.make, element_type(call.text("output_type"))
     return make.arange_between(*(make.cast(make.scalar(each), dtype) for each in (start, limit, step)))
 
 
 @operator("Eye", "opset9")
 def eye(call: Call, rows: ITensor, columns: ITensor, diagonal: ITensor, batch: ITensor | None = None) -> ITensor:
-    """Ones on a diagonal, and zeros elsewhere; the same matrix for each member of a batch."""
+    """Ones on a diagonal, zeros elsewhere; the same matrix for each batch item."""
     make = call.make
     height, width, off = (make.scalar(make.cast(each, np.int64)) for each in (rows, columns, diagonal))
     down = make.expand_dims(make.add(make.arange(height), off), [1])
@@ -51,11 +51,11 @@ def eye(call: Call, rows: ITensor, columns: ITensor, diagonal: ITensor, batch: I
 
 @operator("ShapeOf", "opset1")
 def shape_of(call: Call, x: ITensor) -> ITensor:
-    """The lengths of the axes, int64."""
+    """The dims of a tensor, int64."""
     return call.make.shape(x)
 
 
 @operator("ShapeOf", "opset3")
 def shape_of_type(call: Call, x: ITensor) -> ITensor:
-    """The lengths of the axes."""
+    """The dims of a tensor."""
     return call.make.cast(call.make.shape(x), element_type(call.text("output_type", "i64")))
