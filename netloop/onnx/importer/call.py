@@ -67,8 +67,8 @@ class Call:
     def choice(self, name: str, choices: Mapping[str, T], default: Any = None) -> T:
         """The meaning of the word in an attribute."""
         word = self.attribute(name, default)
-        known = ", ".join(choices)
-        require(word in choices, f"{name} is {word!r}, and must be one of {known}", fix=did_you_mean(word, choices))
+        known, is_known = ", ".join(choices), isinstance(word, str) and word in choices
+        require(is_known, f"{name} is {word!r}, and must be one of {known}", fix=did_you_mean(str(word), choices))
         return choices[word]
 
 

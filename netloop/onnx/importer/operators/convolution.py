@@ -13,6 +13,7 @@ from netloop.enums import (
     UnaryOperation,
 )
 from netloop.formats import windows
+from netloop.formats.vocabulary import AUTO_PADS
 from netloop.formats.windows import Sliding
 from netloop.formulas import FormulaBuilder, Length
 from netloop.graph.tensor import ITensor
@@ -20,16 +21,14 @@ from netloop.onnx.importer.call import Call
 from netloop.onnx.importer.operator_table import operator
 from netloop.types import TINY, UNKNOWN
 
-SAME = {"SAME_UPPER": PaddingMode.SAME_UPPER, "SAME_LOWER": PaddingMode.SAME_LOWER}
-"""The values of ``auto_pad`` for which the padding follows from the dims."""
-
 
 def sliding(call: Call, axes: int) -> Sliding:
     """The strides, dilations and padding that the attributes give."""
-    auto = call.attribute("auto_pad", "NOTSET")
-    before, after = padding_of(call, axes) if auto == "NOTSET" else ([0] * axes, [0] * axes)
+    mode = call.choice("auto_pad", AUTO_PADS.onnx.read, "NOTSET")
+    padded = call.attribute("auto_pad", "NOTSET") == "NOTSET"
+    before, after = padding_of(call, axes) if padded else ([0] * axes, [0] * axes)
     strides, dilations = (call.attribute(name, [1] * axes) for name in ("strides", "dilations"))
-    return Sliding(strides, dilations, before, after, SAME.get(auto))
+    return Sliding(strides, dilations, before, after, None if mode is PaddingMode.EXPLICIT_ROUND_DOWN else mode)
 
 
 def padding_of(call: Call, axes: int) -> tuple[list[int], list[int]]:

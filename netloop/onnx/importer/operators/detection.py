@@ -21,17 +21,17 @@ def suppress(
     call: Call,
     boxes: ITensor,
     scores: ITensor,
-    most: ITensor | None = None,
-    overlap: ITensor | None = None,
-    least: ITensor | None = None,
+    max_boxes: ITensor | None = None,
+    max_iou: ITensor | None = None,
+    min_score: ITensor | None = None,
 ) -> ITensor:
     """Non-maximum suppression: [batch item, class, box] of the boxes with the highest scores and little overlap."""
     make = call.make
-    if most is None:
+    if max_boxes is None:
         return make.constant(np.zeros((0, 3), np.int64))
-    overlap = make.constant(0.0) if overlap is None else overlap
-    least = make.constant(-np.inf) if least is None else least
-    return suppressed(make, boxes, scores, most, overlap, least, bool(call.attribute("center_point_box")))
+    max_iou = make.constant(0.0) if max_iou is None else max_iou
+    min_score = make.constant(-np.inf) if min_score is None else min_score
+    return suppressed(make, boxes, scores, max_boxes, max_iou, min_score, bool(call.attribute("center_point_box")))
 
 
 # ---------------------------------------------------------------------------- RoiAlign
@@ -46,9 +46,9 @@ def align(call: Call, x: ITensor, rois: ITensor, items: ITensor) -> ITensor:
     neighbours of the samples, as in onnxruntime.
     """
     mean = call.choice("mode", {"avg": True, "max": False})
-    for name, least in (("output_height", 1), ("output_width", 1), ("sampling_ratio", 0)):
+    for name, minimum in (("output_height", 1), ("output_width", 1), ("sampling_ratio", 0)):
         given = call.attribute(name)
-        require(given >= least, f"{name} is {given}, and must be {least} or more")
+        require(given >= minimum, f"{name} is {given}, and must be {minimum} or more")
     make, dtype = call.make, x.type.dtype
     wide = np.dtype(np.float64) if dtype == np.float64 else np.dtype(np.float32)
     cells = _Samples(call, make.cast(x, wide), make.cast(rois, wide), items).combined(mean)

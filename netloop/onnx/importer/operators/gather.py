@@ -3,19 +3,11 @@
 import numpy as np
 
 from netloop.diagnostics import require
-from netloop.enums import ReduceOperation
+from netloop.formats.vocabulary import SCATTER_REDUCTIONS
 from netloop.graph.tensor import ITensor
 from netloop.onnx.importer.call import Call
 from netloop.onnx.importer.operator_table import operator
 from netloop.types import normal_axis
-
-REDUCTIONS = {
-    "none": ReduceOperation.NONE,
-    "add": ReduceOperation.SUM,
-    "mul": ReduceOperation.PROD,
-    "max": ReduceOperation.MAX,
-    "min": ReduceOperation.MIN,
-}
 
 
 @operator("Gather")
@@ -42,7 +34,7 @@ def gather_nd(call: Call, x: ITensor, indices: ITensor) -> ITensor:
 @operator("ScatterElements", since=16)
 def scatter_elements(call: Call, x: ITensor, indices: ITensor, updates: ITensor) -> ITensor:
     """The input with elements along an axis written, or combined with updates, by index."""
-    reduction = call.choice("reduction", REDUCTIONS, "none")
+    reduction = call.choice("reduction", SCATTER_REDUCTIONS.onnx.read, "none")
     return call.make.scatter_elements(x, indices, updates, call.attribute("axis"), reduction)
 
 
@@ -50,7 +42,7 @@ def scatter_elements(call: Call, x: ITensor, indices: ITensor, updates: ITensor)
 @operator("ScatterND", since=16)
 def scatter_nd(call: Call, x: ITensor, indices: ITensor, updates: ITensor) -> ITensor:
     """The input with slices written, or combined with updates, by index tuples."""
-    return call.make.scatter_nd(x, indices, updates, call.choice("reduction", REDUCTIONS, "none"))
+    return call.make.scatter_nd(x, indices, updates, call.choice("reduction", SCATTER_REDUCTIONS.onnx.read, "none"))
 
 
 @operator("TensorScatter", since=24)

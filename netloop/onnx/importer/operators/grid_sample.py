@@ -5,13 +5,10 @@ from typing import Any
 import numpy as np
 
 from netloop.diagnostics import require
-from netloop.enums import (
-    SampleMode,
-)
+from netloop.formats.vocabulary import GRID_SAMPLE_MODES, GRID_SAMPLE_PADDINGS
 from netloop.graph.tensor import ITensor
 from netloop.onnx.importer.call import Call
 from netloop.onnx.importer.operator_table import operator
-from netloop.onnx.importer.operators.resample import MODES
 
 
 @operator("AffineGrid", since=20)
@@ -37,9 +34,6 @@ def _coordinates(call: Call, length: ITensor, dtype: np.dtype[Any], behind: int)
     return make.expand_dims(coordinates, range(1, 1 + behind))
 
 
-BORDERS = {"zeros": SampleMode.FILL, "border": SampleMode.CLAMP, "reflection": SampleMode.REFLECT}
-
-
 @operator("GridSample", since=16)
 @operator("GridSample", since=20)
 def grid_sample(call: Call, x: ITensor, grid: ITensor) -> ITensor:
@@ -48,7 +42,7 @@ def grid_sample(call: Call, x: ITensor, grid: ITensor) -> ITensor:
     wide = dtype if x.type.is_float else np.dtype(np.float64)
     wide = grid.type.dtype if grid.type.dtype.itemsize > wide.itemsize else wide
     layer = make.network.add_grid_sample(make.cast(x, wide), make.cast(grid, wide))
-    layer.interpolation_mode = call.choice("mode", MODES, "linear")
-    layer.sample_mode = call.choice("padding_mode", BORDERS, "zeros")
+    layer.interpolation_mode = call.choice("mode", GRID_SAMPLE_MODES.onnx.read, "linear")
+    layer.sample_mode = call.choice("padding_mode", GRID_SAMPLE_PADDINGS.onnx.read, "zeros")
     layer.align_corners = bool(call.attribute("align_corners"))
     return make.cast(make.made(layer), dtype)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from netloop.diagnostics import require
-from netloop.enums import SampleMode
+from netloop.formats.vocabulary import PAD_MODES
 from netloop.graph.tensor import ITensor
 from netloop.onnx.importer.call import Call
 from netloop.onnx.importer.operator_table import operator
@@ -15,14 +15,6 @@ def reverse_sequence(call: Call, x: ITensor, lengths: ITensor) -> ITensor:
     layer = call.make.network.add_reverse_sequence(x, lengths)
     layer.batch_axis, layer.sequence_axis = call.attribute("batch_axis"), call.attribute("time_axis")
     return call.make.made(layer)
-
-
-MODES = {
-    "constant": SampleMode.FILL,
-    "edge": SampleMode.CLAMP,
-    "reflect": SampleMode.REFLECT,
-    "wrap": SampleMode.WRAP,
-}
 
 
 @operator("Pad")
@@ -42,7 +34,7 @@ def pad(call: Call, x: ITensor, widths: ITensor, value: ITensor | None = None, a
 
 
 def _pad(call: Call, x: ITensor, widths: ITensor, value: ITensor | None, axes: ITensor | None) -> ITensor:
-    make, mode = call.make, call.choice("mode", MODES)
+    make, mode = call.make, call.choice("mode", PAD_MODES.onnx.read)
     axes = make.constant(np.arange(x.type.rank)) if axes is None else make.list_tensor(axes)
     count, widths = axes.type.shape[0], make.list_tensor(widths)
     require(widths.type.shape == (2 * count,), f"the widths are {widths.type}, and must be {2 * count} numbers")

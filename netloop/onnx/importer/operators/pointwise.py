@@ -7,6 +7,15 @@ import jax.numpy as jnp
 import numpy as np
 
 from netloop.enums import ActivationType, DataType, ElementWiseOperation, UnaryOperation
+from netloop.formats.vocabulary import (
+    ACTIVATION_PARAMETERS,
+    ACTIVATIONS,
+    ELEMENTWISE,
+    ELEMENTWISE_BITWISE,
+    GELU_APPROXIMATIONS,
+    SHIFT_DIRECTIONS,
+    UNARY,
+)
 from netloop.formulas import FormulaBuilder, as_dtype
 from netloop.graph.tensor import ITensor
 from netloop.onnx.importer.call import Call
@@ -14,52 +23,14 @@ from netloop.onnx.importer.operator_table import operator
 from netloop.onnx.tensors import element_type
 from netloop.types import TINY, normal_axis, numpy_type
 
-# fmt: off
-BINARY = {
-    "Add": ElementWiseOperation.SUM,
-    "Sub": ElementWiseOperation.SUB,
-    "Mul": ElementWiseOperation.PROD,
-    "Div": ElementWiseOperation.DIV,
-    "Equal": ElementWiseOperation.EQUAL,
-    "Less": ElementWiseOperation.LESS,
-    "Greater": ElementWiseOperation.GREATER,
-    "And": ElementWiseOperation.AND,
-    "Or":  ElementWiseOperation.OR,
-    "Xor": ElementWiseOperation.XOR,
-}
-UNARY = {
-    "Abs":        UnaryOperation.ABS,
-    "Acos":       UnaryOperation.ACOS,
-    "Acosh":      UnaryOperation.ACOSH,
-    "Asin":       UnaryOperation.ASIN,
-    "Asinh":      UnaryOperation.ASINH,
-    "Atan":       UnaryOperation.ATAN,
-    "Atanh":      UnaryOperation.ATANH,
-    "Ceil":       UnaryOperation.CEIL,
-    "Cos":        UnaryOperation.COS,
-    "Cosh":       UnaryOperation.COSH,
-    "Erf":        UnaryOperation.ERF,
-    "Exp":        UnaryOperation.EXP,
-    "Floor":      UnaryOperation.FLOOR,
-    "IsNaN":      UnaryOperation.ISNAN,
-    "Log":        UnaryOperation.LOG,
-    "Neg":        UnaryOperation.NEG,
-    "Not":        UnaryOperation.NOT,
-    "Reciprocal": UnaryOperation.RECIP,
-    "Round":      UnaryOperation.ROUND,
-    "Sign":       UnaryOperation.SIGN,
-    "Sin":        UnaryOperation.SIN,
-    "Sinh":       UnaryOperation.SINH,
-    "Sqrt":       UnaryOperation.SQRT,
-    "Tan":        UnaryOperation.TAN,
-}
-# fmt: on
+BINARY = ("Add", "Sub", "Mul", "Div", "Equal", "Less", "Greater", "And", "Or", "Xor")
+"""The functions of two tensors whose version 1 has the attribute ``axis``."""
 
 
 @operator(*BINARY, since=1)
 def binary_by_axis(call: Call, a: ITensor, b: ITensor) -> ITensor:
-    """A binary function, element by element, with the axes of the second input aligned from ``axis`` on."""
-    return call.make.elementwise(BINARY[call.node.op], a, along_axis(call, a, b))
+    """Element-wise function of this name, with the axes of the second input aligned from ``axis`` on."""
+    return call.make.elementwise(ELEMENTWISE.onnx.read[call.node.op], a, along_axis(call, a, b))
 
 
 def along_axis(call: Call, a: ITensor, b: ITensor) -> ITensor:
@@ -73,8 +44,8 @@ def along_axis(call: Call, a: ITensor, b: ITensor) -> ITensor:
 
 @operator(*BINARY, since=7)
 def binary(call: Call, a: ITensor, b: ITensor) -> ITensor:
-    """A binary function, element by element."""
-    return call.make.elementwise(BINARY[call.node.op], a, b)
+    """Element-wise function of this name."""
+    return call.make.elementwise(ELEMENTWISE.onnx.read[call.node.op], a, b)
 
 
 @operator("LessOrEqual", since=12)
@@ -119,10 +90,10 @@ def where(call: Call, condition: ITensor, a: ITensor, b: ITensor) -> ITensor:
     return call.make.where(condition, a, b)
 
 
-@operator(*UNARY)
+@operator(*UNARY.onnx.read.keys() - {"IsInf"})
 def unary(call: Call, x: ITensor) -> ITensor:
-    """A unary function, element by element."""
-    return call.make.unary(UNARY[call.node.op], x)
+    """Element-wise function of this name."""
+    return call.make.unary(UNARY.onnx.read[call.node.op], x)
 
 
 @operator("Identity")
@@ -131,40 +102,26 @@ def identity(call: Call, x: ITensor) -> ITensor:
     return x
 
 
-PARAMETERS: dict[str, tuple[ActivationType, dict[str, float]]] = {
-    "Elu": (ActivationType.ELU, {"alpha": 1.0}),
-    "HardSigmoid": (ActivationType.HARD_SIGMOID, {"alpha": 0.2, "beta": 0.5}),
-    "LeakyRelu": (ActivationType.LEAKY_RELU, {"alpha": 0.01}),
-    "Relu": (ActivationType.RELU, {}),
-    "Selu": (ActivationType.SELU, {"alpha": 1.6732632423543772, "gamma": 1.0507009873554805}),
-    "Sigmoid": (ActivationType.SIGMOID, {}),
-    "Softplus": (ActivationType.SOFTPLUS, {}),
-    "Softsign": (ActivationType.SOFTSIGN, {}),
-    "Tanh": (ActivationType.TANH, {}),
-    "ThresholdedRelu": (ActivationType.THRESHOLDED_RELU, {"alpha": 1.0}),
-}
-# fmt: on
-"""The activation of each operator, and its attributes with their defaults: first alpha, then beta."""
+# ---------------------------------------------------------------------------- activation functions
 
 
-@operator(*PARAMETERS)
+@operator(*ACTIVATIONS.onnx.read.keys() - {"Clip"})
 def activation(call: Call, x: ITensor) -> ITensor:
-    """An activation function, element by element."""
-    type, parameters = PARAMETERS[call.node.op]
-    values = [call.attribute(name, default) for name, default in parameters.items()]
+    """Element-wise function of this name."""
+    type = ACTIVATIONS.onnx.read[call.node.op]
+    values = [call.attribute(name, default) for name, default in ACTIVATION_PARAMETERS.get(type, {}).items()]
     return call.make.activation(type, x, *([1.0, 1.0] if type is ActivationType.SOFTPLUS else values))
 
 
 @operator("Gelu", since=20)
 def gelu(call: Call, x: ITensor) -> ITensor:
-    """X * Phi(x), with the Gaussian CDF Phi exact (erf) or in its tanh approximation."""
-    by_tanh = call.attribute("approximate") == "tanh"
-    return call.make.activation(ActivationType.GELU_TANH if by_tanh else ActivationType.GELU_ERF, x)
+    """``x * Phi(x)``, with the Gaussian CDF Phi exact (erf) or in its tanh approximation."""
+    return call.make.activation(call.choice("approximate", GELU_APPROXIMATIONS.onnx.read), x)
 
 
 @operator("Clip")
 def clip_by_attributes(call: Call, x: ITensor) -> ITensor:
-    """X limited to a range; a bound beyond the type's largest number limits nothing."""
+    """``x`` limited to a range; a bound beyond the type's largest number limits nothing."""
     most = float(jnp.finfo(x.type.dtype).max)
     for name, bounded in (("min", call.make.maximum), ("max", call.make.minimum)):
         bound = float(call.attribute(name, np.inf))
@@ -174,19 +131,22 @@ def clip_by_attributes(call: Call, x: ITensor) -> ITensor:
 
 @operator("Clip", since=11)
 def clip(call: Call, x: ITensor, low: ITensor | None = None, high: ITensor | None = None) -> ITensor:
-    """X limited to a range."""
+    """``x`` limited to a range."""
     above = x if low is None else call.make.maximum(x, low)
     return above if high is None else call.make.minimum(above, high)
 
 
 @operator("Shrink", since=9)
 def shrink(call: Call, x: ITensor) -> ITensor:
-    """X moved towards 0 by the bias, and 0 where its absolute value is at most ``lambd``."""
+    """``x`` moved towards 0 by the bias, and 0 where its absolute value is at most ``lambd``."""
     make = call.make
     wide = x if x.type.is_float else make.cast(x, np.float32)
     limit, bias = call.attribute("lambd"), call.attribute("bias")
     below = make.where(make.less(wide, -limit), make.add(wide, bias), 0.0)
     return make.cast(make.where(make.greater(wide, limit), make.sub(wide, bias), below), x.type.dtype)
+
+
+# ---------------------------------------------------------------------------- arithmetic and bits
 
 
 @operator("Mod", since=10)
@@ -210,26 +170,16 @@ def power(call: Call, base: ITensor, exponent: ITensor) -> ITensor:
     return make.cast(make.power(make.cast(base, wide), make.cast(exponent, wide)), dtype)
 
 
-SHIFTS = {"LEFT": ElementWiseOperation.SHIFT_LEFT, "RIGHT": ElementWiseOperation.SHIFT_RIGHT}
-
-
 @operator("BitShift", since=11)
 def shift(call: Call, x: ITensor, by: ITensor) -> ITensor:
     """Bits shifted left or right."""
-    return call.make.elementwise(call.choice("direction", SHIFTS), x, by)
+    return call.make.elementwise(call.choice("direction", SHIFT_DIRECTIONS.onnx.read), x, by)
 
 
-BITWISE = {
-    "BitwiseAnd": ElementWiseOperation.AND,
-    "BitwiseOr": ElementWiseOperation.OR,
-    "BitwiseXor": ElementWiseOperation.XOR,
-}
-
-
-@operator(*BITWISE, since=18)
+@operator(*ELEMENTWISE_BITWISE.onnx.read, since=18)
 def bitwise(call: Call, a: ITensor, b: ITensor) -> ITensor:
-    """A binary function, bit by bit."""
-    return call.make.elementwise(BITWISE[call.node.op], a, b)
+    """Bitwise function of this name."""
+    return call.make.elementwise(ELEMENTWISE_BITWISE.onnx.read[call.node.op], a, b)
 
 
 @operator("BitwiseNot", since=18)
@@ -243,6 +193,8 @@ def is_infinite(call: Call, x: ITensor) -> ITensor:
     """Whether x is infinite, with one sign or either."""
     return call.make.is_infinite(x, bool(call.attribute("detect_negative")), bool(call.attribute("detect_positive")))
 
+
+# ---------------------------------------------------------------------------- type conversions
 
 SATURATING = {numpy_type(each) for each in (DataType.FP8, DataType.E4M3FNUZ, DataType.E5M2, DataType.E5M2FNUZ)}
 

@@ -1,31 +1,13 @@
 """Reductions, running sums, softmax and top-k."""
 
-from collections.abc import Callable
-
-import numpy as np
-
-from netloop.enums import CumulativeOperation, ReduceOperation, TopKOperation, UnaryOperation
+from netloop.enums import TopKOperation, UnaryOperation
+from netloop.formats.reduce import Reduction, in_float, reduction
+from netloop.formats.vocabulary import CUMULATIVE, REDUCTIONS
 from netloop.formulas import FormulaBuilder, Numbers
 from netloop.graph.tensor import ITensor
 from netloop.onnx.importer.call import Call
 from netloop.onnx.importer.operator_table import operator
 from netloop.types import normal_axis
-
-Reduction = Callable[[FormulaBuilder, ITensor, Numbers, bool], ITensor]
-
-
-def _plain(op: ReduceOperation) -> Reduction:
-    return lambda make, x, axes, keep: make.reduce(op, x, axes, keep)
-
-
-def _in_float(formula: Reduction) -> Reduction:
-    """A formula of floating-point numbers, extended to integers."""
-
-    def reduced(make: FormulaBuilder, x: ITensor, axes: Numbers, keep: bool) -> ITensor:
-        wide = x if x.type.is_float else make.cast(x, np.float64)
-        return make.cast(formula(make, wide, axes, keep), x.type.dtype)
-
-    return reduced
 
 
 def _log_sum(make: FormulaBuilder, x: ITensor, axes: Numbers, keep: bool) -> ITensor:
@@ -37,37 +19,33 @@ def _square_sum(make: FormulaBuilder, x: ITensor, axes: Numbers, keep: bool) -> 
 
 
 # fmt: off
-REDUCTIONS: dict[str, Reduction] = {
-    "ReduceSum":       _plain(ReduceOperation.SUM),
-    "ReduceProd":      _plain(ReduceOperation.PROD),
-    "ReduceMax":       _plain(ReduceOperation.MAX),
-    "ReduceMin":       _plain(ReduceOperation.MIN),
-    "ReduceMean":      _plain(ReduceOperation.AVG),
+FORMULAS: dict[str, Reduction] = {
+    **{name: reduction(op) for name, op in REDUCTIONS.onnx.read.items()},
     "ReduceL1":        FormulaBuilder.norm_1,
     "ReduceSumSquare": _square_sum,
-    "ReduceL2":        _in_float(FormulaBuilder.norm_2),
-    "ReduceLogSum":    _in_float(_log_sum),
-    "ReduceLogSumExp": _in_float(FormulaBuilder.log_sum_exp),
+    "ReduceL2":        in_float(FormulaBuilder.norm_2),
+    "ReduceLogSum":    in_float(_log_sum),
+    "ReduceLogSumExp": in_float(FormulaBuilder.log_sum_exp),
 }
 # fmt: on
 
 
-@operator(*REDUCTIONS)
+@operator(*FORMULAS)
 def reduce_by_attribute(call: Call, x: ITensor) -> ITensor:
     """Reduction over axes, by default all."""
     axes = call.attribute("axes", list(range(x.type.rank)))
-    return REDUCTIONS[call.node.op](call.make, x, axes, bool(call.attribute("keepdims")))
+    return FORMULAS[call.node.op](call.make, x, axes, bool(call.attribute("keepdims")))
 
 
 @operator("ReduceSum", since=13)
-@operator(*(name for name in REDUCTIONS if name != "ReduceSum"), since=18)
+@operator(*(name for name in FORMULAS if name != "ReduceSum"), since=18)
 def reduce(call: Call, x: ITensor, axes: ITensor | None = None) -> ITensor:
     """Reduction over axes; with none given, over all, or with ``noop_with_empty_axes`` over none."""
     none = axes is None or axes.type.shape == (0,)
     chosen: Numbers = [] if none or axes is None else axes
     if none and not call.attribute("noop_with_empty_axes"):
         chosen = range(x.type.rank)
-    return REDUCTIONS[call.node.op](call.make, x, chosen, bool(call.attribute("keepdims")))
+    return FORMULAS[call.node.op](call.make, x, chosen, bool(call.attribute("keepdims")))
 
 
 @operator("ArgMax", "ArgMin")
@@ -103,7 +81,7 @@ def top(call: Call, x: ITensor, k: ITensor) -> list[ITensor]:
 @operator("CumProd", since=26)
 def cumulative(call: Call, x: ITensor, axis: ITensor) -> ITensor:
     """Running sum or product along an axis."""
-    op = CumulativeOperation.SUM if call.node.op == "CumSum" else CumulativeOperation.PROD
+    op = CUMULATIVE.onnx.read[call.node.op]
     return call.make.cumulative(op, x, axis, bool(call.attribute("exclusive")), bool(call.attribute("reverse")))
 
 

@@ -13,6 +13,7 @@ from netloop.enums import (
     ResizeSelector,
     UnaryOperation,
 )
+from netloop.formats.vocabulary import COORDINATE_TRANSFORMATIONS, NEAREST_ROUNDINGS, RESIZE_MODES
 from netloop.formulas import FormulaBuilder
 from netloop.graph.tensor import ITensor
 from netloop.layers.resample import IResizeLayer
@@ -20,39 +21,12 @@ from netloop.onnx.importer.call import Call
 from netloop.onnx.importer.operator_table import operator
 from netloop.types import agree, normal_axis
 
-# fmt: off
-MODES = {
-    "nearest":  InterpolationMode.NEAREST,
-    "linear":   InterpolationMode.LINEAR,
-    "bilinear": InterpolationMode.LINEAR,
-    "cubic":    InterpolationMode.CUBIC,
-    "bicubic":  InterpolationMode.CUBIC,
-}
-TRANSFORMATIONS = {
-    "half_pixel":           ResizeCoordinateTransformation.HALF_PIXEL,
-    "half_pixel_symmetric": ResizeCoordinateTransformation.HALF_PIXEL_SYMMETRIC,
-    "pytorch_half_pixel":   ResizeCoordinateTransformation.HALF_PIXEL,
-    "tf_half_pixel_for_nn": ResizeCoordinateTransformation.HALF_PIXEL,
-    "align_corners":        ResizeCoordinateTransformation.ALIGN_CORNERS,
-    "asymmetric":           ResizeCoordinateTransformation.ASYMMETRIC,
-    "tf_crop_and_resize":   ResizeCoordinateTransformation.CROP,
-}
-ROUNDINGS = {
-    "round_prefer_floor": ResizeRoundMode.HALF_DOWN,
-    "round_prefer_ceil":  ResizeRoundMode.HALF_UP,
-    "floor":              ResizeRoundMode.FLOOR,
-    "ceil":               ResizeRoundMode.CEIL,
-}
 HALF_A_PIXEL_ON = {
     "round_prefer_floor": ResizeRoundMode.CEIL,
-    "floor":              ResizeRoundMode.HALF_UP,
+    "floor": ResizeRoundMode.HALF_UP,
 }
 """For each rounding the one that gives the same result half a pixel further on."""
 POLICIES = {"not_larger": ReduceOperation.MIN, "not_smaller": ReduceOperation.MAX}
-# fmt: on
-
-
-# ---------------------------------------------------------------------------- resize
 
 
 @operator("Resize", since=11)
@@ -75,7 +49,7 @@ def resize(
         lengths = _of_all_axes(make, make.constant(np.ones(rank, np.float32)), scales, axes)
         if regions is None and _cuts_corners(call, lengths):
             regions, lengths = _between_corners(make, x, lengths)
-    mode = call.choice("mode", MODES, "nearest")
+    mode = call.choice("mode", RESIZE_MODES.onnx.read, "nearest")
     exact = mode is InterpolationMode.NEAREST or x.type.is_float
     made = _resized(call, x if exact else make.cast(x, np.float64), mode, regions, lengths)
     return make.cast(made, x.type.dtype)
@@ -156,9 +130,10 @@ def _resized(call: Call, x: ITensor, mode: InterpolationMode, regions: ITensor |
 
 def _set_positions(call: Call, layer: IResizeLayer) -> None:
     """Set which position of the input each output element has, and how positions are rounded."""
-    word = call.attribute("coordinate_transformation_mode", "half_pixel")
-    layer.coordinate_transformation = call.choice("coordinate_transformation_mode", TRANSFORMATIONS, word)
-    layer.nearest_rounding = call.choice("nearest_mode", ROUNDINGS, "round_prefer_floor")
+    name, transformations = "coordinate_transformation_mode", COORDINATE_TRANSFORMATIONS.onnx.read
+    word = call.attribute(name, "half_pixel")
+    layer.coordinate_transformation = call.choice(name, transformations, word)
+    layer.nearest_rounding = call.choice("nearest_mode", NEAREST_ROUNDINGS.onnx.read, "round_prefer_floor")
     if word == "pytorch_half_pixel":
         layer.selector_for_single_pixel = ResizeSelector.UPPER
     if word == "tf_half_pixel_for_nn":
@@ -210,8 +185,5 @@ def resize_by_scales(call: Call, x: ITensor, scales: ITensor) -> ITensor:
 
 def _by_scales(call: Call, x: ITensor, scales: ITensor, rounding: ResizeRoundMode) -> ITensor:
     layer = call.make.network.add_resize(x)
-    layer.resize_mode, layer.nearest_rounding = call.choice("mode", MODES, "nearest"), rounding
+    layer.resize_mode, layer.nearest_rounding = call.choice("mode", RESIZE_MODES.onnx.read, "nearest"), rounding
     return _to_lengths(call.make, layer, scales)
-
-
-# ---------------------------------------------------------------------------- grids

@@ -6,21 +6,13 @@ from dataclasses import replace
 
 from netloop.diagnostics import require
 from netloop.enums import PaddingMode
+from netloop.formats.vocabulary import AUTO_PADS
 from netloop.formats.windows import Sliding, convolved, deconvolved
 from netloop.graph.tensor import ITensor
 from netloop.openvino.importer.call import Call
 from netloop.openvino.importer.operator_table import operator
 from netloop.openvino.importer.operators.rearrange import known_ints
 from netloop.types import UNKNOWN
-
-SAME: dict[str, PaddingMode | None] = {
-    "explicit": None,
-    "notset": None,
-    "valid": None,
-    "same_upper": PaddingMode.SAME_UPPER,
-    "same_lower": PaddingMode.SAME_LOWER,
-}
-"""The values of ``auto_pad``, and the padding that follows from the dims."""
 
 
 def sliding(call: Call, axes: int) -> Sliding:
@@ -32,7 +24,8 @@ def sliding(call: Call, axes: int) -> Sliding:
     for name, given in lists.items():
         require(len(given) == axes, f"{name} is {list(given)}, and must have {axes} numbers, one for each axis")
     strides, dilations, before, after = lists.values()
-    return Sliding(strides, dilations, before, after, call.choice("auto_pad", SAME, "explicit"))
+    mode = call.choice("auto_pad", AUTO_PADS.openvino.read, "explicit")
+    return Sliding(strides, dilations, before, after, None if mode is PaddingMode.EXPLICIT_ROUND_DOWN else mode)
 
 
 def _ungrouped(call: Call, kernel: ITensor) -> tuple[ITensor, int]:
@@ -85,6 +78,3 @@ def _deconvolved(call: Call, x: ITensor, kernel: ITensor, groups: int, shape: IT
 def _check_image(x: ITensor, kernel: ITensor, more: int = 0) -> None:
     fits = kernel.type.rank == x.type.rank + more and x.type.rank > 2
     require(fits, f"the input is {x.type}, and the kernel {kernel.type}")
-
-
-# ---------------------------------------------------------------------------- poolings

@@ -8,6 +8,7 @@ import numpy as np
 
 from netloop.diagnostics import require
 from netloop.enums import GatherMode, ReduceOperation, TripLimit
+from netloop.formats.vocabulary import SCATTER_REDUCTIONS
 from netloop.graph.tensor import ITensor
 from netloop.openvino.importer.call import Call
 from netloop.openvino.importer.operator_table import operator
@@ -80,17 +81,8 @@ def _filled_after_end(call: Call, rows: ITensor, end: ITensor) -> ITensor:
 
 # ---------------------------------------------------------------------------- scatter
 
-# fmt: off
-REDUCTIONS = {
-    "none": ReduceOperation.NONE,
-    "sum":  ReduceOperation.SUM,
-    "sub":  ReduceOperation.SUM,
-    "prod": ReduceOperation.PROD,
-    "min":  ReduceOperation.MIN,
-    "max":  ReduceOperation.MAX,
-    "mean": ReduceOperation.SUM,
-}
-# fmt: on
+ND_REDUCTIONS = {name: op for name, op in SCATTER_REDUCTIONS.openvino.read.items() if name != "mean"}
+ND_REDUCTIONS["sub"] = ReduceOperation.SUM
 
 
 @operator("ScatterUpdate", "opset3")
@@ -109,8 +101,9 @@ def scatter_update(call: Call, x: ITensor, indices: ITensor, updates: ITensor, a
 @operator("ScatterNDUpdate", "opset4", "opset15")
 def scatter_nd_update(call: Call, x: ITensor, indices: ITensor, updates: ITensor) -> ITensor:
     """The input with slices written, or combined with updates, by index tuples."""
-    make, name = call.make, call.choice("reduction", {each: each for each in REDUCTIONS if each != "mean"}, "none")
-    return make.scatter_nd(x, indices, make.sub(0, updates) if name == "sub" else updates, REDUCTIONS[name])
+    make, op = call.make, call.choice("reduction", ND_REDUCTIONS, "none")
+    subtracts = call.text("reduction", "none").lower() == "sub"
+    return make.scatter_nd(x, indices, make.sub(0, updates) if subtracts else updates, op)
 
 
 @operator("ScatterElementsUpdate", "opset3", "opset12")
@@ -120,25 +113,25 @@ def scatter_elements_update(call: Call, x: ITensor, indices: ITensor, updates: I
     With ``use_init_val`` the replaced elements count too.
     """
     make, along = call.make, axis_of(call, axis, x.type.rank)
-    name = call.choice("reduction", {each: each for each in REDUCTIONS if each != "sub"}, "none")
-    if name == "none":
+    op = call.choice("reduction", SCATTER_REDUCTIONS.openvino.read, "none")
+    if op is ReduceOperation.NONE:
         return make.scatter_elements(x, indices, updates, along)
     counts_own = call.flag("use_init_val", True)
-    start = x if counts_own else _with_neutral(call, x, indices, along, name)
-    combined = make.scatter_elements(start, indices, updates, along, REDUCTIONS[name])
-    if name != "mean":
-        return combined
+    start = x if counts_own else _with_neutral(call, x, indices, along, op)
+    if op is not ReduceOperation.AVG:
+        return make.scatter_elements(start, indices, updates, along, op)
+    total = make.scatter_elements(start, indices, updates, along, ReduceOperation.SUM)
     ones = make.broadcast_to(make.constant(np.ones((), x.type.dtype)), make.shape(x))
     base = ones if counts_own else make.scatter_elements(ones, indices, make.sub(updates, updates), along)
     more = make.broadcast_to(make.constant(np.ones((), x.type.dtype)), make.shape(updates))
     counts = make.scatter_elements(base, indices, more, along, ReduceOperation.SUM)
-    return make.floor_div(combined, counts) if x.type.is_integer else make.div(combined, counts)
+    return make.floor_div(total, counts) if x.type.is_integer else make.div(total, counts)
 
 
-def _with_neutral(call: Call, x: ITensor, indices: ITensor, axis: int, name: str) -> ITensor:
+def _with_neutral(call: Call, x: ITensor, indices: ITensor, axis: int, op: ReduceOperation) -> ITensor:
     """The tensor with the neutral element of a reduction at all indices."""
     make, dtype = call.make, x.type.dtype
-    value = np.full((), NEUTRAL[name](dtype), dtype)
+    value = np.full((), NEUTRAL[op](dtype), dtype)
     return make.scatter_elements(x, indices, make.broadcast_to(make.constant(value), make.shape(indices)), axis)
 
 
@@ -151,11 +144,11 @@ def _lowest(dtype: np.dtype[Any]) -> float:
 
 
 NEUTRAL = {
-    "sum": lambda dtype: 0,
-    "mean": lambda dtype: 0,
-    "prod": lambda dtype: 1,
-    "min": _highest,
-    "max": _lowest,
+    ReduceOperation.SUM: lambda dtype: 0,
+    ReduceOperation.AVG: lambda dtype: 0,
+    ReduceOperation.PROD: lambda dtype: 1,
+    ReduceOperation.MIN: _highest,
+    ReduceOperation.MAX: _lowest,
 }
 
 # ---------------------------------------------------------------------------- indices

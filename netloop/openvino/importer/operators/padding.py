@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from netloop.enums import SampleMode
+from netloop.formats.vocabulary import PAD_MODES
 from netloop.graph.tensor import ITensor
 from netloop.openvino.importer.call import Call
 from netloop.openvino.importer.operator_table import operator
@@ -21,7 +21,7 @@ def reverse_sequence(call: Call, x: ITensor, lengths: ITensor) -> ITensor:
     return call.make.made(layer)
 
 
-PADDINGS = {"constant": SampleMode.FILL, "edge": SampleMode.CLAMP, "reflect": SampleMode.REFLECT, "symmetric": None}
+PADDINGS = {**PAD_MODES.openvino.read, "symmetric": None}
 
 
 @operator("Pad", "opset1", "opset12")

@@ -8,6 +8,15 @@ import numpy as np
 
 from netloop.diagnostics import require
 from netloop.enums import ActivationType, ElementWiseOperation, UnaryOperation
+from netloop.formats.vocabulary import (
+    ACTIVATIONS,
+    ELEMENTWISE,
+    ELEMENTWISE_BITWISE,
+    GELU_APPROXIMATIONS,
+    OPENVINO_OPSETS,
+    UNARY,
+    UNARY_BITWISE,
+)
 from netloop.graph.tensor import ITensor
 from netloop.openvino.importer.call import Call
 from netloop.openvino.importer.operator_table import operator
@@ -31,79 +40,36 @@ def paired(call: Call, a: ITensor, b: ITensor) -> tuple[ITensor, ITensor]:
     return a, b
 
 
-# fmt: off
-PAIRS: dict[str, tuple[str, ElementWiseOperation]] = {
-    "Add":               ("opset1",  ElementWiseOperation.SUM),
-    "Subtract":          ("opset1",  ElementWiseOperation.SUB),
-    "Multiply":          ("opset1",  ElementWiseOperation.PROD),
-    "Maximum":           ("opset1",  ElementWiseOperation.MAX),
-    "Minimum":           ("opset1",  ElementWiseOperation.MIN),
-    "Power":             ("opset1",  ElementWiseOperation.POW),
-    "FloorMod":          ("opset1",  ElementWiseOperation.MOD),
-    "Mod":               ("opset1",  ElementWiseOperation.FMOD),
-    "Less":              ("opset1",  ElementWiseOperation.LESS),
-    "Greater":           ("opset1",  ElementWiseOperation.GREATER),
-    "Equal":             ("opset1",  ElementWiseOperation.EQUAL),
-    "LogicalAnd":        ("opset1",  ElementWiseOperation.AND),
-    "LogicalOr":         ("opset1",  ElementWiseOperation.OR),
-    "LogicalXor":        ("opset1",  ElementWiseOperation.XOR),
-    "Xor":               ("opset1",  ElementWiseOperation.XOR),
-    "BitwiseAnd":        ("opset13", ElementWiseOperation.AND),
-    "BitwiseOr":         ("opset13", ElementWiseOperation.OR),
-    "BitwiseXor":        ("opset13", ElementWiseOperation.XOR),
-    "BitwiseLeftShift":  ("opset15", ElementWiseOperation.SHIFT_LEFT),
-    "BitwiseRightShift": ("opset15", ElementWiseOperation.SHIFT_RIGHT),
-}
-FUNCTIONS: dict[str, tuple[str, UnaryOperation]] = {
-    "Abs":        ("opset1",  UnaryOperation.ABS),
-    "Acos":       ("opset1",  UnaryOperation.ACOS),
-    "Acosh":      ("opset4",  UnaryOperation.ACOSH),
-    "Asin":       ("opset1",  UnaryOperation.ASIN),
-    "Asinh":      ("opset4",  UnaryOperation.ASINH),
-    "Atan":       ("opset1",  UnaryOperation.ATAN),
-    "Atanh":      ("opset4",  UnaryOperation.ATANH),
-    "BitwiseNot": ("opset13", UnaryOperation.NOT),
-    "Ceiling":    ("opset1",  UnaryOperation.CEIL),
-    "Cos":        ("opset1",  UnaryOperation.COS),
-    "Cosh":       ("opset1",  UnaryOperation.COSH),
-    "Erf":        ("opset1",  UnaryOperation.ERF),
-    "Exp":        ("opset1",  UnaryOperation.EXP),
-    "Floor":      ("opset1",  UnaryOperation.FLOOR),
-    "IsNaN":      ("opset10", UnaryOperation.ISNAN),
-    "Log":        ("opset1",  UnaryOperation.LOG),
-    "LogicalNot": ("opset1",  UnaryOperation.NOT),
-    "Negative":   ("opset1",  UnaryOperation.NEG),
-    "Sign":       ("opset1",  UnaryOperation.SIGN),
-    "Sin":        ("opset1",  UnaryOperation.SIN),
-    "Sinh":       ("opset1",  UnaryOperation.SINH),
-    "Sqrt":       ("opset1",  UnaryOperation.SQRT),
-    "Tan":        ("opset1",  UnaryOperation.TAN),
-}
-# fmt: on
-STEPS = (UnaryOperation.CEIL, UnaryOperation.FLOOR)
+ROUNDINGS_OF_FLOATS = (UnaryOperation.CEIL, UnaryOperation.FLOOR)
 """The functions that leave integers unchanged."""
 
 
-def _enter_pair(name: str, version: str, op: ElementWiseOperation) -> None:
-    @operator(name, version)
+def _version(name: str) -> str:
+    return f"opset{OPENVINO_OPSETS.get(name, 1)}"
+
+
+def _enter_pair(name: str, op: ElementWiseOperation) -> None:
+    @operator(name, _version(name))
     def pair(call: Call, a: ITensor, b: ITensor) -> ITensor:
         return call.make.elementwise(op, *paired(call, a, b))
 
-    pair.__doc__ = f"A binary function, ``{op.name}``, element by element."
+    pair.__doc__ = f"Element-wise ``{op.name}``."
 
 
-def _enter_function(name: str, version: str, op: UnaryOperation) -> None:
-    @operator(name, version)
+def _enter_function(name: str, op: UnaryOperation) -> None:
+    @operator(name, _version(name))
     def function(call: Call, x: ITensor) -> ITensor:
-        return x if op in STEPS and not x.type.is_float else call.make.unary(op, x)
+        return x if op in ROUNDINGS_OF_FLOATS and not x.type.is_float else call.make.unary(op, x)
 
-    function.__doc__ = f"A unary function, ``{op.name}``, element by element."
+    function.__doc__ = f"Element-wise ``{op.name}``."
 
 
-for _name, _pair in PAIRS.items():
-    _enter_pair(_name, *_pair)
-for _name, _function in FUNCTIONS.items():
-    _enter_function(_name, *_function)
+for _name, _pair in (ELEMENTWISE.openvino.read | ELEMENTWISE_BITWISE.openvino.read).items():
+    if _name != "Divide":
+        _enter_pair(_name, _pair)
+for _name, _function in (UNARY.openvino.read | UNARY_BITWISE.openvino.read).items():
+    if _name not in ("IsInf", "Round"):
+        _enter_function(_name, _function)
 
 
 @operator("Divide", "opset1")
@@ -195,37 +161,28 @@ def convert_like(call: Call, x: ITensor, like: ITensor) -> ITensor:
     return call.make.cast(x, like.type.dtype)
 
 
-ACTIVATIONS: dict[str, tuple[str, ActivationType, tuple[float, ...]]] = {
-    "ReLU": ("opset1", ActivationType.RELU, ()),
-    "Sigmoid": ("opset1", ActivationType.SIGMOID, ()),
-    "Tanh": ("opset1", ActivationType.TANH, ()),
-    "SoftPlus": ("opset4", ActivationType.SOFTPLUS, (1.0, 1.0)),
-    "HSigmoid": ("opset5", ActivationType.HARD_SIGMOID, (1 / 6, 0.5)),
-    "SoftSign": ("opset9", ActivationType.SOFTSIGN, ()),
-}
-
-
-def _enter(name: str, version: str, kind: ActivationType, numbers: tuple[float, ...]) -> None:
-    @operator(name, version)
+def _enter_activation(name: str, kind: ActivationType, *parameters: float) -> None:
+    @operator(name, _version(name))
     def activation(call: Call, x: ITensor) -> ITensor:
-        return call.make.activation(kind, x, *numbers)
+        return call.make.activation(kind, x, *parameters)
 
-    activation.__doc__ = f"An activation function, ``{kind.name}``, element by element."
+    activation.__doc__ = f"Element-wise ``{kind.name}``."
 
 
-for _name, _entry in ACTIVATIONS.items():
-    _enter(_name, *_entry)
+for _name in ("ReLU", "Sigmoid", "SoftSign", "Tanh"):
+    _enter_activation(_name, ACTIVATIONS.openvino.read[_name])
+_enter_activation("SoftPlus", ActivationType.SOFTPLUS, 1.0, 1.0)
 
 
 @operator("Elu", "opset1")
 def elu(call: Call, x: ITensor) -> ITensor:
-    """x, or ``alpha * (exp(x) - 1)`` where x is negative."""
+    """``x``, or ``alpha * (exp(x) - 1)`` where x is negative."""
     return call.make.activation(ActivationType.ELU, x, call.number("alpha"))
 
 
 @operator("Clamp", "opset1")
 def clamp(call: Call, x: ITensor) -> ITensor:
-    """X limited to a range."""
+    """``x`` limited to a range."""
     low, high = call.number("min"), call.number("max")
     if not x.type.is_float:
         limits = np.iinfo(x.type.dtype)
@@ -264,10 +221,16 @@ def swish(call: Call, x: ITensor, beta: ITensor | None = None) -> ITensor:
     return make.mul(x, make.activation(ActivationType.SIGMOID, inside))
 
 
+@operator("HSigmoid", "opset5")
+def limited_sigmoid(call: Call, x: ITensor) -> ITensor:
+    """``min(max(x + 3, 0), 6) / 6``."""
+    return call.make.activation(ActivationType.HARD_SIGMOID, x, 1 / 6, 0.5)
+
+
 @operator("HSwish", "opset4")
 def hard_swish(call: Call, x: ITensor) -> ITensor:
     """``x * min(max(x + 3, 0), 6) / 6``."""
-    return call.make.mul(x, call.make.activation(ActivationType.HARD_SIGMOID, x, 1 / 6, 0.5))
+    return call.make.mul(x, limited_sigmoid(call, x))
 
 
 @operator("Mish", "opset4")
@@ -277,10 +240,7 @@ def mish(call: Call, x: ITensor) -> ITensor:
     return make.mul(x, make.activation(ActivationType.TANH, make.activation(ActivationType.SOFTPLUS, x, 1.0, 1.0)))
 
 
-APPROXIMATIONS = {"erf": ActivationType.GELU_ERF, "tanh": ActivationType.GELU_TANH}
-
-
 @operator("Gelu", "opset2", "opset7")
 def gelu(call: Call, x: ITensor) -> ITensor:
-    """X * Phi(x), with the Gaussian CDF Phi exact (erf) or in its tanh approximation."""
-    return call.make.activation(call.choice("approximation_mode", APPROXIMATIONS, "erf"), x)
+    """``x * Phi(x)``, with the Gaussian CDF Phi exact (erf) or in its tanh approximation."""
+    return call.make.activation(call.choice("approximation_mode", GELU_APPROXIMATIONS.openvino.read, "erf"), x)

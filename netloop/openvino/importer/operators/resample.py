@@ -8,12 +8,10 @@ import numpy as np
 
 from netloop.diagnostics import require
 from netloop.enums import (
-    InterpolationMode,
-    ResizeCoordinateTransformation,
-    ResizeRoundMode,
     ResizeSelector,
     SampleMode,
 )
+from netloop.formats.vocabulary import COORDINATE_TRANSFORMATIONS, NEAREST_ROUNDINGS, RESIZE_MODES
 from netloop.graph.tensor import ITensor
 from netloop.layers.resample import IResizeLayer
 from netloop.openvino.importer.call import Call
@@ -21,27 +19,7 @@ from netloop.openvino.importer.operator_table import operator
 from netloop.openvino.importer.operators.rearrange import known_ints
 from netloop.types import normal_axis
 
-# fmt: off
-MODES = {
-    "nearest":     InterpolationMode.NEAREST,
-    "linear":      InterpolationMode.LINEAR,
-    "linear_onnx": InterpolationMode.LINEAR,
-    "cubic":       InterpolationMode.CUBIC,
-}
-TRANSFORMATIONS = {
-    "half_pixel":         ResizeCoordinateTransformation.HALF_PIXEL,
-    "pytorch_half_pixel": ResizeCoordinateTransformation.HALF_PIXEL,
-    "asymmetric":         ResizeCoordinateTransformation.ASYMMETRIC,
-    "align_corners":      ResizeCoordinateTransformation.ALIGN_CORNERS,
-}
-ROUNDINGS = {
-    "round_prefer_floor": ResizeRoundMode.HALF_DOWN,
-    "round_prefer_ceil":  ResizeRoundMode.HALF_UP,
-    "floor":              ResizeRoundMode.FLOOR,
-    "ceil":               ResizeRoundMode.CEIL,
-}
 BY_SCALES = {"sizes": False, "scales": True}
-# fmt: on
 
 
 @operator("Interpolate", "opset4")
@@ -66,12 +44,13 @@ def _resized(call: Call, x: ITensor, given: ITensor, axes: ITensor | None) -> IT
         x = make.slice(x, [-each for each in before], lengths, outside=SampleMode.FILL)
     along = range(rank) if axes is None else [normal_axis(axis, rank) for axis in known_ints(call, axes, "axes")]
     layer = make.network.add_resize(x)
-    layer.resize_mode = call.choice("mode", MODES)
+    layer.resize_mode = call.choice("mode", RESIZE_MODES.openvino.read)
     way = call.text("coordinate_transformation_mode", "half_pixel").lower()
-    layer.coordinate_transformation = call.choice("coordinate_transformation_mode", TRANSFORMATIONS, "half_pixel")
+    transformations = COORDINATE_TRANSFORMATIONS.openvino.read
+    layer.coordinate_transformation = call.choice("coordinate_transformation_mode", transformations, "half_pixel")
     if way == "pytorch_half_pixel":
         layer.selector_for_single_pixel = ResizeSelector.UPPER
-    layer.nearest_rounding = call.choice("nearest_mode", ROUNDINGS, "round_prefer_floor")
+    layer.nearest_rounding = call.choice("nearest_mode", NEAREST_ROUNDINGS.openvino.read, "round_prefer_floor")
     layer.cubic_coeff = call.number("cube_coeff", -0.75)
     # OpenVINO's linear widens its triangle wherever it shrinks; linear_onnx never does.
     layer.antialias = call.flag("antialias", False) and call.text("mode").lower() in ("linear", "cubic")
