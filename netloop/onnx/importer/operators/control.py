@@ -1,4 +1,4 @@
-"""Control flow: If and Loop."""
+"""Control flow."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def loop(call: Call, trips: ITensor | None = None, first: ITensor | None = None,
     make = call.make
     require(
         trips is not None or first is not None,
-        "the loop has neither a iteration count nor a condition",
+        "the loop has neither a trip count nor a condition",
         "by the ONNX standard it never ends",
     )
     most = None if trips is None else make.maximum(make.cast(make.scalar(trips), np.int64), 0)

@@ -7,11 +7,7 @@ from itertools import product
 import numpy as np
 
 from netloop.diagnostics import require
-from netloop.enums import (
-    PaddingMode,
-    ReduceOperation,
-    UnaryOperation,
-)
+from netloop.enums import PaddingMode, ReduceOperation, UnaryOperation
 from netloop.formats import windows
 from netloop.formats.vocabulary import AUTO_PADS
 from netloop.formats.windows import Sliding
@@ -114,12 +110,9 @@ def _block_indices(call: Call, image: ITensor, block: ITensor) -> ITensor:
         length, reach = (make.scalar(make.slice(each, [axis], [1])) for each in (image, block))
         rest = make.sub(make.sub(length, make.mul(make.sub(reach, 1), dilations[axis])), 1)
         blocks = make.add(make.floor_div(rest, strides[axis]), 1)
-        inside = make.mul(make.arange(reach), dilations[axis])
-        first = make.mul(make.arange(blocks), strides[axis])
-        own = make.add(
-            make.expand_dims(inside, range(1, 2 * rank - axis)), make.expand_dims(first, range(1, rank - axis))
-        )
-        places = make.add(make.mul(places, length), own)
+        inside = make.expand_dims(make.mul(make.arange(reach), dilations[axis]), range(1, 2 * rank - axis))
+        first = make.expand_dims(make.mul(make.arange(blocks), strides[axis]), range(1, rank - axis))
+        places = make.add(make.mul(places, length), make.add(inside, first))
     return make.flat(places)
 
 
@@ -187,7 +180,7 @@ def _interpolated(make: FormulaBuilder, pixels: ITensor, places: Sequence[ITenso
     """Pixels interpolated linearly, 0 outside of the image.
 
     Args:
-        make: the formula builder.
+        make: the builder of layers.
         pixels: [batch, group, pixel, channel].
         places: the positions along each axis of the image; [batch, group, *positions].
         image: the lengths of its axes.

@@ -56,7 +56,7 @@ def align(call: Call, x: ITensor, rois: ITensor, items: ITensor) -> ITensor:
 
 
 @dataclass(frozen=True)
-class _Axis:
+class _RoiAxis:
     """The regions along an axis of the image, cut into cells.
 
     Attributes:
@@ -95,7 +95,7 @@ class _Samples:
         self._rows = self._side(make.length(x, 2), "output_height", 1)
         self._columns = self._side(make.length(x, 3), "output_width", 0)
 
-    def _side(self, length: Length, cells: str, first: int) -> _Axis:
+    def _side(self, length: Length, cells: str, first: int) -> _RoiAxis:
         make, number, ratio = self._make, self._call.attribute(cells), self._call.attribute("sampling_ratio")
         start, end = (make.gather(self._places, make.constant([each]), 1) for each in (first, first + 2))
         span = make.sub(end, start)
@@ -104,7 +104,7 @@ class _Samples:
             count = make.broadcast_to(make.constant([[ratio]]), make.shape(cell))
         else:
             count = make.maximum(make.cast(make.unary(UnaryOperation.CEIL, cell), np.int64), 0)
-        return _Axis(make.tensor(length), number, start, cell, count)
+        return _RoiAxis(make.tensor(length), number, start, cell, count)
 
     def combined(self, mean: bool) -> ITensor:
         """The mean or maximum of the samples of each cell; [region, row, column, channel]."""
@@ -126,7 +126,7 @@ class _Samples:
             return make.div(cells, make.cast(make.maximum(total, 1), cells.type.dtype))
         return make.where(make.equal(total, 0), np.zeros((), cells.type.dtype), cells)
 
-    def _most(self, side: _Axis) -> ITensor:
+    def _most(self, side: _RoiAxis) -> ITensor:
         """The largest number of samples in a cell of any region along an axis."""
         ratio = self._call.attribute("sampling_ratio")
         return self._make.constant(ratio) if ratio else self._make.reduce(ReduceOperation.MAX, side.count, [0, 1])
@@ -136,7 +136,7 @@ class _Samples:
         lengths = [make.length(self._items, 0), self._rows.cells, self._columns.cells, make.length(self._pixels, 1)]
         return make.broadcast_to(make.constant(np.full((1, 1, 1, 1), value, dtype)), make.list_tensor(lengths))
 
-    def _taps(self, side: _Axis, sample: ITensor) -> list[tuple[ITensor, ITensor]]:
+    def _taps(self, side: _RoiAxis, sample: ITensor) -> list[tuple[ITensor, ITensor]]:
         """The two pixels around a sample, each with its weight; [region, cell]."""
         make, dtype = self._make, side.start.type.dtype
         inside = make.div(make.add(make.cast(sample, dtype), 0.5), make.cast(side.count, dtype))

@@ -7,6 +7,7 @@ from netloop.enums import MatrixOperation
 from netloop.graph.tensor import ITensor
 from netloop.onnx.importer.call import Call
 from netloop.onnx.importer.operator_table import operator
+from netloop.onnx.importer.operators.convolution import centred
 
 
 @operator("MatMul")
@@ -20,21 +21,15 @@ def matmul_integer(
     call: Call, a: ITensor, b: ITensor, a_zero: ITensor | None = None, b_zero: ITensor | None = None
 ) -> ITensor:
     """Product of integer matrices less their zero points, in int32."""
-    if a_zero is not None and a_zero.type.rank == 1 and a.type.rank > 1 and a_zero.type.shape != (1,):
-        a_zero = call.make.expand_dims(a_zero, [1])
-    return call.make.matmul(_centred(call, a, a_zero), _centred(call, b, b_zero))
-
-
-def _centred(call: Call, x: ITensor, zero: ITensor | None) -> ITensor:
-    wide = call.make.cast(x, np.int32)
-    return wide if zero is None else call.make.sub(wide, call.make.cast(zero, np.int32))
+    make, rows = call.make, -2 if a.type.rank > 1 else -1
+    return make.matmul(centred(make, a, a_zero, rows), centred(make, b, b_zero, -1))
 
 
 @operator("Gemm")
 @operator("Gemm", since=7)
 @operator("Gemm", since=11)
 def gemm(call: Call, a: ITensor, b: ITensor, c: ITensor | None = None) -> ITensor:
-    """``alpha * A @ B + beta * C``, with A and B transposed on request."""
+    """``alpha * A @ B + beta * C``, with A and B optionally transposed."""
     make = call.make
     ops = [MatrixOperation.TRANSPOSE if call.attribute(name) else MatrixOperation.NONE for name in ("transA", "transB")]
     product = make.made(make.network.add_matrix_multiply(a, ops[0], b, ops[1]))

@@ -12,9 +12,9 @@ from netloop.onnx.importer.operator_table import operator
 from netloop.types import HALVES, normal_axis
 
 
-def _wide(make: FormulaBuilder, *tensors: ITensor) -> list[ITensor]:
-    """Tensors, those of half precision as float32."""
-    return [make.cast(each, np.float32) if each.type.dtype in HALVES else each for each in tensors]
+def _wide(make: FormulaBuilder, x: ITensor) -> ITensor:
+    """``x``, in float32 if it has half precision."""
+    return make.cast(x, np.float32) if x.type.dtype in HALVES else x
 
 
 @operator("BatchNormalization")
@@ -35,7 +35,7 @@ def batch_normalization(
     if not call.attribute("training_mode"):
         return _normalized(call, x, scale, bias, mean, variance)
     make = call.make
-    (wide,) = _wide(make, x)
+    wide = _wide(make, x)
     axes = [0, *range(2, x.type.rank)]
     found = [make.cast(make.squeeze(each, axes), mean.type.dtype) for each in make.moments(wide, axes)]
     momentum = call.attribute("momentum")
@@ -62,19 +62,11 @@ def group_normalization_by_groups(call: Call, x: ITensor, scale: ITensor, bias: 
     """Normalization of groups of channels, with a scale and bias for each group."""
     make, groups = call.make, call.attribute("num_groups")
     channels = make.length(x, 1)
-    per_channel = [
-        make.reshape(
-            make.broadcast_to(make.expand_dims(each, [1]), make.list_tensor([groups, _share(make, channels, groups)])),
-            [-1],
-        )
-        for each in (scale, bias)
-    ]
-    return group_normalization(call, x, *per_channel)
-
-
-def _share(make: FormulaBuilder, channels: int | ITensor, groups: int) -> int | ITensor:
     require(groups > 0, f"num_groups is {groups}, and must be positive")
-    return channels // groups if isinstance(channels, int) else make.div(channels, groups)
+    length = channels // groups if isinstance(channels, int) else make.div(channels, groups)
+    shape = make.list_tensor([groups, length])
+    columns = [make.broadcast_to(make.expand_dims(each, [1]), shape) for each in (scale, bias)]
+    return group_normalization(call, x, *(make.reshape(each, [-1]) for each in columns))
 
 
 @operator("GroupNormalization", since=21)
@@ -97,7 +89,7 @@ def _normalization(call: Call, x: ITensor, scale: ITensor, bias: ITensor) -> INo
 
 @operator("LayerNormalization", since=17)
 def layer_normalization(call: Call, x: ITensor, scale: ITensor, bias: ITensor | None = None) -> list[ITensor | None]:
-    """Normalization over the last axes, with scale and bias; on request also mean and inverse deviation."""
+    """Normalization over the last axes, with scale and bias; optionally also mean and inverse deviation."""
     make, rank = call.make, x.type.rank
     axes = range(normal_axis(call.attribute("axis"), rank), rank)
     bias = make.constant(np.zeros(1, x.type.dtype)) if bias is None else bias
@@ -106,7 +98,7 @@ def layer_normalization(call: Call, x: ITensor, scale: ITensor, bias: ITensor | 
     layer.epsilon = call.attribute("epsilon")
     if not (call.wants(1) or call.wants(2)):
         return [make.made(layer)]
-    (wide,) = _wide(make, x)
+    wide = _wide(make, x)
     mean, variance = make.moments(wide, axes)
     return [make.made(layer), mean, make.inverse_deviation(variance, layer.epsilon)]
 
@@ -116,7 +108,7 @@ def rms_normalization(call: Call, x: ITensor, scale: ITensor) -> ITensor:
     """Division by the root mean square over the last axes, then scaling."""
     make, rank = call.make, x.type.rank
     axes = range(normal_axis(call.attribute("axis"), rank), rank)
-    (wide,) = _wide(make, x)
+    wide = _wide(make, x)
     square = make.mean(make.mul(wide, wide), axes, keep=True)
     normal = make.mul(wide, make.inverse_deviation(square, call.attribute("epsilon")))
     return make.mul(make.cast(normal, x.type.dtype), scale)
@@ -129,5 +121,5 @@ def lp_normalization(call: Call, x: ITensor) -> ITensor:
     require(power in (1, 2), f"p is {power}, and must be 1 or 2")
     total = make.sum(make.unary(UnaryOperation.ABS, x) if power == 1 else make.mul(x, x), axes, keep=True)
     norm = total if power == 1 else make.unary(UnaryOperation.SQRT, total)
-    is_none = make.equal(norm, 0)
-    return make.where(is_none, 0, make.div(x, make.where(is_none, 1, norm)))
+    is_zero = make.equal(norm, 0)
+    return make.where(is_zero, 0, make.div(x, make.where(is_zero, 1, norm)))

@@ -197,21 +197,13 @@ def is_infinite(call: Call, x: ITensor) -> ITensor:
 # ---------------------------------------------------------------------------- type conversions
 
 SATURATING = {numpy_type(each) for each in (DataType.FP8, DataType.E4M3FNUZ, DataType.E5M2, DataType.E5M2FNUZ)}
-
-
 E8M0 = numpy_type(DataType.E8M0)
-
-
 LARGEST, NAN = 254, 255
 """The largest power of two of E8M0, and NaN."""
-
-
 FRACTION_BITS, FRACTION, HALF = 23, 0x7FFFFF, 0x400000
 """The fraction of a float32: its number of bits, the mask of it, and its highest bit."""
-
-
 ROUNDING_BITS = {"up": FRACTION, "nearest": HALF, "down": 0}
-"""For each way of rounding the bits of the fraction of which a set one rounds the exponent up."""
+"""The bits of the fraction that round the exponent up if one of them is set, for each way of rounding."""
 
 
 @operator("Cast", since=6)

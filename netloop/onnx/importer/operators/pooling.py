@@ -16,7 +16,7 @@ from netloop.types import HALVES, UNKNOWN
 
 
 def _pooled(call: Call, x: ITensor, layer: SlidingWindow) -> ITensor:
-    """The output of a window with the attributes of a node, without a last window that starts in the padding."""
+    """The output of a window that moves as the attributes of the node say."""
     slides = sliding(call, len(layer.window))
     return pooled(call.make, x, layer, slides, bool(call.attribute("ceil_mode", 0)))
 

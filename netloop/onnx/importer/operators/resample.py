@@ -68,7 +68,7 @@ def _of_all_axes(make: FormulaBuilder, default: ITensor, given: ITensor, axes: S
 
 
 def _by_policy(call: Call, x: ITensor, axes: Sequence[int], sizes: ITensor) -> ITensor:
-    """The sizes, on request adjusted so that the axes keep their proportions."""
+    """The sizes, optionally adjusted so that the axes keep their proportions."""
     policy = call.attribute("keep_aspect_ratio_policy", "stretch")
     if policy == "stretch":
         return sizes

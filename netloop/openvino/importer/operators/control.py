@@ -1,4 +1,4 @@
-"""Control flow: If, Loop and TensorIterator."""
+"""Control flow."""
 
 from __future__ import annotations
 
@@ -59,10 +59,10 @@ def _with_one_rank(call: Call, a: ITensor, b: ITensor) -> tuple[ITensor, ITensor
 @operator("Loop", "opset5")
 def loop(call: Call, *inputs: ITensor | None) -> list[ITensor]:
     """A counted loop, a conditional loop, or both, or a loop over slices."""
-    return _Loop(call, roles_of(call, inputs)).outputs()
+    return _ImportedLoop(call, roles_of(call, inputs)).outputs()
 
 
-class _Loop:
+class _ImportedLoop:
     """An imported loop."""
 
     def __init__(self, call: Call, roles: Roles) -> None:

@@ -52,14 +52,14 @@ def group_convolution(call: Call, x: ITensor, kernel: ITensor) -> ITensor:
 
 @operator("ConvolutionBackpropData", "opset1")
 def deconvolution(call: Call, x: ITensor, kernel: ITensor, shape: ITensor | None = None) -> ITensor:
-    """Transposed convolution, on request with a given output shape."""
+    """Transposed convolution, optionally with a given output shape."""
     _check_image(x, kernel)
     return _deconvolved(call, x, kernel, 1, shape)
 
 
 @operator("GroupConvolutionBackpropData", "opset1")
 def group_deconvolution(call: Call, x: ITensor, kernel: ITensor, shape: ITensor | None = None) -> ITensor:
-    """Transposed convolution in groups of channels, on request with a given output shape."""
+    """Transposed convolution in groups of channels, optionally with a given output shape."""
     _check_image(x, kernel, 1)
     return _deconvolved(call, x, *_ungrouped(call, kernel), shape)
 

@@ -16,7 +16,7 @@ MEANS = {"sum": False, "mean": True}
 @operator("EmbeddingBagPackedSum", "opset3")
 @operator("EmbeddingBagPacked", "opset15")
 def packed(call: Call, table: ITensor, indices: ITensor, weights: ITensor | None = None) -> ITensor:
-    """Sum or mean of bags of equally many embeddings, on request weighted."""
+    """Sum or mean of bags of equally many embeddings, optionally weighted."""
     make, means = call.make, call.choice("reduction", MEANS, "sum")
     rows = _weighted(make, make.gather(table, indices), weights)
     return make.mean(rows, [1]) if means else make.sum(rows, [1])

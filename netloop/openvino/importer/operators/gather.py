@@ -19,7 +19,7 @@ from netloop.types import normal_axis
 
 @operator("Gather", "opset1", "opset7", "opset8")
 def gather(call: Call, x: ITensor, indices: ITensor, axis: ITensor) -> ITensor:
-    """Slices along an axis, selected by index, on request for each batch item."""
+    """Slices along an axis, selected by index, optionally for each batch item."""
     make, along = call.make, axis_of(call, axis, x.type.rank)
     batch = call.int("batch_dims", 0)
     batch += indices.type.rank if batch < 0 else 0
@@ -53,7 +53,7 @@ def gather_nd_of_joined_batch(call: Call, x: ITensor, indices: ITensor) -> ITens
 
 
 @operator("GatherTree", "opset1")
-def gather_tree(call: Call, steps: ITensor, parents: ITensor, most: ITensor, end: ITensor) -> ITensor:
+def gather_tree(call: Call, steps: ITensor, parents: ITensor, max_lengths: ITensor, end: ITensor) -> ITensor:
     """Whole beams from the tokens and parent beams of each step, filled with the end token."""
     make, end = call.make, call.make.scalar(end)
     time, beams = make.tensor(make.length(steps, 0)), make.length(steps, 2)
@@ -64,7 +64,7 @@ def gather_tree(call: Call, steps: ITensor, parents: ITensor, most: ITensor, end
     shape = make.list_tensor([make.length(steps, 1), beams])
     beam = loop.add_recurrence(make.broadcast_to(make.arange(beams), shape))
     step = make.sub(make.sub(time, 1), make.counter(loop).outputs[0])
-    within = make.expand_dims(make.less(step, make.cast(most, np.int64)), [1])
+    within = make.expand_dims(make.less(step, make.cast(max_lengths, np.int64)), [1])
     place = beam.outputs[0]
     found = make.where(within, make.gather_elements(token, place, 1), end)
     before = make.cast(make.gather_elements(parent, place, 1), np.int64)

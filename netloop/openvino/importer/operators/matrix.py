@@ -9,7 +9,7 @@ from netloop.openvino.importer.operator_table import operator
 
 @operator("MatMul", "opset1")
 def matmul(call: Call, a: ITensor, b: ITensor) -> ITensor:
-    """Product of matrices, vectors, or batches of them, with each matrix transposed on request."""
+    """Product of matrices, vectors, or batches of them, with each matrix optionally transposed."""
     sides = (a, call.flag("transpose_a", False)), (b, call.flag("transpose_b", False))
     return call.make.matmul(*(transposed(call, x) if transpose else x for x, transpose in sides))
 

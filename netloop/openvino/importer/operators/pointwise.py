@@ -40,7 +40,7 @@ def paired(call: Call, a: ITensor, b: ITensor) -> tuple[ITensor, ITensor]:
     return a, b
 
 
-ROUNDINGS_OF_FLOATS = (UnaryOperation.CEIL, UnaryOperation.FLOOR)
+IDENTITY_ON_INTEGERS = (UnaryOperation.CEIL, UnaryOperation.FLOOR)
 """The functions that leave integers unchanged."""
 
 
@@ -59,7 +59,7 @@ def _enter_pair(name: str, op: ElementWiseOperation) -> None:
 def _enter_function(name: str, op: UnaryOperation) -> None:
     @operator(name, _version(name))
     def function(call: Call, x: ITensor) -> ITensor:
-        return x if op in ROUNDINGS_OF_FLOATS and not x.type.is_float else call.make.unary(op, x)
+        return x if op in IDENTITY_ON_INTEGERS and not x.type.is_float else call.make.unary(op, x)
 
     function.__doc__ = f"Element-wise ``{op.name}``."
 

@@ -48,10 +48,10 @@ def max_pool_with_indices(call: Call, x: ITensor) -> list[ITensor]:
     """Maximum of each window, and its flat index in the axes from ``axis`` on."""
     make, slides = call.make, sliding(call, x.type.rank - 2)
     layer = make.network.add_pooling_indices(x, _window(call, x), DataType.INT64)
-    places = pooled(make, x, layer, slides, *call.choice("rounding_type", ROUNDS, "floor"))
+    indices = pooled(make, x, layer, slides, *call.choice("rounding_type", ROUNDS, "floor"))
     axis = normal_axis(call.int("axis", 0), x.type.rank)
-    places = make.cast(among_all(make, x, places, axis), element_type(call.text("index_element_type", "i64")))
-    return [max_pool(call, x), places]
+    indices = make.cast(among_all(make, x, indices, axis), element_type(call.text("index_element_type", "i64")))
+    return [max_pool(call, x), indices]
 
 
 LARGEST_MATRIX = 1 << 26
@@ -62,7 +62,7 @@ LARGEST_MATRIX = 1 << 26
 def adaptive_average_pool(call: Call, x: ITensor, shape: ITensor | None = None) -> ITensor:
     """Average of windows that divide the input evenly into the elements of the output."""
     make = call.make
-    require(shape is not None, "the shape of the output is an input")
+    require(shape is not None, "the shape of the output must be an input")
     assert shape is not None
     wanted = known_ints(call, shape, "lengths")
     require(x.type.rank == len(wanted) + 2, f"the input is {x.type}, and the shape of the output {wanted}")
@@ -70,8 +70,8 @@ def adaptive_average_pool(call: Call, x: ITensor, shape: ITensor | None = None) 
         length = x.type.shape[axis]
         require(length != UNKNOWN, f"the input is {x.type}, and its dims must be known")
         require(count > 0 and length * count <= LARGEST_MATRIX, f"axis {axis} has {length} elements, and gets {count}")
-        places = np.arange(count)
-        starts, ends = places * length // count, -(-(places + 1) * length // count)
+        indices = np.arange(count)
+        starts, ends = indices * length // count, -(-(indices + 1) * length // count)
         inside = (np.arange(length)[:, None] >= starts) & (np.arange(length)[:, None] < ends)
         weights = (inside / (ends - starts)).astype(x.type.dtype)
         order = [*(each for each in range(x.type.rank) if each != axis), axis]
