@@ -74,8 +74,8 @@ def conv_transpose(call: Call, x: ITensor, kernel: ITensor, bias: ITensor | None
     make, axes = call.make, len(window_of(call, kernel))
     more, wanted = call.attribute("output_padding", [0] * axes), call.attribute("output_shape")
     slides = sliding(call, axes)
-    made = windows.deconvolved(make, x, kernel, call.attribute("group", 1), slides, more, wanted)
-    return made if bias is None else make.add(made, make.along(bias, made.type.rank, 1))
+    output = windows.deconvolved(make, x, kernel, call.attribute("group", 1), slides, more, wanted)
+    return output if bias is None else make.add(output, make.along(bias, output.type.rank, 1))
 
 
 @operator("Col2Im", since=18)
@@ -148,8 +148,8 @@ def deformable_conv(
     )
     maps = make.length(kernel, 0)
     weights = make.reshape(kernel, [groups, _group_length(make, maps, groups), make.length(columns, 2)])
-    made = make.reshape(make.matmul(weights, columns), [batch, maps, *out])
-    return made if bias is None else make.add(made, make.along(bias, made.type.rank, 1))
+    output = make.reshape(make.matmul(weights, columns), [batch, maps, *out])
+    return output if bias is None else make.add(output, make.along(bias, output.type.rank, 1))
 
 
 def _group_length(make: FormulaBuilder, length: Length, groups: int) -> Length:

@@ -51,8 +51,8 @@ def resize(
             regions, lengths = _between_corners(make, x, lengths)
     mode = call.choice("mode", RESIZE_MODES.onnx.read, "nearest")
     exact = mode is InterpolationMode.NEAREST or x.type.is_float
-    made = _resized(call, x if exact else make.cast(x, np.float64), mode, regions, lengths)
-    return make.cast(made, x.type.dtype)
+    resized = _resized(call, x if exact else make.cast(x, np.float64), mode, regions, lengths)
+    return make.cast(resized, x.type.dtype)
 
 
 def _of_all_axes(make: FormulaBuilder, default: ITensor, given: ITensor, axes: Sequence[int]) -> ITensor:

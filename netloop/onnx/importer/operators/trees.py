@@ -152,8 +152,8 @@ def tree_ensemble(call: Call, x: ITensor) -> ITensor:
     number, kind = call.attribute("aggregate_function"), call.attribute("post_transform")
     require(0 <= number < len(AGGREGATES), f"aggregate_function is {number}, and must be from 0 to 3")
     require(0 <= kind < len(TRANSFORMS), f"post_transform is {kind}, and must be from 0 to 4")
-    made = aggregated(call, _forest(call), x, [*AGGREGATES.values()][number])
-    return post_transformed(call.make, made, TRANSFORMS[kind])
+    scores = aggregated(call, _forest(call), x, [*AGGREGATES.values()][number])
+    return post_transformed(call.make, scores, TRANSFORMS[kind])
 
 
 def _forest(call: Call) -> Forest:
@@ -209,11 +209,11 @@ def tree_regressor(call: Call, x: ITensor) -> ITensor:
     """The sum, mean, minimum or maximum of the leaves that each sample reaches; float32."""
     make, word = call.make, call.attribute("aggregate_function")
     require(word in AGGREGATES, f"aggregate_function is {word!r}, and must be one of {', '.join(AGGREGATES)}")
-    made = aggregated(call, _forest_of_list(call), x, AGGREGATES[word])
+    scores = aggregated(call, _forest_of_list(call), x, AGGREGATES[word])
     base = _numbers(call, "base_values")
     if base.size:
-        made = make.add(made, make.constant(base.astype(made.type.dtype)))
-    return post_transformed(make, make.cast(made, np.float32), call.attribute("post_transform"))
+        scores = make.add(scores, make.constant(base.astype(scores.type.dtype)))
+    return post_transformed(make, make.cast(scores, np.float32), call.attribute("post_transform"))
 
 
 def _numbers(call: Call, name: str) -> Array:

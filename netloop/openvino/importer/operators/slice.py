@@ -105,16 +105,16 @@ def _axes(rank: int, new: Sequence[bool], dots: Sequence[bool]) -> tuple[dict[in
     require(plain <= rank, f"{plain} axes are sliced, and the input has {rank} axes")
     axes: dict[int, int] = {}
     added: list[int] = []
-    axis = made = 0
+    axis = output_axis = 0
     for place, (is_new, is_dots) in enumerate(zip(new, dots, strict=True)):
         if is_new:
-            added.append(made)
+            added.append(output_axis)
         if is_dots:
-            axis, made = axis + rank - plain, made + rank - plain
+            axis, output_axis = axis + rank - plain, output_axis + rank - plain
         elif not is_new:
             axes[place] = axis
             axis += 1
-        made += not is_dots
+        output_axis += not is_dots
     return axes, added
 
 

@@ -14,7 +14,7 @@ from netloop.openvino.importer.weights import element_type
 
 @operator("Const", "opset1")
 def constant(call: Call) -> ITensor:
-    """A constant from the file of weights."""
+    """A constant from the file of weights; in the draft dialect the output gives its type."""
     layer = call.layer
     shape = declared_shape(layer)
     require(shape is not None, "the shape of a Const must be known")
