@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import onnx
 
+from netloop.diagnostics import did_you_mean, require
 from netloop.formulas import FormulaBuilder
 from netloop.graph.tensor import ITensor
 from netloop.onnx.importer.node import Node
@@ -16,6 +17,8 @@ Value = ITensor
 """What a name of a graph stands for."""
 Result = Value | Sequence[Value | None]
 """The outputs of a node: one value, or a list of them, None for one that is not wanted."""
+
+T = TypeVar("T")
 
 
 class Subgraph(Protocol):
@@ -60,6 +63,13 @@ class Call:
     def wants(self, output: int) -> bool:
         """Whether the node has an output of this number."""
         return output < len(self.node.proto.output) and bool(self.node.proto.output[output])
+
+    def choice(self, name: str, choices: Mapping[str, T], default: Any = None) -> T:
+        """The meaning of the word in an attribute."""
+        word = self.attribute(name, default)
+        known, is_known = ", ".join(choices), isinstance(word, str) and word in choices
+        require(is_known, f"{name} is {word!r}, and must be one of {known}", fix=did_you_mean(str(word), choices))
+        return choices[word]
 
 
 Operator = Callable[..., Result]

@@ -187,9 +187,9 @@ def test_tree_that_is_a_leaf_gives_its_weight():
     [
         ({"nodes_truenodeids": [99]}, "there are 1 trees, and 2 roots"),
         ({"nodes_modes": ["BRANCH_ODD"]}, "no mode of a node is called 'BRANCH_ODD'"),
-        ({"nodes_featureids": [3]}, "a node looks at feature 3, and samples have 3"),
+        ({"nodes_featureids": [3]}, "a node tests feature 3, and samples have 3"),
         ({"target_ids": [7]}, "target_ids are not from 0 to 1"),
-        ({"target_nodeids": [0]}, "node 0 of tree 0 has a weight, and is no leaf"),
+        ({"target_nodeids": [0]}, "node 0 of tree 0 has a weight, and is not a leaf"),
         ({"aggregate_function": "MODE"}, "aggregate_function is 'MODE'"),
     ],
 )

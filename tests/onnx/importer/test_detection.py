@@ -65,5 +65,5 @@ def test_maximum_of_regions_is_that_of_onnxruntime():
 def test_roi_align_of_another_mode_is_refused():
     made, _ = of_node("RoiAlign", IMAGES, ROIS, ITEMS, mode="min")
 
-    with pytest.raises(netloop.ModelError, match="the mode is 'min'"):
+    with pytest.raises(netloop.ModelError, match="mode is 'min'"):
         netloop.onnx.load(made)

@@ -109,7 +109,7 @@ def test_resize_of_open_lengths_takes_any_image():
         ({"nearest_mode": "round"}, (None, UP), "nearest_mode is 'round'"),
         ({}, (None, UP, sizes(1, 2, 3, 4)), "either scales or sizes"),
         ({}, (), "either scales or sizes"),
-        ({"axes": [2, 2]}, (None, UP[:2]), "names one twice"),
+        ({"axes": [2, 2]}, (None, UP[:2]), "names an axis twice"),
         ({"axes": [2]}, (None, UP), "must be 1"),
         ({"coordinate_transformation_mode": "tf_crop_and_resize"}, (None, UP), "there is no roi"),
         ({"keep_aspect_ratio_policy": "larger"}, (None, None, sizes(1, 2, 3, 4)), "keep_aspect_ratio_policy is"),

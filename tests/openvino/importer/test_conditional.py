@@ -76,7 +76,7 @@ def test_branch_without_an_output_is_refused():
     output = b'<output external_port_id="2" internal_layer_id="2" />'
     assert output in xml
 
-    with pytest.raises(ModelError, match=r"<else_body> gives nothing for output 2"):
+    with pytest.raises(ModelError, match=r"<else_body> has no result for output 2"):
         netloop.openvino.load(xml.replace(output, b"", 1), weights)
 
 

@@ -262,7 +262,7 @@ STATE = b'external_port_id="3" internal_layer_id="1"'
         (b'to-layer="1" />\n\t\t\t</back_edges>', b'to-layer="0" />\n\t\t\t</back_edges>', "and goes round too"),
         (b'<input external_port_id="3" internal_layer_id="1" />', b"", "nothing tells how it begins"),
         (b"</body>", b"</body><body/>", "<body> has no <layers>"),
-        (b'<output external_port_id="4"', b'<output external_port_id="9"', "nothing in the body gives output 4"),
+        (b'<output external_port_id="4"', b'<output external_port_id="9"', "no result of the body is output 4"),
     ],
 )
 def test_damaged_wiring_of_a_body_is_refused(sums, before, after, what):

@@ -140,7 +140,7 @@ def test_slices_of_different_lengths_are_refused():
     a, b = loop.sliced(x, [1, 2]), loop.sliced(y, [1, 2])
     documents = document(ov.Model([ops.result(loop.outputs(rows=[(ops.add(a, b), 0)])[0])], [x, y]))
 
-    with pytest.raises(ModelError, match=r"has \[5, 6\] parts, and must have equally many"):
+    with pytest.raises(ModelError, match=r"have \[5, 6\] slices, and must have equally many"):
         rewritten(documents, b'shape="6,2"', b'shape="5,2"', 1)
 
 

@@ -1,4 +1,4 @@
-"""Loop and If, as loops and conditionals of netloop."""
+"""Control flow."""
 
 from __future__ import annotations
 
@@ -19,49 +19,49 @@ from netloop.types import UNKNOWN
 
 @operator("If")
 def conditional(call: Call, condition: ITensor) -> list[ITensor]:
-    """One of two graphs; if the condition is known already, only that one becomes layers."""
+    """One of two graphs; a constant condition imports only that one."""
     make = call.make
     condition = make.scalar(condition)
     known = make.known(condition)
     if known is not None:
         return call.subgraph("then_branch" if known else "else_branch")()
-    made = make.network.add_if_conditional()
-    made.name = call.node.label
-    made.set_condition(condition)
+    branches = make.network.add_if_conditional()
+    branches.name = call.node.label
+    branches.set_condition(condition)
     then, otherwise = call.subgraph("then_branch")(), call.subgraph("else_branch")()
     require(len(then) == len(otherwise), f"one branch has {len(then)} outputs, and the other {len(otherwise)}")
-    return [made.add_output(a, b).outputs[0] for a, b in zip(then, otherwise, strict=True)]
+    return [branches.add_output(a, b).outputs[0] for a, b in zip(then, otherwise, strict=True)]
 
 
 @operator("Loop")
-def loop(call: Call, trips: ITensor | None = None, goes_on: ITensor | None = None, *initial: ITensor) -> list[ITensor]:
-    """A loop: counted, conditional, or both."""
+def loop(call: Call, trips: ITensor | None = None, first: ITensor | None = None, *initial: ITensor) -> list[ITensor]:
+    """A counted loop, a conditional loop, or both."""
     make = call.make
     require(
-        trips is not None or goes_on is not None,
+        trips is not None or first is not None,
         "the loop has neither a trip count nor a condition",
-        "by the standard it never ends",
+        "by the ONNX standard it never ends",
     )
     most = None if trips is None else make.maximum(make.cast(make.scalar(trips), np.int64), 0)
     true = make.constant(True)
 
-    def body(loop: ILoop, trip: ITensor, values: Sequence[ITensor]) -> Step:
-        given = [true, *values] if goes_on is not None else values
-        condition, *outputs = call.subgraph("body")(trip, *given)
-        outputs, rows = split(outputs, len(initial))
-        return Step(condition, outputs if goes_on is not None else [make.scalar(condition), *outputs], rows)
+    def body(loop: ILoop, iteration: ITensor, values: Sequence[ITensor]) -> Step:
+        given = [true, *values] if first is not None else values
+        condition, *outputs = call.subgraph("body")(iteration, *given)
+        outputs, rows = split_outputs(outputs, len(initial))
+        return Step(condition, outputs if first is not None else [make.scalar(condition), *outputs], rows)
 
     declared = call.subgraph("body").proto.output[1 + len(initial) :]
-    # without a condition the loop goes on whatever the body says, and the body sees what it said
-    if goes_on is None:
+    # without a condition input the loop ignores the body's condition, and the body reads its previous one as an input
+    if first is None:
         left = looped(make, call.node.label, [true, *initial], Limits(most, None), body)
         return [*left.last[1:], *as_declared(make, left.rows, declared)]
-    left = looped(make, call.node.label, initial, Limits(most, make.scalar(goes_on), most), body)
+    left = looped(make, call.node.label, initial, Limits(most, make.scalar(first), most), body)
     return [*left.last, *as_declared(make, left.rows, declared)]
 
 
-def split(outputs: Sequence[ITensor], count: int) -> tuple[list[ITensor], list[Row]]:
-    """The outputs of a body that go round, and those that are rows."""
+def split_outputs(outputs: Sequence[ITensor], count: int) -> tuple[list[ITensor], list[Row]]:
+    """The outputs of a loop body: its carried values and its rows."""
     require(len(outputs) >= count, f"the body has {len(outputs)} outputs for {count} values that it carries")
     return list(outputs[:count]), [Row(each) for each in outputs[count:]]
 
@@ -69,9 +69,9 @@ def split(outputs: Sequence[ITensor], count: int) -> tuple[list[ITensor], list[R
 def as_declared(
     make: FormulaBuilder, rows: Sequence[ITensor], declared: Sequence[onnx.ValueInfoProto]
 ) -> list[ITensor]:
-    """The rows of all trips, along a first axis; each row as long as its graph declares it.
+    """The stacked rows, with the row dims that the graph of the body declares.
 
-    If a loop makes no trip, nothing else tells how long a row would have been.
+    The dims of the rows of a loop without iterations follow from nothing else.
     """
     return [_as_declared(make, each, one) for each, one in zip(rows, declared, strict=True)]
 

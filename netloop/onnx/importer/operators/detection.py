@@ -1,4 +1,4 @@
-"""Boxes: which of them are kept, and what images have inside of them."""
+"""Detection: boxes, regions, nonzero and unique elements."""
 
 from dataclasses import dataclass
 from functools import reduce
@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 
 from netloop.diagnostics import require
-from netloop.enums import ReduceOperation, TripLimit, UnaryOperation
+from netloop.enums import DataType, ReduceOperation, TripLimit, UnaryOperation
 from netloop.formats.nms import suppressed
 from netloop.formulas import FormulaBuilder, Length
 from netloop.graph.tensor import ITensor
@@ -21,51 +21,50 @@ def suppress(
     call: Call,
     boxes: ITensor,
     scores: ITensor,
-    most: ITensor | None = None,
-    overlap: ITensor | None = None,
-    least: ITensor | None = None,
+    max_boxes: ITensor | None = None,
+    max_iou: ITensor | None = None,
+    min_score: ITensor | None = None,
 ) -> ITensor:
-    """The boxes with the highest scores that do not overlap much, as rows of batch item, class and box."""
+    """Non-maximum suppression: [batch item, class, box] of the boxes with the highest scores and little overlap."""
     make = call.make
-    if most is None:
+    if max_boxes is None:
         return make.constant(np.zeros((0, 3), np.int64))
-    overlap = make.constant(0.0) if overlap is None else overlap
-    least = make.constant(-np.inf) if least is None else least
-    return suppressed(make, boxes, scores, most, overlap, least, bool(call.attribute("center_point_box")))
+    max_iou = make.constant(0.0) if max_iou is None else max_iou
+    min_score = make.constant(-np.inf) if min_score is None else min_score
+    return suppressed(make, boxes, scores, max_boxes, max_iou, min_score, bool(call.attribute("center_point_box")))
 
 
-# ---------------------------------------------------------------------------- samples of regions
+# ---------------------------------------------------------------------------- RoiAlign
 
 
 @operator("RoiAlign", since=10)
 @operator("RoiAlign", since=16)
 def align(call: Call, x: ITensor, rois: ITensor, items: ITensor) -> ITensor:
-    """The mean or the maximum of samples of an image, for each cell of a grid on each region.
+    """The mean or maximum of interpolated samples in each cell of a grid over each region.
 
-    A loop goes through the samples of a cell, which are taken in all cells at once. The maximum is that of the weighed
+    A loop iterates over the samples of a cell, taken in all cells at once. The maximum is that of the weighted
     neighbours of the samples, as in onnxruntime.
     """
-    mode = call.attribute("mode")
-    require(mode in ("avg", "max"), f"the mode is {mode!r}, and must be 'avg' or 'max'")
-    for name, least in (("output_height", 1), ("output_width", 1), ("sampling_ratio", 0)):
+    mean = call.choice("mode", {"avg": True, "max": False})
+    for name, minimum in (("output_height", 1), ("output_width", 1), ("sampling_ratio", 0)):
         given = call.attribute(name)
-        require(given >= least, f"{name} is {given}, and must be {least} or more")
+        require(given >= minimum, f"{name} is {given}, and must be {minimum} or more")
     make, dtype = call.make, x.type.dtype
     wide = np.dtype(np.float64) if dtype == np.float64 else np.dtype(np.float32)
-    made = _Samples(call, make.cast(x, wide), make.cast(rois, wide), items).combined(mode == "avg")
-    return make.cast(make.transpose(made, [0, 3, 1, 2]), dtype)
+    cells = _Samples(call, make.cast(x, wide), make.cast(rois, wide), items).combined(mean)
+    return make.cast(make.transpose(cells, [0, 3, 1, 2]), dtype)
 
 
 @dataclass(frozen=True)
-class _Side:
-    """The regions along an axis of the image, which are cut into cells.
+class _RoiAxis:
+    """The regions along an axis of the image, cut into cells.
 
     Attributes:
-        length: how many pixels the axis has; 0-D.
-        cells: how many cells a region has.
-        start: where each region starts; [region, 1].
-        cell: how long its cells are; [region, 1].
-        count: how many samples a cell has along the axis; [region, 1].
+        length: the number of pixels of the axis; 0-D.
+        cells: the number of cells of a region.
+        start: the start of each region; [region, 1].
+        cell: the length of its cells; [region, 1].
+        count: the number of samples of a cell along the axis; [region, 1].
     """
 
     length: ITensor
@@ -96,7 +95,7 @@ class _Samples:
         self._rows = self._side(make.length(x, 2), "output_height", 1)
         self._columns = self._side(make.length(x, 3), "output_width", 0)
 
-    def _side(self, length: Length, cells: str, first: int) -> _Side:
+    def _side(self, length: Length, cells: str, first: int) -> _RoiAxis:
         make, number, ratio = self._make, self._call.attribute(cells), self._call.attribute("sampling_ratio")
         start, end = (make.gather(self._places, make.constant([each]), 1) for each in (first, first + 2))
         span = make.sub(end, start)
@@ -105,16 +104,16 @@ class _Samples:
             count = make.broadcast_to(make.constant([[ratio]]), make.shape(cell))
         else:
             count = make.maximum(make.cast(make.unary(UnaryOperation.CEIL, cell), np.int64), 0)
-        return _Side(make.tensor(length), number, start, cell, count)
+        return _RoiAxis(make.tensor(length), number, start, cell, count)
 
     def combined(self, mean: bool) -> ITensor:
-        """The mean of the samples of each cell, or their maximum; [region, row, column, channel]."""
+        """The mean or maximum of the samples of each cell; [region, row, column, channel]."""
         make, loop = self._make, self._make.network.add_loop()
         loop.name = self._call.node.label
         down, across = (self._most(side) for side in (self._rows, self._columns))
         loop.add_trip_limit(make.mul(down, across), TripLimit.COUNT)
-        trip = make.counter(loop).outputs[0]
-        sides = (self._rows, make.floor_div(trip, across)), (self._columns, make.modulo(trip, across))
+        iteration = make.counter(loop).outputs[0]
+        sides = (self._rows, make.floor_div(iteration, across)), (self._columns, make.modulo(iteration, across))
         combine, nothing = (make.add, 0.0) if mean else (make.maximum, -np.inf)
         result = loop.add_recurrence(self._filled(nothing))
         taps = [self._taps(side, sample) for side, sample in sides]
@@ -122,13 +121,13 @@ class _Samples:
         counted = make.logical_and(*(make.less(sample, side.count) for side, sample in sides))
         result.set_input(1, combine(result.outputs[0], make.where(make.expand_dims(counted, [2, 3]), found, nothing)))
         total = make.expand_dims(make.mul(self._rows.count, self._columns.count), [2, 3])
-        made = make.last(loop, result)
+        cells = make.last(loop, result)
         if mean:
-            return make.div(made, make.cast(make.maximum(total, 1), made.type.dtype))
-        return make.where(make.equal(total, 0), np.zeros((), made.type.dtype), made)
+            return make.div(cells, make.cast(make.maximum(total, 1), cells.type.dtype))
+        return make.where(make.equal(total, 0), np.zeros((), cells.type.dtype), cells)
 
-    def _most(self, side: _Side) -> ITensor:
-        """The most samples that a cell of any region has along an axis."""
+    def _most(self, side: _RoiAxis) -> ITensor:
+        """The largest number of samples in a cell of any region along an axis."""
         ratio = self._call.attribute("sampling_ratio")
         return self._make.constant(ratio) if ratio else self._make.reduce(ReduceOperation.MAX, side.count, [0, 1])
 
@@ -137,8 +136,8 @@ class _Samples:
         lengths = [make.length(self._items, 0), self._rows.cells, self._columns.cells, make.length(self._pixels, 1)]
         return make.broadcast_to(make.constant(np.full((1, 1, 1, 1), value, dtype)), make.list_tensor(lengths))
 
-    def _taps(self, side: _Side, sample: ITensor) -> list[tuple[ITensor, ITensor]]:
-        """The two pixels that a sample lies between, each with its weight; [region, cell]."""
+    def _taps(self, side: _RoiAxis, sample: ITensor) -> list[tuple[ITensor, ITensor]]:
+        """The two pixels around a sample, each with its weight; [region, cell]."""
         make, dtype = self._make, side.start.type.dtype
         inside = make.div(make.add(make.cast(sample, dtype), 0.5), make.cast(side.count, dtype))
         place = make.add(side.start, make.mul(side.cell, make.add(inside, np.arange(side.cells))))
@@ -162,15 +161,15 @@ class _Samples:
         return make.mul(found, make.expand_dims(make.mul(down, across), [3]))
 
 
-# ---------------------------------------------------------------------------- maxima of regions
+# ---------------------------------------------------------------------------- MaxRoiPool
 
 
 @operator("MaxRoiPool")
 def pool_regions(call: Call, x: ITensor, rois: ITensor) -> ITensor:
-    """The maximum of the pixels in each cell of a grid on each region, 0 where there is none; a loop of the regions."""
+    """The maximum in each cell of a grid over each region, 0 in an empty cell; a loop over the regions."""
     shape = call.attribute("pooled_shape")
     require(len(shape) == 2 and min(shape) > 0, f"pooled_shape is {shape}, and must be a height and a width")
-    require(x.type.rank == 4 and rois.type.rank == 2, f"X is {x.type}, and has 4 axes; rois is {rois.type}, and has 2")
+    require(x.type.rank == 4 and rois.type.rank == 2, f"X is {x.type}, rois is {rois.type}; they need 4 and 2 axes")
     make, loop = call.make, call.make.network.add_loop()
     loop.name = call.node.label
     count = make.tensor(make.length(rois, 0))
@@ -185,7 +184,7 @@ def pool_regions(call: Call, x: ITensor, rois: ITensor) -> ITensor:
 
 
 def _cells(call: Call, rois: ITensor, length: Length, axis: int, first: int) -> ITensor:
-    """Which pixels of an axis are in which cell of each region; [region, cell, pixel]."""
+    """A mask of the pixels of an axis in each cell of each region; [region, cell, pixel]."""
     make, count = call.make, call.attribute("pooled_shape")[axis]
     corners = make.gather(rois, make.constant([first, first + 2]), 1)
     rounded = make.unary(UnaryOperation.FLOOR, make.add(make.mul(corners, call.attribute("spatial_scale")), 0.5))
@@ -200,8 +199,21 @@ def _cells(call: Call, rois: ITensor, length: Length, axis: int, first: int) -> 
 
 
 def _highest(make: FormulaBuilder, x: ITensor, cells: ITensor, axis: int) -> ITensor:
-    """The maximum of the elements that are in each of some cells of an axis."""
+    """The maximum over each cell of an axis."""
     rank = x.type.rank
     among = make.expand_dims(cells, range(2, rank - axis + 1))
     chosen = make.where(among, make.expand_dims(x, [axis]), np.array(-np.inf, x.type.dtype))
     return make.reduce(ReduceOperation.MAX, chosen, [axis + 1])
+
+
+@operator("NonZero", since=9)
+def nonzero(call: Call, x: ITensor) -> ITensor:
+    """The indices of all nonzero elements, [axis, element]."""
+    return call.make.nonzero(x)
+
+
+@operator("Unique", since=11)
+def unique(call: Call, x: ITensor) -> list[ITensor]:
+    """The distinct elements or slices along an axis, their first indices, the inverse indices, and the counts."""
+    layer = call.make.network.add_unique(x, call.attribute("axis"), bool(call.attribute("sorted")), DataType.INT64)
+    return [layer.outputs[each] for each in range(4)]

@@ -1,4 +1,4 @@
-"""Signals and their spectra."""
+"""Fourier transforms and signals."""
 
 import math
 
@@ -14,13 +14,13 @@ from netloop.onnx.tensors import element_type
 
 @operator("DFT", since=17)
 def transform_by_attribute(call: Call, x: ITensor, length: ITensor | None = None) -> ITensor:
-    """The discrete Fourier transform along an axis."""
+    """Discrete Fourier transform along an axis."""
     return _transformed(call, x, length, call.make.constant(call.attribute("axis")))
 
 
 @operator("DFT", since=20)
 def transform(call: Call, x: ITensor, length: ITensor | None = None, axis: ITensor | None = None) -> ITensor:
-    """The discrete Fourier transform along an axis."""
+    """Discrete Fourier transform along an axis."""
     return _transformed(call, x, length, call.make.constant(-2) if axis is None else axis)
 
 
@@ -43,7 +43,7 @@ def _transformed(call: Call, x: ITensor, length: ITensor | None, axis: ITensor) 
 def short_transforms(
     call: Call, x: ITensor, step: ITensor, window: ITensor | None = None, length: ITensor | None = None
 ) -> ITensor:
-    """The Fourier transforms of all frames of a signal, each times a window."""
+    """Short-time Fourier transform: the spectra of frames, each times a window."""
     make = call.make
     signal = make.tensor(make.length(x, 1))
     if length is None:
@@ -61,16 +61,16 @@ def short_transforms(
 def mel_weights(
     call: Call, bands: ITensor, length: ITensor, rate: ITensor, lowest: ITensor, highest: ITensor
 ) -> ITensor:
-    """The weights of the frequencies of a spectrum in bands that ears hear as equally wide: triangles that overlap."""
+    """Mel filter bank: weights from DFT bins to mel bands."""
     make = call.make
     bands, length = (make.cast(make.scalar(each), np.int64) for each in (bands, length))
     low, high = (_mel(make, make.cast(make.scalar(each), np.float64)) for each in (lowest, highest))
     step = make.div(make.sub(high, low), make.cast(make.add(bands, 2), np.float64))
     mels = make.add(make.mul(make.cast(make.arange(make.add(bands, 2)), np.float64), step), low)
     hertz = make.mul(make.sub(make.unary(UnaryOperation.EXP, make.mul(mels, math.log(10) / 2595)), 1.0), 700.0)
-    turns = make.mul(make.cast(make.add(length, 1), np.float64), hertz)
-    places = make.unary(UnaryOperation.FLOOR, make.div(turns, make.cast(make.scalar(rate), np.float64)))
-    start, peak, end = (make.slice(places, [first], [bands]) for first in range(3))
+    numerators = make.mul(make.cast(make.add(length, 1), np.float64), hertz)
+    edges = make.unary(UnaryOperation.FLOOR, make.div(numerators, make.cast(make.scalar(rate), np.float64)))
+    start, peak, end = (make.slice(edges, [first], [bands]) for first in range(3))
     bins = make.expand_dims(make.cast(make.arange(make.add(make.floor_div(length, 2), 1)), np.float64), [1])
     rising = make.div(make.sub(bins, start), make.sub(peak, start))
     falling = make.div(make.sub(end, bins), make.sub(end, peak))
@@ -82,5 +82,5 @@ def mel_weights(
 
 
 def _mel(make: FormulaBuilder, hertz: ITensor) -> ITensor:
-    """A frequency on the scale of ears."""
+    """Hertz to mel."""
     return make.mul(make.unary(UnaryOperation.LOG, make.add(make.div(hertz, 700.0), 1.0)), 2595 / math.log(10))

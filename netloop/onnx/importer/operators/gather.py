@@ -1,45 +1,31 @@
-"""Elements read and written by index."""
+"""Gather and scatter."""
 
 import numpy as np
 
 from netloop.diagnostics import require
-from netloop.enums import DataType, ReduceOperation
+from netloop.formats.vocabulary import SCATTER_REDUCTIONS
 from netloop.graph.tensor import ITensor
 from netloop.onnx.importer.call import Call
 from netloop.onnx.importer.operator_table import operator
 from netloop.types import normal_axis
 
-REDUCTIONS = {
-    "none": ReduceOperation.NONE,
-    "add": ReduceOperation.SUM,
-    "mul": ReduceOperation.PROD,
-    "max": ReduceOperation.MAX,
-    "min": ReduceOperation.MIN,
-}
-
-
-def _reduction(call: Call) -> ReduceOperation:
-    name = call.attribute("reduction", "none")
-    require(name in REDUCTIONS, f"the reduction is {name!r}, and must be one of {', '.join(REDUCTIONS)}")
-    return REDUCTIONS[name]
-
 
 @operator("Gather")
 def gather(call: Call, x: ITensor, indices: ITensor) -> ITensor:
-    """The slices that indices name."""
+    """Slices along an axis, selected by index."""
     return call.make.gather(x, indices, call.attribute("axis"))
 
 
 @operator("GatherElements", since=11)
 def gather_elements(call: Call, x: ITensor, indices: ITensor) -> ITensor:
-    """The elements that indices name, each along its own line."""
+    """Elements along an axis, one index for each output element."""
     return call.make.gather_elements(x, indices, call.attribute("axis"))
 
 
 @operator("GatherND", since=11)
 @operator("GatherND", since=12)
 def gather_nd(call: Call, x: ITensor, indices: ITensor) -> ITensor:
-    """The slices at positions."""
+    """Slices selected by index tuples."""
     return call.make.gather_nd(x, indices, call.attribute("batch_dims", 0))
 
 
@@ -47,34 +33,35 @@ def gather_nd(call: Call, x: ITensor, indices: ITensor) -> ITensor:
 @operator("ScatterElements", since=11)
 @operator("ScatterElements", since=16)
 def scatter_elements(call: Call, x: ITensor, indices: ITensor, updates: ITensor) -> ITensor:
-    """The tensor with elements written, or combined with updates, where indices say, each along its own line."""
-    return call.make.scatter_elements(x, indices, updates, call.attribute("axis"), _reduction(call))
+    """The input with elements along an axis written, or combined with updates, by index."""
+    reduction = call.choice("reduction", SCATTER_REDUCTIONS.onnx.read, "none")
+    return call.make.scatter_elements(x, indices, updates, call.attribute("axis"), reduction)
 
 
 @operator("ScatterND", since=11)
 @operator("ScatterND", since=16)
 def scatter_nd(call: Call, x: ITensor, indices: ITensor, updates: ITensor) -> ITensor:
-    """The tensor with slices written, or combined with updates, at positions."""
-    return call.make.scatter_nd(x, indices, updates, _reduction(call))
+    """The input with slices written, or combined with updates, by index tuples."""
+    return call.make.scatter_nd(x, indices, updates, call.choice("reduction", SCATTER_REDUCTIONS.onnx.read, "none"))
 
 
 @operator("TensorScatter", since=24)
 def tensor_scatter(call: Call, cache: ITensor, update: ITensor, starts: ITensor | None = None) -> ITensor:
-    """The cache with the update written along an axis, in each member of the batch from a place of its own on."""
+    """A cache with an update written along an axis, from a start index for each batch item."""
     make, rank = call.make, cache.type.rank
     axis = normal_axis(call.attribute("axis"), rank)
-    require(axis > 0, "the axis is 0, which is that of the batch")
-    places = make.expand_dims(make.arange(make.length(update, axis)), range(1, rank - axis))
+    require(axis > 0, "the axis is 0, which is the batch axis")
+    indices = make.expand_dims(make.arange(make.length(update, axis)), range(1, rank - axis))
     if starts is not None:
-        places = make.add(make.expand_dims(make.cast(starts, np.int64), range(1, rank)), places)
+        indices = make.add(make.expand_dims(make.cast(starts, np.int64), range(1, rank)), indices)
     if call.attribute("mode") == "circular":
-        places = make.modulo(places, make.tensor(make.length(cache, axis)))
-    return make.scatter_elements(cache, make.broadcast_to(places, make.shape(update)), update, axis)
+        indices = make.modulo(indices, make.tensor(make.length(cache, axis)))
+    return make.scatter_elements(cache, make.broadcast_to(indices, make.shape(update)), update, axis)
 
 
 @operator("OneHot", since=9)
 def one_hot(call: Call, indices: ITensor, depth: ITensor, values: ITensor) -> ITensor:
-    """One value at the place that an index names, and another elsewhere."""
+    """One value at each index along a new axis, another elsewhere."""
     make = call.make
     count = make.scalar(make.cast(depth, np.int64))
     return make.one_hot(make.cast(indices, np.int64), count, values, call.attribute("axis"))
@@ -82,37 +69,16 @@ def one_hot(call: Call, indices: ITensor, depth: ITensor, values: ITensor) -> IT
 
 @operator("OneHot", since=11)
 def one_hot_from_end(call: Call, indices: ITensor, depth: ITensor, values: ITensor) -> ITensor:
-    """The same, negative indices counting from the end."""
+    """One value at each index along a new axis, another elsewhere; negative indices count from the end."""
     make = call.make
-    count, places = make.scalar(make.cast(depth, np.int64)), make.cast(indices, np.int64)
-    places = make.where(make.less(places, 0), make.add(places, count), places)
-    return make.one_hot(places, count, values, call.attribute("axis"))
-
-
-@operator("NonZero", since=9)
-def nonzero(call: Call, x: ITensor) -> ITensor:
-    """The places of all elements that are not 0."""
-    return call.make.nonzero(x)
+    count, indices = make.scalar(make.cast(depth, np.int64)), make.cast(indices, np.int64)
+    indices = make.where(make.less(indices, 0), make.add(indices, count), indices)
+    return make.one_hot(indices, count, values, call.attribute("axis"))
 
 
 @operator("Compress", since=9)
 def compress(call: Call, x: ITensor, condition: ITensor) -> ITensor:
-    """The elements, or slices along an axis, for which the condition is true."""
+    """The elements, or slices along an axis, for which a condition is true."""
     make, axis = call.make, call.attribute("axis")
-    places = make.flat(make.nonzero(condition))
-    return make.gather(make.flat(x), places) if axis is None else make.gather(x, places, axis)
-
-
-@operator("Unique", since=11)
-def unique(call: Call, x: ITensor) -> list[ITensor]:
-    """The elements, or slices along an axis, each once, where they are, and how many."""
-    layer = call.make.network.add_unique(x, call.attribute("axis"), bool(call.attribute("sorted")), DataType.INT64)
-    return [layer.outputs[each] for each in range(4)]
-
-
-@operator("ReverseSequence", since=10)
-def reverse_sequence(call: Call, x: ITensor, lengths: ITensor) -> ITensor:
-    """The first elements of each sequence in reverse."""
-    layer = call.make.network.add_reverse_sequence(x, lengths)
-    layer.batch_axis, layer.sequence_axis = call.attribute("batch_axis"), call.attribute("time_axis")
-    return call.make.made(layer)
+    indices = make.flat(make.nonzero(condition))
+    return make.gather(make.flat(x), indices) if axis is None else make.gather(x, indices, axis)

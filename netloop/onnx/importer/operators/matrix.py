@@ -1,6 +1,4 @@
-"""Sums of products."""
-
-from typing import Any
+"""Matrices."""
 
 import numpy as np
 
@@ -9,11 +7,12 @@ from netloop.enums import MatrixOperation
 from netloop.graph.tensor import ITensor
 from netloop.onnx.importer.call import Call
 from netloop.onnx.importer.operator_table import operator
+from netloop.onnx.importer.operators.convolution import centred
 
 
 @operator("MatMul")
 def matmul(call: Call, a: ITensor, b: ITensor) -> ITensor:
-    """The product of matrices, of vectors, or of batches of them."""
+    """Product of matrices, vectors, or batches of them."""
     return call.make.matmul(a, b)
 
 
@@ -21,22 +20,16 @@ def matmul(call: Call, a: ITensor, b: ITensor) -> ITensor:
 def matmul_integer(
     call: Call, a: ITensor, b: ITensor, a_zero: ITensor | None = None, b_zero: ITensor | None = None
 ) -> ITensor:
-    """The product of integers, each less its zero point, in int32."""
-    if a_zero is not None and a_zero.type.rank == 1 and a.type.rank > 1 and a_zero.type.shape != (1,):
-        a_zero = call.make.expand_dims(a_zero, [1])
-    return call.make.matmul(_centred(call, a, a_zero), _centred(call, b, b_zero))
-
-
-def _centred(call: Call, x: ITensor, zero: ITensor | None) -> ITensor:
-    wide = call.make.cast(x, np.int32)
-    return wide if zero is None else call.make.sub(wide, call.make.cast(zero, np.int32))
+    """Product of integer matrices less their zero points, in int32."""
+    make, rows = call.make, -2 if a.type.rank > 1 else -1
+    return make.matmul(centred(make, a, a_zero, rows), centred(make, b, b_zero, -1))
 
 
 @operator("Gemm")
 @operator("Gemm", since=7)
 @operator("Gemm", since=11)
 def gemm(call: Call, a: ITensor, b: ITensor, c: ITensor | None = None) -> ITensor:
-    """The sum alpha A B + beta C, the matrices transposed or not."""
+    """``alpha * A @ B + beta * C``, with A and B optionally transposed."""
     make = call.make
     ops = [MatrixOperation.TRANSPOSE if call.attribute(name) else MatrixOperation.NONE for name in ("transA", "transB")]
     product = make.made(make.network.add_matrix_multiply(a, ops[0], b, ops[1]))
@@ -46,40 +39,29 @@ def gemm(call: Call, a: ITensor, b: ITensor, c: ITensor | None = None) -> ITenso
 
 def _scaled(call: Call, x: ITensor, name: str) -> ITensor:
     factor = float(call.attribute(name))
-    require(x.type.is_float or factor.is_integer(), f"{name} is {factor}, and the matrices are integers, {x.type}")
+    require(x.type.is_float or factor.is_integer(), f"{name} is {factor}, and the matrices are {x.type}")
     return x if factor == 1 else call.make.mul(x, factor)
 
 
 @operator("Einsum", since=12)
 def einsum(call: Call, *operands: ITensor) -> ITensor:
-    """A sum of products over the axes that an equation names."""
+    """Einstein summation."""
     return call.make.einsum(call.attribute("equation"), operands)
 
 
 @operator("Det", since=11)
 def determinant(call: Call, x: ITensor) -> ITensor:
-    """The determinant of each square matrix."""
+    """Determinant of each square matrix."""
     return call.make.made(call.make.network.add_determinant(x))
 
 
-@operator("AffineGrid", since=20)
-def affine_grid(call: Call, theta: ITensor, size: ITensor) -> ITensor:
-    """Where the elements of an image lie on the original that an affine map takes them to."""
-    make, count = call.make, theta.type.shape[1]
-    require(count in (2, 3), f"theta is {theta.type}, and must be [N, 2, 3] or [N, 3, 4]")
-    lengths = make.slice(make.list_tensor(size), [2], [count])
-    columns = [make.slice(theta, [each], [1], axes=[2]) for each in range(count + 1)]
-    grid, *maps = (make.expand_dims(make.squeeze(each, [2]), range(1, 1 + count)) for each in reversed(columns))
-    for axis, own in enumerate(maps):
-        length = make.scalar(make.slice(lengths, [axis], [1]))
-        grid = make.add(grid, make.mul(own, _places(call, length, theta.type.dtype, count - axis)))
-    return grid
-
-
-def _places(call: Call, length: ITensor, dtype: np.dtype[Any], behind: int) -> ITensor:
-    """The places from -1 to 1 of the elements of an axis, or of their centres, with axes behind it."""
+@operator("Trilu", since=14)
+def triangle(call: Call, x: ITensor, k: ITensor | None = None) -> ITensor:
+    """Upper or lower triangle of each matrix, 0 elsewhere."""
     make = call.make
-    parts = make.maximum(make.sub(length, 1), 1) if call.attribute("align_corners") else length
-    doubled = make.add(make.mul(make.arange(length), 2), make.sub(1, length))
-    places = make.div(make.cast(doubled, dtype), make.cast(parts, dtype))
-    return make.expand_dims(places, range(1, 1 + behind))
+    rows, columns = (make.arange(make.length(x, axis)) for axis in (-2, -1))
+    diagonal = make.expand_dims(rows, [1])
+    if k is not None:
+        diagonal = make.add(diagonal, make.scalar(k))
+    kept = make.greater_equal(columns, diagonal) if call.attribute("upper") else make.less_equal(columns, diagonal)
+    return make.where(kept, x, make.constant(np.zeros((), x.type.dtype)))

@@ -1,4 +1,4 @@
-"""Counts of n-grams."""
+"""N-grams."""
 
 from collections.abc import Iterator
 from functools import reduce
@@ -17,20 +17,20 @@ MODES = ("TF", "IDF", "TFIDF")
 
 @operator("TfIdfVectorizer", since=9)
 def count_grams(call: Call, x: ITensor) -> ITensor:
-    """How often a sequence has each n-gram of a pool, its elements side by side or with equally many between them.
+    """The number of occurrences of each n-gram of a pool, its elements adjacent or equally spaced.
 
-    With IDF only whether it has it counts, and with IDF and TFIDF times the weight of the n-gram.
+    IDF counts an n-gram once at most; IDF and TFIDF multiply by its weight.
     """
     make, places, mode = call.make, call.attribute("ngram_indexes"), call.attribute("mode")
     require(call.attribute("pool_strings") is None, "the n-grams are strings", "networks have no tensors of strings")
-    require(x.type.rank in (1, 2), f"the input is {x.type}, and must be a sequence or a batch of them")
+    require(x.type.rank in (1, 2), f"the input is {x.type}, and must be a sequence or a batch of sequences")
     skips = call.attribute("max_skip_count")
     require(skips >= 0, f"max_skip_count is {skips}, and must not be negative")
     require(mode in MODES, f"the mode is {mode!r}, and must be one of {', '.join(MODES)}")
     pools = [grams for grams in _pools(call) if len(grams)]
     count = sum(map(len, pools))
     weights = call.attribute("weights", [1.0] * count) if mode != "TF" else [1.0] * count
-    require(len(places) == len(weights) == count, f"there are {count} n-grams, and as many indexes and weights")
+    require(len(places) == len(weights) == count, f"there must be an index and a weight for each of {count} n-grams")
     require(min(places, default=0) >= 0, f"ngram_indexes are {places}, and must not be negative")
     taken = [
         call.attribute("min_gram_length") <= grams.shape[1] <= call.attribute("max_gram_length") for grams in pools
@@ -52,14 +52,14 @@ def _pools(call: Call) -> Iterator[Array]:
     pool = np.array(call.attribute("pool_int64s", []), np.int64)
     starts = [*call.attribute("ngram_counts"), len(pool)]
     fits = starts == sorted(starts) and starts[0] == 0
-    require(fits, f"ngram_counts are {starts[:-1]}, and must lead from 0 up to the {len(pool)} elements of the pool")
+    require(fits, f"ngram_counts are {starts[:-1]}, and must rise from 0 to the {len(pool)} elements of the pool")
     for length, (start, end) in enumerate(pairwise(starts), 1):
-        require((end - start) % length == 0, f"{end - start} elements of the pool are no {length}-grams")
+        require((end - start) % length == 0, f"{end - start} elements of the pool do not divide into {length}-grams")
         yield pool[start:end].reshape(-1, length)
 
 
 def _counts(call: Call, x: ITensor, grams: Array, mode: str) -> ITensor:
-    """How often each n-gram of one length is there; with IDF whether it is."""
+    """The number of occurrences of each n-gram of one length; with IDF whether it occurs."""
     make, axis, length = call.make, x.type.rank - 1, grams.shape[1]
     counts: list[ITensor] = []
     for step in range(1, 2 + (call.attribute("max_skip_count") if length > 1 else 0)):

@@ -1,9 +1,9 @@
-"""Elements shifted and scaled by the mean and the variance of those around them."""
+"""Normalization."""
 
 import numpy as np
 
 from netloop.diagnostics import require
-from netloop.enums import PoolingType, UnaryOperation
+from netloop.enums import UnaryOperation
 from netloop.formulas import FormulaBuilder
 from netloop.graph.tensor import ITensor
 from netloop.layers.normalization import INormalizationLayer
@@ -11,36 +11,31 @@ from netloop.onnx.importer.call import Call
 from netloop.onnx.importer.operator_table import operator
 from netloop.types import HALVES, normal_axis
 
-LARGEST_LRN = 15
-"""The most channels in a sum of the layer for LRN."""
 
-
-def _wide(make: FormulaBuilder, *tensors: ITensor) -> list[ITensor]:
-    """Half types as float32."""
-    return [make.cast(each, np.float32) if each.type.dtype in HALVES else each for each in tensors]
+def _wide(make: FormulaBuilder, x: ITensor) -> ITensor:
+    """``x``, in float32 if it has half precision."""
+    return make.cast(x, np.float32) if x.type.dtype in HALVES else x
 
 
 @operator("BatchNormalization")
 @operator("BatchNormalization", since=7)
 @operator("BatchNormalization", since=9)
-def batch_normalization_of_old(call: Call, x: ITensor, *factors: ITensor) -> ITensor:
-    """Each channel shifted and scaled by a mean and a variance that are given."""
-    since = call.node.since
-    require(call.attribute("spatial", 1) == 1, "spatial is 0", "each channel has one mean and one variance")
-    training = since < 7 and not call.attribute("is_test", 0) and call.wants(1)
-    require(not training and not call.wants(1), f"{call.node.operator} is to train", fix="export it for inference")
-    return _normalised(call, x, *factors)
+def batch_normalization_for_inference(call: Call, x: ITensor, *factors: ITensor) -> ITensor:
+    """Batch normalization with a given mean and variance."""
+    require(call.attribute("spatial", 1) == 1, "spatial is 0", "mean and variance must be those of whole channels")
+    require(not call.wants(1), f"{call.node.operator} is in training mode", fix="export it for inference")
+    return _normalized(call, x, *factors)
 
 
 @operator("BatchNormalization", since=14)
 def batch_normalization(
     call: Call, x: ITensor, scale: ITensor, bias: ITensor, mean: ITensor, variance: ITensor
 ) -> ITensor | list[ITensor]:
-    """The same; in training by mean and variance of the batch, and then the running ones are outputs too."""
+    """Batch normalization; in training mode by the batch's mean and variance, with the running ones."""
     if not call.attribute("training_mode"):
-        return _normalised(call, x, scale, bias, mean, variance)
+        return _normalized(call, x, scale, bias, mean, variance)
     make = call.make
-    (wide,) = _wide(make, x)
+    wide = _wide(make, x)
     axes = [0, *range(2, x.type.rank)]
     found = [make.cast(make.squeeze(each, axes), mean.type.dtype) for each in make.moments(wide, axes)]
     momentum = call.attribute("momentum")
@@ -48,50 +43,42 @@ def batch_normalization(
         make.add(make.mul(old, momentum), make.mul(new, 1 - momentum))
         for old, new in zip((mean, variance), found, strict=True)
     ]
-    return [_normalised(call, x, scale, bias, *found), *running]
+    return [_normalized(call, x, scale, bias, *found), *running]
 
 
-def _normalised(call: Call, x: ITensor, scale: ITensor, bias: ITensor, mean: ITensor, variance: ITensor) -> ITensor:
+def _normalized(call: Call, x: ITensor, scale: ITensor, bias: ITensor, mean: ITensor, variance: ITensor) -> ITensor:
     return call.make.batch_normalized(x, scale, bias, mean, variance, call.attribute("epsilon"))
 
 
 @operator("InstanceNormalization")
 @operator("InstanceNormalization", since=6)
 def instance_normalization(call: Call, x: ITensor, scale: ITensor, bias: ITensor) -> ITensor:
-    """Each image shifted and scaled to mean 0 and variance 1, and then anew."""
+    """Normalization over the spatial axes, with a scale and bias for each channel."""
     return call.make.made(_normalization(call, x, scale, bias))
 
 
 @operator("GroupNormalization", since=18)
 def group_normalization_by_groups(call: Call, x: ITensor, scale: ITensor, bias: ITensor) -> ITensor:
-    """The same for runs of channels; scale and bias have a number for each run."""
+    """Normalization of groups of channels, with a scale and bias for each group."""
     make, groups = call.make, call.attribute("num_groups")
     channels = make.length(x, 1)
-    per_channel = [
-        make.reshape(
-            make.broadcast_to(make.expand_dims(each, [1]), make.list_tensor([groups, _share(make, channels, groups)])),
-            [-1],
-        )
-        for each in (scale, bias)
-    ]
-    return group_normalization(call, x, *per_channel)
-
-
-def _share(make: FormulaBuilder, channels: int | ITensor, groups: int) -> int | ITensor:
     require(groups > 0, f"num_groups is {groups}, and must be positive")
-    return channels // groups if isinstance(channels, int) else make.div(channels, groups)
+    length = channels // groups if isinstance(channels, int) else make.div(channels, groups)
+    shape = make.list_tensor([groups, length])
+    columns = [make.broadcast_to(make.expand_dims(each, [1]), shape) for each in (scale, bias)]
+    return group_normalization(call, x, *(make.reshape(each, [-1]) for each in columns))
 
 
 @operator("GroupNormalization", since=21)
 def group_normalization(call: Call, x: ITensor, scale: ITensor, bias: ITensor) -> ITensor:
-    """The same for runs of channels; scale and bias have a number for each channel."""
+    """Normalization of groups of channels, with a scale and bias for each channel."""
     layer = _normalization(call, x, scale, bias)
     layer.num_groups = call.attribute("num_groups")
     return call.make.made(layer)
 
 
 def _normalization(call: Call, x: ITensor, scale: ITensor, bias: ITensor) -> INormalizationLayer:
-    """The layer that normalises the axes after batch and channel."""
+    """The layer that normalizes the axes after batch and channel."""
     make, rank = call.make, x.type.rank
     axes = sum(1 << axis for axis in range(2, rank))
     scale, bias = (make.expand_dims(each, [0, *range(2, rank)]) for each in (scale, bias))
@@ -102,7 +89,7 @@ def _normalization(call: Call, x: ITensor, scale: ITensor, bias: ITensor) -> INo
 
 @operator("LayerNormalization", since=17)
 def layer_normalization(call: Call, x: ITensor, scale: ITensor, bias: ITensor | None = None) -> list[ITensor | None]:
-    """The last axes shifted and scaled to mean 0 and variance 1, and then anew; their mean and deviation."""
+    """Normalization over the last axes, with scale and bias; optionally also mean and inverse deviation."""
     make, rank = call.make, x.type.rank
     axes = range(normal_axis(call.attribute("axis"), rank), rank)
     bias = make.constant(np.zeros(1, x.type.dtype)) if bias is None else bias
@@ -111,17 +98,17 @@ def layer_normalization(call: Call, x: ITensor, scale: ITensor, bias: ITensor | 
     layer.epsilon = call.attribute("epsilon")
     if not (call.wants(1) or call.wants(2)):
         return [make.made(layer)]
-    (wide,) = _wide(make, x)
+    wide = _wide(make, x)
     mean, variance = make.moments(wide, axes)
     return [make.made(layer), mean, make.inverse_deviation(variance, layer.epsilon)]
 
 
 @operator("RMSNormalization", since=23)
 def rms_normalization(call: Call, x: ITensor, scale: ITensor) -> ITensor:
-    """The last axes divided by the root of their mean square, and then scaled."""
+    """Division by the root mean square over the last axes, then scaling."""
     make, rank = call.make, x.type.rank
     axes = range(normal_axis(call.attribute("axis"), rank), rank)
-    (wide,) = _wide(make, x)
+    wide = _wide(make, x)
     square = make.mean(make.mul(wide, wide), axes, keep=True)
     normal = make.mul(wide, make.inverse_deviation(square, call.attribute("epsilon")))
     return make.mul(make.cast(normal, x.type.dtype), scale)
@@ -129,27 +116,10 @@ def rms_normalization(call: Call, x: ITensor, scale: ITensor) -> ITensor:
 
 @operator("LpNormalization")
 def lp_normalization(call: Call, x: ITensor) -> ITensor:
-    """Each vector along an axis divided by its norm, or 0."""
+    """Each vector along an axis divided by its L1 or L2 norm; 0 where the norm is 0."""
     make, power, axes = call.make, call.attribute("p"), [call.attribute("axis")]
     require(power in (1, 2), f"p is {power}, and must be 1 or 2")
     total = make.sum(make.unary(UnaryOperation.ABS, x) if power == 1 else make.mul(x, x), axes, keep=True)
     norm = total if power == 1 else make.unary(UnaryOperation.SQRT, total)
-    is_none = make.equal(norm, 0)
-    return make.where(is_none, 0, make.div(x, make.where(is_none, 1, norm)))
-
-
-@operator("LRN")
-def lrn(call: Call, x: ITensor) -> ITensor:
-    """Each element divided by a power of the sum of the squares in the channels around its own."""
-    make, size = call.make, call.attribute("size")
-    require(size > 0, f"size is {size}, and must be positive")
-    alpha, beta, k = (call.attribute(name) for name in ("alpha", "beta", "bias"))
-    if size % 2 and size <= LARGEST_LRN and x.type.rank > 2:
-        return make.made(make.network.add_lrn(x, size, alpha, beta, k))
-    (wide,) = _wide(make, x)
-    rows = make.expand_dims(make.merge_axes(wide, 2), [1])
-    sums = make.network.add_pooling_nd(make.mul(rows, rows), PoolingType.AVERAGE, [size, 1])
-    sums.pre_padding, sums.post_padding = [(size - 1) // 2, 0], [size // 2, 0]
-    sums.average_count_excludes_padding = False
-    mean = make.reshape(make.made(sums), make.shape(x))
-    return make.cast(make.div(wide, make.power(make.add(make.mul(mean, alpha), k), beta)), x.type.dtype)
+    is_zero = make.equal(norm, 0)
+    return make.where(is_zero, 0, make.div(x, make.where(is_zero, 1, norm)))

@@ -1,22 +1,22 @@
-"""The maximum, the mean or a norm of windows, and of whole images."""
+"""Pooling."""
 
 import numpy as np
 
 from netloop.diagnostics import require
 from netloop.dims import Weights
-from netloop.enums import DataType, PoolingType, ReduceOperation, UnaryOperation
+from netloop.enums import DataType, PoolingType, ReduceOperation, SampleMode, UnaryOperation
 from netloop.formats.windows import among_all, pooled
 from netloop.formulas import FormulaBuilder
 from netloop.graph.tensor import ITensor
 from netloop.layers.convolution import SlidingWindow
 from netloop.onnx.importer.call import Call
 from netloop.onnx.importer.operator_table import operator
-from netloop.onnx.importer.operators.convolution import filled, padding_of, sliding
-from netloop.types import UNKNOWN
+from netloop.onnx.importer.operators.convolution import padding_of, sliding
+from netloop.types import HALVES, UNKNOWN
 
 
 def _pooled(call: Call, x: ITensor, layer: SlidingWindow) -> ITensor:
-    """What a window slid as the attributes tell makes, but for a last window that starts in the padding."""
+    """The output of a window that moves as the attributes of the node say."""
     slides = sliding(call, len(layer.window))
     return pooled(call.make, x, layer, slides, bool(call.attribute("ceil_mode", 0)))
 
@@ -26,7 +26,7 @@ def _pooled(call: Call, x: ITensor, layer: SlidingWindow) -> ITensor:
 @operator("AveragePool", since=10)
 @operator("AveragePool", since=19)
 def average_pool(call: Call, x: ITensor) -> ITensor:
-    """The mean of a window; padding counts if that is asked for."""
+    """Average of each window, with or without the padding."""
     layer = call.make.network.add_pooling_nd(x, PoolingType.AVERAGE, call.attribute("kernel_shape"))
     layer.average_count_excludes_padding = not call.attribute("count_include_pad", 0)
     return _pooled(call, x, layer)
@@ -36,25 +36,25 @@ def average_pool(call: Call, x: ITensor) -> ITensor:
 @operator("MaxPool", since=8)
 @operator("MaxPool", since=10)
 def max_pool(call: Call, x: ITensor) -> list[ITensor | None]:
-    """The maximum of a window, and where it is among all elements of the input."""
+    """Maximum of each window, and its flat index in the input."""
     network, window = call.make.network, call.attribute("kernel_shape")
     most = _pooled(call, x, network.add_pooling_nd(x, PoolingType.MAX, window)) if call.wants(0) else None
     if not call.wants(1):
         return [most]
-    places = _pooled(call, x, network.add_pooling_indices(x, window, DataType.INT64))
-    return [most, _among_all(call, x, places)]
+    indices = _pooled(call, x, network.add_pooling_indices(x, window, DataType.INT64))
+    return [most, _among_all(call, x, indices)]
 
 
-def _among_all(call: Call, x: ITensor, places: ITensor) -> ITensor:
-    """Places in an image as places among all images."""
+def _among_all(call: Call, x: ITensor, indices: ITensor) -> ITensor:
+    """Indices in an image as flat indices in the whole input."""
     if call.attribute("storage_order", 0):
-        places = _by_columns(call.make, x, places)
-    return among_all(call.make, x, places)
+        indices = _by_columns(call.make, x, indices)
+    return among_all(call.make, x, indices)
 
 
-def _by_columns(make: FormulaBuilder, x: ITensor, places: ITensor) -> ITensor:
-    """Places of row-major order in column-major order."""
-    step, made, rest = make.constant(np.int64(1)), make.constant(np.int64(0)), places
+def _by_columns(make: FormulaBuilder, x: ITensor, indices: ITensor) -> ITensor:
+    """Row-major indices in column-major order."""
+    step, found, rest = make.constant(np.int64(1)), make.constant(np.int64(0)), indices
     lengths = [make.tensor(make.length(x, axis)) for axis in range(2, x.type.rank)]
     steps: list[ITensor] = []
     for length in lengths:
@@ -62,26 +62,26 @@ def _by_columns(make: FormulaBuilder, x: ITensor, places: ITensor) -> ITensor:
         step = make.mul(step, length)
     for length, step in zip(lengths[::-1], steps[::-1], strict=True):
         above = make.floor_div(rest, length)
-        made = make.add(made, make.mul(make.sub(rest, make.mul(above, length)), step))
+        found = make.add(found, make.mul(make.sub(rest, make.mul(above, length)), step))
         rest = above
-    return made
+    return found
 
 
 @operator("LpPool")
 @operator("LpPool", since=2)
 @operator("LpPool", since=18)
 def lp_pool(call: Call, x: ITensor) -> ITensor:
-    """The norm of a window."""
+    """Lp norm of each window."""
     make, window, channels = call.make, call.attribute("kernel_shape"), x.type.shape[1]
-    require(channels != UNKNOWN, f"the input is {x.type}, and the number of its channels must be known")
+    require(channels != UNKNOWN, f"the input is {x.type}, and its number of channels must be known")
     ones = np.ones((channels, 1, *window), x.type.dtype)
     power = float(call.attribute("p", 2.0))
-    layer = make.network.add_convolution_nd(_to_power(make, x, power), channels, window, Weights(ones))
+    layer = make.network.add_convolution_nd(_power_of(make, x, power), channels, window, Weights(ones))
     layer.num_groups = channels
     return _root(make, _pooled(call, x, layer), power)
 
 
-def _to_power(make: FormulaBuilder, x: ITensor, power: float) -> ITensor:
+def _power_of(make: FormulaBuilder, x: ITensor, power: float) -> ITensor:
     return make.power(make.unary(UnaryOperation.ABS, x), np.asarray(power, x.type.dtype))
 
 
@@ -91,36 +91,58 @@ def _root(make: FormulaBuilder, x: ITensor, power: float) -> ITensor:
 
 @operator("GlobalAveragePool")
 def global_average_pool(call: Call, x: ITensor) -> ITensor:
-    """The mean of each image."""
+    """Mean over the spatial axes."""
     return call.make.mean(x, range(2, x.type.rank), keep=True)
 
 
 @operator("GlobalMaxPool")
 def global_max_pool(call: Call, x: ITensor) -> ITensor:
-    """The maximum of each image."""
+    """Maximum over the spatial axes."""
     return call.make.reduce(ReduceOperation.MAX, x, range(2, x.type.rank), keep=True)
 
 
 @operator("GlobalLpPool")
 def global_lp_pool(call: Call, x: ITensor) -> ITensor:
-    """The norm of each image."""
+    """Lp norm over the spatial axes."""
     power = float(call.attribute("p", 2.0))
-    total = call.make.sum(_to_power(call.make, x, power), range(2, x.type.rank), keep=True)
+    total = call.make.sum(_power_of(call.make, x, power), range(2, x.type.rank), keep=True)
     return _root(call.make, total, power)
 
 
 @operator("MaxUnpool", since=9)
-def max_unpool(call: Call, x: ITensor, places: ITensor, output_shape: ITensor | None = None) -> ITensor:
-    """Each element where it was found by a MaxPool, and zeros elsewhere."""
+def max_unpool(call: Call, x: ITensor, indices: ITensor, output_shape: ITensor | None = None) -> ITensor:
+    """Elements at the indices that MaxPool found, zeros elsewhere."""
     make, window = call.make, call.attribute("kernel_shape")
     axes = len(window)
-    require(x.type.rank == axes + 2, f"the input is {x.type}, and kernel_shape {window}, without batch and channel")
+    require(x.type.rank == axes + 2, f"the input is {x.type}, and must have {axes + 2} axes")
     steps = np.array(call.attribute("strides", [1] * axes), np.int64)
     spare = np.array(window, np.int64) - steps - np.sum(padding_of(call, axes), 0)
     lengths = make.add(make.mul(make.slice(make.shape(x), [2], [axes]), steps), spare)
     shape = make.concat([make.slice(make.shape(x), [0], [2]), lengths], 0)
-    zeros = make.broadcast_to(
-        make.constant(np.zeros(1, x.type.dtype)), make.reduce(ReduceOperation.PROD, shape, [0], True)
-    )
-    made = make.reshape(make.scatter_elements(zeros, make.flat(places), make.flat(x), 0), shape)
-    return made if output_shape is None else filled(make, made, [0] * made.type.rank, make.list_tensor(output_shape))
+    count = make.reduce(ReduceOperation.PROD, shape, [0], True)
+    zeros = make.broadcast_to(make.constant(np.zeros(1, x.type.dtype)), count)
+    output = make.reshape(make.scatter_elements(zeros, make.flat(indices), make.flat(x), 0), shape)
+    if output_shape is None:
+        return output
+    return make.slice(output, [0] * (axes + 2), make.list_tensor(output_shape), outside=SampleMode.FILL)
+
+
+LARGEST_LRN = 15
+"""The largest ``size`` that the LRN layer takes."""
+
+
+@operator("LRN")
+def lrn(call: Call, x: ITensor) -> ITensor:
+    """``x / (bias + alpha * mean) ** beta``, with the mean of the squares in neighbouring channels."""
+    make, size = call.make, call.attribute("size")
+    require(size > 0, f"size is {size}, and must be positive")
+    alpha, beta, k = (call.attribute(name) for name in ("alpha", "beta", "bias"))
+    if size % 2 and size <= LARGEST_LRN and x.type.rank > 2:
+        return make.made(make.network.add_lrn(x, size, alpha, beta, k))
+    wide = make.cast(x, np.float32) if x.type.dtype in HALVES else x
+    rows = make.expand_dims(make.merge_axes(wide, 2), [1])
+    sums = make.network.add_pooling_nd(make.mul(rows, rows), PoolingType.AVERAGE, [size, 1])
+    sums.pre_padding, sums.post_padding = [(size - 1) // 2, 0], [size // 2, 0]
+    sums.average_count_excludes_padding = False
+    mean = make.reshape(make.made(sums), make.shape(x))
+    return make.cast(make.div(wide, make.power(make.add(make.mul(mean, alpha), k), beta)), x.type.dtype)

@@ -1,4 +1,4 @@
-"""Quantisation: few-bit numbers that stand for others, each times a scale and less a zero point."""
+"""Quantization."""
 
 from typing import Any
 
@@ -17,11 +17,11 @@ from netloop.onnx.tensors import element_type
 from netloop.types import HALVES, numpy_type
 
 SYMMETRIC = {numpy_type(each) for each in FORMATS}
-"""The types for which there are layers, which know no zero point."""
+"""The types of the quantization layers, which take no zero point."""
 
 
-def _spread(call: Call, factor: ITensor, x: ITensor) -> ITensor:
-    """A scale or zero point in a shape that stretches to that of ``x``."""
+def _broadcastable(call: Call, factor: ITensor, x: ITensor) -> ITensor:
+    """A scale or zero point in a shape that broadcasts to that of ``x``."""
     make, rank, axis = call.make, x.type.rank, call.attribute("axis", 1)
     block = call.attribute("block_size", 0)
     require(block >= 0, f"block_size is {block}, and must not be negative")
@@ -47,7 +47,7 @@ def _is_zero(make: FormulaBuilder, zero: ITensor | None) -> bool:
 @operator("QuantizeLinear", since=21)
 @operator("QuantizeLinear", since=23)
 def quantize(call: Call, x: ITensor, scale: ITensor, zero: ITensor | None = None) -> ITensor:
-    """Numbers divided by a scale, rounded, and shifted by the one that stands for 0."""
+    """``x / scale``, rounded, plus the zero point, within the range of the output type."""
     make = call.make
     code = call.attribute("output_dtype", 0)
     dtype = np.dtype(np.uint8) if zero is None else zero.type.dtype
@@ -59,13 +59,13 @@ def quantize(call: Call, x: ITensor, scale: ITensor, zero: ITensor | None = None
     x, scale = make.cast(x, divided), make.cast(scale, divided)
     saturates = bool(call.attribute("saturate", 1))
     if dtype in SYMMETRIC and divided == np.float32 and _is_zero(make, zero) and saturates and x.type.rank:
-        return _by_layer(call, make.network.add_quantize(x, _simple(call, scale, x), as_dtype(dtype)), x)
-    quotient = make.div(x, _spread(call, scale, x))
-    return _to_type(make, quotient, None if zero is None else _spread(call, zero, x), dtype, saturates)
+        return _by_layer(call, make.network.add_quantize(x, _layer_scale(call, scale, x), as_dtype(dtype)), x)
+    quotient = make.div(x, _broadcastable(call, scale, x))
+    return _to_type(make, quotient, None if zero is None else _broadcastable(call, zero, x), dtype, saturates)
 
 
-def _simple(call: Call, scale: ITensor, x: ITensor) -> ITensor:
-    """A scale as the layers for quantisation take it: a list of one element is one for all."""
+def _layer_scale(call: Call, scale: ITensor, x: ITensor) -> ITensor:
+    """A scale as the quantization layers take it: a list of one element becomes a scalar."""
     return call.make.scalar(scale) if scale.type.shape == (1,) and not call.attribute("block_size", 0) else scale
 
 
@@ -79,7 +79,7 @@ def _by_layer(call: Call, layer: Any, x: ITensor) -> ITensor:
 
 
 def _to_type(make: FormulaBuilder, x: ITensor, zero: ITensor | None, dtype: np.dtype[Any], saturates: bool) -> ITensor:
-    """Numbers rounded to a type, around the one that stands for 0."""
+    """``x`` rounded to a type, around its zero point."""
     wide = make.cast(x, np.float32) if x.type.dtype in HALVES else x
     if jnp.issubdtype(dtype, jnp.integer):
         rounded = make.unary(UnaryOperation.ROUND, wide)
@@ -96,24 +96,24 @@ def _to_type(make: FormulaBuilder, x: ITensor, zero: ITensor | None, dtype: np.d
 @operator("DequantizeLinear", since=21)
 @operator("DequantizeLinear", since=23)
 def dequantize(call: Call, x: ITensor, scale: ITensor, zero: ITensor | None = None) -> ITensor:
-    """Numbers less the one that stands for 0, times a scale."""
+    """``(x - zero point) * scale``."""
     make, code = call.make, call.attribute("output_dtype", 0)
     dtype = element_type(code) if code else scale.type.dtype
     if x.type.dtype in SYMMETRIC and _is_zero(make, zero) and x.type.rank:
-        return _by_layer(call, make.network.add_dequantize(x, _simple(call, scale, x), as_dtype(dtype)), x)
-    difference = centred(make, x, None if zero is None else _spread(call, zero, x))
+        return _by_layer(call, make.network.add_dequantize(x, _layer_scale(call, scale, x), as_dtype(dtype)), x)
+    difference = centred(make, x, None if zero is None else _broadcastable(call, zero, x))
     wide = np.float64 if np.float64 in (dtype, scale.type.dtype) else np.float32
-    return make.cast(make.mul(make.cast(difference, wide), make.cast(_spread(call, scale, x), wide)), dtype)
+    return make.cast(make.mul(make.cast(difference, wide), make.cast(_broadcastable(call, scale, x), wide)), dtype)
 
 
 # ---------------------------------------------------------------------------- products
 
 
-def _again(call: Call, product: ITensor, factors: list[ITensor], zero: ITensor) -> ITensor:
-    """A product of integers times the scales of its factors over the scale of the output, as few-bit numbers."""
+def _requantized(call: Call, product: ITensor, factors: list[ITensor], zero: ITensor) -> ITensor:
+    """An integer product times the scales of its factors over the scale of the output, quantized."""
     make = call.make
-    first, second, made = (make.cast(each, np.float32) for each in factors)
-    scaled = make.mul(make.cast(product, np.float32), make.div(make.mul(first, second), made))
+    first, second, output = (make.cast(each, np.float32) for each in factors)
+    scaled = make.mul(make.cast(product, np.float32), make.div(make.mul(first, second), output))
     return _to_type(make, scaled, zero, zero.type.dtype, True)
 
 
@@ -129,10 +129,11 @@ def quantized_matmul(
     scale: ITensor,
     zero: ITensor,
 ) -> ITensor:
-    """The product of matrices of few-bit numbers; lists of scales or zero points are of rows of a, or columns of b."""
+    """Product of quantized matrices; lists of scales or zero points are per row of a, or per column of b."""
     make = call.make
     factors = [make.along(scale_of_a, 2, 0), make.along(scale_of_b, 2, 1), scale]
-    return _again(call, make.matmul(centred(make, a, zero_of_a, -2), centred(make, b, zero_of_b, -1)), factors, zero)
+    product = make.matmul(centred(make, a, zero_of_a, -2), centred(make, b, zero_of_b, -1))
+    return _requantized(call, product, factors, zero)
 
 
 @operator("QLinearConv", since=10)
@@ -148,7 +149,7 @@ def quantized_conv(
     zero: ITensor,
     bias: ITensor | None = None,
 ) -> ITensor:
-    """The convolution of few-bit numbers; the kernel has one scale and zero point for all maps, or one for each."""
+    """Convolution of quantized tensors; the kernel's scale and zero point are for all maps, or for each."""
     make = call.make
     product = convolved(call, centred(make, x, zero_of_x), centred(make, kernel, zero_of_kernel), bias)
-    return _again(call, product, [scale_of_x, make.along(scale_of_kernel, x.type.rank, 1), scale], zero)
+    return _requantized(call, product, [scale_of_x, make.along(scale_of_kernel, x.type.rank, 1), scale], zero)

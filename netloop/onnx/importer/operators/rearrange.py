@@ -1,4 +1,4 @@
-"""Elements moved about."""
+"""Reshape, transpose, concatenate, broadcast."""
 
 from netloop.diagnostics import require
 from netloop.graph.tensor import ITensor
@@ -16,7 +16,7 @@ def reshape(call: Call, x: ITensor, shape: ITensor) -> ITensor:
 
 @operator("Flatten")
 def flatten(call: Call, x: ITensor) -> ITensor:
-    """Two axes: what is before an axis, and what is from it on."""
+    """A matrix: the axes before ``axis`` merged, and the others merged."""
     rank = x.type.rank
     axis = call.attribute("axis")
     axis = axis if axis == rank else normal_axis(axis, rank) if rank else 0
@@ -25,43 +25,62 @@ def flatten(call: Call, x: ITensor) -> ITensor:
 
 @operator("Transpose")
 def transpose(call: Call, x: ITensor) -> ITensor:
-    """The axes in another order."""
+    """Permutation of the axes."""
     order = call.attribute("perm", list(range(x.type.rank))[::-1])
-    require(sorted(order) == list(range(x.type.rank)), f"perm is {order}, and no order of the {x.type.rank} axes")
+    require(sorted(order) == list(range(x.type.rank)), f"perm is {order}, and must permute {x.type.rank} axes")
     return call.make.transpose(x, order)
 
 
 @operator("Squeeze")
 def squeeze_by_attribute(call: Call, x: ITensor) -> ITensor:
-    """Axes of length 1 dropped."""
+    """Axes of length 1 removed."""
     return call.make.squeeze(x, call.attribute("axes"))
 
 
 @operator("Squeeze", since=13)
 def squeeze(call: Call, x: ITensor, axes: ITensor | None = None) -> ITensor:
-    """Axes of length 1 dropped."""
+    """Axes of length 1 removed."""
     return call.make.squeeze(x, axes)
 
 
 @operator("Unsqueeze")
 def unsqueeze_by_attribute(call: Call, x: ITensor) -> ITensor:
-    """Axes of length 1 added."""
+    """Axes of length 1 inserted."""
     return call.make.expand_dims(x, call.attribute("axes"))
 
 
 @operator("Unsqueeze", since=13)
 def unsqueeze(call: Call, x: ITensor, axes: ITensor) -> ITensor:
-    """Axes of length 1 added."""
+    """Axes of length 1 inserted."""
     return call.make.expand_dims(x, axes)
 
 
 @operator("Concat", since=4)
 def concat(call: Call, *parts: ITensor) -> ITensor:
-    """Tensors joined."""
+    """Concatenation along an axis."""
     return call.make.concat(parts, normal_axis(call.attribute("axis"), parts[0].type.rank))
 
 
 @operator("Expand", since=8)
 def expand(call: Call, x: ITensor, shape: ITensor) -> ITensor:
-    """Axes of length 1 stretched."""
+    """Broadcasting to a shape."""
     return call.make.broadcast_to(x, shape)
+
+
+def _image(x: ITensor) -> ITensor:
+    require(x.type.rank == 4, f"the input is {x.type}, and must have 4 axes: batch, channels, height and width")
+    return x
+
+
+@operator("DepthToSpace")
+@operator("DepthToSpace", since=11)
+def depth_to_space(call: Call, x: ITensor) -> ITensor:
+    """Channels moved into spatial blocks."""
+    return call.make.blocks_of_channels(_image(x), call.attribute("blocksize"), call.attribute("mode", "DCR") == "DCR")
+
+
+@operator("SpaceToDepth")
+@operator("SpaceToDepth", since=28)
+def space_to_depth(call: Call, x: ITensor) -> ITensor:
+    """Spatial blocks moved into channels."""
+    return call.make.channels_of_blocks(_image(x), call.attribute("blocksize"), call.attribute("mode", "DCR") == "DCR")

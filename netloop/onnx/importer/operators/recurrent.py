@@ -1,4 +1,4 @@
-"""RNN, GRU and LSTM, as loops over the time axis."""
+"""Recurrent networks."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from netloop.onnx.importer.call import Call
 from netloop.onnx.importer.operator_table import operator
 
 MISSPELT = "foward"
-"""What the standard gives GRU-1 as its direction, if it has none."""
+"""The default direction of GRU-1, as the standard spells it."""
 
 ONE_STATE: dict[str, type[Cell]] = {"RNN": RnnCell, "GRU": GruCell}
-"""The cells that carry their output alone."""
+"""The cells whose output is their only state."""
 
 TIME_FIRST = (1, 0, 2)
 
 
 @dataclass(frozen=True)
-class _Given:
-    """The inputs of a node, those that are left out None, with the time axis before the batch axis.
+class _Inputs:
+    """The inputs of a node, None where omitted, with the time axis before the batch axis.
 
     Attributes:
         x: [time, batch, features].
@@ -44,8 +44,8 @@ class _Given:
     initial: Sequence[ITensor | None]
     peepholes: ITensor | None
 
-    def of_direction(self, make: FormulaBuilder, number: int) -> _Given:
-        """What one direction has of its own."""
+    def of_direction(self, make: FormulaBuilder, number: int) -> _Inputs:
+        """The weights and initial states of one direction."""
 
         def own(x: ITensor | None) -> ITensor | None:
             return None if x is None else make.gather(x, make.constant(number))
@@ -54,7 +54,7 @@ class _Given:
         weights, recurrent = own(self.weights), own(self.recurrent)
         assert weights is not None
         assert recurrent is not None
-        return _Given(self.x, weights, recurrent, own(self.bias), self.lengths, initial, own(self.peepholes))
+        return _Inputs(self.x, weights, recurrent, own(self.bias), self.lengths, initial, own(self.peepholes))
 
 
 @operator("RNN", "GRU")
@@ -70,8 +70,8 @@ def one_state(
     lengths: ITensor | None = None,
     initial: ITensor | None = None,
 ) -> list[ITensor | None]:
-    """Steps of cells with one state."""
-    return _layers(call, ONE_STATE[call.node.op], _Given(x, weights, recurrent, bias, lengths, [initial], None))
+    """RNN or GRU over a sequence."""
+    return _layers(call, ONE_STATE[call.node.op], _Inputs(x, weights, recurrent, bias, lengths, [initial], None))
 
 
 @operator("LSTM")
@@ -88,12 +88,12 @@ def lstm(
     initial_cell: ITensor | None = None,
     peepholes: ITensor | None = None,
 ) -> list[ITensor | None]:
-    """Steps of long short-term memories."""
-    given = _Given(x, weights, recurrent, bias, lengths, [initial, initial_cell], peepholes)
+    """LSTM over a sequence."""
+    given = _Inputs(x, weights, recurrent, bias, lengths, [initial, initial_cell], peepholes)
     return _layers(call, LstmCell, given)
 
 
-def _layers(call: Call, kind: type[Cell], given: _Given) -> list[ITensor | None]:
+def _layers(call: Call, kind: type[Cell], given: _Inputs) -> list[ITensor | None]:
     """The outputs of all directions."""
     make = call.make
     batch_first = bool(call.attribute("layout", 0))
@@ -119,45 +119,45 @@ def _direction(call: Call) -> str:
     return "forward" if given == MISSPELT else given
 
 
-def _with_time_first(make: FormulaBuilder, given: _Given) -> _Given:
+def _with_time_first(make: FormulaBuilder, given: _Inputs) -> _Inputs:
     initial = [None if each is None else make.transpose(each, TIME_FIRST) for each in given.initial]
     x = make.transpose(given.x, TIME_FIRST)
-    return _Given(x, given.weights, given.recurrent, given.bias, given.lengths, initial, given.peepholes)
+    return _Inputs(x, given.weights, given.recurrent, given.bias, given.lengths, initial, given.peepholes)
 
 
-def _check(call: Call, kind: type[Cell], given: _Given) -> None:
-    """Complain of inputs whose ranks, or sizes of weights, do not fit."""
+def _check(call: Call, kind: type[Cell], given: _Inputs) -> None:
+    """Report inputs whose ranks, or sizes of weights, do not fit."""
     direction = _direction(call)
-    require(direction in DIRECTIONS, f"direction is {direction!r}, and none of {', '.join(map(repr, DIRECTIONS))}")
+    require(direction in DIRECTIONS, f"direction is {direction!r}, and must be one of {', '.join(DIRECTIONS)}")
     for name, each in (("X", given.x), ("W", given.weights), ("R", given.recurrent)):
-        require(each.type.rank == 3, f"{name} is {each.type}, and has 3 axes")
+        require(each.type.rank == 3, f"{name} is {each.type}, and must have 3 axes")
     count, rows, hidden = given.recurrent.type.shape
     require(
         min(count, rows, hidden) >= 0,
         f"R is {given.recurrent.type}",
-        "the sizes of its axes tell how many gates there are, and of what size",
+        "the number and size of the gates follow from its dims, which must be known",
     )
     require(
         count == len(DIRECTIONS[direction]) and rows == kind.GATES * hidden,
         f"R is {given.recurrent.type}",
-        f"for the direction {direction!r} it is [{len(DIRECTIONS[direction])}, {kind.GATES} * hidden, hidden]",
+        f"for the direction {direction!r} it must be [{len(DIRECTIONS[direction])}, {kind.GATES} * hidden, hidden]",
     )
     declared = call.attribute("hidden_size", hidden)
     require(declared == hidden, f"hidden_size is {declared}, and the weights are of size {hidden}")
 
 
 def _activations(call: Call, standard: Sequence[str], directions: int) -> list[list[Function]]:
-    """The activation functions of each direction; the alphas and betas go in turn to those that take them."""
+    """The activation functions of each direction; those with an alpha or beta take the given ones in turn."""
     names = call.attribute("activations") if "activations" in call.node.given else [*standard] * directions
     wanted = len(standard) * directions
-    require(len(names) == wanted, f"there are {len(names)} activations, and must be {wanted}")
+    require(len(names) == wanted, f"there are {len(names)} activations, and must be {wanted} of them")
     alphas, betas = (iter(call.attribute(each) or ()) for each in ("activation_alpha", "activation_beta"))
     functions = [activation_function(call.make, name, alphas, betas, call.attribute("clip")) for name in names]
     return [functions[start : start + len(standard)] for start in range(0, wanted, len(standard))]
 
 
 def _run(
-    call: Call, kind: type[Cell], given: _Given, functions: Sequence[Function], reverse: bool
+    call: Call, kind: type[Cell], given: _Inputs, functions: Sequence[Function], reverse: bool
 ) -> tuple[ITensor, list[ITensor]]:
     """The outputs of all steps, [time, batch, hidden], and the last states, of one direction."""
     make, size = call.make, kind.GATES * given.recurrent.type.shape[1]

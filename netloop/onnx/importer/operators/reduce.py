@@ -1,31 +1,13 @@
-"""Along axes."""
+"""Reductions, running sums, softmax and top-k."""
 
-from collections.abc import Callable
-
-import numpy as np
-
-from netloop.enums import CumulativeOperation, ReduceOperation, TopKOperation, UnaryOperation
+from netloop.enums import TopKOperation, UnaryOperation
+from netloop.formats.reduce import Reduction, in_float, reduction
+from netloop.formats.vocabulary import CUMULATIVE, REDUCTIONS
 from netloop.formulas import FormulaBuilder, Numbers
 from netloop.graph.tensor import ITensor
 from netloop.onnx.importer.call import Call
 from netloop.onnx.importer.operator_table import operator
 from netloop.types import normal_axis
-
-Reduction = Callable[[FormulaBuilder, ITensor, Numbers, bool], ITensor]
-
-
-def _plain(op: ReduceOperation) -> Reduction:
-    return lambda make, x, axes, keep: make.reduce(op, x, axes, keep)
-
-
-def _in_float(formula: Reduction) -> Reduction:
-    """A formula of floating-point numbers, for integers too."""
-
-    def reduced(make: FormulaBuilder, x: ITensor, axes: Numbers, keep: bool) -> ITensor:
-        wide = x if x.type.is_float else make.cast(x, np.float64)
-        return make.cast(formula(make, wide, axes, keep), x.type.dtype)
-
-    return reduced
 
 
 def _log_sum(make: FormulaBuilder, x: ITensor, axes: Numbers, keep: bool) -> ITensor:
@@ -37,43 +19,39 @@ def _square_sum(make: FormulaBuilder, x: ITensor, axes: Numbers, keep: bool) -> 
 
 
 # fmt: off
-REDUCTIONS: dict[str, Reduction] = {
-    "ReduceSum":       _plain(ReduceOperation.SUM),
-    "ReduceProd":      _plain(ReduceOperation.PROD),
-    "ReduceMax":       _plain(ReduceOperation.MAX),
-    "ReduceMin":       _plain(ReduceOperation.MIN),
-    "ReduceMean":      _plain(ReduceOperation.AVG),
+FORMULAS: dict[str, Reduction] = {
+    **{name: reduction(op) for name, op in REDUCTIONS.onnx.read.items()},
     "ReduceL1":        FormulaBuilder.norm_1,
     "ReduceSumSquare": _square_sum,
-    "ReduceL2":        _in_float(FormulaBuilder.norm_2),
-    "ReduceLogSum":    _in_float(_log_sum),
-    "ReduceLogSumExp": _in_float(FormulaBuilder.log_sum_exp),
+    "ReduceL2":        in_float(FormulaBuilder.norm_2),
+    "ReduceLogSum":    in_float(_log_sum),
+    "ReduceLogSumExp": in_float(FormulaBuilder.log_sum_exp),
 }
 # fmt: on
 
 
-@operator(*REDUCTIONS)
+@operator(*FORMULAS)
 def reduce_by_attribute(call: Call, x: ITensor) -> ITensor:
-    """Elements combined along axes, by default all."""
+    """Reduction over axes, by default all."""
     axes = call.attribute("axes", list(range(x.type.rank)))
-    return REDUCTIONS[call.node.op](call.make, x, axes, bool(call.attribute("keepdims")))
+    return FORMULAS[call.node.op](call.make, x, axes, bool(call.attribute("keepdims")))
 
 
 @operator("ReduceSum", since=13)
-@operator(*(name for name in REDUCTIONS if name != "ReduceSum"), since=18)
+@operator(*(name for name in FORMULAS if name != "ReduceSum"), since=18)
 def reduce(call: Call, x: ITensor, axes: ITensor | None = None) -> ITensor:
-    """Elements combined along axes, by default all, or none if the list of axes is empty on purpose."""
+    """Reduction over axes; with none given, over all, or with ``noop_with_empty_axes`` over none."""
     none = axes is None or axes.type.shape == (0,)
     chosen: Numbers = [] if none or axes is None else axes
     if none and not call.attribute("noop_with_empty_axes"):
         chosen = range(x.type.rank)
-    return REDUCTIONS[call.node.op](call.make, x, chosen, bool(call.attribute("keepdims")))
+    return FORMULAS[call.node.op](call.make, x, chosen, bool(call.attribute("keepdims")))
 
 
 @operator("ArgMax", "ArgMin")
 @operator("ArgMax", "ArgMin", since=12)
 def arg_best(call: Call, x: ITensor) -> ITensor:
-    """The index of the largest or smallest element along an axis: of equal ones the first, or the last."""
+    """The index of the largest or smallest element along an axis; of equal ones the first, or the last."""
     make, axis = call.make, normal_axis(call.attribute("axis"), x.type.rank)
     op = TopKOperation.MAX if call.node.op == "ArgMax" else TopKOperation.MIN
     if call.attribute("select_last_index", 0):
@@ -87,14 +65,14 @@ def arg_best(call: Call, x: ITensor) -> ITensor:
 
 @operator("TopK")
 def top_by_attribute(call: Call, x: ITensor) -> list[ITensor]:
-    """The largest elements along an axis, and their indices."""
+    """The largest elements along an axis in order, and their indices."""
     return list(call.make.best(TopKOperation.MAX, x, call.attribute("k"), call.attribute("axis")))
 
 
 @operator("TopK", since=10)
 @operator("TopK", since=11)
 def top(call: Call, x: ITensor, k: ITensor) -> list[ITensor]:
-    """The largest or smallest elements along an axis, in order even if that is not asked for, and their indices."""
+    """The largest or smallest elements along an axis, always in order, and their indices."""
     op = TopKOperation.MAX if call.attribute("largest", 1) else TopKOperation.MIN
     return list(call.make.best(op, x, call.make.scalar(k), call.attribute("axis")))
 
@@ -102,8 +80,8 @@ def top(call: Call, x: ITensor, k: ITensor) -> list[ITensor]:
 @operator("CumSum", since=11)
 @operator("CumProd", since=26)
 def cumulative(call: Call, x: ITensor, axis: ITensor) -> ITensor:
-    """Running sums or products."""
-    op = CumulativeOperation.SUM if call.node.op == "CumSum" else CumulativeOperation.PROD
+    """Running sum or product along an axis."""
+    op = CUMULATIVE.onnx.read[call.node.op]
     return call.make.cumulative(op, x, axis, bool(call.attribute("exclusive")), bool(call.attribute("reverse")))
 
 
@@ -112,19 +90,19 @@ def _hardmax(make: FormulaBuilder, x: ITensor, axis: int) -> ITensor:
     return make.one_hot(best, make.length(x, axis), make.constant([0, 1], x.type.dtype), axis)
 
 
-SHARES = {"Softmax": FormulaBuilder.softmax, "LogSoftmax": FormulaBuilder.log_softmax, "Hardmax": _hardmax}
+SOFTMAXES = {"Softmax": FormulaBuilder.softmax, "LogSoftmax": FormulaBuilder.log_softmax, "Hardmax": _hardmax}
 
 
-@operator(*SHARES)
-def share_of_matrix(call: Call, x: ITensor) -> ITensor:
-    """Each element's share in all from an axis on."""
+@operator(*SOFTMAXES)
+def softmax_of_matrix(call: Call, x: ITensor) -> ITensor:
+    """Softmax, log-softmax or hardmax over all axes from ``axis`` on."""
     make, axis = call.make, normal_axis(call.attribute("axis"), x.type.rank)
     if axis == x.type.rank - 1:
-        return SHARES[call.node.op](make, x, axis)
-    return make.reshape(SHARES[call.node.op](make, make.merge_axes(x, axis), 1), make.shape(x))
+        return SOFTMAXES[call.node.op](make, x, axis)
+    return make.reshape(SOFTMAXES[call.node.op](make, make.merge_axes(x, axis), 1), make.shape(x))
 
 
-@operator(*SHARES, since=13)
-def share(call: Call, x: ITensor) -> ITensor:
-    """Each element's share along an axis."""
-    return SHARES[call.node.op](call.make, x, normal_axis(call.attribute("axis"), x.type.rank))
+@operator(*SOFTMAXES, since=13)
+def softmax(call: Call, x: ITensor) -> ITensor:
+    """Softmax, log-softmax or hardmax (1 at the first largest element) along an axis."""
+    return SOFTMAXES[call.node.op](call.make, x, normal_axis(call.attribute("axis"), x.type.rank))

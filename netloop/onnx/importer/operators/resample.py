@@ -1,71 +1,32 @@
-"""Images read between their pixels: stretched, at the places of a grid, and by windows whose taps wander."""
+"""Resizing."""
 
 from collections.abc import Sequence
-from functools import reduce
-from itertools import product
-from typing import Any
 
 import numpy as np
 
-from netloop.diagnostics import did_you_mean, require
+from netloop.diagnostics import require
 from netloop.enums import (
     InterpolationMode,
     ReduceOperation,
     ResizeCoordinateTransformation,
     ResizeRoundMode,
     ResizeSelector,
-    SampleMode,
     UnaryOperation,
 )
-from netloop.formulas import FormulaBuilder, Length
+from netloop.formats.vocabulary import COORDINATE_TRANSFORMATIONS, NEAREST_ROUNDINGS, RESIZE_MODES
+from netloop.formulas import FormulaBuilder
 from netloop.graph.tensor import ITensor
 from netloop.layers.resample import IResizeLayer
 from netloop.onnx.importer.call import Call
 from netloop.onnx.importer.operator_table import operator
-from netloop.onnx.importer.operators.convolution import padding_of, window_of
 from netloop.types import agree, normal_axis
 
-# fmt: off
-MODES = {
-    "nearest":  InterpolationMode.NEAREST,
-    "linear":   InterpolationMode.LINEAR,
-    "bilinear": InterpolationMode.LINEAR,
-    "cubic":    InterpolationMode.CUBIC,
-    "bicubic":  InterpolationMode.CUBIC,
-}
-TRANSFORMATIONS = {
-    "half_pixel":           ResizeCoordinateTransformation.HALF_PIXEL,
-    "half_pixel_symmetric": ResizeCoordinateTransformation.HALF_PIXEL_SYMMETRIC,
-    "pytorch_half_pixel":   ResizeCoordinateTransformation.HALF_PIXEL,
-    "tf_half_pixel_for_nn": ResizeCoordinateTransformation.HALF_PIXEL,
-    "align_corners":        ResizeCoordinateTransformation.ALIGN_CORNERS,
-    "asymmetric":           ResizeCoordinateTransformation.ASYMMETRIC,
-    "tf_crop_and_resize":   ResizeCoordinateTransformation.CROP,
-}
-ROUNDINGS = {
-    "round_prefer_floor": ResizeRoundMode.HALF_DOWN,
-    "round_prefer_ceil":  ResizeRoundMode.HALF_UP,
-    "floor":              ResizeRoundMode.FLOOR,
-    "ceil":               ResizeRoundMode.CEIL,
-}
 HALF_A_PIXEL_ON = {
     "round_prefer_floor": ResizeRoundMode.CEIL,
-    "floor":              ResizeRoundMode.HALF_UP,
+    "floor": ResizeRoundMode.HALF_UP,
 }
-"""The rounding of a place that does what another rounding does half a pixel further on."""
+"""For each rounding the one that gives the same result half a pixel further on."""
 POLICIES = {"not_larger": ReduceOperation.MIN, "not_smaller": ReduceOperation.MAX}
-BORDERS = {"zeros": SampleMode.FILL, "border": SampleMode.CLAMP, "reflection": SampleMode.REFLECT}
-# fmt: on
-
-
-def _chosen(call: Call, name: str, table: dict[str, Any], default: str) -> Any:
-    """What the word in an attribute stands for."""
-    word = call.attribute(name, default)
-    require(word in table, f"{name} is {word!r}, and must be one of {', '.join(table)}", fix=did_you_mean(word, table))
-    return table[word]
-
-
-# ---------------------------------------------------------------------------- resize
 
 
 @operator("Resize", since=11)
@@ -74,12 +35,12 @@ def _chosen(call: Call, name: str, table: dict[str, Any], default: str) -> Any:
 def resize(
     call: Call, x: ITensor, roi: ITensor | None = None, scales: ITensor | None = None, sizes: ITensor | None = None
 ) -> ITensor:
-    """Axes stretched to sizes, or by scales."""
+    """Interpolation to given sizes, or by scales."""
     make, rank = call.make, x.type.rank
     roi, scales, sizes = (None if each is None or each.type.shape == (0,) else each for each in (roi, scales, sizes))
-    require((scales is None) != (sizes is None), "either scales or sizes tell how long the axes become")
+    require((scales is None) != (sizes is None), "either scales or sizes must be given, and not both")
     axes = [normal_axis(each, rank) for each in call.attribute("axes", list(range(rank)))]
-    require(len(set(axes)) == len(axes), f"axes is {axes}, and names one twice")
+    require(len(set(axes)) == len(axes), f"axes is {axes}, and names an axis twice")
     regions = _regions(call, roi, axes, rank)
     if sizes is not None:
         lengths = _of_all_axes(make, make.shape(x), _by_policy(call, x, axes, make.list_tensor(sizes)), axes)
@@ -88,58 +49,58 @@ def resize(
         lengths = _of_all_axes(make, make.constant(np.ones(rank, np.float32)), scales, axes)
         if regions is None and _cuts_corners(call, lengths):
             regions, lengths = _between_corners(make, x, lengths)
-    mode = _chosen(call, "mode", MODES, "nearest")
+    mode = call.choice("mode", RESIZE_MODES.onnx.read, "nearest")
     exact = mode is InterpolationMode.NEAREST or x.type.is_float
-    made = _resized(call, x if exact else make.cast(x, np.float64), mode, regions, lengths)
-    return make.cast(made, x.type.dtype)
+    resized = _resized(call, x if exact else make.cast(x, np.float64), mode, regions, lengths)
+    return make.cast(resized, x.type.dtype)
 
 
-def _of_all_axes(make: FormulaBuilder, standard: ITensor, given: ITensor, axes: Sequence[int]) -> ITensor:
-    """A number for each axis: the one given for it, or else the standard one."""
-    rank = standard.type.shape[0]
+def _of_all_axes(make: FormulaBuilder, default: ITensor, given: ITensor, axes: Sequence[int]) -> ITensor:
+    """A number for each axis: the given one, or else the default."""
+    rank = default.type.shape[0]
     require(
         agree(given.type.shape, (len(axes),)),
         f"the numbers of the axes are {given.type}, and must be {len(axes)}",
-        "there is one for each axis that is resized",
+        "each resized axis needs one number",
     )
     places = [rank + axes.index(axis) if axis in axes else axis for axis in range(rank)]
-    return make.gather(make.concat([standard, make.cast(given, standard.type.dtype)], 0), make.constant(places))
+    return make.gather(make.concat([default, make.cast(given, default.type.dtype)], 0), make.constant(places))
 
 
 def _by_policy(call: Call, x: ITensor, axes: Sequence[int], sizes: ITensor) -> ITensor:
-    """Sizes that keep the proportions of the axes, if that is asked for."""
+    """The sizes, optionally adjusted so that the axes keep their proportions."""
     policy = call.attribute("keep_aspect_ratio_policy", "stretch")
     if policy == "stretch":
         return sizes
-    make, op = call.make, _chosen(call, "keep_aspect_ratio_policy", POLICIES, policy)
+    make, op = call.make, call.choice("keep_aspect_ratio_policy", POLICIES, policy)
     lengths = make.cast(make.gather(make.shape(x), make.constant(axes, np.int64)), np.float64)
     scale = make.reduce(op, make.div(make.cast(sizes, np.float64), lengths), [0], True)
     return make.cast(make.unary(UnaryOperation.FLOOR, make.add(make.mul(lengths, scale), 0.5)), np.int64)
 
 
 def _regions(call: Call, roi: ITensor | None, axes: Sequence[int], rank: int) -> ITensor | None:
-    """The starts of all axes and then their ends; None if the whole of them is read."""
+    """The starts of all axes, then their ends; None if the whole input is read."""
     if call.attribute("coordinate_transformation_mode", "half_pixel") != "tf_crop_and_resize":
         return None
-    require(roi is not None, "there is no roi", "tf_crop_and_resize reads the part of the input that it tells")
+    require(roi is not None, "there is no roi", "tf_crop_and_resize reads this region of the input")
     assert roi is not None
     make, count = call.make, len(axes)
     require(agree(roi.type.shape, (2 * count,)), f"roi is {roi.type}, and must be {2 * count} numbers")
     starts, ends = (make.slice(roi, [first], [count]) for first in (0, count))
-    standard = [make.constant(np.full(rank, each, roi.type.dtype)) for each in (0, 1)]
-    parts = [_of_all_axes(make, each, own, axes) for each, own in zip(standard, (starts, ends), strict=True)]
+    default = [make.constant(np.full(rank, each, roi.type.dtype)) for each in (0, 1)]
+    parts = [_of_all_axes(make, each, own, axes) for each, own in zip(default, (starts, ends), strict=True)]
     return make.concat(parts, 0)
 
 
 def _cuts_corners(call: Call, scales: ITensor) -> bool:
-    """Whether scales may lead to lengths with a rest, by which the last element is short of the last corner."""
+    """Whether scales may give fractional lengths, whose last element falls short of the last corner."""
     factors = call.make.known(scales)
     by_corners = call.attribute("coordinate_transformation_mode", "half_pixel") == "align_corners"
     return by_corners and (factors is None or bool((factors % 1).any()))
 
 
 def _between_corners(make: FormulaBuilder, x: ITensor, scales: ITensor) -> tuple[ITensor, ITensor]:
-    """What is read of the axes, and their sizes, where the distance of the corners counts the rest of the lengths."""
+    """The regions and sizes of axes of which the distance between corners counts the fractional length."""
     widths = make.mul(make.cast(make.shape(x), np.float32), scales)
     sizes = make.unary(UnaryOperation.FLOOR, widths)
     part = make.div(make.sub(sizes, 1.0), make.sub(widths, 1.0))
@@ -149,14 +110,14 @@ def _between_corners(make: FormulaBuilder, x: ITensor, scales: ITensor) -> tuple
 
 
 def _resized(call: Call, x: ITensor, mode: InterpolationMode, regions: ITensor | None, lengths: ITensor) -> ITensor:
-    """Axes stretched by scales or to sizes, the part of them that is told or the whole."""
+    """The input resized to lengths or by scales, a region of it or the whole."""
     layer, make = call.make.network.add_resize(x), call.make
     layer.resize_mode = mode
     layer.cubic_coeff = call.attribute("cubic_coeff_a", -0.75)
     layer.exclude_outside = bool(call.attribute("exclude_outside", 0))
     layer.extrapolation_value = call.attribute("extrapolation_value", 0.0)
     layer.antialias = bool(call.attribute("antialias", 0)) and mode is not InterpolationMode.NEAREST
-    _place(call, layer)
+    _set_positions(call, layer)
     if regions is not None:
         layer.coordinate_transformation = ResizeCoordinateTransformation.CROP
         known = make.known(regions)
@@ -167,20 +128,21 @@ def _resized(call: Call, x: ITensor, mode: InterpolationMode, regions: ITensor |
     return _to_lengths(make, layer, lengths)
 
 
-def _place(call: Call, layer: IResizeLayer) -> None:
-    """Tell a layer where its elements lie on the input, and how places are rounded."""
-    word = call.attribute("coordinate_transformation_mode", "half_pixel")
-    layer.coordinate_transformation = _chosen(call, "coordinate_transformation_mode", TRANSFORMATIONS, word)
-    layer.nearest_rounding = _chosen(call, "nearest_mode", ROUNDINGS, "round_prefer_floor")
+def _set_positions(call: Call, layer: IResizeLayer) -> None:
+    """Set which position of the input each output element has, and how positions are rounded."""
+    name, transformations = "coordinate_transformation_mode", COORDINATE_TRANSFORMATIONS.onnx.read
+    word = call.attribute(name, "half_pixel")
+    layer.coordinate_transformation = call.choice(name, transformations, word)
+    layer.nearest_rounding = call.choice("nearest_mode", NEAREST_ROUNDINGS.onnx.read, "round_prefer_floor")
     if word == "pytorch_half_pixel":
         layer.selector_for_single_pixel = ResizeSelector.UPPER
     if word == "tf_half_pixel_for_nn":
         require(layer.resize_mode is InterpolationMode.NEAREST, f"{word} reads nearest elements only")
-        layer.nearest_rounding = _chosen(call, "nearest_mode", HALF_A_PIXEL_ON, "round_prefer_floor")
+        layer.nearest_rounding = call.choice("nearest_mode", HALF_A_PIXEL_ON, "round_prefer_floor")
 
 
 def _to_lengths(make: FormulaBuilder, layer: IResizeLayer, lengths: ITensor) -> ITensor:
-    """What a layer makes, given scales or sizes."""
+    """The output of a layer, given scales or sizes."""
     known = make.known(lengths)
     if known is None:
         layer.set_input(1, lengths)
@@ -193,27 +155,27 @@ def _to_lengths(make: FormulaBuilder, layer: IResizeLayer, lengths: ITensor) -> 
 
 @operator("Upsample")
 def upsample_image(call: Call, x: ITensor) -> ITensor:
-    """The last two axes stretched."""
+    """Upsampling of the last two axes."""
     scales = [1.0, 1.0, call.attribute("height_scale"), call.attribute("width_scale")]
     return _by_scales(call, x, call.make.constant(scales, np.float32), ResizeRoundMode.FLOOR)
 
 
 @operator("Upsample", since=7)
 def upsample_by_attribute(call: Call, x: ITensor) -> ITensor:
-    """All axes stretched."""
+    """Upsampling by scales."""
     scales = call.make.constant(call.attribute("scales"), np.float32)
     return _by_scales(call, x, scales, ResizeRoundMode.FLOOR)
 
 
 @operator("Upsample", since=9)
 def upsample(call: Call, x: ITensor, scales: ITensor) -> ITensor:
-    """All axes stretched."""
+    """Upsampling by scales."""
     return _by_scales(call, x, scales, ResizeRoundMode.FLOOR)
 
 
 @operator("Resize", since=10)
 def resize_by_scales(call: Call, x: ITensor, scales: ITensor) -> ITensor:
-    """Axes stretched by scales; the nearest element is the one before where they grow, the one after elsewhere."""
+    """Resizing by scales; the nearest element is the one before in growing axes, the one after in shrinking."""
     make = call.make
     if call.attribute("mode", "nearest") != "nearest":
         return _by_scales(call, x, scales, ResizeRoundMode.FLOOR)
@@ -223,122 +185,5 @@ def resize_by_scales(call: Call, x: ITensor, scales: ITensor) -> ITensor:
 
 def _by_scales(call: Call, x: ITensor, scales: ITensor, rounding: ResizeRoundMode) -> ITensor:
     layer = call.make.network.add_resize(x)
-    layer.resize_mode, layer.nearest_rounding = _chosen(call, "mode", MODES, "nearest"), rounding
+    layer.resize_mode, layer.nearest_rounding = call.choice("mode", RESIZE_MODES.onnx.read, "nearest"), rounding
     return _to_lengths(call.make, layer, scales)
-
-
-# ---------------------------------------------------------------------------- grids
-
-
-@operator("GridSample", since=16)
-@operator("GridSample", since=20)
-def grid_sample(call: Call, x: ITensor, grid: ITensor) -> ITensor:
-    """Images read at the places that a grid names."""
-    make, dtype = call.make, x.type.dtype
-    wide = dtype if x.type.is_float else np.dtype(np.float64)
-    wide = grid.type.dtype if grid.type.dtype.itemsize > wide.itemsize else wide
-    layer = make.network.add_grid_sample(make.cast(x, wide), make.cast(grid, wide))
-    layer.interpolation_mode = _chosen(call, "mode", MODES, "linear")
-    layer.sample_mode = _chosen(call, "padding_mode", BORDERS, "zeros")
-    layer.align_corners = bool(call.attribute("align_corners"))
-    return make.cast(make.made(layer), dtype)
-
-
-@operator("DeformConv", since=19)
-def deformable_conv(
-    call: Call,
-    x: ITensor,
-    kernel: ITensor,
-    offset: ITensor,
-    bias: ITensor | None = None,
-    mask: ITensor | None = None,
-) -> ITensor:
-    """A window of weights slid over the input, each of whose taps is shifted by an offset and weighed by a mask.
-
-    All taps of all places are read at once, all channels of a group together; then they are multiplied by the weights.
-    """
-    make, window, shifts = call.make, window_of(call, kernel), call.attribute("offset_group", 1)
-    batch, channels, *image = (make.length(x, axis) for axis in range(x.type.rank))
-    out = [make.length(offset, axis) for axis in range(2, offset.type.rank)]
-    require(len(window) == len(image) == len(out), f"X is {x.type}, the offset {offset.type} and W {kernel.type}")
-    taps, own = int(np.prod(window)), _share(make, channels, shifts)
-    pixels = make.reshape(x, [batch, shifts, own, make.product(image)])
-    offset = make.reshape(offset, [batch, shifts, taps, len(window), *out])
-    places = _places(call, offset, window)
-    read = _read_between(make, make.transpose(pixels, [0, 1, 3, 2]), places, image)
-    if mask is not None:
-        read = make.mul(read, make.reshape(mask, [batch, shifts, taps, *out, 1]))
-    axes = len(out)
-    read = make.transpose(read, [0, 1, 3 + axes, *range(2, 3 + axes)])
-    groups = call.attribute("group", 1)
-    columns = make.reshape(
-        read, [batch, groups, make.product([_share(make, channels, groups), taps]), make.product(out)]
-    )
-    maps = make.length(kernel, 0)
-    weights = make.reshape(kernel, [groups, _share(make, maps, groups), make.length(columns, 2)])
-    made = make.reshape(make.matmul(weights, columns), [batch, maps, *out])
-    return made if bias is None else make.add(made, make.along(bias, made.type.rank, 1))
-
-
-def _share(make: FormulaBuilder, length: Length, groups: int) -> Length:
-    """The length of a group."""
-    if isinstance(length, ITensor):
-        return make.floor_div(length, groups)
-    require(groups > 0 and length % groups == 0, f"{length} channels are not made of {groups} groups")
-    return length // groups
-
-
-def _places(call: Call, offset: ITensor, window: Sequence[int]) -> list[ITensor]:
-    """Where the taps of a window lie along each axis of the image; [batch, group, tap, *places]."""
-    make, axes = call.make, len(window)
-    strides, dilations = (call.attribute(name, [1] * axes) for name in ("strides", "dilations"))
-    require(len(strides) == len(dilations) == axes, f"strides are {strides}, dilations {dilations}, of {axes} axes")
-    before = padding_of(call, axes)[0]
-    taps = np.stack(np.meshgrid(*map(np.arange, window), indexing="ij")).reshape(axes, -1, *[1] * axes)
-    found: list[ITensor] = []
-    for axis in range(axes):
-        start = make.mul(make.arange(make.length(offset, 4 + axis)), strides[axis])
-        start = make.sub(make.expand_dims(start, range(1, axes - axis)), before[axis])
-        place = make.add(start, taps[axis] * dilations[axis])
-        found.append(make.add(make.gather(offset, make.constant(axis), 3), make.cast(place, offset.type.dtype)))
-    return found
-
-
-def _read_between(make: FormulaBuilder, pixels: ITensor, places: Sequence[ITensor], image: Sequence[Length]) -> ITensor:
-    """Pixels read between their places, 0 outside of the image.
-
-    Args:
-        make: what adds layers.
-        pixels: [batch, group, pixel, channel].
-        places: along each axis of the image; [batch, group, *places].
-        image: the lengths of its axes.
-
-    Returns:
-        [batch, group, *places, channel].
-    """
-    sides = [_neighbours(make, place, length) for place, length in zip(places, image, strict=True)]
-    lead = make.list_tensor([make.length(pixels, axis) for axis in (0, 1)])
-    parts: list[ITensor] = []
-    for corner in product(*sides):
-        index, weight = corner[0]
-        for (pixel, factor), length in zip(corner[1:], image[1:], strict=True):
-            index, weight = make.add(make.mul(index, length), pixel), make.mul(weight, factor)
-        flat = make.reshape(index, make.concat([lead, make.constant([-1, 1])], 0))
-        found = make.gather_nd(pixels, flat, batch_axes=2)
-        channel = make.list_tensor([make.length(pixels, 3)])
-        found = make.reshape(found, make.concat([make.shape(index), channel], 0))
-        parts.append(make.mul(found, make.expand_dims(weight, [weight.type.rank])))
-    return reduce(make.add, parts)
-
-
-def _neighbours(make: FormulaBuilder, place: ITensor, length: Length) -> list[tuple[ITensor, ITensor]]:
-    """The two pixels that places lie between, each with its weight, which is 0 outside of the image."""
-    low = make.unary(UnaryOperation.FLOOR, place)
-    after = make.sub(place, low)
-    pairs: list[tuple[ITensor, ITensor]] = []
-    for pixel, weight in ((low, make.sub(1.0, after)), (make.add(low, 1.0), after)):
-        last = make.sub(make.cast(make.tensor(length), place.type.dtype), 1.0)
-        inside = make.clip(pixel, 0.0, last)
-        there = make.cast(make.equal(inside, pixel), place.type.dtype)
-        pairs.append((make.cast(inside, np.int64), make.mul(weight, there)))
-    return pairs

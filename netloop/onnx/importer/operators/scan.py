@@ -1,4 +1,4 @@
-"""Scan, as a loop over slices of tensors."""
+"""Scan."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from netloop.formats import Carried
 from netloop.graph.tensor import ITensor
 from netloop.onnx.importer.call import Call
 from netloop.onnx.importer.operator_table import operator
-from netloop.onnx.importer.operators.control import split
+from netloop.onnx.importer.operators.control import split_outputs
 from netloop.types import normal_axis
 
 
@@ -45,51 +45,51 @@ def scan(call: Call, *inputs: ITensor) -> list[ITensor]:
 
 @operator("Scan", since=8)
 def scan_in_batch(call: Call, lengths: ITensor | None, *inputs: ITensor) -> list[ITensor]:
-    """A loop for each member of a batch, each of a length of its own."""
+    """A loop over slices for each batch item, each with its own number of iterations."""
     make = call.make
     initial, scanned = _split(call, inputs)
     require(
         all(each.type.rank >= 2 for each in scanned) and all(each.type.rank >= 1 for each in initial),
-        "states have a batch axis, and what is scanned a time axis too",
+        "states must have a batch axis, and scanned inputs a batch and a time axis",
     )
     batch = make.network.add_loop()
     batch.name = f"{call.node.label} batch"
     members = _common_length(call, _Slices(scanned, [0] * len(scanned), []))
     batch.add_trip_limit(members, TripLimit.COUNT)
-    room = _common_length(call, _Slices(scanned, [1] * len(scanned), []))
-    count = room
+    capacity = _common_length(call, _Slices(scanned, [1] * len(scanned), []))
+    count = capacity
     if lengths is not None:
         count = make.cast(batch.add_iterator(lengths).outputs[0], np.int64)
     own = [batch.add_iterator(each).outputs[0] for each in initial]
     rows = [batch.add_iterator(each).outputs[0] for each in scanned]
     slices = _Slices(rows, [0] * len(rows), _numbers(call, "directions", len(rows)))
-    outputs = _scan(call, own, slices, count, room)
+    outputs = _scan(call, own, slices, count, capacity)
     return [make.stacked(batch, each, members) for each in outputs]
 
 
 def _split(call: Call, inputs: Sequence[ITensor]) -> tuple[Sequence[ITensor], Sequence[ITensor]]:
-    """The initial states, and what is scanned."""
+    """The initial states, and the scanned inputs."""
     count = call.attribute("num_scan_inputs")
     require(1 <= count <= len(inputs), f"num_scan_inputs is {count}, and there are {len(inputs)} inputs")
     return inputs[: len(inputs) - count], inputs[len(inputs) - count :]
 
 
 def _common_length(call: Call, slices: _Slices) -> ITensor:
-    """The length of the axes along which tensors are scanned, all of which have one."""
+    """The length of the scanned axes, which must be equal."""
     make = call.make
     lengths = [make.length(each, axis) for each, axis in zip(slices.tensors, slices.axes, strict=True)]
     known = sorted({each for each in lengths if isinstance(each, int)})
-    require(len(known) <= 1, f"what is scanned has {known} elements, and must have equally many")
+    require(len(known) <= 1, f"the scanned inputs have {known} elements, and must have equally many")
     common = make.tensor(np.int64(known[0]) if known else lengths[0])
     for each in lengths:
         if isinstance(each, ITensor) and each is not common:
-            message = f"all that {call.node.label!r} scans has equally many elements"
+            message = f"all inputs that {call.node.label!r} scans have equally many elements"
             make.network.add_assertion(make.equal(each, common), message)
     return common
 
 
-def _scan(call: Call, initial: Sequence[ITensor], slices: _Slices, trips: ITensor, room: ITensor) -> list[ITensor]:
-    """The last states, and the values of all trips, with zeros up to ``room`` where there are fewer."""
+def _scan(call: Call, initial: Sequence[ITensor], slices: _Slices, trips: ITensor, capacity: ITensor) -> list[ITensor]:
+    """The last states, and the rows of all iterations, padded with zeros up to ``capacity``."""
     make = call.make
     loop = make.network.add_loop()
     loop.name = call.node.label
@@ -97,10 +97,10 @@ def _scan(call: Call, initial: Sequence[ITensor], slices: _Slices, trips: ITenso
     places = zip(slices.tensors, slices.axes, slices.backwards, strict=True)
     given = [loop.add_iterator(each, axis, bool(backwards)).outputs[0] for each, axis, backwards in places]
     carried = Carried(make, loop, initial)
-    rows = carried.around(lambda values: split(call.subgraph("body")(*values, *given), len(values)))
+    rows = carried.around(lambda values: split_outputs(call.subgraph("body")(*values, *given), len(values)))
     axes, backwards = (_numbers(call, f"scan_output_{each}", len(rows)) for each in ("axes", "directions"))
     stacked = [
-        make.stacked(loop, row.value, room, axis, bool(reverse))
+        make.stacked(loop, row.value, capacity, axis, bool(reverse))
         for row, axis, reverse in zip(rows, axes, backwards, strict=True)
     ]
     return [*carried.last(), *stacked]

@@ -1,4 +1,4 @@
-"""Sequences of tensors, and values that may be absent."""
+"""Sequences and optional values."""
 
 from __future__ import annotations
 
@@ -17,50 +17,50 @@ from netloop.types import OptionalType
 
 @operator("SequenceEmpty", since=11)
 def empty(call: Call) -> ITensor:
-    """A sequence without tensors."""
+    """Empty sequence."""
     return call.make.sequence([], as_dtype(element_type(call.attribute("dtype", TensorProto.FLOAT))))
 
 
 @operator("SequenceConstruct", since=11)
 def construct(call: Call, *inputs: ITensor) -> ITensor:
-    """The sequence of the inputs."""
-    require(len(inputs) > 0, "the sequence is made of no tensors", fix="an empty one is SequenceEmpty")
+    """Sequence of the inputs."""
+    require(len(inputs) > 0, "the sequence has no tensors", fix="use SequenceEmpty for an empty sequence")
     return call.make.sequence(inputs)
 
 
 @operator("SequenceInsert", since=11)
 def insert(call: Call, sequence: ITensor, tensor: ITensor, position: ITensor | None = None) -> ITensor:
-    """A sequence with one more tensor."""
+    """Sequence with one more tensor."""
     return call.make.sequence_insert(sequence, tensor, position)
 
 
 @operator("SequenceErase", since=11)
 def erase(call: Call, sequence: ITensor, position: ITensor | None = None) -> ITensor:
-    """A sequence with one tensor less."""
+    """Sequence with one tensor removed."""
     return call.make.sequence_erase(sequence, position)
 
 
 @operator("SequenceAt", since=11)
 def at(call: Call, sequence: ITensor, position: ITensor) -> ITensor:
-    """A tensor of a sequence."""
+    """Tensor at a position of a sequence."""
     return call.make.sequence_at(sequence, position)
 
 
 @operator("SequenceLength", since=11)
 def length(call: Call, sequence: ITensor) -> ITensor:
-    """The number of tensors of a sequence."""
+    """Number of tensors in a sequence."""
     return call.make.sequence_length(sequence)
 
 
 @operator("ConcatFromSequence", since=11)
 def concatenation(call: Call, sequence: ITensor) -> ITensor:
-    """The tensors of a sequence along an axis."""
+    """Concatenation of the tensors of a sequence, along an existing or a new axis."""
     return call.make.sequence_concat(sequence, call.attribute("axis"), bool(call.attribute("new_axis", 0)))
 
 
 @operator("SplitToSequence", since=11)
 def split(call: Call, x: ITensor, lengths: ITensor | None = None) -> ITensor:
-    """The parts of a tensor along an axis; with lengths they keep the axis."""
+    """Parts of a tensor along an axis, as a sequence; given lengths keep the axis."""
     keep_axis = lengths is not None or bool(call.attribute("keepdims", 1))
     return call.make.sequence_split(x, lengths, call.attribute("axis", 0), keep_axis)
 
@@ -70,20 +70,20 @@ def split(call: Call, x: ITensor, lengths: ITensor | None = None) -> ITensor:
 
 @operator("Optional", since=15)
 def optional(call: Call, x: ITensor | None = None) -> ITensor:
-    """A value that may be absent, of the type of the input or the attribute."""
+    """Optional value, of the type of the input or of the attribute."""
     if x is not None:
         return call.make.network.add_optional(x).outputs[0]
     given = call.attribute("type")
     require(given is not None, "the optional value has neither an input nor a type")
     found = Declared(given)
-    require(not found.optional, "an optional value is of a tensor or of a sequence")
-    require(found.sequence or found.shape is not None, "the type of the tensor does not tell how many axes it has")
+    require(not found.optional, "an optional value must hold a tensor or a sequence")
+    require(found.sequence or found.shape is not None, "the type of the tensor has an unknown number of axes")
     return call.make.network.add_optional(None, found.dtype, None if found.sequence else found.shape).outputs[0]
 
 
 @operator("OptionalHasElement", since=15)
 def has(call: Call, x: ITensor | None = None) -> ITensor:
-    """Whether a value is there."""
+    """Whether an optional value is present."""
     if x is None or not isinstance(x.type, OptionalType):
         return call.make.constant(np.asarray(x is not None))
     return call.make.network.add_optional_has(x).outputs[0]
@@ -91,5 +91,5 @@ def has(call: Call, x: ITensor | None = None) -> ITensor:
 
 @operator("OptionalGetElement", since=15)
 def get(call: Call, x: ITensor) -> ITensor:
-    """The value itself, which must be there."""
+    """Value of an optional, which must be present."""
     return call.make.network.add_optional_get(x).outputs[0] if isinstance(x.type, OptionalType) else x

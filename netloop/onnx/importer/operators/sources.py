@@ -1,4 +1,4 @@
-"""Tensors out of attributes, shapes and sizes."""
+"""Constants, ranges and shapes."""
 
 import numpy as np
 
@@ -19,23 +19,23 @@ CONSTANTS = {
     "value_floats": lambda value: np.array(value, np.float32),
 }
 # fmt: on
-"""The attributes that hold the value of a constant, and what makes an array of each."""
+"""The attributes that may hold the value of a constant, and the conversion of each to an array."""
 
 
 @operator("Constant")
 @operator("Constant", since=11)
 @operator("Constant", since=12)
 def constant(call: Call) -> ITensor:
-    """The tensor in whichever attribute has one."""
+    """A constant, from the attribute that is set."""
     given = [name for name in CONSTANTS if name in call.node.given]
-    require(len(given) == 1, f"a constant has one of the attributes {', '.join(CONSTANTS)}, and this one {given}")
+    require(len(given) == 1, f"the attributes are {given}, and must be one of {', '.join(CONSTANTS)}")
     array: Array = np.asarray(CONSTANTS[given[0]](call.attribute(given[0])))
     return call.make.constant(array)
 
 
 @operator("ConstantOfShape", since=9)
 def constant_of_shape(call: Call, shape: ITensor) -> ITensor:
-    """One number, in a shape."""
+    """One number in a given shape."""
     value = np.asarray(call.attribute("value", np.zeros(1, np.float32)))
     require(value.size == 1, f"the value has {value.size} elements, and must have one")
     return call.make.broadcast_to(call.make.constant(value.reshape(())), shape)
@@ -44,7 +44,7 @@ def constant_of_shape(call: Call, shape: ITensor) -> ITensor:
 @operator("Shape")
 @operator("Shape", since=15)
 def shape(call: Call, x: ITensor) -> ITensor:
-    """The lengths of some axes."""
+    """The dims of a tensor, or some of them."""
     rank = x.type.rank
     start, end, _ = slice(call.attribute("start", 0), call.attribute("end", rank)).indices(rank)
     whole = call.make.shape(x)
@@ -60,13 +60,13 @@ def size(call: Call, x: ITensor) -> ITensor:
 @operator("Range", since=11)
 @operator("Range", since=27)
 def range_(call: Call, start: ITensor, limit: ITensor, step: ITensor) -> ITensor:
-    """The numbers from a start up to, and without, a limit."""
+    """The numbers from a start up to, but excluding, a limit."""
     return call.make.arange_between(*map(call.make.scalar, (start, limit, step)))
 
 
 @operator("EyeLike", since=9)
 def eye_like(call: Call, x: ITensor) -> ITensor:
-    """Ones on a diagonal, and zeros elsewhere."""
+    """Ones on a diagonal, zeros elsewhere."""
     make = call.make
     rows, columns = (make.arange(make.length(x, axis)) for axis in (0, 1))
     ones = make.equal(columns, make.expand_dims(make.add(rows, call.attribute("k")), [1]))

@@ -1,4 +1,7 @@
-"""Ensembles of decision trees, as a loop: in each trip all samples go one node down in all trees."""
+"""Tree ensembles.
+
+A loop evaluates them: in each iteration all samples go one node down in all trees.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from netloop.formulas import FormulaBuilder
 from netloop.graph.tensor import ITensor
 from netloop.onnx.importer.call import Call
 from netloop.onnx.importer.operator_table import operator
-from netloop.onnx.importer.operators.classical_ml import transformed
+from netloop.onnx.importer.operators.classical_ml import post_transformed
 from netloop.types import UNKNOWN, Array
 
 LEQ, LT, GTE, GT, EQ, NEQ, MEMBER = range(7)
@@ -30,18 +33,18 @@ TRANSFORMS = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")
 
 @dataclass(frozen=True)
 class Forest:
-    """Trees whose nodes are numbered through, the leaves last.
+    """Trees whose nodes have consecutive numbers, the leaves last.
 
     Attributes:
-        features: the feature that each inner node looks at.
-        splits: what it compares the feature with.
-        modes: how; a number from LEQ to MEMBER.
-        missing: whether a NaN goes the way of what is true.
-        yes: where what is true goes.
-        no: where the rest goes.
+        features: the feature that each inner node tests.
+        splits: the number that it compares the feature with.
+        modes: the comparison; a number from LEQ to MEMBER.
+        missing: whether NaN takes the branch of a true test.
+        yes: the child where the test is true.
+        no: the child where it is false.
         roots: the first node of each tree.
-        members: for each node the numbers of a MEMBER node, NaN behind them.
-        weights: what each leaf adds to each target, NaN where it adds nothing; [leaf, target].
+        members: for each node the set of a MEMBER node, padded with NaN.
+        weights: the contribution of each leaf to each target, NaN where it has none; [leaf, target].
     """
 
     features: Array
@@ -56,7 +59,7 @@ class Forest:
 
     @property
     def depth(self) -> int:
-        """The most steps from a root to a leaf."""
+        """The longest path from a root to a leaf."""
         reached, steps, inner = self.roots, 0, len(self.features)
         while (reached := reached[reached < inner]).size:
             require(steps < inner, "the nodes of a tree lead back to themselves")
@@ -64,23 +67,23 @@ class Forest:
         return steps
 
     def check(self, x: ITensor) -> None:
-        """Complain of children and roots that are no nodes, and of features that samples do not have.
+        """Report children and roots that are no nodes, and features that samples do not have.
 
         Raises:
-            LayerError: there are such.
+            LayerError: if there are any.
         """
-        require(x.type.rank == 2, f"the input is {x.type}, and has samples and features")
+        require(x.type.rank == 2, f"the input is {x.type}, and must be [samples, features]")
         features, own = [*self.features], x.type.shape[1]
         wrong = [each for each in features if each < 0 or (own != UNKNOWN and each >= own)]
-        require(not wrong, f"a node looks at feature {wrong and wrong[0]}, and samples have {own}")
+        require(not wrong, f"a node tests feature {wrong and wrong[0]}, and samples have {own}")
         count = len(self.features) + len(self.weights)
         for name, each in (("a child", [*self.yes, *self.no]), ("a root", self.roots)):
             wrong = [number for number in each if not 0 <= number < count]
             require(not wrong, f"{name} is node {wrong and wrong[0]}, and there are {count} nodes and leaves")
 
 
-def grown(call: Call, forest: Forest, x: ITensor, aggregate: ReduceOperation) -> ITensor:
-    """What the leaves that each sample comes to make together; [sample, target]."""
+def aggregated(call: Call, forest: Forest, x: ITensor, aggregate: ReduceOperation) -> ITensor:
+    """The aggregated weights of the leaves that each sample reaches; [sample, target]."""
     make = call.make
     forest.check(x)
     x = x if x.type.is_float else make.cast(x, np.float32)
@@ -95,7 +98,7 @@ def grown(call: Call, forest: Forest, x: ITensor, aggregate: ReduceOperation) ->
 
 
 def _leaves(call: Call, forest: Forest, x: ITensor) -> ITensor:
-    """The number of the leaf that each sample comes to in each tree; [sample, tree]."""
+    """The number of the leaf that each sample reaches in each tree; [sample, tree]."""
     make, inner = call.make, len(forest.features)
     start = make.broadcast_to(make.constant(forest.roots[None], np.int64), make.list_tensor([make.length(x, 0), 1]))
     if not inner:
@@ -106,13 +109,13 @@ def _leaves(call: Call, forest: Forest, x: ITensor) -> ITensor:
     place = loop.add_recurrence(start)
     node = make.minimum(place.outputs[0], inner - 1)
     ways = [make.gather(make.constant(each, np.int64), node) for each in (forest.yes, forest.no)]
-    step = make.where(_is_true(make, forest, x, node), *ways)
+    step = make.where(_test(make, forest, x, node), *ways)
     place.set_input(1, make.where(make.less(place.outputs[0], inner), step, place.outputs[0]))
     return make.last(loop, place)
 
 
-def _is_true(make: FormulaBuilder, forest: Forest, x: ITensor, node: ITensor) -> ITensor:
-    """Whether what a node asks is true of its sample; [sample, tree]."""
+def _test(make: FormulaBuilder, forest: Forest, x: ITensor, node: ITensor) -> ITensor:
+    """Whether the test of a node is true for its sample; [sample, tree]."""
     dtype = x.type.dtype
     value = make.gather_elements(x, make.gather(make.constant(forest.features, np.int64), node), 1)
     split = make.gather(make.constant(forest.splits.astype(dtype)), node)
@@ -145,16 +148,16 @@ def _is_member(make: FormulaBuilder, forest: Forest, value: ITensor, node: ITens
 
 @operator("TreeEnsemble", domain="ai.onnx.ml", since=5)
 def tree_ensemble(call: Call, x: ITensor) -> ITensor:
-    """The sums, means or extremes of the leaves that each sample comes to."""
+    """The sum, mean, minimum or maximum of the leaves that each sample reaches."""
     number, kind = call.attribute("aggregate_function"), call.attribute("post_transform")
     require(0 <= number < len(AGGREGATES), f"aggregate_function is {number}, and must be from 0 to 3")
     require(0 <= kind < len(TRANSFORMS), f"post_transform is {kind}, and must be from 0 to 4")
-    made = grown(call, _forest(call), x, [*AGGREGATES.values()][number])
-    return transformed(call.make, made, TRANSFORMS[kind])
+    scores = aggregated(call, _forest(call), x, [*AGGREGATES.values()][number])
+    return post_transformed(call.make, scores, TRANSFORMS[kind])
 
 
 def _forest(call: Call) -> Forest:
-    """The trees of a node, whose leaves are numbered apart from the other nodes."""
+    """The trees of a node whose leaves are numbered apart from the inner nodes."""
     features, modes = (_column(call, name) for name in ("nodes_featureids", "nodes_modes"))
     count, targets = len(features), _column(call, "leaf_targetids")
     yes, no = (
@@ -174,11 +177,11 @@ def _forest(call: Call) -> Forest:
     )
 
 
-def _column(call: Call, name: str, count: int | None = None, standard: int | None = None) -> Array:
-    """A list of integers; one of each node if their number is given, which may have a standard value."""
+def _column(call: Call, name: str, count: int | None = None, default: int | None = None) -> Array:
+    """A list of integers; if ``count`` is given, one for each node, with a possible default."""
     given = call.attribute(name)
-    if not len(given if given is not None else ()) and standard is not None and count is not None:
-        return np.full(count, standard)
+    if not len(given if given is not None else ()) and default is not None and count is not None:
+        return np.full(count, default)
     require(given is not None, f"there is no {name}")
     column = np.array(given, np.int64).reshape(-1)
     require(count in (None, len(column)), f"{name} has {len(column)} numbers, and there are {count} nodes")
@@ -186,16 +189,16 @@ def _column(call: Call, name: str, count: int | None = None, standard: int | Non
 
 
 def _members(call: Call, modes: Array) -> Array:
-    """The numbers of the MEMBER nodes in rows, filled up with NaN."""
-    numbers, asking = call.attribute("membership_values"), np.flatnonzero(modes == MEMBER)
-    if not asking.size:
+    """The sets of the MEMBER nodes in rows, padded with NaN."""
+    numbers, nodes = call.attribute("membership_values"), np.flatnonzero(modes == MEMBER)
+    if not nodes.size:
         return np.zeros((len(modes), 0))
-    require(numbers is not None, "nodes ask for members of a set, and there are no membership_values")
+    require(numbers is not None, "nodes test for members of a set, and there are no membership_values")
     ends = np.flatnonzero(np.isnan(numbers))
-    require(len(ends) == len(asking), f"{len(asking)} nodes ask for members of a set, and there are {len(ends)} sets")
+    require(len(ends) == len(nodes), f"{len(nodes)} nodes test for members of a set, and there are {len(ends)} sets")
     sets = np.split(numbers, ends + 1)[: len(ends)]
     rows = np.full((len(modes), max(map(len, sets))), np.nan)
-    for node, each in zip(asking, sets, strict=True):
+    for node, each in zip(nodes, sets, strict=True):
         rows[node, : len(each)] = each
     return rows
 
@@ -203,24 +206,24 @@ def _members(call: Call, modes: Array) -> Array:
 @operator("TreeEnsembleRegressor", domain="ai.onnx.ml")
 @operator("TreeEnsembleRegressor", domain="ai.onnx.ml", since=3)
 def tree_regressor(call: Call, x: ITensor) -> ITensor:
-    """The same from nodes that are found by the numbers of their tree and themselves; float32."""
+    """The sum, mean, minimum or maximum of the leaves that each sample reaches; float32."""
     make, word = call.make, call.attribute("aggregate_function")
     require(word in AGGREGATES, f"aggregate_function is {word!r}, and must be one of {', '.join(AGGREGATES)}")
-    made = grown(call, _numbered(call), x, AGGREGATES[word])
+    scores = aggregated(call, _forest_of_list(call), x, AGGREGATES[word])
     base = _numbers(call, "base_values")
     if base.size:
-        made = make.add(made, make.constant(base.astype(made.type.dtype)))
-    return transformed(make, make.cast(made, np.float32), call.attribute("post_transform"))
+        scores = make.add(scores, make.constant(base.astype(scores.type.dtype)))
+    return post_transformed(make, make.cast(scores, np.float32), call.attribute("post_transform"))
 
 
 def _numbers(call: Call, name: str) -> Array:
-    """Floating-point numbers, which a tensor may hold instead."""
+    """Floating-point numbers, from a list or a tensor."""
     exact = call.attribute(f"{name}_as_tensor")
     return np.array(call.attribute(name, []), np.float32) if exact is None else exact
 
 
-def _numbered(call: Call) -> Forest:
-    """The trees of a node, all nodes of which are in one list."""
+def _forest_of_list(call: Call) -> Forest:
+    """The trees of a node whose inner nodes and leaves are in one list."""
     trees = _column(call, "nodes_treeids")
     count = len(trees)
     keys = [*zip(trees.tolist(), _column(call, "nodes_nodeids", count).tolist(), strict=True)]
@@ -243,13 +246,13 @@ def _numbered(call: Call) -> Forest:
 
 
 def _children(call: Call, way: str, keys: list[tuple[int, int]], place: dict[tuple[int, int], int]) -> Array:
-    """The place of the child of each node; -1 where there is none."""
+    """The index of the child of each node; -1 where there is none."""
     numbers = _column(call, f"nodes_{way}nodeids", len(keys)).tolist()
     return np.array([place.get((tree, child), -1) for (tree, _), child in zip(keys, numbers, strict=True)], np.int64)
 
 
 def _leaf_weights(call: Call, leaves: dict[tuple[int, int], int], dtype: np.dtype[Any]) -> Array:
-    """What each leaf adds to each target."""
+    """The contribution of each leaf to each target."""
     targets = _column(call, "target_ids")
     trees, nodes = (_column(call, name, len(targets)).tolist() for name in ("target_treeids", "target_nodeids"))
     values, size = _numbers(call, "target_weights"), call.attribute("n_targets", max(targets, default=-1) + 1)
@@ -258,6 +261,6 @@ def _leaf_weights(call: Call, leaves: dict[tuple[int, int], int], dtype: np.dtyp
     weights = np.full((sum(number >= 0 for number in leaves.values()), size), np.nan, dtype)
     for tree, node, target, value in zip(trees, nodes, targets, values, strict=True):
         leaf = leaves.get((tree, node), -1)
-        require(leaf >= 0, f"node {node} of tree {tree} has a weight, and is no leaf")
+        require(leaf >= 0, f"node {node} of tree {tree} has a weight, and is not a leaf")
         weights[leaf, target] = value + np.nan_to_num(weights[leaf, target])
     return weights

@@ -1,4 +1,4 @@
-"""Loop, TensorIterator and If, as loops and conditionals of netloop."""
+"""Control flow."""
 
 from __future__ import annotations
 
@@ -22,34 +22,34 @@ from netloop.openvino.importer.weights import element_type
 
 @operator("If", "opset8")
 def conditional(call: Call, condition: ITensor, *inputs: ITensor) -> list[ITensor]:
-    """One of two graphs; if the condition is known already, only that one becomes layers."""
+    """One of two graphs; a constant condition imports only that one."""
     make = call.make
     condition = make.scalar(make.cast(condition, np.bool_))
     known = make.known(condition)
     if known is not None:
         return _branch(call, "then_body" if known else "else_body", inputs)
-    made = make.network.add_if_conditional()
-    made.name = call.layer.name
-    made.set_condition(condition)
+    layers = make.network.add_if_conditional()
+    layers.name = call.layer.name
+    layers.set_condition(condition)
     branches = zip(*(_branch(call, each, inputs) for each in ("then_body", "else_body")), strict=True)
-    return [made.add_output(*_with_one_rank(call, a, b)).outputs[0] for a, b in branches]
+    return [layers.add_output(*_with_one_rank(call, a, b)).outputs[0] for a, b in branches]
 
 
 def _branch(call: Call, name: str, inputs: Sequence[ITensor]) -> list[ITensor]:
-    """What the outputs of the layer are in one branch."""
+    """The outputs of the layer in one branch."""
     inner = call.body(name)
     ports = dict(zip((each.id for each in call.layer.inputs[1:]), inputs, strict=True))
     for each in inner.body.inputs:
-        require(each.port in ports, f"<{name}> reads port {each.port}, and that is no input")
+        require(each.port in ports, f"<{name}> reads port {each.port}, which is not an input")
     results = inner({each.layer: ports[each.port] for each in inner.body.inputs})
     given = {each.port: results[each.layer] for each in inner.body.outputs}
     for each in call.layer.outputs:
-        require(each.id in given, f"<{name}> gives nothing for output {each.id}")
+        require(each.id in given, f"<{name}> has no result for output {each.id}")
     return [given[each.id] for each in call.layer.outputs]
 
 
 def _with_one_rank(call: Call, a: ITensor, b: ITensor) -> tuple[ITensor, ITensor]:
-    """A number beside a list becomes a list of one."""
+    """Both tensors, a scalar as a list of one if the other is a list."""
     if {a.type.rank, b.type.rank} == {0, 1}:
         return call.make.flat(a), call.make.flat(b)
     return a, b
@@ -58,12 +58,12 @@ def _with_one_rank(call: Call, a: ITensor, b: ITensor) -> tuple[ITensor, ITensor
 @operator("TensorIterator", "opset1")
 @operator("Loop", "opset5")
 def loop(call: Call, *inputs: ITensor | None) -> list[ITensor]:
-    """A loop over a body."""
-    return _Loop(call, roles_of(call, inputs)).outputs()
+    """A counted loop, a conditional loop, or both, or a loop over slices."""
+    return _ImportedLoop(call, roles_of(call, inputs)).outputs()
 
 
-class _Loop:
-    """A layer that is a loop."""
+class _ImportedLoop:
+    """An imported loop."""
 
     def __init__(self, call: Call, roles: Roles) -> None:
         self._call = call
@@ -77,16 +77,16 @@ class _Loop:
         self._finals = [each for each in outputs if each.axis is None and each.layer not in carried]
 
     def outputs(self) -> list[ITensor]:
-        """What the outputs of the layer stand for."""
+        """The outputs of the layer."""
         states, layer = self._roles.states, self._call.layer
         left = looped(self._make, layer.name, [each.initial for each in states], self._limits(), self._body)
         last = dict(zip((each.result for each in states), left.last, strict=True))
-        made = {each.port: last[each.layer] for each in self._roles.outputs if each.layer in last}
-        made.update(zip((each.port for each in self._finals), left.finals, strict=True))
-        made.update(zip((each.port for each in self._joined), left.rows, strict=True))
+        outputs = {each.port: last[each.layer] for each in self._roles.outputs if each.layer in last}
+        outputs.update(zip((each.port for each in self._finals), left.finals, strict=True))
+        outputs.update(zip((each.port for each in self._joined), left.rows, strict=True))
         for port in layer.outputs:
-            require(port.id in made, f"nothing in the body gives output {port.id}")
-        return [made[each.id] for each in layer.outputs]
+            require(port.id in outputs, f"no result of the body is output {port.id}")
+        return [outputs[each.id] for each in layer.outputs]
 
     def _limits(self) -> Limits:
         make, roles = self._make, self._roles
@@ -99,43 +99,43 @@ class _Loop:
         return Limits(roles.trips, roles.goes_on, reduce(make.minimum, lengths) if lengths else None, endless=True)
 
     def _common_length(self) -> ITensor:
-        """The number of parts of all that is read part by part; without any there is one trip."""
+        """The number of slices of all sliced inputs; 1 if there are none."""
         make, name = self._make, self._call.layer.name
         counts = [each.count for each in self._slices.values()]
         known = sorted({each for each in counts if isinstance(each, int)})
-        require(len(known) <= 1, f"what is read part by part has {known} parts, and must have equally many")
+        require(len(known) <= 1, f"the sliced inputs have {known} slices, and must have equally many")
         require(bool(counts) or self._call.layer.type.lower() != "loop", "the loop has neither a count nor a condition")
         common = make.tensor(np.int64(known[0] if known else 1) if known or not counts else counts[0])
         for each in counts:
             if isinstance(each, ITensor) and each is not common:
-                make.network.add_assertion(make.equal(each, common), f"all that {name!r} reads has equally many parts")
+                make.network.add_assertion(make.equal(each, common), f"inputs of {name!r} have equally many slices")
         return common
 
-    def _body(self, loop: ILoop, trip: ITensor, values: Sequence[ITensor]) -> Step:
+    def _body(self, loop: ILoop, iteration: ITensor, values: Sequence[ITensor]) -> Step:
         make, roles = self._make, self._roles
         given = {**roles.same, **{each: make.constant(True) for each in roles.certain}}
         given |= zip((each.parameter for each in roles.states), values, strict=True)
         given |= {id: each.read(loop) for id, each in self._slices.items()}
         if roles.counter is not None:
-            given[roles.counter] = self._counter(roles.counter, trip)
+            given[roles.counter] = self._counter(roles.counter, iteration)
         results = self._inner(given)
         goes_on = make.constant(True) if roles.condition is None else results[roles.condition]
         return Step(
             make.scalar(make.cast(goes_on, np.bool_)),
-            [_as_before(make, each.initial, results[each.result]) for each in roles.states],
+            [_in_rank_of(make, each.initial, results[each.result]) for each in roles.states],
             [joined(results[each.layer], each) for each in self._joined],
             [results[each.layer] for each in self._finals],
         )
 
-    def _counter(self, id: int, trip: ITensor) -> ITensor:
-        """The number of the trip, as the body declares it."""
+    def _counter(self, id: int, iteration: ITensor) -> ITensor:
+        """The number of the iteration, of the type and rank that the body declares."""
         parameter = self._inner.body.graph.layers[id]
-        number = self._make.cast(trip, element_type(type_of(parameter)))
+        number = self._make.cast(iteration, element_type(type_of(parameter)))
         return self._make.flat(number) if declared_shape(parameter) else number
 
 
-def _as_before(make: FormulaBuilder, initial: ITensor, following: ITensor) -> ITensor:
-    """The next value of a state; a list of one may stand for a number, and a number for a list."""
+def _in_rank_of(make: FormulaBuilder, initial: ITensor, following: ITensor) -> ITensor:
+    """The next value of a state in the rank of its initial value: a list of one element for a scalar, or back."""
     ranks = initial.type.rank, following.type.rank
     if ranks == (0, 1):
         return make.scalar(following)

@@ -1,18 +1,18 @@
-"""Boxes, of which some are kept."""
+"""Detection: boxes, regions, nonzero and unique elements."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from netloop.diagnostics import require
-from netloop.enums import TopKOperation
+from netloop.enums import BoundingBoxFormat, DataType, TopKOperation
 from netloop.formats.nms import suppressed
+from netloop.formats.vocabulary import BOX_FORMATS
 from netloop.graph.tensor import ITensor
 from netloop.openvino.importer.call import Call
 from netloop.openvino.importer.operator_table import operator
+from netloop.openvino.importer.operators.rearrange import axis_of
 from netloop.openvino.importer.weights import element_type
-
-CENTERS = {"corner": False, "center": True}
 
 
 @operator("NonMaxSuppression", "opset5", "opset9")
@@ -20,25 +20,42 @@ def suppress(
     call: Call,
     boxes: ITensor,
     scores: ITensor,
-    most: ITensor | None = None,
-    overlap: ITensor | None = None,
-    least: ITensor | None = None,
+    max_boxes: ITensor | None = None,
+    max_iou: ITensor | None = None,
+    min_score: ITensor | None = None,
     sigma: ITensor | None = None,
 ) -> list[ITensor]:
-    """The boxes with the highest scores that do not overlap much, by class or by score; their scores; and how many."""
+    """Non-maximum suppression: [batch item, class, box] of the boxes that are kept, their scores, and their number."""
     make, dtype = call.make, scores.type.dtype
     value = None if sigma is None else make.known(sigma)
     require(sigma is None or (value is not None and not value.any()), "soft_nms_sigma is not 0")
-    most = make.constant(0) if most is None else make.cast(most, np.int64)
-    overlap, least = (make.constant(0.0, dtype) if each is None else each for each in (overlap, least))
-    centers = call.choice("box_encoding", CENTERS, "corner")
-    rows = suppressed(make, boxes, scores, most, overlap, least, centers)
+    max_boxes = make.constant(0) if max_boxes is None else make.cast(max_boxes, np.int64)
+    max_iou, min_score = (make.constant(0.0, dtype) if each is None else each for each in (max_iou, min_score))
+    centers = call.choice("box_encoding", BOX_FORMATS.openvino.read, "corner") is BoundingBoxFormat.CENTER_SIZES
+    rows = suppressed(make, boxes, scores, max_boxes, max_iou, min_score, centers)
     found = make.gather_nd(scores, rows)
     count = make.tensor(make.length(rows, 0))
     if call.flag("sort_result_descending", True):
         found, order = make.best(TopKOperation.MAX, found, count, 0)
         rows = make.gather(rows, order)
     places = make.cast(make.slice(rows, [0], [2], axes=[1]), dtype)
-    whole = make.concat([places, make.expand_dims(found, [1])], 1)
+    scored = make.concat([places, make.expand_dims(found, [1])], 1)
     kind = element_type(call.text("output_type", "i64"))
-    return [make.cast(rows, kind), whole, make.cast(make.flat(count), kind)]
+    return [make.cast(rows, kind), scored, make.cast(make.flat(count), kind)]
+
+
+@operator("NonZero", "opset3")
+def nonzero(call: Call, x: ITensor) -> ITensor:
+    """The indices of all nonzero elements, [axis, element]."""
+    return call.make.cast(call.make.nonzero(x), element_type(call.text("output_type", "i64")))
+
+
+@operator("Unique", "opset10")
+def unique(call: Call, x: ITensor, axis: ITensor | None = None) -> list[ITensor]:
+    """The distinct elements or slices along an axis, their first indices, the inverse indices, and the counts."""
+    make = call.make
+    along = None if axis is None else axis_of(call, axis, x.type.rank)
+    layer = make.network.add_unique(x, along, call.flag("sorted", True), DataType.INT64)
+    types = [element_type(call.text(name, "i64")) for name in ("index_element_type", "count_element_type")]
+    kept, first, which, counts = layer.outputs
+    return [kept, *(make.cast(each, types[0]) for each in (first, which)), make.cast(counts, types[1])]

@@ -1,4 +1,4 @@
-"""Bags of embeddings: rows of a table, summed or averaged."""
+"""Embedding bags."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MEANS = {"sum": False, "mean": True}
 @operator("EmbeddingBagPackedSum", "opset3")
 @operator("EmbeddingBagPacked", "opset15")
 def packed(call: Call, table: ITensor, indices: ITensor, weights: ITensor | None = None) -> ITensor:
-    """Bags of equally many rows, which may be weighted."""
+    """Sum or mean of bags of equally many embeddings, optionally weighted."""
     make, means = call.make, call.choice("reduction", MEANS, "sum")
     rows = _weighted(make, make.gather(table, indices), weights)
     return make.mean(rows, [1]) if means else make.sum(rows, [1])
@@ -32,7 +32,7 @@ def offsets(
     default: ITensor | None = None,
     weights: ITensor | None = None,
 ) -> ITensor:
-    """Bags that start at places of the list of indices; an empty one has the default row, or zeros."""
+    """Sum or mean of bags of embeddings, given the start of each; an empty one gets a default row, or zeros."""
     make = call.make
     places = make.expand_dims(make.arange(make.length(indices, 0)), [1])
     begun = make.cast(make.less_equal(make.cast(starts, np.int64), places), np.int64)
@@ -51,7 +51,7 @@ def segments(
     default: ITensor | None = None,
     weights: ITensor | None = None,
 ) -> ITensor:
-    """Bags whose numbers are told, one for each index."""
+    """Sum of bags of embeddings, given the bag of each index."""
     make = call.make
     rows = _weighted(make, make.gather(table, indices), weights)
     known = make.ints(count)
@@ -68,7 +68,7 @@ def _weighted(make: FormulaBuilder, rows: ITensor, weights: ITensor | None) -> I
 def _bags(
     call: Call, table: ITensor, rows: ITensor, numbers: ITensor, count: Length, default: ITensor | None
 ) -> ITensor:
-    """The rows of each bag summed or averaged; those of an empty one are the default row, or zeros."""
+    """The rows of each bag summed or averaged; an empty bag gets the default row, or zeros."""
     make, dtype = call.make, table.type.dtype
     rest = [make.length(table, axis) for axis in range(1, table.type.rank)]
     places = make.expand_dims(numbers, [1])

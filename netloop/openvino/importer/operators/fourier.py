@@ -1,4 +1,7 @@
-"""Signals and their spectra, whose numbers are pairs along the last axis."""
+"""Fourier transforms and signals.
+
+Complex numbers are pairs along the last axis.
+"""
 
 from __future__ import annotations
 
@@ -13,19 +16,19 @@ from netloop.types import normal_axis
 
 @operator("DFT", "opset7")
 def transform(call: Call, x: ITensor, axes: ITensor, sizes: ITensor | None = None) -> ITensor:
-    """The discrete Fourier transform along axes, which may be cut or filled with zeros to lengths."""
+    """Discrete Fourier transform along axes, cropped or zero-padded to given lengths."""
     return _along(call, x, _places(call, axes, sizes, x.type.rank - 1), inverse=False)
 
 
 @operator("IDFT", "opset7")
 def transform_back(call: Call, x: ITensor, axes: ITensor, sizes: ITensor | None = None) -> ITensor:
-    """The inverse of the discrete Fourier transform."""
+    """Inverse discrete Fourier transform along axes, cropped or zero-padded to given lengths."""
     return _along(call, x, _places(call, axes, sizes, x.type.rank - 1), inverse=True)
 
 
 @operator("RDFT", "opset9")
 def transform_of_real(call: Call, x: ITensor, axes: ITensor, sizes: ITensor | None = None) -> ITensor:
-    """The transform of real numbers, of which the last axis has the first half only."""
+    """Discrete Fourier transform of real numbers; the last axis has its first half only."""
     *others, last = _places(call, axes, sizes, x.type.rank)
     pairs = call.make.expand_dims(x, [x.type.rank])
     return _along(call, _one(call, pairs, last, inverse=False, onesided=True), others, inverse=False)
@@ -33,14 +36,14 @@ def transform_of_real(call: Call, x: ITensor, axes: ITensor, sizes: ITensor | No
 
 @operator("IRDFT", "opset9")
 def transform_to_real(call: Call, x: ITensor, axes: ITensor, sizes: ITensor | None = None) -> ITensor:
-    """Real numbers from the first half of their transform; without a length the last axis gets twice its own less 2."""
+    """Inverse of RDFT; the last axis has by default twice its length less 2."""
     *others, last = _places(call, axes, sizes, x.type.rank - 1)
     whole = _one(call, _along(call, x, others, inverse=True), last, inverse=True, onesided=True)
     return call.make.squeeze(whole, [whole.type.rank - 1])
 
 
 Place = tuple[int, ITensor | None]
-"""An axis, and its length if that changes."""
+"""An axis, and its new length if that changes."""
 
 
 def _places(call: Call, axes: ITensor, sizes: ITensor | None, rank: int) -> list[Place]:

@@ -1,4 +1,4 @@
-"""Elements read and written by index."""
+"""Gather and scatter."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from netloop.diagnostics import require
-from netloop.enums import DataType, GatherMode, ReduceOperation, TripLimit
+from netloop.enums import GatherMode, ReduceOperation, TripLimit
+from netloop.formats.vocabulary import SCATTER_REDUCTIONS
 from netloop.graph.tensor import ITensor
 from netloop.openvino.importer.call import Call
 from netloop.openvino.importer.operator_table import operator
@@ -18,7 +19,7 @@ from netloop.types import normal_axis
 
 @operator("Gather", "opset1", "opset7", "opset8")
 def gather(call: Call, x: ITensor, indices: ITensor, axis: ITensor) -> ITensor:
-    """The slices that indices name, in each member of the batch, which the first axes are."""
+    """Slices along an axis, selected by index, optionally for each batch item."""
     make, along = call.make, axis_of(call, axis, x.type.rank)
     batch = call.int("batch_dims", 0)
     batch += indices.type.rank if batch < 0 else 0
@@ -30,19 +31,19 @@ def gather(call: Call, x: ITensor, indices: ITensor, axis: ITensor) -> ITensor:
 
 @operator("GatherElements", "opset6")
 def gather_elements(call: Call, x: ITensor, indices: ITensor) -> ITensor:
-    """The elements that indices name, each along its own line."""
+    """Elements along an axis, one index for each output element."""
     return call.make.gather_elements(x, indices, normal_axis(call.int("axis"), x.type.rank))
 
 
 @operator("GatherND", "opset8")
 def gather_nd(call: Call, x: ITensor, indices: ITensor) -> ITensor:
-    """The slices at positions."""
+    """Slices selected by index tuples."""
     return call.make.gather_nd(x, indices, call.int("batch_dims", 0))
 
 
 @operator("GatherND", "opset5")
 def gather_nd_of_joined_batch(call: Call, x: ITensor, indices: ITensor) -> ITensor:
-    """The slices at positions; the axes of the batch become one."""
+    """Slices selected by index tuples; the batch axes are merged."""
     make, batch = call.make, call.int("batch_dims", 0)
     found = make.gather_nd(x, indices, batch)
     if batch < 2:
@@ -52,8 +53,8 @@ def gather_nd_of_joined_batch(call: Call, x: ITensor, indices: ITensor) -> ITens
 
 
 @operator("GatherTree", "opset1")
-def gather_tree(call: Call, steps: ITensor, parents: ITensor, most: ITensor, end: ITensor) -> ITensor:
-    """Beams as whole sequences, from the tokens of each step and the beam that each comes from; the rest is the end."""
+def gather_tree(call: Call, steps: ITensor, parents: ITensor, max_lengths: ITensor, end: ITensor) -> ITensor:
+    """Whole beams from the tokens and parent beams of each step, filled with the end token."""
     make, end = call.make, call.make.scalar(end)
     time, beams = make.tensor(make.length(steps, 0)), make.length(steps, 2)
     loop = make.network.add_loop()
@@ -63,39 +64,30 @@ def gather_tree(call: Call, steps: ITensor, parents: ITensor, most: ITensor, end
     shape = make.list_tensor([make.length(steps, 1), beams])
     beam = loop.add_recurrence(make.broadcast_to(make.arange(beams), shape))
     step = make.sub(make.sub(time, 1), make.counter(loop).outputs[0])
-    within = make.expand_dims(make.less(step, make.cast(most, np.int64)), [1])
+    within = make.expand_dims(make.less(step, make.cast(max_lengths, np.int64)), [1])
     place = beam.outputs[0]
     found = make.where(within, make.gather_elements(token, place, 1), end)
     before = make.cast(make.gather_elements(parent, place, 1), np.int64)
     beam.set_input(1, make.where(within, before, place))
-    return _ended(call, make.stacked(loop, found, time, reverse=True), end)
+    return _filled_after_end(call, make.stacked(loop, found, time, reverse=True), end)
 
 
-def _ended(call: Call, rows: ITensor, end: ITensor) -> ITensor:
-    """Sequences along axis 0, all after the first end the end."""
+def _filled_after_end(call: Call, rows: ITensor, end: ITensor) -> ITensor:
+    """Sequences along axis 0, filled with the end token after its first occurrence."""
     make = call.make
     ends = make.cast(make.equal(rows, end), np.int64)
     return make.where(make.greater(make.cumulative_sum(ends), 0), end, rows)
 
 
-# ---------------------------------------------------------------------------- writing
+# ---------------------------------------------------------------------------- scatter
 
-# fmt: off
-REDUCTIONS = {
-    "none": ReduceOperation.NONE,
-    "sum":  ReduceOperation.SUM,
-    "sub":  ReduceOperation.SUM,
-    "prod": ReduceOperation.PROD,
-    "min":  ReduceOperation.MIN,
-    "max":  ReduceOperation.MAX,
-    "mean": ReduceOperation.SUM,
-}
-# fmt: on
+ND_REDUCTIONS = {name: op for name, op in SCATTER_REDUCTIONS.openvino.read.items() if name != "mean"}
+ND_REDUCTIONS["sub"] = ReduceOperation.SUM
 
 
 @operator("ScatterUpdate", "opset3")
 def scatter_update(call: Call, x: ITensor, indices: ITensor, updates: ITensor, axis: ITensor) -> ITensor:
-    """The tensor with the slices that indices name replaced."""
+    """The input with slices along an axis replaced."""
     make, rank, along = call.make, x.type.rank, axis_of(call, axis, x.type.rank)
     own = range(along, along + indices.type.rank)
     order = [along, *(each for each in range(rank) if each != along)]
@@ -108,37 +100,38 @@ def scatter_update(call: Call, x: ITensor, indices: ITensor, updates: ITensor, a
 
 @operator("ScatterNDUpdate", "opset4", "opset15")
 def scatter_nd_update(call: Call, x: ITensor, indices: ITensor, updates: ITensor) -> ITensor:
-    """The tensor with slices written, or combined with updates, at positions."""
-    make, name = call.make, call.choice("reduction", {each: each for each in REDUCTIONS if each != "mean"}, "none")
-    return make.scatter_nd(x, indices, make.sub(0, updates) if name == "sub" else updates, REDUCTIONS[name])
+    """The input with slices written, or combined with updates, by index tuples."""
+    make, op = call.make, call.choice("reduction", ND_REDUCTIONS, "none")
+    subtracts = call.text("reduction", "none").lower() == "sub"
+    return make.scatter_nd(x, indices, make.sub(0, updates) if subtracts else updates, op)
 
 
 @operator("ScatterElementsUpdate", "opset3", "opset12")
 def scatter_elements_update(call: Call, x: ITensor, indices: ITensor, updates: ITensor, axis: ITensor) -> ITensor:
-    """The tensor with elements written, or combined with updates, where indices say, each along its own line.
+    """The input with elements along an axis written, or combined with updates, by index.
 
-    With ``use_init_val`` the elements that are there count too.
+    With ``use_init_val`` the replaced elements count too.
     """
     make, along = call.make, axis_of(call, axis, x.type.rank)
-    name = call.choice("reduction", {each: each for each in REDUCTIONS if each != "sub"}, "none")
-    if name == "none":
+    op = call.choice("reduction", SCATTER_REDUCTIONS.openvino.read, "none")
+    if op is ReduceOperation.NONE:
         return make.scatter_elements(x, indices, updates, along)
     counts_own = call.flag("use_init_val", True)
-    start = x if counts_own else _with_neutral(call, x, indices, along, name)
-    made = make.scatter_elements(start, indices, updates, along, REDUCTIONS[name])
-    if name != "mean":
-        return made
+    start = x if counts_own else _with_neutral(call, x, indices, along, op)
+    if op is not ReduceOperation.AVG:
+        return make.scatter_elements(start, indices, updates, along, op)
+    total = make.scatter_elements(start, indices, updates, along, ReduceOperation.SUM)
     ones = make.broadcast_to(make.constant(np.ones((), x.type.dtype)), make.shape(x))
     base = ones if counts_own else make.scatter_elements(ones, indices, make.sub(updates, updates), along)
     more = make.broadcast_to(make.constant(np.ones((), x.type.dtype)), make.shape(updates))
     counts = make.scatter_elements(base, indices, more, along, ReduceOperation.SUM)
-    return make.floor_div(made, counts) if x.type.is_integer else make.div(made, counts)
+    return make.floor_div(total, counts) if x.type.is_integer else make.div(total, counts)
 
 
-def _with_neutral(call: Call, x: ITensor, indices: ITensor, axis: int, name: str) -> ITensor:
-    """The tensor with what changes no result where indices say."""
+def _with_neutral(call: Call, x: ITensor, indices: ITensor, axis: int, op: ReduceOperation) -> ITensor:
+    """The tensor with the neutral element of a reduction at all indices."""
     make, dtype = call.make, x.type.dtype
-    value = np.full((), NEUTRAL[name](dtype), dtype)
+    value = np.full((), NEUTRAL[op](dtype), dtype)
     return make.scatter_elements(x, indices, make.broadcast_to(make.constant(value), make.shape(indices)), axis)
 
 
@@ -151,21 +144,21 @@ def _lowest(dtype: np.dtype[Any]) -> float:
 
 
 NEUTRAL = {
-    "sum": lambda dtype: 0,
-    "mean": lambda dtype: 0,
-    "prod": lambda dtype: 1,
-    "min": _highest,
-    "max": _lowest,
+    ReduceOperation.SUM: lambda dtype: 0,
+    ReduceOperation.AVG: lambda dtype: 0,
+    ReduceOperation.PROD: lambda dtype: 1,
+    ReduceOperation.MIN: _highest,
+    ReduceOperation.MAX: _lowest,
 }
 
-# ---------------------------------------------------------------------------- places
+# ---------------------------------------------------------------------------- indices
 
 NEGATIVES = {"ignore_negative": False, "normalize": True}
 
 
 @operator("OneHot", "opset1", "opset16")
 def one_hot(call: Call, indices: ITensor, depth: ITensor, on: ITensor, off: ITensor) -> ITensor:
-    """One value at the place that an index names, and another elsewhere; negative indices name none, or count back."""
+    """One value at each index along a new axis, another elsewhere; negative indices select none, or count back."""
     make = call.make
     count, places = make.scalar(make.cast(depth, np.int64)), make.cast(indices, np.int64)
     if call.choice("negative_indices_mode", NEGATIVES, "ignore_negative"):
@@ -174,38 +167,21 @@ def one_hot(call: Call, indices: ITensor, depth: ITensor, on: ITensor, off: ITen
     return make.one_hot(places, count, values, call.int("axis"))
 
 
-@operator("NonZero", "opset3")
-def nonzero(call: Call, x: ITensor) -> ITensor:
-    """The places of all elements that are not 0, a column each."""
-    return call.make.cast(call.make.nonzero(x), element_type(call.text("output_type", "i64")))
-
-
-@operator("Unique", "opset10")
-def unique(call: Call, x: ITensor, axis: ITensor | None = None) -> list[ITensor]:
-    """The elements, or slices along an axis, each once, where they are first, which each is, and how many."""
-    make = call.make
-    along = None if axis is None else axis_of(call, axis, x.type.rank)
-    layer = make.network.add_unique(x, along, call.flag("sorted", True), DataType.INT64)
-    types = [element_type(call.text(name, "i64")) for name in ("index_element_type", "count_element_type")]
-    kept, first, which, counts = layer.outputs
-    return [kept, *(make.cast(each, types[0]) for each in (first, which)), make.cast(counts, types[1])]
-
-
 @operator("Bucketize", "opset3")
 def bucketize(call: Call, x: ITensor, bounds: ITensor) -> ITensor:
-    """How many bounds, in order, are below each element, or not above it."""
-    return _passed(call, x, bounds, call.flag("with_right_bound", True))
+    """The number of bounds below each element, or up to it; the bounds are in order."""
+    return _bounds_below(call, x, bounds, call.flag("with_right_bound", True))
 
 
 @operator("SearchSorted", "opset15")
 def search_sorted(call: Call, bounds: ITensor, x: ITensor) -> ITensor:
-    """How many bounds, in order, are below each element of a row, or not above it."""
+    """The number of bounds in a row that are below each element, or up to it; the bounds are in order."""
     rows = bounds if bounds.type.rank == 1 else call.make.expand_dims(bounds, [bounds.type.rank - 1])
-    return _passed(call, x, rows, not call.flag("right_mode", False))
+    return _bounds_below(call, x, rows, not call.flag("right_mode", False))
 
 
-def _passed(call: Call, x: ITensor, bounds: ITensor, below: bool) -> ITensor:
-    """How many bounds of the last axis are below each element, or not above it."""
+def _bounds_below(call: Call, x: ITensor, bounds: ITensor, below: bool) -> ITensor:
+    """The number of bounds along the last axis that are below each element, or up to it."""
     make = call.make
     each = make.expand_dims(x, [x.type.rank])
     passed = make.less(bounds, each) if below else make.less_equal(bounds, each)

@@ -1,8 +1,6 @@
-"""Products of matrices, and attention."""
+"""Matrices."""
 
 from __future__ import annotations
-
-import numpy as np
 
 from netloop.graph.tensor import ITensor
 from netloop.openvino.importer.call import Call
@@ -11,46 +9,18 @@ from netloop.openvino.importer.operator_table import operator
 
 @operator("MatMul", "opset1")
 def matmul(call: Call, a: ITensor, b: ITensor) -> ITensor:
-    """The product of matrices, vectors, or batches of them; the last two axes of each may be exchanged before."""
+    """Product of matrices, vectors, or batches of them, with each matrix optionally transposed."""
     sides = (a, call.flag("transpose_a", False)), (b, call.flag("transpose_b", False))
-    return call.make.matmul(*(_transposed(call, x) if turned else x for x, turned in sides))
+    return call.make.matmul(*(transposed(call, x) if transpose else x for x, transpose in sides))
 
 
-def _transposed(call: Call, x: ITensor) -> ITensor:
+def transposed(call: Call, x: ITensor) -> ITensor:
+    """Matrices with their last two axes exchanged; scalars and vectors as they are."""
     rank = x.type.rank
     return x if rank < 2 else call.make.transpose(x, [*range(rank - 2), rank - 1, rank - 2])
 
 
 @operator("Einsum", "opset7")
 def einsum(call: Call, *operands: ITensor) -> ITensor:
-    """A sum of products over the axes that an equation names."""
+    """Einstein summation."""
     return call.make.einsum(call.text("equation"), operands)
-
-
-@operator("ScaledDotProductAttention", "opset13")
-def attention(
-    call: Call,
-    query: ITensor,
-    key: ITensor,
-    value: ITensor,
-    mask: ITensor | None = None,
-    scale: ITensor | None = None,
-) -> ITensor:
-    """The mean of the values for each query, weighted by its products with the keys.
-
-    A mask of truth values tells which weights count, one of numbers is added. Causal, no query sees later keys.
-    """
-    make = call.make
-    products = make.matmul(query, _transposed(call, key))
-    if scale is None:
-        width = make.cast(make.tensor(make.length(query, -1)), query.type.dtype)
-        products = make.div(products, make.power(width, 0.5))
-    else:
-        products = make.mul(products, make.scalar(scale))
-    never = make.constant(np.array(-np.inf, query.type.dtype))
-    if call.flag("causal", False):
-        rows, columns = (make.arange(make.length(each, -2)) for each in (query, key))
-        products = make.where(make.less_equal(columns, make.expand_dims(rows, [1])), products, never)
-    elif mask is not None:
-        products = make.where(mask, products, never) if mask.type.is_bool else make.add(products, mask)
-    return make.matmul(make.softmax(products, products.type.rank - 1), value)

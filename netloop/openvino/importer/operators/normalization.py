@@ -1,34 +1,30 @@
-"""Elements shifted and scaled by the mean and the variance of those around them, and divided by norms."""
+"""Normalization."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
-from netloop.diagnostics import require
-from netloop.enums import PoolingType, UnaryOperation
+from netloop.enums import UnaryOperation
 from netloop.formulas import FormulaBuilder
 from netloop.formulas.reduce import bitmask
 from netloop.graph.tensor import ITensor
 from netloop.openvino.importer.call import Call
 from netloop.openvino.importer.operator_table import operator
 from netloop.openvino.importer.operators.rearrange import known_ints
-from netloop.types import normal_axis
 
 EPSILONS = {"inside_sqrt": True, "outside_sqrt": False}
 
 
 @operator("MVN", "opset6")
 def mean_variance(call: Call, x: ITensor, axes: ITensor) -> ITensor:
-    """Elements less the mean over some axes, and divided by the deviation."""
+    """Mean-variance normalization over given axes."""
     inside = call.choice("eps_mode", EPSILONS, "inside_sqrt")
     return _normal(call, x, known_ints(call, axes, "axes"), inside)
 
 
 @operator("MVN", "opset2")
 def mean_variance_of_channels(call: Call, x: ITensor) -> ITensor:
-    """The same over the axes of each channel, or of each member of the batch."""
+    """Mean-variance normalization over the spatial axes, or all axes but the first."""
     axes = call.ints("reduction_axes", []) or range(1 if call.flag("across_channels", True) else 2, x.type.rank)
     return _normal(call, x, axes, inside=False)
 
@@ -36,19 +32,19 @@ def mean_variance_of_channels(call: Call, x: ITensor) -> ITensor:
 def _normal(call: Call, x: ITensor, axes: Sequence[int], inside: bool) -> ITensor:
     make, epsilon = call.make, call.number("eps", 1e-9)
     mean, variance = make.moments(x, axes)
-    away = make.sub(x, mean)
+    centred = make.sub(x, mean)
     if not call.flag("normalize_variance", True):
-        return away
+        return centred
     if inside:
-        return make.mul(away, make.inverse_deviation(variance, epsilon))
-    return make.div(away, make.add(make.unary(UnaryOperation.SQRT, variance), epsilon))
+        return make.mul(centred, make.inverse_deviation(variance, epsilon))
+    return make.div(centred, make.add(make.unary(UnaryOperation.SQRT, variance), epsilon))
 
 
 @operator("BatchNormInference", "opset1")
-def batch_normalization_of_old(
+def batch_normalization_of_third_input(
     call: Call, scale: ITensor, bias: ITensor, x: ITensor, mean: ITensor, variance: ITensor
 ) -> ITensor:
-    """Each channel shifted and scaled by a mean and a variance, and then anew; the input comes third."""
+    """Batch normalization with a given mean and variance."""
     return batch_normalization(call, x, scale, bias, mean, variance)
 
 
@@ -56,13 +52,13 @@ def batch_normalization_of_old(
 def batch_normalization(
     call: Call, x: ITensor, scale: ITensor, bias: ITensor, mean: ITensor, variance: ITensor
 ) -> ITensor:
-    """Each channel shifted and scaled by a mean and a variance, and then anew."""
+    """Batch normalization with a given mean and variance."""
     return call.make.batch_normalized(x, scale, bias, mean, variance, call.number("epsilon"))
 
 
 @operator("GroupNormalization", "opset12")
 def group_normalization(call: Call, x: ITensor, scale: ITensor, bias: ITensor) -> ITensor:
-    """Runs of channels shifted and scaled to mean 0 and variance 1, and then anew by a number for each channel."""
+    """Normalization of groups of channels, with a scale and bias for each channel."""
     make, rank = call.make, x.type.rank
     scale, bias = (make.expand_dims(each, [0, *range(2, rank)]) for each in (scale, bias))
     layer = make.network.add_normalization_v2(x, scale, bias, bitmask(*range(2, rank)))
@@ -75,7 +71,7 @@ BOUNDS = {"add": FormulaBuilder.add, "max": FormulaBuilder.maximum}
 
 @operator("NormalizeL2", "opset1")
 def normalize(call: Call, x: ITensor, axes: ITensor) -> ITensor:
-    """Elements divided by the root of the sum of the squares over some axes, which is kept from 0."""
+    """Division by the L2 norm over given axes, bounded away from 0 by ``eps``."""
     make, bound = call.make, call.choice("eps_mode", BOUNDS)
     along = known_ints(call, axes, "axes")
     square = make.sum(make.mul(x, x), along, True) if along else make.mul(x, x)
@@ -84,35 +80,7 @@ def normalize(call: Call, x: ITensor, axes: ITensor) -> ITensor:
 
 @operator("GRN", "opset1")
 def normalize_channels(call: Call, x: ITensor) -> ITensor:
-    """Each vector of channels divided by its length."""
+    """Division by the L2 norm over the channels."""
     make = call.make
     square = make.add(make.sum(make.mul(x, x), [1], True), call.number("bias"))
     return make.div(x, make.unary(UnaryOperation.SQRT, square))
-
-
-@operator("LRN", "opset1")
-def response_normalization(call: Call, x: ITensor, axes: ITensor) -> ITensor:
-    """Each element divided by a power of the sum of the squares around it, divided by their number at most."""
-    make, size = call.make, call.int("size")
-    alpha, beta, bias = (call.number(name) for name in ("alpha", "beta", "bias"))
-    along = sorted(normal_axis(axis, x.type.rank) for axis in known_ints(call, axes, "axes"))
-    require(size > 0, f"size is {size}, and must be positive")
-    if not along:
-        return make.div(x, make.power(make.add(make.mul(make.mul(x, x), alpha), bias), beta))
-    rest = [axis for axis in range(x.type.rank) if axis not in along]
-    order = [*rest, *along]
-    rows = make.transpose(make.mul(x, x), order)
-    sums = _window_means(make, rows, len(along), size)
-    mean = make.transpose(sums, np.argsort(order).tolist())
-    return make.div(x, make.power(make.add(make.mul(mean, alpha), bias), beta))
-
-
-def _window_means(make: FormulaBuilder, x: ITensor, count: int, size: int) -> ITensor:
-    """The mean of the windows around each element along the last axes, outside of which there are zeros."""
-    lengths = [make.length(x, axis) for axis in range(x.type.rank - count, x.type.rank)]
-    flat = make.reshape(x, [-1, 1, *lengths, *([1] * (2 - count))])
-    layer = make.network.add_pooling_nd(flat, PoolingType.AVERAGE, [size] * count + [1] * (2 - count))
-    layer.pre_padding = [(size - 1) // 2] * count + [0] * (2 - count)
-    layer.post_padding = [size // 2] * count + [0] * (2 - count)
-    layer.average_count_excludes_padding = False
-    return make.reshape(make.made(layer), make.shape(x))

@@ -1,12 +1,22 @@
-"""Functions of elements, alone or in pairs."""
+"""Element-wise functions."""
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 
 from netloop.diagnostics import require
-from netloop.enums import ElementWiseOperation, UnaryOperation
-from netloop.formulas import FormulaBuilder
+from netloop.enums import ActivationType, ElementWiseOperation, UnaryOperation
+from netloop.formats.vocabulary import (
+    ACTIVATIONS,
+    ELEMENTWISE,
+    ELEMENTWISE_BITWISE,
+    GELU_APPROXIMATIONS,
+    OPENVINO_OPSETS,
+    UNARY,
+    UNARY_BITWISE,
+)
 from netloop.graph.tensor import ITensor
 from netloop.openvino.importer.call import Call
 from netloop.openvino.importer.operator_table import operator
@@ -16,10 +26,10 @@ BROADCASTS = {"numpy": "numpy", "none": "none", "pdpd": "pdpd"}
 
 
 def paired(call: Call, a: ITensor, b: ITensor) -> tuple[ITensor, ITensor]:
-    """Two inputs, with the axes by which ``auto_broadcast`` lines them up."""
+    """Two inputs, with the axes aligned as ``auto_broadcast`` says."""
     how = call.choice("auto_broadcast", BROADCASTS, "numpy")
     if how == "none":
-        require(a.type.rank == b.type.rank, f"the inputs are {a.type} and {b.type}, and nothing stretches them")
+        require(a.type.rank == b.type.rank, f"the inputs are {a.type} and {b.type}, and ``auto_broadcast`` is none")
     if how == "pdpd" and a.type.rank > b.type.rank:
         axis = call.int("auto_broadcast.auto_broadcast_axis", call.int("axis", -1))
         start = a.type.rank - b.type.rank if axis == -1 else axis
@@ -30,84 +40,41 @@ def paired(call: Call, a: ITensor, b: ITensor) -> tuple[ITensor, ITensor]:
     return a, b
 
 
-# fmt: off
-PAIRS: dict[str, tuple[str, ElementWiseOperation]] = {
-    "Add":               ("opset1",  ElementWiseOperation.SUM),
-    "Subtract":          ("opset1",  ElementWiseOperation.SUB),
-    "Multiply":          ("opset1",  ElementWiseOperation.PROD),
-    "Maximum":           ("opset1",  ElementWiseOperation.MAX),
-    "Minimum":           ("opset1",  ElementWiseOperation.MIN),
-    "Power":             ("opset1",  ElementWiseOperation.POW),
-    "FloorMod":          ("opset1",  ElementWiseOperation.MOD),
-    "Mod":               ("opset1",  ElementWiseOperation.FMOD),
-    "Less":              ("opset1",  ElementWiseOperation.LESS),
-    "Greater":           ("opset1",  ElementWiseOperation.GREATER),
-    "Equal":             ("opset1",  ElementWiseOperation.EQUAL),
-    "LogicalAnd":        ("opset1",  ElementWiseOperation.AND),
-    "LogicalOr":         ("opset1",  ElementWiseOperation.OR),
-    "LogicalXor":        ("opset1",  ElementWiseOperation.XOR),
-    "Xor":               ("opset1",  ElementWiseOperation.XOR),
-    "BitwiseAnd":        ("opset13", ElementWiseOperation.AND),
-    "BitwiseOr":         ("opset13", ElementWiseOperation.OR),
-    "BitwiseXor":        ("opset13", ElementWiseOperation.XOR),
-    "BitwiseLeftShift":  ("opset15", ElementWiseOperation.SHIFT_LEFT),
-    "BitwiseRightShift": ("opset15", ElementWiseOperation.SHIFT_RIGHT),
-}
-FUNCTIONS: dict[str, tuple[str, UnaryOperation]] = {
-    "Abs":        ("opset1",  UnaryOperation.ABS),
-    "Acos":       ("opset1",  UnaryOperation.ACOS),
-    "Acosh":      ("opset4",  UnaryOperation.ACOSH),
-    "Asin":       ("opset1",  UnaryOperation.ASIN),
-    "Asinh":      ("opset4",  UnaryOperation.ASINH),
-    "Atan":       ("opset1",  UnaryOperation.ATAN),
-    "Atanh":      ("opset4",  UnaryOperation.ATANH),
-    "BitwiseNot": ("opset13", UnaryOperation.NOT),
-    "Ceiling":    ("opset1",  UnaryOperation.CEIL),
-    "Cos":        ("opset1",  UnaryOperation.COS),
-    "Cosh":       ("opset1",  UnaryOperation.COSH),
-    "Erf":        ("opset1",  UnaryOperation.ERF),
-    "Exp":        ("opset1",  UnaryOperation.EXP),
-    "Floor":      ("opset1",  UnaryOperation.FLOOR),
-    "IsNaN":      ("opset10", UnaryOperation.ISNAN),
-    "Log":        ("opset1",  UnaryOperation.LOG),
-    "LogicalNot": ("opset1",  UnaryOperation.NOT),
-    "Negative":   ("opset1",  UnaryOperation.NEG),
-    "Sign":       ("opset1",  UnaryOperation.SIGN),
-    "Sin":        ("opset1",  UnaryOperation.SIN),
-    "Sinh":       ("opset1",  UnaryOperation.SINH),
-    "Sqrt":       ("opset1",  UnaryOperation.SQRT),
-    "Tan":        ("opset1",  UnaryOperation.TAN),
-}
-# fmt: on
-STEPS = (UnaryOperation.CEIL, UnaryOperation.FLOOR)
-"""What changes no integer."""
+IDENTITY_ON_INTEGERS = (UnaryOperation.CEIL, UnaryOperation.FLOOR)
+"""The functions that leave integers unchanged."""
 
 
-def _enter_pair(name: str, version: str, op: ElementWiseOperation) -> None:
-    @operator(name, version)
+def _version(name: str) -> str:
+    return f"opset{OPENVINO_OPSETS.get(name, 1)}"
+
+
+def _enter_pair(name: str, op: ElementWiseOperation) -> None:
+    @operator(name, _version(name))
     def pair(call: Call, a: ITensor, b: ITensor) -> ITensor:
         return call.make.elementwise(op, *paired(call, a, b))
 
-    pair.__doc__ = f"Two tensors combined element by element, ``{op.name}``."
+    pair.__doc__ = f"Element-wise ``{op.name}``."
 
 
-def _enter_function(name: str, version: str, op: UnaryOperation) -> None:
-    @operator(name, version)
+def _enter_function(name: str, op: UnaryOperation) -> None:
+    @operator(name, _version(name))
     def function(call: Call, x: ITensor) -> ITensor:
-        return x if op in STEPS and not x.type.is_float else call.make.unary(op, x)
+        return x if op in IDENTITY_ON_INTEGERS and not x.type.is_float else call.make.unary(op, x)
 
-    function.__doc__ = f"A function of each element, ``{op.name}``."
+    function.__doc__ = f"Element-wise ``{op.name}``."
 
 
-for _name, _pair in PAIRS.items():
-    _enter_pair(_name, *_pair)
-for _name, _function in FUNCTIONS.items():
-    _enter_function(_name, *_function)
+for _name, _pair in (ELEMENTWISE.openvino.read | ELEMENTWISE_BITWISE.openvino.read).items():
+    if _name != "Divide":
+        _enter_pair(_name, _pair)
+for _name, _function in (UNARY.openvino.read | UNARY_BITWISE.openvino.read).items():
+    if _name not in ("IsInf", "Round"):
+        _enter_function(_name, _function)
 
 
 @operator("Divide", "opset1")
 def divide(call: Call, a: ITensor, b: ITensor) -> ITensor:
-    """The quotient; of integers towards minus infinity, unless ``m_pythondiv`` is false."""
+    """Quotient; of integers rounded towards minus infinity, unless ``m_pythondiv`` is false."""
     a, b = paired(call, a, b)
     floors = a.type.is_integer and call.flag("m_pythondiv", True)
     return call.make.floor_div(a, b) if floors else call.make.div(a, b)
@@ -133,7 +100,7 @@ def not_equal(call: Call, a: ITensor, b: ITensor) -> ITensor:
 
 @operator("SquaredDifference", "opset1")
 def squared_difference(call: Call, a: ITensor, b: ITensor) -> ITensor:
-    """The square of the difference."""
+    """Square of the difference."""
     difference = call.make.sub(*paired(call, a, b))
     return call.make.mul(difference, difference)
 
@@ -150,7 +117,7 @@ ROUNDINGS = {"half_to_even": True, "half_away_from_zero": False}
 
 @operator("Round", "opset5")
 def round_(call: Call, x: ITensor) -> ITensor:
-    """The nearest whole number; of two the even one, or the one further from 0."""
+    """The nearest integer; halfway cases to the even one, or away from 0."""
     make = call.make
     if not x.type.is_float:
         return x
@@ -164,36 +131,116 @@ def round_(call: Call, x: ITensor) -> ITensor:
 
 @operator("IsInf", "opset10")
 def is_infinite(call: Call, x: ITensor) -> ITensor:
-    """Whether it is infinite, with one sign or either."""
+    """Whether x is infinite, with one sign or either."""
     signs = call.flag("detect_negative", True), call.flag("detect_positive", True)
     return call.make.is_infinite(x, *signs)
 
 
 @operator("IsFinite", "opset10")
 def is_finite(call: Call, x: ITensor) -> ITensor:
-    """Whether it is neither infinite nor NaN."""
+    """Whether x is neither infinite nor NaN."""
     found = [call.make.unary(each, x) for each in (UnaryOperation.ISINF, UnaryOperation.ISNAN)]
     return call.make.logical_not(call.make.logical_or(*found))
 
 
 @operator("Identity", "opset16")
 def identity(call: Call, x: ITensor) -> ITensor:
-    """The tensor itself."""
+    """The input itself."""
     return x
 
 
 @operator("Convert", "opset1")
 def convert(call: Call, x: ITensor) -> ITensor:
-    """Every element converted to another type; to truth values, whether it is not 0."""
-    return converted(call.make, x, element_type(call.text("destination_type")))
+    """Conversion to another type; to bool, whether x is not 0."""
+    return call.make.cast(x, element_type(call.text("destination_type")))
 
 
 @operator("ConvertLike", "opset1")
 def convert_like(call: Call, x: ITensor, like: ITensor) -> ITensor:
-    """Every element converted to the type of another tensor."""
-    return converted(call.make, x, like.type.dtype)
+    """Conversion to the type of another tensor."""
+    return call.make.cast(x, like.type.dtype)
 
 
-def converted(make: FormulaBuilder, x: ITensor, dtype: np.dtype[np.generic]) -> ITensor:
-    """Every element converted to another type."""
-    return make.cast(x, dtype)
+def _enter_activation(name: str, kind: ActivationType, *parameters: float) -> None:
+    @operator(name, _version(name))
+    def activation(call: Call, x: ITensor) -> ITensor:
+        return call.make.activation(kind, x, *parameters)
+
+    activation.__doc__ = f"Element-wise ``{kind.name}``."
+
+
+for _name in ("ReLU", "Sigmoid", "SoftSign", "Tanh"):
+    _enter_activation(_name, ACTIVATIONS.openvino.read[_name])
+_enter_activation("SoftPlus", ActivationType.SOFTPLUS, 1.0, 1.0)
+
+
+@operator("Elu", "opset1")
+def elu(call: Call, x: ITensor) -> ITensor:
+    """``x``, or ``alpha * (exp(x) - 1)`` where x is negative."""
+    return call.make.activation(ActivationType.ELU, x, call.number("alpha"))
+
+
+@operator("Clamp", "opset1")
+def clamp(call: Call, x: ITensor) -> ITensor:
+    """``x`` limited to a range."""
+    low, high = call.number("min"), call.number("max")
+    if not x.type.is_float:
+        limits = np.iinfo(x.type.dtype)
+        low, high = (int(min(max(each, limits.min), limits.max)) for each in (_up(low), _down(high)))
+    return call.make.clip(x, low, high)
+
+
+def _up(x: float) -> float:
+    return math.ceil(x) if math.isfinite(x) else x
+
+
+def _down(x: float) -> float:
+    return math.floor(x) if math.isfinite(x) else x
+
+
+@operator("HardSigmoid", "opset1")
+def hard_sigmoid(call: Call, x: ITensor, alpha: ITensor, beta: ITensor) -> ITensor:
+    """``alpha * x + beta``, limited to between 0 and 1."""
+    make = call.make
+    return make.clip(make.add(make.mul(x, make.scalar(alpha)), make.scalar(beta)), 0.0, 1.0)
+
+
+@operator("Selu", "opset1")
+def selu(call: Call, x: ITensor, alpha: ITensor, scale: ITensor) -> ITensor:
+    """``scale * x``, or ``scale * alpha * (exp(x) - 1)`` where x is negative."""
+    make = call.make
+    curve = make.mul(make.scalar(alpha), make.activation(ActivationType.ELU, x, 1.0))
+    return make.mul(make.scalar(scale), make.where(make.less(x, 0.0), curve, x))
+
+
+@operator("Swish", "opset4")
+def swish(call: Call, x: ITensor, beta: ITensor | None = None) -> ITensor:
+    """``x * sigmoid(beta * x)``."""
+    make = call.make
+    inside = x if beta is None else make.mul(x, make.scalar(beta))
+    return make.mul(x, make.activation(ActivationType.SIGMOID, inside))
+
+
+@operator("HSigmoid", "opset5")
+def limited_sigmoid(call: Call, x: ITensor) -> ITensor:
+    """``min(max(x + 3, 0), 6) / 6``."""
+    return call.make.activation(ActivationType.HARD_SIGMOID, x, 1 / 6, 0.5)
+
+
+@operator("HSwish", "opset4")
+def hard_swish(call: Call, x: ITensor) -> ITensor:
+    """``x * min(max(x + 3, 0), 6) / 6``."""
+    return call.make.mul(x, limited_sigmoid(call, x))
+
+
+@operator("Mish", "opset4")
+def mish(call: Call, x: ITensor) -> ITensor:
+    """``x * tanh(log(1 + exp(x)))``."""
+    make = call.make
+    return make.mul(x, make.activation(ActivationType.TANH, make.activation(ActivationType.SOFTPLUS, x, 1.0, 1.0)))
+
+
+@operator("Gelu", "opset2", "opset7")
+def gelu(call: Call, x: ITensor) -> ITensor:
+    """``x * Phi(x)``, with the Gaussian CDF Phi exact (erf) or in its tanh approximation."""
+    return call.make.activation(call.choice("approximation_mode", GELU_APPROXIMATIONS.openvino.read, "erf"), x)

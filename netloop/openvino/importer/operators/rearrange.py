@@ -1,4 +1,4 @@
-"""Shapes, and elements moved about."""
+"""Reshape, transpose, concatenate, broadcast."""
 
 from __future__ import annotations
 
@@ -10,14 +10,13 @@ from netloop.formulas import Length
 from netloop.graph.tensor import ITensor
 from netloop.openvino.importer.call import Call
 from netloop.openvino.importer.operator_table import operator
-from netloop.openvino.importer.weights import element_type
 from netloop.types import UNKNOWN, normal_axis
 
 
 def known_ints(call: Call, x: ITensor, what: str) -> list[int]:
-    """The value of an input that has to be known before the call."""
+    """The value of an input that must be a constant."""
     known = call.make.ints(x)
-    require(known is not None, f"the {what} follow from no constant", "the shape of the output would be unknown")
+    require(known is not None, f"the {what} are not constant", "the shape of the output would be unknown")
     assert known is not None
     return known
 
@@ -29,27 +28,15 @@ def axis_of(call: Call, axis: ITensor, rank: int) -> int:
     return normal_axis(axes[0], rank)
 
 
-@operator("ShapeOf", "opset1")
-def shape_of(call: Call, x: ITensor) -> ITensor:
-    """The lengths of the axes, int64."""
-    return call.make.shape(x)
-
-
-@operator("ShapeOf", "opset3")
-def shape_of_type(call: Call, x: ITensor) -> ITensor:
-    """The lengths of the axes."""
-    return call.make.cast(call.make.shape(x), element_type(call.text("output_type", "i64")))
-
-
 @operator("Reshape", "opset1")
 def reshape(call: Call, x: ITensor, shape: ITensor) -> ITensor:
-    """The elements in another shape; with ``special_zero`` 0 stands for the length at the same place."""
+    """The elements in another shape; with ``special_zero`` 0 copies a dim of the input."""
     return call.make.reshape(x, shape, zero_copies=call.flag("special_zero", False))
 
 
 @operator("Squeeze", "opset1", "opset15")
 def squeeze(call: Call, x: ITensor, axes: ITensor | None = None) -> ITensor:
-    """Axes of length 1 dropped: those named, or all; of those named the others stay."""
+    """Axes of length 1 removed: all, or those of the named ones that have length 1."""
     if axes is None or axes.type.shape == (0,):
         return call.make.squeeze(x)
     named = [normal_axis(axis, x.type.rank) for axis in known_ints(call, axes, "axes")]
@@ -58,23 +45,23 @@ def squeeze(call: Call, x: ITensor, axes: ITensor | None = None) -> ITensor:
 
 @operator("Unsqueeze", "opset1")
 def unsqueeze(call: Call, x: ITensor, axes: ITensor) -> ITensor:
-    """Axes of length 1 added."""
+    """Axes of length 1 inserted."""
     return call.make.expand_dims(x, axes)
 
 
 @operator("Transpose", "opset1")
 def transpose(call: Call, x: ITensor, order: ITensor) -> ITensor:
-    """The axes in another order; without one, in reverse."""
+    """Permutation of the axes, by default reversal."""
     axes = range(x.type.rank)
     wanted = known_ints(call, order, "axes") or axes[::-1]
-    require(sorted(wanted) == list(axes), f"the order is {list(wanted)}, and no order of {x.type.rank} axes")
+    require(sorted(wanted) == list(axes), f"the order is {list(wanted)}, and must permute {x.type.rank} axes")
     return call.make.transpose(x, wanted)
 
 
 @operator("Concat", "opset1")
 def concat(call: Call, *parts: ITensor) -> ITensor:
-    """Tensors joined along an axis."""
-    require(bool(parts), "there is nothing to join")
+    """Concatenation along an axis."""
+    require(bool(parts), "there are no tensors to concatenate")
     return call.make.concat(parts, normal_axis(call.int("axis"), parts[0].type.rank))
 
 
@@ -83,35 +70,25 @@ MODES = {"numpy": "numpy", "explicit": "explicit", "none": "explicit", "pdpd": "
 
 @operator("Broadcast", "opset1", "opset3")
 def broadcast(call: Call, x: ITensor, shape: ITensor, axes: ITensor | None = None) -> ITensor:
-    """Axes of length 1 stretched to a shape; its lengths of 1 stretch too if that is ``bidirectional``.
+    """Broadcasting to a shape; in the mode ``bidirectional`` to the common shape of both.
 
-    In the mode ``explicit`` the axes are told which go with those of the input, in ``pdpd`` the first of them.
+    The mode ``explicit`` names the axes of the output that those of the input become, ``pdpd`` the first of them.
     """
     make, mode = call.make, call.choice("mode", MODES, "numpy")
     wanted = make.list_tensor(shape)
-    require(wanted.type.is_fixed, f"the shape {wanted.type} has an unknown number of lengths")
+    require(wanted.type.is_fixed, f"the shape is {wanted.type}, and its number of dims must be known")
     rank = wanted.type.shape[0]
     if mode == "explicit":
         require(axes is not None, "the mode is explicit, and there is no axes mapping")
         assert axes is not None
         places = [normal_axis(each, rank) for each in known_ints(call, axes, "axes")]
-        require(len(places) == x.type.rank and sorted(set(places)) == places, f"{x.type} does not go to axes {places}")
+        require(len(places) == x.type.rank and sorted(set(places)) == places, f"{x.type} does not fit axes {places}")
         x = make.expand_dims(x, [each for each in range(rank) if each not in places])
     elif mode == "pdpd":
         axis = call.int("axis", -1)
         start = rank - x.type.rank if axis == -1 else axis
         x = make.expand_dims(x, range(x.type.rank, rank - start))
     return make.broadcast_to(x, wanted)
-
-
-@operator("Tile", "opset1")
-def tile(call: Call, x: ITensor, times: ITensor) -> ITensor:
-    """Every axis again and again; the shorter of shape and repeats gets ones in front."""
-    make, times = call.make, call.make.list_tensor(times)
-    count, rank = times.type.shape[0], x.type.rank
-    require(count != UNKNOWN, "the number of repeats is unknown")
-    x = make.expand_dims(x, range(count - rank))
-    return make.tile(x, make.concat([make.constant(np.ones(max(0, rank - count), np.int64)), times], 0))
 
 
 # ---------------------------------------------------------------------------- blocks
@@ -122,18 +99,18 @@ DEPTH_ORDERS = {"blocks_first": True, "depth_first": False}
 
 @operator("DepthToSpace", "opset1")
 def depth_to_space(call: Call, x: ITensor) -> ITensor:
-    """Channels as blocks of the image."""
+    """Channels moved into spatial blocks."""
     return call.make.blocks_of_channels(x, call.int("block_size", 1), call.choice("mode", DEPTH_ORDERS))
 
 
 @operator("SpaceToDepth", "opset1")
 def space_to_depth(call: Call, x: ITensor) -> ITensor:
-    """Blocks of the image as channels."""
+    """Spatial blocks moved into channels."""
     return call.make.channels_of_blocks(x, call.int("block_size", 1), call.choice("mode", DEPTH_ORDERS))
 
 
 def _blocks(call: Call, x: ITensor, *inputs: ITensor) -> list[list[int]]:
-    """The sizes of blocks, what is around the image before and after, and the sum of these two."""
+    """The sizes of blocks, the padding before and after, and the sum of these two."""
     lists = [known_ints(call, each, "blocks and borders") for each in inputs]
     rank = x.type.rank
     require(all(len(each) == rank for each in lists), f"blocks and borders are {lists}, and there are {rank} axes")
@@ -142,7 +119,7 @@ def _blocks(call: Call, x: ITensor, *inputs: ITensor) -> list[list[int]]:
 
 @operator("SpaceToBatch", "opset2")
 def space_to_batch(call: Call, x: ITensor, block: ITensor, before: ITensor, after: ITensor) -> ITensor:
-    """Blocks of the image, with zeros around it, as members of the batch."""
+    """Spatial blocks, after zero padding, moved into the batch."""
     make, rank = call.make, x.type.rank
     sizes, first, _, around = _blocks(call, x, block, before, after)
     lengths = make.add(make.shape(x), np.array(around, np.int64))
@@ -158,7 +135,7 @@ def space_to_batch(call: Call, x: ITensor, block: ITensor, before: ITensor, afte
 
 @operator("BatchToSpace", "opset2")
 def batch_to_space(call: Call, x: ITensor, block: ITensor, before: ITensor, after: ITensor) -> ITensor:
-    """Members of the batch as blocks of the image, its borders cut off."""
+    """Batch items moved into spatial blocks, and the borders cropped."""
     make, rank = call.make, x.type.rank
     sizes, first, _, around = _blocks(call, x, block, before, after)
     lengths = [make.length(x, axis) for axis in range(rank)]
@@ -171,51 +148,10 @@ def batch_to_space(call: Call, x: ITensor, block: ITensor, before: ITensor, afte
 
 @operator("ShuffleChannels", "opset1")
 def shuffle_channels(call: Call, x: ITensor) -> ITensor:
-    """Groups of channels dealt out one by one."""
+    """Channels of several groups interleaved."""
     make, group = call.make, call.int("group", 1)
     axis = normal_axis(call.int("axis", 1), x.type.rank)
     lengths = [make.length(x, each) for each in range(x.type.rank)]
     parts = [*lengths[:axis], group, call.make.part_of(lengths[axis], group), *lengths[axis + 1 :]]
     order = [*range(axis), axis + 1, axis, *range(axis + 2, x.type.rank + 1)]
     return make.reshape(make.transpose(make.reshape(x, parts), order), lengths)
-
-
-REVERSALS = {"index": False, "mask": True}
-
-
-@operator("Reverse", "opset1")
-def reverse(call: Call, x: ITensor, axes: ITensor) -> ITensor:
-    """Some axes backwards."""
-    listed = known_ints(call, axes, "axes")
-    if call.choice("mode", REVERSALS):
-        listed = [axis for axis, given in enumerate(listed) if given]
-    return call.make.backwards(x, [normal_axis(axis, x.type.rank) for axis in listed])
-
-
-@operator("ReverseSequence", "opset1")
-def reverse_sequence(call: Call, x: ITensor, lengths: ITensor) -> ITensor:
-    """The first elements of each sequence in reverse."""
-    layer = call.make.network.add_reverse_sequence(x, call.make.cast(lengths, np.int64))
-    layer.batch_axis = normal_axis(call.int("batch_axis", 0), x.type.rank)
-    layer.sequence_axis = normal_axis(call.int("seq_axis", 1), x.type.rank)
-    return call.make.made(layer)
-
-
-@operator("Roll", "opset7")
-def roll(call: Call, x: ITensor, shift: ITensor, axes: ITensor) -> ITensor:
-    """Elements moved along axes, those that leave at one end coming in at the other."""
-    make = call.make
-    named = [normal_axis(axis, x.type.rank) for axis in known_ints(call, axes, "axes")]
-    shifts = make.list_tensor(shift)
-    shifts = make.broadcast_to(shifts, [len(named)]) if shifts.type.shape == (1,) else shifts
-    for number, axis in enumerate(named):
-        x = _rolled(call, x, make.slice(shifts, [number], [1]), axis)
-    return x
-
-
-def _rolled(call: Call, x: ITensor, shift: ITensor, axis: int) -> ITensor:
-    make = call.make
-    length = make.list_tensor([make.length(x, axis)])
-    return make.slice(
-        x, make.modulo(make.sub(0, shift), make.maximum(length, 1)), length, axes=[axis], outside=SampleMode.WRAP
-    )

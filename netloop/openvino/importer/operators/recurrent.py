@@ -1,4 +1,4 @@
-"""Cells of recurrent networks, and sequences of their steps."""
+"""Recurrent networks."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from netloop.openvino.importer.call import Call
 from netloop.openvino.importer.operator_table import operator
 
 GATES = "iofc"
-"""The order of the gates of an LSTM in netloop's cell."""
+"""The order of the gates in ``LstmCell``."""
 LSTM_GATES = {each: each for each in ("fico", "icof", "ifco", "ifoc", "iofc")}
-"""What ``weights_format`` may be."""
+"""The values of ``weights_format``."""
 
 
 @operator("RNNCell", "opset1")
 def rnn_cell(
     call: Call, x: ITensor, h: ITensor, weights: ITensor, recurrent: ITensor, bias: ITensor | None = None
 ) -> list[ITensor]:
-    """The next state from the present one, H = f(X W' + H R' + B)."""
+    """One step of an RNN, H = f(X W' + H R' + B)."""
     return _step(_rnn(call, weights, recurrent, bias), x, [h])
 
 
@@ -31,7 +31,7 @@ def rnn_cell(
 def gru_cell(
     call: Call, x: ITensor, h: ITensor, weights: ITensor, recurrent: ITensor, bias: ITensor | None = None
 ) -> list[ITensor]:
-    """The next state of a gated recurrent unit, its gates z, r, h."""
+    """One step of a GRU, its gates in the order z, r, h."""
     return _step(_gru(call, weights, recurrent, bias), x, [h])
 
 
@@ -45,9 +45,9 @@ def lstm_cell(
     recurrent: ITensor | None = None,
     bias: ITensor | None = None,
 ) -> list[ITensor]:
-    """The next two states of a long short-term memory, its gates f, i, c, o.
+    """One step of an LSTM, its gates in the order f, i, c, o.
 
-    The draft has the weights of input and state in one matrix, side by side.
+    In the draft dialect the weights of input and state are one matrix, side by side.
     """
     if recurrent is None or recurrent.type.rank == 1:
         weights, recurrent, bias = *_parted(call, weights, h), recurrent
@@ -65,14 +65,14 @@ def lstm_cell_with_peepholes(
     bias: ITensor | None = None,
     peepholes: ITensor | None = None,
 ) -> list[ITensor]:
-    """The same, with the order of the gates as ``weights_format`` tells, and without peepholes."""
+    """One step of an LSTM without peepholes, its gates in the order of ``weights_format``."""
     if recurrent is None or recurrent.type.rank == 1:
         return lstm_cell(call, x, h, c, weights, recurrent)
     value = None if peepholes is None else call.make.known(peepholes)
     require(
         peepholes is None or (value is not None and not value.any()),
         "the cell has peepholes",
-        "OpenVINO leaves them out whenever it runs one",
+        "OpenVINO ignores them when it runs one",
     )
     cell = _lstm(call, weights, recurrent, bias, call.choice("weights_format", LSTM_GATES, "fico"))
     return _step(cell, x, [h, c])
@@ -82,7 +82,7 @@ def lstm_cell_with_peepholes(
 def rnn_sequence(
     call: Call, x: ITensor, h: ITensor, lengths: ITensor, weights: ITensor, recurrent: ITensor, bias: ITensor
 ) -> list[ITensor]:
-    """Steps of cells with one state."""
+    """RNN over a sequence."""
     return _sequence(call, RnnCell, x, [h], lengths, (weights, recurrent, bias))
 
 
@@ -90,7 +90,7 @@ def rnn_sequence(
 def gru_sequence(
     call: Call, x: ITensor, h: ITensor, lengths: ITensor, weights: ITensor, recurrent: ITensor, bias: ITensor
 ) -> list[ITensor]:
-    """Steps of gated recurrent units."""
+    """GRU over a sequence."""
     return _sequence(call, GruCell, x, [h], lengths, (weights, recurrent, bias))
 
 
@@ -105,7 +105,7 @@ def lstm_sequence(
     recurrent: ITensor,
     bias: ITensor,
 ) -> list[ITensor]:
-    """Steps of long short-term memories."""
+    """LSTM over a sequence."""
     return _sequence(call, LstmCell, x, [h, c], lengths, (weights, recurrent, bias))
 
 
@@ -120,7 +120,7 @@ def _sequence(
     """The outputs of all steps, [batch, directions, time, hidden], and the last states, [batch, directions, hidden]."""
     make, backwards = call.make, call.choice("direction", DIRECTIONS)
     for name, each in zip(("X", "W", "R"), (x, *weights), strict=False):
-        require(each.type.rank == 3, f"{name} is {each.type}, and has 3 axes")
+        require(each.type.rank == 3, f"{name} is {each.type}, and must have 3 axes")
     count = weights[1].type.shape[0]
     require(count == len(backwards), f"R is {weights[1].type}, and there are {len(backwards)} directions")
     known, time = make.ints(lengths), make.length(x, 1)
@@ -131,8 +131,8 @@ def _sequence(
     for number, reverse in enumerate(backwards):
         w, r, b = (make.gather(each, make.constant(number)) for each in weights)
         cell = CELLS[kind](call, w, r, b)
-        own = [make.gather(each, make.constant(number), 1) for each in initial]
-        outputs, last = unrolled(call.layer.name, cell, by_time, own, ends, reverse)
+        own_states = [make.gather(each, make.constant(number), 1) for each in initial]
+        outputs, last = unrolled(call.layer.name, cell, by_time, own_states, ends, reverse)
         rows.append(make.transpose(outputs, (1, 0, 2)))
         states.append(last)
     return [make.stack(rows, 1), *(make.stack(each, 1) for each in zip(*states, strict=True))]
@@ -151,16 +151,16 @@ def _rnn(call: Call, weights: ITensor, recurrent: ITensor, bias: ITensor | None)
 
 
 def _gru(call: Call, weights: ITensor, recurrent: ITensor, bias: ITensor | None) -> Cell:
-    """A gated recurrent unit; where the reset comes after the product, the bias of the state's part of h comes last."""
+    """A GRU cell; if the reset follows the product, the bias of the state's part of h comes last."""
     _check(GruCell, recurrent)
     make, flag = call.make, call.flag("linear_before_reset", False)
-    own = None
+    own_bias = None
     if bias is not None and flag:
         size = recurrent.type.shape[1]
         zeros = make.constant(np.zeros(2 * size, bias.type.dtype))
-        own = make.concat([zeros, make.slice(bias, [3 * size], [size])], 0)
+        own_bias = make.concat([zeros, make.slice(bias, [3 * size], [size])], 0)
         bias = make.slice(bias, [0], [3 * size])
-    return GruCell(make, _functions(call, GruCell), weights, recurrent, bias, own, flag=flag)
+    return GruCell(make, _functions(call, GruCell), weights, recurrent, bias, own_bias, flag=flag)
 
 
 def _lstm(call: Call, weights: ITensor, recurrent: ITensor, bias: ITensor | None, order: str = "fico") -> Cell:
@@ -171,8 +171,9 @@ def _lstm(call: Call, weights: ITensor, recurrent: ITensor, bias: ITensor | None
         parts = [make.slice(x, [order.index(gate) * size], [size], axes=[0]) for gate in GATES]
         return x if order == GATES else make.concat(parts, 0)
 
-    functions, own = _functions(call, LstmCell), None if bias is None else ordered(bias)
-    return LstmCell(make, functions, ordered(weights), ordered(recurrent), own, flag=call.flag("input_forget", False))
+    functions, flag = _functions(call, LstmCell), call.flag("input_forget", False)
+    own_bias = None if bias is None else ordered(bias)
+    return LstmCell(make, functions, ordered(weights), ordered(recurrent), own_bias, flag=flag)
 
 
 CELLS: dict[type[Cell], Callable[[Call, ITensor, ITensor, ITensor], Cell]] = {
@@ -187,12 +188,12 @@ def _check(kind: type[Cell], recurrent: ITensor) -> None:
     require(
         hidden >= 0 and rows == kind.GATES * hidden,
         f"R is {recurrent.type}",
-        f"the weights of the state are [{kind.GATES} * hidden, hidden], and known in size",
+        f"the weights of the state must be [{kind.GATES} * hidden, hidden], of known dims",
     )
 
 
 def _functions(call: Call, kind: type[Cell]) -> list[Function]:
-    """The activation functions: each has the numbers of its place; what the cell of an LSTM passes is not cut."""
+    """The activation functions, each with the alpha and beta of its position; the last of an LSTM is not clipped."""
     names = call.texts("activations", [each.lower() for each in kind.STANDARD]) or kind.STANDARD
     require(len(names) == len(kind.STANDARD), f"there are {len(names)} activations, and must be {len(kind.STANDARD)}")
     alphas, betas = (call.numbers(each, []) for each in ("activations_alpha", "activations_beta"))
@@ -203,7 +204,7 @@ def _functions(call: Call, kind: type[Cell]) -> list[Function]:
 
 
 def _parted(call: Call, joined: ITensor, h: ITensor) -> tuple[ITensor, ITensor]:
-    """The weights of the input and those of the state, which are side by side."""
+    """The weights of the input and of the state, from one matrix."""
     make, size = call.make, h.type.shape[-1]
     width = joined.type.shape[-1]
     require(0 <= size < width, f"the joined weights are {joined.type}, and the state {h.type}")

@@ -1,4 +1,4 @@
-"""Images read between their pixels."""
+"""Resizing."""
 
 from __future__ import annotations
 
@@ -8,12 +8,10 @@ import numpy as np
 
 from netloop.diagnostics import require
 from netloop.enums import (
-    InterpolationMode,
-    ResizeCoordinateTransformation,
-    ResizeRoundMode,
     ResizeSelector,
     SampleMode,
 )
+from netloop.formats.vocabulary import COORDINATE_TRANSFORMATIONS, NEAREST_ROUNDINGS, RESIZE_MODES
 from netloop.graph.tensor import ITensor
 from netloop.layers.resample import IResizeLayer
 from netloop.openvino.importer.call import Call
@@ -21,45 +19,19 @@ from netloop.openvino.importer.operator_table import operator
 from netloop.openvino.importer.operators.rearrange import known_ints
 from netloop.types import normal_axis
 
-# fmt: off
-MODES = {
-    "nearest":     InterpolationMode.NEAREST,
-    "linear":      InterpolationMode.LINEAR,
-    "linear_onnx": InterpolationMode.LINEAR,
-    "cubic":       InterpolationMode.CUBIC,
-}
-TRANSFORMATIONS = {
-    "half_pixel":         ResizeCoordinateTransformation.HALF_PIXEL,
-    "pytorch_half_pixel": ResizeCoordinateTransformation.HALF_PIXEL,
-    "asymmetric":         ResizeCoordinateTransformation.ASYMMETRIC,
-    "align_corners":      ResizeCoordinateTransformation.ALIGN_CORNERS,
-}
-ROUNDINGS = {
-    "round_prefer_floor": ResizeRoundMode.HALF_DOWN,
-    "round_prefer_ceil":  ResizeRoundMode.HALF_UP,
-    "floor":              ResizeRoundMode.FLOOR,
-    "ceil":               ResizeRoundMode.CEIL,
-}
-BORDERS = {"zeros": SampleMode.FILL, "border": SampleMode.CLAMP, "reflection": SampleMode.REFLECT}
-GRID_MODES = {
-    "bilinear": InterpolationMode.LINEAR,
-    "bicubic":  InterpolationMode.CUBIC,
-    "nearest":  InterpolationMode.NEAREST,
-}
 BY_SCALES = {"sizes": False, "scales": True}
-# fmt: on
 
 
 @operator("Interpolate", "opset4")
 def interpolate(call: Call, x: ITensor, sizes: ITensor, scales: ITensor, axes: ITensor | None = None) -> ITensor:
-    """Axes stretched or shrunk to lengths, or by factors."""
+    """Interpolation to given sizes, or by scales."""
     by_scales = call.choice("shape_calculation_mode", BY_SCALES)
     return _resized(call, x, scales if by_scales else sizes, axes)
 
 
 @operator("Interpolate", "opset11")
 def interpolate_by_one(call: Call, x: ITensor, sizes: ITensor, axes: ITensor | None = None) -> ITensor:
-    """Axes stretched or shrunk to lengths, or by factors, whichever are given."""
+    """Interpolation to given sizes, or by scales."""
     return _resized(call, x, sizes, axes)
 
 
@@ -72,14 +44,15 @@ def _resized(call: Call, x: ITensor, given: ITensor, axes: ITensor | None) -> IT
         x = make.slice(x, [-each for each in before], lengths, outside=SampleMode.FILL)
     along = range(rank) if axes is None else [normal_axis(axis, rank) for axis in known_ints(call, axes, "axes")]
     layer = make.network.add_resize(x)
-    layer.resize_mode = call.choice("mode", MODES)
+    layer.resize_mode = call.choice("mode", RESIZE_MODES.openvino.read)
     way = call.text("coordinate_transformation_mode", "half_pixel").lower()
-    layer.coordinate_transformation = call.choice("coordinate_transformation_mode", TRANSFORMATIONS, "half_pixel")
+    transformations = COORDINATE_TRANSFORMATIONS.openvino.read
+    layer.coordinate_transformation = call.choice("coordinate_transformation_mode", transformations, "half_pixel")
     if way == "pytorch_half_pixel":
         layer.selector_for_single_pixel = ResizeSelector.UPPER
-    layer.nearest_rounding = call.choice("nearest_mode", ROUNDINGS, "round_prefer_floor")
+    layer.nearest_rounding = call.choice("nearest_mode", NEAREST_ROUNDINGS.openvino.read, "round_prefer_floor")
     layer.cubic_coeff = call.number("cube_coeff", -0.75)
-    # what OpenVINO calls linear widens its triangle wherever it shrinks; linear_onnx never does
+    # OpenVINO's linear widens its triangle wherever it shrinks; linear_onnx never does.
     layer.antialias = call.flag("antialias", False) and call.text("mode").lower() in ("linear", "cubic")
     if call.choice("shape_calculation_mode", BY_SCALES):
         layer.scales = _scales(call, given, along, rank)
@@ -90,7 +63,7 @@ def _resized(call: Call, x: ITensor, given: ITensor, axes: ITensor | None) -> IT
 
 def _scales(call: Call, given: ITensor, along: Sequence[int], rank: int) -> tuple[float, ...]:
     value = call.make.known(given)
-    require(value is not None, "the scales follow from no constant", "the shape of the output would be unknown")
+    require(value is not None, "the scales are not constant", "the shape of the output would be unknown")
     assert value is not None
     factors = dict(zip(along, value.reshape(-1).tolist(), strict=True))
     return tuple(factors.get(axis, 1.0) for axis in range(rank))
@@ -109,13 +82,3 @@ def _set_sizes(call: Call, layer: IResizeLayer, x: ITensor, given: ITensor, alon
         layer.set_input(1, whole)
     else:
         layer.shape = known
-
-
-@operator("GridSample", "opset9")
-def grid_sample(call: Call, x: ITensor, grid: ITensor) -> ITensor:
-    """The image at the places of a grid."""
-    layer = call.make.network.add_grid_sample(x, grid)
-    layer.interpolation_mode = call.choice("mode", GRID_MODES, "bilinear")
-    layer.sample_mode = call.choice("padding_mode", BORDERS, "zeros")
-    layer.align_corners = call.flag("align_corners", False)
-    return call.make.made(layer)

@@ -1,4 +1,4 @@
-"""Parts of tensors, and tensors with more around them."""
+"""Slices, parts and repetitions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from netloop.graph.tensor import ITensor
 from netloop.openvino.importer.call import Call
 from netloop.openvino.importer.operator_table import operator
 from netloop.openvino.importer.operators.rearrange import axis_of, known_ints
-from netloop.types import UNKNOWN
+from netloop.types import UNKNOWN, normal_axis
 
 
 @operator("Split", "opset1")
@@ -25,10 +25,10 @@ def split(call: Call, x: ITensor, axis: ITensor) -> list[ITensor]:
 
 @operator("VariadicSplit", "opset1")
 def variadic_split(call: Call, x: ITensor, axis: ITensor, sizes: ITensor) -> list[ITensor]:
-    """Parts of given lengths along an axis; one of -1 is what the others leave."""
+    """Parts of given lengths along an axis; a length of -1 takes the remainder."""
     make, along = call.make, axis_of(call, axis, x.type.rank)
     sizes = make.list_tensor(sizes)
-    require(sizes.type.is_fixed, f"the lengths of the parts are {sizes.type}, an unknown number")
+    require(sizes.type.is_fixed, f"the lengths are {sizes.type}, and their number must be known")
     known = make.ints(sizes)
     if known is None or UNKNOWN in known:
         others = make.sum(make.maximum(sizes, 0), [0])
@@ -41,7 +41,7 @@ def variadic_split(call: Call, x: ITensor, axis: ITensor, sizes: ITensor) -> lis
 def slice_(
     call: Call, x: ITensor, starts: ITensor, ends: ITensor, steps: ITensor, axes: ITensor | None = None
 ) -> ITensor:
-    """A part of some axes; starts and ends past an end of an axis stand for that end."""
+    """A range of some axes, with steps; starts and ends past an end of an axis are clamped to it."""
     return call.make.slice_between(x, starts, ends, axes, steps)
 
 
@@ -55,7 +55,7 @@ def slice_scatter(
     steps: ITensor,
     axes: ITensor | None = None,
 ) -> ITensor:
-    """The tensor with a part of some axes replaced."""
+    """The input with a range of some axes replaced."""
     make = call.make
     places = make.reshape(make.arange(make.size(x)), make.shape(x))
     replaced = make.slice_between(places, starts, ends, axes, steps)
@@ -63,14 +63,14 @@ def slice_scatter(
     return make.reshape(whole, make.shape(x))
 
 
-# ---------------------------------------------------------------------------- slices with masks
+# ---------------------------------------------------------------------------- StridedSlice
 
 MASKS = ("begin_mask", "end_mask", "new_axis_mask", "shrink_axis_mask", "ellipsis_mask")
 
 
 @operator("StridedSlice", "opset1")
 def strided_slice(call: Call, x: ITensor, begins: ITensor, ends: ITensor, strides: ITensor | None = None) -> ITensor:
-    """A part, as Python's brackets take it; masks tell of open ends, new axes, single places and the ellipsis."""
+    """A range of axes as in Python's brackets; masks mark open ends, new axes, single indices and the ellipsis."""
     make = call.make
     begins, ends = make.list_tensor(begins), make.list_tensor(ends)
     count = begins.type.shape[0]
@@ -93,35 +93,35 @@ def strided_slice(call: Call, x: ITensor, begins: ITensor, ends: ITensor, stride
 
 
 def _mask(call: Call, name: str, count: int) -> list[bool]:
-    """A mask as long as the begins; shorter ones stand for 0 at their end."""
+    """A mask with an element for each begin; missing ones are 0."""
     given = call.ints(name, [])
     return [bool(given[place]) if place < len(given) else False for place in range(count)]
 
 
 def _axes(rank: int, new: Sequence[bool], dots: Sequence[bool]) -> tuple[dict[int, int], list[int]]:
-    """The axis of the input for each place of the lists, and the new axes of the output."""
-    require(sum(dots) <= 1, f"the ellipsis mask has {sum(dots)} places, and may have one")
+    """The axis of the input for each index of the lists, and the new axes of the output."""
+    require(sum(dots) <= 1, f"the ellipsis mask has {sum(dots)} ellipses, and may have one")
     plain = sum(not a and not b for a, b in zip(new, dots, strict=True))
-    require(plain <= rank, f"{plain} axes are sliced, and the input has {rank}")
+    require(plain <= rank, f"{plain} axes are sliced, and the input has {rank} axes")
     axes: dict[int, int] = {}
     added: list[int] = []
-    axis = made = 0
+    axis = output_axis = 0
     for place, (is_new, is_dots) in enumerate(zip(new, dots, strict=True)):
         if is_new:
-            added.append(made)
+            added.append(output_axis)
         if is_dots:
-            axis, made = axis + rank - plain, made + rank - plain
+            axis, output_axis = axis + rank - plain, output_axis + rank - plain
         elif not is_new:
             axes[place] = axis
             axis += 1
-        made += not is_dots
+        output_axis += not is_dots
     return axes, added
 
 
 def _open(
     call: Call, lists: Sequence[ITensor], opened: Sequence[Sequence[bool]], single: Sequence[bool]
 ) -> list[ITensor]:
-    """Begins, ends and strides: the open ones beyond both ends, those of a single place just that."""
+    """Begins, ends and strides, with open ends beyond the axis and single indices as ranges of one."""
     make, (begins, ends, steps) = call.make, lists
     far = np.int64(np.iinfo(np.int32).max)
     forward = make.greater(steps, 0)
@@ -134,31 +134,44 @@ def _open(
 
 # ---------------------------------------------------------------------------- more around
 
-PADDINGS = {"constant": SampleMode.FILL, "edge": SampleMode.CLAMP, "reflect": SampleMode.REFLECT, "symmetric": None}
+
+@operator("Tile", "opset1")
+def tile(call: Call, x: ITensor, times: ITensor) -> ITensor:
+    """Repetition of each axis; the shorter of shape and repeats is extended with leading ones."""
+    make, times = call.make, call.make.list_tensor(times)
+    count, rank = times.type.shape[0], x.type.rank
+    require(count != UNKNOWN, "the number of repeats must be known")
+    x = make.expand_dims(x, range(count - rank))
+    return make.tile(x, make.concat([make.constant(np.ones(max(0, rank - count), np.int64)), times], 0))
 
 
-@operator("Pad", "opset1", "opset12")
-def pad(call: Call, x: ITensor, before: ITensor, after: ITensor, value: ITensor | None = None) -> ITensor:
-    """More elements around, or fewer where a width is negative."""
-    make, mode = call.make, call.choice("pad_mode", PADDINGS)
-    axes = make.constant(np.arange(x.type.rank))
-    widths = make.list_tensor(before), make.list_tensor(after)
-    if mode is not None:
-        return make.pad(x, *widths, mode, value, axes)
-    before_each, after_each = (known_ints(call, each, "widths") for each in widths)
-    for axis, (start, end) in enumerate(zip(before_each, after_each, strict=True)):
-        x = _mirrored(call, x, axis, start, end)
+REVERSALS = {"index": False, "mask": True}
+
+
+@operator("Reverse", "opset1")
+def reverse(call: Call, x: ITensor, axes: ITensor) -> ITensor:
+    """Some axes reversed."""
+    listed = known_ints(call, axes, "axes")
+    if call.choice("mode", REVERSALS):
+        listed = [axis for axis, given in enumerate(listed) if given]
+    return call.make.backwards(x, [normal_axis(axis, x.type.rank) for axis in listed])
+
+
+@operator("Roll", "opset7")
+def roll(call: Call, x: ITensor, shift: ITensor, axes: ITensor) -> ITensor:
+    """Elements shifted along axes, with wrap-around."""
+    make = call.make
+    named = [normal_axis(axis, x.type.rank) for axis in known_ints(call, axes, "axes")]
+    shifts = make.list_tensor(shift)
+    shifts = make.broadcast_to(shifts, [len(named)]) if shifts.type.shape == (1,) else shifts
+    for number, axis in enumerate(named):
+        x = _rolled(call, x, make.slice(shifts, [number], [1]), axis)
     return x
 
 
-def _mirrored(call: Call, x: ITensor, axis: int, before: int, after: int) -> ITensor:
-    """An axis mirrored at the borders of its edge elements."""
+def _rolled(call: Call, x: ITensor, shift: ITensor, axis: int) -> ITensor:
     make = call.make
-    back = make.backwards(x, [axis])
-    length = make.length(x, axis)
-    parts = [x]
-    if before > 0:
-        parts.insert(0, make.slice(back, [make.sub(make.tensor(length), before)], [before], axes=[axis]))
-    if after > 0:
-        parts.append(make.slice(back, [0], [after], axes=[axis]))
-    return make.concat(parts, axis)
+    length = make.list_tensor([make.length(x, axis)])
+    return make.slice(
+        x, make.modulo(make.sub(0, shift), make.maximum(length, 1)), length, axes=[axis], outside=SampleMode.WRAP
+    )

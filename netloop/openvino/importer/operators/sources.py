@@ -1,11 +1,10 @@
-"""Tensors out of attributes, lists and chance."""
+"""Constants, ranges and shapes."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from netloop.diagnostics import require
-from netloop.enums import TopKOperation, UnaryOperation
 from netloop.graph.tensor import ITensor
 from netloop.openvino.importer.call import Call
 from netloop.openvino.importer.operator_table import operator
@@ -15,10 +14,10 @@ from netloop.openvino.importer.weights import element_type
 
 @operator("Const", "opset1")
 def constant(call: Call) -> ITensor:
-    """Numbers from the file of weights; in the draft the output tells their type and shape."""
+    """A constant from the file of weights; in the draft dialect the output gives its type."""
     layer = call.layer
     shape = declared_shape(layer)
-    require(shape is not None, "the shape of a Const is known")
+    require(shape is not None, "the shape of a Const must be known")
     assert shape is not None
     type = call.text("element_type", layer.outputs[0].precision)
     return call.make.constant(call.weights.array(type, shape, call.int("offset"), call.int("size")))
@@ -26,20 +25,20 @@ def constant(call: Call) -> ITensor:
 
 @operator("Range", "opset1")
 def range_(call: Call, start: ITensor, limit: ITensor, step: ITensor) -> ITensor:
-    """The numbers from a start up to, and without, a limit."""
+    """The numbers from a start up to, but excluding, a limit."""
     return call.make.arange_between(*map(call.make.scalar, (start, limit, step)))
 
 
 @operator("Range", "opset4")
 def range_of_type(call: Call, start: ITensor, limit: ITensor, step: ITensor) -> ITensor:
-    """The numbers from a start up to, and without, a limit, of a type of their own."""
+    """The numbers from a start up to, but excluding, a limit, in a given type."""
     make, dtype = call.make, element_type(call.text("output_type"))
     return make.arange_between(*(make.cast(make.scalar(each), dtype) for each in (start, limit, step)))
 
 
 @operator("Eye", "opset9")
 def eye(call: Call, rows: ITensor, columns: ITensor, diagonal: ITensor, batch: ITensor | None = None) -> ITensor:
-    """Ones on a diagonal, and zeros elsewhere; the same matrix for each member of a batch."""
+    """Ones on a diagonal, zeros elsewhere; the same matrix for each batch item."""
     make = call.make
     height, width, off = (make.scalar(make.cast(each, np.int64)) for each in (rows, columns, diagonal))
     down = make.expand_dims(make.add(make.arange(height), off), [1])
@@ -50,31 +49,13 @@ def eye(call: Call, rows: ITensor, columns: ITensor, diagonal: ITensor, batch: I
     return make.broadcast_to(ones, make.concat([make.list_tensor(batch), matrix], 0))
 
 
-@operator("RandomUniform", "opset8")
-def random_uniform(call: Call, shape: ITensor, low: ITensor, high: ITensor) -> ITensor:
-    """Random numbers from a least up to, and without, a greatest; OpenVINO draws others, whatever the seed."""
-    make, dtype = call.make, element_type(call.text("output_type"))
-    low, high = make.scalar(low), make.scalar(high)
-    drawn = make.uniform(shape, np.dtype(np.float32))
-    if low.type.is_float:
-        span = make.cast(make.sub(high, low), np.float32)
-        return make.cast(make.add(make.mul(drawn, span), make.cast(low, np.float32)), dtype)
-    # float32 has too few digits for integers
-    span = make.cast(make.sub(make.cast(high, np.int64), make.cast(low, np.int64)), np.float64)
-    whole = make.cast(make.mul(make.cast(drawn, np.float64), span), np.int64)
-    return make.cast(make.add(whole, make.cast(low, np.int64)), dtype)
+@operator("ShapeOf", "opset1")
+def shape_of(call: Call, x: ITensor) -> ITensor:
+    """The dims of a tensor, int64."""
+    return call.make.shape(x)
 
 
-@operator("Multinomial", "opset13")
-def multinomial(call: Call, x: ITensor, samples: ITensor) -> ITensor:
-    """Classes drawn with given probabilities, or logarithms of such."""
-    make, dtype = call.make, element_type(call.text("convert_type"))
-    wide = make.cast(x, np.float32)
-    shares = make.unary(UnaryOperation.EXP, wide) if call.flag("log_probs", False) else wide
-    shares = make.div(shares, make.sum(shares, [1], True))
-    count = make.scalar(make.cast(samples, np.int64))
-    if call.flag("with_replacement", True):
-        return make.cast(make.drawn_classes(shares, count), dtype)
-    # the first of exponential variables with the shares as rates, again and again
-    raced = make.unary(UnaryOperation.LOG, make.sub(1.0, make.uniform(make.shape(shares), np.dtype(np.float32))))
-    return make.cast(make.best(TopKOperation.MAX, make.div(raced, shares), count, 1)[1], dtype)
+@operator("ShapeOf", "opset3")
+def shape_of_type(call: Call, x: ITensor) -> ITensor:
+    """The dims of a tensor."""
+    return call.make.cast(call.make.shape(x), element_type(call.text("output_type", "i64")))

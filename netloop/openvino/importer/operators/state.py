@@ -1,4 +1,7 @@
-"""State between calls, which each call is given; what a call gives back are outputs, as those of Results are."""
+"""State between calls.
+
+Each call takes the state as inputs, and returns the new state as outputs.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +16,8 @@ from netloop.openvino.importer.weights import element_type
 
 @operator("ReadValue", "opset3", "opset6")
 def read_value(call: Call, initial: ITensor | None = None) -> ITensor:
-    """The value of a variable, an input of the network; the initial value tells no more than its type."""
-    require(call.depth == 0, "a variable is read in a body, and what a call is given is given once")
+    """The value of a variable, as an input of the network; the initial value only gives its type."""
+    require(call.depth == 0, "a variable is read in a body, but an input of a call has one value")
     name = call.text("variable_id")
     like = None if initial is None else initial.type
     text = call.text("variable_shape", "...")

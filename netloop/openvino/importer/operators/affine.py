@@ -1,0 +1,16 @@
+"""Parametric ReLU."""
+
+from __future__ import annotations
+
+from netloop.graph.tensor import ITensor
+from netloop.openvino.importer.call import Call
+from netloop.openvino.importer.operator_table import operator
+
+
+@operator("PReLU", "opset1")
+def prelu(call: Call, x: ITensor, slope: ITensor) -> ITensor:
+    """``slope * x`` where x is negative, else x; a list of slopes is per channel."""
+    make = call.make
+    if slope.type.rank == 1 and slope.type.shape != (1,):
+        slope = make.along(slope, x.type.rank, min(1, x.type.rank - 1))
+    return make.parametric_relu(x, slope)
