@@ -1,4 +1,4 @@
-"""Loggers."""
+"""Loggers, which receive the messages of builders, runtimes and engines."""
 
 import sys
 
@@ -7,10 +7,10 @@ from netloop.graph.layer import check_member
 
 
 class ILogger:
-    """What receives messages; derive from it and override ``log``."""
+    """A receiver of messages; derive from it and override ``log``."""
 
     class Severity(TensorRTEnum):
-        """How severe a message is; the smaller, the more."""
+        """The severity of a message; smaller is more severe."""
 
         INTERNAL_ERROR = 0
         ERROR = 1
@@ -37,15 +37,15 @@ class ILogger:
     VERBOSE = Severity.VERBOSE
 
     def log(self, severity: Severity, msg: str) -> None:
-        """Take a message."""
+        """Receive a message."""
         raise NotImplementedError(f"{type(self).__name__} overrides no log(severity, msg)")
 
 
 class Logger(ILogger):
-    """Prints messages of at least a severity to standard error.
+    """A logger that prints to standard error.
 
     Attributes:
-        min_severity: the least severe messages that are printed.
+        min_severity: the lowest severity that is printed.
     """
 
     def __init__(self, min_severity: ILogger.Severity = ILogger.Severity.WARNING) -> None:
