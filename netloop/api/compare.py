@@ -21,8 +21,8 @@ from netloop.network import INetworkDefinition
 from netloop.reference import Trace
 from netloop.types import Array
 
-Trips = tuple[int, ...]
-"""An iteration of each enclosing loop, the outermost first."""
+Iterations = tuple[int, ...]
+"""The index of an iteration of each enclosing loop, the outermost first."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Difference:
     Attributes:
         tensor: the name of the tensor.
         where: the line of the user's script that added its layer, and the layer.
-        trips: the iteration of each enclosing loop, by the name of the loop, the outermost first.
+        iterations: the index of the iteration of each enclosing loop, by the name of the loop, the outermost first.
         index: the index in the element of the largest difference.
         expected: the reference's number there; its shape, if the shapes differ.
         got: the engine's number or shape.
@@ -41,18 +41,18 @@ class Difference:
 
     tensor: str
     where: str
-    trips: dict[str, int]
+    iterations: dict[str, int]
     index: tuple[int, ...]
     expected: Any
     got: Any
     ulps: int | None
 
     def __str__(self) -> str:
-        trips = "".join(f" in iteration {trip} of {loop!r}" for loop, trip in reversed(self.trips.items()))
+        at = "".join(f" in iteration {number} of {loop!r}" for loop, number in reversed(self.iterations.items()))
         index = f" at {list(self.index)}" if self.index else ""
         ulps = "" if self.ulps is None else f", {self.ulps} ulps off"
         return (
-            f"{self.tensor!r} differs first{trips}{index}: the engine computes {self.got}{ulps}, and the reference "
+            f"{self.tensor!r} differs first{at}{index}: the engine computes {self.got}{ulps}, and the reference "
             f"{self.expected}\n  at {self.where}"
         )
 
@@ -140,9 +140,11 @@ def _outputs(engine: ICudaEngine, inputs: Mapping[str, Any]) -> tuple[dict[str, 
         return {}, error
 
 
-def _needed(network: INetworkDefinition, copy: INetworkDefinition, trace: Trace) -> dict[ITensor, dict[Trips, Array]]:
+def _needed(
+    network: INetworkDefinition, copy: INetworkDefinition, trace: Trace
+) -> dict[ITensor, dict[Iterations, Array]]:
     """The reference's elements that the outputs need, for the tensors of the engine's copy of the network."""
-    found: dict[ITensor, dict[Trips, Array]] = {}
+    found: dict[ITensor, dict[Iterations, Array]] = {}
     for layer, copied in zip(network.layers, copy.layers, strict=True):
         if isinstance(layer, IConstantLayer):
             continue
@@ -158,7 +160,7 @@ def _needed(network: INetworkDefinition, copy: INetworkDefinition, trace: Trace)
 
 def _first(
     network: INetworkDefinition,
-    needed: Mapping[ITensor, Mapping[Trips, Array]],
+    needed: Mapping[ITensor, Mapping[Iterations, Array]],
     recorded: Mapping[ITensor, Array | None],
     tolerance: _Tolerance,
 ) -> Difference | None:
@@ -169,12 +171,10 @@ def _first(
         chain, array = scopes.chain_of(tensor), recorded.get(tensor)
         if array is None:
             continue
-        for trips, expected in sorted(needed[tensor].items()):
-            numbers = tolerance.worst(expected, array[trips])
+        for at, expected in sorted(needed[tensor].items()):
+            numbers = tolerance.worst(expected, array[at])
             if numbers is not None:
-                found.append(
-                    (moment(slot, dict(zip(chain, trips, strict=True))), _difference(tensor, chain, trips, numbers))
-                )
+                found.append((moment(slot, dict(zip(chain, at, strict=True))), _difference(tensor, chain, at, numbers)))
                 break
     return min(found, key=lambda each: each[0])[1] if found else None
 
@@ -211,9 +211,9 @@ def _worst_part(
     return None
 
 
-def _difference(tensor: ITensor, chain: Sequence[ILoop], trips: Trips, numbers: _Numbers) -> Difference:
+def _difference(tensor: ITensor, chain: Sequence[ILoop], at: Iterations, numbers: _Numbers) -> Difference:
     where = tensor.producer.where if tensor.producer is not None else ""
-    named = {loop.name: trip for loop, trip in zip(chain, trips, strict=True)}
+    named = {loop.name: number for loop, number in zip(chain, at, strict=True)}
     return Difference(tensor.name, where, named, *numbers)
 
 

@@ -33,7 +33,7 @@ TripCounts = Mapping[ITensor, Sequence[int]]
 
 
 def record_elements(
-    network: INetworkDefinition, trips: TripCounts, inputs: Mapping[str, Any], max_trips: int
+    network: INetworkDefinition, counts: TripCounts, inputs: Mapping[str, Any], max_trips: int
 ) -> dict[ITensor, Array | None]:
     """Run a network and return the elements of some tensors, stacked along one axis for each enclosing loop.
 
@@ -41,7 +41,7 @@ def record_elements(
 
     Args:
         network: the network.
-        trips: for each tensor, the number of stacked iterations of each enclosing loop, the outermost first.
+        counts: for each tensor, the number of stacked iterations of each enclosing loop, the outermost first.
         inputs: an array for each input, by name.
         max_trips: the largest number of iterations of a loop, each time it is entered.
 
@@ -50,11 +50,11 @@ def record_elements(
     """
     copy = network.copy()
     scopes = Scopes(copy)
-    stacked = [_stacked(copy, scopes, _copy_of(tensor, copy), each) for tensor, each in trips.items()]
+    stacked = [_stacked(copy, scopes, _copy_of(tensor, copy), each) for tensor, each in counts.items()]
     for tensor in stacked:
         copy.mark_output(tensor)
     values = dict(zip(copy.outputs, _run(copy, inputs, max_trips), strict=True))
-    return dict(zip(trips, (values[each] for each in stacked), strict=True))
+    return dict(zip(counts, (values[each] for each in stacked), strict=True))
 
 
 def _copy_of(tensor: ITensor, network: INetworkDefinition) -> ITensor:
@@ -62,8 +62,8 @@ def _copy_of(tensor: ITensor, network: INetworkDefinition) -> ITensor:
     return network.layers[tensor.producer.index].outputs[tensor.position]
 
 
-def _stacked(network: INetworkDefinition, scopes: Scopes, tensor: ITensor, trips: Sequence[int]) -> ITensor:
-    for loop, count in reversed(list(zip(scopes.chain_of(tensor), trips, strict=True))):
+def _stacked(network: INetworkDefinition, scopes: Scopes, tensor: ITensor, counts: Sequence[int]) -> ITensor:
+    for loop, count in reversed(list(zip(scopes.chain_of(tensor), counts, strict=True))):
         output = loop.add_loop_output(tensor, LoopOutput.CONCATENATE)
         # without a spare row, an engine that makes one iteration too many would poison the last element
         output.set_input(1, network.add_constant((), np.array(count + 1, np.int64)).outputs[0])
