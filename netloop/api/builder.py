@@ -11,7 +11,7 @@ from netloop.api.build_options import BuildOptions
 from netloop.api.config import IBuilderConfig
 from netloop.api.engine import ICudaEngine
 from netloop.api.enums import BuilderFlag, ErrorCodeTRT, SerializationFlag
-from netloop.api.logger import ILogger
+from netloop.api.logger import ILogger, LoggedObject
 from netloop.api.memory import IHostMemory
 from netloop.api.observers import IErrorRecorder, report_error
 from netloop.api.profile import IOptimizationProfile
@@ -29,7 +29,7 @@ from netloop.plugins.registry import IPluginRegistry, get_plugin_registry
 T = TypeVar("T")
 
 
-class Builder(WithStatement, Settings):
+class Builder(LoggedObject, WithStatement, Settings):
     """Create networks, and build engines and plans from them.
 
     A build that fails logs its errors and returns None, as in TensorRT; :func:`netloop.compile` raises instead.
@@ -54,14 +54,6 @@ class Builder(WithStatement, Settings):
         "gpu_allocator": none_or(IGpuAllocator),
         "max_threads": whole(1),
     }
-
-    def __init__(self, logger: ILogger) -> None:
-        self._logger: ILogger = check_instance("logger", logger, ILogger)
-
-    @property
-    def logger(self) -> ILogger:
-        """The logger that receives its messages."""
-        return self._logger
 
     @property
     def num_DLA_cores(self) -> int:

@@ -28,10 +28,8 @@ from netloop.layers.loop import check_max_trips
 WORKSPACE = 1 << 34
 """The default size of the workspace, in bytes."""
 
-
 DEFAULT_TACTIC_SOURCES = 0b11
 """The default sources of kernels, one bit each."""
-
 
 MEANINGFUL_FLAGS = (BuilderFlag.REFIT, BuilderFlag.REFIT_INDIVIDUAL, BuilderFlag.STRIP_PLAN)
 """The flags that netloop implements; REFIT needs nothing, because every engine can be refitted."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from netloop.api import memory
 from netloop.api.allocators import IOutputAllocator
 from netloop.api.debug_tensors import DebugTensors
 from netloop.api.engine_config import IRuntimeConfig
+from netloop.api.engine_tensors import EngineTensors
 from netloop.api.enums import ErrorCodeTRT, ProfilingVerbosity
 from netloop.api.logger import ILogger
 from netloop.api.observers import IDebugListener, IErrorRecorder, IProfiler, report_error
@@ -29,14 +30,14 @@ from netloop.nest import LayerStep
 from netloop.network import INetworkDefinition
 from netloop.types import UNKNOWN, Array, TensorType, agree, numpy_type
 
-if TYPE_CHECKING:  # an engine creates contexts, and a context returns its engine: the API refers to itself
-    from netloop.api.engine import ICudaEngine
+E = TypeVar("E", bound=EngineTensors)
+"""The class of an engine, which itself creates contexts: ICudaEngine."""
 
 ALIGNMENT = 256
 """The alignment in bytes that output allocators are asked for."""
 
 
-class IExecutionContext(WithStatement, Settings):
+class IExecutionContext(Generic[E], WithStatement, Settings):
     """The shapes and addresses of the inputs and outputs of an engine, for a run on them.
 
     Addresses are host addresses, such as ``array.ctypes.data`` of a numpy array. All inputs are read before the first
@@ -56,7 +57,7 @@ class IExecutionContext(WithStatement, Settings):
 
     CHECKS = {"error_recorder": none_or(IErrorRecorder), "profiler": none_or(IProfiler)}
 
-    def __init__(self, engine: ICudaEngine, config: IRuntimeConfig | None = None) -> None:
+    def __init__(self, engine: E, config: IRuntimeConfig | None = None) -> None:
         _check_addresses(engine.network)
         self._engine = engine
         self._config = config or IRuntimeConfig()
@@ -67,7 +68,7 @@ class IExecutionContext(WithStatement, Settings):
         self._profile = 0
 
     @property
-    def engine(self) -> ICudaEngine:
+    def engine(self) -> E:
         """The engine that the context runs."""
         return self._engine
 
@@ -174,10 +175,8 @@ class IExecutionContext(WithStatement, Settings):
 
     def get_max_output_size(self, name: str) -> int:
         """The size of an output in bytes; -1 if its shape is not fully known."""
-        shape = self.get_tensor_shape(name)
-        return (
-            -1 if UNKNOWN in shape else int(np.prod(shape)) * numpy_type(self._engine.get_tensor_dtype(name)).itemsize
-        )
+        shape, itemsize = self.get_tensor_shape(name), numpy_type(self._engine.get_tensor_dtype(name)).itemsize
+        return -1 if UNKNOWN in shape else int(np.prod(shape)) * itemsize
 
     def _missing(self) -> list[str]:
         shapeless = [each.name for each in self._engine.network.inputs if UNKNOWN in self._input_shape(each)]
@@ -199,9 +198,7 @@ class IExecutionContext(WithStatement, Settings):
     def set_tensor_address(self, name: str, memory: int) -> bool:
         """Set the host address of an input or output."""
         if self._engine.find_tensor(name) is None:
-            return self._refuse_name(
-                "input or output", name, [self._engine[index] for index in range(self._engine.num_io_tensors)]
-            )
+            return self._refuse_name("input or output", name, self._engine.tensor_names)
         self._addresses[name] = _address(memory)
         return True
 
@@ -225,7 +222,7 @@ class IExecutionContext(WithStatement, Settings):
 
     def execute_v2(self, bindings: Sequence[int]) -> bool:
         """Run on these addresses, in the order of the engine's inputs and outputs; whether the run succeeded."""
-        names = [self._engine.get_tensor_name(index) for index in range(self._engine.num_io_tensors)]
+        names = self._engine.tensor_names
         if len(bindings) != len(names):
             return self._refuse(
                 f"the engine has {len(names)} inputs and outputs, and was given {len(bindings)} addresses"

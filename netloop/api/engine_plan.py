@@ -31,10 +31,7 @@ def write_plan(
     network: INetworkDefinition, options: BuildOptions, without: Sequence[IConstantLayer] = ()
 ) -> IHostMemory:
     """Return the plan of an engine, ``without`` the weights of some constants."""
-    build: dict[str, Any] = {
-        "verbosity": options.verbosity.name,
-        "profiles": [_written(each) for each in options.profiles],
-    }
+    build: dict[str, Any] = {"verbosity": options.verbosity.name, "profiles": [*map(_written, options.profiles)]}
     changed = {name: value for name in OPTIONAL if (value := getattr(options, name)) != getattr(BuildOptions, name)}
     changed = {name: sorted(each) if isinstance(each, frozenset) else each for name, each in changed.items()}
     return IHostMemory(plan.dumps(network, {**build, **changed}, without))

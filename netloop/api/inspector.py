@@ -35,7 +35,7 @@ class EngineInspector(Settings):
         error_recorder: receives errors; None for no recorder.
     """
 
-    execution_context: IExecutionContext | None = None
+    execution_context: IExecutionContext[Any] | None = None
     error_recorder: IErrorRecorder | None = None
 
     CHECKS = {"execution_context": none_or(IExecutionContext), "error_recorder": none_or(IErrorRecorder)}

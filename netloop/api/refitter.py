@@ -9,7 +9,7 @@ import numpy as np
 
 from netloop.api.engine import ICudaEngine
 from netloop.api.enums import ErrorCodeTRT, WeightsRole
-from netloop.api.logger import ILogger
+from netloop.api.logger import ILogger, LoggedObject
 from netloop.api.observers import IErrorRecorder, report_error
 from netloop.checked_attributes import Settings, none_or, whole
 from netloop.diagnostics import did_you_mean, listed
@@ -34,7 +34,7 @@ Part = tuple[str, WeightsRole]
 """The weights of a layer in a role: the name of the layer, and the role."""
 
 
-class Refitter(Settings):
+class Refitter(LoggedObject, Settings):
     """Replace the weights of an engine.
 
     Constants are arguments of the engine's programs. They have names: the one set by ``set_weights_name``, otherwise
@@ -58,7 +58,7 @@ class Refitter(Settings):
 
     def __init__(self, engine: ICudaEngine, logger: ILogger) -> None:
         self._engine = check_instance("engine", engine, ICudaEngine)
-        self._logger: ILogger = check_instance("logger", logger, ILogger)
+        super().__init__(logger)
         self._holders: dict[str, list[IConstantLayer]] = {}
         for each in engine.refittable_constants:
             self._holders.setdefault(engine.network.weights_name(each), []).append(each)
@@ -69,11 +69,6 @@ class Refitter(Settings):
         self._parts = {} if engine.build_options.marked_only else _parts_of(engine)
         self._new: dict[str, Array] = {}
         self._new_parts: dict[Part, Array] = {}
-
-    @property
-    def logger(self) -> ILogger:
-        """The logger that receives its messages."""
-        return self._logger
 
     # ------------------------------------------------------------------ queries
 

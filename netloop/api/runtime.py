@@ -9,7 +9,7 @@ from netloop.api.allocators import IGpuAllocator
 from netloop.api.engine import ICudaEngine
 from netloop.api.engine_plan import read_plan
 from netloop.api.enums import DLAWorkspaceAllocationStrategy, ErrorCodeTRT, TempfileControlFlag
-from netloop.api.logger import ILogger
+from netloop.api.logger import ILogger, LoggedObject
 from netloop.api.observers import IErrorRecorder, report_error
 from netloop.api.streams import IStreamReaderV2, read_from
 from netloop.api.with_statement import WithStatement
@@ -19,7 +19,7 @@ from netloop.graph.layer import check_instance
 from netloop.plugins.registry import IPluginRegistry, get_plugin_registry
 
 
-class Runtime(WithStatement, Settings):
+class Runtime(LoggedObject, WithStatement, Settings):
     """Deserialize plans to engines.
 
     Plans hold no code and need no particular processor, so most attributes are recorded without effect; those that were
@@ -46,13 +46,8 @@ class Runtime(WithStatement, Settings):
     }
 
     def __init__(self, logger: ILogger) -> None:
-        self._logger: ILogger = check_instance("logger", logger, ILogger)
+        super().__init__(logger)
         self._logged: set[str] = {"error_recorder"}
-
-    @property
-    def logger(self) -> ILogger:
-        """The logger that receives its messages."""
-        return self._logger
 
     @property
     def num_DLA_cores(self) -> int:

@@ -16,7 +16,6 @@ PINNED: dict[str, tuple[Any, Callable[[Any], AbstractContextManager[Any]]]] = {
 }
 """Settings that users change to debug their own functions, with the value that engines need."""
 
-
 WANTED = tuple(wanted for wanted, _ in PINNED.values())
 present = operator.attrgetter(*PINNED)
 
