@@ -37,10 +37,10 @@ Part = tuple[str, WeightsRole]
 class Refitter(LoggedObject, Settings):
     """Replace the weights of an engine.
 
-    Constants are arguments of the engine's programs. They have names: the one set by ``set_weights_name``, otherwise
-    that of their layer; replacing them compiles nothing. Kernels, biases, shifts and scales that are attributes of
-    layers only have roles, and ``set_weights`` replaces them; the next call compiles its program again. All weights can
-    be replaced, with or without ``BuilderFlag.REFIT``; with ``REFIT_INDIVIDUAL`` only those that were named and marked.
+    The constants that are arguments of the engine's programs have names: the one set by ``set_weights_name``, otherwise
+    that of their layer. Replacing them compiles nothing. Kernels, biases, shifts and scales that are attributes of
+    layers have only roles, and ``set_weights`` replaces them; the next call compiles its program again. All weights can
+    be replaced, with or without ``BuilderFlag.REFIT``; with ``REFIT_INDIVIDUAL`` only those that are named and marked.
 
     Methods that are refused log an error and return False.
 

@@ -84,6 +84,7 @@ class Executable(Settings):
 
     def take_weights(self) -> None:
         """Copy the current arrays of the constants to the device; calls in progress keep the old ones."""
+        # in a function that JAX traces, the copies would otherwise be tracers
         with pinned_settings(), jax.ensure_compile_time_eval():
             vars(self)["weights"] = [
                 jax.ShapeDtypeStruct(each.shape, each.weights.dtype)
@@ -207,7 +208,7 @@ class Executable(Settings):
 
     @property
     def notes(self) -> list[Note]:
-        """What the passes did for the latest program."""
+        """The changes that the passes made for the latest program."""
         latest = self._programs.latest
         return latest.notes if latest else []
 
