@@ -11,6 +11,7 @@ from typing import Any as _Any
 
 from netloop.api.allocators import IGpuAllocator as IGpuAllocator
 from netloop.api.allocators import IGpuAsyncAllocator as IGpuAsyncAllocator
+from netloop.api.allocators import IOutputAllocator as IOutputAllocator
 from netloop.api.builder import Builder as Builder
 from netloop.api.calibration import IInt8Calibrator as IInt8Calibrator
 from netloop.api.calibration import IInt8EntropyCalibrator as IInt8EntropyCalibrator
@@ -56,14 +57,13 @@ from netloop.api.logger import Logger as Logger
 from netloop.api.memory import IHostMemory as IHostMemory
 from netloop.api.observers import IDebugListener as IDebugListener
 from netloop.api.observers import IErrorRecorder as IErrorRecorder
-from netloop.api.observers import IOutputAllocator as IOutputAllocator
 from netloop.api.observers import IProfiler as IProfiler
 from netloop.api.observers import Profiler as Profiler
-from netloop.api.plugin_library import init_libnvinfer_plugins as init_libnvinfer_plugins
 from netloop.api.profile import IOptimizationProfile as IOptimizationProfile
 from netloop.api.progress import IProgressMonitor as IProgressMonitor
 from netloop.api.refitter import Refitter as Refitter
 from netloop.api.runtime import Runtime as Runtime
+from netloop.api.runtime import init_libnvinfer_plugins as init_libnvinfer_plugins
 from netloop.api.streams import IStreamReaderV2 as IStreamReaderV2
 from netloop.api.streams import IStreamWriter as IStreamWriter
 from netloop.api.timing_cache import ITimingCache as ITimingCache

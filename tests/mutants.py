@@ -44,7 +44,7 @@ LOOPS, IFS = "tests/layers/test_loop.py", "tests/layers/test_conditional.py"
 INTERPRETER, FAILURES = "tests/reference/test_interpreter.py", "tests/execution/test_failures.py"
 NEST, PASSES = "tests/nest", "tests/passes"
 LOADED, SPLIT = "tests/lower/test_weight_folding.py", "tests/lower/loop/test_fission.py"
-CALLS = "tests/api/test_calls.py"
+CALLS = "tests/execution/test_program_cache.py"
 CHECK = "tests/check/test_loops.py tests/check/test_portability.py"
 
 

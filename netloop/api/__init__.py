@@ -1,1 +1,4 @@
-"""What runs a network: builder, engine, and the functions that make them."""
+"""TensorRT's classes for building and running engines, over the execution core.
+
+Source: https://docs.nvidia.com/deeplearning/tensorrt/11.0.0/_static/python-api/infer/Core/Engine.html and its siblings.
+"""

@@ -1,4 +1,4 @@
-"""Where an engine comes from."""
+"""The options of a build that an engine keeps."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from netloop.passes import chosen
 
 
 @dataclass(frozen=True)
-class Origin:
-    """What an engine keeps of its build.
+class BuildOptions:
+    """The options of a build that an engine keeps, and mostly its plan too.
 
     Attributes:
-        logger: what is told of errors; None if nothing is.
+        logger: receives errors; None for no logging. Not in a plan.
         profiles: the optimization profiles.
-        verbosity: how much the engine tells of its layers.
-        max_trips: how many trips a loop may make, each time that it is entered; None for any number.
+        verbosity: how much an inspector reports about layers.
+        max_trips: the largest number of iterations of a loop, each time it is entered; None for any number.
         interruptible: whether a long loop can be interrupted.
-        marked_only: whether only the weights that are marked may be replaced.
-        absent: the numbers of the constant layers whose weights were not in the plan.
-        passes: the names of the passes that its programs are made with.
-        donated: the names of the inputs whose memory a call may take.
-        tactic_sources: where TensorRT's kernels were to come from, a bit each.
+        marked_only: whether only weights marked as refittable can be replaced.
+        absent: the indices of the constant layers whose weights were not in the plan.
+        passes: the names of the passes applied to the engine's programs.
+        donated: the names of the inputs whose memory a call may reuse.
+        tactic_sources: TensorRT's sources of kernels, one bit each; recorded without effect.
     """
 
     logger: ILogger | None = None

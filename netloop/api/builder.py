@@ -1,4 +1,4 @@
-"""The builder: networks come from it, and engines."""
+"""The builder, which creates networks and builds engines and plans from them."""
 
 from __future__ import annotations
 
@@ -7,16 +7,17 @@ from copy import deepcopy
 from typing import TypeVar
 
 from netloop.api.allocators import IGpuAllocator
-from netloop.api.build_options import Origin
+from netloop.api.build_options import BuildOptions
 from netloop.api.config import IBuilderConfig
 from netloop.api.engine import ICudaEngine
 from netloop.api.enums import BuilderFlag, ErrorCodeTRT, SerializationFlag
-from netloop.api.logger import ILogger
+from netloop.api.logger import ILogger, LoggedObject
 from netloop.api.memory import IHostMemory
-from netloop.api.observers import IErrorRecorder
+from netloop.api.observers import IErrorRecorder, report_error
 from netloop.api.profile import IOptimizationProfile
 from netloop.api.progress import Cancelled, Progress
 from netloop.api.streams import IStreamWriter, write_to
+from netloop.api.with_statement import WithStatement
 from netloop.check import check, require_valid
 from netloop.checked_attributes import Settings, none_or, whole
 from netloop.diagnostics import Finding, NetloopError, NetworkError, Severity, did_you_mean, reason
@@ -28,18 +29,19 @@ from netloop.plugins.registry import IPluginRegistry, get_plugin_registry
 T = TypeVar("T")
 
 
-class Builder(Settings):
-    """Makes networks, and engines and plans of networks.
+class Builder(LoggedObject, WithStatement, Settings):
+    """Create networks, and build engines and plans from them.
 
-    A build that fails is logged, and gives None, as in TensorRT; :func:`netloop.compile` raises instead.
+    A build that fails logs its errors and returns None, as in TensorRT; :func:`netloop.compile` raises instead.
 
     Attributes:
-        error_recorder: what is told of errors; None if nothing is.
-        gpu_allocator: recorded, and of no effect: XLA takes the memory that it needs.
-        max_threads: recorded, and of no effect.
-        none_on_error: whether the ``add_`` methods of its networks answer as TensorRT's do: a layer that cannot be
-            made, whatever is set later, is logged and None, and the network stays as it was. False at first: such a
-            layer is added, and told of by whoever asks for its type, as ``set_input`` may mend it until then.
+        error_recorder: receives errors; None for no recorder.
+        gpu_allocator: recorded without effect: XLA manages memory.
+        max_threads: recorded without effect.
+        none_on_error: whether the ``add_`` methods of its networks behave as TensorRT's: a layer that stays invalid,
+            whatever is set later, is logged, the method returns None, and the network does not change. False by
+            default: such a layer is added, and its error is reported when its type is needed, because ``set_input`` can
+            correct it until then.
     """
 
     error_recorder: IErrorRecorder | None = None
@@ -53,56 +55,45 @@ class Builder(Settings):
         "max_threads": whole(1),
     }
 
-    def __init__(self, logger: ILogger) -> None:
-        self._logger: ILogger = check_instance("logger", logger, ILogger)
-
-    @property
-    def logger(self) -> ILogger:
-        """What its messages go to."""
-        return self._logger
-
     @property
     def num_DLA_cores(self) -> int:
-        """0: there is no DLA."""
+        """0: netloop supports no DLA."""
         return 0
 
-    @property
-    def max_DLA_batch_size(self) -> int:
-        """0: there is no DLA."""
-        return 0
+    max_DLA_batch_size = num_DLA_cores
 
     @property
     def platform_has_fast_fp16(self) -> bool:
-        """True, as are its like: nothing that a script of TensorRT 10 does about precision is refused."""
+        """True, so that scripts for TensorRT 10 set the precisions they want; ``has_fast_int8`` and ``tf32`` too."""
         return True
 
     platform_has_fast_int8 = platform_has_tf32 = platform_has_fast_fp16
 
     def create_network(self, flags: int = 0) -> INetworkDefinition:
-        """A network without layers. It is strongly typed, whatever the flags say."""
+        """Create a network without layers. It is strongly typed, whatever the flags say."""
         return INetworkDefinition(self, flags)
 
     def create_builder_config(self) -> IBuilderConfig:
-        """The settings of a build, at their defaults."""
+        """Create a config with the default settings."""
         return IBuilderConfig()
 
     def create_optimization_profile(self) -> IOptimizationProfile:
-        """A profile without ranges."""
+        """Create a profile without ranges."""
         return IOptimizationProfile()
 
     def reset(self) -> None:
-        """Nothing: a builder keeps nothing."""
+        """Do nothing: a builder has no state."""
 
     def is_network_supported(self, network: INetworkDefinition, config: IBuilderConfig) -> bool:
         """Whether a network has no errors."""
         return not any(each.severity is Severity.ERROR for each in check(network))
 
     def build_engine_with_config(self, network: INetworkDefinition, config: IBuilderConfig) -> ICudaEngine | None:
-        """The engine of a network; None, with the reasons in the log, if it has errors or a monitor ends the build."""
+        """Build the engine of a network; None, with the errors in the log, if it is invalid or a monitor cancels."""
         return self._build(network, config, lambda progress: self._engine(network, config, progress))
 
     def build_serialized_network(self, network: INetworkDefinition, config: IBuilderConfig) -> IHostMemory | None:
-        """The plan of a network; None, with the reasons in the log, if it has errors or a monitor ends the build."""
+        """Build the plan of a network; None, with the errors in the log, if it is invalid or a monitor cancels."""
 
         def build(progress: Progress) -> IHostMemory:
             engine = self._engine(network, config, progress)
@@ -114,7 +105,7 @@ class Builder(Settings):
     def build_serialized_network_to_stream(
         self, network: INetworkDefinition, config: IBuilderConfig, writer: IStreamWriter
     ) -> bool:
-        """Give the plan of a network to a writer; False, with the reasons in the log, if there is none or it fails."""
+        """Build the plan of a network and write it to a stream; False, with the errors in the log, if either fails."""
         check_instance("writer", writer, IStreamWriter)
 
         def build(progress: Progress) -> bool:
@@ -130,10 +121,10 @@ class Builder(Settings):
             require_valid(network)
             _require_fitting(config.profiles, network)
         with progress.phase("Compile"):
-            return ICudaEngine(network, self._origin(config))
+            return ICudaEngine(network, self._options(config))
 
-    def _origin(self, config: IBuilderConfig) -> Origin:
-        return Origin(
+    def _options(self, config: IBuilderConfig) -> BuildOptions:
+        return BuildOptions(
             self._logger,
             tuple(map(deepcopy, config.profiles)),
             config.profiling_verbosity,
@@ -147,7 +138,7 @@ class Builder(Settings):
     def _build(self, network: INetworkDefinition, config: IBuilderConfig, build: Callable[[Progress], T]) -> T | None:
         check_instance("network", network, INetworkDefinition)
         check_instance("config", config, IBuilderConfig)
-        self._tell_of(config)
+        self._log_ignored(config)
         progress = Progress(config.progress_monitor)
         try:
             with progress.build(3):
@@ -156,33 +147,25 @@ class Builder(Settings):
             for finding in error.findings:
                 self.report(finding)
         except Cancelled as error:
-            self._logger.log(ILogger.WARNING, f"the progress monitor ended the build in the phase {error}")
+            self._logger.log(ILogger.WARNING, f"the progress monitor cancelled the build in the phase {error}")
         return None
 
-    def _tell_of(self, config: IBuilderConfig) -> None:
-        names = [*(["gpu_allocator"] if self.gpu_allocator is not None else []), *config.without_meaning()]
+    def _log_ignored(self, config: IBuilderConfig) -> None:
+        names = [*(["gpu_allocator"] if self.gpu_allocator is not None else []), *config.ignored()]
         if names:
-            self._logger.log(ILogger.INFO, f"of no effect here, as XLA chooses: {', '.join(names)}")
+            self._logger.log(ILogger.INFO, f"no effect in netloop, because XLA decides: {', '.join(names)}")
 
     def report(self, finding: Finding) -> None:
-        """Log a finding as an error, and tell the error recorder of it."""
-        self._logger.log(ILogger.ERROR, str(finding))
-        if self.error_recorder is not None:
-            self.error_recorder.report_error(ErrorCodeTRT.INVALID_CONFIG, str(finding))
+        """Log a finding as an error, and pass it to the error recorder."""
+        report_error(self._logger, self.error_recorder, ErrorCodeTRT.INVALID_CONFIG, str(finding))
 
     def advise(self, what: str) -> None:
-        """Log something about a network that does no harm."""
+        """Log a warning about a network."""
         self._logger.log(ILogger.WARNING, what)
 
     def get_plugin_registry(self) -> IPluginRegistry:
-        """The registry of plugins, which is the same for all."""
+        """Return the global registry of plugins."""
         return get_plugin_registry()
-
-    def __enter__(self) -> Builder:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        pass
 
 
 def _plan_of(engine: ICudaEngine, config: IBuilderConfig) -> IHostMemory:
@@ -193,20 +176,18 @@ def _plan_of(engine: ICudaEngine, config: IBuilderConfig) -> IHostMemory:
 
 
 def _require_fitting(profiles: Sequence[IOptimizationProfile], network: INetworkDefinition) -> None:
-    """Refuse a profile that speaks of no input, or of one of another rank.
+    """Check that each range of the profiles is for an input of the network, and has its rank.
 
     Raises:
-        NetworkError: there is such a profile.
+        NetworkError: a range is not.
     """
     ranks = {each.name: each.type.rank for each in network.inputs}
     for profile in profiles:
         for name in (*profile.shapes(), *profile.values()):
             if name not in ranks:
-                what = f"an optimization profile has a range for {name!r}, and the network has no such input"
+                what = f"an optimization profile has a range for {name!r}, which is not an input of the network"
                 raise NetworkError(Finding("NL109", what, why=reason("NL109"), fix=did_you_mean(name, ranks)))
         for name, limits in profile.shapes().items():
             if len(limits.min) != ranks[name]:
-                what = (
-                    f"an optimization profile has {len(limits.min)} lengths for {name!r}, which has {ranks[name]} axes"
-                )
+                what = f"an optimization profile has {len(limits.min)} dims for {name!r}, which has {ranks[name]} axes"
                 raise NetworkError(Finding("NL109", what, why=reason("NL109")))

@@ -1,4 +1,4 @@
-"""What scripts for TensorRT 10 derive their calibrators from. None is asked for a batch: nothing is calibrated."""
+"""Base classes of INT8 calibrators in scripts for TensorRT 10. netloop calibrates nothing and never calls them."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from netloop.api.enums import CalibrationAlgoType
 
 
 class IInt8Calibrator:
-    """What gives batches to find ranges by; derive from one of the classes below and override the methods."""
+    """A source of batches for calibration; derive from one of the classes below and override the methods."""
 
     ALGORITHM = CalibrationAlgoType.ENTROPY_CALIBRATION_2
 
     def get_algorithm(self) -> CalibrationAlgoType:
-        """How ranges would be found."""
+        """The algorithm that would compute the ranges."""
         return self.ALGORITHM
 
     def get_batch_size(self) -> int:
@@ -21,14 +21,14 @@ class IInt8Calibrator:
         raise NotImplementedError(f"{type(self).__name__} overrides no get_batch_size()")
 
     def get_batch(self, names: Sequence[str]) -> Sequence[int] | None:
-        """The addresses of a batch, one for each name; None after the last."""
+        """Return the addresses of the next batch, one for each name; None after the last batch."""
         raise NotImplementedError(f"{type(self).__name__} overrides no get_batch(names)")
 
     def read_calibration_cache(self) -> bytes | None:
-        """Ranges found before; None if there are none."""
+        """Return the ranges of an earlier calibration; None if there are none."""
 
     def write_calibration_cache(self, cache: bytes) -> None:
-        """Keep ranges for later."""
+        """Store ranges for a later calibration."""
 
 
 class IInt8LegacyCalibrator(IInt8Calibrator):
@@ -48,6 +48,6 @@ class IInt8EntropyCalibrator2(IInt8Calibrator):
 
 
 class IInt8MinMaxCalibrator(IInt8Calibrator):
-    """A calibrator by the least and the largest element."""
+    """A calibrator by the smallest and the largest element."""
 
     ALGORITHM = CalibrationAlgoType.MINMAX_CALIBRATION

@@ -1,4 +1,4 @@
-"""The settings of a build."""
+"""The builder config: flags, limits and profiles of a build."""
 
 from __future__ import annotations
 
@@ -20,27 +20,26 @@ from netloop.api.enums import (
 from netloop.api.profile import IOptimizationProfile
 from netloop.api.progress import IProgressMonitor
 from netloop.api.timing_cache import ITimingCache, read_timing_cache
+from netloop.api.with_statement import WithStatement
 from netloop.checked_attributes import Settings, none_or, whole
 from netloop.graph.layer import ILayer, check_instance, check_member
 from netloop.layers.loop import check_max_trips
 
 WORKSPACE = 1 << 34
-"""The workspace that is told where none was set, in bytes."""
-
+"""The default size of the workspace, in bytes."""
 
 DEFAULT_TACTIC_SOURCES = 0b11
-"""Where kernels come from where nothing else was set, a bit each."""
-
+"""The default sources of kernels, one bit each."""
 
 MEANINGFUL_FLAGS = (BuilderFlag.REFIT, BuilderFlag.REFIT_INDIVIDUAL, BuilderFlag.STRIP_PLAN)
-"""The flags that change something here, REFIT as every engine has it."""
+"""The flags that netloop implements; REFIT needs nothing, because every engine can be refitted."""
 
 
-class IBuilderConfig(Settings):
-    """What a build is told: flags, limits, profiles.
+class IBuilderConfig(WithStatement, Settings):
+    """The settings of a build: flags, limits, profiles.
 
-    Every setting of TensorRT is accepted and recorded. Those that choose kernels for NVIDIA devices change nothing:
-    XLA chooses. The builder says once in the log which of those it was given.
+    Every setting of TensorRT is accepted and recorded. Settings that choose kernels for NVIDIA devices have no effect,
+    because XLA makes these choices; the builder logs once which of them were set.
     """
 
     DLA_core: int = -1
@@ -51,13 +50,13 @@ class IBuilderConfig(Settings):
     engine_capability: EngineCapability = EngineCapability.STANDARD
     flags: int = 0
     interruptible: bool = False
-    """Whether a long loop can be interrupted. TensorRT has no such setting."""
+    """Whether a long loop can be interrupted. Not in TensorRT."""
     hardware_compatibility_level: HardwareCompatibilityLevel = HardwareCompatibilityLevel.NONE
     l2_limit_for_tiling: int = -1
     max_aux_streams: int = -1
     max_num_tactics: int = -1
     max_trips: int | None = None
-    """How many trips a loop may make, each time that it is entered; None for any number. TensorRT has none."""
+    """The largest number of iterations of a loop, each time it is entered; None for any number. Not in TensorRT."""
     plugins_to_serialize: Any = None
     profile_stream: int = 0
     profiling_verbosity: ProfilingVerbosity = ProfilingVerbosity.LAYER_NAMES_ONLY
@@ -82,19 +81,13 @@ class IBuilderConfig(Settings):
     MEANINGFUL: ClassVar[frozenset[str]] = frozenset(
         {"flags", "interruptible", "max_trips", "profiling_verbosity", "progress_monitor"}
     )
-    """The settings that change something here."""
+    """The settings that netloop implements."""
 
     def __init__(self) -> None:
         self.reset()
 
-    def __enter__(self) -> IBuilderConfig:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        pass
-
     def reset(self) -> None:
-        """Bring every setting back to its default."""
+        """Restore the default of every setting."""
         vars(self).clear()
         self._profiles: list[IOptimizationProfile] = []
         self._limits: dict[MemoryPoolType, int] = {}
@@ -115,7 +108,7 @@ class IBuilderConfig(Settings):
         return len(self._profiles)
 
     def add_optimization_profile(self, profile: IOptimizationProfile) -> int:
-        """Add a profile; its number."""
+        """Add a profile and return its index."""
         self._profiles.append(check_instance("profile", profile, IOptimizationProfile))
         return len(self._profiles) - 1
 
@@ -143,91 +136,91 @@ class IBuilderConfig(Settings):
         return self._limits.get(pool, WORKSPACE if pool is MemoryPoolType.WORKSPACE else 0)
 
     def set_preview_feature(self, feature: PreviewFeature, enable: bool) -> None:
-        """Switch a feature on or off."""
+        """Enable or disable a feature."""
         self._previews[check_member("feature", feature, PreviewFeature)] = bool(enable)
 
     def get_preview_feature(self, feature: PreviewFeature) -> bool:
-        """Whether a feature is on."""
+        """Whether a feature is enabled."""
         return self._previews.get(feature, False)
 
     def set_tactic_sources(self, tactic_sources: int) -> bool:
-        """Set where kernels come from, a bit each."""
+        """Set the sources of kernels, one bit each; True."""
         self._tactic_sources = check_instance("tactic_sources", tactic_sources, int)
         return True
 
     def get_tactic_sources(self) -> int:
-        """Where kernels come from, a bit each."""
+        """The sources of kernels, one bit each."""
         return self._tactic_sources
 
     @property
     def all_build_routes(self) -> list[Any]:
-        """Empty: there is one compiler, XLA."""
+        """Empty: XLA is the only compiler."""
         return []
 
     # ------------------------------------------------------------------ timing caches
 
     def create_timing_cache(self, serialized_timing_cache: Any) -> ITimingCache | None:
-        """A timing cache of the bytes of one, or an empty one of no bytes; None if they are none that netloop wrote."""
+        """Create a timing cache from its serialized bytes, empty for no bytes; None if netloop did not write them."""
         return read_timing_cache(serialized_timing_cache)
 
     def set_timing_cache(self, cache: ITimingCache, ignore_mismatch: bool) -> bool:
-        """Keep a timing cache; True. A build adds nothing to it."""
+        """Set the timing cache; True. A build adds nothing to it."""
         self._timing_cache = check_instance("cache", cache, ITimingCache)
         return True
 
     def get_timing_cache(self) -> ITimingCache | None:
-        """The timing cache that was set; None if none was."""
+        """The timing cache that was set, or None."""
         return self._timing_cache
 
-    # ------------------------------------------------------------------ what TensorRT 10 had
+    # ------------------------------------------------------------------ TensorRT 10
 
     def set_quantization_flag(self, flag: QuantizationFlag) -> None:
-        """Set a flag of quantisation."""
+        """Set a quantization flag."""
         self.quantization_flags = self.quantization_flags | 1 << int(check_member("flag", flag, QuantizationFlag))
 
     def clear_quantization_flag(self, flag: QuantizationFlag) -> None:
-        """Clear a flag of quantisation."""
+        """Clear a quantization flag."""
         self.quantization_flags = self.quantization_flags & ~(1 << int(check_member("flag", flag, QuantizationFlag)))
 
     def get_quantization_flag(self, flag: QuantizationFlag) -> bool:
-        """Whether a flag of quantisation is set."""
+        """Whether a quantization flag is set."""
         return bool(self.quantization_flags >> int(check_member("flag", flag, QuantizationFlag)) & 1)
 
     def set_calibration_profile(self, profile: IOptimizationProfile) -> bool:
-        """Set the shapes to calibrate with."""
+        """Set the profile for calibration; True."""
         self._calibration_profile = check_instance("profile", profile, IOptimizationProfile)
         return True
 
     def get_calibration_profile(self) -> IOptimizationProfile | None:
-        """The shapes to calibrate with; None if none were set."""
+        """The profile for calibration, or None."""
         return self._calibration_profile
 
     # ------------------------------------------------------------------ devices
 
     def set_device_type(self, layer: ILayer, device_type: DeviceType) -> None:
-        """Set the processor of a layer."""
+        """Set the device type of a layer."""
         self._devices[layer] = check_member("device_type", device_type, DeviceType)
 
     def get_device_type(self, layer: ILayer) -> DeviceType:
-        """The processor of a layer."""
+        """The device type of a layer."""
         return self._devices.get(layer, self.default_device_type)
 
     def is_device_type_set(self, layer: ILayer) -> bool:
-        """Whether the processor of a layer was set."""
+        """Whether the device type of a layer was set."""
         return layer in self._devices
 
     def reset_device_type(self, layer: ILayer) -> None:
-        """Bring the processor of a layer back to the default."""
+        """Restore the default device type of a layer."""
         self._devices.pop(layer, None)
 
     def can_run_on_DLA(self, layer: ILayer) -> bool:
-        """False: there is no DLA."""
+        """False: netloop supports no DLA."""
         return False
 
-    # ------------------------------------------------------------------ what has no meaning here
+    # ------------------------------------------------------------------ settings without effect
 
-    def without_meaning(self) -> list[str]:
-        """The settings that were changed and change nothing."""
+    def ignored(self) -> list[str]:
+        """The names of the changed settings that have no effect in netloop."""
         names = [name for name in self.changed() if name not in self.MEANINGFUL]
         names += [f"flag {each.name}" for each in BuilderFlag if self.get_flag(each) and each not in MEANINGFUL_FLAGS]
         names += ["timing cache"] if self._timing_cache is not None else []

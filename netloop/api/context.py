@@ -1,20 +1,23 @@
-"""Execution contexts: shapes and addresses are set, then the engine runs on them."""
+"""Execution contexts, which run an engine on the shapes and addresses that a script sets."""
 
 from __future__ import annotations
 
 import operator
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
 from netloop.api import memory
-from netloop.api.debugging import Debugging
+from netloop.api.allocators import IOutputAllocator
+from netloop.api.debug_tensors import DebugTensors
 from netloop.api.engine_config import IRuntimeConfig
+from netloop.api.engine_tensors import EngineTensors
 from netloop.api.enums import ErrorCodeTRT, ProfilingVerbosity
 from netloop.api.logger import ILogger
-from netloop.api.observers import IDebugListener, IErrorRecorder, IOutputAllocator, IProfiler
+from netloop.api.observers import IDebugListener, IErrorRecorder, IProfiler, report_error
+from netloop.api.with_statement import WithStatement
 from netloop.check import require_valid
 from netloop.checked_attributes import Settings, none_or
 from netloop.diagnostics import ExecutionError, Finding, InputError, NetloopError, NetworkError, did_you_mean, reason
@@ -27,18 +30,18 @@ from netloop.nest import LayerStep
 from netloop.network import INetworkDefinition
 from netloop.types import UNKNOWN, Array, TensorType, agree, numpy_type
 
-if TYPE_CHECKING:
-    from netloop.api.engine import ICudaEngine
+E = TypeVar("E", bound=EngineTensors)
+"""The class of an engine, which itself creates contexts: ICudaEngine."""
 
 ALIGNMENT = 256
 """The alignment in bytes that output allocators are asked for."""
 
 
-class IExecutionContext(Settings):
-    """A run of an engine in the making: the shapes and addresses of its inputs and outputs.
+class IExecutionContext(Generic[E], WithStatement, Settings):
+    """The shapes and addresses of the inputs and outputs of an engine, for a run on them.
 
     Addresses are host addresses, such as ``array.ctypes.data`` of a numpy array. All inputs are read before the first
-    output is written, so an input and an output may share memory. What fails is logged, and answered with False.
+    output is written, so an input and an output may share memory. A method that fails logs an error and returns False.
     """
 
     name: str = ""
@@ -54,40 +57,34 @@ class IExecutionContext(Settings):
 
     CHECKS = {"error_recorder": none_or(IErrorRecorder), "profiler": none_or(IProfiler)}
 
-    def __init__(self, engine: ICudaEngine, config: IRuntimeConfig | None = None) -> None:
+    def __init__(self, engine: E, config: IRuntimeConfig | None = None) -> None:
         _check_addresses(engine.network)
         self._engine = engine
         self._config = config or IRuntimeConfig()
         self._shapes: dict[str, Dims] = {}
         self._addresses: dict[str, int] = {}
         self._allocators: dict[str, IOutputAllocator] = {}
-        self._debugging = Debugging(engine.network.marks.debug)
+        self._debug_tensors = DebugTensors(engine.network.marks.debug)
         self._profile = 0
 
-    def __enter__(self) -> IExecutionContext:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        pass
-
     @property
-    def engine(self) -> ICudaEngine:
-        """The engine that it runs."""
+    def engine(self) -> E:
+        """The engine that the context runs."""
         return self._engine
 
     def get_runtime_config(self) -> IRuntimeConfig:
-        """The settings that it was made with."""
+        """The settings that the context was created with."""
         return self._config
 
     # ------------------------------------------------------------------ profiles
 
     @property
     def active_optimization_profile(self) -> int:
-        """The number of the optimization profile in force."""
+        """The index of the active optimization profile."""
         return self._profile
 
     def set_optimization_profile_async(self, profile_index: int, stream_handle: int) -> bool:
-        """Put an optimization profile in force; the shapes that were set are forgotten."""
+        """Select an optimization profile, and forget the shapes that were set; False if there is no such profile."""
         if not 0 <= profile_index < self._engine.num_optimization_profiles:
             return self._refuse(f"there is no optimization profile {profile_index}")
         self._profile = profile_index
@@ -97,10 +94,10 @@ class IExecutionContext(Settings):
     # ------------------------------------------------------------------ shapes
 
     def set_input_shape(self, name: str, shape: Sequence[int]) -> bool:
-        """Set the shape of an input; False, with a line in the log, if the input cannot have it.
+        """Set the shape of an input; False, with an error in the log, if the input cannot have it.
 
         Raises:
-            RuntimeError: the shape has more axes than any tensor.
+            RuntimeError: the shape has more axes than a tensor can have.
         """
         try:
             wanted = Dims(shape)
@@ -113,9 +110,7 @@ class IExecutionContext(Settings):
             return self._refuse(f"input {name!r} is {tensor.declared}, and cannot have the shape {wanted}")
         limits = self._engine.profile_of(self._profile).shapes().get(name)
         if limits is not None and not limits.holds(wanted):
-            return self._refuse(
-                f"the shape {wanted} of {name!r} is outside of its profile, {limits.min} to {limits.max}"
-            )
+            return self._refuse(f"the shape {wanted} of {name!r} is outside its profile, {limits.min} to {limits.max}")
         self._shapes[name] = wanted
         return True
 
@@ -126,16 +121,16 @@ class IExecutionContext(Settings):
 
     @property
     def all_shape_inputs_specified(self) -> bool:
-        """Whether the inputs whose values decide shapes have addresses; of TensorRT 10."""
+        """Whether the inputs whose values decide shapes have addresses. From TensorRT 10."""
         return all(self._addresses.get(each.name) for each in self._engine.shape_inputs)
 
     def infer_shapes(self) -> list[str]:
-        """The inputs whose shape, or whose value if it decides shapes, was not set; if there is none, all fits.
+        """Check the shapes that were set; return the inputs whose shape, or shape-deciding value, is not set.
 
-        Outputs that were marked for shapes are then written to their addresses, if they follow from shapes.
+        If none is missing, outputs marked for shapes are written to their addresses where they follow from shapes.
 
         Raises:
-            RuntimeError: the shapes do not fit together, or an assertion about them does not hold.
+            RuntimeError: the shapes are inconsistent, or an assertion about them fails.
         """
         missing = self._missing()
         if not missing:
@@ -163,7 +158,7 @@ class IExecutionContext(Settings):
                     raise ExecutionError(layer.failure())
 
     def get_tensor_shape(self, name: str) -> Dims:
-        """The shape of an input or output, so far as what was set tells; -1 for the rest."""
+        """The shape of an input or output as far as it is known, with -1 for each unknown length."""
         declared = self._engine.get_tensor_shape(name)
         if name in self._shapes:
             return self._shapes[name]
@@ -174,16 +169,14 @@ class IExecutionContext(Settings):
         return declared if isinstance(found, Finding) else Dims(found.shape)
 
     def get_tensor_strides(self, name: str) -> Dims:
-        """How many elements lie between neighbours of each axis: the layout is row-major."""
+        """The stride of each axis in elements; the layout is row-major."""
         shape = self.get_tensor_shape(name)
         return Dims(int(np.prod(shape[axis + 1 :])) for axis in range(len(shape)))
 
     def get_max_output_size(self, name: str) -> int:
-        """The size of an output in bytes, -1 where a length is unknown."""
-        shape = self.get_tensor_shape(name)
-        return (
-            -1 if UNKNOWN in shape else int(np.prod(shape)) * numpy_type(self._engine.get_tensor_dtype(name)).itemsize
-        )
+        """The size of an output in bytes; -1 if its shape is not fully known."""
+        shape, itemsize = self.get_tensor_shape(name), numpy_type(self._engine.get_tensor_dtype(name)).itemsize
+        return -1 if UNKNOWN in shape else int(np.prod(shape)) * itemsize
 
     def _missing(self) -> list[str]:
         shapeless = [each.name for each in self._engine.network.inputs if UNKNOWN in self._input_shape(each)]
@@ -205,18 +198,16 @@ class IExecutionContext(Settings):
     def set_tensor_address(self, name: str, memory: int) -> bool:
         """Set the host address of an input or output."""
         if self._engine.find_tensor(name) is None:
-            return self._refuse_name(
-                "input or output", name, [self._engine[index] for index in range(self._engine.num_io_tensors)]
-            )
+            return self._refuse_name("input or output", name, self._engine.tensor_names)
         self._addresses[name] = _address(memory)
         return True
 
     def get_tensor_address(self, name: str) -> int:
-        """The address of an input or output; 0 if it was not set."""
+        """The address of an input or output; 0 if it is not set."""
         return self._addresses.get(name, 0)
 
     def set_output_allocator(self, name: str, output_allocator: IOutputAllocator) -> bool:
-        """Let an output's memory be allocated when its size is known."""
+        """Set the allocator that a run asks for an output's memory when its size is known."""
         check_instance("output_allocator", output_allocator, IOutputAllocator)
         if self._output(name) is None:
             return self._refuse_name("output", name, [each.name for each in self._engine.network.outputs])
@@ -224,14 +215,14 @@ class IExecutionContext(Settings):
         return True
 
     def get_output_allocator(self, name: str) -> IOutputAllocator | None:
-        """The allocator of an output; None if it has none."""
+        """The allocator of an output, or None."""
         return self._allocators.get(name)
 
     # ------------------------------------------------------------------ running
 
     def execute_v2(self, bindings: Sequence[int]) -> bool:
-        """Run on these addresses, in the order of the engine's inputs and outputs; whether it went well."""
-        names = [self._engine.get_tensor_name(index) for index in range(self._engine.num_io_tensors)]
+        """Run on these addresses, in the order of the engine's inputs and outputs; whether the run succeeded."""
+        names = self._engine.tensor_names
         if len(bindings) != len(names):
             return self._refuse(
                 f"the engine has {len(names)} inputs and outputs, and was given {len(bindings)} addresses"
@@ -240,7 +231,7 @@ class IExecutionContext(Settings):
         return self._run(0)
 
     def execute_async_v3(self, stream_handle: int) -> bool:
-        """Run on the addresses that were set; it is over when this returns. Whether it went well."""
+        """Run on the addresses that were set, and wait for the end of the run; whether it succeeded."""
         return self._run(stream_handle)
 
     def _run(self, stream: int) -> bool:
@@ -257,17 +248,17 @@ class IExecutionContext(Settings):
         return True
 
     def _outputs(self, stream: int) -> dict[str, Any]:
-        tensors = list(self._debugging.tensors)
+        tensors = list(self._debug_tensors.enabled)
         if self.unfused_tensors_debug_state and self._engine.network.marks.unfused:
             tensors += self._engine.unfused_tensors
-        if not tensors or self._debugging.listener is None:
+        if not tensors or self._debug_tensors.listener is None:
             return self._engine(self._arrays())
         return self._engine.watch(
-            self._arrays(), tensors, lambda tensor, _, value: self._debugging.tell(tensor, value, stream)
+            self._arrays(), tensors, lambda tensor, _, value: self._debug_tensors.report(tensor, value, stream)
         )
 
     def report_to_profiler(self) -> bool:
-        """Whether the latest run was reported to the profiler; every run is, when it ends."""
+        """Whether there is a profiler; every run is reported to it when it ends."""
         return self.profiler is not None
 
     def _arrays(self) -> dict[str, Array]:
@@ -275,12 +266,16 @@ class IExecutionContext(Settings):
         return {each.name: self._read(each) for each in self._engine.network.inputs}
 
     def _check_values(self) -> None:
-        """Complain about the value of a shape input that is outside of the profile."""
+        """Check that the values of shape inputs are within the active profile.
+
+        Raises:
+            InputError: a value is not.
+        """
         ranges = self._engine.profile_of(self._profile).values()
         for tensor in self._engine.shape_inputs:
             limits = ranges.get(tensor.name)
             if limits is not None and not limits.holds(values := self._read(tensor).reshape(-1).tolist()):
-                what = f"the value {values} of {tensor.name!r} is outside of its profile, {limits.min} to {limits.max}"
+                what = f"the value {values} of {tensor.name!r} is outside its profile, {limits.min} to {limits.max}"
                 raise InputError(Finding("NL606", what, at=tensor))
 
     def _read(self, tensor: ITensor) -> Array:
@@ -304,51 +299,51 @@ class IExecutionContext(Settings):
     # ------------------------------------------------------------------ debug tensors
 
     def set_debug_listener(self, listener: IDebugListener) -> bool:
-        """Set what is told of debug tensors that are on; True.
+        """Set the listener that receives the values of enabled debug tensors; True.
 
-        Without a listener a run is as fast as ever. With one it is slower: whatever is around a debug tensor that is on
-        runs trip by trip.
+        Without a listener, debug tensors do not slow a run down. With one, every loop around an enabled debug tensor
+        runs one iteration at a time.
         """
         none_or(IDebugListener)("listener", listener)
-        self._debugging.listener = listener
+        self._debug_tensors.listener = listener
         return True
 
     def get_debug_listener(self) -> IDebugListener | None:
-        """What is told of debug tensors; None if nothing is."""
-        return self._debugging.listener
+        """The listener that receives debug tensors, or None."""
+        return self._debug_tensors.listener
 
     def set_tensor_debug_state(self, name: str, flag: bool) -> bool:
-        """Turn a debug tensor on or off; False, with a line in the log, if no tensor of the name was marked."""
-        return self._debugging.set(name, flag) or self._refuse(f"there is no debug tensor {name!r}")
+        """Enable or disable a debug tensor; False, with an error in the log, if no tensor of the name was marked."""
+        return self._debug_tensors.set(name, flag) or self._refuse(f"there is no debug tensor {name!r}")
 
     def set_all_tensors_debug_state(self, flag: bool) -> bool:
-        """Turn all debug tensors on or off; True."""
-        self._debugging.set_all(flag)
+        """Enable or disable all debug tensors; True."""
+        self._debug_tensors.set_all(flag)
         return True
 
     def get_debug_state(self, name: str) -> bool:
-        """Whether a debug tensor is on."""
-        return self._debugging.get(name)
+        """Whether a debug tensor is enabled."""
+        return self._debug_tensors.get(name)
 
-    # ------------------------------------------------------------------ what has no meaning on a host
+    # ------------------------------------------------------------------ streams and device memory, without effect
 
     def set_aux_streams(self, aux_streams: Sequence[int]) -> None:
-        """Nothing: there are no streams."""
+        """Do nothing: there are no streams."""
 
     def set_device_memory(self, memory: int, size: int) -> None:
-        """Nothing: XLA takes the memory that it needs."""
+        """Do nothing: XLA manages memory."""
 
     def update_device_memory_size_for_shapes(self) -> int:
-        """The memory in bytes that the engine's latest program takes; XLA takes it where it needs it."""
+        """The memory in bytes that the engine's latest program needs; XLA allocates it."""
         return self._engine.scratch_size
 
     def set_communicator(self, communicator: Any) -> bool:
-        """True, and nothing else: an engine runs on one device. ``to_jax`` gives what runs on several."""
-        self._engine.log(ILogger.INFO, "of no effect here, as an engine runs on one device: set_communicator")
+        """Do nothing and return True: an engine runs on one device. A function of ``to_jax`` runs on several."""
+        self._engine.log(ILogger.INFO, "no effect in netloop, because an engine runs on one device: set_communicator")
         return True
 
     def set_input_consumed_event(self, event: int) -> bool:
-        """True: the inputs are read when the call returns."""
+        """True: the inputs have been read when a run returns."""
         return True
 
     def get_input_consumed_event(self) -> int:
@@ -369,16 +364,14 @@ class IExecutionContext(Settings):
 
     def _refuse(self, what: str) -> bool:
         self._engine.log_error(what)
-        if self.error_recorder is not None:
-            self.error_recorder.report_error(ErrorCodeTRT.FAILED_EXECUTION, what)
-        return False
+        return report_error(None, self.error_recorder, ErrorCodeTRT.FAILED_EXECUTION, what)
 
 
 def _check_addresses(network: INetworkDefinition) -> None:
-    """Complain of inputs and outputs without an address.
+    """Check that all inputs and outputs are tensors, which have addresses.
 
     Raises:
-        NetworkError: there are such.
+        NetworkError: one is a sequence or an optional value.
     """
     findings = [
         Finding(
@@ -398,5 +391,5 @@ def _unset(name: str, what: str, method: str) -> Finding:
 def _address(memory: int) -> int:
     found = operator.index(memory)
     if not 0 <= found < 1 << 64:
-        raise ValueError(f"{found} is no address")
+        raise ValueError(f"{found} is not an address")
     return found

@@ -1,19 +1,18 @@
-"""Engines: compiled networks, as TensorRT's scripts hold them."""
+"""Engines: compiled networks with TensorRT's interface."""
 
 from __future__ import annotations
 
 import operator
 from collections.abc import Iterable
-from functools import cached_property
 
-from netloop.api.build_options import Origin
+from netloop.api.build_options import BuildOptions
 from netloop.api.context import IExecutionContext
 from netloop.api.engine_config import IRuntimeConfig, ISerializationConfig
 from netloop.api.engine_plan import write_plan
+from netloop.api.engine_tensors import EngineTensors
 from netloop.api.enums import (
     EngineCapability,
     EngineStat,
-    ErrorCodeTRT,
     ExecutionContextAllocationStrategy,
     HardwareCompatibilityLevel,
     ProfilingVerbosity,
@@ -23,15 +22,10 @@ from netloop.api.inspector import EngineInspector
 from netloop.api.logger import ILogger
 from netloop.api.memory import IHostMemory
 from netloop.api.observers import IErrorRecorder
-from netloop.api.profile import IOptimizationProfile
-from netloop.check import require_valid
+from netloop.api.with_statement import WithStatement
 from netloop.checked_attributes import none_or, whole
-from netloop.diagnostics import Finding, InputError, did_you_mean, listed
-from netloop.dims import Dims
-from netloop.enums import DataType, TensorFormat, TensorIOMode, TensorLocation
-from netloop.execution.executable import Executable, inputs_named
+from netloop.execution.executable import inputs_named
 from netloop.graph.layer import check_instance, check_member
-from netloop.graph.tensor import ITensor
 from netloop.layers.loop import check_max_trips
 from netloop.layers.sources import IConstantLayer
 from netloop.network import INetworkDefinition
@@ -47,70 +41,61 @@ def compile(
     passes: Iterable[str] | None = None,
     donate: Iterable[str] = (),
 ) -> ICudaEngine:
-    """Compile a network.
+    """Compile a network to an engine.
 
-    Where all input shapes are fixed the program is compiled here, else in the first call that brings new shapes.
+    The program is compiled here if all input shapes are fixed, otherwise in the first call with new shapes.
 
     Args:
         network: the network.
-        max_trips: how many trips a loop may make, each time that it is entered; more are an ExecutionError. None for
-            any number.
+        max_trips: the largest number of iterations of a loop, each time it is entered; one more is an ExecutionError.
+            None for any number.
         interruptible: whether Ctrl-C ends a call within a second, however long a loop is. Such loops are compiled in
             the first call, and a loop around one runs in Python.
-        passes: the names of the passes that make it fast, of ``netloop.PASSES``; None for all.
-        donate: the names of inputs, such as states, whose memory a call may take for outputs of the same type; a JAX
-            array given for one cannot be used again.
+        passes: the names of the optimization passes to apply, of ``netloop.PASSES``; None for all.
+        donate: the names of inputs, such as states, whose memory a call may reuse for outputs of the same type; a JAX
+            array passed for one cannot be used again.
 
     Raises:
-        NetworkError: the network has no meaning, or its loops are nested too deep.
+        NetworkError: the network is invalid, or its loops are nested too deep.
     """
     check_max_trips("max_trips", max_trips)
     check_instance("interruptible", interruptible, bool)
     donated = inputs_named(donate, check_instance("network", network, INetworkDefinition))
     return ICudaEngine(
-        network, Origin(max_trips=max_trips, interruptible=interruptible, passes=chosen(passes), donated=donated)
+        network, BuildOptions(max_trips=max_trips, interruptible=interruptible, passes=chosen(passes), donated=donated)
     )
 
 
-class ICudaEngine(Executable):
+class ICudaEngine(WithStatement, EngineTensors):
     """A compiled network, called with a dict of arrays: ``engine({"x": x})["y"]``.
 
     It keeps its own copy of the network and of the weights; later edits do not reach it. The name is TensorRT's: it
-    runs on any device that JAX has.
+    runs on any device that JAX supports.
 
     Attributes:
-        origin: what it keeps of its build.
-        error_recorder: what is told of errors; None if nothing is.
+        build_options: the options of its build.
+        error_recorder: receives errors; None for no recorder.
     """
 
     error_recorder: IErrorRecorder | None = None
 
-    origin: Origin
-
     CHECKS = {"error_recorder": none_or(IErrorRecorder)}
 
-    def __init__(self, network: INetworkDefinition, origin: Origin | None = None) -> None:
-        vars(self)["origin"] = origin or Origin()
+    def __init__(self, network: INetworkDefinition, options: BuildOptions | None = None) -> None:
+        vars(self)["build_options"] = kept = options or BuildOptions()
         self._budget = 0
-        kept = self.origin
         super().__init__(network, kept.max_trips, kept.interruptible, kept.absent, kept.passes, kept.donated)
-
-    def __enter__(self) -> ICudaEngine:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        pass
 
     def create_execution_context(
         self,
         strategy: ExecutionContextAllocationStrategy | IRuntimeConfig = ExecutionContextAllocationStrategy.STATIC,
         runtime_config: IRuntimeConfig | None = None,
-    ) -> IExecutionContext:
-        """A context, through which the engine runs on addresses.
+    ) -> IExecutionContext[ICudaEngine]:
+        """Create a context, through which the engine runs on addresses.
 
         Args:
-            strategy: when it takes its memory, which changes nothing here; or the second argument.
-            runtime_config: the same, as a config.
+            strategy: when the context allocates memory, which has no effect; or a runtime config.
+            runtime_config: a config that holds the strategy.
         """
         given = strategy if isinstance(strategy, IRuntimeConfig) else runtime_config
         if given is None:
@@ -118,50 +103,45 @@ class ICudaEngine(Executable):
         return IExecutionContext(self, check_instance("runtime_config", given, IRuntimeConfig))
 
     def create_runtime_config(self) -> IRuntimeConfig:
-        """The settings of a context, at their defaults."""
+        """Create a runtime config with the default settings."""
         return IRuntimeConfig()
 
-    def create_execution_context_without_device_memory(self) -> IExecutionContext:
-        """A context; of TensorRT 10."""
+    def create_execution_context_without_device_memory(self) -> IExecutionContext[ICudaEngine]:
+        """Create a context. From TensorRT 10."""
         return IExecutionContext(self)
 
     def create_engine_inspector(self) -> EngineInspector:
-        """What tells of the layers of the engine."""
-        return EngineInspector(self)
+        """Create an inspector, which reports the layers and loops of the engine."""
+        return EngineInspector(self, self.build_options.verbosity, self.tensor_names)
 
     def serialize(self) -> IHostMemory:
-        """The engine as a plan, ready to be written to a file."""
+        """The plan of the engine, ready to be written to a file."""
         return self.serialize_with_config(ISerializationConfig())
 
     def create_serialization_config(self) -> ISerializationConfig:
-        """The settings of ``serialize_with_config``, at their defaults."""
+        """Create a config for ``serialize_with_config`` with the default settings."""
         return ISerializationConfig()
 
     def serialize_with_config(self, arg0: ISerializationConfig) -> IHostMemory:
-        """The engine as a plan; EXCLUDE_WEIGHTS leaves out all refittable weights of more than 1 KiB."""
+        """The plan of the engine; EXCLUDE_WEIGHTS leaves out all refittable weights of more than 1 KiB."""
         config = check_instance("config", arg0, ISerializationConfig)
         excluded = self.strippable if config.get_flag(SerializationFlag.EXCLUDE_WEIGHTS) else []
         return write_plan(
-            self.network, self.origin, [each for each in self.constants if each in {*excluded, *self.absent}]
+            self.network, self.build_options, [each for each in self.constants if each in {*excluded, *self.absent}]
         )
 
     @property
     def strippable(self) -> list[IConstantLayer]:
-        """The constants that a plan may leave out: all refittable ones whose values cannot decide a type."""
+        """The constants that a plan may leave out: refittable, and too large for their values to decide a type."""
         return [each for each in self.refittable_constants if each.weights.nbytes > LARGEST_KNOWN_VALUE]
 
     @property
     def refittable_constants(self) -> list[IConstantLayer]:
-        """The constants whose weights may be replaced."""
+        """The constants whose weights can be replaced."""
         marks, name = self.network.marks.refittable, self.network.weights_name
-        return [each for each in self.constants if not self.origin.marked_only or name(each) in marks]
+        return [each for each in self.constants if not self.build_options.marked_only or name(each) in marks]
 
-    # ------------------------------------------------------------------ what it is
-
-    @property
-    def name(self) -> str:
-        """The name of the network."""
-        return self.network.name
+    # ------------------------------------------------------------------ properties
 
     @property
     def num_layers(self) -> int:
@@ -169,19 +149,9 @@ class ICudaEngine(Executable):
         return self.network.num_layers
 
     @property
-    def num_io_tensors(self) -> int:
-        """The number of inputs and outputs."""
-        return len(self._tensors())
-
-    @property
-    def num_optimization_profiles(self) -> int:
-        """The number of optimization profiles, 1 if none was given."""
-        return max(1, len(self.origin.profiles))
-
-    @property
     def profiling_verbosity(self) -> ProfilingVerbosity:
-        """How much the engine tells of its layers."""
-        return self.origin.verbosity
+        """How much an inspector reports about the layers."""
+        return self.build_options.verbosity
 
     @property
     def engine_capability(self) -> EngineCapability:
@@ -190,12 +160,12 @@ class ICudaEngine(Executable):
 
     @property
     def hardware_compatibility_level(self) -> HardwareCompatibilityLevel:
-        """NONE: a plan runs wherever JAX does, without asking for it."""
+        """NONE: every plan runs wherever JAX does."""
         return HardwareCompatibilityLevel.NONE
 
     @property
     def refittable(self) -> bool:
-        """Whether any of its weights may be replaced."""
+        """Whether any of its weights can be replaced."""
         return bool(self.refittable_constants)
 
     @property
@@ -205,23 +175,23 @@ class ICudaEngine(Executable):
 
     @property
     def device_memory_size_v2(self) -> int:
-        """The memory in bytes that the latest program takes beside inputs, outputs and weights; 0 if none tells."""
+        """The bytes that the latest program needs in addition to inputs, outputs and weights; 0 if unknown."""
         return self.scratch_size
 
     def get_device_memory_size_for_profile_v2(self, profile_index: int) -> int:
-        """The same: a program is compiled for shapes, and not for profiles."""
+        """``device_memory_size_v2``, because programs are compiled for shapes and not for profiles."""
         self.profile_of(operator.index(profile_index))
         return self.scratch_size
 
     @property
     def tactic_sources(self) -> int:
-        """What the config of the build said of where kernels come from, a bit each."""
-        return self.origin.tactic_sources
+        """The sources of kernels in the config of the build, one bit each."""
+        return self.build_options.tactic_sources
 
     device_memory_size = device_memory_size_v2
 
     def get_device_memory_size_for_profile(self, profile_index: int) -> int:
-        """0: XLA takes the memory that it needs; of TensorRT 10."""
+        """0: XLA manages memory. From TensorRT 10."""
         return 0
 
     @property
@@ -230,7 +200,7 @@ class ICudaEngine(Executable):
         return False
 
     def get_engine_stat(self, stat: EngineStat = EngineStat.TOTAL_WEIGHTS_SIZE) -> int:
-        """The size of the weights in bytes: all, or those that are in a plan which leaves out what it may."""
+        """The size in bytes of all weights, or of those in a plan with all strippable weights left out."""
         total = sum(each.weights.nbytes for each in self.constants)
         if check_member("stat", stat, EngineStat) is EngineStat.TOTAL_WEIGHTS_SIZE:
             return total
@@ -243,149 +213,19 @@ class ICudaEngine(Executable):
         """0: weights stay on the device."""
         return 0
 
+    weight_streaming_scratch_memory_size = streamable_weights_size
+
     @property
     def weight_streaming_budget_v2(self) -> int:
-        """What was set last, in bytes; it changes nothing, as weights stay on the device."""
+        """The budget that was set last, in bytes; it has no effect, because weights stay on the device."""
         return self._budget
 
     @weight_streaming_budget_v2.setter
     def weight_streaming_budget_v2(self, budget: int) -> None:
         whole(0)("weight_streaming_budget_v2", budget)
         self._budget = budget
-        self.log(ILogger.INFO, "of no effect here, as weights stay on the device: weight_streaming_budget_v2")
+        self.log(ILogger.INFO, "no effect in netloop, because weights stay on the device: weight_streaming_budget_v2")
 
     def get_weight_streaming_automatic_budget(self) -> int:
         """0: weights stay on the device."""
         return 0
-
-    @property
-    def weight_streaming_scratch_memory_size(self) -> int:
-        """0: weights stay on the device."""
-        return 0
-
-    # ------------------------------------------------------------------ inputs and outputs
-
-    def get_tensor_name(self, index: int) -> str:
-        """The name of an input or output: first the inputs as they were added, then the outputs as they were marked."""
-        return self._tensors()[index].name
-
-    def __getitem__(self, index: int) -> str:
-        return self.get_tensor_name(index)
-
-    def get_tensor_mode(self, name: str) -> TensorIOMode:
-        """Whether a tensor is an input, an output, or neither."""
-        tensor = self.find_tensor(name)
-        if tensor is None:
-            return TensorIOMode.NONE
-        return TensorIOMode.INPUT if tensor.is_network_input else TensorIOMode.OUTPUT
-
-    def get_tensor_dtype(self, name: str) -> DataType:
-        """The element type of an input or output."""
-        return self._named(name).dtype
-
-    def get_tensor_shape(self, name: str) -> Dims:
-        """The shape of an input or output; -1 for a length that each call tells."""
-        return self._named(name).shape
-
-    def get_tensor_location(self, name: str) -> TensorLocation:
-        """HOST for an input whose value decides a shape and for a shape output, DEVICE for the rest."""
-        return TensorLocation.HOST if self.is_shape_inference_io(name) else TensorLocation.DEVICE
-
-    def is_shape_inference_io(self, name: str) -> bool:
-        """Whether the value of an input decides a shape, or an output was marked for shapes."""
-        tensor = self._named(name)
-        return tensor in self.shape_inputs or tensor in self.network.marks.shapes
-
-    def get_tensor_profile_shape(self, name: str, profile_index: int) -> list[Dims]:
-        """The least, usual and largest shape of an input in a profile; its own shape three times if none is set."""
-        self._named(name)
-        return self.profile_of(profile_index).get_shape(name) or [self.get_tensor_shape(name)] * 3
-
-    def get_tensor_profile_values(self, name: str, profile_index: int) -> list[list[int]]:
-        """The least, usual and largest values of a shape input in a profile; empty if none are set."""
-        self._named(name)
-        return self.profile_of(profile_index).get_shape_input(name)
-
-    def get_tensor_format(self, name: str, profile_index: int = 0) -> TensorFormat:
-        """LINEAR, always."""
-        self._named(name)
-        return TensorFormat.LINEAR
-
-    def get_tensor_format_desc(self, name: str, profile_index: int = 0) -> str:
-        """The layout of a tensor, in words."""
-        described = DESCRIBED.get(self.get_tensor_dtype(name), str(self._named(name).type.dtype))
-        return f"Row major linear {described} format (kLINEAR)"
-
-    def get_tensor_vectorized_dim(self, name: str, profile_index: int = 0) -> int:
-        """-1: no axis is vectorized."""
-        self._named(name)
-        return -1
-
-    def get_tensor_components_per_element(self, name: str, profile_index: int = 0) -> int:
-        """-1: no axis is vectorized."""
-        self._named(name)
-        return -1
-
-    def get_tensor_bytes_per_component(self, name: str, profile_index: int = 0) -> int:
-        """-1: no axis is vectorized."""
-        self._named(name)
-        return -1
-
-    def get_aliased_input_tensor(self, name: str) -> str | None:
-        """None: no output has the memory of an input."""
-        self._named(name)
-
-    def is_debug_tensor(self, name: str) -> bool:
-        """Whether a tensor of this name was marked by ``mark_debug``."""
-        check_instance("name", name, str)
-        return any(each.name == name for each in self.network.marks.debug)
-
-    @cached_property
-    def unfused_tensors(self) -> list[ITensor]:
-        """What is computed outside of loops and branches."""
-        steps = require_valid(self.network).block.steps
-        return [each for step in steps for each in step.writes if not isinstance(each.producer, IConstantLayer)]
-
-    def profile_of(self, index: int) -> IOptimizationProfile:
-        """An optimization profile; an empty one if none was given."""
-        return self.origin.profiles[index] if self.origin.profiles else IOptimizationProfile()
-
-    def log(self, severity: ILogger.Severity, what: str) -> None:
-        """Tell the logger."""
-        if self.origin.logger is not None:
-            self.origin.logger.log(severity, what)
-
-    def log_error(self, what: str) -> None:
-        """Tell the logger and the error recorder of an error."""
-        self.log(ILogger.ERROR, what)
-        if self.error_recorder is not None:
-            self.error_recorder.report_error(ErrorCodeTRT.FAILED_EXECUTION, what)
-
-    def find_tensor(self, name: str) -> ITensor | None:
-        """The input or output of a name; None if there is none."""
-        return next((each for each in self._tensors() if each.name == name), None)
-
-    def _tensors(self) -> list[ITensor]:
-        return self.network.inputs + [each for each in self.network.outputs if not each.is_network_input]
-
-    def _named(self, name: str) -> ITensor:
-        tensor = self.find_tensor(name)
-        if tensor is None:
-            names = [each.name for each in self._tensors()]
-            what = f"the engine has no input or output {name!r}; it has {listed(names)}"
-            raise InputError(Finding("NL602", what, fix=did_you_mean(name, names)))
-        return tensor
-
-
-DESCRIBED = {
-    DataType.FLOAT: "FP32",
-    DataType.HALF: "FP16",
-    DataType.BF16: "BF16",
-    DataType.INT32: "INT32",
-    DataType.INT64: "INT64",
-    DataType.INT8: "INT8",
-    DataType.UINT8: "UINT8",
-    DataType.BOOL: "BOOL",
-    DataType.FP8: "FP8",
-}
-"""What TensorRT calls the element types in words."""

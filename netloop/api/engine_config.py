@@ -1,4 +1,4 @@
-"""The settings of what an engine gives: its plan, and its execution contexts."""
+"""Configs that an engine creates: for its plan, and for its execution contexts."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from netloop.graph.layer import check_member
 
 
 class ISerializationConfig(Settings):
-    """What goes into the plan of an engine.
+    """The settings of serialization.
 
-    EXCLUDE_WEIGHTS leaves out the weights that a ``Refitter`` can bring back. The other flags change nothing: there is
-    no lean runtime, and a plan can always be refitted.
+    EXCLUDE_WEIGHTS leaves out the weights that a ``Refitter`` can supply later. The other flags have no effect: there
+    is no lean runtime, and a plan can always be refitted.
     """
 
     flags: int = 0
@@ -34,7 +34,7 @@ class ISerializationConfig(Settings):
 
 
 class IRuntimeConfig(Settings):
-    """How a context takes its memory: recorded, and of no effect, as XLA takes the memory that it needs."""
+    """The memory settings of a context; recorded without effect, because XLA manages memory."""
 
     def __init__(
         self, strategy: ExecutionContextAllocationStrategy = ExecutionContextAllocationStrategy.STATIC
@@ -44,9 +44,9 @@ class IRuntimeConfig(Settings):
     def set_execution_context_allocation_strategy(
         self, strategy: ExecutionContextAllocationStrategy = ExecutionContextAllocationStrategy.STATIC
     ) -> None:
-        """Set when a context takes its memory."""
+        """Set when a context allocates its memory."""
         self._strategy = check_member("strategy", strategy, ExecutionContextAllocationStrategy)
 
     def get_execution_context_allocation_strategy(self) -> ExecutionContextAllocationStrategy:
-        """When a context takes its memory."""
+        """When a context allocates its memory."""
         return self._strategy

@@ -1,4 +1,4 @@
-"""Plans of engines: the network, and what is kept of its build."""
+"""Plans of engines: the network and its build options."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from netloop import plan
-from netloop.api.build_options import Origin
+from netloop.api.build_options import BuildOptions
 from netloop.api.enums import ProfilingVerbosity
 from netloop.api.memory import IHostMemory
 from netloop.api.profile import IOptimizationProfile, Range
@@ -16,7 +16,7 @@ from netloop.network import INetworkDefinition
 from netloop.passes import PASSES
 from netloop.plan.document import Node
 
-EXTRAS: dict[str, Callable[[Node], Any]] = {
+OPTIONAL: dict[str, Callable[[Node], Any]] = {
     "max_trips": lambda node: node.whole(0),
     "interruptible": Node.flag,
     "marked_only": Node.flag,
@@ -24,35 +24,34 @@ EXTRAS: dict[str, Callable[[Node], Any]] = {
     "donated": lambda node: frozenset(each.text() for each in node.items()),
     "tactic_sources": lambda node: node.whole(0),
 }
-"""What of an origin is in a plan only if it is not as usual, each with how it is read."""
+"""The build options that a plan has only if they differ from the default, with the functions that read them."""
 
 
-def write_plan(network: INetworkDefinition, origin: Origin, without: Sequence[IConstantLayer] = ()) -> IHostMemory:
-    """The plan of an engine, ``without`` the weights of some constants."""
-    build: dict[str, Any] = {
-        "verbosity": origin.verbosity.name,
-        "profiles": [_written(each) for each in origin.profiles],
-    }
-    extras = {name: value for name in EXTRAS if (value := getattr(origin, name)) != getattr(Origin, name)}
-    extras = {name: sorted(each) if isinstance(each, frozenset) else each for name, each in extras.items()}
-    return IHostMemory(plan.dumps(network, {**build, **extras}, without))
+def write_plan(
+    network: INetworkDefinition, options: BuildOptions, without: Sequence[IConstantLayer] = ()
+) -> IHostMemory:
+    """Return the plan of an engine, ``without`` the weights of some constants."""
+    build: dict[str, Any] = {"verbosity": options.verbosity.name, "profiles": [*map(_written, options.profiles)]}
+    changed = {name: value for name in OPTIONAL if (value := getattr(options, name)) != getattr(BuildOptions, name)}
+    changed = {name: sorted(each) if isinstance(each, frozenset) else each for name, each in changed.items()}
+    return IHostMemory(plan.dumps(network, {**build, **changed}, without))
 
 
-def read_plan(data: Any) -> tuple[INetworkDefinition, Origin]:
-    """The network of a plan, and what was kept of its build.
+def read_plan(data: Any) -> tuple[INetworkDefinition, BuildOptions]:
+    """Read the network of a plan and its build options.
 
     Raises:
-        FileFormatError: the plan is damaged, cut short, of a newer version, or no plan.
+        FileFormatError: the data is damaged, truncated, of a newer version, or not a plan.
     """
     network, build, absent = plan.read(data)
     numbers = frozenset(each.index for each in absent)
     if build is None:
-        return network, Origin(absent=numbers)
-    fields = build.fields(("verbosity", "profiles"), EXTRAS)
+        return network, BuildOptions(absent=numbers)
+    fields = build.fields(("verbosity", "profiles"), OPTIONAL)
     profiles = tuple(_profile(each) for each in fields["profiles"].items())
     verbosity = fields["verbosity"].member(ProfilingVerbosity)
-    extras = {name: read(fields[name]) for name, read in EXTRAS.items() if name in fields}
-    return network, Origin(None, profiles, verbosity, absent=numbers, **extras)
+    changed = {name: read(fields[name]) for name, read in OPTIONAL.items() if name in fields}
+    return network, BuildOptions(None, profiles, verbosity, absent=numbers, **changed)
 
 
 def _written(profile: IOptimizationProfile) -> dict[str, Any]:
@@ -75,5 +74,5 @@ def _profile(node: Node) -> IOptimizationProfile:
             try:
                 take(name.text(), *limits)
             except (TypeError, ValueError) as error:
-                raise FileFormatError(Finding("NL713", f"an optimization profile has no meaning: {error}")) from None
+                raise FileFormatError(Finding("NL713", f"an optimization profile is invalid: {error}")) from None
     return made

@@ -1,10 +1,10 @@
-"""The enumerations of building and running, with TensorRT's names and numbers."""
+"""TensorRT's enumerations for building and running engines, with its names and numbers."""
 
 from netloop.enums import TensorRTEnum
 
 
 class BuilderFlag(TensorRTEnum):
-    """The flags of a build. All are recorded; those that choose kernels for NVIDIA devices change nothing here."""
+    """Flags of a build. All are recorded; those that choose kernels for NVIDIA devices have no effect."""
 
     DEBUG = 2
     GPU_FALLBACK = 3
@@ -27,7 +27,7 @@ class BuilderFlag(TensorRTEnum):
     EDITABLE_TIMING_CACHE = 26
     DISTRIBUTIVE_INDEPENDENCE = 27
 
-    # of TensorRT 10 and gone in 11: recorded, so that older scripts run
+    # in TensorRT 10, removed in 11: recorded, so that older scripts run
     FP16 = 40
     INT8 = 41
     BF16 = 42
@@ -41,13 +41,13 @@ class BuilderFlag(TensorRTEnum):
 
 
 class QuantizationFlag(TensorRTEnum):
-    """The flags of quantisation by calibration, of TensorRT 10 and gone in 11: recorded, so that older scripts run."""
+    """Flags of quantization by calibration; in TensorRT 10, removed in 11: recorded, so that older scripts run."""
 
     CALIBRATE_BEFORE_FUSION = 0
 
 
 class CalibrationAlgoType(TensorRTEnum):
-    """How calibrators find ranges, in TensorRT 10 and gone in 11."""
+    """Algorithms by which calibrators compute ranges; in TensorRT 10, removed in 11."""
 
     LEGACY_CALIBRATION = 0
     ENTROPY_CALIBRATION = 1
@@ -67,29 +67,29 @@ class MemoryPoolType(TensorRTEnum):
 
 
 class PreviewFeature(TensorRTEnum):
-    """Features on trial."""
+    """Preview features."""
 
     ALIASED_PLUGIN_IO_10_03 = 0
     RUNTIME_ACTIVATION_RESIZE_10_10 = 1
 
-    # of TensorRT 10 and gone in 11: recorded, so that older scripts run
+    # in TensorRT 10, removed in 11: recorded, so that older scripts run
     PROFILE_SHARING_0806 = 40
 
 
 class TacticSource(TensorRTEnum):
-    """Where kernels come from."""
+    """Sources of kernels."""
 
     EDGE_MASK_CONVOLUTIONS = 0
     JIT_CONVOLUTIONS = 1
 
-    # of TensorRT 10 and gone in 11: recorded, so that older scripts run
+    # in TensorRT 10, removed in 11: recorded, so that older scripts run
     CUBLAS = 40
     CUBLAS_LT = 41
     CUDNN = 42
 
 
 class ProfilingVerbosity(TensorRTEnum):
-    """How much an engine tells of its layers."""
+    """The amount of detail that an inspector reports about layers."""
 
     LAYER_NAMES_ONLY = 0
     NONE = 1
@@ -97,7 +97,7 @@ class ProfilingVerbosity(TensorRTEnum):
 
 
 class EngineCapability(TensorRTEnum):
-    """What an engine is for."""
+    """The intended use of an engine."""
 
     STANDARD = 0
     SAFETY = 1
@@ -105,14 +105,14 @@ class EngineCapability(TensorRTEnum):
 
 
 class DeviceType(TensorRTEnum):
-    """The processor that a layer runs on."""
+    """The kind of device that a layer runs on."""
 
     GPU = 0
     DLA = 1
 
 
 class HardwareCompatibilityLevel(TensorRTEnum):
-    """Which devices an engine runs on; in netloop every one."""
+    """The devices that an engine runs on; in netloop all of JAX's."""
 
     NONE = 0
     AMPERE_PLUS = 1
@@ -120,14 +120,14 @@ class HardwareCompatibilityLevel(TensorRTEnum):
 
 
 class RuntimePlatform(TensorRTEnum):
-    """Which operating system an engine runs on; in netloop every one."""
+    """The operating systems that an engine runs on; in netloop all."""
 
     SAME_AS_BUILD = 0
     WINDOWS_AMD64 = 1
 
 
 class TilingOptimizationLevel(TensorRTEnum):
-    """How hard tilings are searched for."""
+    """The effort of the search for tilings."""
 
     NONE = 0
     FAST = 1
@@ -136,14 +136,14 @@ class TilingOptimizationLevel(TensorRTEnum):
 
 
 class LayerInformationFormat(TensorRTEnum):
-    """The format in which an inspector tells of layers."""
+    """The format of an inspector's report."""
 
     ONELINE = 0
     JSON = 1
 
 
 class ExecutionContextAllocationStrategy(TensorRTEnum):
-    """When an execution context takes its memory."""
+    """When an execution context allocates its memory."""
 
     STATIC = 0
     ON_PROFILE_CHANGE = 1
@@ -151,7 +151,7 @@ class ExecutionContextAllocationStrategy(TensorRTEnum):
 
 
 class AllocatorFlag(TensorRTEnum):
-    """What memory is wanted for."""
+    """Flags of an allocation."""
 
     RESIZABLE = 0
 
@@ -164,7 +164,7 @@ class DLAWorkspaceAllocationStrategy(TensorRTEnum):
 
 
 class SeekPosition(TensorRTEnum):
-    """What an offset in a stream counts from."""
+    """The position that an offset in a stream is relative to."""
 
     SET = 0
     CUR = 1
@@ -172,14 +172,14 @@ class SeekPosition(TensorRTEnum):
 
 
 class TempfileControlFlag(TensorRTEnum):
-    """Which temporary files may be made."""
+    """The kinds of temporary files that may be created."""
 
     ALLOW_IN_MEMORY_FILES = 0
     ALLOW_TEMPORARY_FILES = 1
 
 
 class SerializationFlag(TensorRTEnum):
-    """The flags of a serialization."""
+    """Flags of serialization."""
 
     EXCLUDE_WEIGHTS = 0
     EXCLUDE_LEAN_RUNTIME = 1
@@ -187,7 +187,7 @@ class SerializationFlag(TensorRTEnum):
 
 
 class ErrorCodeTRT(TensorRTEnum):
-    """The kinds of errors that an error recorder is told."""
+    """The kinds of errors that an error recorder receives."""
 
     SUCCESS = 0
     UNSPECIFIED_ERROR = 1
@@ -203,7 +203,7 @@ class ErrorCodeTRT(TensorRTEnum):
 
 
 class WeightsRole(TensorRTEnum):
-    """What weights are to their layer."""
+    """The role of weights in their layer."""
 
     KERNEL = 0
     BIAS = 1
@@ -214,7 +214,7 @@ class WeightsRole(TensorRTEnum):
 
 
 class EngineStat(TensorRTEnum):
-    """What an engine counts."""
+    """Statistics of an engine."""
 
     TOTAL_WEIGHTS_SIZE = 0
     STRIPPED_WEIGHTS_SIZE = 1
@@ -241,7 +241,7 @@ class ErrorCode(TensorRTEnum):
 
 
 class OnnxParserFlag(TensorRTEnum):
-    """The flags of ``OnnxParser``. All are recorded, and change nothing here."""
+    """The flags of ``OnnxParser``; all are recorded without effect."""
 
     NATIVE_INSTANCENORM = 0
     ENABLE_UINT8_AND_ASYMMETRIC_QUANTIZATION_DLA = 1

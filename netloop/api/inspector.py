@@ -1,73 +1,78 @@
-"""What an engine is made of, as text or JSON."""
+"""The engine inspector, which reports layers, loops and passes as text or JSON."""
 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 from netloop.api.context import IExecutionContext
 from netloop.api.enums import LayerInformationFormat, ProfilingVerbosity
 from netloop.api.observers import IErrorRecorder
 from netloop.checked_attributes import Settings, none_or
+from netloop.execution.executable import Executable
 from netloop.graph.layer import ILayer
 from netloop.graph.tensor import ITensor
 from netloop.layers.conditional import IIfConditionalBoundaryLayer
 from netloop.layers.loop import ILoopBoundaryLayer
 from netloop.passes import PASSES, Note
 
-if TYPE_CHECKING:
-    from netloop.api.engine import ICudaEngine
-
 
 class EngineInspector(Settings):
-    """Tells of the layers of an engine, with the keys that NVIDIA's tools read.
+    """Report the layers of an engine, with the keys that NVIDIA's tools read.
 
-    A layer at the boundary of a loop or conditional names it as ``Loop`` or ``Conditional``. ``Loops`` tells by which
-    strategy each loop ran, why, and which of its layers run for many trips at once; ``Passes`` tells what was
-    done to make the network fast, by which rule, and what such a pass has gained; both once a program was compiled.
+    A boundary layer names its loop or conditional as ``Loop`` or ``Conditional``. ``Loops`` has the lowering strategy
+    of each loop, its reason, and the layers computed for many iterations at once; ``Passes`` has the changes made by
+    optimization passes, with the rule and measured gain of each pass. Both are empty until a program is compiled.
+
+    Args:
+        engine: the engine.
+        verbosity: the amount of detail.
+        tensors: the names of the engine's inputs and outputs.
 
     Attributes:
-        execution_context: the context whose shapes are told; None for those of the engine.
-        error_recorder: what is told of errors; None if nothing is.
+        execution_context: a context of the engine; recorded without effect.
+        error_recorder: receives errors; None for no recorder.
     """
 
-    execution_context: IExecutionContext | None = None
+    execution_context: IExecutionContext[Any] | None = None
     error_recorder: IErrorRecorder | None = None
 
     CHECKS = {"execution_context": none_or(IExecutionContext), "error_recorder": none_or(IErrorRecorder)}
 
-    def __init__(self, engine: ICudaEngine) -> None:
+    def __init__(self, engine: Executable, verbosity: ProfilingVerbosity, tensors: Sequence[str]) -> None:
         self._engine = engine
+        self._verbosity = verbosity
+        self._tensors = list(tensors)
 
     def get_engine_information(self, format: LayerInformationFormat) -> str:
-        """All layers, loops, inputs and outputs."""
+        """Return a report of all layers, loops, inputs and outputs, as one line a layer or as JSON."""
         layers = [self._layer(each) for each in self._engine.network.layers]
-        if self._engine.origin.verbosity is ProfilingVerbosity.NONE:
+        if self._verbosity is ProfilingVerbosity.NONE:
             layers = []
         if format is LayerInformationFormat.ONELINE:
             return "\n".join(_line(each) for each in layers)
-        bindings = [self._engine.get_tensor_name(index) for index in range(self._engine.num_io_tensors)]
-        told = {
+        report = {
             "Layers": layers,
             "Loops": self._loops(),
-            "Passes": [_done(each) for each in self._engine.notes],
-            "Bindings": bindings,
+            "Passes": [_pass(each) for each in self._engine.notes],
+            "Bindings": self._tensors,
         }
-        return json.dumps(told, indent=2)
+        return json.dumps(report, indent=2)
 
     def get_layer_information(self, layer_index: int, format: LayerInformationFormat) -> str:
-        """One layer.
+        """Return a report of one layer, as a line or as JSON.
 
         Raises:
-            IndexError: there is no layer of this number.
+            IndexError: there is no layer of this index.
         """
         layer = self._layer(self._engine.network[layer_index])
         return _line(layer) if format is LayerInformationFormat.ONELINE else json.dumps(layer, indent=2)
 
     def _layer(self, layer: ILayer) -> Any:
-        if self._engine.origin.verbosity is ProfilingVerbosity.LAYER_NAMES_ONLY:
+        if self._verbosity is ProfilingVerbosity.LAYER_NAMES_ONLY:
             return layer.name
-        told: dict[str, Any] = {
+        report: dict[str, Any] = {
             "Name": layer.name,
             "LayerType": layer.LABEL,
             "Inputs": [_tensor(each) for each in layer.inputs if each is not None],
@@ -75,20 +80,20 @@ class EngineInspector(Settings):
             "Metadata": layer.metadata,
         }
         if isinstance(layer, ILoopBoundaryLayer):
-            told["Loop"] = layer.loop.name
+            report["Loop"] = layer.loop.name
         if isinstance(layer, IIfConditionalBoundaryLayer):
-            told["Conditional"] = layer.conditional.name
-        return told
+            report["Conditional"] = layer.conditional.name
+        return report
 
     def _loops(self) -> list[dict[str, Any]]:
-        moved = self._engine.batched_layers
+        batched = self._engine.batched_layers
         return [
             {
                 "Name": name,
                 "LoopStrategy": strategy.name,
                 "Why": strategy.why,
-                "Trips": strategy.trips,
-                "Many trips at once": [layer.name for layer in moved.get(name, [])],
+                "TripCount": strategy.trips,
+                "BatchedLayers": [layer.name for layer in batched.get(name, [])],
             }
             for name, strategy in self._engine.loop_strategies.items()
         ]
@@ -103,7 +108,7 @@ def _tensor(tensor: ITensor) -> dict[str, Any]:
     }
 
 
-def _done(note: Note) -> dict[str, str]:
+def _pass(note: Note) -> dict[str, str]:
     return {"Name": note.by, "Done": note.what, "Rule": PASSES[note.by].rule, "Gain": PASSES[note.by].gain}
 
 

@@ -1,16 +1,16 @@
-"""Loggers."""
+"""Loggers, which receive the messages of builders, runtimes and engines."""
 
 import sys
 
 from netloop.enums import TensorRTEnum
-from netloop.graph.layer import check_member
+from netloop.graph.layer import check_instance, check_member
 
 
 class ILogger:
-    """What receives messages; derive from it and override ``log``."""
+    """A receiver of messages; derive from it and override ``log``."""
 
     class Severity(TensorRTEnum):
-        """How severe a message is; the smaller, the more."""
+        """The severity of a message; smaller is more severe."""
 
         INTERNAL_ERROR = 0
         ERROR = 1
@@ -37,15 +37,15 @@ class ILogger:
     VERBOSE = Severity.VERBOSE
 
     def log(self, severity: Severity, msg: str) -> None:
-        """Take a message."""
+        """Receive a message."""
         raise NotImplementedError(f"{type(self).__name__} overrides no log(severity, msg)")
 
 
 class Logger(ILogger):
-    """Prints messages of at least a severity to standard error.
+    """A logger that prints to standard error.
 
     Attributes:
-        min_severity: the least severe messages that are printed.
+        min_severity: the lowest severity that is printed.
     """
 
     def __init__(self, min_severity: ILogger.Severity = ILogger.Severity.WARNING) -> None:
@@ -55,3 +55,15 @@ class Logger(ILogger):
         """Print a message if it is severe enough."""
         if severity <= self.min_severity:
             print(f"[netloop] [{severity.name}] {msg}", file=sys.stderr)
+
+
+class LoggedObject:
+    """An object that sends its messages to a logger."""
+
+    def __init__(self, logger: ILogger) -> None:
+        self._logger: ILogger = check_instance("logger", logger, ILogger)
+
+    @property
+    def logger(self) -> ILogger:
+        """The logger that receives its messages."""
+        return self._logger

@@ -1,4 +1,4 @@
-"""Host memory: what a build gives, and what addresses point to."""
+"""Host memory: the bytes of a plan, and arrays at host addresses."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from netloop.types import Array
 
 
 class IHostMemory(bytes):
-    """Bytes that the library gave; a plan, ready to be written to a file."""
+    """The bytes of a plan or timing cache, ready to be written to a file."""
 
     @property
     def nbytes(self) -> int:
@@ -30,12 +30,12 @@ class IHostMemory(bytes):
 
 
 def read(address: int, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Array:
-    """A copy of the array at a host address."""
+    """Return a copy of the array at a host address."""
     size = math.prod(shape) * dtype.itemsize
     return np.frombuffer(ctypes.string_at(address, size), dtype).reshape(shape)
 
 
 def write(address: int, array: Array) -> None:
-    """Write an array to a host address."""
+    """Write the elements of an array to a host address, in row-major order."""
     array = np.ascontiguousarray(array)
     ctypes.memmove(address, array.ctypes.data, array.nbytes)

@@ -1,4 +1,4 @@
-"""ONNX models as TensorRT's parser takes them: into a network, with errors to ask for."""
+"""TensorRT's ONNX parser: add a model to a network and keep a list of errors."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ CODES = {
     "NL746": ErrorCode.UNSUPPORTED_NODE_DATATYPE,
 }
 # fmt: on
-"""TensorRT's codes for findings; of any other, INVALID_NODE."""
+"""TensorRT's codes of findings; all others are INVALID_NODE."""
 
 
 class ParserError:
-    """A thing that is wrong with a model."""
+    """An error in a model."""
 
     def __init__(self, finding: Finding, file: str = "") -> None:
         self._finding = finding
@@ -46,15 +46,15 @@ class ParserError:
         return self._finding.at if isinstance(self._finding.at, Node) else None
 
     def code(self) -> ErrorCode:
-        """What kind of error it is."""
+        """The kind of the error."""
         return CODES.get(self._finding.code, ErrorCode.INVALID_NODE)
 
     def desc(self) -> str:
-        """What is wrong, where, why, and what to do."""
+        """The message, the location, the reason and a fix."""
         return str(self._finding)
 
     def file(self) -> str:
-        """The file of the model, so far as it is known."""
+        """The file of the model; empty if it is not known."""
         return self._file
 
     def line(self) -> int:
@@ -62,35 +62,35 @@ class ParserError:
         return -1
 
     def func(self) -> str:
-        """Nothing: netloop does not tell which of its functions found it."""
+        """Empty: netloop does not name its own function that found the error."""
         return ""
 
     def node(self) -> int:
-        """The number of the node of the model, which may be around the one that is wrong; -1 if none is."""
+        """The index in the model's graph of the invalid node, or of the one that contains it; -1 if there is none."""
         return -1 if self._node is None else self._node.outermost
 
     def node_name(self) -> str:
-        """The name of the node that is wrong."""
+        """The name of the invalid node."""
         return "" if self._node is None else self._node.label
 
     def node_operator(self) -> str:
-        """Its operator."""
+        """The operator of the invalid node."""
         return "" if self._node is None else self._node.op
 
     def local_function_stack(self) -> list[str]:
-        """The functions that it is inside of, the outermost first."""
+        """The model functions that contain the invalid node, the outermost first."""
         return [] if self._node is None else list(self._node.functions)
 
     def local_function_stack_size(self) -> int:
-        """How many they are."""
+        """The number of functions that contain the invalid node."""
         return len(self.local_function_stack())
 
     def __str__(self) -> str:
         return self.desc()
 
 
-class ReadsModels:
-    """What takes ONNX models, and keeps what is wrong with them as errors to ask for."""
+class OnnxModelReader:
+    """Read ONNX models and keep their errors: the base of the parser and the refitter."""
 
     def __init__(self, logger: ILogger) -> None:
         self._logger: ILogger = check_instance("logger", logger, ILogger)
@@ -98,11 +98,11 @@ class ReadsModels:
         self._loaded: Model | None = None
 
     def load_model_proto(self, model: bytes, path: str | None = None) -> bool:
-        """Read a model, to be taken by another call; whether it could be read."""
-        return self._take(bytes(memoryview(model)), None if path is None else Path(path).parent)
+        """Read a model from bytes, for another call to use; whether that succeeded."""
+        return self._read(bytes(memoryview(model)), None if path is None else Path(path).parent)
 
     def load_initializer(self, name: str, data: int, size: int) -> bool:
-        """Take the numbers of an initializer of the model that was read from ``size`` bytes at an address."""
+        """Set an initializer of the model that was read to ``size`` bytes at an address; False if there is none."""
         found = [] if self._loaded is None else [e for e in self._loaded.proto.graph.initializer if e.name == name]
         if not found:
             return False
@@ -111,7 +111,7 @@ class ReadsModels:
         found[0].raw_data = ctypes.string_at(data, size)
         return True
 
-    def _take(self, model: str | bytes, directory: Path | None) -> bool:
+    def _read(self, model: str | bytes, directory: Path | None) -> bool:
         findings: list[Finding] = []
         self._loaded = None
         try:
@@ -124,7 +124,7 @@ class ReadsModels:
         return True
 
     def _add(self, model: Model, network: INetworkDefinition) -> Importer | None:
-        """What has added a model to a network; None if something is wrong with it."""
+        """Add a model to a network and return its importer; None if the model has errors."""
         importer = Importer(model, network)
         try:
             importer.add()
@@ -143,7 +143,7 @@ class ReadsModels:
 
     @property
     def num_errors(self) -> int:
-        """The number of errors so far."""
+        """The number of errors."""
         return len(self._errors)
 
     def get_error(self, index: int) -> ParserError:
@@ -151,15 +151,17 @@ class ReadsModels:
         return self._errors[index]
 
     def clear_errors(self) -> None:
-        """Forget the errors."""
+        """Delete the errors."""
         self._errors.clear()
 
 
-class OnnxParser(ReadsModels):
-    """Adds ONNX models to a network. ``netloop.onnx.load`` is the short way, and raises its errors.
+class OnnxParser(OnnxModelReader):
+    """Add ONNX models to a network. ``netloop.onnx.load`` is shorter, and raises errors.
+
+    If a method that adds a model returns False, its errors are in the list, and the network is not usable.
 
     Attributes:
-        flags: the flags, a bit each; all are recorded, and change nothing.
+        flags: the flags, one bit each; recorded without effect.
     """
 
     def __init__(self, network: INetworkDefinition, logger: ILogger) -> None:
@@ -172,35 +174,35 @@ class OnnxParser(ReadsModels):
     # ------------------------------------------------------------------ parsing
 
     def parse(self, model: bytes, path: str | None = None) -> bool:
-        """Add the model in some bytes; False if something is wrong with it, and the network is then of no use.
+        """Add a model from bytes; whether it has no errors.
 
         Args:
             model: the bytes of a file.
-            path: the path of that file, beside which are the files that hold its tensors.
+            path: the path of that file; its external data files are in the same folder.
         """
         return self.load_model_proto(model, path) and self.parse_model_proto()
 
     def parse_from_file(self, model: str) -> bool:
-        """Add the model in a file; False if something is wrong with it, and the network is then of no use."""
+        """Add a model from a file; whether it has no errors."""
         self._loaded = None
-        return self._take(os.fspath(model), None) and self.parse_model_proto()
+        return self._read(os.fspath(model), None) and self.parse_model_proto()
 
     def parse_model_proto(self) -> bool:
-        """Add the model that was read; False if something is wrong with it, and the network is then of no use."""
+        """Add the model that was read; whether it has no errors."""
         if self._loaded is None:
             return False
         importer = self._add(self._loaded, self._network)
         self._outputs = {} if importer is None else importer.outputs
         return importer is not None
 
-    # ------------------------------------------------------------------ what can be parsed
+    # ------------------------------------------------------------------ support
 
     def supports_operator(self, op_name: str) -> bool:
-        """Whether netloop makes layers of an operator, in one version at least."""
+        """Whether netloop imports an operator, in at least one of its versions."""
         return supports(op_name)
 
     def supports_model_v2(self, model: bytes, path: str | None = None) -> bool:
-        """Whether a whole model can be added; what is wrong is among the errors, and the network stays as it is."""
+        """Whether a whole model can be added; errors go to the list, and the network does not change."""
         before = len(self._errors)
         fits = self.load_model_proto(model, path)
         loaded = self._loaded
@@ -211,19 +213,19 @@ class OnnxParser(ReadsModels):
 
     @property
     def num_subgraphs(self) -> int:
-        """The number of parts that ``supports_model_v2`` split the model into: one can be added, the next cannot."""
+        """The number of subgraphs found by ``supports_model_v2``, alternately supported and unsupported."""
         return len(self._subgraphs)
 
     def is_subgraph_supported(self, index: int) -> bool:
-        """Whether nothing is wrong with the nodes of a part."""
+        """Whether the nodes of a subgraph have no errors."""
         return self._subgraphs[index][1]
 
     def get_subgraph_nodes(self, index: int) -> list[int]:
-        """The numbers of the nodes of a part."""
+        """The indices of the nodes of a subgraph."""
         return self._subgraphs[index][0]
 
     def get_layer_output_tensor(self, name: str, i: int) -> ITensor | None:
-        """Output number ``i`` of the node of a name; None if there is none."""
+        """Output ``i`` of the node of a name; None if there is none."""
         outputs = self._outputs.get(name, ())
         found = outputs[i] if 0 <= i < len(outputs) else None
         return found if isinstance(found, ITensor) else None
@@ -243,7 +245,7 @@ class OnnxParser(ReadsModels):
         return bool(self.flags >> int(check_member("flag", flag, OnnxParserFlag)) & 1)
 
     def set_builder_config(self, builder_config: IBuilderConfig) -> bool:
-        """True; what a model becomes does not depend on how it is built."""
+        """True; the import of a model does not depend on the config."""
         return check_instance("builder_config", builder_config, IBuilderConfig) is builder_config
 
     def get_used_vc_plugin_libraries(self) -> list[str]:
@@ -252,7 +254,7 @@ class OnnxParser(ReadsModels):
 
 
 def _runs(count: int, wrong: set[int]) -> list[tuple[list[int], bool]]:
-    """The nodes 0 to ``count`` - 1 in parts of which nothing is wrong, or something with every node."""
+    """Split the nodes 0 to ``count`` - 1 into runs of nodes that all have no error or all have one."""
     runs: list[tuple[list[int], bool]] = []
     for number in range(count):
         fits = number not in wrong

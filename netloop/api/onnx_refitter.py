@@ -1,4 +1,4 @@
-"""New weights for an engine from an ONNX model, as TensorRT's parser takes them."""
+"""TensorRT's ONNX refitter: replace the weights of an engine by the initializers of a model."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 import numpy as np
 
 from netloop.api.logger import ILogger
-from netloop.api.onnx_parser import ReadsModels
+from netloop.api.onnx_parser import OnnxModelReader
 from netloop.api.refitter import Refitter
 from netloop.diagnostics import Finding
 from netloop.graph.layer import check_instance
@@ -17,12 +17,13 @@ from netloop.onnx.importer.model import Model
 from netloop.types import Array
 
 
-class OnnxParserRefitter(ReadsModels):
-    """Gives a ``Refitter`` the initializers of an ONNX model, by their names.
+class OnnxParserRefitter(OnnxModelReader):
+    """Pass the initializers of an ONNX model to a ``Refitter``, by name.
 
-    The model is the one that the engine was made of, with other numbers. Its initializers become new weights, which the
-    engine has after ``refitter.refit_cuda_engine()``. What is part of the engine's programs and no weights, as small
-    integers are, stays as it was: an initializer that says otherwise is an error.
+    The model has to be the one that the engine was built from, with other numbers. The engine uses the new weights
+    after ``refitter.refit_cuda_engine()``. Small integers and other constants that are part of the engine's programs
+    cannot be replaced: an initializer with other values for them is an error. If a method that takes weights returns
+    False, its errors are in the list, and no weights were taken.
     """
 
     def __init__(self, refitter: Refitter, logger: ILogger) -> None:
@@ -30,20 +31,15 @@ class OnnxParserRefitter(ReadsModels):
         super().__init__(logger)
 
     def refit_from_bytes(self, model: bytes, path: str | None = None) -> bool:
-        """Take the weights of the model in some bytes; False if something is wrong with it, and nothing is taken.
-
-        Args:
-            model: the bytes of a file.
-            path: the path of that file, beside which are the files that hold its tensors.
-        """
+        """Take the weights of a model from bytes; whether that succeeded. The arguments are those of ``parse``."""
         return self.load_model_proto(model, path) and self.refit_model_proto()
 
     def refit_from_file(self, model: str) -> bool:
-        """Take the weights of the model in a file; False if something is wrong with it, and nothing is taken."""
-        return self._take(os.fspath(model), None) and self.refit_model_proto()
+        """Take the weights of a model from a file; whether that succeeded."""
+        return self._read(os.fspath(model), None) and self.refit_model_proto()
 
     def refit_model_proto(self) -> bool:
-        """Take the weights of the model that was read; False if something is wrong with it, and nothing is taken."""
+        """Take the weights of the model that was read; whether that succeeded."""
         if self._loaded is None:
             return False
         network = INetworkDefinition()
@@ -57,17 +53,17 @@ class OnnxParserRefitter(ReadsModels):
         return all(self._refitter.set_named_weights(name, array) for name, array in given.items() if name in names)
 
     def _misfit(self, name: str, array: Array, model: Model) -> Finding | None:
-        """Why the engine cannot take an initializer."""
+        """The reason why the engine cannot take an initializer, or None."""
         present = self._refitter.present(name)
         if present is None:
-            return _refused(model, f"the engine has nothing that is called {name!r}", "it was made of another model")
+            return _refused(model, f"the engine has no weights {name!r}", "it was built from another model")
         if (present.dtype, present.size) != (array.dtype, array.size):
-            what = f"the initializer {name!r} is {array.size} of {array.dtype}"
-            return _refused(model, what, f"that of the engine is {present.size} of {present.dtype}")
+            what = f"the initializer {name!r} has {array.size} elements of {array.dtype}"
+            return _refused(model, what, f"the engine's weights have {present.size} of {present.dtype}")
         if name in self._refitter.get_all_weights() or np.array_equal(present.ravel(), array.ravel(), equal_nan=True):
             return None
         why = "it is part of the programs of the engine, or was not marked as refittable"
-        return _refused(model, f"the initializer {name!r} is another, and cannot be replaced", why)
+        return _refused(model, f"the initializer {name!r} has other values, and cannot be replaced", why)
 
 
 def _initializers(network: INetworkDefinition) -> dict[str, Array]:
@@ -77,4 +73,4 @@ def _initializers(network: INetworkDefinition) -> dict[str, Array]:
 
 
 def _refused(model: Model, what: str, why: str) -> Finding:
-    return Finding("NL748", what, model.name, why, "build an engine of this model")
+    return Finding("NL748", what, model.name, why, "build an engine from this model")

@@ -1,4 +1,4 @@
-"""Optimization profiles: between which shapes the dynamic inputs of a network may be."""
+"""Optimization profiles: the ranges of the shapes of dynamic inputs and of the values of shape inputs."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from netloop.dims import Dims
 
 
 class Range(NamedTuple):
-    """The least, the usual and the largest; for shapes axis by axis, for values element by element."""
+    """The minimum, optimum and maximum of each length of a shape, or of each element of a value."""
 
     min: Dims
     opt: Dims
     max: Dims
 
     def holds(self, numbers: Sequence[int]) -> bool:
-        """Whether numbers lie between the least and the largest."""
+        """Whether all numbers are between the minimum and the maximum."""
         return len(numbers) == len(self.min) and all(
             low <= each <= high for low, each, high in zip(self.min, numbers, self.max, strict=True)
         )
@@ -26,8 +26,8 @@ class Range(NamedTuple):
 class IOptimizationProfile(Settings):
     """Ranges for the shapes of dynamic inputs, and for the values of shape inputs.
 
-    netloop compiles for the shapes of each call, so a profile makes nothing faster; what is outside of it is refused,
-    as TensorRT does.
+    netloop compiles a program for the shapes of each call, so a profile makes nothing faster; shapes outside it are
+    refused, as by TensorRT.
     """
 
     extra_memory_target: float = 1.0
@@ -41,7 +41,7 @@ class IOptimizationProfile(Settings):
         """Set the range of the shape of an input.
 
         Raises:
-            ValueError: the three are not of one rank, or not in order.
+            ValueError: the three shapes have different ranks, or are not in order.
         """
         self._shapes[input] = _range(input, min, opt, max)
 
@@ -49,29 +49,29 @@ class IOptimizationProfile(Settings):
         """Set the range of the values of a shape input.
 
         Raises:
-            ValueError: the three are not of one length, or not in order.
+            ValueError: the three values have different lengths, or are not in order.
         """
         self._values[input] = _range(input, min, opt, max)
 
     def get_shape(self, input: str) -> list[Dims]:
-        """The range of the shape of an input; empty if none was set."""
+        """The minimum, optimum and maximum shape of an input; empty if none is set."""
         return list(self._shapes.get(input, ()))
 
     def get_shape_input(self, input: str) -> list[list[int]]:
-        """The range of the values of a shape input; empty if none was set."""
+        """The minimum, optimum and maximum values of a shape input; empty if none are set."""
         return [list(each) for each in self._values.get(input, ())]
 
     def shapes(self) -> dict[str, Range]:
-        """The ranges of shapes, by input."""
+        """The ranges of shapes, by the name of the input."""
         return dict(self._shapes)
 
     def values(self) -> dict[str, Range]:
-        """The ranges of values, by input."""
+        """The ranges of values, by the name of the input."""
         return dict(self._values)
 
 
-def _range(name: str, least: Sequence[int], usual: Sequence[int], most: Sequence[int]) -> Range:
-    found = Range(Dims(least), Dims(usual), Dims(most))
+def _range(name: str, minimum: Sequence[int], optimum: Sequence[int], maximum: Sequence[int]) -> Range:
+    found = Range(Dims(minimum), Dims(optimum), Dims(maximum))
     if not len(found.min) == len(found.opt) == len(found.max):
         raise ValueError(f"the range of {name!r} has {len(found.min)}, {len(found.opt)} and {len(found.max)} numbers")
     if not found.holds(found.opt):

@@ -1,4 +1,4 @@
-"""Progress of a build, and its cancelling."""
+"""The progress of a build, and its cancellation."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ from contextlib import contextmanager
 
 
 class IProgressMonitor:
-    """What is told how far a build is; derive from it and override the three methods."""
+    """A receiver of the progress of a build; derive from it and override the three methods."""
 
     def phase_start(self, phase_name: str, parent_phase: str | None, num_steps: int) -> None:
-        """A phase of so many steps begins."""
+        """Called when a phase of ``num_steps`` steps begins."""
 
     def step_complete(self, phase_name: str, step: int) -> bool:
-        """A step is done; False ends the build."""
+        """Called when a step is done; return False to cancel the build."""
         return True
 
     def phase_finish(self, phase_name: str) -> None:
-        """A phase is over."""
+        """Called when a phase ends."""
 
 
 class Cancelled(Exception):
-    """A progress monitor ended the build."""
+    """Raised when a progress monitor cancels the build."""
 
 
 class Progress:
-    """The phases of a build, as a monitor is told of them."""
+    """The phases of a build, reported to a monitor."""
 
     WHOLE = "Building engine"
 
@@ -47,15 +47,15 @@ class Progress:
         """One phase of the build.
 
         Raises:
-            Cancelled: the monitor does not want to go on.
+            Cancelled: the monitor cancels the build.
         """
         self._monitor.phase_start(name, self.WHOLE, 1)
         try:
             yield
-            goes_on = self._monitor.step_complete(name, 0)
+            continues = self._monitor.step_complete(name, 0)
         finally:
             self._monitor.phase_finish(name)
-        goes_on = self._monitor.step_complete(self.WHOLE, self._done) and goes_on
+        continues = self._monitor.step_complete(self.WHOLE, self._done) and continues
         self._done += 1
-        if not goes_on:
+        if not continues:
             raise Cancelled(name)

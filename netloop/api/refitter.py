@@ -1,4 +1,4 @@
-"""New weights for an engine, without compiling it anew."""
+"""The refitter, which replaces the weights of an engine."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy as np
 
 from netloop.api.engine import ICudaEngine
 from netloop.api.enums import ErrorCodeTRT, WeightsRole
-from netloop.api.logger import ILogger
-from netloop.api.observers import IErrorRecorder
+from netloop.api.logger import ILogger, LoggedObject
+from netloop.api.observers import IErrorRecorder, report_error
 from netloop.checked_attributes import Settings, none_or, whole
 from netloop.diagnostics import did_you_mean, listed
 from netloop.dims import Weights, weights_array
@@ -22,30 +22,32 @@ from netloop.layers.sources import IConstantLayer
 from netloop.nest import live_layers
 from netloop.types import Array
 
-OF_WINDOWS = {WeightsRole.KERNEL: "kernel", WeightsRole.BIAS: "bias"}
+CONVOLUTION_ROLES = {WeightsRole.KERNEL: "kernel", WeightsRole.BIAS: "bias"}
 ATTRIBUTES: dict[type[ILayer], dict[WeightsRole, str]] = {
-    IConvolutionLayer: OF_WINDOWS,
-    IDeconvolutionLayer: OF_WINDOWS,
+    IConvolutionLayer: CONVOLUTION_ROLES,
+    IDeconvolutionLayer: CONVOLUTION_ROLES,
     IScaleLayer: {WeightsRole.SHIFT: "shift", WeightsRole.SCALE: "scale"},
 }
-"""The attributes that are weights, by their roles."""
+"""The attributes of layers that are weights, by role."""
 
 Part = tuple[str, WeightsRole]
-"""The weights of a layer in a role."""
+"""The weights of a layer in a role: the name of the layer, and the role."""
 
 
-class Refitter(Settings):
-    """Replaces weights of an engine.
+class Refitter(LoggedObject, Settings):
+    """Replace the weights of an engine.
 
-    The constants that its programs take as arguments have names: the one that ``set_weights_name`` gave, or else that
-    of the constant's layer. Kernels, biases, shifts and scales that are attributes of layers have roles alone, and
-    ``set_weights`` replaces them; programs are then compiled anew. All weights may be replaced, whether the build had
-    ``BuilderFlag.REFIT`` or not; with ``REFIT_INDIVIDUAL`` those that are marked, and so named, and no others.
+    The constants that are arguments of the engine's programs have names: the one set by ``set_weights_name``, otherwise
+    that of their layer. Replacing them compiles nothing. Kernels, biases, shifts and scales that are attributes of
+    layers have only roles, and ``set_weights`` replaces them; the next call compiles its program again. All weights can
+    be replaced, with or without ``BuilderFlag.REFIT``; with ``REFIT_INDIVIDUAL`` only those that are named and marked.
+
+    Methods that are refused log an error and return False.
 
     Attributes:
-        error_recorder: what is told of errors; None if nothing is.
-        max_threads: recorded, and of no effect.
-        weights_validation: whether new weights are looked at; sizes and types are always.
+        error_recorder: receives errors; None for no recorder.
+        max_threads: recorded without effect.
+        weights_validation: recorded without effect; sizes and element types are always checked.
     """
 
     error_recorder: IErrorRecorder | None = None
@@ -56,7 +58,7 @@ class Refitter(Settings):
 
     def __init__(self, engine: ICudaEngine, logger: ILogger) -> None:
         self._engine = check_instance("engine", engine, ICudaEngine)
-        self._logger: ILogger = check_instance("logger", logger, ILogger)
+        super().__init__(logger)
         self._holders: dict[str, list[IConstantLayer]] = {}
         for each in engine.refittable_constants:
             self._holders.setdefault(engine.network.weights_name(each), []).append(each)
@@ -64,35 +66,30 @@ class Refitter(Settings):
         self._present = {
             network.weights_name(each): each.weights for each in network if isinstance(each, IConstantLayer)
         }
-        self._parts = {} if engine.origin.marked_only else _parts_of(engine)
+        self._parts = {} if engine.build_options.marked_only else _parts_of(engine)
         self._new: dict[str, Array] = {}
         self._new_parts: dict[Part, Array] = {}
 
-    @property
-    def logger(self) -> ILogger:
-        """What its messages go to."""
-        return self._logger
-
-    # ------------------------------------------------------------------ what there is
+    # ------------------------------------------------------------------ queries
 
     def get_all_weights(self) -> list[str]:
-        """The names of all weights that may be replaced."""
+        """The names of all weights that can be replaced."""
         return list(self._holders)
 
     def get_missing_weights(self) -> list[str]:
-        """The names of the weights that the engine's plan left out, and that were not set yet."""
+        """The names of the weights that are not in the engine's plan and have not been set."""
         absent = self._engine.absent
         return [
             name for name, layers in self._holders.items() if name not in self._new and not absent.isdisjoint(layers)
         ]
 
     def get_all(self) -> tuple[list[str], list[WeightsRole]]:
-        """The layers of all weights, and the role of each."""
+        """The layers of all weights that can be replaced, and the role of each."""
         layers, roles = self._roles(self._holders)
         return layers + [name for name, _ in self._parts], roles + [role for _, role in self._parts]
 
     def get_missing(self) -> tuple[list[str], list[WeightsRole]]:
-        """The layers of the weights that the engine's plan left out, and that were not set yet; the role of each."""
+        """The layers of the weights that are not in the engine's plan and have not been set, and the role of each."""
         return self._roles(self.get_missing_weights())
 
     def _roles(self, names: Iterable[str]) -> tuple[list[str], list[WeightsRole]]:
@@ -100,14 +97,12 @@ class Refitter(Settings):
         return layers, [WeightsRole.CONSTANT] * len(layers)
 
     def get_named_weights(self, weights_name: str) -> Weights:
-        """New weights that were set; empty if none were."""
+        """The new weights that were set; empty if none were."""
         new = self._new.get(weights_name)
         return Weights() if new is None else Weights(new)
 
     def get_weights_prototype(self, weights_name: str) -> Weights:
-        """The weights as the engine has them, for their type and size; empty, with a line in the log, if there are none
-        of this name.
-        """
+        """The engine's current weights, as a model of type and size; empty, with an error in the log, if unknown."""
         if check_instance("weights_name", weights_name, str) not in self._holders:
             self._refuse_name(weights_name)
             return Weights()
@@ -117,10 +112,10 @@ class Refitter(Settings):
         """HOST: new weights are numpy arrays."""
         return TensorLocation.HOST
 
-    # ------------------------------------------------------------------ what is new
+    # ------------------------------------------------------------------ new weights
 
     def set_named_weights(self, name: str, weights: Any, location: TensorLocation = TensorLocation.HOST) -> bool:
-        """Give new weights; False, with a line in the log, if they do not fit."""
+        """Set new weights of the same size and element type, in any shape; whether they fit."""
         if check_instance("name", name, str) not in self._holders:
             return self._refuse_name(name)
         array = weights_array(weights)
@@ -130,13 +125,11 @@ class Refitter(Settings):
         return True
 
     def present(self, name: str) -> Array | None:
-        """The weights of the constants of a name, as the engine has them, may they be replaced or not; None if it has
-        no such constant.
-        """
+        """The engine's current weights of a name, refittable or not; None if there is no such constant."""
         return self._present.get(name)
 
     def set_weights(self, layer_name: str, role: WeightsRole, weights: Any) -> bool:
-        """Give new weights to a layer; False, with a line in the log, if they do not fit."""
+        """Set new weights of a layer, of the same size and element type; whether they fit."""
         check_instance("layer_name", layer_name, str)
         if check_member("role", role, WeightsRole) is WeightsRole.CONSTANT:
             named = (name for name, layers in self._holders.items() for each in layers if each.name == layer_name)
@@ -157,17 +150,17 @@ class Refitter(Settings):
         return True
 
     def unset_named_weights(self, weights_name: str) -> bool:
-        """Forget new weights that were not taken yet; whether there were any."""
+        """Discard new weights that are not in the engine yet; whether there were any."""
         return self._new.pop(weights_name, None) is not None
 
     def refit_cuda_engine(self) -> bool:
-        """Make the engine take the new weights; what runs meanwhile keeps the old ones.
+        """Put the new weights into the engine; calls in progress keep the old ones.
 
-        False, with a line in the log, while weights are missing that the engine's plan left out.
+        Refused while weights that are not in the engine's plan are missing.
         """
         missing = self.get_missing_weights()
         if missing:
-            return self._refuse(f"the weights {listed(missing)} are missing; give them with set_named_weights")
+            return self._refuse(f"the weights {listed(missing)} are missing; set them with set_named_weights")
         for name, array in self._new.items():
             for layer in self._holders[name]:
                 layer.weights = array
@@ -183,7 +176,7 @@ class Refitter(Settings):
         return True
 
     def refit_cuda_engine_async(self, stream_handle: int) -> bool:
-        """The same; it is over when this returns."""
+        """Refit, and wait for the end, as ``refit_cuda_engine``."""
         return self.refit_cuda_engine()
 
     def release_refit_resources(self) -> bool:
@@ -203,10 +196,7 @@ class Refitter(Settings):
         return self._refuse_name(name)
 
     def _refuse(self, what: str) -> bool:
-        self._logger.log(ILogger.ERROR, what)
-        if self.error_recorder is not None:
-            self.error_recorder.report_error(ErrorCodeTRT.INVALID_ARGUMENT, what)
-        return False
+        return report_error(self._logger, self.error_recorder, ErrorCodeTRT.INVALID_ARGUMENT, what)
 
 
 def _parts_of(engine: ICudaEngine) -> dict[Part, list[ILayer]]:

@@ -1,4 +1,4 @@
-"""From plans to engines."""
+"""The runtime, which deserializes plans to engines."""
 
 from __future__ import annotations
 
@@ -9,23 +9,24 @@ from netloop.api.allocators import IGpuAllocator
 from netloop.api.engine import ICudaEngine
 from netloop.api.engine_plan import read_plan
 from netloop.api.enums import DLAWorkspaceAllocationStrategy, ErrorCodeTRT, TempfileControlFlag
-from netloop.api.logger import ILogger
-from netloop.api.observers import IErrorRecorder
+from netloop.api.logger import ILogger, LoggedObject
+from netloop.api.observers import IErrorRecorder, report_error
 from netloop.api.streams import IStreamReaderV2, read_from
+from netloop.api.with_statement import WithStatement
 from netloop.checked_attributes import Settings, none_or, whole
 from netloop.diagnostics import NetloopError
 from netloop.graph.layer import check_instance
 from netloop.plugins.registry import IPluginRegistry, get_plugin_registry
 
 
-class Runtime(Settings):
-    """Makes engines of plans.
+class Runtime(LoggedObject, WithStatement, Settings):
+    """Deserialize plans to engines.
 
-    Plans hold no code and need no other processor, so that most attributes are recorded and change nothing; the log
-    tells once of those that were set.
+    Plans hold no code and need no particular processor, so most attributes are recorded without effect; those that were
+    set are logged once.
 
     Attributes:
-        error_recorder: what is told of errors; None if nothing is.
+        error_recorder: receives errors; None for no recorder.
     """
 
     DLA_core: int = -1
@@ -45,60 +46,55 @@ class Runtime(Settings):
     }
 
     def __init__(self, logger: ILogger) -> None:
-        self._logger: ILogger = check_instance("logger", logger, ILogger)
-        self._told: set[str] = {"error_recorder"}
-
-    @property
-    def logger(self) -> ILogger:
-        """What its messages go to."""
-        return self._logger
+        super().__init__(logger)
+        self._logged: set[str] = {"error_recorder"}
 
     @property
     def num_DLA_cores(self) -> int:
-        """0: there is no DLA."""
+        """0: netloop supports no DLA."""
         return 0
 
     def deserialize_cuda_engine(
         self, serialized_engine: Any = None, *, stream_reader_v2: IStreamReaderV2 | None = None
     ) -> ICudaEngine | None:
-        """The engine of a plan; None, with the reason in the log, if it is damaged, cut short, or no plan.
+        """Deserialize a plan; None, with the reason in the log, if it is damaged, truncated, or not a plan.
 
         Args:
             serialized_engine: the bytes of the plan, or a stream reader.
             stream_reader_v2: a stream reader, from which the plan is read in order.
         """
         source = serialized_engine if stream_reader_v2 is None else stream_reader_v2
-        self._tell_of_settings()
+        self._log_ignored_settings()
         try:
-            network, origin = read_plan(read_from(source) if isinstance(source, IStreamReaderV2) else _bytes(source))
-            return ICudaEngine(network, replace(origin, logger=self._logger))
+            network, options = read_plan(read_from(source) if isinstance(source, IStreamReaderV2) else _bytes(source))
+            return ICudaEngine(network, replace(options, logger=self._logger))
         except NetloopError as error:
-            self._logger.log(ILogger.ERROR, str(error))
-            if self.error_recorder is not None:
-                self.error_recorder.report_error(ErrorCodeTRT.INVALID_ARGUMENT, str(error))
+            report_error(self._logger, self.error_recorder, ErrorCodeTRT.INVALID_ARGUMENT, str(error))
             return None
 
     def get_plugin_registry(self) -> IPluginRegistry:
-        """The registry of plugins, which is the same for all."""
+        """Return the global registry of plugins."""
         return get_plugin_registry()
 
     def load_runtime(self, path: str) -> Runtime:
-        """This runtime: it reads the plans of all versions before its own, and no code is loaded from ``path``."""
+        """Return this runtime, which reads the plans of all earlier versions; no code is loaded from ``path``."""
         check_instance("path", path, str)
-        self._logger.log(ILogger.INFO, f"of no effect here, as plans hold no code: load_runtime({path!r})")
+        self._logger.log(ILogger.INFO, f"no effect in netloop, because plans hold no code: load_runtime({path!r})")
         return self
 
-    def _tell_of_settings(self) -> None:
-        names = [name for name in self.changed() if name not in self._told]
+    def _log_ignored_settings(self) -> None:
+        names = [name for name in self.changed() if name not in self._logged]
         if names:
-            self._told.update(names)
-            self._logger.log(ILogger.INFO, f"of no effect here, as XLA runs the engine: {', '.join(names)}")
+            self._logged.update(names)
+            self._logger.log(ILogger.INFO, f"no effect in netloop, because XLA runs the engine: {', '.join(names)}")
 
-    def __enter__(self) -> Runtime:
-        return self
 
-    def __exit__(self, *exception: object) -> None:
-        pass
+def init_libnvinfer_plugins(logger: ILogger | None, namespace: str) -> bool:
+    """Do nothing and return True: netloop has none of TensorRT's plugins, and others need no initialization."""
+    if logger is not None:
+        check_instance("logger", logger, ILogger)
+    check_instance("namespace", namespace, str)
+    return True
 
 
 def _bytes(source: Any) -> memoryview:

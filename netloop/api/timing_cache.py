@@ -1,4 +1,4 @@
-"""Timing caches. No kernel is timed here, so a build adds nothing to one; it holds what it is given."""
+"""Timing caches: they hold the entries that a script adds. A build adds none, because netloop times no kernels."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ KEY_SIZE = 16
 
 @dataclass(frozen=True)
 class TimingCacheKey:
-    """The number of a kernel in a cache, of 16 bytes.
+    """The key of a kernel in a timing cache.
 
     Attributes:
-        data: the bytes.
+        data: 16 bytes.
     """
 
     data: bytes
 
     @staticmethod
     def parse(text: str) -> TimingCacheKey:
-        """The key that a text of 32 hexadecimal digits stands for, with or without ``0x``.
+        """Parse a key of 32 hexadecimal digits, with or without ``0x``.
 
         Raises:
-            ValueError: it stands for none.
+            ValueError: the text is not such a key.
         """
         digits = check_instance("text", text, str).removeprefix("0x")
         if len(digits) != 2 * KEY_SIZE:
@@ -43,10 +43,10 @@ class TimingCacheKey:
 
 @dataclass
 class TimingCacheValue:
-    """What is known of a kernel.
+    """The timing of a kernel.
 
     Attributes:
-        tacticHash: which tactic is the fastest.
+        tacticHash: the hash of the fastest tactic.
         timingMSec: its time in milliseconds.
     """
 
@@ -55,36 +55,36 @@ class TimingCacheValue:
 
 
 class ITimingCache:
-    """The times of kernels: nothing but what ``update`` and ``combine`` brought.
+    """Timings of kernels, added by ``update`` and ``combine`` only.
 
-    What saves time in the next process is JAX's own cache of compiled programs, ``jax_compilation_cache_dir``.
+    To save compilation time in the next process, use JAX's cache of compiled programs, ``jax_compilation_cache_dir``.
     """
 
     def __init__(self) -> None:
         self._entries: dict[TimingCacheKey, TimingCacheValue] = {}
 
     def serialize(self) -> IHostMemory:
-        """The cache as bytes, ready to be written to a file."""
+        """The bytes of the cache, ready to be written to a file."""
         entries = [[str(key), str(each.tacticHash), repr(each.timingMSec)] for key, each in self._entries.items()]
         return IHostMemory(to_json({"format": FORMAT, "entries": entries}))
 
     def combine(self, input_cache: ITimingCache, ignore_mismatch: bool) -> bool:
-        """Take what another cache has beside; True."""
+        """Add the entries of another cache whose keys are new; True."""
         other = check_instance("input_cache", input_cache, ITimingCache)
         self._entries = {**other._entries, **self._entries}
         return True
 
     def reset(self) -> bool:
-        """Forget everything; True."""
+        """Delete all entries; True."""
         self._entries.clear()
         return True
 
     def queryKeys(self) -> list[TimingCacheKey]:
-        """The keys, in the order in which they came."""
+        """The keys, in the order in which they were added."""
         return list(self._entries)
 
     def query(self, key: TimingCacheKey) -> TimingCacheValue:
-        """The value of a key; one with the hash 0 and no time if there is none."""
+        """The value of a key; hash 0 and time NaN if there is none."""
         return self._entries.get(check_instance("key", key, TimingCacheKey), TimingCacheValue(0, math.nan))
 
     def update(self, key: TimingCacheKey, value: TimingCacheValue) -> bool:
@@ -96,7 +96,7 @@ class ITimingCache:
 
 
 def read_timing_cache(data: Any) -> ITimingCache | None:
-    """The cache that some bytes are; an empty one for no bytes, and None if they are none that netloop wrote."""
+    """Parse a serialized timing cache: empty for no bytes, None if netloop did not write them."""
     made, raw = ITimingCache(), bytes(memoryview(data))
     if not raw:
         return made

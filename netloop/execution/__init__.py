@@ -1,1 +1,1 @@
-"""The execution core: compiled programs, their caches and their weights, below TensorRT's objects."""
+"""The execution core below TensorRT's classes: compiled programs, their cache and their weights."""

@@ -1,43 +1,53 @@
-"""Programs made ready to run: improved, traced, compiled and given their weights."""
+"""Compile a network for the input types of a call: passes, weights, tracing, XLA."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import jax
 
 from netloop.check import ValidatedNetwork
 from netloop.diagnostics import ExecutionError
-from netloop.execution.loading import Loading
 from netloop.execution.program_cache import Given
 from netloop.execution.stack_room import room_for
+from netloop.execution.weight_loading import DeviceWeights, WeightLoader
 from netloop.graph.infer import TypeTable
 from netloop.host import HostProgram
 from netloop.layers.loop import ILoop
+from netloop.layers.sources import IConstantLayer
 from netloop.lower import Program
+from netloop.network import INetworkDefinition
 from netloop.passes import Note, improve, of_platform
-
-if TYPE_CHECKING:
-    from netloop.execution.executable import Executable
 
 LONGEST_FUSED_BODY = 2000
 """XLA's compiler for CPUs has crashed while fusing loop bodies of 4,000 operations."""
 
 
+class ProgramSource(Protocol):
+    """The attributes of an executable that its programs are compiled from."""
+
+    network: INetworkDefinition
+    constants: list[IConstantLayer]
+    weights: DeviceWeights
+    max_trips: int | None
+    passes: frozenset[str]
+    donated: frozenset[str]
+
+
 @dataclass(frozen=True)
-class Ready:
+class CompiledProgram:
     """A program that is ready to run.
 
     Attributes:
-        run: from the weights and the inputs, in their order, to the outputs; it raises ExecutionError.
-        program: what it was made of, which knows how each loop runs.
-        loops: the loops of the network that it was made of, in their order.
-        compiled: its one compiled piece; None if it runs on the host.
-        notes: what passes did.
-        seconds: how long each phase of making it took.
+        run: takes the weights and the inputs, in order, and returns the outputs; raises ExecutionError.
+        program: the lowered network, which records the strategy of each loop.
+        loops: the loops of the lowered network, in order.
+        compiled: XLA's executable; None if the program runs on the host.
+        notes: what the passes did.
+        seconds: the duration of each phase of the compilation.
     """
 
     run: Callable[[list[Any], list[Any]], list[Any]]
@@ -48,61 +58,64 @@ class Ready:
     seconds: dict[str, float] = field(default_factory=dict[str, float])
 
 
-class Watch:
-    """Measures how long phases take, one after the other.
+class PhaseTimer:
+    """Measure consecutive phases.
 
     Attributes:
-        seconds: what was measured.
+        seconds: the duration of each phase that has ended.
     """
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
         self._began = time.perf_counter()
 
-    def ends(self, phase: str) -> None:
-        """Say that a phase is over, and the next one begins."""
+    def end(self, phase: str) -> None:
+        """End a phase, and begin the next one."""
         now = time.perf_counter()
         self.seconds[phase], self._began = now - self._began, now
 
 
-def make_ready(executable: Executable, types: TypeTable, validated: ValidatedNetwork, given: Given) -> Ready:
-    """The program of an executable for inputs of certain types, compiled.
+def compile_program(
+    origin: ProgramSource, types: TypeTable, validated: ValidatedNetwork, given: Given
+) -> CompiledProgram:
+    """Compile the program of an executable for inputs of certain types.
 
     Args:
-        executable: what has the network, the weights, and how programs are to be made.
+        origin: the executable.
         types: the types of the tensors of its network.
-        validated: the steps of its network.
-        given: the inputs, or what tells of their types.
+        validated: its validated network.
+        given: the inputs, or their shapes and element types.
     """
-    watch = Watch()
-    passes = of_platform(executable.passes, jax.default_backend())
-    source = improve(executable.network, types, validated, passes)
-    program = Program.of(source.network, source.types, source.validated, executable.max_trips, passes)
-    loading, inputs = Loading(program, source.network, executable.constants), source.network.inputs
-    donated = [position for position, each in enumerate(inputs, 1) if each.name in executable.donated]
-    watch.ends("passes")
+    timer = PhaseTimer()
+    passes = of_platform(origin.passes, jax.default_backend())
+    source = improve(origin.network, types, validated, passes)
+    program = Program.of(source.network, source.types, source.validated, origin.max_trips, passes)
+    loader, inputs = WeightLoader(program, source.network, origin.constants), source.network.inputs
+    # argument 0 of the traced function is the list of weights
+    donated = [position for position, each in enumerate(inputs, 1) if each.name in origin.donated]
+    timer.end("passes")
 
     def trace(loaded: list[Any], *arrays: Any) -> tuple[list[Any], Any]:
-        outcome = program({**loading.values(loaded), **dict(zip(inputs, arrays, strict=True))})
+        outcome = program({**loader.values(loaded), **dict(zip(inputs, arrays, strict=True))})
         return outcome.values, outcome.verdict()
 
-    loaded = loading(executable.weights)
-    watch.ends("load")
+    loaded = loader(origin.weights)
+    timer.end("load")
     with room_for(program.depth):
         lowered = jax.jit(trace, donate_argnums=donated).lower(loaded, *given.values())
-        watch.ends("trace")
-        compiled = lowered.compile(compiler_options=options_for(program))
-    watch.ends("compile")
+        timer.end("trace")
+        compiled = lowered.compile(compiler_options=compiler_options(program))
+    timer.end("compile")
 
     def run(weights: list[Any], arrays: list[Any]) -> list[Any]:
-        outputs, verdict = compiled(loading(weights), *arrays)
+        outputs, verdict = compiled(loader(weights), *arrays)
         if verdict is not None and int(verdict):
             raise ExecutionError(program.failures.findings[int(verdict) - 1])
         return outputs
 
-    return Ready(run, program, source.network.loops, compiled, [*source.notes, *program.notes], watch.seconds)
+    return CompiledProgram(run, program, source.network.loops, compiled, [*source.notes, *program.notes], timer.seconds)
 
 
-def options_for(program: Program) -> dict[str, Any]:
-    """What XLA's compiler is told of a program."""
+def compiler_options(program: Program) -> dict[str, Any]:
+    """XLA's compiler options for a program."""
     return {"xla_disable_hlo_passes": "fusion"} if program.longest_body > LONGEST_FUSED_BODY else {}

@@ -1,4 +1,4 @@
-"""A network compiled, and compiled anew for each set of input shapes."""
+"""A network that is compiled once for each set of input shapes and called with a dict of arrays."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from netloop.call_inputs import check_values
 from netloop.check import ValidatedNetwork, require_valid
 from netloop.checked_attributes import Settings
 from netloop.diagnostics import Finding, InputError, did_you_mean, reason
-from netloop.execution.compiled_program import Ready, make_ready
-from netloop.execution.jax_settings import on_device
-from netloop.execution.program_cache import Given, Programs
+from netloop.execution.compiled_program import CompiledProgram, compile_program
+from netloop.execution.jax_settings import pinned_settings
+from netloop.execution.program_cache import Given, ProgramCache
+from netloop.execution.weight_loading import DeviceWeights
 from netloop.graph.infer import TypeTable
 from netloop.graph.layer import ILayer, check_instance
 from netloop.graph.tensor import ITensor
@@ -32,24 +33,24 @@ from netloop.passes import Note, chosen
 class Executable(Settings):
     """A compiled network, called with a dict of arrays.
 
-    It keeps its own copy of the network and of the weights; later edits do not reach it. Where all input shapes are
-    fixed the program is compiled here, else in the first call that brings new shapes.
+    It keeps its own copy of the network and of the weights; later edits do not reach it. The program is compiled here
+    if all input shapes are fixed, otherwise in the first call with new shapes.
 
     Attributes:
         network: the network.
         constants: the constants that are arguments of its programs.
-        weights: their values on the device, or the types of those that are absent; others may take their places, and no
-            program is compiled anew.
-        max_trips: how many trips a loop may make, each time that it is entered; None for any number.
+        weights: their values on the device, or the types of those that are absent; they can be replaced without
+            compiling a program again.
+        max_trips: the largest number of iterations of a loop, each time it is entered; None for any number.
         interruptible: whether a long loop can be interrupted.
-        passes: the names of the passes that its programs are made with.
-        donated: the names of the inputs whose memory a call may take.
+        passes: the names of the passes applied to its programs.
+        donated: the names of the inputs whose memory a call may reuse.
         absent: the constants that have no weights yet.
     """
 
     network: INetworkDefinition
     constants: list[IConstantLayer]
-    weights: list[jax.Array | jax.ShapeDtypeStruct]
+    weights: DeviceWeights
     max_trips: int | None
     interruptible: bool
     passes: frozenset[str]
@@ -74,15 +75,17 @@ class Executable(Settings):
         vars(self)["absent"] = {each for each in constants if each.index in absent}
         self.take_weights()
         self._names = [each.name for each in network.outputs]
-        self._programs = Programs(network, self._compile)
-        self._watching: tuple[frozenset[ITensor], Programs[HostProgram]] | None = None
+        self._programs = ProgramCache(network, self._compile)
+        self._watching: tuple[frozenset[ITensor], ProgramCache[HostProgram]] | None = None
         if not (self.absent or self._programs.shape_inputs) and all(each.type.is_fixed for each in network.inputs):
-            with on_device():
-                self._programs.find({each: jax.ShapeDtypeStruct(*_shape_and_type(each)) for each in network.inputs})
+            with pinned_settings():
+                types = {each: each.type for each in network.inputs}
+                self._programs.find({each: jax.ShapeDtypeStruct(of.shape, of.dtype) for each, of in types.items()})
 
     def take_weights(self) -> None:
-        """Bring the arrays of the constants to the device, as they are now; programs under way keep the old ones."""
-        with on_device(), jax.ensure_compile_time_eval():
+        """Copy the current arrays of the constants to the device; calls in progress keep the old ones."""
+        # in a function that JAX traces, the copies would otherwise be tracers
+        with pinned_settings(), jax.ensure_compile_time_eval():
             vars(self)["weights"] = [
                 jax.ShapeDtypeStruct(each.shape, each.weights.dtype)
                 if each in self.absent
@@ -91,21 +94,21 @@ class Executable(Settings):
             ]
 
     def forget_programs(self) -> None:
-        """Compile anew in the next call, as weights that are part of the programs have changed."""
-        self._programs = Programs(self.network, self._compile)
+        """Compile again in the next call, because weights that are part of the programs have changed."""
+        self._programs = ProgramCache(self.network, self._compile)
         self._watching = None
 
     def __call__(self, inputs: Mapping[str, Any]) -> dict[str, jax.Array | Any]:
-        """The outputs by name, in the order in which they were marked.
+        """Run the network; return the outputs by name, in the order in which they were marked.
 
         Args:
-            inputs: an array for each input, numpy's or JAX's, of exactly its element type and shape; a list of arrays
-                for a sequence, None for what is absent. Outputs are given alike.
+            inputs: a numpy or JAX array for each input, of exactly its element type and shape; a list of arrays for a
+                sequence, None for an absent optional value. Outputs have the same forms.
 
         Raises:
             InputError: an input is missing, unknown, or of another element type or shape; or weights are missing.
-            NetworkError: for these shapes the network has no meaning.
-            ExecutionError: something without a meaning was met, such as more trips than an output has room for.
+            NetworkError: the network is invalid for these shapes.
+            ExecutionError: a computation failed, for instance a loop with more iterations than its output has rows.
         """
         known = self._programs.recall(inputs)
         if known is None:
@@ -114,25 +117,27 @@ class Executable(Settings):
         program, arrays = known
         return self._outputs(lambda: program.run(self.weights, arrays))
 
-    def watch(self, inputs: Mapping[str, Any], tensors: Iterable[ITensor], tell: Tell) -> dict[str, jax.Array | Any]:
-        """The same, step by step on the host, telling of some tensors as they are computed.
+    def watch(self, inputs: Mapping[str, Any], tensors: Iterable[ITensor], report: Tell) -> dict[str, jax.Array | Any]:
+        """Run the network step by step on the host, and report the values of some tensors as they are computed.
 
-        Each element is told once, in the order of the trips. The element after the last trip is told too where it is
-        computed, as that of a recurrence is. What is not computed, as in a branch not taken, is not told.
+        Each element is reported once, in the order of the iterations. The element after the last iteration is reported
+        too if it is computed, as that of a recurrence is. Values that are not computed, such as those of the branch not
+        taken, are not reported.
 
         Args:
             inputs: as for a call.
             tensors: the tensors, of this engine's network.
-            tell: takes a tensor, the trips of the loops in which it varies, and its value; what it raises ends the run.
+            report: called with a tensor, the iterations of the loops in which it varies, and its value; an exception
+                that it raises ends the run.
 
         Raises:
             InputError, NetworkError, ExecutionError: as a call does.
         """
-        programs, given = self._programs_that_tell(frozenset(tensors)), self._checked(inputs)
-        return self._outputs(lambda: programs.find(given)({**self._values_of(self.weights), **given}, tell))
+        programs, given = self._watching_programs(frozenset(tensors)), self._checked(inputs)
+        return self._outputs(lambda: programs.find(given)({**self._values_of(self.weights), **given}, report))
 
-    def _programs_that_tell(self, watched: frozenset[ITensor]) -> Programs[HostProgram]:
-        """The programs that tell of some tensors; they are kept until others are asked for."""
+    def _watching_programs(self, watched: frozenset[ITensor]) -> ProgramCache[HostProgram]:
+        """The programs that report some tensors; kept until other tensors are watched."""
         latest = self._watching
         if latest is not None and latest[0] == watched:
             return latest[1]
@@ -140,7 +145,7 @@ class Executable(Settings):
         def make(types: TypeTable, validated: ValidatedNetwork, given: Given) -> HostProgram:
             return HostProgram(self.network, validated, self.max_trips, self.interruptible, watched)
 
-        programs = Programs(self.network, make)
+        programs = ProgramCache(self.network, make)
         self._watching = watched, programs
         return programs
 
@@ -151,20 +156,19 @@ class Executable(Settings):
         return given
 
     def _outputs(self, run: Callable[[], list[Any]]) -> dict[str, jax.Array | Any]:
-        """The outputs by name, as something gives them."""
-        with on_device():
+        with pinned_settings():
             return dict(zip(self._names, run(), strict=True))
 
-    def _compile(self, types: TypeTable, validated: ValidatedNetwork, given: Given) -> Ready:
+    def _compile(self, types: TypeTable, validated: ValidatedNetwork, given: Given) -> CompiledProgram:
         if not has_program(self.network, types) or (self.interruptible and is_long(validated.block.steps, types)):
             return self._on_host(HostProgram(self.network, validated, self.max_trips, self.interruptible))
-        return make_ready(self, types, validated, given)
+        return compile_program(self, types, validated, given)
 
-    def _on_host(self, program: HostProgram) -> Ready:
+    def _on_host(self, program: HostProgram) -> CompiledProgram:
         def run(weights: list[Any], arrays: list[Any]) -> list[Any]:
             return program({**self._values_of(weights), **dict(zip(self.network.inputs, arrays, strict=True))})
 
-        return Ready(run, program, self.network.loops)
+        return CompiledProgram(run, program, self.network.loops)
 
     def _values_of(self, weights: list[Any]) -> dict[ITensor, Any]:
         return {layer.outputs[0]: array for layer, array in zip(self.constants, weights, strict=True)}
@@ -176,9 +180,9 @@ class Executable(Settings):
 
     @property
     def scratch_size(self) -> int:
-        """The memory in bytes that the latest program takes beside inputs, outputs and weights; 0 if XLA does not tell.
+        """The memory in bytes that the latest program needs in addition to inputs, outputs and weights.
 
-        A program that runs on the host takes what its pieces take, which nobody tells.
+        0 if XLA does not report it, and for a program that runs on the host.
         """
         compiled = self._programs.latest.compiled if self._programs.latest else None
         analysis = compiled.memory_analysis() if compiled is not None else None
@@ -186,30 +190,33 @@ class Executable(Settings):
 
     @property
     def program_count(self) -> int:
-        """The number of programs that are kept."""
+        """The number of cached programs."""
         return len(self._programs)
 
     @property
     def loop_strategies(self) -> dict[str, LoopStrategy]:
-        """How each loop ran in the latest program, and why, by its name, and its number if others share the name."""
+        """The lowering strategy of each loop in the latest program and its reason, by the name of the loop.
+
+        Loops that share a name are ``name#number``.
+        """
         return self._by_name("loop_strategies")
 
     @property
     def batched_layers(self) -> dict[str, list[ILayer]]:
-        """The layers of each loop that the latest program runs for many trips at once, by the name of the loop."""
+        """The layers of each loop that the latest program computes for many iterations at once, by loop name."""
         return self._by_name("batched_layers")
 
     @property
     def notes(self) -> list[Note]:
-        """What passes did for the latest program."""
+        """The changes that the passes made for the latest program."""
         latest = self._programs.latest
         return latest.notes if latest else []
 
     def profile(self, inputs: Mapping[str, Any]) -> dict[str, float]:
-        """How long each phase takes for some inputs, in seconds, in the order of the phases.
+        """The duration of each phase for some inputs, in seconds, in the order of the phases.
 
-        ``passes``, ``load``, ``trace`` and ``compile`` are what making the program took, when it was made; none are
-        told of a program that runs on the host. ``call`` is a call of now, until all outputs are there.
+        ``passes``, ``load``, ``trace`` and ``compile`` were measured when the program was compiled; a program that runs
+        on the host has none. ``call`` is a call made now, until all outputs are available.
 
         Raises:
             InputError, NetworkError, ExecutionError: as a call does.
@@ -220,23 +227,23 @@ class Executable(Settings):
         jax.block_until_ready(self(inputs))
         return {**(latest.seconds if latest else {}), "call": time.perf_counter() - began}
 
-    def _by_name(self, what: str) -> dict[str, Any]:
+    def _by_name(self, attribute: str) -> dict[str, Any]:
         latest = self._programs.latest
-        told: dict[ILoop, Any] = getattr(latest.program, what) if latest else {}
+        found: dict[ILoop, Any] = getattr(latest.program, attribute) if latest else {}
         names = [loop.name for loop in self.network.loops]
         by_name: dict[str, Any] = {}
         for number, loop in enumerate(latest.loops if latest else []):
-            if loop in told:
-                by_name[loop.name if names.count(loop.name) == 1 else f"{loop.name}#{number}"] = told[loop]
+            if loop in found:
+                by_name[loop.name if names.count(loop.name) == 1 else f"{loop.name}#{number}"] = found[loop]
         return by_name
 
 
 def inputs_named(names: Iterable[str], network: INetworkDefinition) -> frozenset[str]:
-    """The names of inputs, if there are such inputs.
+    """Check the names of inputs, and return them as a set.
 
     Raises:
-        TypeError: they are no strings.
-        ValueError: there is no such input.
+        TypeError: a name is not a string.
+        ValueError: the network has no input of a name.
     """
     listed = () if isinstance(names, str) else tuple(names)
     if isinstance(names, str) or not all(isinstance(each, str) for each in listed):
@@ -252,7 +259,3 @@ def inputs_named(names: Iterable[str], network: INetworkDefinition) -> frozenset
 def _absent(layer: IConstantLayer) -> Finding:
     fix = "give it weights with a Refitter, and refit_cuda_engine"
     return layer.finding("NL621", f"the plan had no weights for {layer.name!r}", reason("NL621"), fix)
-
-
-def _shape_and_type(tensor: ITensor) -> tuple[Any, Any]:
-    return tensor.type.shape, tensor.type.dtype

@@ -1,4 +1,4 @@
-"""What engines rely on where JAX works for them, whatever the user has set."""
+"""Pin JAX's global settings (64-bit types, jit, NaN checks, promotion) while an engine is compiled or runs."""
 
 import operator
 from collections.abc import Callable
@@ -9,29 +9,28 @@ import jax
 
 from netloop.diagnostics import ExecutionError, Finding, reason
 
-OWN: dict[str, tuple[Any, Callable[[Any], AbstractContextManager[Any]]]] = {
+PINNED: dict[str, tuple[Any, Callable[[Any], AbstractContextManager[Any]]]] = {
     "jax_disable_jit": (False, jax.disable_jit),
     "jax_debug_nans": (False, jax.debug_nans),
     "jax_numpy_dtype_promotion": ("standard", jax.numpy_dtype_promotion),
 }
-"""What users set to debug their own functions, and what it is while an engine is compiled or runs."""
+"""Settings that users change to debug their own functions, with the value that engines need."""
+
+WANTED = tuple(wanted for wanted, _ in PINNED.values())
+present = operator.attrgetter(*PINNED)
 
 
-WANTED = tuple(wanted for wanted, _ in OWN.values())
-present = operator.attrgetter(*OWN)
-
-
-class on_device:
-    """A context in which 64-bit types are real, and JAX does with an engine what it does by default.
+class pinned_settings:
+    """A context with 64-bit types and JAX's default behaviour, whatever the user has set.
 
     Raises:
-        ExecutionError: at its end, where the compiler or the device gave up.
+        ExecutionError: at exit, if the compiler or the device failed.
     """
 
     def __enter__(self) -> None:
         self._entered: list[AbstractContextManager[Any]] = [jax.enable_x64(True)]
         if present(jax.config) != WANTED:
-            self._entered += [setting(wanted) for wanted, setting in OWN.values()]
+            self._entered += [setting(wanted) for wanted, setting in PINNED.values()]
         for each in self._entered:
             each.__enter__()
 

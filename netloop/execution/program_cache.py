@@ -1,4 +1,4 @@
-"""The programs of a network: one for each set of input shapes and shape values that calls bring, made once and kept."""
+"""A cache of the programs of a network: one for each combination of input shapes and shape values."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from netloop.network import INetworkDefinition
 from netloop.types import LARGEST_KNOWN_VALUE, Absent, Array, Tensors, TensorType
 
 MOST_PROGRAMS = 64
-"""How many programs are kept; the one used longest ago makes room."""
+"""The capacity of the cache; the least recently used program is dropped."""
 
 Given = Mapping[ITensor, Any]
-"""The arrays of the inputs of a network."""
+"""The arrays of the inputs of a network, in order."""
 
 P = TypeVar("P")
 
 
-class Programs(Generic[P]):
-    """The programs of a network, as ``make`` makes them.
+class ProgramCache(Generic[P]):
+    """The programs that ``make`` returns for a network.
 
     Attributes:
-        network: the network; nobody edits it any more.
+        network: the network, which is no longer edited.
         shape_inputs: its inputs whose values, and not only their shapes, decide the shape of some tensor.
     """
 
@@ -42,7 +42,7 @@ class Programs(Generic[P]):
         self.shape_inputs = [each for each in network.inputs if each in needed and each.type.is_tensor]
         self._latest: tuple[Any, P | None] = None, None
         self._names = [each.name for each in network.inputs]
-        with jax.ensure_compile_time_eval():  # where JAX is tracing, it would make what is traced
+        with jax.ensure_compile_time_eval():  # while JAX traces, zeros() would be a tracer and not an array
             self._array_types = {np.ndarray, type(jnp.zeros(()))}
         self._make = make
         self._kept: OrderedDict[Any, P] = OrderedDict()
@@ -53,14 +53,14 @@ class Programs(Generic[P]):
 
     @property
     def latest(self) -> P | None:
-        """What was found last; None before the first."""
+        """The program that was found last; None before the first call."""
         return self._latest[1]
 
     def find(self, given: Given) -> P:
-        """The program for such inputs.
+        """Return the program for some inputs; make it if it is new.
 
         Raises:
-            NetworkError: for such inputs the network has no meaning, or no fixed shapes.
+            NetworkError: for these inputs the network is invalid, or has no fixed shapes.
             InputError: a shape depends on the value of an input that JAX is tracing.
         """
         arrays = list(given.values())
@@ -74,9 +74,9 @@ class Programs(Generic[P]):
             return self._use(key, found)
 
     def recall(self, inputs: Mapping[str, Any]) -> tuple[P, list[Any]] | None:
-        """The program that was found for inputs like these, which need no check, and the inputs in order.
+        """Return the cached program for inputs of these types, which need no check again, and the inputs in order.
 
-        None if there is no such program, or these are not all arrays.
+        None if there is no such program, or an input is not an array.
         """
         if not isinstance(inputs, dict) or len(inputs) != len(self._names):
             return None
@@ -93,18 +93,17 @@ class Programs(Generic[P]):
         return None if found is None else (found, arrays)
 
     def _use(self, key: Any, found: P) -> P:
-        """Note what was found as the latest."""
         self._kept.move_to_end(key)
         self._latest = key, found
         return found
 
     def _key(self, arrays: list[Any]) -> Any:
-        """What of some inputs a program counts on."""
-        forms = [_form(each) for each in arrays]
+        """The properties of some inputs that a program is compiled for."""
+        key = [_array_key(each) for each in arrays]
         for each in self.shape_inputs:
             value = _value(each, arrays[each.position])
-            forms.append(None if value is None else value.tobytes())
-        return tuple(forms)
+            key.append(None if value is None else value.tobytes())
+        return tuple(key)
 
     def _specialise(self, given: Given) -> tuple[TypeTable, ValidatedNetwork]:
         values = {tensor: _value(tensor, given[tensor]) for tensor in self.shape_inputs}
@@ -119,18 +118,18 @@ class Programs(Generic[P]):
 
 
 def _value(tensor: ITensor, array: Any) -> Array | None:
-    """The value of a shape input; None if it is too large to be one."""
+    """The value of a shape input; None if it is too large to decide a shape."""
     if isinstance(array, Tracer):
         what = f"input {tensor.name!r} decides a shape, and JAX is tracing it"
-        fix = "give it as a numpy array, outside of jit and vmap"
+        fix = "pass it as a numpy array, outside of jit and vmap"
         raise InputError(Finding("NL604", what, why="a compiled program has fixed shapes", fix=fix, at=tensor))
     return np.asarray(array) if array.nbytes <= LARGEST_KNOWN_VALUE else None
 
 
-def _form(value: Any) -> Any:
-    """What of a value a program counts on, but for what a shape input holds.
+def _array_key(value: Any) -> Any:
+    """The shape and element type of a value, and its sharding if it is bound to devices.
 
-    An array has to stay where it was put; JAX may move a numpy array, or what was made from one.
+    A committed array has to stay on its devices; JAX may move a numpy array, or one made from it.
     """
     if isinstance(value, (Tensors, Absent)):
         return None

@@ -1,4 +1,4 @@
-"""Room on Python's stack for JAX, which recurses into nested loops."""
+"""Raise Python's recursion limit for JAX, which recurses into nested loops."""
 
 import sys
 import threading
@@ -6,17 +6,17 @@ from collections.abc import Generator
 from contextlib import contextmanager
 
 DEEP_NEST = 16
-"""Loops nested deeper may meet Python's recursion limit inside JAX."""
+"""Loops nested deeper may reach Python's recursion limit inside JAX."""
 
 FRAMES_A_LOOP = 100
-"""More than the frames that JAX has on Python's stack for each loop around."""
+"""An upper bound of the frames that JAX has on Python's stack for each enclosing loop."""
 
 _RECURSION = threading.Lock()
 
 
 @contextmanager
 def room_for(depth: int) -> Generator[None]:
-    """Python's recursion limit raised, while JAX walks into loops nested so deep; one thread at a time may do so."""
+    """Raise Python's recursion limit while JAX walks into loops nested ``depth`` deep; one thread at a time."""
     if depth <= DEEP_NEST:
         yield
         return

@@ -1,4 +1,4 @@
-"""A network as a pure JAX function."""
+"""Convert a network to a pure JAX function."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from netloop.call_inputs import check_inputs
 from netloop.check import ValidatedNetwork, require_valid
 from netloop.diagnostics import InputError
-from netloop.execution.program_cache import Given, Programs
+from netloop.execution.program_cache import Given, ProgramCache
 from netloop.graph.infer import TypeTable
 from netloop.graph.layer import check_instance
 from netloop.layers.sources import IConstantLayer
@@ -20,24 +20,24 @@ from netloop.network import INetworkDefinition
 from netloop.passes import chosen, improve, of_platform
 
 PURE = chosen(None) - {"if_conversion"}
-"""The passes that a pure function is made with: a branch that is not taken must leave derivatives alone."""
+"""The passes for a pure function: with if-conversion, a branch that is not taken would take part in derivatives."""
 
-Weights = dict[str, jax.Array]
+NamedWeights = dict[str, jax.Array]
 PureFunction = Callable[[Mapping[str, Any], Mapping[str, Any]], dict[str, jax.Array]]
 
 
-def to_jax(network: INetworkDefinition) -> tuple[PureFunction, Weights]:
-    """A network as a pure function, and its weights.
+def to_jax(network: INetworkDefinition) -> tuple[PureFunction, NamedWeights]:
+    """Return a network as a pure function, and its weights.
 
-    ``function(weights, inputs)`` gives a dict of the outputs by name, in the order in which they were marked, and works
-    under ``jax.jit``, ``jax.grad``, ``jax.vmap`` and the like. ``weights`` has the floating-point constants by the
-    names of their layers; ``inputs`` is a dict from names to arrays. A loop whose COUNT limit follows from integer
-    constants and shapes can be differentiated both ways, others forward only. Shapes that follow from floating-point
-    constants stay what they are, whatever weights are given. What an engine reports as an ExecutionError is not
-    reported here, as a pure function cannot raise: such outputs mean nothing.
+    ``function(weights, inputs)`` returns a dict of the outputs by name, in the order in which they were marked, and
+    works under ``jax.jit``, ``jax.grad``, ``jax.vmap`` and the like. ``weights`` has the floating-point constants by
+    the names of their layers; ``inputs`` is a dict from names to arrays. A loop whose COUNT limit follows from integer
+    constants and shapes can be differentiated in forward and reverse mode, other loops in forward mode only. Shapes
+    that follow from floating-point constants stay fixed, whatever weights are passed. Errors that an engine raises as
+    ExecutionError are not reported, because a pure function cannot raise: the affected outputs are undefined.
 
     Raises:
-        NetworkError: the network has no meaning.
+        NetworkError: the network is invalid.
     """
     require_valid(check_instance("network", network, INetworkDefinition))
     network = network.copy()
@@ -60,7 +60,7 @@ def to_jax(network: INetworkDefinition) -> tuple[PureFunction, Weights]:
 
         return jax.jit(run)
 
-    programs = Programs(network, make)
+    programs = ProgramCache(network, make)
 
     def function(weights: Mapping[str, Any], inputs: Mapping[str, Any]) -> dict[str, jax.Array]:
         with jax.enable_x64(True):
@@ -74,7 +74,7 @@ def to_jax(network: INetworkDefinition) -> tuple[PureFunction, Weights]:
 
 
 def _names(constants: list[IConstantLayer]) -> dict[str, IConstantLayer]:
-    """A name for each floating-point constant: that of its layer, with the layer's number if need be."""
+    """The floating-point constants by the name of their layer, with ``#index`` appended if the name is taken."""
     names: dict[str, IConstantLayer] = {}
     taken = {each.name for each in constants}
     for layer in constants:
@@ -97,7 +97,7 @@ def _weight(weights: Mapping[str, Any], name: str, layer: IConstantLayer) -> jax
 
 
 def _as_declared(network: INetworkDefinition, inputs: Mapping[str, Any]) -> dict[str, Any]:
-    """The inputs, with 64-bit types restored where JAX's own setting had narrowed them before the call."""
+    """The inputs, with 64-bit types restored where JAX's x64 setting had narrowed them before the call."""
     if not isinstance(inputs, Mapping):
         raise TypeError(f"inputs are a dict from names to arrays, not {type(inputs).__name__}")
     declared = {each.name: each.declared for each in network.inputs}

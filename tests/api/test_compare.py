@@ -1,4 +1,4 @@
-"""A comparison finds the first tensor and trip in which an engine is wrong."""
+"""A comparison finds the first tensor and iteration in which an engine is wrong."""
 
 import math
 
@@ -24,13 +24,8 @@ from tests.support.networks import (
 
 
 @pytest.fixture
-def network():
-    return trt.INetworkDefinition()
-
-
-@pytest.fixture
 def wrong(monkeypatch):
-    """Make the lowering of the layers of a name wrong by what a function does to what it gives."""
+    """Change the lowering of the layers of a name: a function replaces its result."""
 
     def plant(kind, name, fault):
         right = kind.lower
@@ -50,7 +45,7 @@ def named(tensor, name):
 
 
 def squares(network, trips=5):
-    """A loop 'steps' of some trips: 'square' of the trip, 'next' one more, y all of them."""
+    """A loop 'steps': 'square' of the iteration index, 'next' one more, y all of these."""
     loop = counted(network, trips)
     loop.name = "steps"
     square = named(combine(network, *[counter(network, loop)] * 2, Op.PROD), "square")
@@ -75,7 +70,7 @@ def test_everything_in_loops_is_compared(network):
     squares(network)
     found = trt.compare(network, {})
 
-    # the trip, the next trip but for the last, the square, one more, and the output
+    # the index, the next index except in the last iteration, the square, one more, and the output
     assert found.elements == 5 + 4 + 5 + 5 + 1
     assert str(found) == "20 elements agree"
 
@@ -95,30 +90,30 @@ def test_edits_of_a_comparison_do_not_reach_the_network(network):
 # ---------------------------------------------------------------------------- difference
 
 
-def test_first_tensor_and_trip_are_told(network, wrong):
+def test_first_tensor_and_iteration_are_reported(network, wrong):
     square = squares(network)
     wrong(IElementWiseLayer, "square", lambda made, a, b: made + (a == 3))
     found = trt.compare(network, {})
 
     assert not found.agrees
-    assert (found.difference.tensor, found.difference.trips) == ("square", {"steps": 3})
+    assert (found.difference.tensor, found.difference.iterations) == ("square", {"steps": 3})
     assert (found.difference.expected, found.difference.got, found.difference.ulps) == (9, 10, None)
     assert str(found) == (
-        "'square' differs first in trip 3 of 'steps': 10 by the engine, and 9 by the reference\n"
+        "'square' differs first in iteration 3 of 'steps': the engine computes 10, and the reference 9\n"
         f"  at {square.producer.where}"
     )
 
 
-def test_earlier_trip_of_a_later_layer_is_first(network, wrong):
+def test_earlier_iteration_of_a_later_layer_is_first(network, wrong):
     squares(network)
     wrong(IElementWiseLayer, "square", lambda made, a, b: made + (a == 3))
     wrong(IElementWiseLayer, "next", lambda made, a, b: made - (a == 4))
     found = trt.compare(network, {})
 
-    assert (found.difference.tensor, found.difference.trips) == ("next", {"steps": 2})
+    assert (found.difference.tensor, found.difference.iterations) == ("next", {"steps": 2})
 
 
-def test_trips_of_nested_loops_are_told(wrong):
+def test_iterations_of_nested_loops_are_reported(wrong):
     network = table()
     network.loops[0].name, network.loops[1].name = "rows", "columns"
     (product,) = [each for each in network if isinstance(each, IElementWiseLayer)]
@@ -126,11 +121,11 @@ def test_trips_of_nested_loops_are_told(wrong):
     wrong(IElementWiseLayer, "product", lambda made, a, b: made + (made == 8))
     found = trt.compare(network, {"x": F([1, 2]), "z": F([3, 4, 5])})
 
-    assert found.difference.trips == {"rows": 1, "columns": 1}
-    assert "in trip 1 of 'columns' in trip 1 of 'rows'" in str(found)
+    assert found.difference.iterations == {"rows": 1, "columns": 1}
+    assert "in iteration 1 of 'columns' in iteration 1 of 'rows'" in str(found)
 
 
-def test_greatest_difference_of_an_element_is_told(network, wrong):
+def test_largest_difference_of_an_element_is_reported(network, wrong):
     x = network.add_input("x", trt.float32, (2, 2))
     mark(network, y=named(network.add_unary(x, trt.UnaryOperation.NEG).get_output(0), "minus"))
     wrong(IUnaryLayer, "minus", lambda made, a: made.at[1, 0].add(2).at[0, 1].add(1))
@@ -161,7 +156,7 @@ def test_tolerance_is_what_is_given(network, wrong):
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf])
-def test_what_is_no_number_differs(network, wrong, value):
+def test_infinities_and_nan_differ(network, wrong, value):
     x = network.add_input("x", trt.float32, ())
     mark(network, y=named(network.add_unary(x, trt.UnaryOperation.NEG).get_output(0), "minus"))
     wrong(IUnaryLayer, "minus", lambda made, a: made * value)
@@ -179,11 +174,11 @@ def test_engine_that_was_compiled_before_is_compared(network, wrong):
     broken = trt.compile(network)
 
     assert trt.compare(network, {}, broken).difference.tensor == "square"
-    # that of which only the outputs are right was compiled before the fault
+    # the engine was compiled before the error was planted, so only its outputs are right
     assert [int(each) for each in right({})["y"]] == [1, 2, 5, 10, 17]
 
 
-def test_output_that_only_the_engine_itself_has_wrong_is_told(network):
+def test_output_that_is_wrong_only_in_the_engine_itself_is_reported(network):
     x = network.add_input("x", trt.float32, ())
     mark(network, y=combine(network, x, constant(network, 2, F), Op.PROD))
     engine = trt.compile(network, passes=[])
@@ -195,7 +190,7 @@ def test_output_that_only_the_engine_itself_has_wrong_is_told(network):
 
 def test_engine_of_another_network_is_refused(network):
     squares(network)
-    with pytest.raises(ValueError, match="the engine is of another network"):
+    with pytest.raises(ValueError, match="the engine belongs to another network"):
         trt.compare(network, {}, trt.compile(newton()))
 
 
@@ -208,7 +203,7 @@ def test_engine_is_an_engine(network):
 # ---------------------------------------------------------------------------- what only the run tells
 
 
-def test_fault_is_found_where_only_the_run_tells_shapes(network, wrong):
+def test_difference_is_found_in_data_dependent_shapes(network, wrong):
     x = network.add_input("x", trt.int32, (-1,))
     found = network.add_cast(network.add_non_zero(x).get_output(0), trt.int32).get_output(0)
     loop = counted(network, 3)
@@ -220,7 +215,7 @@ def test_fault_is_found_where_only_the_run_tells_shapes(network, wrong):
 
     assert trt.compare(network, inputs).agrees
     wrong(IElementWiseLayer, "next", lambda made, a, b: made + (b == 1))
-    assert trt.compare(network, inputs).difference.trips == {"steps": 1}
+    assert trt.compare(network, inputs).difference.iterations == {"steps": 1}
 
 
 # ---------------------------------------------------------------------------- errors

@@ -1,4 +1,4 @@
-"""With ``Builder.none_on_error``, a layer that cannot be made is None, and a line in the log."""
+"""With ``Builder.none_on_error``, a method that adds an invalid layer logs an error and returns None."""
 
 import numpy as np
 import pytest
@@ -216,7 +216,7 @@ def test_switch_is_a_bool(value):
         trt.Builder(Log()).none_on_error = value
 
 
-def test_error_recorder_is_told(network, x, ids):
+def test_error_recorder_receives_the_error(network, x, ids):
     told: list[str] = []
 
     class Recorder(trt.IErrorRecorder):

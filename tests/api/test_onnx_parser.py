@@ -1,4 +1,4 @@
-"""TensorRT's parser of ONNX models."""
+"""TensorRT's ONNX parser."""
 
 import numpy as np
 import onnx
@@ -18,11 +18,6 @@ class Silent(trt.ILogger):
 
     def log(self, severity, msg):
         self.messages.append((severity, msg))
-
-
-@pytest.fixture
-def network():
-    return trt.INetworkDefinition()
 
 
 @pytest.fixture
@@ -47,7 +42,7 @@ def test_bytes_become_layers_inputs_and_outputs_of_the_network(network, parser):
     assert run(network) == [7, 10]
 
 
-def test_file_finds_its_tensors_beside_it(network, parser, tmp_path):
+def test_file_finds_its_tensors_in_its_folder(network, parser, tmp_path):
     onnx.save(whole(), tmp_path / "m.onnx", save_as_external_data=True, location="w.bin", size_threshold=0)
 
     assert parser.parse_from_file(str(tmp_path / "m.onnx"))
@@ -79,7 +74,7 @@ def test_node_is_asked_for_its_outputs_by_name(network, parser):
     assert parser.get_layer_output_tensor("unknown", 0) is None
 
 
-def test_errors_tell_the_node(parser):
+def test_errors_name_the_node(parser):
     assert not parser.parse(model(WRONG).SerializeToString())
 
     errors = [parser.get_error(index) for index in range(parser.num_errors)]
@@ -114,7 +109,7 @@ def test_model_is_split_into_what_can_be_parsed_and_what_not(network, parser):
     assert network.num_layers == network.num_inputs == 0
 
 
-def test_error_in_a_function_tells_the_functions_around_it(parser):
+def test_error_in_a_function_names_the_enclosing_functions(parser):
     made = model("g (float[2] x) => (float[2] y) { y = my.outer (x) }")
     made.opset_import.add(domain="my", version=1)
     for name, inner in (("outer", "my.inner"), ("inner", "Missing")):

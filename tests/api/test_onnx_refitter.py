@@ -1,4 +1,4 @@
-"""New weights for an engine from an ONNX model."""
+"""Refitting an engine with the initializers of an ONNX model."""
 
 import numpy as np
 import onnx
@@ -118,8 +118,8 @@ def test_initializer_that_is_part_of_the_program_stays_as_it_was(at):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (onnx_model(PLAIN.replace("b)", "c)"), a=NEW["a"], c=NEW["b"]), "the engine has nothing that is called 'c'"),
-        (onnx_model(a=NEW["a"], b=np.float32([1])), "the initializer 'b' is 1 of float32"),
+        (onnx_model(PLAIN.replace("b)", "c)"), a=NEW["a"], c=NEW["b"]), "the engine has no weights 'c'"),
+        (onnx_model(a=NEW["a"], b=np.float32([1])), "the initializer 'b' has 1 elements of float32"),
     ],
 )
 def test_model_that_the_engine_was_not_made_of_is_refused(refitter, parser, given, message):
@@ -131,7 +131,7 @@ def test_model_that_the_engine_was_not_made_of_is_refused(refitter, parser, give
 
 
 @pytest.mark.parametrize("data", [b"", b"no model", onnx_model(**NEW).SerializeToString()[:40]])
-def test_what_is_no_model_is_refused(parser, data):
+def test_other_bytes_than_models_are_refused(parser, data):
     assert not parser.refit_from_bytes(data)
     assert not parser.refit_model_proto()
     assert parser.num_errors > 0

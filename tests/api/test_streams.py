@@ -1,4 +1,4 @@
-"""Plans come from streams and go to them, in pieces of any size."""
+"""Plans are written to streams and read from them, in pieces of any size."""
 
 import io
 
@@ -10,7 +10,7 @@ from tests.support.log import Log
 
 
 class Writer(trt.IStreamWriter):
-    """Keeps what it takes: at most so many bytes at once."""
+    """Keep the bytes written, at most a number of them at once."""
 
     def __init__(self, most=None):
         super().__init__()
@@ -24,7 +24,7 @@ class Writer(trt.IStreamWriter):
 
 
 class Reader(trt.IStreamReaderV2):
-    """Gives a file, at most so many bytes at once, and complains of a read beyond its end."""
+    """Read bytes, at most a number of them at once; fail on a read past the end."""
 
     def __init__(self, data, most=None):
         super().__init__()
@@ -68,7 +68,7 @@ def test_writer_that_takes_a_part_gets_the_rest():
 
 
 @pytest.mark.parametrize("answer", [None, 0, -1, 10**9, "all"])
-def test_writer_that_does_not_tell_what_it_took_ends_the_build(answer):
+def test_writer_that_returns_no_count_ends_the_build(answer):
     class Silent(trt.IStreamWriter):
         def write(self, data):
             return answer
@@ -86,7 +86,7 @@ def test_writer_that_raises_ends_the_build_with_its_words():
     assert "the stream Full raised OSError('no space left')" in log.errors()[0]
 
 
-def test_writer_without_a_method_is_told_so():
+def test_writer_without_a_method_is_reported():
     assert build_to(trt.IStreamWriter(), log := Log()) is False
     assert "IStreamWriter overrides no write(data)" in log.errors()[0]
 
@@ -102,7 +102,7 @@ def test_network_with_errors_reaches_no_writer():
     assert log.errors()
 
 
-def test_what_is_no_writer_is_refused():
+def test_other_objects_than_writers_are_refused():
     with pytest.raises(TypeError, match="writer is IStreamWriter"):
         build_to(io.BytesIO())
 
@@ -172,7 +172,7 @@ def test_reader_that_gives_too_much_gives_none():
     assert "the stream Generous was asked for up to" in log.errors()[0]
 
 
-def test_reader_without_methods_is_told_so():
+def test_reader_without_methods_is_reported():
     assert load(trt.IStreamReaderV2(), log := Log()) is None
     assert "IStreamReaderV2 overrides no read(num_bytes, stream)" in log.errors()[0]
     assert trt.IStreamReaderV2().seek(0, trt.SeekPosition.SET) is False

@@ -1,4 +1,4 @@
-"""Scripts for TensorRT 10 run as they are, and give the right numbers."""
+"""Scripts for TensorRT 10 run unchanged, and compute the right numbers."""
 
 import numpy as np
 import pytest
@@ -44,7 +44,7 @@ def x(network):
 
 
 def run(network, **inputs):
-    """The outputs, on which engine, reference and a plan that was read back agree."""
+    """The outputs, on which the engine, the reference and a deserialized plan agree."""
     engine = trt.compile(network)
     made = {name: np.asarray(array) for name, array in engine(inputs).items()}
     for other in (
@@ -87,7 +87,7 @@ def test_int8_in_all_layers_changes_no_number(network, x):
     assert run(network, x=np.array([1, 3], np.float32))["y"].tolist() == [0.5, 1.5]
 
 
-def test_precision_is_told_back(network, x):
+def test_precision_is_returned(network, x):
     layer = network.add_identity(x)
     assert (layer.precision, layer.precision_is_set) == (trt.float32, False)
 
@@ -98,7 +98,7 @@ def test_precision_is_told_back(network, x):
     assert not layer.precision_is_set
 
 
-def test_output_type_is_told_back(network, x):
+def test_output_type_is_returned(network, x):
     layer = network.add_unary(x, trt.UnaryOperation.NEG)
     assert (layer.get_output_type(0), layer.output_type_is_set(0)) == (trt.float32, False)
 
@@ -250,7 +250,7 @@ def test_input_in_use_may_be_given_in_narrower_integers(network):
     assert run(network, lengths=np.array([1, 3], np.int32))["y"].tolist() == [2**40, 3 * 2**40]
 
 
-def test_input_that_nothing_reads_changes_its_type_alone(network, x):
+def test_input_that_nothing_reads_changes_only_its_type(network, x):
     x.dtype = trt.float16
 
     assert (x.dtype, network.num_layers) == (trt.float16, 0)
@@ -353,7 +353,7 @@ def test_int8_of_an_input_needs_a_scale(network, x, log):
     ]
 
 
-def test_range_of_a_tensor_is_told_back(x, log):
+def test_range_of_a_tensor_is_returned(x, log):
     assert x.dynamic_range is None
     x.dynamic_range = (-1, 2.5)
     assert x.set_dynamic_range(-1, 2.5) is True
@@ -375,7 +375,7 @@ def test_range_is_two_numbers(x, given):
 
 
 class Calibrator(trt.IInt8EntropyCalibrator2):
-    """A calibrator as scripts write them; it counts how often it is asked."""
+    """A calibrator as scripts write them; it counts its calls."""
 
     def __init__(self):
         trt.IInt8EntropyCalibrator2.__init__(self)
@@ -403,7 +403,7 @@ def test_calibrator_is_recorded_but_never_asked(builder, network, x):
     assert builder.build_serialized_network(network, config) is not None
     assert (calibrator.asked, config.int8_calibrator, config.get_calibration_profile()) == (0, calibrator, profile)
     assert config.get_quantization_flag(trt.QuantizationFlag.CALIBRATE_BEFORE_FUSION)
-    assert {"int8_calibrator", "quantization_flags", "flag INT8"} <= set(config.without_meaning())
+    assert {"int8_calibrator", "quantization_flags", "flag INT8"} <= set(config.ignored())
 
 
 def test_flag_of_quantization_is_cleared(builder):
@@ -459,7 +459,7 @@ def test_shape_input_without_an_address_is_not_specified(network):
 
 
 def test_script_that_asks_for_fp16_from_end_to_end(builder, network):
-    """A network of float32 weights that takes and gives halves, run by addresses."""
+    """A network with float32 weights and float16 inputs and outputs, run on addresses."""
     x = network.add_input("x", trt.float32, (-1, 2))
     weights = constant(network, np.array([[1, 2], [3, 4]], np.float32))
     none = trt.MatrixOperation.NONE
@@ -488,7 +488,7 @@ def test_script_that_asks_for_fp16_from_end_to_end(builder, network):
 # ---------------------------------------------------------------------------- what a layer of a network is
 
 
-def test_layers_are_found_by_the_kind_and_told_apart_by_the_type(network):
+def test_layers_are_found_by_kind_and_distinguished_by_type(network):
     image = network.add_input("image", trt.float32, (1, 1, 4, 4))
     for type in (trt.ActivationType.RELU, trt.ActivationType.SIGMOID):
         network.add_activation(image, type)
@@ -503,3 +503,23 @@ def test_layers_are_found_by_the_kind_and_told_apart_by_the_type(network):
     assert network[2].type in {trt.LayerType.POOLING}
     assert network[2].type not in (trt.LayerType.ACTIVATION, trt.ActivationType.RELU)
     assert network[2].type != trt.LayerType.SCALE
+
+
+def test_explicit_batch_has_no_effect():
+    flags = trt.NetworkDefinitionCreationFlag
+
+    assert int(flags.EXPLICIT_BATCH) == 0
+    assert flags(0) is flags.STRONGLY_TYPED
+    assert trt.Builder(trt.Logger()).create_network(1 << int(flags.EXPLICIT_BATCH)).get_flag(flags.STRONGLY_TYPED)
+
+
+def test_with_statements_return_their_objects(log):
+    with trt.Builder(log) as builder, builder.create_network() as network, builder.create_builder_config() as config:
+        network.mark_output(network.add_identity(network.add_input("x", trt.int32, ())).get_output(0))
+        plan = builder.build_serialized_network(network, config)
+    with (
+        trt.Runtime(log) as runtime,
+        runtime.deserialize_cuda_engine(plan) as engine,
+        engine.create_execution_context() as context,
+    ):
+        assert context.engine is engine

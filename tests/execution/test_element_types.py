@@ -1,4 +1,4 @@
-"""Element types that TensorRT has not: tensors of them go through networks, engines and plans."""
+"""Tensors of element types that are not in TensorRT pass through networks, engines and plans."""
 
 import math
 
@@ -17,7 +17,7 @@ TENSORRTS = [each for each in trt.DataType if each not in OWN]
 
 
 def moving(dtype: trt.DataType) -> trt.INetworkDefinition:
-    """A network that moves tensors of a type in all the ways there are, and computes nothing."""
+    """A network that moves tensors of a type with every kind of layer that computes nothing."""
     network = trt.INetworkDefinition()
     x = network.add_input("x", dtype, (2, 3))
     swapped = network.add_slice(x, (1, 0), (2, 3), (-1, 1)).get_output(0)
@@ -72,7 +72,7 @@ def test_own_type_goes_through_a_plan(dtype):
 
 
 @pytest.mark.parametrize("dtype", OWN, ids=str)
-def test_own_type_is_told_where_it_comes_in(dtype):
+def test_own_type_is_reported_where_it_enters(dtype):
     network = trt.INetworkDefinition()
     x = network.add_input("x", trt.float32, (2,))
     mark(network, y=cast(network, cast(network, x, dtype), trt.float32))
@@ -89,7 +89,7 @@ EIGHT_BITS = [trt.fp8, trt.e5m2, trt.e4m3fnuz, trt.e5m2fnuz]
 @pytest.mark.parametrize("to_type", EIGHT_BITS, ids=str)
 @pytest.mark.parametrize("from_type", [trt.float64, trt.float32, trt.bfloat16], ids=str)
 def test_cast_to_eight_bits_takes_the_nearest(from_type, to_type):
-    """The nearest of all numbers of the type, found by search; of two equally near the one with an even code."""
+    """The expected number is the nearest of all numbers of the type, found by search; ties go to the even code."""
     info = ml_dtypes.finfo(NUMPY_TYPES[to_type])
     codes = np.arange(256, dtype=np.uint8)
     table = {int(code): float(value) for code, value in zip(codes, codes.view(NUMPY_TYPES[to_type]), strict=True)}
@@ -161,8 +161,8 @@ def test_every_type_is_cast_to_every_type(from_type):
 
 @pytest.mark.parametrize("dtype", [trt.DataType.INT2, trt.DataType.UINT2, trt.int4, trt.fp4], ids=str)
 @pytest.mark.parametrize("trips", [8, 9, 17])
-def test_small_trips_stack_types_of_few_bits(trips, dtype):
-    """XLA ends the process where it joins arrays of 2 bits, as JAX does with the rows of trips made at a time."""
+def test_small_loops_stack_sub_byte_types(trips, dtype):
+    """XLA ends the process when it concatenates arrays of 2 bits, as JAX does with the rows of unrolled iterations."""
     network = trt.INetworkDefinition()
     row = cast(network, network.add_input("x", trt.int32, (3,)), dtype)
     mark(network, y=stacked(counted(network, trips), row, constant(network, trips, np.int32)))
@@ -187,7 +187,7 @@ def test_input_equals_a_constant(dtype):
 
 @pytest.mark.parametrize("way", trt.DataType, ids=str)
 def test_constant_is_cast_alike_by_compiler_and_reference(way):
-    """XLA converts what it knows when it compiles by other code than what it is given."""
+    """XLA converts compile-time constants with other code than run-time values."""
     network = trt.INetworkDefinition()
     x = cast(network, constant(network, [-70000, -3, 0, 1, 6, 70000], np.int32), way)
     mark(network, **{to.name: cast(network, x, to) for to in trt.DataType})
@@ -200,7 +200,7 @@ def test_constant_is_cast_alike_by_compiler_and_reference(way):
 
 @pytest.mark.parametrize("dtype", trt.DataType, ids=str)
 def test_constant_is_stacked(dtype):
-    """XLA makes an iota of 0 and 1, and cannot emit one of float8."""
+    """XLA turns the constant 0, 1 into an iota, and cannot emit one of float8."""
     network = trt.INetworkDefinition()
     values = np.array([0, 1]).astype(NUMPY_TYPES[dtype])
     mark(
@@ -231,7 +231,7 @@ WHOLE = [trt.int32, trt.uint32, trt.int64, trt.uint64]
 @pytest.mark.parametrize("first", WHOLE, ids=str)
 @pytest.mark.parametrize("from_type", [trt.float32, trt.float64, trt.bfloat16], ids=str)
 def test_sign_that_is_read_as_a_bit_stays_one(from_type, first, way):
-    """LLVM makes nothing but a truncation of a number's way to an integer, to one of another sign, and back."""
+    """LLVM reduces the conversion to an integer, to one of the other signedness, and back, to a truncation."""
     network = trt.INetworkDefinition()
     x = network.add_input("x", from_type, (6,))
     second = {each: getattr(network, way)(cast(network, x, first), each) for each in WHOLE if fits(way, first, each)}

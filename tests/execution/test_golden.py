@@ -1,4 +1,4 @@
-"""Results that TensorRT gave: NVIDIA's recorded runs of its examples of loops and conditionals."""
+"""Results of TensorRT: NVIDIA's recorded runs of its examples of loops and conditionals."""
 
 import numpy as np
 import pytest
@@ -26,12 +26,12 @@ each_way = pytest.mark.parametrize("way", WAYS)
 
 
 def filled(values):
-    """An array for each value, full of it, stacked."""
+    """A stack of arrays, each filled with one value."""
     return np.stack([np.full((1, 2, 3, 4), each, np.float32) for each in values])
 
 
 def doubling(network):
-    """A state of ones that is doubled in each trip of a loop without limits: the loop, the state, its double."""
+    """A loop without limits that doubles a state of ones in each iteration: the loop, the state, its double."""
     loop = network.add_loop()
     state = loop.add_recurrence(network.add_input("x", trt.float32, ONES.shape))
     state.set_input(1, combine(network, state.get_output(0), state.get_output(0)))

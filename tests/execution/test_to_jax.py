@@ -1,4 +1,4 @@
-"""Networks as pure functions, under JAX's own transformations."""
+"""Networks as pure functions, under JAX's transformations."""
 
 import jax
 import jax.numpy as jnp
@@ -30,13 +30,8 @@ from tests.support.networks import (
 )
 
 
-@pytest.fixture
-def network():
-    return trt.INetworkDefinition()
-
-
 def linear(network, trips=3, count=None):
-    """y, ys: a state s[2] that becomes tanh(s w + x[t]), the last and all; w[2,2] and the start are weights."""
+    """y, ys: the last and all values of a state s[2] = tanh(s w + x[t]); w[2,2] and the initial state are weights."""
     x = network.add_input("x", trt.float32, (3, 2))
     weights = network.add_constant((2, 2), F([[0.5, -0.25], [0.75, 1.0]]))
     start = network.add_constant((2,), F([0.1, -0.2]))
@@ -65,9 +60,9 @@ def by_hand(weights, start, x):
 
 
 def check_gradient(loss, arguments, rtol=2e-3):
-    """The gradient of a loss, in float64, against central differences."""
+    """Compare the gradient of a loss in float64 with central differences."""
     with jax.enable_x64(True):
-        gradient = jax.grad(loss)(arguments)
+        gradient, value = jax.grad(loss)(arguments), jax.jit(loss)
         leaves, tree = jax.tree.flatten(arguments)
         for position, leaf in enumerate(leaves):
             for index in np.ndindex(leaf.shape):
@@ -76,7 +71,7 @@ def check_gradient(loss, arguments, rtol=2e-3):
                     moved = np.array(leaf)
                     moved[index] += step
                     sides.append(
-                        float(loss(jax.tree.unflatten(tree, [*leaves[:position], moved, *leaves[position + 1 :]])))
+                        float(value(jax.tree.unflatten(tree, [*leaves[:position], moved, *leaves[position + 1 :]])))
                     )
                 slope = (sides[0] - sides[1]) / 2e-3
                 np.testing.assert_allclose(jax.tree.leaves(gradient)[position][index], slope, rtol=rtol, atol=5e-4)
@@ -93,7 +88,7 @@ def test_weights_are_the_floats_by_the_names_of_their_layers(network):
     np.testing.assert_array_equal(weights["start"], F([0.1, -0.2]))
 
 
-def test_weights_of_one_name_are_told_apart_by_number(network):
+def test_weights_of_one_name_are_numbered(network):
     layers = [network.add_constant((), np.float32(each)) for each in (1, 2)]
     for each in layers:
         each.name = "w"
@@ -126,7 +121,7 @@ def test_random_numbers_are_the_same_under_jit(operation, network):
     np.testing.assert_array_equal(jax.jit(function)(weights, {})["y"], trt.compile(network)({})["y"])
 
 
-def test_missing_weight_is_told(network):
+def test_missing_weight_is_reported(network):
     function, weights = trt.to_jax(linear(network))
     del weights["start"]
     with pytest.raises(trt.InputError, match=r"NL605: weight 'start' is missing; it is float32\[2\]") as caught:
@@ -135,7 +130,7 @@ def test_missing_weight_is_told(network):
     assert "IConstantLayer 'start'" in caught.value.findings[0].where
 
 
-def test_weight_of_another_shape_is_told(network):
+def test_weight_of_another_shape_is_reported(network):
     function, weights = trt.to_jax(linear(network))
     with pytest.raises(trt.InputError, match=r"NL605: weight 'start' is float32\[2\], and was given the shape \(3,\)"):
         function(weights | {"start": np.zeros(3, F)}, {"x": ROWS})
@@ -293,7 +288,7 @@ def test_gradient_of_an_lstm_is_finite():
 
 
 @pytest.mark.parametrize("limit", ["count", "while"])
-def test_forward_derivative_through_a_loop_whose_trips_the_call_decides(network, limit):
+def test_forward_derivative_through_a_loop_whose_iterations_the_call_decides(network, limit):
     x = network.add_input("x", trt.float32, ())
     loop = network.add_loop()
     state = loop.add_recurrence(x)

@@ -363,7 +363,7 @@ def test_inspector_tells_what_was_done():
         "loop_fission",
     }
     assert all(each["Rule"] and each["Gain"] for each in told["Passes"])
-    assert len(told["Loops"][0]["Many trips at once"]) == 1
+    assert len(told["Loops"][0]["BatchedLayers"]) == 1
 
 
 def test_phases_of_an_engine_are_told():

@@ -1,4 +1,4 @@
-"""What a program takes of the weights of an engine."""
+"""Weights as the arguments of a compiled program."""
 
 from __future__ import annotations
 
@@ -12,17 +12,20 @@ from netloop.layers.sources import IConstantLayer
 from netloop.lower import Program, constants_of
 from netloop.network import INetworkDefinition
 
+DeviceWeights = list[jax.Array | jax.ShapeDtypeStruct]
+"""The values of the constants of an executable on the device, or the types of those that are absent."""
 
-class Loading:
-    """What a program takes beside inputs: weights, and what is computed from them when there are new ones.
+
+class WeightLoader:
+    """Compute the weight arguments of a program: constants, and what weight folding computes from them once.
 
     Args:
         program: the program.
-        network: its network, which passes may have made of the engine's.
-        constants: the constants of the engine's network.
+        network: its network, possibly rewritten by passes.
+        constants: the constants of the executable's network.
 
     Attributes:
-        tensors: what the program takes.
+        tensors: the tensors that are arguments of the program in addition to its inputs.
     """
 
     def __init__(self, program: Program, network: INetworkDefinition, constants: list[IConstantLayer]) -> None:
@@ -32,22 +35,22 @@ class Loading:
         self._positions = [positions[each.index] for each in own]
         self._loaded: tuple[Any, list[Any]] = None, []
         self._program = program
-        self._compute = jax.jit(self._load)
+        self._compute = jax.jit(self._fold)
 
     def __call__(self, weights: Sequence[Any]) -> list[Any]:
-        """What the program takes, for the weights of an engine."""
+        """Return the arguments for the weights of an executable; they are computed once for each list of weights."""
         known, loaded = self._loaded
         if known is not weights:
             own = [weights[position] for position in self._positions]
-            compute = self._load if self._program.early.only_moves else self._compute
+            compute = self._fold if self._program.early.only_moves else self._compute
             with jax.ensure_compile_time_eval():
                 loaded = [*own, *compute(own)]
             self._loaded = weights, loaded
         return loaded
 
-    def _load(self, own: list[Any]) -> list[Any]:
+    def _fold(self, own: list[Any]) -> list[Any]:
         return self._program.load(dict(zip(self.tensors, own, strict=False)))
 
     def values(self, loaded: list[Any]) -> dict[ITensor, Any]:
-        """What the program takes, by tensor."""
+        """Return the arguments by tensor."""
         return dict(zip(self.tensors, loaded, strict=True))

@@ -1,4 +1,4 @@
-"""Debug tensors: a context tells a listener of the values of what was marked, as they are computed."""
+"""Debug tensors: a context reports the values of marked tensors to a listener as they are computed."""
 
 import ctypes
 
@@ -13,18 +13,18 @@ SUM = trt.ElementWiseOperation.SUM
 
 
 class Listener(trt.IDebugListener):
-    """Keeps what it is told, copied from the address."""
+    """Keep the reported values, copied from their addresses."""
 
     def __init__(self, answer=None):
         super().__init__()
-        self.told = []
+        self.reported = []
         self.seen = []
         self.answer = answer
 
     def process_debug_tensor(self, addr, location, type, shape, name, stream):
         size = trt.volume(shape) * type.itemsize
         array = np.frombuffer(ctypes.string_at(addr, size), trt.nptype(type)).reshape(shape)
-        self.told.append((name, array.tolist()))
+        self.reported.append((name, array.tolist()))
         self.seen.append((location, type, tuple(shape), stream))
         return self.answer
 
@@ -40,14 +40,14 @@ def built(network, log=None):
 
 
 def run(context, **arrays):
-    """Runs on arrays for all inputs and outputs; whether it went well."""
+    """Run on arrays for all inputs and outputs; whether the run succeeded."""
     for name, array in arrays.items():
         context.set_tensor_address(name, array.ctypes.data)
     return context.execute_async_v3(7)
 
 
 def listening(network, listener, log=None):
-    """A context of the network's engine with all debug tensors on."""
+    """A context of the network's engine with all debug tensors enabled."""
     context = built(network, log).create_execution_context()
     context.set_debug_listener(listener)
     assert context.set_all_tensors_debug_state(True)
@@ -68,7 +68,7 @@ def straight():
 
 
 def counting(limit=None):
-    """A loop of 3 trips, or while its state is below ``limit``: state = state + x, and ``total`` its last value."""
+    """A loop of 3 iterations, or while its state is below ``limit``: state = state + x; ``total`` is its last value."""
     network = trt.INetworkDefinition()
     x = network.add_input("x", trt.int32, ())
     loop = network.add_loop()
@@ -96,26 +96,26 @@ def counting(limit=None):
 X, Y = np.array([1, 2], np.float32), np.empty(2, np.float32)
 ONE, TOTAL = np.array(1, np.int32), np.empty((), np.int32)
 
-# ---------------------------------------------------------------------- what is told
+# ---------------------------------------------------------------------- reported values
 
 
-def test_listener_is_told_the_value_at_a_host_address():
+def test_listener_receives_the_value_at_a_host_address():
     network, _ = straight()
     context = listening(network, listener := Listener())
 
     assert run(context, x=X, y=Y)
-    assert listener.told == [("twice", [2, 4])]
+    assert listener.reported == [("twice", [2, 4])]
     assert listener.seen == [(trt.TensorLocation.HOST, trt.float32, (2,), 7)]
     assert Y.tolist() == [3, 6]
 
 
-def test_what_is_off_is_not_told():
+def test_disabled_tensor_is_not_reported():
     network, _ = straight()
     context = built(network).create_execution_context()
     context.set_debug_listener(listener := Listener())
 
     assert run(context, x=X, y=Y)
-    assert listener.told == []
+    assert listener.reported == []
 
 
 def test_without_a_listener_the_compiled_program_runs():
@@ -129,35 +129,35 @@ def test_without_a_listener_the_compiled_program_runs():
     assert context.get_debug_listener() is None
 
 
-def test_tensor_in_a_loop_is_told_in_each_trip():
+def test_tensor_in_a_loop_is_reported_in_each_iteration():
     network, _, following = counting()
     network.mark_debug(following)
     context = listening(network, listener := Listener())
 
     assert run(context, x=ONE, total=TOTAL)
-    assert listener.told == [("next", 1), ("next", 2), ("next", 3)]
+    assert listener.reported == [("next", 1), ("next", 2), ("next", 3)]
 
 
-def test_recurrence_is_told_before_each_trip_and_after_the_last():
+def test_recurrence_is_reported_before_each_iteration_and_after_the_last():
     network, now, _ = counting()
     network.mark_debug(now)
     context = listening(network, listener := Listener())
 
     assert run(context, x=ONE, total=TOTAL)
-    assert [value for _, value in listener.told] == [0, 1, 2, 3]
+    assert [value for _, value in listener.reported] == [0, 1, 2, 3]
 
 
-def test_condition_of_a_loop_is_told_once_for_each_time_that_it_is_asked():
+def test_condition_of_a_loop_is_reported_once_for_each_evaluation():
     network, _, _ = counting(limit=2)
     context = listening(network, listener := Listener())
 
     assert run(context, x=ONE, total=TOTAL)
-    assert listener.told == [("below", True), ("below", True), ("below", False)]
+    assert listener.reported == [("below", True), ("below", True), ("below", False)]
     assert TOTAL == 2
 
 
-@pytest.mark.parametrize(("flag", "told"), [(True, [("doubled", [2, 4])]), (False, [])])
-def test_branch_that_is_not_taken_is_not_told(flag, told):
+@pytest.mark.parametrize(("flag", "reported"), [(True, [("doubled", [2, 4])]), (False, [])])
+def test_branch_that_is_not_taken_is_not_reported(flag, reported):
     network = trt.INetworkDefinition()
     condition, x = network.add_input("flag", trt.bool, ()), network.add_input("x", trt.float32, (2,))
     doubled = network.add_elementwise(x, x, SUM).get_output(0)
@@ -171,7 +171,7 @@ def test_branch_that_is_not_taken_is_not_told(flag, told):
     context = listening(network, listener := Listener())
 
     assert run(context, flag=np.array(flag), x=X, y=Y)
-    assert listener.told == told
+    assert listener.reported == reported
 
 
 @pytest.mark.parametrize("name", networks.EXAMPLES)
@@ -183,35 +183,35 @@ def test_watched_elements_are_those_of_the_reference(name):
         network.mark_debug(each)
     engine, trace = trt.compile(network), trt.trace(network, example.inputs)
     originals = dict(zip(engine.network.marks.debug, tensors, strict=True))
-    told = {each: [] for each in tensors}
+    reported = {each: [] for each in tensors}
 
     def tell(tensor, at, value):
-        told[originals[tensor]].append(at)
+        reported[originals[tensor]].append(at)
         np.testing.assert_array_equal(value, trace[originals[tensor]][at])
 
     networks.assert_outputs(engine.watch(example.inputs, originals, tell), example.outputs)
     for tensor in tensors:
         needed = {at if isinstance(at, tuple) else (at,) for at in trace[tensor].computed}
-        assert needed <= set(told[tensor]), f"{tensor} was computed and not told"
-        assert told[tensor] == sorted(set(told[tensor]))
+        assert needed <= set(reported[tensor]), f"{tensor} was computed but not reported"
+        assert reported[tensor] == sorted(set(reported[tensor]))
 
 
-def test_input_is_told_first():
+def test_input_is_reported_first():
     network, _ = straight()
     network.mark_debug(network.get_input(0))
     context = listening(network, listener := Listener())
 
     assert run(context, x=X, y=Y)
-    assert [name for name, _ in listener.told] == ["x", "twice"]
+    assert [name for name, _ in listener.reported] == ["x", "twice"]
 
 
-def test_what_the_network_does_not_need_is_not_told():
+def test_tensor_that_the_network_does_not_need_is_not_reported():
     network, twice = straight()
     network.mark_debug(network.add_unary(twice, trt.UnaryOperation.NEG).get_output(0))
     context = listening(network, listener := Listener())
 
     assert run(context, x=X, y=Y)
-    assert [name for name, _ in listener.told] == ["twice"]
+    assert [name for name, _ in listener.reported] == ["twice"]
 
 
 def test_unfused_tensors_are_those_outside_of_loops():
@@ -221,13 +221,13 @@ def test_unfused_tensors_are_those_outside_of_loops():
     context.set_debug_listener(listener := Listener())
 
     assert run(context, x=ONE, total=TOTAL)
-    assert listener.told == []
+    assert listener.reported == []
     context.unfused_tensors_debug_state = True
     assert run(context, x=ONE, total=TOTAL)
-    assert listener.told == [("total", 3)]
+    assert listener.reported == [("total", 3)]
 
 
-def test_unfused_tensors_that_were_not_marked_stay_silent():
+def test_unfused_tensors_that_were_not_marked_are_not_reported():
     network, _ = straight()
     network.mark_unfused_tensors_as_debug_tensors()
     network.unmark_unfused_tensors_as_debug_tensors()
@@ -236,13 +236,13 @@ def test_unfused_tensors_that_were_not_marked_stay_silent():
     context.unfused_tensors_debug_state = True
 
     assert run(context, x=X, y=Y)
-    assert listener.told == []
+    assert listener.reported == []
 
 
 # ---------------------------------------------------------------------- marks and states
 
 
-def test_state_of_a_debug_tensor_is_told_back():
+def test_state_of_a_debug_tensor_is_returned():
     network, _ = straight()
     context = built(network).create_execution_context()
 
@@ -305,13 +305,13 @@ def test_listener_that_raises_ends_the_run_with_its_words():
     assert "raised KeyError('lost') at 'twice'" in log.errors()[0]
 
 
-def test_what_is_no_listener_is_refused():
+def test_other_objects_than_listeners_are_refused():
     network, _ = straight()
     with pytest.raises(TypeError, match="listener is None or IDebugListener"):
         built(network).create_execution_context().set_debug_listener(print)
 
 
-def test_failure_after_a_debug_tensor_is_told_as_ever():
+def test_failure_after_a_debug_tensor_is_reported_as_usual():
     network, _, following = counting()
     network.mark_debug(following)
     one = network.add_constant((), np.array(1, np.int32)).get_output(0)

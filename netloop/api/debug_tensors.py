@@ -1,4 +1,4 @@
-"""Debug tensors of an execution context: which are on, and telling a listener of them."""
+"""The debug tensors of an execution context: which of them are enabled, and how a listener receives them."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from netloop.graph.tensor import ITensor
 from netloop.types import data_type
 
 
-class Debugging:
-    """What of an engine's debug tensors is on, and whom to tell.
+class DebugTensors:
+    """The state of an engine's debug tensors, and their listener.
 
     Attributes:
-        listener: what is told; None if nothing is, and then the engine runs as ever.
+        listener: receives the values of enabled tensors; None for the compiled program at full speed.
     """
 
     def __init__(self, tensors: Iterable[ITensor]) -> None:
@@ -28,33 +28,33 @@ class Debugging:
         self._states = dict.fromkeys(tensors, False)
 
     def set(self, name: str, state: bool) -> bool:
-        """Turn the debug tensors of a name on or off; whether there are any."""
+        """Enable or disable the debug tensors of a name; whether there are any."""
         check_instance("name", name, str)
         named = [each for each in self._states if each.name == name]
         self._states.update(dict.fromkeys(named, bool(state)))
         return bool(named)
 
     def set_all(self, state: bool) -> None:
-        """Turn all debug tensors on or off."""
+        """Enable or disable all debug tensors."""
         self._states = dict.fromkeys(self._states, bool(state))
 
     def get(self, name: str) -> bool:
-        """Whether a debug tensor of a name is on."""
+        """Whether a debug tensor of a name is enabled."""
         check_instance("name", name, str)
         return any(state for each, state in self._states.items() if each.name == name)
 
     @property
-    def tensors(self) -> list[ITensor]:
-        """The debug tensors that are on."""
+    def enabled(self) -> list[ITensor]:
+        """The debug tensors that are enabled."""
         return [each for each, state in self._states.items() if state]
 
-    def tell(self, tensor: ITensor, value: Any, stream: int) -> None:
-        """Tell the listener of a value, at a host address that is good until the listener returns.
+    def report(self, tensor: ITensor, value: Any, stream: int) -> None:
+        """Pass a value to the listener, at a host address that is valid until the listener returns.
 
-        A sequence of tensors, or what is absent, has no address, and is not told.
+        A sequence of tensors and an absent value have no address and are not reported.
 
         Raises:
-            ExecutionError: the listener raises, or returns False.
+            ExecutionError: the listener raises or returns False.
         """
         assert self.listener is not None
         if value is None or isinstance(value, list):
@@ -72,9 +72,9 @@ class Debugging:
 
 def _ended(tensor: ITensor, what: str) -> ExecutionError:
     producer = tensor.producer
-    told = f"the debug listener {what} {tensor.name!r}"
+    what = f"the debug listener {what} {tensor.name!r}"
     return ExecutionError(
-        producer.finding("NL622", told, reason("NL622"))
+        producer.finding("NL622", what, reason("NL622"))
         if producer is not None
-        else Finding("NL622", told, why=reason("NL622"), at=tensor)
+        else Finding("NL622", what, why=reason("NL622"), at=tensor)
     )

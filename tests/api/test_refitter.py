@@ -1,4 +1,4 @@
-"""Weights: their names, which of them may be replaced, and plans without them."""
+"""Weights: their names, which of them can be replaced, and plans without them."""
 
 import numpy as np
 import pytest
@@ -8,13 +8,91 @@ from netloop import plan
 from tests.support import plan_forge as forge
 from tests.support.log import Log
 
+
+def scaling_engine(log):
+    builder = trt.Builder(log)
+    network = builder.create_network()
+    x = network.add_input("x", trt.float32, (2,))
+    scale = network.add_constant((2,), np.array([2, 3], np.float32))
+    scale.name = "scale"
+    y = network.add_elementwise(x, scale.get_output(0), trt.ElementWiseOperation.PROD).get_output(0)
+    y.name = "y"
+    network.mark_output(y)
+    return builder.build_engine_with_config(network, builder.create_builder_config())
+
+
+def test_refitted_engine_has_new_weights_and_the_same_program(log):
+    engine = scaling_engine(log)
+    before = engine.program_count
+    refitter = trt.Refitter(engine, log)
+    x = {"x": np.ones(2, np.float32)}
+
+    assert refitter.get_all_weights() == ["scale"]
+    assert refitter.set_named_weights("scale", np.array([5, 7], np.float32))
+    np.testing.assert_array_equal(engine(x)["y"], [2, 3])
+    assert refitter.refit_cuda_engine()
+    np.testing.assert_array_equal(engine(x)["y"], [5, 7])
+    assert engine.program_count == before == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "weights", "said"),
+    [
+        ("scales", np.ones(2, np.float32), "no weights 'scales'"),
+        ("scale", np.ones(3, np.float32), "2 of float32, and were given 3 of float32"),
+        ("scale", np.ones(2, np.float64), "given 2 of float64"),
+    ],
+)
+def test_weights_that_do_not_fit_are_refused(log, name, weights, said):
+    assert not trt.Refitter(scaling_engine(log), log).set_named_weights(name, weights)
+    assert said in log.errors()[-1]
+
+
+def test_refitted_engine_serializes_its_new_weights(log):
+    engine = scaling_engine(log)
+    refitter = trt.Refitter(engine, log)
+    refitter.set_named_weights("scale", np.array([5, 7], np.float32))
+    refitter.refit_cuda_engine()
+    loaded = trt.Runtime(log).deserialize_cuda_engine(engine.serialize())
+
+    np.testing.assert_array_equal(loaded({"x": np.ones(2, np.float32)})["y"], [5, 7])
+
+
+def test_wrong_names_bring_the_nearest_ones():
+    log = Log()
+    network = trt.INetworkDefinition()
+    weights = network.add_constant((2,), np.ones(2, np.float32))
+    weights.name = "scales"
+    x = network.add_input("tokens", trt.float32, (2,))
+    product = network.add_elementwise(x, weights.get_output(0), trt.ElementWiseOperation.PROD).get_output(0)
+    product.name = "scaled"
+    network.mark_output(product)
+    engine = trt.Builder(log).build_engine_with_config(network, trt.Builder(log).create_builder_config())
+    context, refitter = engine.create_execution_context(), trt.Refitter(engine, log)
+
+    assert not context.set_input_shape("token", (2,))
+    assert not context.set_tensor_address("scale", 0)
+    assert not refitter.set_named_weights("scale", np.ones(2, np.float32))
+    assert refitter.get_weights_prototype("scale").size == 0
+    assert [each.rpartition("; ")[2] for each in log.errors()] == [
+        "did you mean 'tokens'?",
+        "did you mean 'scaled'?",
+        "did you mean 'scales'?",
+        "did you mean 'scales'?",
+    ]
+
+
 SIZE = 300  # float32 numbers, more than 1 KiB
+
+
 A, B = np.full(SIZE, 2, np.float32), np.full(SIZE, 3, np.float32)
+
+
 X = np.ones(SIZE, np.float32)
 
 
 def scaled(a=A, b=B):
-    """y = x a + b, with a and b in constants of the names ``first`` and ``second``."""
+    """y = x a + b, with the constants a and b named ``first`` and ``second``."""
     network = trt.INetworkDefinition()
     x = network.add_input("x", trt.float32, (SIZE,))
     first, second = (network.add_constant((SIZE,), each) for each in (a, b))
@@ -34,15 +112,8 @@ def built(network, *flags):
     return builder.build_engine_with_config(network, config)
 
 
-def loaded(data):
-    return trt.Runtime(Log()).deserialize_cuda_engine(data)
-
-
 def result(engine):
     return float(np.asarray(engine({"x": X})["y"])[0])
-
-
-# ---------------------------------------------------------------------- names
 
 
 def test_weights_are_refitted_by_the_name_that_they_were_given():
@@ -92,7 +163,8 @@ def test_name_that_is_no_text_is_refused():
         scaled().set_weights_name(A, 3)
 
 
-# ---------------------------------------------------------------------- marks
+def loaded(data):
+    return trt.Runtime(Log()).deserialize_cuda_engine(data)
 
 
 def test_individual_refit_replaces_what_is_marked_and_nothing_else():
@@ -130,7 +202,7 @@ def test_mark_of_weights_can_be_taken_back():
     assert not network.are_weights_marked_refittable("first")
 
 
-def test_host_road_takes_new_weights():
+def test_host_execution_uses_new_weights():
     network = scaled()
     indices = network.add_non_zero(network.get_output(0)).get_output(0)
     indices.name = "indices"
@@ -144,23 +216,20 @@ def test_host_road_takes_new_weights():
     assert (before, result(engine)) == (5, 10)
 
 
-def test_refitter_tells_its_error_recorder():
+def test_refitter_reports_to_its_error_recorder():
     class Recorder(trt.IErrorRecorder):
         def report_error(self, arg0, arg1):
-            told.append((arg0, arg1))
+            reported.append((arg0, arg1))
             return False
 
-    told = []
+    reported = []
     refitter = trt.Refitter(built(scaled()), Log())
     refitter.error_recorder = Recorder()
 
     assert not refitter.set_named_weights("frist", X)
-    assert told == [(trt.ErrorCodeTRT.INVALID_ARGUMENT, told[0][1])]
-    assert "did you mean 'first'?" in told[0][1]
+    assert reported == [(trt.ErrorCodeTRT.INVALID_ARGUMENT, reported[0][1])]
+    assert "did you mean 'first'?" in reported[0][1]
     assert len(refitter.get_weights_prototype("frist")) == 0
-
-
-# ---------------------------------------------------------------------- plans without weights
 
 
 def without_weights(engine):
@@ -206,7 +275,7 @@ def test_engine_that_waits_for_weights_writes_none():
     assert loaded(stripped).serialize() == stripped
 
 
-def test_stripped_plan_of_a_build_is_that_of_its_engine():
+def test_siterationped_plan_of_a_build_is_that_of_its_engine():
     builder = trt.Builder(Log())
     config = builder.create_builder_config()
     config.set_flag(trt.BuilderFlag.STRIP_PLAN)
@@ -258,10 +327,7 @@ def test_plan_that_says_that_huge_weights_are_left_out_takes_no_memory():
     assert trt.Refitter(engine, Log()).get_missing_weights() == ["first", "second"]
 
 
-# ---------------------------------------------------------------------- weights that are no constants
-
 ROLES = trt.WeightsRole
-IMAGE = np.arange(4, dtype=np.float32).reshape(1, 1, 2, 2)
 
 
 def convolved(*flags):
@@ -277,7 +343,7 @@ def convolved(*flags):
     return built(network, *flags)
 
 
-def test_kernels_and_scales_are_told_by_their_roles():
+def test_kernels_and_scales_are_found_by_their_roles():
     refitter = trt.Refitter(convolved(), Log())
 
     assert refitter.get_all() == (
@@ -285,6 +351,9 @@ def test_kernels_and_scales_are_told_by_their_roles():
         [ROLES.KERNEL, ROLES.BIAS, ROLES.SHIFT, ROLES.SCALE],
     )
     assert refitter.get_missing() == ([], [])
+
+
+IMAGE = np.arange(4, dtype=np.float32).reshape(1, 1, 2, 2)
 
 
 @pytest.mark.parametrize(

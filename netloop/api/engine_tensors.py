@@ -1,0 +1,159 @@
+"""The inputs and outputs of an engine, with its profiles and its log."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from netloop.api.build_options import BuildOptions
+from netloop.api.enums import ErrorCodeTRT
+from netloop.api.logger import ILogger
+from netloop.api.observers import IErrorRecorder, report_error
+from netloop.api.profile import IOptimizationProfile
+from netloop.check import require_valid
+from netloop.diagnostics import Finding, InputError, did_you_mean, listed
+from netloop.dims import Dims
+from netloop.enums import DataType, TensorFormat, TensorIOMode, TensorLocation
+from netloop.execution.executable import Executable
+from netloop.graph.layer import check_instance
+from netloop.graph.tensor import ITensor
+from netloop.layers.sources import IConstantLayer
+
+TYPE_NAMES = {
+    DataType.FLOAT: "FP32",
+    DataType.HALF: "FP16",
+    DataType.BF16: "BF16",
+    DataType.INT32: "INT32",
+    DataType.INT64: "INT64",
+    DataType.INT8: "INT8",
+    DataType.UINT8: "UINT8",
+    DataType.BOOL: "BOOL",
+    DataType.FP8: "FP8",
+}
+"""TensorRT's names of element types in descriptions of layouts."""
+
+
+class EngineTensors(Executable):
+    """The part of an engine that its contexts use."""
+
+    build_options: BuildOptions
+    error_recorder: IErrorRecorder | None
+
+    @property
+    def name(self) -> str:
+        """The name of the network."""
+        return self.network.name
+
+    @property
+    def num_io_tensors(self) -> int:
+        """The number of inputs and outputs."""
+        return len(self._tensors())
+
+    @property
+    def tensor_names(self) -> list[str]:
+        """The names of the inputs, as they were added, and of the outputs, as they were marked."""
+        return [each.name for each in self._tensors()]
+
+    @property
+    def num_optimization_profiles(self) -> int:
+        """The number of optimization profiles, 1 if none was given."""
+        return max(1, len(self.build_options.profiles))
+
+    def get_tensor_name(self, index: int) -> str:
+        """The name of an input or output, of the index in ``tensor_names``."""
+        return self.tensor_names[index]
+
+    def __getitem__(self, index: int) -> str:
+        return self.get_tensor_name(index)
+
+    def get_tensor_mode(self, name: str) -> TensorIOMode:
+        """Whether a tensor is an input, an output, or neither."""
+        tensor = self.find_tensor(name)
+        if tensor is None:
+            return TensorIOMode.NONE
+        return TensorIOMode.INPUT if tensor.is_network_input else TensorIOMode.OUTPUT
+
+    def get_tensor_dtype(self, name: str) -> DataType:
+        """The element type of an input or output."""
+        return self._named(name).dtype
+
+    def get_tensor_shape(self, name: str) -> Dims:
+        """The shape of an input or output, with -1 for each length that can differ between calls."""
+        return self._named(name).shape
+
+    def get_tensor_location(self, name: str) -> TensorLocation:
+        """HOST for an input whose value decides a shape and for a shape output, DEVICE for the rest."""
+        return TensorLocation.HOST if self.is_shape_inference_io(name) else TensorLocation.DEVICE
+
+    def is_shape_inference_io(self, name: str) -> bool:
+        """Whether the value of an input decides a shape, or an output was marked for shapes."""
+        tensor = self._named(name)
+        return tensor in self.shape_inputs or tensor in self.network.marks.shapes
+
+    def get_tensor_profile_shape(self, name: str, profile_index: int) -> list[Dims]:
+        """The minimum, optimum and maximum shape of an input in a profile; its own shape three times if none is set."""
+        self._named(name)
+        return self.profile_of(profile_index).get_shape(name) or [self.get_tensor_shape(name)] * 3
+
+    def get_tensor_profile_values(self, name: str, profile_index: int) -> list[list[int]]:
+        """The minimum, optimum and maximum values of a shape input in a profile; empty if none are set."""
+        self._named(name)
+        return self.profile_of(profile_index).get_shape_input(name)
+
+    def get_tensor_format(self, name: str, profile_index: int = 0) -> TensorFormat:
+        """LINEAR, always."""
+        self._named(name)
+        return TensorFormat.LINEAR
+
+    def get_tensor_format_desc(self, name: str, profile_index: int = 0) -> str:
+        """The layout of a tensor, in TensorRT's words."""
+        type_name = TYPE_NAMES.get(self.get_tensor_dtype(name), str(self._named(name).type.dtype))
+        return f"Row major linear {type_name} format (kLINEAR)"
+
+    def get_tensor_vectorized_dim(self, name: str, profile_index: int = 0) -> int:
+        """-1: no axis is vectorized."""
+        self._named(name)
+        return -1
+
+    get_tensor_components_per_element = get_tensor_bytes_per_component = get_tensor_vectorized_dim
+
+    def get_aliased_input_tensor(self, name: str) -> str | None:
+        """None: no output shares the memory of an input."""
+        self._named(name)
+
+    def is_debug_tensor(self, name: str) -> bool:
+        """Whether a tensor of this name was marked by ``mark_debug``."""
+        check_instance("name", name, str)
+        return any(each.name == name for each in self.network.marks.debug)
+
+    @cached_property
+    def unfused_tensors(self) -> list[ITensor]:
+        """The tensors that are computed outside loops and branches."""
+        steps = require_valid(self.network).block.steps
+        return [each for step in steps for each in step.writes if not isinstance(each.producer, IConstantLayer)]
+
+    def profile_of(self, index: int) -> IOptimizationProfile:
+        """An optimization profile; an empty one if none was given."""
+        return self.build_options.profiles[index] if self.build_options.profiles else IOptimizationProfile()
+
+    def log(self, severity: ILogger.Severity, what: str) -> None:
+        """Log a message, if the engine has a logger."""
+        if self.build_options.logger is not None:
+            self.build_options.logger.log(severity, what)
+
+    def log_error(self, what: str) -> None:
+        """Log an error, and pass it to the error recorder."""
+        report_error(self.build_options.logger, self.error_recorder, ErrorCodeTRT.FAILED_EXECUTION, what)
+
+    def find_tensor(self, name: str) -> ITensor | None:
+        """The input or output of a name, or None."""
+        return next((each for each in self._tensors() if each.name == name), None)
+
+    def _tensors(self) -> list[ITensor]:
+        return self.network.inputs + [each for each in self.network.outputs if not each.is_network_input]
+
+    def _named(self, name: str) -> ITensor:
+        tensor = self.find_tensor(name)
+        if tensor is None:
+            what = f"the engine has no input or output {name!r}; it has {listed(self.tensor_names)}"
+            raise InputError(Finding("NL602", what, fix=did_you_mean(name, self.tensor_names)))
+        return tensor
