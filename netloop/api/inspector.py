@@ -24,7 +24,7 @@ class EngineInspector(Settings):
 
     A layer at the boundary of a loop or conditional names it as ``Loop`` or ``Conditional``. ``Loops`` tells by which
     strategy each loop ran, why, and which of its layers run for many trips at once; ``Passes`` tells what was
-    done to make the network fast, by which rule, and what such a pass has gained; both once a program was compiled.
+    done to make the network fast, and by which rule; both once a program was compiled.
 
     Attributes:
         execution_context: the context whose shapes are told; None for those of the engine.
@@ -104,7 +104,7 @@ def _tensor(tensor: ITensor) -> dict[str, Any]:
 
 
 def _done(note: Note) -> dict[str, str]:
-    return {"Name": note.by, "Done": note.what, "Rule": PASSES[note.by].rule, "Gain": PASSES[note.by].gain}
+    return {"Name": note.by, "Done": note.what, "Rule": PASSES[note.by].rule}
 
 
 def _line(layer: Any) -> str:

@@ -14,11 +14,11 @@ NONE, TRANSPOSE = trt.MatrixOperation.NONE, trt.MatrixOperation.TRANSPOSE
 
 @pytest.fixture(autouse=True)
 def two_cores_of_little_memory(monkeypatch):
-    monkeypatch.setattr("netloop.passes.weight_prepacking.SMALLEST", 1)
-    monkeypatch.setattr(parts, "PART", 12)
-    monkeypatch.setattr(parts, "CACHED", 71)
-    monkeypatch.setattr(parts, "LARGEST", 72)
-    monkeypatch.setattr(parts, "LARGEST_FOR_ONE", 108)
+    monkeypatch.setattr("netloop.passes.weight_prepacking.MIN_ELEMENTS", 1)
+    monkeypatch.setattr(parts, "PART_ELEMENTS", 12)
+    monkeypatch.setattr(parts, "CACHED_ELEMENTS", 71)
+    monkeypatch.setattr(parts, "MAX_ELEMENTS", 72)
+    monkeypatch.setattr(parts, "MAX_ELEMENTS_ONE_ROW", 108)
     monkeypatch.setattr(parts, "cores", lambda: 2)
 
 
