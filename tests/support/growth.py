@@ -1,4 +1,4 @@
-"""Random networks of what the passes look for."""
+"""Random networks with what the passes look for."""
 
 from random import Random
 
@@ -13,14 +13,26 @@ TRANSPOSE = trt.MatrixOperation.TRANSPOSE
 
 
 class CellGrower(Grower):
-    """Grows networks of products of one operand, gates, embeddings, reads by counters, memories, and states that are
-    alike.
+    """Grows networks with products of one operand, gates, embeddings, reads at counters, memories and equal states.
 
     Attributes:
-        most_of: how often what varies in each loop is asked for at most.
-        counters: counters of the loops that are being grown, and numbers that they stay below.
-        given: what iterators read.
+        passes: the passes that find something to rewrite in these networks.
+        most_of: the largest number of iterations for which each loop's values are computed.
+        counters: counters of the loops that are being grown, with numbers that they stay below.
+        given: the outputs of iterators.
     """
+
+    passes = (
+        "redundant_carries",
+        "induction_variables",
+        "matmul_recognition",
+        "carry_layout",
+        "horizontal_fusion",
+        "embedding_folding",
+        "gate_fusion",
+        "matmul_partitioning",
+        "weight_prepacking",
+    )
 
     shapes = [(3,), (2, 3), (1, 4), (9, 2), (7, 1, 3)]
     most_trips = 9
