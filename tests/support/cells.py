@@ -84,7 +84,7 @@ def heads() -> trt.INetworkDefinition:
 
 
 def by_number(start: int = 1, trips: int = 3) -> trt.INetworkDefinition:
-    """y: the sum of rows of x[5, 2] that a gather reads at a counter, times rows at another counter with the same start.
+    """y: the sum of rows of x[5, 2] at a counter, times rows at another counter with the same start.
 
     n: the other counter.
     """
