@@ -1,7 +1,5 @@
 """Space-to-depth and depth-to-space rearrangements."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from netloop.diagnostics import require

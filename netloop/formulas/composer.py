@@ -2,12 +2,12 @@
 
 from netloop.formulas.blocks import Blocks
 from netloop.formulas.loops import Looping
-from netloop.formulas.sampling import Drawing
 from netloop.formulas.sequences import Sequencing
 from netloop.formulas.slice import Slicing
+from netloop.formulas.sources import Filling
 
 
-class FormulaBuilder(Slicing, Drawing, Blocks, Looping, Sequencing):
+class FormulaBuilder(Slicing, Filling, Blocks, Looping, Sequencing):
     """Adds layers to a network as formulas over tensors, with the conveniences of numpy.
 
     Operands are tensors. Together with a tensor they may also be arrays and numbers, which take its element type.

@@ -5,15 +5,15 @@ from typing import Any
 
 import numpy as np
 
-from netloop.enums import FillOperation, UnaryOperation
-from netloop.formulas.arithmetic import Arithmetic
+from netloop.enums import CumulativeOperation, FillOperation, UnaryOperation
 from netloop.formulas.base import Operand, as_dtype
 from netloop.formulas.rearrange import Length, Numbers
+from netloop.formulas.reduce import Reducing
 from netloop.graph.tensor import ITensor
 from netloop.types import LARGEST_KNOWN_VALUE
 
 
-class Filling(Arithmetic):
+class Filling(Reducing):
     """Formulas that generate numbers."""
 
     def arange(self, count: Length, start: Operand = 0, step: Operand = 1) -> ITensor:
@@ -51,6 +51,14 @@ class Filling(Arithmetic):
         """Normally distributed numbers."""
         moments = (self.constant(each, dtype) for each in (mean, deviation))
         return self._filled(FillOperation.RANDOM_NORMAL, shape, dtype, *moments)
+
+    def drawn_classes(self, shares: ITensor, count: Length) -> ITensor:
+        """Class indices, int64[batch, count], drawn with the probabilities of float32[batch, classes]."""
+        last = self.sub(self.tensor(self.length(shares, 1)), 1)
+        drawn = self.uniform([self.length(shares, 0), count, 1], np.dtype(np.float32))
+        below = self.expand_dims(self.cumulative(CumulativeOperation.SUM, shares, 1), [1])
+        passed = self.sum(self.cast(self.less_equal(below, drawn), np.int64), [2])
+        return self.minimum(passed, last)  # a rounded sum of all probabilities may be below the number drawn
 
     def _filled(
         self, op: FillOperation, shape: Sequence[Length] | Numbers, dtype: np.dtype[Any], *ends: ITensor

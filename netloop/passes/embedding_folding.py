@@ -1,7 +1,5 @@
 """Fold ``embedding @ W`` into the embedding table."""
 
-from __future__ import annotations
-
 from netloop.enums import GatherMode, MatrixOperation
 from netloop.layers.gather import IGatherLayer
 from netloop.layers.matrix import IMatrixMultiplyLayer
@@ -39,7 +37,7 @@ def _fold(rewriter: Rewriter, layer: IMatrixMultiplyLayer) -> bool:
     table, matrix = operand(rows, 0), operand(layer, 1)
     made = rewriter.network.add_matrix_multiply(table, MatrixOperation.NONE, matrix, layer.op1).outputs[0]
     if made.type.nbytes > max(MAX_TABLE_BYTES, matrix.type.nbytes):
-        return False
+        return False  # nothing reads the large table, so that it is never computed
     rewriter.replace(layer.outputs[0], rewriter.make.gather(made, operand(rows, 1)))
     rewriter.note(f"the rows of {table.name!r} are multiplied in advance, for {layer.name!r}")
     return True

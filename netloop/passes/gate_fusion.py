@@ -1,7 +1,5 @@
 """Compute adjacent gates of recurrent cells as one layer, and sigmoids in their tanh form."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -74,9 +72,10 @@ class GateFusion(Pass):
         for run in (run for group in sections.values() for run in _adjacent(group)):
             _fuse(rewriter, run)
             fused.update(each.gate for each in run)
-        single = [each for each in gates if each not in fused and each.type is SIGMOID]
+        rest = [each for each in gates if each not in fused and each.type is SIGMOID]
+        single = [each for each in rest if operand(each, 0).type.rank > 0]  # a scalar has no axis to have sections of
         for each in single:
-            _use_tanh_form(rewriter, each)
+            _fuse(rewriter, [_whole(each)])
         if fused or single:
             rewriter.note(f"{len(fused) + len(single)} gates are computed through tanh")
         return bool(fused or single)
@@ -123,6 +122,7 @@ class _Section(NamedTuple):
 def _section_of(gate: IActivationLayer) -> _Section | None:
     """Return the section that a gate reads; None if it does not read a slice of one axis."""
     slice = operand(gate, 0).producer
+    # start, size and stride must be known, so no tensor may give them
     if not isinstance(slice, ISliceLayer) or any(slice.inputs[1:]) or slice.mode is not SampleMode.STRICT_BOUNDS:
         return None
     source = operand(slice, 0)
@@ -133,6 +133,12 @@ def _section_of(gate: IActivationLayer) -> _Section | None:
     axes = range(rank) if slice.axes is None else [each % rank for each in slice.axes]
     begin = dict(zip(axes, slice.start, strict=True))[cut[0]]
     return _Section(gate, source, cut[0] - rank, begin, begin + shape[cut[0]])
+
+
+def _whole(gate: IActivationLayer) -> _Section:
+    """Return the section of a gate that reads all of its input."""
+    source = operand(gate, 0)
+    return _Section(gate, source, -1, 0, source.type.shape[-1])
 
 
 def _adjacent(sections: list[_Section]) -> Iterator[list[_Section]]:
@@ -153,12 +159,6 @@ def _fuse(rewriter: Rewriter, run: list[_Section]) -> None:
     logistic = [int(each.gate.type is SIGMOID) for each in run]
     made = rewriter.network.add(FusedGatesLayer(axis=axis, sizes=sizes, logistic=logistic), [source]).outputs[0]
     for each, size in zip(run, sizes, strict=True):
-        part = rewriter.make.slice(made, [each.begin - begin], [size], axes=[made.type.rank + axis])
+        is_all = size == length
+        part = made if is_all else rewriter.make.slice(made, [each.begin - begin], [size], axes=[made.type.rank + axis])
         rewriter.replace(each.gate.outputs[0], part)
-
-
-def _use_tanh_form(rewriter: Rewriter, gate: IActivationLayer) -> None:
-    x = operand(gate, 0)
-    if x.type.rank > 0:
-        single = FusedGatesLayer(axis=-1, sizes=[x.type.shape[-1]], logistic=[1])
-        rewriter.replace(gate.outputs[0], rewriter.network.add(single, [x]).outputs[0])

@@ -90,7 +90,7 @@ def _siblings(rewriter: Rewriter, block: Block) -> Iterator[tuple[int, list[IMat
             for position in (0, 1):
                 if _may_widen(rewriter, layer, 1 - position):
                     groups[position, operand(layer, position), _packing_key(layer, 1 - position)].append(layer)
-                    break
+                    break  # a product joins one group
     for (position, _, _), layers in groups.items():
         if len(layers) > 1 and _bytes(layers, 1 - position) <= MAX_PACKED_BYTES:
             yield position, layers

@@ -1,7 +1,5 @@
 """Turn gathers and scatters that an induction variable indexes into iterators and stacked outputs."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from netloop.enums import ElementWiseOperation, GatherMode, ReduceOperation, ScatterMode, TripLimit
@@ -70,6 +68,7 @@ def _add_iterator(rewriter: Rewriter, step: LoopStep, layer: IGatherLayer, eleme
     if first is None or not is_plain or step.loop in rewriter.scopes.of(data) or not rewriter.may_replace(output):
         return False
     axis = layer.axis % data.type.rank
+    # a gather counts negative indices from the end, an iterator does not
     if first < 0 or first + elements > data.type.shape[axis]:
         return False
     read = rewriter.make.slice(data, [first], [elements], axes=[axis]) if first else data
@@ -90,6 +89,7 @@ def _stack(rewriter: Rewriter, step: LoopStep, state: IRecurrenceLayer, trips: i
     fits = trips == rows.type.shape[0] > 0 and step.loop in rewriter.scopes.of(update)
     if not (is_only_written and fits) or any(each.stacks or each.axis for each in outputs):
         return False
+    # the initial rows never show, as each iteration replaces one of them
     row = rewriter.make.reshape(update, rows.type.shape[1:])
     for each in outputs:
         each.set_input(0, row)

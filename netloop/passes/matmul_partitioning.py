@@ -1,7 +1,5 @@
 """Split matrix products of few rows into parts that CPU cores share."""
 
-from __future__ import annotations
-
 import os
 
 from netloop.enums import MatrixOperation, TripLimit
@@ -70,6 +68,7 @@ def _number_of_parts(layer: IMatrixMultiplyLayer, spills: bool) -> int:
         return 1
     fitting = elements // PART_ELEMENTS
     wanted = fitting if rows > 1 else min(fitting, cores())
+    # the parts are a batch, whose matrices have one shape
     return wanted if wanted and width % wanted == 0 else 1
 
 

@@ -1,7 +1,5 @@
 """Recognize sums of element-wise products as matrix products, and einsums without a sum as element-wise products."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from netloop.enums import ElementWiseOperation, MatrixOperation, ReduceOperation

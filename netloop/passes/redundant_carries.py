@@ -1,7 +1,5 @@
 """Eliminate recurrences that equal another one or never change."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Mapping
 from typing import TypeVar
 

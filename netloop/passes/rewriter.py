@@ -1,7 +1,5 @@
 """The copy of a network that passes edit."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import TypeVar
 
@@ -35,6 +33,7 @@ class Rewriter:
     """
 
     def __init__(self, network: INetworkDefinition, types: TypeTable) -> None:
+        # the arrays of weights are shared, as a second copy would only take memory
         self.network = network.copy(shares_weights=True)
         for original, copied in zip(network.inputs, self.network.inputs, strict=True):
             vars(copied)["declared"] = types[original]

@@ -1,7 +1,5 @@
 """Lay weight matrices out in memory as products of few rows read them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import jax
@@ -74,6 +72,7 @@ class WeightPrepacking(Pass):
             if not isinstance(layer, IMatrixMultiplyLayer) or not multiplies_weights(rewriter, layer):
                 continue
             rows, size = operand(layer, 0), operand(layer, 1).type.volume
+            # rows that fission batches over iterations are many, whatever their number in one
             count = rows.type.volume // rows.type.shape[-1] if rows in varying else 0
             if count in LEFT_ROWS and size >= MIN_ELEMENTS_LEFT and step in repeated and _may_swap(rewriter, layer):
                 _swap(rewriter, layer)
