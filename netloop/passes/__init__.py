@@ -1,7 +1,8 @@
 """Passes: what is done to a network for the shapes of a call before it is lowered, to make it faster.
 
 A pass either rewrites a copy of the network, for which the reference gives the same results, or allows a form of
-lowering. Each is a class in a file of this package; importing the package collects them.
+lowering. Each is a class in a file of this package; importing the package collects them. A new pass needs such a file,
+tests in ``tests/passes``, and its rows in ``docs/performance.md``, which ``python -m netloop passes`` prints.
 """
 
 from collections.abc import Collection, Iterable, Iterator

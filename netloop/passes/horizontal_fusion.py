@@ -41,7 +41,7 @@ class HorizontalFusion(Pass):
         for block in list(rewriter.blocks()):
             packs: list[_Pack] = []
             for position, layers in _siblings(rewriter, block):
-                rewriter.note(f"{len(layers)} products of {operand(layers[0], position).name!r} are one")
+                rewriter.note(f"{len(layers)} products of {operand(layers[0], position).name!r} became one")
                 packs.append(_fuse(rewriter, position, layers))
             _ElementwiseFusion(rewriter, block, packs).fuse()
             is_changed |= bool(packs)
