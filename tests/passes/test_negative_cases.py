@@ -7,12 +7,11 @@ import pytest
 
 import netloop as trt
 from netloop.graph.tensor import ITensor
-from netloop.nest import live_layers
 from netloop.passes import PASSES
 from netloop.passes.rewriter import Rewriter
 from tests.support.cells import PLAIN, SIGMOID, TANH, activation, product, weights
 from tests.support.networks import Op, cast, combine, constant, counted, counter, last, mark, stacked
-from tests.support.pass_checks import count, improved
+from tests.support.pass_checks import count, improved, wiring
 
 TRIPS = 3
 Formula = Callable[[trt.INetworkDefinition, ITensor, ITensor], ITensor]
@@ -197,13 +196,6 @@ def test_negative_case_is_left_alone(name, make):
     assert wiring(rewriter.network) == before
     assert not rewriter.notes
     assert improved(network, [name]).network is network
-
-
-def wiring(network: trt.INetworkDefinition) -> list[tuple[object, ...]]:
-    """The live layers, with the tensors that they read and their attributes."""
-    return [
-        (each, *each.inputs, *(repr(getattr(each, name)) for name in each.ATTRIBUTES)) for each in live_layers(network)
-    ]
 
 
 @pytest.mark.parametrize(("trips", "x", "fails"), [(3, 5, False), (3, 4, True), (3, 9, True), (0, 9, False)])

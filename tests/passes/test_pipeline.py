@@ -10,6 +10,7 @@ import pytest
 
 import netloop as trt
 from netloop.passes import PASSES, table
+from netloop.passes.rewriter import Rewriter
 from tests.support.cells import (
     attention,
     by_number,
@@ -24,7 +25,7 @@ from tests.support.cells import (
     selective,
     written,
 )
-from tests.support.pass_checks import REWRITES, assert_close, improved, inputs_of
+from tests.support.pass_checks import REWRITES, assert_close, improved, inputs_of, wiring
 
 PAGE = Path(__file__).parents[2] / "docs" / "performance.md"
 
@@ -61,6 +62,16 @@ NETWORKS = {
     "one iteration": lambda: gru(trips=1),
 }
 each_network = pytest.mark.parametrize("make", NETWORKS.values(), ids=NETWORKS)
+
+
+@each_network
+@pytest.mark.parametrize("name", REWRITES)
+def test_pass_says_whether_it_changed_the_network(make, name):
+    network = make()
+    rewriter = Rewriter(network, network.types)
+    before = wiring(rewriter.network)
+
+    assert PASSES[name].rewrite(rewriter) == (wiring(rewriter.network) != before)
 
 
 @each_network

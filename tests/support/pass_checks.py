@@ -47,3 +47,10 @@ def assert_close(got: Mapping[str, Any], wanted: Mapping[str, np.ndarray]) -> No
 def count(network: trt.INetworkDefinition, kind: type[trt.ILayer]) -> int:
     """The number of live layers of a kind."""
     return sum(isinstance(each, kind) for each in live_layers(network))
+
+
+def wiring(network: trt.INetworkDefinition) -> list[tuple[object, ...]]:
+    """The live layers, with the tensors that they read and their attributes."""
+    return [
+        (each, *each.inputs, *(repr(getattr(each, name)) for name in each.ATTRIBUTES)) for each in live_layers(network)
+    ]
