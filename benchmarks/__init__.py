@@ -1,1 +1,1 @@
-"""Benchmarks: networks as their users write them, beside what an expert would write in JAX and beside other systems."""
+"""Benchmarks: networks as users write them, compared with expert JAX code and with other systems."""

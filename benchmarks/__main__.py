@@ -1,4 +1,4 @@
-"""Compares netloop with hand-written JAX and with other systems: ``python -m benchmarks --only W2``."""
+"""Compare netloop with hand-written JAX and with other systems: ``python -m benchmarks --only W2``."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PAGE = Path(__file__).parent / "RESULTS.md"
 
 
 def positive(text: str) -> int:
-    """A number of things, one at least."""
+    """Return a positive integer."""
     number = int(text)
     if number < 1:
         raise ValueError
@@ -26,7 +26,7 @@ def positive(text: str) -> int:
 
 
 def options() -> argparse.Namespace:
-    """What the command line says."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     add = parser.add_argument
     add(
@@ -34,31 +34,36 @@ def options() -> argparse.Namespace:
         action="append",
         default=[],
         metavar="W2",
-        help="workloads whose names are this, or else begin so; may be repeated",
+        help="run the workload of this name, or those whose names begin with it; may be repeated",
     )
-    add("--list", action="store_true", help="tell the names of the workloads, and run none")
-    add("--ablate", action="store_true", help="time each pass on and off, for the workloads that it is for")
-    add("--threads", type=positive, default=2, help="cores that each system may use (2)")
+    add("--list", action="store_true", help="print the names of the workloads and run none")
+    add("--ablate", action="store_true", help="time workloads with and without each pass that they measure")
+    add("--threads", type=positive, default=2, help="number of cores for each system (2)")
     add("--repetitions", type=positive, default=30, help="samples of each variant (30)")
-    add("--seconds", type=float, default=10.0, help="no more samples, but for 3, of what has taken this long (10)")
-    add("--json", type=Path, metavar="F", help="keep results in a file, beside those of earlier runs that it has")
+    add(
+        "--seconds",
+        type=float,
+        default=10.0,
+        help="stop sampling a variant after this time and at least 3 samples (10)",
+    )
+    add("--json", type=Path, metavar="F", help="add the results to those of earlier runs in a file")
     add("--plot", type=Path, metavar="F.png", help="draw the results")
     add("--write", action="store_true", help=f"write the results to {PAGE.name}")
     return parser.parse_args()
 
 
 def chosen(prefixes: list[str]) -> list[Workload]:
-    """The workloads whose names are or begin with what was asked for; all if nothing was."""
+    """Return the workloads with the given names or beginnings of names; all by default."""
     names = {each.name for each in WORKLOADS}
     exact, begins = names.intersection(prefixes), tuple(each for each in prefixes if each not in names)
     found = [each for each in WORKLOADS if not prefixes or each.name in exact or each.name.startswith(begins)]
     if not found:
-        raise SystemExit(f"no workload begins with {' or '.join(prefixes)}; --list tells their names")
+        raise SystemExit(f"no workload begins with {' or '.join(prefixes)}; --list prints their names")
     return found
 
 
 def run(workloads: Sequence[Workload], plan: Plan) -> Iterator[Result]:
-    """The results of workloads, each as soon as it is there."""
+    """Yield the result of each workload as soon as it is known."""
     runner = Runner(plan)
     try:
         for workload in workloads:
@@ -70,7 +75,7 @@ def run(workloads: Sequence[Workload], plan: Plan) -> Iterator[Result]:
 def main() -> None:
     """Run benchmarks."""
     given = options()
-    os.environ.setdefault("JAX_PLATFORMS", "cpu")  # as that is where the other systems run
+    os.environ.setdefault("JAX_PLATFORMS", "cpu")  # the other systems run there
     workloads = chosen(given.only)
     if given.ablate:
         workloads = [Ablation(each) for each in workloads if each.passes]
@@ -78,7 +83,7 @@ def main() -> None:
         print("\n".join(each.name for each in workloads))
         return
     for package in absent():
-        print(f"{package} is not installed, and left out", file=sys.stderr)
+        print(f"{package} is not installed and is left out", file=sys.stderr)
     order = [each.name for each in (*WORKLOADS, *map(Ablation, WORKLOADS))]
     results = table.load(given.json) if given.json else []
     for result in run(workloads, Plan(given.threads, given.repetitions, given.seconds)):

@@ -1,4 +1,4 @@
-"""What each of netloop's passes does for a workload."""
+"""The effect of each pass on a workload."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from benchmarks.workload import Arrays, Call, Workload
 
 @dataclass(frozen=True)
 class Ablation(Workload):
-    """A workload with all passes, without each of those that it is for, and without any."""
+    """A workload with all passes, without each of the passes that it measures, and without any pass."""
 
     workload: Workload
 

@@ -1,4 +1,4 @@
-"""Short words for what scripts of TensorRT write out: constants, formulas, and loops."""
+"""Shorthand for common parts of TensorRT scripts: constants, formulas and loops."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ Tensor = trt.ITensor
 
 
 class Script:
-    """A network in the making."""
+    """A network under construction."""
 
     def __init__(self) -> None:
         self.network = trt.Builder(trt.Logger()).create_network()
 
     def input(self, name: str, array: np.ndarray) -> Tensor:
-        """An input of the type and shape of an array."""
+        """An input with the type and shape of an array."""
         types = {"float32": trt.float32, "int32": trt.int32, "int64": trt.int64, "bool": trt.bool}
         return self.network.add_input(name, types[str(array.dtype)], array.shape)
 
@@ -52,7 +52,7 @@ class Script:
         return self.network.add_activation(x, kind).outputs[0]
 
     def matmul(self, a: Tensor, b: Tensor, op: trt.MatrixOperation = NONE) -> Tensor:
-        """A product of matrices, the second one transposed or not."""
+        """A matrix product, with the second matrix transposed or not."""
         return self.network.add_matrix_multiply(a, NONE, b, op).outputs[0]
 
     def gather(self, data: Tensor, indices: Tensor, axis: int = 0) -> Tensor:
@@ -60,7 +60,7 @@ class Script:
         return self.network.add_gather(data, indices, axis).outputs[0]
 
     def concatenate(self, tensors: Sequence[Tensor], axis: int) -> Tensor:
-        """Tensors one after the other."""
+        """Tensors joined along an axis."""
         layer = self.network.add_concatenation(tensors)
         layer.axis = axis
         return layer.outputs[0]
@@ -72,7 +72,7 @@ class Script:
         return layer.outputs[0]
 
     def cast(self, tensor: Tensor, dtype: trt.DataType) -> Tensor:
-        """A tensor of another element type."""
+        """A tensor converted to another element type."""
         return self.network.add_cast(tensor, dtype).outputs[0]
 
     def reduce(self, tensor: Tensor, op: trt.ReduceOperation, axis: int, keep: bool = False) -> Tensor:
@@ -80,7 +80,7 @@ class Script:
         return self.network.add_reduce(tensor, op, 1 << axis, keep).outputs[0]
 
     def largest(self, tensor: Tensor, k: int, axis: int) -> tuple[Tensor, Tensor]:
-        """The k largest elements along an axis, and where they are."""
+        """The k largest elements along an axis, and their indices."""
         layer = self.network.add_topk(tensor, trt.TopKOperation.MAX, k, 1 << axis, trt.int32)
         return layer.outputs[0], layer.outputs[1]
 
@@ -89,35 +89,35 @@ class Script:
         return self.network.add_select(condition, a, b).outputs[0]
 
     def choose(self, condition: Tensor, a: Tensor, b: Tensor) -> Tensor:
-        """One of two tensors; the other one is not computed."""
+        """One of two tensors, of which only that one is computed."""
         choice = self.network.add_if_conditional()
         choice.set_condition(condition)
         return choice.add_output(a, b).outputs[0]
 
     def counted(self, trips: Tensor | int) -> trt.ILoop:
-        """A loop of so many trips."""
+        """A loop with a trip count."""
         loop = self.network.add_loop()
         loop.add_trip_limit(trips if isinstance(trips, Tensor) else self.number(trips), COUNT)
         return loop
 
     def counter(self, loop: trt.ILoop, first: int = 0) -> Tensor:
-        """The number of the trip."""
+        """The number of the iteration."""
         trip = loop.add_recurrence(self.number(first))
         trip.set_input(1, self.combine(trip.outputs[0], 1, SUM))
         return trip.outputs[0]
 
     def last(self, loop: trt.ILoop, tensor: Tensor) -> Tensor:
-        """The value after the last trip."""
+        """The value after the last iteration."""
         return loop.add_loop_output(tensor, LAST_VALUE).outputs[0]
 
     def stack(self, loop: trt.ILoop, tensor: Tensor, length: int, kind: trt.LoopOutput = CONCATENATE) -> Tensor:
-        """The values of all trips."""
+        """The values of all iterations."""
         output = loop.add_loop_output(tensor, kind)
         output.set_input(1, self.number(length))
         return output.outputs[0]
 
     def mark(self, **tensors: Tensor) -> trt.INetworkDefinition:
-        """The network, with named outputs."""
+        """The network, with tensors marked as named outputs."""
         for name, tensor in tensors.items():
             tensor.name = name
             self.network.mark_output(tensor)
@@ -125,7 +125,7 @@ class Script:
 
 
 def onnx_model(text: str, weights: Mapping[str, np.ndarray]) -> ModelProto:
-    """An ONNX model from the text of its graph, and its initializers."""
+    """Return an ONNX model with the given graph text and initializers."""
     model = parse_model(f'<ir_version: 10, opset_import: ["" : 21]>\n{text}')
     model.graph.initializer.extend(numpy_helper.from_array(array, name) for name, array in weights.items())
     return model

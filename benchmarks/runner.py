@@ -1,4 +1,4 @@
-"""Runs workloads: first compares the results of all variants, then times them in turns."""
+"""The runner: compares the results of all variants of a workload, then times them in turns."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from benchmarks.worker import Worker, WorkerError
 from benchmarks.workload import Arrays, Workload
 
 ROUND = 5
-"""Samples that a variant makes before it is another's turn."""
+"""The number of samples in a turn of a variant."""
 
 FEWEST = 3
-"""Samples of a variant that is so slow that more would take longer than the time allows."""
+"""The least number of samples, for variants that are too slow for more."""
 
 OURS = "netloop"
 
 
 @dataclass(frozen=True)
 class Timing:
-    """How long a variant takes, in milliseconds.
+    """The time of a variant in milliseconds.
 
     Attributes:
         median, low, high: the median and the quartiles.
-        samples: how many there were.
+        samples: the number of samples.
     """
 
     median: float
@@ -41,21 +41,21 @@ class Timing:
 
     @classmethod
     def of(cls, seconds: list[float]) -> Timing:
-        """The timing of some samples."""
+        """Summarize samples."""
         low, median, high = np.quantile(seconds, [0.25, 0.5, 0.75]) * 1e3
         return cls(float(median), float(low), float(high), len(seconds))
 
 
 @dataclass
 class Result:
-    """What came of a workload.
+    """The result of a workload.
 
     Attributes:
-        name: that of the workload.
-        threads: how many cores each variant might use.
-        floors, beyond: those of the workload.
-        timings: by variant.
-        failures: what each variant that was not timed said, or how its results differ.
+        name: the name of the workload.
+        threads: the number of cores for each variant.
+        floors, beyond: the limits of the workload.
+        timings: the timings by variant.
+        failures: the error of each variant that was not timed, or how its results differ.
     """
 
     name: str
@@ -66,12 +66,12 @@ class Result:
     failures: dict[str, str] = field(default_factory=dict[str, str])
 
     def best_peer(self) -> str | None:
-        """The fastest of the other systems; numba is none, as it stands for what can be had."""
+        """The fastest of the other systems; numba does not count, as it stands for the limit."""
         peers = [each for each in self.timings if each.split()[0] in {"onnxruntime", "openvino", "torch"}]
         return min(peers, key=lambda each: self.timings[each].median, default=None)
 
     def ratio(self, variant: str | None) -> float | None:
-        """The time of netloop as a multiple of another's."""
+        """The time of netloop divided by that of a variant."""
         if variant not in self.timings or OURS not in self.timings:
             return None
         return self.timings[OURS].median / self.timings[variant].median
@@ -79,14 +79,14 @@ class Result:
 
 @dataclass(frozen=True)
 class Plan:
-    """How to measure.
+    """The settings of a measurement.
 
     Attributes:
-        threads: how many cores each process may use.
-        repetitions: samples of each variant.
-        places: how often a variant is prepared anew: where its memory comes to lie decides how well it fits a cache.
-        seconds: a variant makes no more samples, but for a few, once they have taken this long.
-        limit: seconds after which a system that does not answer is ended.
+        threads: the number of cores for each process.
+        repetitions: the number of samples of each variant.
+        places: how often a variant is prepared anew, as the location of its memory decides how well it fits a cache.
+        seconds: the time after which a variant gets no more samples than the minimum.
+        limit: the seconds after which a system that does not answer is killed.
     """
 
     threads: int
@@ -97,7 +97,7 @@ class Plan:
 
 
 class Runner:
-    """Runs workloads, each system in a process of its own, which is kept from one workload to the next."""
+    """Runs workloads. Each system has its own process, which stays alive between workloads."""
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
@@ -116,7 +116,7 @@ class Runner:
         return result
 
     def prepare(self, workload: Workload, result: Result) -> Iterator[tuple[str, tuple[Worker, int]]]:
-        """The variants that give the right results, each with its process and how many samples it is to make."""
+        """Yield the variants with correct results, each with its process and its number of samples."""
         first, expected = "", Arrays()
         for system in (each for each in present() if each.solves(workload)):
             worker = self.worker(system)
@@ -128,25 +128,25 @@ class Runner:
                 arrays, seconds = answer
                 if not first:
                     first, expected = variant, arrays
-                fault = difference(arrays, expected, workload.tolerance)
-                if fault:
-                    result.failures[variant] = f"differs from {first}: {fault}"
+                problem = difference(arrays, expected, workload.tolerance)
+                if problem:
+                    result.failures[variant] = f"differs from {first}: {problem}"
                     continue
                 yield variant, (worker, self.samples(seconds))
 
     def samples(self, seconds: float) -> int:
-        """How many samples to make of what takes so long."""
+        """The number of samples for a variant that takes ``seconds``."""
         fit = int(self.plan.seconds / self.plan.places / max(seconds, 1e-9))
         return min(-(-self.plan.repetitions // self.plan.places), max(FEWEST, fit))
 
     def time(self, variants: dict[str, tuple[Worker, int]], result: Result) -> dict[str, list[float]]:
-        """Samples of variants, which take turns."""
+        """Time variants in turns."""
         samples: dict[str, list[float]] = {each: [] for each in variants}
         for turn in count():
             waiting = [each for each, (_, wanted) in variants.items() if len(samples[each]) < wanted]
             if not waiting:
                 break
-            first = turn % len(waiting)  # as the one after another process may find the core in another state
+            first = turn % len(waiting)  # the first one after another process may find the core in another state
             for variant in waiting[first:] + waiting[:first]:
                 worker, wanted = variants[variant]
                 answer = ask(worker, result, variant, "measure", variant, min(ROUND, wanted - len(samples[variant])))
@@ -157,7 +157,7 @@ class Runner:
         return {variant: samples[variant] for variant in variants}
 
     def worker(self, system: type[System]) -> Worker:
-        """The process of a system; a new one if the last one has ended."""
+        """The process of a system; a new one if the last has ended."""
         if system not in self.workers or not self.workers[system].alive:
             self.workers[system] = Worker(system, self.plan.limit)
         return self.workers[system]
@@ -169,7 +169,7 @@ class Runner:
 
 
 def ask(worker: Worker, result: Result, what: str, *question: Any) -> Any:
-    """The answer of a process; None if it failed, and then the result has the reason under the name of what failed."""
+    """Return the answer of a process; None if it failed, after recording the reason in the result."""
     try:
         return worker.ask(*question)
     except WorkerError as error:
@@ -178,13 +178,13 @@ def ask(worker: Worker, result: Result, what: str, *question: Any) -> Any:
 
 
 def difference(found: Arrays, expected: Arrays, tolerance: float) -> str | None:
-    """How results differ; None if they agree."""
+    """Return how results differ; None if they agree."""
     for name, wanted in expected.items():
         if name not in found:
             return f"there is no {name!r}"
         array = np.asarray(found[name])
         if array.shape != wanted.shape:
-            return f"{name!r} is of shape {array.shape} and not {wanted.shape}"
+            return f"{name!r} has shape {array.shape} instead of {wanted.shape}"
         most = tolerance * max(1e-30, float(np.max(np.abs(wanted), initial=0)))
         off = float(np.max(np.abs(array.astype(np.float64) - wanted), initial=0))
         if not off <= most:
@@ -194,10 +194,10 @@ def difference(found: Arrays, expected: Arrays, tolerance: float) -> str | None:
 
 @contextmanager
 def pinned(threads: int) -> Generator[None]:
-    """A time in which this process, and those that it starts, may use so many cores."""
+    """Limit this process, and those that it starts, to a number of cores."""
     cores = os.sched_getaffinity(0)
     if threads > len(cores):
-        raise SystemExit(f"there are {len(cores)} cores to run on, and not {threads}")
+        raise SystemExit(f"{threads} cores were requested, and there are {len(cores)}")
     os.sched_setaffinity(0, sorted(cores)[:threads])
     try:
         yield
@@ -206,5 +206,5 @@ def pinned(threads: int) -> Generator[None]:
 
 
 def absent() -> list[str]:
-    """The packages of systems that are not installed."""
+    """Return the packages of systems that are not installed."""
     return [each.package for each in SYSTEMS if each not in present()]

@@ -1,6 +1,6 @@
-"""The systems that are compared: how each is told of a problem, and how its arrays are given and taken.
+"""The systems that are compared: how each gets a problem, and how arrays go in and out.
 
-A system is constructed in the process that it is measured in, which is pinned to the cores that it may use.
+A system is constructed in the process in which it is measured, which is pinned to its cores.
 """
 
 from __future__ import annotations
@@ -21,55 +21,55 @@ import netloop as trt
 from benchmarks.workload import Arrays, Call, Jax, Workload
 
 ERRORS = 3
-"""The severity from which on onnxruntime tells."""
+"""The lowest severity that onnxruntime reports."""
 
 Made = Callable[[], Mapping[str, Any]]
-"""Solves a problem once, and waits until that is done."""
+"""Solves a problem once and waits for the results."""
 
 
 def threads() -> int:
-    """How many cores this process may use."""
+    """Return the number of cores that this process may use."""
     return len(os.sched_getaffinity(0))
 
 
 class System(ABC):
-    """A system.
+    """A system that solves workloads.
 
     Attributes:
-        package: what has to be installed.
+        package: the package that it needs.
     """
 
     package: ClassVar[str]
 
     @abstractmethod
     def variants(self, workload: Workload) -> Mapping[str, Callable[[], Call]]:
-        """The ways in which it solves a problem, by name; each is made when asked for."""
+        """The ways in which it solves a problem, by name; each is built when called."""
 
     @classmethod
     def solves(cls, workload: Workload) -> bool:
-        """Whether there may be variants, which is told without the system."""
+        """Whether there may be variants; decided without importing the system."""
         return True
 
     def take(self, arrays: Arrays) -> Mapping[str, Any]:
-        """Arrays of its own from numpy's."""
+        """Convert numpy arrays to arrays of the system."""
         return arrays
 
     def wait(self, outputs: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Outputs that are really there."""
+        """Wait until outputs are computed."""
         return outputs
 
     def results(self, outputs: Mapping[str, Any]) -> Arrays:
-        """Copies of outputs as numpy's arrays; an output may be a list of arrays of the system."""
+        """Copy outputs to numpy arrays; an output may be a list of arrays of the system."""
         return {name: np.array(each) for name, each in outputs.items()}
 
     def make(self, workload: Workload, variant: str) -> Made:
-        """One of its ways, ready to run."""
+        """Prepare a variant."""
         call, inputs = self.variants(workload)[variant](), self.take(workload.inputs())
         return lambda: self.wait(workload.drive(call, inputs))
 
 
 class InJax(System):
-    """netloop, and JAX by hand."""
+    """netloop and hand-written JAX."""
 
     package = "jax"
 
@@ -138,7 +138,7 @@ class OpenVino(System):
         }
 
     def request(self, model: ModelProto, copies: bool) -> Call:
-        """A call that leaves inputs in place which it was given before; outputs are those of the latest call."""
+        """Return a call that copies only new inputs; its outputs are valid until the next call."""
         core = import_module(self.package).Core()
         hints = {"INFERENCE_PRECISION_HINT": "f32", "PERFORMANCE_HINT": "LATENCY", "INFERENCE_NUM_THREADS": threads()}
         compiled = core.compile_model(core.read_model(model.SerializeToString()), "CPU", hints)
@@ -185,7 +185,7 @@ class Torch(System):
 
 
 class Numba(System):
-    """A loop compiled as C would be: what can be had."""
+    """A loop compiled as C would be: the limit of what is possible."""
 
     package = "numba"
 
@@ -202,10 +202,10 @@ SYSTEMS: list[type[System]] = [InJax, OnnxRuntime, OpenVino, Torch, Numba]
 
 
 def present() -> list[type[System]]:
-    """The systems that are installed."""
+    """Return the systems that are installed."""
     return [each for each in SYSTEMS if find_spec(each.package)]
 
 
 def versions() -> dict[str, str]:
-    """The versions of the packages of all systems that are installed."""
+    """Return the package versions of all installed systems."""
     return {each.package: version(each.package) for each in present()}

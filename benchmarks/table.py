@@ -1,4 +1,4 @@
-"""Results as tables, as a picture, and in files."""
+"""Results as tables, plots and files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from benchmarks.systems import versions
 Row = Sequence[str]
 
 ABLATED = ": passes"
-"""What the name of a workload ends in if it is solved with and without passes."""
+"""The suffix of the name of an ablation."""
 
 
 SUMMARY = ["workload", "threads", "netloop ms", "to expert", "floor", "to the best peer", "floor", "which"]
@@ -26,7 +26,7 @@ DETAIL = ["workload", "threads", "variant", "ms", "quartiles", "samples", "netlo
 
 
 def summary(result: Result) -> Row:
-    """A workload in a line: netloop's ratios, each beside its floor."""
+    """Return the row of a workload: netloop's ratios with their floors."""
     peer = result.best_peer()
     named = [each for each in result.floors if each not in ("expert", "peer")]
     ratios = [f"{result.floors[each]:g} of {each}: {shown(result, each)}" for each in named]
@@ -45,7 +45,7 @@ def summary(result: Result) -> Row:
 
 
 def shown(result: Result, variant: str | None, floor_of: str | None = None) -> str:
-    """The ratio of netloop to a variant; bold where it is above its floor."""
+    """Format the ratio of netloop to a variant; bold if it is above its floor."""
     ratio, most = result.ratio(variant), result.floors.get(floor_of or variant or "")
     if ratio is None:
         return "-"
@@ -54,7 +54,7 @@ def shown(result: Result, variant: str | None, floor_of: str | None = None) -> s
 
 
 def excess(result: Result, variant: str) -> str:
-    """How many milliseconds netloop takes beyond a variant, and how many it may; bold where it takes more."""
+    """Format the milliseconds that netloop takes beyond a variant and their limit; bold if it takes more."""
     most, name = result.beyond[variant], f" beyond {variant}" * bool(variant)
     known = OURS in result.timings and (not variant or variant in result.timings)
     if not known:
@@ -64,12 +64,12 @@ def excess(result: Result, variant: str) -> str:
 
 
 def floor(result: Result, what: str) -> str:
-    """A floor of a workload."""
+    """Format a floor of a workload."""
     return f"{result.floors[what]:g}" if what in result.floors else "-"
 
 
 def effects(result: Result) -> Iterator[Row]:
-    """A line for each pass of a workload: how long it takes without."""
+    """Yield a row for each pass of a workload, with the time without that pass."""
     for variant in result.timings:
         ratio = result.ratio(variant)
         if variant != OURS and ratio is not None:
@@ -80,7 +80,7 @@ def effects(result: Result) -> Iterator[Row]:
 
 
 def detail(result: Result) -> Iterator[Row]:
-    """A line for each variant of a workload."""
+    """Yield a row for each variant of a workload."""
     for variant, timing in result.timings.items():
         quartiles = f"{timing.low:.4g} - {timing.high:.4g}"
         yield [
@@ -98,13 +98,13 @@ def detail(result: Result) -> Iterator[Row]:
 
 
 def markdown(head: Row, rows: Iterable[Row]) -> str:
-    """A table."""
+    """Format a table in Markdown."""
     lines = [head, ["---"] * len(head), *rows]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
 def machine() -> str:
-    """What it was measured on."""
+    """Describe the machine and the versions of all systems."""
     names = [
         line.split(":")[1].strip() for line in _read("/proc/cpuinfo").splitlines() if line.startswith("model name")
     ]
@@ -123,10 +123,10 @@ def _read(path: str) -> str:
 
 
 def load(path: Path) -> list[Result]:
-    """The results in a file; none if there is no file.
+    """Read results from a file; none if it does not exist.
 
     Raises:
-        SystemExit: something else is in it.
+        SystemExit: the file has something else.
     """
     if not path.exists():
         return []
@@ -147,18 +147,18 @@ def save(results: Iterable[Result], path: Path) -> None:
 
 
 def joined(old: Iterable[Result], new: Iterable[Result], order: Sequence[str]) -> list[Result]:
-    """Results of two runs, those of the newer one where both have them, in the order of some names."""
+    """Merge the results of two runs in the order of ``order``; new ones replace old ones."""
     latest = {(each.name, each.threads): each for each in [*old, *new] if each.name in order}
     return sorted(latest.values(), key=lambda each: (order.index(each.name), -each.threads))
 
 
 MARKERS = "osDv"
 COLOURS = 10
-"""How many colours matplotlib uses in turn."""
+"""The number of colours that matplotlib cycles through."""
 
 
 def plot(results: Sequence[Result], path: Path) -> None:
-    """Draw how long each variant takes, as a multiple of netloop's time.
+    """Plot the time of each variant as a multiple of netloop's.
 
     Raises:
         SystemExit: matplotlib is not installed.
@@ -182,13 +182,14 @@ def plot(results: Sequence[Result], path: Path) -> None:
 
 
 def page(results: Sequence[Result]) -> str:
-    """The page of the last results."""
+    """Return the page of the latest results."""
     compared = [each for each in results if not each.name.endswith(ABLATED)]
     ablated = [each for each in results if each.name.endswith(ABLATED)]
     return f"""# Results
 
-Written by `python -m benchmarks --write`; [README.md](README.md) tells what is measured, and how.
-Times are medians in milliseconds; a ratio is netloop's time by that of another, bold where it is above its floor.
+Written by `python -m benchmarks --write`; [README.md](README.md) describes what is measured, and how.
+Times are medians in milliseconds.
+A ratio is netloop's time divided by that of another variant, and bold above its floor.
 
 Machine: {machine()}
 

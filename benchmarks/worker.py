@@ -1,4 +1,4 @@
-"""A process in which one system runs, and nothing else."""
+"""A process that runs one system and nothing else."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from benchmarks.systems import Made, System
 from benchmarks.workload import Arrays, Workload
 
 SHORTEST_SAMPLE = 2e-3
-"""Seconds: what is faster is run several times a sample."""
+"""Seconds. Faster variants run several times in each sample."""
 
 LONG = 0.1
-"""Seconds: what takes longer needs no runs before a turn to bring it into the caches."""
+"""Seconds. Slower variants need no runs before a turn to fill the caches."""
 
 WARM = 10e-3
-"""Seconds that the runs before a turn take at least."""
+"""The least number of seconds of the runs before a turn."""
 
 
 class WorkerError(Exception):
-    """A system failed, with what it said."""
+    """A system failed; the message is its error."""
 
 
 class Bench:
-    """The inside of the process: the variants that are ready to run."""
+    """The inside of the process: the prepared variants."""
 
     def __init__(self, system: System) -> None:
         self.system = system
@@ -37,14 +37,14 @@ class Bench:
         self.seconds: dict[str, float] = {}
 
     def variants(self, workload: Workload) -> list[str]:
-        """The names of the ways in which the system solves a problem; those of the one before are forgotten."""
+        """Return the names of the variants of a workload, and drop those of the one before."""
         self.made.clear()
         self.seconds.clear()
         gc.collect()
         return list(self.system.variants(workload))
 
     def prepare(self, workload: Workload, variant: str) -> tuple[Arrays, float]:
-        """Make a variant: its results, and how many seconds a solution takes."""
+        """Prepare a variant, and return its results and the seconds of a run."""
         run = self.made[variant] = self.system.make(workload, variant)
         results = self.system.results(run())
         seconds = elapsed(run, 1)
@@ -52,7 +52,7 @@ class Bench:
         return results, self.seconds[variant]
 
     def measure(self, variant: str, samples: int) -> list[float]:
-        """How many seconds a solution takes, several times, after some that do not count."""
+        """Return samples of the seconds of a run, after warm-up runs that do not count."""
         run, seconds = self.made[variant], self.seconds[variant]
         if seconds <= LONG:
             elapsed(run, ceil(WARM / seconds))
@@ -61,7 +61,7 @@ class Bench:
 
 
 def elapsed(run: Callable[[], Any], times: int) -> float:
-    """How many seconds some runs take."""
+    """Return the seconds that a number of runs take."""
     begin = time.perf_counter()
     for _ in range(times):
         run()
@@ -69,7 +69,7 @@ def elapsed(run: Callable[[], Any], times: int) -> float:
 
 
 def serve(system: type[System], connection: Connection) -> None:
-    """Answer questions, each the name of a method of ``Bench`` and its arguments, until there are no more."""
+    """Answer questions, each the name of a method of ``Bench`` with arguments, until the connection closes."""
     bench = Bench(system())
     while True:
         try:
@@ -95,10 +95,10 @@ class Worker:
         self.limit = limit
 
     def ask(self, *question: Any) -> Any:
-        """The answer to a question.
+        """Return the answer to a question.
 
         Raises:
-            WorkerError: the process failed, ended, or took too long; in the last two cases it is gone.
+            WorkerError: the process failed, ended or took too long. In the last two cases it is gone.
         """
         try:
             self.connection.send(question)
@@ -115,7 +115,7 @@ class Worker:
 
     @property
     def alive(self) -> bool:
-        """Whether it takes questions."""
+        """Whether it answers questions."""
         return not self.connection.closed
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""What a benchmark is: one problem, posed to netloop, to hand-written JAX, and to other systems."""
+"""The base class of workloads: one problem for netloop, hand-written JAX and other systems."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import netloop as trt
 
 Arrays = dict[str, np.ndarray]
 Call = Callable[[Mapping[str, Any]], Mapping[str, Any]]
-"""What a system makes of a problem: outputs from inputs, both by name, in arrays of its own."""
+"""A solution: outputs from inputs, both by name, in arrays of the system."""
 
 JaxFunction = Callable[[Any, Mapping[str, Any]], Mapping[str, Any]]
 """Outputs from weights and inputs."""
@@ -26,7 +26,7 @@ class Jax:
 
     Attributes:
         function: outputs from weights and inputs.
-        weights: its first argument, prepared once; any tree of arrays.
+        weights: its first argument, a pytree of arrays that is prepared once.
     """
 
     function: JaxFunction
@@ -34,15 +34,15 @@ class Jax:
 
 
 class Workload(ABC):
-    """One problem. A subclass says how each system solves it; what it does not say is not measured.
+    """One problem. A subclass defines how each system solves it; undefined solutions are not measured.
 
     Attributes:
-        floors: the most that netloop may take, as a multiple of another variant's time: ``expert``, a variant by its
-            name, or ``peer`` for the best of the other systems but numba, which stands for the limit in C.
-        tolerance: how far results may differ, relative to the largest number.
-        beyond: the most milliseconds that netloop may take beyond a variant; ``""`` stands for no time at all.
+        floors: the largest allowed time of netloop as a multiple of another variant's: ``expert``, a variant by name,
+            or ``peer`` for the best of the other systems except numba, which stands for the limit in C.
+        tolerance: the largest allowed difference of results, relative to the largest number.
+        beyond: the largest allowed number of milliseconds beyond a variant; ``""`` stands for no time at all.
         feeds_back: whether outputs of a call are inputs of the next.
-        passes: the passes of netloop that this workload is for.
+        passes: the passes whose effect this workload measures.
     """
 
     floors: ClassVar[Mapping[str, float]] = {}
@@ -54,50 +54,50 @@ class Workload(ABC):
     @property
     @abstractmethod
     def name(self) -> str:
-        """The number of the workload, what it is, and its size."""
+        """The number, subject and size of the workload."""
 
     @abstractmethod
     def inputs(self) -> Arrays:
-        """The inputs of a call, the same each time."""
+        """The inputs of a call; the same each time."""
 
     def network(self) -> trt.INetworkDefinition | None:
-        """A network written plainly, as a user of TensorRT would."""
+        """A network in the plain form in which a user of TensorRT writes it."""
         return None
 
     def parts(self) -> Mapping[str, Callable[[], Call]]:
-        """What netloop does beside running networks, by name."""
+        """Other work of netloop than running the network, by name."""
         return {}
 
     def expert(self) -> Jax | None:
-        """JAX by hand, with all that is known to make it fast."""
+        """Hand-written JAX with every known optimization."""
         return None
 
     def idiomatic(self) -> Jax | None:
-        """JAX as its users write it."""
+        """JAX as users write it."""
         return None
 
     def models(self) -> Mapping[str, Callable[[], ModelProto]]:
-        """ONNX models for onnxruntime and OpenVINO, by what is special about each: ``op``, ``loop``."""
+        """ONNX models for onnxruntime and OpenVINO, by form, such as ``op`` or ``loop``."""
         return {}
 
     def torch(self, torch: Any) -> Call | None:
-        """PyTorch's, given its module; in and out are tensors."""
+        """A solution with the PyTorch module; inputs and outputs are tensors."""
         return None
 
     def numba(self, numba: Any) -> Call | None:
-        """A compiled loop over numpy's arrays, given the module of numba."""
+        """A compiled loop over numpy arrays, with the numba module."""
         return None
 
     def drive(self, call: Call, inputs: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Solve the problem once; one call, unless a workload says otherwise."""
+        """Solve the problem once; by default with one call."""
         return call(inputs)
 
 
 def numbers(seed: int) -> np.random.Generator:
-    """A source of numbers that are the same in each process."""
+    """Return a random generator that draws the same numbers in each process."""
     return np.random.default_rng(seed)
 
 
 def normal(seed: int, *shape: int, scale: float = 1.0) -> np.ndarray:
-    """Normally distributed float32 numbers."""
+    """Return normally distributed float32 numbers."""
     return (numbers(seed).standard_normal(shape) * scale).astype(np.float32)

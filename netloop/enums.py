@@ -152,6 +152,7 @@ class LayerType(TensorRTEnum):
     OPTIONAL = 117
     OPTIONAL_HAS = 118
     OPTIONAL_GET = 119
+    INTERNAL = 199  # of layers that only passes add; no script and no plan has them
 
 
 class TypeOfLayer(TensorRTEnum):

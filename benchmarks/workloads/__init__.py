@@ -1,4 +1,4 @@
-"""The workloads, a file each."""
+"""The workloads, one file each."""
 
 from benchmarks.workload import Workload
 from benchmarks.workloads import (

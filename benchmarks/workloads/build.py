@@ -1,4 +1,4 @@
-"""B1, B2 and B3: what netloop adds to a build, to a call, and to the load of a plan."""
+"""B1, B2 and B3: the overhead of netloop in a build, in a call and in loading a plan."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from netloop.nest import Scopes, nest
 
 @dataclass(frozen=True)
 class Build(Workload):
-    """A network to a traced JAX program, beside the same program traced by hand; XLA's part comes after both."""
+    """From a network to a traced JAX program, compared with the same program traced by hand; XLA is in neither."""
 
     layers: int = 1000
     depth: int = 0
@@ -36,20 +36,20 @@ class Build(Workload):
         return {"x": np.ones(8, np.float32)}
 
     def made(self) -> trt.INetworkDefinition:
-        """Loops inside each other, or a chain of formulas."""
+        """Nested loops, or a chain of formulas."""
         script = Script()
         x = script.input("x", self.inputs()["x"])
         return script.mark(y=self.nested(script, x) if self.depth else self.chain(script, x))
 
     def chain(self, script: Script, x: Tensor) -> Tensor:
-        """Sums and products in turn, of two constants."""
+        """Alternating sums and products with two constants."""
         constants = script.constant([0.5]), script.constant([1.0])
         for number in range(self.layers - 2):
             x = script.network.add_elementwise(x, constants[number % 2], (PROD, SUM)[number % 2]).outputs[0]
         return x
 
     def nested(self, script: Script, x: Tensor) -> Tensor:
-        """Loops of two trips, each halving what the one around it has and what the one inside it makes."""
+        """Nested loops of two iterations, which halve the value from outside and the result from inside."""
         two, half = script.number(2), script.constant([0.5])
         states: list[trt.IRecurrenceLayer] = []
         for _ in range(self.depth):
@@ -103,7 +103,7 @@ class Build(Workload):
 
 @dataclass(frozen=True)
 class Calls(Workload):
-    """A call of an engine that computes next to nothing, beside one of the bare program."""
+    """A call of an engine that computes almost nothing, compared with a call of the bare program."""
 
     count: int = 1
 
@@ -133,7 +133,7 @@ class Calls(Workload):
 
 @dataclass(frozen=True)
 class Load(Workload):
-    """An engine from a plan, beside the same made by hand: weights packed, and the program traced and compiled."""
+    """An engine from a plan, compared with the same by hand: weights packed, and the program traced and compiled."""
 
     beyond = {"JAX": 50.0}
 
@@ -162,7 +162,7 @@ class Load(Workload):
 
             def call(_: Mapping[str, Any]) -> Mapping[str, Any]:
                 packed = jax.device_put([[lstm.pack_fast(each)] for each in weights])
-                # JAX has not seen this function in a call before, and so traces and compiles it anew
+                # a new function for each call, so that JAX traces and compiles it anew
                 jax.jit(lambda *arguments: function(*arguments)).lower(packed, inputs).compile()
                 return {}
 

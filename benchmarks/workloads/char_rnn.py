@@ -1,4 +1,4 @@
-"""W2: a language model of two LSTM layers writes a text, each character decided by those before it."""
+"""W2: a language model of two LSTM layers generates text, character by character."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ class Packed(NamedTuple):
     """Weights as an expert prepares them.
 
     Attributes:
-        table: [characters, 4 * hidden], what each character adds to the gates of the first layer, bias included.
+        table: [characters, 4 * hidden], the contribution of each character to the gates of the first layer, with bias.
         first: the recurrent weights of the first layer, [4 * hidden, hidden].
-        second: those of the second for its input and state side by side, [4 * hidden, 2 * hidden].
-        bias: of the second.
+        second: those of the second for its input and state joined, [4 * hidden, 2 * hidden].
+        bias: the bias of the second.
         head: [characters, hidden].
         head_bias: its bias.
     """
@@ -42,7 +42,7 @@ class Packed(NamedTuple):
 
 @dataclass(frozen=True)
 class CharRnn(Workload):
-    """The model, and what its two ways to write have in common."""
+    """The model, and the common parts of its two ways to generate text."""
 
     hidden: int = 512
     characters: int = 65
@@ -87,7 +87,7 @@ class CharRnn(Workload):
     # ------------------------------------------------------------------ JAX
 
     def plain_weights(self) -> Any:
-        """The weights as they are, with gates side by side."""
+        """The plain weights, with gates joined."""
         layers = [self.lstm.pack_plain(self.lstm.weights(each, 0)) for each in range(2)]
         return self.embedding, layers, *self.head
 
@@ -101,7 +101,7 @@ class CharRnn(Workload):
         return jnp.argmax(x @ head.T + bias, -1).astype(jnp.int32), tuple(after)
 
     def packed(self, scale: np.ndarray) -> Packed:
-        """All that follows from weights alone."""
+        """Everything that depends on weights only."""
         size = 4 * self.hidden
         (k0, r0, b0, d0), (k1, r1, b1, d1) = (
             [each * scale.reshape(-1, *[1] * (each.ndim - 1)) for each in self.lstm.weights(layer, 0)]
@@ -112,7 +112,7 @@ class CharRnn(Workload):
         return Packed(table, r0.reshape(size, -1), second, (b1 + d1).reshape(-1), *self.head)
 
     def fast_step(self, weights: Packed, token: Any, states: Any) -> tuple[Any, Any]:
-        """A step with one product a layer."""
+        """A step with one product in each layer."""
         h0, c0, h1, c1 = states
         h0, c0 = _lstm(weights.table[token] + _times(h0, weights.first), c0)
         h1, c1 = _lstm(_times(jnp.concatenate([h0, h1], -1), weights.second) + weights.bias, c1)
@@ -167,7 +167,7 @@ class CharRnn(Workload):
 
 @dataclass(frozen=True)
 class Generate(CharRnn):
-    """One network writes the whole text."""
+    """One network generates the whole text."""
 
     floors = {"expert": 1.05, "peer": 0.85}
 
@@ -240,7 +240,7 @@ class Generate(CharRnn):
 
 @dataclass(frozen=True)
 class Steps(CharRnn):
-    """A network makes a step, and is called for each character; what it carries stays where the system has it."""
+    """A network for one step, called for each character; its states stay in arrays of the system."""
 
     floors = {"expert": 1.1, "peer": 1.1}
     feeds_back = True
@@ -304,21 +304,21 @@ def _times(x: Any, weights: Any) -> Any:
 
 
 def _lstm(gates: Any, c: Any) -> tuple[Any, Any]:
-    """The state of an LSTM, from gates of which the logistic ones are halved."""
+    """The state of an LSTM, from gates of which the sigmoid ones are halved."""
     i, f, g, o = jnp.split(jnp.tanh(gates), 4, -1)
     c = (0.5 * f + 0.5) * c + (0.5 * i + 0.5) * g
     return (0.5 * o + 0.5) * jnp.tanh(c), c
 
 
 def _first_largest(rows: Any) -> Any:
-    """Where the largest element of each row is: argmax, in three steps that are faster in a loop."""
+    """Argmax of each row, in three steps that are faster in a loop."""
     most = jnp.max(rows, -1, keepdims=True)
     places = lax.broadcasted_iota(jnp.int32, rows.shape, 1)
     return jnp.min(jnp.where(rows == most, places, rows.shape[1]), -1)
 
 
 def _onnx_lstm(layer: str) -> str:
-    """The text of an LSTM's gates, from a and c_in to hn and cn of a layer."""
+    """The text of the gates of an LSTM layer, from a and c_in to hn and cn."""
     return """
             i~, f~, g~, o~ = Split <axis = 1, num_outputs = 4> (a~)
             si~ = Sigmoid (i~)

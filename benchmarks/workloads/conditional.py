@@ -1,4 +1,4 @@
-"""W7: a conditional in a loop, with branches that cost next to nothing and with one that is dear."""
+"""W7: a conditional in a loop, with cheap branches and with an expensive one."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from benchmarks.workload import Arrays, Call, Jax, Workload, normal, numbers
 
 @dataclass(frozen=True)
 class Conditional(Workload):
-    """A state that goes one of two ways in each trip, as flags say."""
+    """A state that takes one of two branches in each iteration, by flags."""
 
     trips: int
     size: int
@@ -38,12 +38,12 @@ class Conditional(Workload):
 
     @cached_property
     def weights(self) -> list[np.ndarray]:
-        """What the branches multiply by."""
+        """The factors of the branches."""
         return []
 
     @abstractmethod
     def taken(self, script: Script, s: Tensor) -> Tensor:
-        """The branch where the flag is set."""
+        """The branch for a set flag."""
 
     def network(self) -> trt.INetworkDefinition:
         script = Script()
@@ -57,7 +57,7 @@ class Conditional(Workload):
 
     @abstractmethod
     def formula(self, s: Any, weights: Any, xp: Any) -> Any:
-        """The branch where the flag is set, for arrays of any module."""
+        """The branch for a set flag, for arrays of any module."""
 
     def conditionals(self) -> Jax:
         """A scan with ``lax.cond``."""
@@ -147,16 +147,16 @@ class Cheap(Conditional):
 
 @dataclass(frozen=True)
 class Dear(Conditional):
-    """One branch has four products, and is taken once in eight trips."""
+    """One branch has four products and is taken once in eight iterations."""
 
     trips: int = 4096
     size: int = 64
 
     floors = {"expert": 1.1, "peer": 0.3}
-    title = "a dear branch in 8"
+    title = "an expensive branch in 8"
     share = 1 / 8
     onnx_body = """t = If (flag) <
-                    then_branch = dear () => (state v) {
+                    then_branch = expensive () => (state v) {
                         p0 = MatMul (u, W0)
                         t0 = Tanh (p0)
                         p1 = MatMul (t0, W1)

@@ -1,4 +1,4 @@
-"""W9: a decoder writes a text in a WHILE loop, with the keys and values of what it wrote in a cache."""
+"""W9: a decoder generates text in a WHILE loop, with a cache of keys and values."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ EPSILON = 1e-5
 
 
 class Block(NamedTuple):
-    """A layer: attention and two dense layers, each after a normalization and beside a shortcut.
+    """A layer: attention and two dense layers, each after a normalization and with a residual connection.
 
     Attributes:
         query, key, value, output: [width, width].
@@ -55,7 +55,7 @@ class Model(NamedTuple):
 
 @dataclass(frozen=True)
 class Decoder(Workload):
-    """Greedy decoding of one text until a token says that it ends; the output is the tokens, zeros after the end."""
+    """Greedy decoding of one text up to an end token; the output is the tokens, with zeros after the end."""
 
     width: int = 256
     heads: int = 4
@@ -94,7 +94,7 @@ class Decoder(Workload):
 
     @cached_property
     def end(self) -> int:
-        """The token that ends the text: the last of those that are new when they are said, in most of the length."""
+        """The end token: of the tokens in the first 7/8 of the text, the one that first appears last."""
         said = np.asarray(jax.jit(self.decode(self.fast_step, None))(self.packed, self.inputs())["said"])
         return int(list(dict.fromkeys(said[: self.length - self.length // 8, 0].tolist()))[-1])
 
@@ -132,7 +132,7 @@ class Decoder(Workload):
         return layer.outputs[0]
 
     def attend(self, script: Script, loop: trt.ILoop, block: Block, x: Tensor, place: Tensor, later: Tensor) -> Tensor:
-        """What a token takes from those before it; its key and value go into the caches, [heads, length, depth]."""
+        """Attention of a token to those before it; its key and value go into the caches, [heads, length, depth]."""
         heads, depth = self.heads, self.depth
 
         def split(weights: np.ndarray) -> Tensor:
@@ -157,7 +157,7 @@ class Decoder(Workload):
     # ------------------------------------------------------------------ JAX
 
     def decode(self, step: Callable[..., Any], end: int | None) -> Callable[[Any, Any], Any]:
-        """A while loop that carries the caches; the end is never met if it is None."""
+        """A while loop that carries the caches; without an end token if that is None."""
 
         def function(model: Any, inputs: Mapping[str, Any]) -> Mapping[str, Any]:
             def goes_on(carry: Any) -> Any:
@@ -207,7 +207,7 @@ class Decoder(Workload):
 
     @property
     def packed(self) -> Model:
-        """The weights with queries, keys and values side by side in ``query``."""
+        """The weights with queries, keys and values joined in ``query``."""
         none = np.zeros((0, 0), np.float32)
         blocks = [each._replace(query=np.concatenate(each[:3], 1), key=none, value=none) for each in self.model.blocks]
         return self.model._replace(blocks=blocks)
@@ -228,7 +228,7 @@ class Decoder(Workload):
         return {"growing loop": lambda: self.loop_model(True), "loop": lambda: self.loop_model(False)}
 
     def loop_model(self, grows: bool) -> ModelProto:
-        """A Loop whose caches grow by concatenation, or have room for all and are written into."""
+        """A Loop whose caches grow by concatenation, or have their full length and are written into."""
         layers, cache = range(self.layers), f"float[{'P' if grows else self.length},{self.heads},{self.depth}]"
         carried = ", ".join(f"{cache} K{i}, {cache} V{i}" for i in layers)
         made = ", ".join(f"{cache} K{i}n, {cache} V{i}n" for i in layers)
@@ -260,7 +260,7 @@ class Decoder(Workload):
         return onnx_model(text, self.onnx_weights(grows))
 
     def onnx_weights(self, grows: bool) -> Arrays:
-        """The initializers: queries, keys and values side by side, queries scaled."""
+        """The initializers: queries, keys and values joined, queries scaled."""
         numbers: dict[str, Any] = {"trips": self.length, "trips1": [self.length], "two_zeros": [0, 0], "zero1": [0]}
         numbers |= {"split": [1, self.heads, self.depth], "joined": [1, self.width], "one_one": [1, 1]}
         arrays: Arrays = {name: np.array(value, np.int64) for name, value in numbers.items()}

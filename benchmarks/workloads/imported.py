@@ -1,4 +1,4 @@
-"""A1 and A2: recurrences as converters of models write them, with counters where TensorRT has iterators and stacks."""
+"""A1 and A2: recurrences as model converters write them, with counters instead of iterators and stacked outputs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from benchmarks.workloads.running_sum import RunningSum
 
 @dataclass(frozen=True)
 class Imported(Workload):
-    """h = tanh(x[t] W + h U), where one counter reads x and another counts the trips, beside a state that stays."""
+    """h = tanh(x[t] W + h U), with a counter that reads x, another for the iterations, and a constant state."""
 
     size: int = 256
     length: int = 256
@@ -75,7 +75,7 @@ class Imported(Workload):
 
 @dataclass(frozen=True)
 class Written(RunningSum):
-    """The same sums as W4, of which each trip writes its own into a buffer by a counter."""
+    """The sums of W4; each iteration writes its own into a buffer at a counter."""
 
     floors = {}
     passes = ("induction_variables",)

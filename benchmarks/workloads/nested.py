@@ -1,4 +1,4 @@
-"""W5: a loop in a loop, with a product in the inner one."""
+"""W5: a nested loop with a product in the inner loop."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Nested(Workload):
         return script.mark(y=script.stack(outer, after, self.size))
 
     def scans(self, times: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-        """A scan in a scan."""
+        """A nested scan."""
 
         def function(weights: Any, inputs: Mapping[str, Any]) -> Mapping[str, Any]:
             def step(h: Any, x: Any) -> Any:
@@ -77,7 +77,7 @@ class Nested(Workload):
         return {"scan": self.scan_model, "loop": self.loop_model}
 
     def scan_model(self) -> ModelProto:
-        """A Scan in a Scan, which OpenVINO does not read."""
+        """A nested Scan, which OpenVINO does not read."""
         n, state = self.size, self.onnx_state
         body = f"""last, y = Scan <num_scan_inputs = 1, body = row ({state} g, float[{n},1,{n}] r)
                 => ({state} g2, {state} out) {{
@@ -91,7 +91,7 @@ class Nested(Workload):
         return self.model(body, {})
 
     def loop_model(self) -> ModelProto:
-        """A Loop in a Loop."""
+        """A nested Loop."""
         state = self.onnx_state
         body = f"""last, y = Loop <body = row (int64 i, bool on, {state} g) => (bool on2, {state} g2, {state} out) {{
                 on2 = Identity (on)
@@ -113,7 +113,7 @@ class Nested(Workload):
         return f"float[1,{self.size}]"
 
     def model(self, body: str, arrays: Arrays) -> ModelProto:
-        """The model of a body from x to y."""
+        """The model with a body from x to y."""
         n = self.size
         text = f"nested (float[{n},{n},1,{n}] x) => (float[{n},1,{n}] y) {{ {body} }}"
         return onnx_model(text, {**arrays, "W": self.weights, "zero": np.zeros((1, n), np.float32)})

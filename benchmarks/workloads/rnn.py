@@ -30,12 +30,12 @@ from benchmarks.building import (
 from benchmarks.workload import Arrays, Call, Jax, Workload, normal
 
 LARGEST_HOISTED = 4 << 20
-"""Bytes of input products that stay in the cache; what is larger is computed in chunks."""
+"""The bytes of input products that stay in the cache; larger ones are computed in chunks."""
 
 CHUNK = 8
 LEAST_BATCH_OF_PLAIN_PRODUCTS = 8
 LEAST_LEFT = 1 << 19
-"""Elements of a matrix that is packed more slowly than the state."""
+"""The elements of a matrix that takes longer to pack than the state."""
 
 
 class Weights(NamedTuple):
@@ -56,7 +56,7 @@ class Weights(NamedTuple):
 
 @dataclass(frozen=True)
 class Rnn(Workload):
-    """Layers over a sequence of ``length`` steps, ``batch`` at a time; input and state have ``hidden`` numbers."""
+    """Layers over a sequence of ``length`` steps for ``batch`` rows; input and state have ``hidden`` elements."""
 
     hidden: int = 512
     batch: int = 1
@@ -121,7 +121,7 @@ class Rnn(Workload):
         """The states after one more step."""
 
     def affine(self, script: Script, kernel: np.ndarray, bias: np.ndarray, x: Tensor) -> Tensor:
-        """A product with a bias."""
+        """A matrix product plus a bias."""
         product = script.matmul(x, script.constant(kernel), TRANSPOSE)
         return script.combine(product, script.constant(bias[None]), SUM)
 
@@ -146,7 +146,7 @@ class Rnn(Workload):
         return function
 
     def packed(self, fast: bool) -> list[list[Any]]:
-        """The weights of each direction of each layer, as its scan wants them."""
+        """The weights of each direction of each layer, in the form for its scan."""
         pack = self.pack_fast if fast else self.pack_plain
         return [
             [pack(self.weights(layer, direction)) for direction in range(self.directions)]
@@ -154,7 +154,7 @@ class Rnn(Workload):
         ]
 
     def pack_plain(self, weights: Weights) -> Any:
-        """Gates side by side."""
+        """Gates joined."""
         width, hidden = weights.kernel.shape[-1], self.hidden
         return Weights(
             weights.kernel.reshape(-1, width).T.copy(),
@@ -175,10 +175,10 @@ class Rnn(Workload):
 
     @abstractmethod
     def plain_step(self, weights: Any, states: Any, x: Any) -> Any:
-        """A step, from the gates side by side."""
+        """A step, from joined gates."""
 
     def pack_fast(self, weights: Weights) -> Any:
-        """Gates side by side, scaled so that one tanh makes all of them; the recurrent ones as products like them."""
+        """Gates joined and scaled so that one tanh computes all; recurrent weights as their product reads them."""
         scale = self.scale()[:, None, None]
         kernel = (weights.kernel * scale).reshape(-1, weights.kernel.shape[-1])
         recurrent = (weights.recurrent * scale).reshape(-1, self.hidden)
@@ -189,7 +189,7 @@ class Rnn(Workload):
 
     @abstractmethod
     def scale(self) -> np.ndarray:
-        """1/2 for gates whose activation is logistic, which is 0.5 * tanh(0.5 * x) + 0.5."""
+        """1/2 for gates whose activation is the sigmoid, 0.5 * tanh(0.5 * x) + 0.5."""
 
     @abstractmethod
     def fast_biases(self, bias: np.ndarray, recurrent: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -200,7 +200,7 @@ class Rnn(Workload):
         """A step, from the product of its input."""
 
     def each_step(self, products: Any) -> Any:
-        """The products of the input, as each step takes them."""
+        """The products of the input in the form that the steps read."""
         return products
 
     def times_state(self, weights: Any, h: Any) -> Any:
@@ -212,7 +212,7 @@ class Rnn(Workload):
         return lax.optimization_barrier(lax.dot_general(weights.recurrent, h, (((1,), (1,)), ((), ())))).T
 
     def fast_scan(self, weights: Any, x: Any, reverse: bool) -> Any:
-        """A scan whose input products are computed before, all at once or in chunks."""
+        """A scan whose input products are computed in advance, all at once or in chunks."""
 
         def step(states: Any, gates: Any) -> Any:
             states = self.fast_step(weights, states, gates)
@@ -237,7 +237,7 @@ class Rnn(Workload):
         )
 
     def op_model(self) -> ModelProto:
-        """The operator that ONNX has for it, a node a layer."""
+        """The operator of ONNX, one node for each layer."""
         direction = "bidirectional" if self.bidirectional else "forward"
         arrays, nodes = dict[str, np.ndarray](), list[str]()
         for layer in range(self.layers):
@@ -270,7 +270,7 @@ class Rnn(Workload):
 
     @abstractmethod
     def loop_model(self) -> ModelProto:
-        """A Scan over packed gates, its input products before it."""
+        """A Scan over packed gates, with the input products before it."""
 
     def torch(self, torch: Any) -> Call:
         module = getattr(torch.nn, self.kind)(
@@ -356,7 +356,7 @@ class Lstm(Rnn):
 
 @dataclass(frozen=True)
 class Gru(Rnn):
-    """A GRU, whose reset gate is applied to the product of the state, as PyTorch and cuDNN have it."""
+    """A GRU whose reset gate applies to the product of the state, as in PyTorch and cuDNN."""
 
     kind = "GRU"
     gates = 3

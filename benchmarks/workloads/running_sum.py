@@ -18,7 +18,7 @@ from benchmarks.workload import Arrays, Call, Jax, Workload, normal
 
 @dataclass(frozen=True)
 class RunningSum(Workload):
-    """The sums of the first rows of x[length, width], for each number of rows."""
+    """The cumulative sums of the rows of x[length, width]."""
 
     length: int = 4096
     width: int = 256

@@ -1,4 +1,4 @@
-"""W6: greedy and beam search over a small recurrent model, which ends when the best beam says so."""
+"""W6: greedy and beam search over a small recurrent model, up to an end token of the best beam."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Search(Workload):
 
     @cached_property
     def end(self) -> int:
-        """The token that ends a search: that which the best beam says first after all others of the whole length."""
+        """The end token: of the tokens in the first 3/4 of the best beam, the one that first appears last."""
         tokens, scores, h = self.inputs().values()
         said: list[int] = []
         for _ in range(self.length - self.length // 4):
@@ -142,7 +142,7 @@ class Search(Workload):
         return self.searching(step)
 
     def expert(self) -> Jax:
-        """The candidates of each beam first, and the best of these; sums of a beam alike are left for its few best."""
+        """The best candidates of each beam first, then the best of these; only they are normalized."""
 
         def step(model: Model, tokens: Any, scores: Any, h: Any) -> Any:
             h = jnp.tanh(model.embedding[tokens] + h @ model.recurrent)
@@ -161,7 +161,7 @@ class Search(Workload):
         return {"loop": self.loop_model}
 
     def loop_model(self) -> ModelProto:
-        """A Loop that ends by its condition, its stacked outputs filled up with zeros after it."""
+        """A Loop that ends by its condition; its stacked outputs are padded with zeros."""
         k, n, most = self.beams, self.hidden, self.length
         text = f"""
         search (int32[{k}] tokens, float[{k}] scores, float[{k},{n}] h)
@@ -226,7 +226,7 @@ class Search(Workload):
 
 
 def _first_largest(rows: Any) -> tuple[Any, Any]:
-    """The largest element of each row, and where it is."""
+    """The largest element of each row, and its index."""
     most = jnp.max(rows, -1, keepdims=True)
     places = lax.broadcasted_iota(jnp.int32, rows.shape, 1)
     return most, jnp.min(jnp.where(rows == most, places, rows.shape[1]), -1, keepdims=True)

@@ -1,4 +1,4 @@
-"""W8: the selective scan of Mamba, a linear recurrence whose rates follow from the input."""
+"""W8: the selective scan of Mamba, a linear recurrence whose rates depend on the input."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class SelectiveScan(Workload):
         return Jax(function, self.rates)
 
     def expert(self) -> Jax:
-        """Width along the last axis, where XLA has vectors, and the sum as a product, which is not fused with exp."""
+        """Width along the last axis, where XLA has vectors; the sum as a matrix product, not fused with exp."""
 
         def function(rates: Any, inputs: Mapping[str, Any]) -> Mapping[str, Any]:
             def step(h: Any, now: Any) -> Any:

@@ -1,4 +1,4 @@
-"""W3: loops of many trips, each of which does next to nothing."""
+"""W3: loops of many iterations, each of which computes almost nothing."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from benchmarks.workload import Arrays, Call, Jax, Workload, numbers
 
 @dataclass(frozen=True)
 class Tiny(Workload):
-    """One state, made anew in each trip from itself and an input."""
+    """A state that is updated in each iteration from itself and an input."""
 
     trips: int = 100_000
     stacked: bool = False
@@ -33,7 +33,7 @@ class Tiny(Workload):
 
     @property
     def name(self) -> str:
-        return f"W3 {self.title}{' stacked' * self.stacked} {self.trips} trips"
+        return f"W3 {self.title}{' stacked' * self.stacked} {self.trips} iterations"
 
     @abstractmethod
     def step(self, script: Script, s: Tensor, a: Tensor) -> Tensor:
@@ -41,7 +41,7 @@ class Tiny(Workload):
 
     @abstractmethod
     def formula(self, s: Any, a: Any) -> Any:
-        """The same in Python's operators."""
+        """The same with Python operators."""
 
     def network(self) -> trt.INetworkDefinition:
         script = Script()
@@ -55,7 +55,7 @@ class Tiny(Workload):
         return script.mark(y=script.last(loop, state.outputs[0]))
 
     def scan(self, unroll: int) -> Jax:
-        """All trips, some at a time."""
+        """All iterations, ``unroll`` at a time."""
 
         def function(_: Any, inputs: Mapping[str, Any]) -> Mapping[str, Any]:
             def body(s: Any, _: None) -> Any:
@@ -77,7 +77,7 @@ class Tiny(Workload):
         return {"loop": self.loop_model}
 
     def loop_model(self) -> ModelProto:
-        """A Loop of the fewest operators."""
+        """A Loop with as few operators as possible."""
         out, scanned = f"{self.onnx_type} out", "out = Identity (t)"
         result = f"float[{self.trips}] y" if self.stacked else f"{self.onnx_type} y"
         outputs = "last, y" if self.stacked else "y"
@@ -146,7 +146,7 @@ class Newton(Tiny):
 
 @dataclass(frozen=True)
 class EightFloats(Tiny):
-    """Eight logistic maps, whose rates are in the range where they come to rest."""
+    """Eight logistic maps, with rates for which they converge."""
 
     title = "eight floats"
     onnx_type = "float[8]"
@@ -181,7 +181,7 @@ class EightFloats(Tiny):
 
 @dataclass(frozen=True)
 class Collatz(Workload):
-    """Collatz's steps from 1, 2, 3, ... in turn, going on to the next number whenever 1 is reached."""
+    """Collatz steps from 1, 2, 3, ...; whenever 1 is reached, the next number starts."""
 
     trips: int = 100_000
 
@@ -190,7 +190,7 @@ class Collatz(Workload):
 
     @property
     def name(self) -> str:
-        return f"W3 Collatz {self.trips} trips"
+        return f"W3 Collatz {self.trips} iterations"
 
     def inputs(self) -> Arrays:
         return {"start": np.array(1, np.int32)}
@@ -243,7 +243,7 @@ class Collatz(Workload):
         return {"loop": self.loop_model}
 
     def loop_model(self) -> ModelProto:
-        """A Loop that chooses by Where."""
+        """A Loop that selects by Where."""
         text = """
         collatz (int32 start) => (int32 k, int32 n) {
             k, n = Loop <body = trip (int64 i, bool go_on, int32 u, int32 v)

@@ -23,7 +23,7 @@ class EngineInspector(Settings):
 
     A boundary layer names its loop or conditional as ``Loop`` or ``Conditional``. ``Loops`` has the lowering strategy
     of each loop, its reason, and the layers computed for many iterations at once; ``Passes`` has the changes made by
-    optimization passes, with the rule and measured gain of each pass. Both are empty until a program is compiled.
+    optimization passes, with the rule of each pass. Both are empty until a program is compiled.
 
     Args:
         engine: the engine.
@@ -109,7 +109,7 @@ def _tensor(tensor: ITensor) -> dict[str, Any]:
 
 
 def _pass(note: Note) -> dict[str, str]:
-    return {"Name": note.by, "Done": note.what, "Rule": PASSES[note.by].rule, "Gain": PASSES[note.by].gain}
+    return {"Name": note.by, "Done": note.what, "Rule": PASSES[note.by].rule}
 
 
 def _line(layer: Any) -> str:

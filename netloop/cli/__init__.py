@@ -4,10 +4,10 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from netloop.cli import check, demo, explain, operators, rules
+from netloop.cli import check, demo, explain, operators, passes, rules
 from netloop.diagnostics import NetloopError
 
-COMMANDS = (check, explain, rules, operators, demo)
+COMMANDS = (check, explain, rules, operators, passes, demo)
 """The modules of the commands. Each has ``add_to(commands)``, which adds its parser and says what to run."""
 
 MISUSED = 2

@@ -1,4 +1,4 @@
-"""A numpy-like builder of layers, for importers and passes."""
+"""The formula builder: a numpy-like interface that adds layers, for importers and passes."""
 
 from netloop.formulas.base import Operand as Operand
 from netloop.formulas.base import as_dtype as as_dtype

@@ -1,4 +1,4 @@
-"""Element by element: arithmetic, comparisons, logic, choice, functions."""
+"""Element-wise formulas: arithmetic, comparisons, logic, selection and functions."""
 
 from netloop.enums import ActivationType, ElementWiseOperation, UnaryOperation
 from netloop.formulas.base import Operand
@@ -10,7 +10,7 @@ class Arithmetic(Arranging):
     """Formulas that compute each element on its own."""
 
     def elementwise(self, op: ElementWiseOperation, a: Operand, b: Operand) -> ITensor:
-        """Two operands combined element by element."""
+        """The result of an element-wise operation."""
         a, b = self.aligned(*self.tensors(a, b))
         return self.made(self.network.add_elementwise(a, b, op))
 
@@ -35,19 +35,19 @@ class Arithmetic(Arranging):
         return self.elementwise(ElementWiseOperation.FLOOR_DIV, a, b)
 
     def modulo(self, a: Operand, b: Operand) -> ITensor:
-        """The rest of a division, with the sign of the divisor."""
+        """The remainder of a / b, with the sign of b."""
         return self.elementwise(ElementWiseOperation.MOD, a, b)
 
     def power(self, a: Operand, b: Operand) -> ITensor:
-        """The number a to the power b."""
+        """The power a to the b."""
         return self.elementwise(ElementWiseOperation.POW, a, b)
 
     def maximum(self, a: Operand, b: Operand) -> ITensor:
-        """The larger of two."""
+        """The larger of a and b."""
         return self.elementwise(ElementWiseOperation.MAX, a, b)
 
     def minimum(self, a: Operand, b: Operand) -> ITensor:
-        """The smaller of two."""
+        """The smaller of a and b."""
         return self.elementwise(ElementWiseOperation.MIN, a, b)
 
     # ------------------------------------------------------------------ truth
@@ -65,27 +65,27 @@ class Arithmetic(Arranging):
         return self.elementwise(ElementWiseOperation.GREATER, a, b)
 
     def less_equal(self, a: Operand, b: Operand) -> ITensor:
-        """Whether a < b or a == b, which is false for NaN."""
+        """Whether a <= b; false for NaN."""
         return self.logical_or(self.less(a, b), self.equal(a, b))
 
     def greater_equal(self, a: Operand, b: Operand) -> ITensor:
-        """Whether a > b or a == b, which is false for NaN."""
+        """Whether a >= b; false for NaN."""
         return self.logical_or(self.greater(a, b), self.equal(a, b))
 
     def logical_and(self, a: Operand, b: Operand) -> ITensor:
-        """Whether both are true."""
+        """Whether a and b are true."""
         return self.elementwise(ElementWiseOperation.AND, a, b)
 
     def logical_or(self, a: Operand, b: Operand) -> ITensor:
-        """Whether one at least is true."""
+        """Whether a or b is true."""
         return self.elementwise(ElementWiseOperation.OR, a, b)
 
     def logical_xor(self, a: Operand, b: Operand) -> ITensor:
-        """Whether exactly one is true."""
+        """Whether exactly one of a and b is true."""
         return self.elementwise(ElementWiseOperation.XOR, a, b)
 
     def logical_not(self, x: ITensor) -> ITensor:
-        """Whether it is false."""
+        """Whether x is false."""
         return self.unary(UnaryOperation.NOT, x)
 
     def where(self, condition: Operand, a: Operand, b: Operand) -> ITensor:
@@ -111,11 +111,11 @@ class Arithmetic(Arranging):
         return self.made(layer)
 
     def clip(self, x: Operand, low: Operand, high: Operand) -> ITensor:
-        """``x``, but ``low`` below ``low`` and ``high`` above ``high``."""
+        """``x`` limited to the range from ``low`` to ``high``."""
         return self.minimum(self.maximum(x, low), high)
 
     def is_infinite(self, x: ITensor, negative: bool = True, positive: bool = True) -> ITensor:
-        """Whether it is infinite, with one sign or either."""
+        """Whether x is infinite, of the signs that count."""
         found = self.unary(UnaryOperation.ISINF, x)
         if not negative:
             found = self.logical_and(found, self.greater(x, 0))
@@ -124,7 +124,7 @@ class Arithmetic(Arranging):
         return found
 
     def parametric_relu(self, x: ITensor, slope: ITensor) -> ITensor:
-        """Negative numbers multiplied by a slope."""
-        if x.type.is_float:
+        """``x``, with negative numbers multiplied by a slope."""
+        if x.type.is_float:  # add_parametric_relu takes no integers
             return self.made(self.network.add_parametric_relu(*self.aligned(x, slope)))
         return self.where(self.less(x, 0), self.mul(x, slope), x)

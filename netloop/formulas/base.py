@@ -1,4 +1,4 @@
-"""What all formulas stand on: constants, known values, element types."""
+"""The base of all formulas: constants, compile-time values and element types."""
 
 from typing import Any
 
@@ -12,17 +12,17 @@ from netloop.network import INetworkDefinition
 from netloop.types import Array, data_type
 
 Operand = ITensor | Array | np.generic | float | int | bool
-"""A tensor, or numbers that become one."""
+"""A tensor, or numbers that become a constant."""
 
 SMALL = 64
-"""Constants up to this many bytes are made once and shared."""
+"""Constants of up to this many bytes are shared."""
 
 
 def as_dtype(given: Any) -> DataType:
-    """The TensorRT type of a numpy type.
+    """Return the TensorRT type of a numpy type.
 
     Raises:
-        LayerError: networks have no tensors of this type.
+        LayerError: networks have no such type.
     """
     try:
         return data_type(given)
@@ -31,14 +31,14 @@ def as_dtype(given: Any) -> DataType:
 
 
 class Base:
-    """The network, and its constants."""
+    """A network and its constants."""
 
     def __init__(self, network: INetworkDefinition) -> None:
         self.network = network
         self._shared: dict[tuple[str, tuple[int, ...], bytes], ITensor] = {}
 
     def constant(self, value: Any, dtype: Any = None) -> ITensor:
-        """A tensor of given numbers, in the shape of the array; numbers without a type become int64 or float32."""
+        """A constant with the shape of an array; Python numbers become int64 or float32."""
         array = np.asarray(value, dtype)
         if dtype is None and not isinstance(value, np.ndarray | np.generic) and array.dtype == np.float64:
             array = array.astype(np.float32)
@@ -53,30 +53,30 @@ class Base:
         return self._shared[key]
 
     def known(self, x: Operand) -> Array | None:
-        """The value of a tensor, if it follows from constants and shapes alone and is small; else None."""
+        """The value of a small tensor that follows from constants and shapes only; None for any other."""
         return x.type.value if isinstance(x, ITensor) else np.asarray(x)
 
     def ints(self, x: Operand) -> list[int] | None:
-        """The same as a flat list of ints."""
+        """The same value as a flat list of ints."""
         value = self.known(x)
         return None if value is None else [int(each) for each in value.reshape(-1)]
 
     def tensor(self, x: Operand, like: ITensor | None = None) -> ITensor:
-        """``x`` itself, or a constant of its numbers, of the element type of ``like`` if that is given."""
+        """``x`` itself if it is a tensor; otherwise a constant, of the element type of ``like`` if given."""
         return x if isinstance(x, ITensor) else self.constant(x, None if like is None else like.type.dtype)
 
     def tensors(self, *operands: Operand) -> list[ITensor]:
-        """Operands as tensors; numbers take the element type of the first operand that is one."""
+        """Operands as tensors; numbers take the element type of the first operand that is a tensor."""
         like = next((each for each in operands if isinstance(each, ITensor)), None)
         return [self.tensor(each, like) for each in operands]
 
     def made(self, layer: ILayer) -> ITensor:
-        """What a layer makes; where that is known and no floating-point number, a constant in its place."""
+        """The first output of a layer; a constant instead if its value is known and not floating-point."""
         output = layer.outputs[0]
         return self.constant(output.type.value) if output.type.is_known_integer else output
 
     def cast(self, x: Operand, dtype: Any) -> ITensor:
-        """Every element converted to another type; the tensor itself if it has that type."""
+        """Elements converted to another type; a tensor that has the type is returned as it is."""
         if not isinstance(x, ITensor):
             return self.constant(np.asarray(x).astype(dtype))
         if x.type.dtype == np.dtype(dtype):
@@ -84,5 +84,5 @@ class Base:
         return self.made(self.network.add_cast(x, as_dtype(dtype)))
 
     def identity(self, x: ITensor) -> ITensor:
-        """A tensor of its own with the same values."""
+        """A new tensor with the same values."""
         return self.network.add_identity(x).outputs[0]

@@ -1,6 +1,4 @@
-"""Axes cut into blocks, and blocks put together."""
-
-from __future__ import annotations
+"""Space-to-depth and depth-to-space rearrangements."""
 
 from collections.abc import Sequence
 
@@ -11,22 +9,25 @@ from netloop.graph.tensor import ITensor
 
 
 class Blocks(Arithmetic):
-    """Formulas over images, whose axes are batch, channels and then those of space."""
+    """Formulas over images, whose axes are batch, channels and one or more spatial axes."""
 
     def times(self, length: Length, factor: int) -> Length:
-        """A length times a number."""
+        """The product of a length and a number."""
         return length * factor if isinstance(length, int) else self.mul(length, factor)
 
     def part_of(self, length: Length, parts: int) -> Length:
-        """A length divided by a number of parts, of which it is a multiple."""
+        """A length divided by a number of parts that divides it."""
         require(parts > 0, f"there are {parts} parts")
         if isinstance(length, ITensor):
             return self.floor_div(length, parts)
-        require(length % parts == 0, f"a length is {length}, and no multiple of {parts}")
+        require(length % parts == 0, f"a length of {length} is not a multiple of {parts}")
         return length // parts
 
     def blocks_of_channels(self, x: ITensor, size: int, blocks_first: bool) -> ITensor:
-        """Channels as blocks of ``size`` along each axis of space; the place in a block comes first, or last."""
+        """Depth to space: channels become blocks of ``size`` along each spatial axis.
+
+        ``blocks_first`` says that the channels are ordered by the position in the block first, and not last.
+        """
         batch, channels, *space = self._image(x)
         count = len(space)
         kept = self.part_of(channels, size**count)
@@ -40,7 +41,7 @@ class Blocks(Arithmetic):
         return self.reshape(spread, [batch, kept, *(self.times(each, size) for each in space)])
 
     def channels_of_blocks(self, x: ITensor, size: int, blocks_first: bool) -> ITensor:
-        """Blocks as channels: the other way round."""
+        """Space to depth: blocks of ``size`` along each spatial axis become channels."""
         batch, channels, *space = self._image(x)
         count = len(space)
         rows = [self.part_of(each, size) for each in space]
@@ -51,5 +52,5 @@ class Blocks(Arithmetic):
         return self.reshape(blocks, [batch, self.times(channels, size**count), *rows])
 
     def _image(self, x: ITensor) -> Sequence[Length]:
-        require(x.type.rank > 2, f"the input is {x.type}, and has an axis of batch, one of channels, and others")
+        require(x.type.rank > 2, f"the input is {x.type}, and needs a batch axis, a channel axis and spatial axes")
         return [self.length(x, axis) for axis in range(x.type.rank)]

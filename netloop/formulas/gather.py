@@ -1,4 +1,4 @@
-"""Elements by index."""
+"""Gathers, scatters and other formulas with indices."""
 
 from netloop.enums import DataType, GatherMode, ReduceOperation, ScatterMode
 from netloop.formulas.rearrange import Arranging, Length
@@ -9,17 +9,17 @@ class Indexing(Arranging):
     """Formulas that read and write by index; negative indices count from the end."""
 
     def gather(self, x: ITensor, indices: ITensor, axis: int = 0) -> ITensor:
-        """The slices of an axis that indices name; the axes of the indices take its place."""
+        """The slices of an axis at indices, whose axes replace it, as ``numpy.take``."""
         return self.made(self.network.add_gather(x, indices, axis))
 
     def gather_elements(self, x: ITensor, indices: ITensor, axis: int) -> ITensor:
-        """For each index the element at its own place, but along the axis at the index."""
+        """For each index the element at the position of the index, but along ``axis`` at the index itself."""
         layer = self.network.add_gather_v2(x, indices, GatherMode.ELEMENT)
         layer.axis = axis
         return self.made(layer)
 
     def gather_nd(self, x: ITensor, indices: ITensor, batch_axes: int = 0) -> ITensor:
-        """The slices at the positions that the last axis of the indices tells."""
+        """The slices at positions, of which each is a row along the last axis of ``indices``."""
         layer = self.network.add_gather_v2(x, indices, GatherMode.ND)
         layer.num_elementwise_dims = batch_axes
         return self.made(layer)
@@ -27,7 +27,7 @@ class Indexing(Arranging):
     def scatter_elements(
         self, x: ITensor, indices: ITensor, updates: ITensor, axis: int, by: ReduceOperation = ReduceOperation.NONE
     ) -> ITensor:
-        """``x`` with each update written at its own place, but along the axis at its index, or combined with it."""
+        """``x`` with each update at its own position, but along ``axis`` at its index; written or combined."""
         layer = self.network.add_scatter(x, indices, updates, ScatterMode.ELEMENT)
         layer.axis = axis
         layer.reduction = by
@@ -36,16 +36,16 @@ class Indexing(Arranging):
     def scatter_nd(
         self, x: ITensor, indices: ITensor, updates: ITensor, by: ReduceOperation = ReduceOperation.NONE
     ) -> ITensor:
-        """``x`` with the updates at the positions that the last axis of the indices tells, written or combined."""
+        """``x`` with updates at the positions along the last axis of ``indices``, written or combined by ``by``."""
         layer = self.network.add_scatter(x, indices, updates, ScatterMode.ND)
         layer.reduction = by
         return self.made(layer)
 
     def one_hot(self, indices: ITensor, depth: Length, values: ITensor, axis: int = -1) -> ITensor:
-        """Along a new axis ``values[1]`` at the place that an index names, and ``values[0]`` elsewhere."""
+        """Along a new axis ``values[1]`` at each index, and ``values[0]`` elsewhere."""
         count = self.scalar(self.tensor(depth))
         return self.made(self.network.add_one_hot(indices, values, count, axis))
 
     def nonzero(self, x: ITensor) -> ITensor:
-        """The indices of all elements that are not 0, a column each; int64."""
+        """The indices of all nonzero elements, one in each column; int64."""
         return self.made(self.network.add_non_zero(x, DataType.INT64))

@@ -1,4 +1,4 @@
-"""Shapes, and elements moved about."""
+"""Shapes, and formulas that rearrange elements."""
 
 import math
 from collections.abc import Sequence
@@ -13,18 +13,18 @@ from netloop.graph.tensor import ITensor
 from netloop.types import UNKNOWN, Array, normal_axis
 
 Length = int | ITensor
-"""A number of elements: an int where it is known, else a 0-D int64 tensor."""
+"""The length of an axis: an int if it is known, otherwise a 0-D int64 tensor."""
 Numbers = Sequence[int] | Array | ITensor
-"""A list of integers: themselves, or a 1-D tensor."""
+"""A list of integers, or a 1-D tensor."""
 
 
 class Arranging(Base):
-    """Formulas that move elements about."""
+    """Formulas that rearrange elements."""
 
     # ------------------------------------------------------------------ shapes
 
     def shape(self, x: ITensor) -> ITensor:
-        """The lengths of the axes, 1-D, int64."""
+        """The shape of a tensor; 1-D, int64."""
         found = x.type
         return (
             self.constant(np.array(found.shape, np.int64)) if found.is_fixed else self.made(self.network.add_shape(x))
@@ -46,7 +46,7 @@ class Arranging(Base):
         return self.made(self.network.add_reduce(self.shape(x), ReduceOperation.PROD, 1, False))
 
     def merge_axes(self, x: ITensor, axis: int) -> ITensor:
-        """Two axes: those before an axis in one, and those from it on in the other."""
+        """A matrix: the axes before ``axis`` become its rows, the others its columns."""
         lengths = [self.length(x, each) for each in range(x.type.rank)]
         sides = [self.product(lengths[:axis]), self.product(lengths[axis:])]
         return self.reshape(x, sides)
@@ -62,7 +62,7 @@ class Arranging(Base):
         return product
 
     def list_tensor(self, lengths: Sequence[Length] | Numbers) -> ITensor:
-        """Integers, each a number or a tensor, as one 1-D int64 tensor."""
+        """Integers and tensors of integers as one 1-D int64 tensor."""
         if isinstance(lengths, ITensor):
             return self.flat(self.cast(lengths, np.int64))
         if all(not isinstance(each, ITensor) for each in lengths):
@@ -71,11 +71,11 @@ class Arranging(Base):
         return self.concat(parts, 0)
 
     def flat(self, x: ITensor) -> ITensor:
-        """All elements along one axis; the tensor itself if it has one."""
+        """All elements along one axis; a 1-D tensor is returned as it is."""
         return x if x.type.rank == 1 else self.reshape(x, [UNKNOWN])
 
     def scalar(self, x: ITensor) -> ITensor:
-        """A tensor of one element without any axis; the tensor itself if it has none."""
+        """A 0-D tensor of one element; a 0-D tensor is returned as it is."""
         return x if x.type.rank == 0 else self.reshape(x, [])
 
     def reshape(self, x: ITensor, shape: Sequence[Length] | Numbers, zero_copies: bool = False) -> ITensor:
@@ -83,8 +83,8 @@ class Arranging(Base):
 
         Args:
             x: the elements.
-            shape: the new lengths; one may be -1, and is what the others leave.
-            zero_copies: whether 0 stands for the length at the same place of ``x``, and not for 0.
+            shape: the new shape. One length may be -1, and then follows from the others.
+            zero_copies: whether a 0 stands for the length of the same axis of ``x``.
         """
         layer = self.network.add_shuffle(x)
         layer.zero_is_placeholder = zero_copies
@@ -106,46 +106,42 @@ class Arranging(Base):
         return self.made(layer)
 
     def expand_dims(self, x: ITensor, axes: Numbers) -> ITensor:
-        """Axes of length 1 added at places of the output."""
+        """``x`` with axes of length 1 inserted; ``axes`` are those of the result."""
         listed = self.list_tensor(axes)
         return self.made(self.network.add_unsqueeze(x, listed)) if listed.type.shape != (0,) else x
 
     def squeeze(self, x: ITensor, axes: Numbers | None = None) -> ITensor:
-        """Axes of length 1 dropped: those named, or all."""
+        """``x`` without axes of length 1: those named, or all."""
         if axes is None:
             return self.made(self.network.add_squeeze(x))
         listed = self.list_tensor(axes)
         return self.made(self.network.add_squeeze(x, listed)) if listed.type.shape != (0,) else x
 
     def aligned(self, *tensors: ITensor) -> list[ITensor]:
-        """Tensors with equally many axes: those that lack some get axes of length 1 in front."""
+        """Tensors of equal rank: axes of length 1 are added in front."""
         rank = max(each.type.rank for each in tensors)
         return [self.expand_dims(each, range(rank - each.type.rank)) for each in tensors]
 
     def along(self, x: ITensor, rank: int, axis: int) -> ITensor:
-        """A list as a tensor of ``rank`` axes, all but one of length 1; a scalar, or a list of one, stays as it is."""
+        """A 1-D tensor along ``axis`` of ``rank`` axes; a scalar, or a tensor of one element, stays as it is."""
         if x.type.rank != 1 or x.type.shape == (1,):
             return x
         axis = normal_axis(axis, rank)
         return self.expand_dims(x, [each for each in range(rank) if each != axis])
 
     def broadcast_to(self, x: ITensor, shape: Numbers) -> ITensor:
-        """Axes of length 1 stretched to a shape; those where the shape has 1 keep their length."""
+        """``x`` broadcast to a shape; where the shape has 1, the axis keeps its length, as in ONNX's Expand."""
         wanted = self.list_tensor(shape)
-        require(wanted.type.is_fixed, f"the shape {wanted.type} has an unknown number of lengths")
+        require(wanted.type.is_fixed, f"the shape {wanted.type} has an unknown number of dims")
         rank = max(x.type.rank, wanted.type.shape[0])
         x = self.expand_dims(x, range(rank - x.type.rank))
         own = self.shape(x)
         wanted = self.concat([self.constant(np.ones(rank - wanted.type.shape[0], np.int64)), wanted], 0)
-        stretched = self.made(
-            self.network.add_elementwise(own, self.constant(np.ones(rank, np.int64)), ElementWiseOperation.EQUAL)
-        )
-        sizes = self.made(self.network.add_select(stretched, wanted, own))
-        steps = self.made(
-            self.network.add_select(
-                stretched, self.constant(np.zeros(rank, np.int64)), self.constant(np.ones(rank, np.int64))
-            )
-        )
+        ones, zeros = self.constant(np.ones(rank, np.int64)), self.constant(np.zeros(rank, np.int64))
+        is_one = self.made(self.network.add_elementwise(own, ones, ElementWiseOperation.EQUAL))
+        sizes = self.made(self.network.add_select(is_one, wanted, own))
+        # a slice with steps of 0 reads the same element again and again
+        steps = self.made(self.network.add_select(is_one, zeros, ones))
         known = self.ints(sizes)
         if known is not None and tuple(known) == x.type.shape:
             return x
@@ -175,16 +171,16 @@ class Arranging(Base):
         outside: SampleMode = SampleMode.STRICT_BOUNDS,
         fill: ITensor | None = None,
     ) -> ITensor:
-        """Element ``starts + o * strides`` for o from 0 up to ``sizes``, along some axes or all.
+        """The elements at ``starts + i * strides`` for i in ``range(sizes)``, along some axes or all.
 
         Args:
             x: the elements.
-            starts: the first place along each axis.
-            sizes: how many elements.
-            strides: the steps from place to place; by default 1.
-            axes: the axes that these three speak of; by default all.
-            outside: what places outside of ``x`` stand for.
-            fill: the fill value, 0-D, if that is FILL; by default 0.
+            starts: the first position along each axis.
+            sizes: the number of elements along each axis.
+            strides: the distance of positions; by default 1.
+            axes: the axes of these three; by default all.
+            outside: what to read at positions outside of ``x``.
+            fill: the value for FILL, 0-D; by default 0.
         """
         count = x.type.rank if axes is None else self.list_tensor(axes).type.shape[0]
         given = [starts, sizes, [1] * count if strides is None else strides, axes]

@@ -1,4 +1,4 @@
-"""Sums and products over axes."""
+"""Reductions, matrix products and normalizations."""
 
 import re
 import string
@@ -23,7 +23,7 @@ from netloop.types import HALVES, normal_axis
 
 
 def bitmask(*axes: int) -> int:
-    """The bit i for each axis i."""
+    """Return the mask with bit i for each axis i."""
     return sum(1 << axis for axis in axes)
 
 
@@ -31,7 +31,7 @@ class Reducing(Arithmetic):
     """Formulas that combine elements along axes."""
 
     def reduce(self, op: ReduceOperation, x: ITensor, axes: Numbers, keep: bool = False) -> ITensor:
-        """A sum, product, maximum, minimum or mean over some axes; without any, the tensor itself."""
+        """A reduction over axes; without any axis, the tensor itself."""
         listed = self.list_tensor(axes)
         known = self.ints(listed)
         if known is None:
@@ -42,15 +42,15 @@ class Reducing(Arithmetic):
         return self.made(self.network.add_reduce(x, op, bitmask(*chosen), keep)) if chosen else x
 
     def sum(self, x: ITensor, axes: Numbers, keep: bool = False) -> ITensor:
-        """The sum over some axes."""
+        """The sum over axes."""
         return self.reduce(ReduceOperation.SUM, x, axes, keep)
 
     def mean(self, x: ITensor, axes: Numbers, keep: bool = False) -> ITensor:
-        """The mean over some axes."""
+        """The mean over axes."""
         return self.reduce(ReduceOperation.AVG, x, axes, keep)
 
     def log_sum_exp(self, x: ITensor, axes: Numbers, keep: bool = False) -> ITensor:
-        """The logarithm of the sum of the exponentials over some axes, without overflow."""
+        """The logarithm of the sum of exponentials over axes, without overflow."""
         highest = self.reduce(ReduceOperation.MAX, x, axes, True)
         highest = self.where(self.unary(UnaryOperation.ISINF, highest), 0.0, highest)
         terms = self.unary(UnaryOperation.EXP, self.sub(x, highest))
@@ -58,7 +58,7 @@ class Reducing(Arithmetic):
         return made if keep else self.squeeze(made, axes)
 
     def best(self, op: TopKOperation, x: ITensor, count: Length, axis: int) -> tuple[ITensor, ITensor]:
-        """The largest or smallest elements along an axis, the best first, and their int64 indices."""
+        """The largest or smallest elements along an axis, in order, and their int64 indices."""
         mask = bitmask(normal_axis(axis, x.type.rank))
         known = None if isinstance(count, ITensor) else count
         layer = self.network.add_topk(x, op, 0 if known is None else known, mask, DataType.INT64)
@@ -69,42 +69,42 @@ class Reducing(Arithmetic):
     def cumulative(
         self, op: CumulativeOperation, x: ITensor, axis: Operand, exclusive: bool = False, reverse: bool = False
     ) -> ITensor:
-        """The running sums, or products, along an axis, with or without the own element."""
+        """The running sums or products along an axis; ``exclusive`` ones leave out the element itself."""
         along = self.scalar(self.tensor(axis))
         return self.made(self.network.add_cumulative(x, along, op, exclusive, reverse))
 
     def softmax(self, x: ITensor, axis: int) -> ITensor:
-        """The exponentials along an axis, divided by their sum."""
+        """The softmax along an axis."""
         layer = self.network.add_softmax(x)
         layer.axes = bitmask(normal_axis(axis, x.type.rank))
         return self.made(layer)
 
     def log_softmax(self, x: ITensor, axis: int) -> ITensor:
-        """The logarithms of the same."""
+        """The logarithm of the softmax along an axis."""
         below = self.sub(x, self.reduce(ReduceOperation.MAX, x, [axis], True))
         total = self.sum(self.unary(UnaryOperation.EXP, below), [axis], True)
         return self.sub(below, self.unary(UnaryOperation.LOG, total))
 
     def norm_1(self, x: ITensor, axes: Numbers, keep: bool = False) -> ITensor:
-        """The sum of the absolute values over some axes."""
+        """The sum of absolute values over axes."""
         return self.sum(self.unary(UnaryOperation.ABS, x), axes, keep)
 
     def norm_2(self, x: ITensor, axes: Numbers, keep: bool = False) -> ITensor:
-        """The root of the sum of the squares over some axes."""
+        """The square root of the sum of squares over axes."""
         return self.unary(UnaryOperation.SQRT, self.sum(self.mul(x, x), axes, keep))
 
     def moments(self, x: ITensor, axes: Numbers) -> tuple[ITensor, ITensor]:
-        """Mean and variance over some axes, which stay with one element."""
+        """The mean and variance over axes, which keep length 1."""
         mean = self.mean(x, axes, keep=True)
         away = self.sub(x, mean)
         return mean, self.mean(self.mul(away, away), axes, keep=True)
 
     def inverse_deviation(self, variance: ITensor, epsilon: float) -> ITensor:
-        """One over the root of a variance, which is made larger a little."""
+        """1 / sqrt(variance + epsilon)."""
         return self.unary(UnaryOperation.RECIP, self.unary(UnaryOperation.SQRT, self.add(variance, epsilon)))
 
     def matmul(self, a: ITensor, b: ITensor) -> ITensor:
-        """The product of matrices, of vectors, or of batches of them, as ``numpy.matmul`` forms it."""
+        """The product of matrices, vectors or batches of them, as ``numpy.matmul``."""
         ops = [MatrixOperation.VECTOR if each.type.rank == 1 else MatrixOperation.NONE for each in (a, b)]
         own = [1 if op is MatrixOperation.VECTOR else 2 for op in ops]
         batch = max(each.type.rank - count for each, count in zip((a, b), own, strict=True))
@@ -115,13 +115,13 @@ class Reducing(Arithmetic):
         return self.made(self.network.add_matrix_multiply(a, ops[0], b, ops[1]))
 
     def einsum(self, equation: str, operands: Sequence[ITensor]) -> ITensor:
-        """A sum of products over the axes that an equation names by small letters and capitals."""
+        """An einsum, whose equation may have lower-case letters and capitals."""
         return self.made(self.network.add_einsum(operands, _lower_case(equation.replace(" ", ""))))
 
     def batch_normalized(
         self, x: ITensor, scale: ITensor, bias: ITensor, mean: ITensor, variance: ITensor, epsilon: float
     ) -> ITensor:
-        """Each channel, axis 1, shifted and scaled by a mean and a variance, and then anew; half types in float32."""
+        """(x - mean) / sqrt(variance + epsilon) * scale + bias for each channel, axis 1; half types in float32."""
         wide, *given = (
             self.cast(each, np.float32) if each.type.dtype in HALVES else each
             for each in (x, scale, bias, mean, variance)
@@ -134,11 +134,12 @@ class Reducing(Arithmetic):
 
 
 def _lower_case(equation: str) -> str:
-    """The same equation without capitals."""
+    """Return the equation with unused lower-case letters for its capitals."""
     capitals = sorted(set(re.findall("[A-Z]", equation)))
     free = [letter for letter in string.ascii_lowercase if letter not in equation]
     require(len(capitals) <= len(free), f"the equation {equation!r} has more than 26 different letters")
     if capitals and "->" not in equation:
+        # the result has the letters in the order of the alphabet, which the new letters would change
         letters = sorted(set(re.findall("[A-Za-z]", equation)))
         dots = "..." if "..." in equation else ""
         equation += "->" + dots + "".join(each for each in letters if equation.count(each) == 1)

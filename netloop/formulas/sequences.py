@@ -1,4 +1,4 @@
-"""Sequences of tensors; where the tensors are known one by one, formulas read them, and need no sequence."""
+"""Sequences of tensors. Formulas need no sequence layers where the tensors are known one by one."""
 
 from collections.abc import Sequence
 
@@ -11,25 +11,25 @@ from netloop.layers.sequence import ISequenceLayer, part_lengths
 from netloop.types import UNKNOWN, data_type, normal_axis
 
 MOST_PARTS = 1024
-"""Sequences of more tensors are not taken apart."""
+"""The longest sequence that is taken apart."""
 
 
 class Sequencing(Arranging):
-    """Formulas on sequences. Positions below 0 count from the end."""
+    """Formulas with sequences. Negative positions count from the end."""
 
     def parts(self, sequence: ITensor) -> list[ITensor] | None:
-        """The tensors of a sequence, if they are known one by one; else None."""
+        """The tensors of a sequence if they are known one by one; otherwise None."""
         producer = sequence.producer
         if not isinstance(producer, ISequenceLayer) or len(producer.inputs) > MOST_PARTS:
             return None
         return [each for each in producer.inputs if each is not None]
 
     def sequence(self, parts: Sequence[ITensor], dtype: DataType | None = None) -> ITensor:
-        """The sequence of some tensors; of none it has an element type all the same."""
+        """A sequence of tensors; an empty one needs ``dtype``."""
         return self.network.add_sequence(parts, dtype).outputs[0]
 
     def sequence_insert(self, sequence: ITensor, tensor: ITensor, position: ITensor | None = None) -> ITensor:
-        """A sequence with a tensor put before a position, or at the end without one."""
+        """A sequence with a tensor inserted before a position; by default at the end."""
         parts = self.parts(sequence)
         if parts is not None:
             place = len(parts) if position is None else self._place(position, len(parts), len(parts))
@@ -38,7 +38,7 @@ class Sequencing(Arranging):
         return self.network.add_sequence_insert(sequence, tensor, position).outputs[0]
 
     def sequence_erase(self, sequence: ITensor, position: ITensor | None = None) -> ITensor:
-        """A sequence without the tensor at a position, or without the last."""
+        """A sequence without the tensor at a position; by default the last."""
         parts = self.parts(sequence)
         if parts:
             place = len(parts) - 1 if position is None else self._place(position, len(parts), len(parts) - 1)
@@ -55,7 +55,7 @@ class Sequencing(Arranging):
         return parts[place]
 
     def sequence_length(self, sequence: ITensor) -> ITensor:
-        """The number of tensors of a sequence, int64, 0-D."""
+        """The number of tensors of a sequence; int64, 0-D."""
         parts = self.parts(sequence)
         if parts is None:
             return self.network.add_sequence_length(sequence).outputs[0]
@@ -71,7 +71,7 @@ class Sequencing(Arranging):
     def sequence_split(
         self, x: ITensor, lengths: ITensor | None = None, axis: int = 0, keep_axis: bool = True
     ) -> ITensor:
-        """The parts of a tensor along an axis, of given lengths or of 1, as a sequence."""
+        """The parts of a tensor along an axis as a sequence; of length 1 by default."""
         known = self._part_lengths(x, lengths, axis)
         if known is None:
             return self.network.add_sequence_split(x, lengths, axis, keep_axis).outputs[0]
@@ -90,7 +90,7 @@ class Sequencing(Arranging):
         return found if len(found) <= MOST_PARTS else None
 
     def _place(self, position: ITensor, length: int, most: int) -> int | None:
-        """A position as a number, from 0; None if it is not known here, or is none of the sequence."""
+        """Return a position counted from 0; None if it is unknown or outside of the sequence."""
         known = self.ints(position)
         if known is None or len(known) != 1 or not -length <= known[0] <= most:
             return None

@@ -1,4 +1,4 @@
-"""Parts of axes between two places, as Python's slices mean them."""
+"""Slices as in Python, splits, pads and tiles."""
 
 from collections.abc import Sequence
 
@@ -14,7 +14,7 @@ from netloop.types import normal_axis
 
 
 class Slicing(Arithmetic, Indexing):
-    """Formulas that take parts of axes."""
+    """Formulas that take parts of axes, or extend them."""
 
     def slice_between(
         self,
@@ -24,19 +24,19 @@ class Slicing(Arithmetic, Indexing):
         axes: ITensor | None = None,
         steps: ITensor | None = None,
     ) -> ITensor:
-        """The elements from ``starts`` up to, and without, ``ends``, along some axes or the first ones.
+        """The elements from ``starts`` up to ``ends``, which are left out, along ``axes`` or the first ones.
 
-        Places below 0 count from the end of the axis, and those past an end of it stand for that end, as in Python.
+        Negative positions count from the end of an axis, and positions past an end stand for that end, as in Python.
         """
         starts, ends = self.list_tensor(starts), self.list_tensor(ends)
         count = starts.type.shape[0]
-        require(count >= 0, f"the starts {starts.type} are unknown in number")
+        require(count >= 0, f"the number of starts, {starts.type}, is unknown")
         axes = self.constant(np.arange(count)) if axes is None else self.list_tensor(axes)
         steps = self.constant(np.ones(count, np.int64)) if steps is None else self.list_tensor(steps)
         for name, each in (("ends", ends), ("axes", axes), ("steps", steps)):
             require(each.type.shape == (count,), f"there are {count} starts, and the {name} are {each.type}")
         known = self.ints(steps)
-        require(known is None or 0 not in known, f"the steps are {known}, and 0 leads nowhere")
+        require(known is None or 0 not in known, f"the steps are {known}, and none may be 0")
         spans = self._spans(x, starts, ends, axes, steps)
         if spans is None:
             return self._between(x, starts, ends, axes, steps)
@@ -44,7 +44,7 @@ class Slicing(Arithmetic, Indexing):
         return self.slice(x, first, sizes, strides, axes)
 
     def _spans(self, x: ITensor, starts: ITensor, ends: ITensor, axes: ITensor, steps: ITensor) -> list[range] | None:
-        """The places along each axis; None where only the call tells them."""
+        """Return the positions along each axis; None if they depend on the call."""
         along = self.ints(axes)
         lengths = None if along is None else [x.type.shape[normal_axis(axis, x.type.rank)] for axis in along]
         first, last, by = self.ints(starts), self.ints(ends), self.ints(steps)
@@ -64,23 +64,23 @@ class Slicing(Arithmetic, Indexing):
         starts = self.clip(self._from_front(starts, lengths), self.where(forward, low, 0), high)
         ends = self.clip(self._from_front(ends, lengths), low, high)
         # the distance divided by the step, rounded up
-        rest = self.where(forward, self.sub(steps, 1), self.add(steps, 1))
-        sizes = self.maximum(self.div(self.add(self.sub(ends, starts), rest), steps), 0)
+        rounding = self.where(forward, self.sub(steps, 1), self.add(steps, 1))
+        sizes = self.maximum(self.div(self.add(self.sub(ends, starts), rounding), steps), 0)
         return self.slice(x, starts, sizes, steps, axes)
 
     def _from_front(self, places: ITensor, lengths: ITensor) -> ITensor:
         return self.where(self.less(places, 0), self.add(places, lengths), places)
 
-    # ------------------------------------------------------------------ parts side by side, and more around
+    # ------------------------------------------------------------------ splits, pads and tiles
 
     def split(self, x: ITensor, axis: int, sizes: ITensor) -> list[ITensor]:
-        """Parts along an axis, of given lengths, which make up the whole."""
+        """Consecutive parts along an axis, whose sizes must add up to its length."""
         count, known = sizes.type.shape[0], self.ints(sizes)
         if known is not None:
             length = x.type.shape[normal_axis(axis, x.type.rank)]
             require(
                 (min(known, default=0) >= 0 and sum(known) == length) or length < 0,
-                f"the parts {known} do not make up {x.type}",
+                f"the sizes {known} do not add up to the length of axis {axis} of {x.type}",
             )
             starts = [sum(known[:index]) for index in range(count)]
             return [self.slice(x, [at], [size], axes=[axis]) for at, size in zip(starts, known, strict=True)]
@@ -91,26 +91,26 @@ class Slicing(Arithmetic, Indexing):
     def pad(
         self, x: ITensor, before: ITensor, after: ITensor, mode: SampleMode, value: ITensor | None, axes: ITensor
     ) -> ITensor:
-        """``x`` with more elements around some axes, or fewer where a width is negative; ``value`` is for FILL."""
+        """``x`` padded along axes, or cropped where a width is negative; ``value`` is for FILL."""
         count = axes.type.shape[0]
         sizes = self.add(self.add(self.gather(self.shape(x), axes), before), after)
         fill = self.scalar(value) if value is not None and mode is SampleMode.FILL else None
         return self.slice(x, self.sub(0, before), sizes, [1] * count, axes, mode, fill)
 
     def backwards(self, x: ITensor, axes: Sequence[int]) -> ITensor:
-        """Some axes in reverse."""
+        """``x`` reversed along axes."""
         if not axes:
             return x
         lengths = self.list_tensor([self.length(x, axis) for axis in axes])
         return self.slice(x, self.sub(lengths, 1), lengths, [-1] * len(axes), axes)
 
     def tile(self, x: ITensor, times: Numbers) -> ITensor:
-        """Every axis again and again."""
+        """``x`` repeated along every axis, as ``numpy.tile``."""
         rank = x.type.rank
         sizes = self.mul(self.shape(x), self.list_tensor(times))
         return self.slice(x, [0] * rank, sizes, [1] * rank, outside=SampleMode.WRAP)
 
     def cumulative_sum(self, x: ITensor, axis: int = 0, exclusive: bool = False) -> ITensor:
-        """The running sums along an axis, with or without the own element."""
+        """The running sums along an axis; ``exclusive`` ones leave out the element itself."""
         layer = self.network.add_cumulative(x, self.constant(axis), CumulativeOperation.SUM, exclusive, False)
         return self.made(layer)

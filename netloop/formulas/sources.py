@@ -1,23 +1,23 @@
-"""Numbers out of nothing: evenly spaced, and random."""
+"""Ranges and random numbers."""
 
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from netloop.enums import FillOperation, UnaryOperation
-from netloop.formulas.arithmetic import Arithmetic
+from netloop.enums import CumulativeOperation, FillOperation, UnaryOperation
 from netloop.formulas.base import Operand, as_dtype
 from netloop.formulas.rearrange import Length, Numbers
+from netloop.formulas.reduce import Reducing
 from netloop.graph.tensor import ITensor
 from netloop.types import LARGEST_KNOWN_VALUE
 
 
-class Filling(Arithmetic):
-    """Formulas that make numbers."""
+class Filling(Reducing):
+    """Formulas that generate numbers."""
 
     def arange(self, count: Length, start: Operand = 0, step: Operand = 1) -> ITensor:
-        """The numbers ``start + i * step`` for i from 0 up to ``count``; of the type of the start, or int64."""
+        """The numbers ``start + i * step`` for i in ``range(count)``, of the type of ``start`` or int64."""
         start = self.tensor(start)
         dtype = start.type.dtype
         number, first, by = self.known(self.tensor(count)), self.known(start), self.known(step)
@@ -30,27 +30,35 @@ class Filling(Arithmetic):
         return self._filled(FillOperation.LINSPACE, [count], dtype, alpha, beta)
 
     def arange_between(self, start: ITensor, limit: ITensor, step: ITensor) -> ITensor:
-        """The numbers from a start up to, and without, a limit; all three 0-D and of one type."""
+        """The numbers from ``start`` up to ``limit``, which is left out; all three are 0-D and of one type."""
         distance = self.sub(limit, start)
         if distance.type.is_float:
-            trips = self.unary(UnaryOperation.CEIL, self.div(distance, step))
+            count = self.unary(UnaryOperation.CEIL, self.div(distance, step))
         else:
-            trips = self.sub(0, self.floor_div(self.sub(0, distance), step))
-        return self.arange(self.maximum(self.cast(trips, np.int64), 0), start, step)
+            count = self.sub(0, self.floor_div(self.sub(0, distance), step))
+        return self.arange(self.maximum(self.cast(count, np.int64), 0), start, step)
 
     def uniform(
         self, shape: Sequence[Length] | Numbers, dtype: np.dtype[Any], low: float = 0.0, high: float = 1.0
     ) -> ITensor:
-        """Numbers drawn from ``low`` up to, and without, ``high``."""
+        """Uniformly distributed numbers from ``low`` up to ``high``, which is left out."""
         ends = (self.constant(each, dtype) for each in (low, high))
         return self._filled(FillOperation.RANDOM_UNIFORM, shape, dtype, *ends)
 
     def normal(
         self, shape: Sequence[Length] | Numbers, dtype: np.dtype[Any], mean: float = 0.0, deviation: float = 1.0
     ) -> ITensor:
-        """Numbers drawn around a mean."""
+        """Normally distributed numbers."""
         moments = (self.constant(each, dtype) for each in (mean, deviation))
         return self._filled(FillOperation.RANDOM_NORMAL, shape, dtype, *moments)
+
+    def drawn_classes(self, shares: ITensor, count: Length) -> ITensor:
+        """Class indices, int64[batch, count], drawn with the probabilities of float32[batch, classes]."""
+        last = self.sub(self.tensor(self.length(shares, 1)), 1)
+        drawn = self.uniform([self.length(shares, 0), count, 1], np.dtype(np.float32))
+        below = self.expand_dims(self.cumulative(CumulativeOperation.SUM, shares, 1), [1])
+        passed = self.sum(self.cast(self.less_equal(below, drawn), np.int64), [2])
+        return self.minimum(passed, last)  # a rounded sum of all probabilities may be below the number drawn
 
     def _filled(
         self, op: FillOperation, shape: Sequence[Length] | Numbers, dtype: np.dtype[Any], *ends: ITensor

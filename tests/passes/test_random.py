@@ -1,4 +1,4 @@
-"""Random networks of what the passes look for, with nothing too small for them."""
+"""Random networks with what the passes look for, and thresholds that nothing misses."""
 
 from random import Random
 
@@ -7,23 +7,13 @@ import numpy as np
 import pytest
 
 import netloop as trt
-from netloop.check import require_valid
-from netloop.passes import PASSES, improve
+from netloop.passes import PASSES
+from tests.support import pass_checks
 from tests.support.growth import CellGrower
+from tests.support.pass_checks import LOWEST
 from tests.support.strategies import Grown, assert_equal, is_pure
 
-LOWEST: dict[str, object] = {
-    "netloop.lower.loop.fission.SMALLEST_PRODUCT": 1,
-    "netloop.lower.loop.fission.FEWEST_TRIPS": 1,
-    "netloop.lower.weight_folding.SMALLEST": 1,
-    "netloop.passes.carry_layout.FEWEST_LONG": 4,
-    "netloop.passes.weight_prepacking.SMALLEST": 1,
-    "netloop.passes.weight_prepacking.SMALLEST_OF_ONE": 1,
-    "netloop.passes.weight_prepacking.SMALLEST_LEFT": 1,
-    "netloop.passes.matmul_partitioning.PART": 3,
-    "netloop.passes.matmul_partitioning.CACHED": 0,
-    "netloop.passes.matmul_partitioning.cores": lambda: 2,
-}
+LIMITS = LOWEST | {"netloop.lower.loop.fission.FEWEST_TRIPS": 1, "netloop.passes.matmul_partitioning.PART_ELEMENTS": 3}
 UNLIMITED = [
     "netloop.lower.weight_folding.MOST_GROWTH",
     "netloop.lower.loop.unroll_heuristic.MOST_LAYERS",
@@ -33,9 +23,9 @@ UNLIMITED = [
 
 @pytest.fixture
 def grown(seed, monkeypatch) -> Grown:
-    """A random network, and thresholds that nothing misses; at times a few trips at once are as many as fit."""
+    """A random network with thresholds that nothing misses; at times only a few iterations fit in a chunk."""
     chance = Random(seed)
-    limits: dict[str, object] = LOWEST | dict.fromkeys(UNLIMITED, 1 << 20)
+    limits: dict[str, object] = LIMITS | dict.fromkeys(UNLIMITED, 1 << 20)
     limits["netloop.passes.weight_prepacking.LEFT_ROWS"] = chance.choice([range(2, 9), range(8, 65)])
     limits["netloop.lower.loop.fission.CACHED"] = chance.choice([1, 1 << 22])
     limits["netloop.lower.loop.fission.CHUNK"] = chance.choice([100, 300, 1000])
@@ -49,7 +39,7 @@ def improved(grown: Grown) -> trt.INetworkDefinition:
     network = grown.network.copy()
     for each in network.inputs:
         each.shape = grown.inputs[each.name].shape
-    return improve(network, network.types, require_valid(network), PASSES).network
+    return pass_checks.improved(network, PASSES).network
 
 
 def agree(grown: Grown) -> None:
@@ -59,13 +49,13 @@ def agree(grown: Grown) -> None:
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_passes_keep_what_random_networks_mean(grown):
+def test_passes_keep_the_meaning_of_random_networks(grown):
     agree(grown)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(1000, 1400))
-def test_passes_keep_what_random_networks_mean_at_length(grown):
+def test_passes_keep_the_meaning_of_many_random_networks(grown):
     agree(grown)
     meant = trt.evaluate(grown.network, grown.inputs)
     assert_equal(trt.compile(grown.network, passes=[])(grown.inputs), meant, grown.rough)
@@ -75,17 +65,13 @@ def test_passes_keep_what_random_networks_mean_at_length(grown):
         assert_equal({name: np.asarray(outputs[name]) for name in meant}, meant, grown.rough)
 
 
-def test_every_pass_that_rewrites_finds_something_in_random_networks(monkeypatch):
-    for name, limit in LOWEST.items():
+def test_passes_find_something_in_random_networks(monkeypatch):
+    for name, limit in LIMITS.items():
         monkeypatch.setattr(name, limit)
     used = set()
-    rewrites = [name for name, each in PASSES.items() if each.rewrite is not None]
     for seed in range(60):
         grown = CellGrower(Random(seed), 2, 25).grow()
-        used.update(name for name in rewrites if name not in used and uses(grown, name))
+        unused = [name for name in CellGrower.passes if name not in used]
+        used.update(name for name in unused if pass_checks.improved(grown.network, [name]).notes)
 
-    assert used == set(rewrites)
-
-
-def uses(grown: Grown, name: str) -> bool:
-    return bool(improve(grown.network, grown.network.types, require_valid(grown.network), [name]).notes)
+    assert used == set(CellGrower.passes)

@@ -70,6 +70,7 @@ EXTRA_MEMBERS = {
         "OPTIONAL": 117,
         "OPTIONAL_HAS": 118,
         "OPTIONAL_GET": 119,
+        "INTERNAL": 199,
     },
     "NetworkDefinitionCreationFlag": {"EXPLICIT_BATCH": 0},
     "PreviewFeature": {"PROFILE_SHARING_0806": 40},

@@ -1,4 +1,4 @@
-"""Recurrent networks as a user writes them: a product for each gate, and a slice of the input a trip."""
+"""Recurrent networks as a user writes them: a product for each gate, and a slice of the input in each iteration."""
 
 from collections.abc import Callable
 
@@ -14,7 +14,7 @@ Gate = Callable[[ITensor, ITensor], ITensor]
 
 
 def weights(network: trt.INetworkDefinition, *shape: int) -> ITensor:
-    """Numbers that hang on what is there already, and not on what other tests drew."""
+    """Random weights that depend on the network so far only, and not on what other tests drew."""
     drawn = np.random.default_rng(network.num_layers).standard_normal(shape)
     return constant(network, (drawn / np.sqrt(shape[0])).astype(np.float32))
 
@@ -28,7 +28,7 @@ def activation(network: trt.INetworkDefinition, x: ITensor, type: trt.Activation
 
 
 def affine(network: trt.INetworkDefinition, x: ITensor, h: ITensor, size: int) -> ITensor:
-    """x W + h U + b with weights of its own."""
+    """x W + h U + b, with new weights."""
     from_x = product(network, x, weights(network, x.shape[1], size))
     from_h = product(network, h, weights(network, h.shape[1], size))
     return combine(network, combine(network, from_x, from_h), weights(network, 1, size))
@@ -53,7 +53,7 @@ def lstm(trips: int = 5, batch: int = 1, inputs: int = 4, size: int = 3) -> trt.
 
 
 def gru(trips: int = 5, batch: int = 2, inputs: int = 4, size: int = 3) -> trt.INetworkDefinition:
-    """y: the outputs of a GRU over x[trips, batch, inputs], each followed by a product that no state needs."""
+    """y: the outputs of a GRU over x[trips, batch, inputs], each multiplied by a matrix, which no state needs."""
     network = trt.INetworkDefinition()
     loop = counted(network, trips)
     x = loop.add_iterator(network.add_input("x", trt.float32, (trips, batch, inputs))).get_output(0)
@@ -71,7 +71,7 @@ def gru(trips: int = 5, batch: int = 2, inputs: int = 4, size: int = 3) -> trt.I
 
 
 def heads() -> trt.INetworkDefinition:
-    """Products of one operand outside of loops, from the left, from the right and of vectors, that then are added."""
+    """Products of one operand outside of loops, from the left, from the right and of vectors, and sums of them."""
     network = trt.INetworkDefinition()
     x = network.add_input("x", trt.float32, (4, 4))
     right = [product(network, x, weights(network, 4, size)) for size in (2, 3, 2)]
@@ -84,7 +84,7 @@ def heads() -> trt.INetworkDefinition:
 
 
 def by_number(start: int = 1, trips: int = 3) -> trt.INetworkDefinition:
-    """y: the sum of what a gather reads from x[5, 2] by one counter, scaled by what another reads; both begin alike.
+    """y: the sum of rows of x[5, 2] at a counter, times rows at another counter with the same start.
 
     n: the other counter.
     """
@@ -103,9 +103,9 @@ def by_number(start: int = 1, trips: int = 3) -> trt.INetworkDefinition:
 
 
 def written(trips: int = 3, rows: int = 3, start: int = 0, reads: bool = False) -> trt.INetworkDefinition:
-    """y: a buffer[rows, 2] of which each trip writes a row by a counter: the sum of the rows of x[5, 2] so far.
+    """y: a buffer[rows, 2] of which each iteration writes a row at a counter: the sum of the rows of x[5, 2] so far.
 
-    What is written reads the buffer too if asked for.
+    With ``reads`` the written row depends on the buffer too.
     """
     network = trt.INetworkDefinition()
     x = network.add_input("x", trt.float32, (5, 2))
@@ -127,7 +127,7 @@ def written(trips: int = 3, rows: int = 3, start: int = 0, reads: bool = False) 
 
 
 def read_once_more(start: int = 1, trips: int = 3) -> trt.INetworkDefinition:
-    """y: the row of x[5, 2] that a counter reads after the last trip."""
+    """y: the row of x[5, 2] at a counter after the last iteration."""
     network = trt.INetworkDefinition()
     loop = counted(network, trips)
     row = network.add_gather(network.add_input("x", trt.float32, (5, 2)), counter(network, loop, start), 0)
@@ -135,7 +135,7 @@ def read_once_more(start: int = 1, trips: int = 3) -> trt.INetworkDefinition:
 
 
 def kept(trips: int = 4) -> trt.INetworkDefinition:
-    """y: x added up; k: a state that never changes; two swapped states a and b that begin alike and stay alike."""
+    """k: a constant state, x; a, b: two swapped states that are always equal; z: zero."""
     network = trt.INetworkDefinition()
     x = network.add_input("x", trt.float32, (2,))
     loop = counted(network, trips)
@@ -152,7 +152,7 @@ def kept(trips: int = 4) -> trt.INetworkDefinition:
 
 
 def noisy(trips: int = 3) -> trt.INetworkDefinition:
-    """y: random numbers of each trip, whose shape is that of a state that never changes."""
+    """y: random numbers of each iteration, with the shape of a constant state."""
     network = trt.INetworkDefinition()
     loop = counted(network, trips)
     same = loop.add_recurrence(network.add_input("x", trt.float32, (2,)))
@@ -163,7 +163,7 @@ def noisy(trips: int = 3) -> trt.INetworkDefinition:
 
 
 def embedded(rows: int | None = 2, trips: int = 3) -> trt.INetworkDefinition:
-    """y: what two products make of the rows of an embedding that tokens name; of a single row if ``rows`` is None."""
+    """y: a sum of two products of the embeddings of tokens; of a single one if ``rows`` is None."""
     network = trt.INetworkDefinition()
     shape = () if rows is None else (rows,)
     tokens = network.add_input("tokens", trt.int32, (trips, *shape))
@@ -179,7 +179,7 @@ def embedded(rows: int | None = 2, trips: int = 3) -> trt.INetworkDefinition:
 
 
 def attention(trips: int = 3) -> trt.INetworkDefinition:
-    """y: sums of products of a state with a row of x[trips, 1, 4] along the last axis, from either side."""
+    """y, z: sums along the last axis of the products of a state and a row of x[trips, 1, 4], in either order."""
     network = trt.INetworkDefinition()
     loop = counted(network, trips)
     x = loop.add_iterator(network.add_input("x", trt.float32, (trips, 1, 4))).get_output(0)
@@ -196,7 +196,7 @@ def attention(trips: int = 3) -> trt.INetworkDefinition:
 
 
 def selective(trips: int = 8, batch: int = 2, by_einsum: bool = False) -> trt.INetworkDefinition:
-    """y: a selective scan's outputs, for a state [batch, 4, 3] that begins as h0; h: its last state."""
+    """y: the outputs of a selective scan with a state [batch, 4, 3] that starts as h0; h: its last state."""
     network = trt.INetworkDefinition()
     loop = counted(network, trips)
     shapes = {"d": (4, 1), "x": (4, 1), "B": (1, 3), "C": (1, 3)}
@@ -221,8 +221,9 @@ def selective(trips: int = 8, batch: int = 2, by_einsum: bool = False) -> trt.IN
 
 
 def remembered(trips: int = 3) -> trt.INetworkDefinition:
-    """m: a memory [4, 3] to which products of columns and rows of x are added, and of which all kinds of products and
-    sums are, in an inner loop too; u: sums of it; v, w: two products of it.
+    """m: a memory [4, 3] to which products of columns and rows are added; u: sums of it; v, w: two products of it.
+
+    All kinds of products and reductions read it, in an inner loop too.
     """
     network = trt.INetworkDefinition()
     loop = counted(network, trips)

@@ -1,4 +1,4 @@
-"""Random networks of what the passes look for."""
+"""Random networks with what the passes look for."""
 
 from random import Random
 
@@ -13,14 +13,26 @@ TRANSPOSE = trt.MatrixOperation.TRANSPOSE
 
 
 class CellGrower(Grower):
-    """Grows networks of products of one operand, gates, embeddings, reads by counters, memories, and states that are
-    alike.
+    """Grows networks with products of one operand, gates, embeddings, reads at counters, memories and equal states.
 
     Attributes:
-        most_of: how often what varies in each loop is asked for at most.
-        counters: counters of the loops that are being grown, and numbers that they stay below.
-        given: what iterators read.
+        passes: the passes that find something to rewrite in these networks.
+        most_of: the largest number of iterations for which each loop's values are computed.
+        counters: counters of the loops that are being grown, with numbers that they stay below.
+        given: the outputs of iterators.
     """
+
+    passes = (
+        "redundant_carries",
+        "induction_variables",
+        "matmul_recognition",
+        "carry_layout",
+        "horizontal_fusion",
+        "embedding_folding",
+        "gate_fusion",
+        "matmul_partitioning",
+        "weight_prepacking",
+    )
 
     shapes = [(3,), (2, 3), (1, 4), (9, 2), (7, 1, 3)]
     most_trips = 9
@@ -57,7 +69,7 @@ class CellGrower(Grower):
         return self.reshape(matrix, self.size(matrix)) if self.coin() else matrix
 
     def product(self, x: ITensor, width: int, other: int, op: trt.MatrixOperation) -> ITensor:
-        """A product of weights, on one side, and of what is given, on the other."""
+        """A product of weights and an operand, on either side."""
         op_x = VECTOR if len(x.shape) == 1 else op
         length = x.shape[0 if op_x is VECTOR or (op_x is TRANSPOSE) == (other == 1) else 1]
         op_w = self.choose(NONE, TRANSPOSE)
@@ -85,7 +97,7 @@ class CellGrower(Grower):
         return made
 
     def gates(self, tensor: ITensor, pool: list[ITensor]) -> list[ITensor]:
-        """Logistic functions and tanh of products, most of which multiply something."""
+        """Sigmoids and tanhs of products, most of which multiply something."""
         x = self.soft(tensor if tensor in self.rough else self.small(tensor))
         x = self.reshape(x, *((1, self.size(x)) if self.coin() else (self.size(x),)))
         made = []
@@ -145,9 +157,7 @@ class CellGrower(Grower):
         return counted
 
     def next_values(self, states: list[trt.IRecurrenceLayer], inside: list[ITensor]) -> None:
-        """As for any loop; or the same for all states of a type, which may then be equal, or stay what they are; or
-        their product with weights.
-        """
+        """Next values as in any loop, or the same for all states of a type; or constant states, or products."""
         super().next_values(states, inside)
         first = states[0]
         alike = [each for each in states if self.are_alike(each.get_output(0), first.get_output(0))]
@@ -163,7 +173,7 @@ class CellGrower(Grower):
             first.set_input(1, self.tame(product))
 
     def read(self, tensor: ITensor, pool: list[ITensor]) -> list[ITensor]:
-        """What a counter reads from a tensor, without passing its end."""
+        """Elements of a tensor at a counter that stays inside the axis."""
         if not self.counters:
             return self.products(tensor, pool)
         now, end = self.choose(*self.counters)
@@ -176,13 +186,13 @@ class CellGrower(Grower):
     # ------------------------------------------------------------------ memories
 
     def memory(self, tensor: ITensor, pool: list[ITensor]) -> list[ITensor]:
-        """A loop that carries a matrix of few columns, and changes it by columns, rows, sums and products of itself."""
+        """A loop that carries a narrow matrix, and changes it by columns, rows, sums and products of itself."""
         loop, rows, columns = self.network.add_loop(), self.between(4, 5), self.between(2, 3)
         loop.add_trip_limit(self.fixed(np.int32(self.between(0, 4))), trt.TripLimit.COUNT)
         state = loop.add_recurrence(self.constant(trt.float32, (rows, columns)))
         made = [self.tame(self.combine(state.get_output(0), self.one(tensor, state.get_output(0)), Op.SUM))]
         for _ in range(self.between(1, 4)):
-            part = self.choose(self.stretched, self.reduced, self.multiplied)(self.choose(*made))
+            part = self.choose(self.broadcast, self.reduced, self.multiplied)(self.choose(*made))
             made.append(self.tame(self.combine(self.choose(*made), part, self.choose(Op.SUM, Op.SUB, Op.MAX))))
         state.set_input(1, made[-1])
         column = self.tame(self.column(self.choose(*made)))
@@ -191,7 +201,7 @@ class CellGrower(Grower):
         last = loop.add_loop_output(self.choose(state.get_output(0), made[0]), trt.LoopOutput.LAST_VALUE)
         return [stacked.get_output(0), last.get_output(0)]
 
-    def stretched(self, matrix: ITensor) -> ITensor:
+    def broadcast(self, matrix: ITensor) -> ITensor:
         rows, columns = matrix.shape
         return self.constant(trt.float32, self.choose((rows, 1), (1, columns), (1, 1), (rows, columns)), -1, 1)
 
@@ -200,7 +210,7 @@ class CellGrower(Grower):
         return self.tame(self.network.add_reduce(matrix, op, self.between(1, 3), True).get_output(0))
 
     def column(self, matrix: ITensor) -> ITensor:
-        """A product of a matrix and a vector, either on either side."""
+        """A product of a matrix and a vector, in either order."""
         rows, columns = matrix.shape
         vector = self.constant(trt.float32, (columns, 1), -1, 1)
         if not self.between(0, 3):
@@ -215,7 +225,7 @@ class CellGrower(Grower):
         return self.network.add_matrix_multiply(*self.choose(*ways)).get_output(0)
 
     def multiplied(self, matrix: ITensor) -> ITensor:
-        """A product of a column, which may follow from the matrix, and a row."""
+        """A product of a column, which may depend on the matrix, and a row."""
         rows, columns = matrix.shape
         of_it = self.network.add_reduce(matrix, trt.ReduceOperation.MAX, 0b10, True).get_output(0)
         column = self.choose(of_it, self.constant(trt.float32, (rows, 1), -1, 1))

@@ -1,0 +1,47 @@
+"""The base class of passes, and the notes of what they did."""
+
+from abc import ABC, abstractmethod
+from typing import ClassVar, NamedTuple
+
+from netloop.passes.rewriter import Rewriter
+
+
+class Pass(ABC):
+    """A transformation that makes networks faster and keeps their meaning.
+
+    Attributes:
+        name: its name, as in ``netloop.compile(network, passes=[name])``.
+        level: the lowest optimization level that uses it.
+        rule: what it does and when, for users: the inspector and ``python -m netloop passes`` print it.
+        after: the passes that must have run before; a comment gives the reason.
+        platform: the only JAX platform that it is for; None if it is for all.
+    """
+
+    name: ClassVar[str]
+    level: ClassVar[int]
+    rule: ClassVar[str]
+    after: ClassVar[tuple[str, ...]] = ()
+    platform: ClassVar[str | None] = None
+
+    @abstractmethod
+    def rewrite(self, rewriter: Rewriter) -> bool:
+        """Rewrite a network.
+
+        Returns:
+            Whether anything changed. If not, the next pass sees the network as it was read before.
+        """
+
+
+class Note(NamedTuple):
+    """A record of one thing that a pass did.
+
+    Attributes:
+        by: the name of the pass.
+        what: what it did, with the names of the layers or tensors.
+    """
+
+    by: str
+    what: str
+
+    def __str__(self) -> str:
+        return f"{self.by}: {self.what}"
