@@ -97,7 +97,7 @@ def make_ready(executable: Executable, types: TypeTable, validated: ValidatedNet
     def run(weights: list[Any], arrays: list[Any]) -> list[Any]:
         outputs, verdict = compiled(loading(weights), *arrays)
         if verdict is not None and int(verdict):
-            raise ExecutionError(program.failures.findings[int(verdict) - 1])
+            raise ExecutionError(program.errors.finding(verdict))
         return outputs
 
     return Ready(run, program, source.network.loops, compiled, [*source.notes, *program.notes], watch.seconds)

@@ -106,8 +106,33 @@ class LoopStep:
 
     @cached_property
     def has_assertions(self) -> bool:
-        """Whether an assertion is somewhere in it."""
+        """Whether there is an assertion in its body."""
         return self.body.has_assertions
+
+    @property
+    def states(self) -> list[ITensor]:
+        """The value of each recurrence in an iteration."""
+        return [each.outputs[0] for each in self.recurrences]
+
+    @property
+    def next_states(self) -> list[ITensor]:
+        """The tensor of each recurrence's next value."""
+        return [each.tensor(1) for each in self.recurrences]
+
+    @property
+    def stacked(self) -> list[ILoopOutputLayer]:
+        """Its stacked outputs."""
+        return [each for each in self.outputs if each.stacks]
+
+    @property
+    def rows(self) -> list[ITensor]:
+        """The tensor of each stacked output's rows."""
+        return [each.tensor(0) for each in self.stacked]
+
+    @cached_property
+    def iteration(self) -> list[Step]:
+        """The steps of an iteration: those that next values, rows and assertions need."""
+        return self.body.needed([*self.next_states, *self.rows], assertions=True)
 
 
 @dataclass(eq=False)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import netloop as trt
-from netloop.host import program as host
+from netloop.host import pieces
 from tests.execution.test_failures import (
     MAX_TRIPS,
     assertion,
@@ -40,7 +40,7 @@ ROOT = Path(__file__).parents[2]
 @pytest.fixture
 def all_long(monkeypatch):
     """Every loop counts as long."""
-    monkeypatch.setattr(host, "MOST_TRIPS_AT_ONCE", 0)
+    monkeypatch.setattr(pieces, "MOST_TRIPS_AT_ONCE", 0)
 
 
 @pytest.mark.parametrize("example", EXAMPLES.values(), ids=EXAMPLES)
@@ -52,16 +52,16 @@ def test_outputs_are_the_same(example, all_long):
 
 @pytest.mark.parametrize("fail", [too_many_trips, assertion])
 @pytest.mark.parametrize("place", [at_the_top, in_a_while, in_a_condition])
-def test_failures_are_told_in_the_same_words(fail, place):
+def test_errors_have_the_same_message(fail, place):
     network = failing(fail, place, host=False)
     engine = trt.compile(network, max_trips=MAX_TRIPS, interruptible=True)
-    told = []
+    messages = []
     for run in (lambda inputs: trt.evaluate(network, inputs, max_trips=MAX_TRIPS), engine):
         with pytest.raises(trt.ExecutionError) as caught:
             run({"n": np.int32(4)})
-        told.append(str(caught.value))
+        messages.append(str(caught.value))
 
-    assert told[0] == told[1]
+    assert messages[0] == messages[1]
 
 
 def test_input_that_a_loop_begins_with_is_left_alone():
@@ -80,11 +80,11 @@ def test_short_loop_is_part_of_a_program():
     assert [strategy.name for strategy in engine.loop_strategies.values()] == ["scan"]
 
 
-def test_long_loop_runs_in_stretches():
+def test_long_loop_runs_in_chunks():
     engine = trt.compile(chain_in_loop(1, 20_000), interruptible=True)
 
     assert engine({"x": F([1, 2])})["y"].tolist() == [1, 2]
-    assert [strategy.why for strategy in engine.loop_strategies.values()] == ["it runs a stretch of trips at a time"]
+    assert [strategy.why for strategy in engine.loop_strategies.values()] == ["it runs a chunk of iterations at a time"]
 
 
 def test_loop_around_a_long_one_runs_on_the_host():
@@ -114,7 +114,7 @@ def test_interruptible_is_part_of_a_plan():
     assert trt.Runtime(logger).deserialize_cuda_engine(plan).interruptible is True
 
 
-def test_engine_is_not_interruptible_unless_told():
+def test_engine_is_not_interruptible_by_default():
     plan = trt.compile(chain_in_loop(1, 2)).serialize()
 
     assert trt.Runtime(trt.Logger()).deserialize_cuda_engine(plan).interruptible is False

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 
 import netloop as trt
 from netloop.execution import executable
-from netloop.host import program as host
+from netloop.host.pieces import Pieces
 from tests.execution.test_differential import SETTINGS, fail_alike
 from tests.support.strategies import networks
 
@@ -268,11 +268,11 @@ def test_pure_function_of_such_a_network_is_refused(network):
 
 
 def on_the_host(steps_in_a_piece):
-    """Engines take the host strategy, with pieces of at most so many steps."""
-    fixed = host.HostProgram._fixed
+    """Patches by which engines run on the host, with pieces of at most so many steps."""
+    length = Pieces.length
     return (
         patch.object(executable, "has_program", lambda network, types: False),
-        patch.object(host.HostProgram, "_fixed", lambda *given: min(steps_in_a_piece, fixed(*given))),
+        patch.object(Pieces, "length", lambda *given: min(steps_in_a_piece, length(*given))),
     )
 
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import netloop as trt
-from netloop.lower.weight_folding import SMALLEST, find_early
+from netloop.lower.weight_folding import SMALLEST, find_weight_folding
 from netloop.nest import Scopes, nest
 from tests.support.networks import combine, constant, mark
 
@@ -22,8 +22,8 @@ def weights(network):
     return constant(network, np.ones(LENGTH, np.float32))
 
 
-def early(network):
-    return find_early(nest(network, Scopes(network)), network.outputs, network.types)
+def folding(network):
+    return find_weight_folding(nest(network, Scopes(network)), network.outputs, network.types)
 
 
 def repeated(network, tensor, times):
@@ -36,7 +36,7 @@ def test_output_that_follows_from_weights_alone_is_computed_early(network, weigh
     y = network.add_unary(weights, trt.UnaryOperation.NEG).get_output(0)
     mark(network, y=y)
 
-    assert early(network).tensors == [y]
+    assert folding(network).tensors == [y]
 
 
 def test_what_the_rest_reads_is_kept_and_what_led_to_it_is_not(network, weights):
@@ -45,7 +45,7 @@ def test_what_the_rest_reads_is_kept_and_what_led_to_it_is_not(network, weights)
     twice = network.add_unary(once, trt.UnaryOperation.ABS).get_output(0)
     mark(network, y=combine(network, x, twice))
 
-    assert early(network).tensors == [twice]
+    assert folding(network).tensors == [twice]
 
 
 @pytest.mark.parametrize(("times", "is_early"), [(4, True), (5, False)])
@@ -53,14 +53,14 @@ def test_what_grows_to_more_than_four_times_its_size_is_left_to_the_call(network
     y = repeated(network, weights, times)
     mark(network, y=y)
 
-    assert early(network).tensors == [y] * is_early
+    assert folding(network).tensors == [y] * is_early
 
 
 def test_what_reads_little_is_left_to_the_call(network):
     y = network.add_unary(constant(network, np.ones(LENGTH - 1, np.float32)), trt.UnaryOperation.NEG).get_output(0)
     mark(network, y=y)
 
-    assert early(network).steps == []
+    assert folding(network).steps == []
 
 
 def put_together(network, weights):
@@ -78,7 +78,7 @@ def test_weights_that_only_move_are_moved_by_numpy(network, weights, computes):
     y = combine(network, y, y) if computes else y
     mark(network, y=y)
 
-    assert early(network).only_moves == (not computes)
+    assert folding(network).only_moves == (not computes)
     assert trt.compile(network)({})["y"].tolist() == trt.evaluate(network, {})["y"].tolist()
 
 
