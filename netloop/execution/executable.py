@@ -113,7 +113,9 @@ class Executable(Settings):
         program, arrays = known
         return self._outputs(lambda: program.run(self.weights, arrays))
 
-    def watch(self, inputs: Mapping[str, Any], tensors: Iterable[ITensor], tell: Listener) -> dict[str, jax.Array | Any]:
+    def watch(
+        self, inputs: Mapping[str, Any], tensors: Iterable[ITensor], tell: Listener
+    ) -> dict[str, jax.Array | Any]:
         """The same, step by step on the host, telling of some tensors as they are computed.
 
         Each element is told once, in the order of the trips. The element after the last trip is told too where it is

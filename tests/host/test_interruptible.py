@@ -1,4 +1,4 @@
-"""What an interruptible engine computes is the same, and Ctrl-C ends a call that would never end."""
+"""Interruptible engines: their outputs are the same, and Ctrl-C ends a call that would never end."""
 
 import select
 import signal
@@ -39,7 +39,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture
 def all_long(monkeypatch):
-    """Every loop counts as long."""
+    """Make every loop a long one."""
     monkeypatch.setattr(pieces, "MOST_TRIPS_AT_ONCE", 0)
 
 
@@ -129,13 +129,13 @@ def test_interruptible_is_a_bool():
 
 
 def endless(inner: bool) -> trt.INetworkDefinition:
-    """A loop that never ends; or one that would, around it."""
+    """A loop that never ends, with ``inner`` inside another one."""
     network = trt.INetworkDefinition()
     yes = network.add_input("yes", trt.bool, ())
     outer, loop = counted(network, 3), network.add_loop()
     state = loop.add_recurrence(counter(network, outer) if inner else constant(network, 0, np.int32))
     state.set_input(1, state.get_output(0))
-    # the limit varies in the loop, so that nobody can find out that it never ends
+    # the limit varies in the loop, so that the check cannot find that it never ends
     again = loop.add_recurrence(yes)
     again.set_input(1, again.get_output(0))
     loop.add_trip_limit(again.get_output(0), WHILE)
@@ -144,7 +144,7 @@ def endless(inner: bool) -> trt.INetworkDefinition:
 
 
 def wait_for_ever() -> None:
-    """Begin calls that never end, and say when each begins and was interrupted."""
+    """Begin calls that never end, and print when each begins and is interrupted."""
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background is started without one
     inputs = {"yes": np.bool_(True)}
     calls = [trt.compile(endless(inner), interruptible=True) for inner in (False, True)]
@@ -170,9 +170,9 @@ def test_ctrl_c_ends_calls_that_never_end():
 
 
 def answer_to_ctrl_c(process: subprocess.Popen) -> str:
-    """What a process says to Ctrl-C: a second is promised, and a busy machine may need longer.
+    """The output of a process after Ctrl-C: a second is promised, and a busy machine may need longer.
 
-    One that JAX's callback of the garbage collector takes is lost, and so the key is pressed again.
+    A signal that arrives in JAX's callback of the garbage collector is lost, and so it is sent again.
     """
     for _ in range(6):
         process.send_signal(signal.SIGINT)
