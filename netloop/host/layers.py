@@ -1,7 +1,5 @@
 """Single layers on the host, computed by their references."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

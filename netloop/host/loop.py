@@ -1,7 +1,5 @@
 """A loop on the host, iteration by iteration."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Report the elements of chosen tensors while a network runs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

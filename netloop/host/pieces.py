@@ -1,7 +1,5 @@
 """Pieces: consecutive steps that are compiled as one program, and which steps these can be."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -167,22 +165,13 @@ def _most_trips_of(step: Step, types: TypeTable) -> float:
 
 def _compiles(step: Step, types: TypeTable) -> bool:
     """Whether a program can hold a step, with all steps inside it."""
-    if isinstance(step, LayerStep):
-        return fits_program(step.layer, types)
-    if isinstance(step, IfStep):
-        blocks: Sequence[Block] = step.branches
-        layers: list[ILayer] = [*step.outputs]
-    else:
-        blocks = [step.body]
-        layers = [*step.recurrences, *step.outputs]
-        if not all(_keeps_shape(each, types) for each in step.recurrences):
-            return False
-    return all(fits_program(each, types) for each in layers) and all(
-        _compiles(each, types) for block in blocks for each in block.steps
-    )
+    return all(_keeps_shape(each, types) and fits_program(each, types) for each in layers_of(step))
 
 
-def _keeps_shape(layer: IRecurrenceLayer, types: TypeTable) -> bool:
+def _keeps_shape(layer: ILayer, types: TypeTable) -> bool:
+    """Whether a layer is no recurrence whose shape changes, as its ``keeps_shape`` may allow."""
+    if not isinstance(layer, IRecurrenceLayer):
+        return True
     first, second = types.of(layer.tensor(0)), types.of(layer.tensor(1))
     return isinstance(first, TensorType) and isinstance(second, TensorType) and first.shape == second.shape
 

@@ -8,8 +8,6 @@ An interruptible network runs in the same way. A long loop is then a piece of it
 at a time, and a loop or conditional around it runs in Python.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A conditional as ``lax.cond``, as a selection between both branches, or as the branch that is known to be taken."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Which tensors are part of a compiled program, and which constants are its arguments."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from netloop.graph.infer import TypeTable

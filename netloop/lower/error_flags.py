@@ -4,8 +4,6 @@ A flag is 0 for a valid value, else the number of a finding in the program's ``E
 goes, so that an error counts only if an output needs the poisoned value. A value that cannot fail has no flag.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The narrow view that the lowering of loops and conditionals has of the program around them."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable
 from typing import Any, Protocol
 

@@ -27,7 +27,7 @@ from netloop.lower.loop.iterators import lower_iterator
 from netloop.lower.loop.strategy import LoopStrategy
 from netloop.lower.requirements import require_program, require_shallow
 from netloop.lower.weight_folding import WeightFolding, find_weight_folding
-from netloop.nest import Block, IfStep, LayerStep, LoopStep, Scopes, Step
+from netloop.nest import Block, IfStep, LayerStep, LoopStep, Scopes, Step, walk
 from netloop.network import INetworkDefinition
 from netloop.passes import Note
 from netloop.passes.forms import LoweringForm
@@ -53,20 +53,14 @@ class Outcome(NamedTuple):
 
 
 class Program:
-    """Steps of a network, lowered for one set of types.
+    """Steps of a network, lowered for one set of types: the ``Lowering`` that its loops and conditionals see.
 
-    Calling it, under ``jax.enable_x64``, traces it.
+    Calling it, under ``jax.enable_x64``, traces it. Its errors, loop strategies, batched layers and notes are complete
+    once it has been traced.
 
     Attributes:
         outputs: the tensors that it computes.
-        types: the types of all tensors, each of fixed shape.
-        scopes: the loops in which the tensors vary.
-        facts: what is known of its loops before they run.
-        errors: the findings that error flags stand for; known once it has been traced.
-        loop_strategies: how each loop runs and why; known once it has been traced.
-        batched_layers: the layers of each loop that run for many iterations at once; known once it has been traced.
-        passes: the names of the passes in use, which allow forms of lowering.
-        notes: what these forms did, once each; known once it has been traced.
+        notes: what forms of lowering did, once each.
     """
 
     def __init__(
@@ -132,13 +126,15 @@ class Program:
 
     @property
     def depth(self) -> int:
-        """The depth of the deepest loop."""
-        return _depth(self._block)
+        """The number of loops nested in each other."""
+        loops = (each.loop for each in walk(self._block) if isinstance(each, LoopStep))
+        return max((1 + len(self.scopes.around(each)) for each in loops), default=0)
 
     @property
     def longest_body(self) -> int:
         """The number of layers in the longest loop body, with the layers of loops inside it."""
-        return max((_size(step.body) for step in self._block.steps if isinstance(step, LoopStep)), default=0)
+        bodies = (walk(each.body) for each in self._block.steps if isinstance(each, LoopStep))
+        return max((sum(isinstance(each, LayerStep) for each in body) for body in bodies), default=0)
 
     # ------------------------------------------------------------------ load time
 
@@ -224,24 +220,6 @@ class Program:
             return None
         # JAX takes sizes as numbers and not as tracers
         return self.types[tensor].value if position in layer.SHAPE_INPUTS else self.read(tensor, frame)
-
-
-def _size(block: Block) -> int:
-    sizes = {
-        LayerStep: lambda step: 1,
-        LoopStep: lambda step: _size(step.body),
-        IfStep: lambda step: sum(map(_size, step.branches)),
-    }
-    return sum(sizes[type(step)](step) for step in block.steps)
-
-
-def _depth(block: Block) -> int:
-    depths = {
-        LayerStep: lambda step: 0,
-        LoopStep: lambda step: 1 + _depth(step.body),
-        IfStep: lambda step: max(map(_depth, step.branches)),
-    }
-    return max((depths[type(step)](step) for step in block.steps), default=0)
 
 
 def _scope_name(layer: ILayer) -> str:

@@ -1,7 +1,5 @@
 """Which networks and layers one compiled program can hold."""
 
-from __future__ import annotations
-
 from netloop.diagnostics import Finding, NetworkError, reason
 from netloop.graph.infer import TypeTable
 from netloop.graph.layer import ILayer

@@ -4,8 +4,6 @@ Weights are arguments of the program, so XLA computes what follows from them ane
 char-RNN of 2 x 512 by one step a call (benchmarks/RESULTS.md).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 

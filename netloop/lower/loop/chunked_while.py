@@ -4,8 +4,6 @@ Python handles Ctrl-C only between two of its own instructions, so a loop in one
 until the end, if there is one.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Sequence
 from typing import Any

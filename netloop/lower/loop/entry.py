@@ -1,7 +1,5 @@
 """Entering a loop: what of it runs, by which strategy, and what is poisoned without running it."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from netloop.enums import TripLimit

@@ -1,7 +1,5 @@
 """Facts about loops that hold before they run: trip counts, lengths that suffice, and what cannot fail."""
 
-from __future__ import annotations
-
 from collections.abc import Container, Iterable
 
 from netloop.enums import TripLimit

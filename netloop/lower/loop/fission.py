@@ -5,8 +5,6 @@ times as fast for an LSTM of 512 with one row (benchmarks/RESULTS.md). Only prod
 element-wise layers without a product among them lose when they are batched (docs/performance.md).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar

@@ -1,7 +1,5 @@
 """Iterators: one slice of a tensor for each iteration."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import jax

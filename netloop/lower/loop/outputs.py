@@ -1,7 +1,5 @@
 """Loop outputs: buffers for the rows of stacked outputs, and the values that leave a loop."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

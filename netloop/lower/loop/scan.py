@@ -1,7 +1,5 @@
 """A loop with a known trip count as ``lax.scan``."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -4,8 +4,6 @@ This is the one place that knows the form of the state. A scan and a while loop 
 keeps elsewhere is empty in its carry and costs nothing.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import jax

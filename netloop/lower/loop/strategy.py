@@ -1,7 +1,5 @@
 """The strategy by which a loop runs."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import StrEnum
 

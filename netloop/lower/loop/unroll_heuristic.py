@@ -1,7 +1,5 @@
 """Which steps are so small that starting an iteration, or a branch, costs more than computing them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 
 from netloop.graph.infer import TypeTable

@@ -1,7 +1,5 @@
 """A loop as ``lax.while_loop``, which runs until a limit ends it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import jax.numpy as jnp
