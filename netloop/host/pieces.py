@@ -56,9 +56,6 @@ class Pieces:
         self._compiled: dict[Any, Piece] = {}
         self._reads: dict[Any, list[ITensor]] = {}
 
-    def __len__(self) -> int:
-        return len(self._compiled)
-
     def length(self, steps: Sequence[Step], frame: HostFrame, types: TypeTable) -> int:
         """The number of first steps that can be one piece; 0 if the first one has to run by itself."""
         for number, step in enumerate(steps):
@@ -74,7 +71,7 @@ class Pieces:
 
     def _fits(self, step: Step, frame: HostFrame, types: TypeTable) -> bool:
         """Whether a step can be compiled with the values so far."""
-        # an assertion raises at once, and to slice an array takes less than to call a program
+        # in a loop in Python, numpy checks an assertion or takes a slice without a call of a program
         if isinstance(step, LayerStep) and isinstance(step.layer, IAssertionLayer | IIteratorLayer):
             return False
         is_poisoned = frame.poisoned(step.reads) is not None

@@ -238,13 +238,7 @@ def _find(wanted: T | str, known: Collection[T], kind: str) -> T:
         return found[0]
     if found:
         what = f"{len(found)} {kind}s are called {wanted!r}"
-        raise InputError(
-            Finding(
-                "NL610", what, why=reason("NL610"), fix=f"pass the {kind} itself, or give each {kind} a name of its own"
-            )
-        )
-    raise InputError(
-        Finding(
-            "NL610", f"the network has no {kind} {wanted!r}", fix=did_you_mean(wanted, [each.name for each in known])
-        )
-    )
+        fix = f"pass the {kind} itself, or give each {kind} a name of its own"
+        raise InputError(Finding("NL610", what, why=reason("NL610"), fix=fix))
+    hint = did_you_mean(wanted, [each.name for each in known])
+    raise InputError(Finding("NL610", f"the network has no {kind} {wanted!r}", fix=hint))
