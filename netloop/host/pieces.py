@@ -88,9 +88,10 @@ class Pieces:
         """The piece of some steps, compiled unless it has met these types."""
         reads = [each for each in self._reads_of(steps) if each in frame.values]
         known = tuple((types[each], _bytes(types[each].value)) for each in reads)
-        key = steps[0], len(steps), known
+        is_iteration = frame.is_iteration or not any(map(_depends_on_iteration, steps))
+        key = steps[0], len(steps), known, is_iteration
         if key not in self._compiled:
-            self._compiled[key] = self._compile(steps, reads, types, tuple(frame.trips))
+            self._compiled[key] = self._compile(steps, reads, types, tuple(frame.trips), is_iteration)
         return self._compiled[key]
 
     def _reads_of(self, steps: Sequence[Step]) -> list[ITensor]:
@@ -102,12 +103,19 @@ class Pieces:
         return self._reads[key]
 
     def _compile(
-        self, steps: Sequence[Step], reads: Sequence[ITensor], types: TypeTable, loops: Sequence[ILoop]
+        self,
+        steps: Sequence[Step],
+        reads: Sequence[ITensor],
+        types: TypeTable,
+        loops: Sequence[ILoop],
+        is_iteration: bool,
     ) -> Piece:
         program = Program(steps, self._needed_later(steps), types, self._scopes, self._max_trips)
 
         def around(arrays: Sequence[Any], trips: Sequence[Any]) -> Frame:
-            return Frame(dict(zip(reads, arrays, strict=True)), trips=dict(zip(loops, trips, strict=True)))
+            values, numbers = dict(zip(reads, arrays, strict=True)), dict(zip(loops, trips, strict=True))
+            ended = set[ILoop]() if is_iteration else set(loops)
+            return Frame(values, trips=numbers, ended=ended, is_iteration=is_iteration)
 
         compiled = self._executable(program, steps, around, types)
 
@@ -158,6 +166,11 @@ def _most_trips_of(step: Step, types: TypeTable) -> float:
         return max(_most_trips(each.steps, types) for each in step.branches)
     count = known_count(step.loop, types)
     return math.inf if count is None else max(1, count) * _most_trips(step.body.steps, types)
+
+
+def _depends_on_iteration(step: Step) -> bool:
+    """Whether a step differs in an iteration that is made and one that is not: an assertion or iterator is in it."""
+    return any(isinstance(each, IAssertionLayer | IIteratorLayer) for each in layers_of(step))
 
 
 def _compiles(step: Step, types: TypeTable) -> bool:

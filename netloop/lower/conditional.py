@@ -21,7 +21,7 @@ def lower_conditional(lowering: Lowering, step: IfStep, frame: Frame) -> None:
     if isinstance(condition, np.ndarray) or (known is not None and not _have_equal_types(lowering, step)):
         _take(lowering, step, frame, 0 if known else 1)
         return
-    tracks_errors = lowering.facts.can_fail([step]) or frame.error_flag(step.reads) is not None
+    tracks_errors = lowering.facts.can_fail([step], frame.ended) or frame.error_flag(step.reads) is not None
     branches = [_branch(lowering, step, branch, frame, tracks_errors) for branch in (0, 1)]
     # if-conversion pays for small branches; an expensive one would be computed whether or not it is taken, and an
     # error in the branch that is not taken must not count

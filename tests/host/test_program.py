@@ -209,6 +209,18 @@ def test_pieces_are_compiled_once_for_a_shape(network):
     assert len(compiled) == before + 1
 
 
+def test_assertion_of_an_inner_loop_is_not_checked_after_the_last_iteration(network):
+    outer, sums = outer_loop(network, network.add_input("lengths", trt.int32, (3,)))
+    now, inner = counter(network, outer), counted(network, 2)
+    state = inner.add_recurrence(now)
+    state.set_input(1, combine(network, state.get_output(0), 1))
+    network.add_assertion(combine(network, state.get_output(0), 4, Op.LESS), "small")
+    made = last(inner, state.get_output(0))
+    mark(network, y=stacked(outer, sums, constant(network, 3)), z=last(outer, made))
+
+    assert agree(network, lengths=np.array([1, 2, 3], np.int32))[0]["z"] == 5
+
+
 def test_shape_of_a_poisoned_tensor_is_known_on_the_host(network):
     x = network.add_input("x", trt.int32, (2,))
     loop = counted(network, 3)

@@ -65,23 +65,28 @@ class LoopFacts:
         count = self.count(output.loop)
         return count is not None and count <= self.length(output)
 
-    def can_fail(self, steps: Iterable[Step]) -> bool:
-        """Whether anything in some steps can fail."""
-        return any(self._step_can_fail(step) for step in steps)
+    def can_fail(self, steps: Iterable[Step], ended: Container[ILoop] = ()) -> bool:
+        """Whether anything in some steps can fail.
 
-    def _step_can_fail(self, step: Step) -> bool:
+        Args:
+            steps: the steps.
+            ended: loops that are evaluated one iteration past their last, where an iterator may be past its axis.
+        """
+        return any(self._step_can_fail(step, ended) for step in steps)
+
+    def _step_can_fail(self, step: Step, ended: Container[ILoop]) -> bool:
         if isinstance(step, LayerStep):
-            is_open = isinstance(step.layer, IIteratorLayer) and not self.stays_inside(step.layer)
-            return is_open or isinstance(step.layer, IAssertionLayer)
+            layer = step.layer
+            is_open = isinstance(layer, IIteratorLayer) and (layer.loop in ended or not self.stays_inside(layer))
+            return is_open or isinstance(layer, IAssertionLayer)
         if isinstance(step, IfStep):
-            return any(self.can_fail(block.steps) for block in step.branches)
-        if self.may_exceed_max_trips(step.loop) or self.can_fail(step.body.steps):
+            return any(self.can_fail(block.steps, ended) for block in step.branches)
+        if self.may_exceed_max_trips(step.loop) or self.can_fail(step.body.steps, ended):
             return True
         return any(self._output_can_fail(step, each) for each in step.outputs)
 
     def _output_can_fail(self, step: LoopStep, output: ILoopOutputLayer) -> bool:
         if output.stacks:
             return not self.has_room(output)
-        # LAST_VALUE is element n after n iterations, where an iterator may be past the end of its axis
-        needed = step.body.needed([output.tensor(0)])
-        return any(isinstance(each, LayerStep) and each.layer in step.iterators for each in needed)
+        # LAST_VALUE is element n after n iterations
+        return self.can_fail(step.body.needed([output.tensor(0)]), {step.loop})
