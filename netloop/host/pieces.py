@@ -114,6 +114,7 @@ class Pieces:
 
         def around(arrays: Sequence[Any], trips: Sequence[Any]) -> Frame:
             values, numbers = dict(zip(reads, arrays, strict=True)), dict(zip(loops, trips, strict=True))
+            # an iterator of a loop in Python checks its position in case the iteration is one past the last
             ended = set[ILoop]() if is_iteration else set(loops)
             return Frame(values, trips=numbers, ended=ended, is_iteration=is_iteration)
 
