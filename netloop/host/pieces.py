@@ -28,6 +28,9 @@ MOST_TRIPS_AT_ONCE = 10_000
 """The number of iterations, multiplied with those of inner loops, that a loop may make without being interruptible."""
 
 Piece = Callable[[HostFrame], None]
+"""A compiled piece: takes its inputs from a frame, and adds its results to it."""
+Around = Callable[[Sequence[Any], Sequence[Any]], Frame]
+"""Makes the frame of a program from the arrays that it reads and the numbers of the present iterations around it."""
 
 
 class Pieces:
@@ -91,7 +94,15 @@ class Pieces:
         is_iteration = frame.is_iteration or not any(map(_depends_on_iteration, steps))
         key = steps[0], len(steps), known, is_iteration
         if key not in self._compiled:
-            self._compiled[key] = self._compile(steps, reads, types, tuple(frame.trips), is_iteration)
+            loops = tuple(frame.trips)
+
+            def around(arrays: Sequence[Any], trips: Sequence[Any]) -> Frame:
+                values, numbers = dict(zip(reads, arrays, strict=True)), dict(zip(loops, trips, strict=True))
+                # an iterator of a loop in Python checks its position in case the iteration is one past the last
+                ended = set[ILoop]() if is_iteration else set(loops)
+                return Frame(values, trips=numbers, ended=ended, is_iteration=is_iteration)
+
+            self._compiled[key] = self._compile(steps, reads, types, around)
         return self._compiled[key]
 
     def _reads_of(self, steps: Sequence[Step]) -> list[ITensor]:
@@ -102,23 +113,11 @@ class Pieces:
             self._reads[key] = [*Block(list(steps)).reads(), *(layer.outputs[0] for layer in layers)]
         return self._reads[key]
 
-    def _compile(
-        self,
-        steps: Sequence[Step],
-        reads: Sequence[ITensor],
-        types: TypeTable,
-        loops: Sequence[ILoop],
-        is_iteration: bool,
-    ) -> Piece:
+    def _compile(self, steps: Sequence[Step], reads: Sequence[ITensor], types: TypeTable, around: Around) -> Piece:
         program = Program(steps, self._needed_later(steps), types, self._scopes, self._max_trips)
-
-        def around(arrays: Sequence[Any], trips: Sequence[Any]) -> Frame:
-            values, numbers = dict(zip(reads, arrays, strict=True)), dict(zip(loops, trips, strict=True))
-            # an iterator of a loop in Python checks its position in case the iteration is one past the last
-            ended = set[ILoop]() if is_iteration else set(loops)
-            return Frame(values, trips=numbers, ended=ended, is_iteration=is_iteration)
-
-        compiled = self._executable(program, steps, around, types)
+        compiled: Callable[..., Outcome] = jax.jit(lambda arrays, trips: program.run_in(around(arrays, trips)))
+        if self._interruptible and isinstance(steps[0], LoopStep) and is_long(steps, types):
+            compiled = ChunkedWhile(program, steps[0], around)
 
         def run(frame: HostFrame) -> None:
             arrays = [frame.values[each] for each in reads]
@@ -132,13 +131,6 @@ class Pieces:
                 frame.values[tensor] = Poisoned(program.errors.finding(flag)) if is_poisoned else value
 
         return run
-
-    def _executable(
-        self, program: Program, steps: Sequence[Step], around: Callable[..., Frame], types: TypeTable
-    ) -> Callable[..., Outcome]:
-        if self._interruptible and isinstance(steps[0], LoopStep) and is_long(steps, types):
-            return ChunkedWhile(program, steps[0], around)
-        return jax.jit(lambda arrays, trips: program.run_in(around(arrays, trips)))
 
     def _needed_later(self, steps: Sequence[Step]) -> list[ITensor]:
         """The tensors of some steps that other layers, the caller or the observer needs."""
