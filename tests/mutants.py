@@ -20,12 +20,15 @@ MOST_SECONDS = 900
 
 LOOP, SCOPE, TREE = "netloop/layers/loop.py", "netloop/nest/scope.py", "netloop/nest/tree.py"
 IF, LIVE, INFER = "netloop/layers/conditional.py", "netloop/nest/live.py", "netloop/graph/infer.py"
-LOWER, LOWER_IF, PROGRAM = (
-    "netloop/lower/loop/while_loop.py",
+LOWER_IF, PROGRAM, FLAGS = (
     "netloop/lower/conditional.py",
     "netloop/lower/program.py",
+    "netloop/lower/error_flags.py",
 )
-FRAME, REFERENCE, HOST = "netloop/lower/frame.py", "netloop/reference/interpreter.py", "netloop/host/program.py"
+WHILE_LOOP, STATE, OUTPUTS, ITERATORS, STRATEGY, FACTS = (
+    f"netloop/lower/loop/{each}.py" for each in ("while_loop", "state", "outputs", "iterators", "strategy", "facts")
+)
+REFERENCE, HOST = "netloop/reference/interpreter.py", "netloop/host/layers.py"
 SCAN, FISSION, LOAD = "netloop/lower/loop/scan.py", "netloop/lower/loop/fission.py", "netloop/lower/weight_folding.py"
 STATES, INDEXING, SHARING = (
     "netloop/passes/redundant_carries.py",
@@ -132,48 +135,47 @@ MUTANTS = [
            "tests/graph tests/layers/test_sources.py"),
 
     # ------------------------------------------------------------------ lowering
-    Mutant("a scan gives the trips to iterators in order, whatever the way", SCAN,
+    Mutant("a scan gives the trips to iterators in order, whatever the way", ITERATORS,
            "return jnp.flip(rows, 0) if layer.reverse else rows", "return rows", LOOPS),
-    Mutant("a reverse scan starts at the end of the axis", SCAN,
-           "jnp.moveaxis(array, layer.axis, 0)[: self.trips]", "jnp.moveaxis(array, layer.axis, 0)[-self.trips :]",
+    Mutant("a reverse scan starts at the end of the axis", ITERATORS,
+           "jnp.moveaxis(array, layer.axis, 0)[:trips]", "jnp.moveaxis(array, layer.axis, 0)[-trips:]",
            LOOPS),
-    Mutant("a while loop writes its rows one too late", LOWER,
-           "_write(buffer, row, trip) for buffer", "_write(buffer, row, trip + 1) for buffer", LOOPS),
-    Mutant("an engine rolls the zeros of REVERSE to the front", LOWER,
+    Mutant("a while loop writes its rows one too late", WHILE_LOOP,
+           "write_rows(carry.buffers, rows, carry.trip)", "write_rows(carry.buffers, rows, carry.trip + 1)", LOOPS),
+    Mutant("an engine rolls the zeros of REVERSE to the front", OUTPUTS,
            "jnp.roll(rows, trips - length, 0)", "rows", LOOPS),
-    Mutant("an engine pads E8M0 with NaN", LOWER,
+    Mutant("an engine pads E8M0 with NaN", OUTPUTS,
            "return np.zeros((), dtype)", "return jnp.zeros((), dtype)", LOOPS),
-    Mutant("a loop with a WHILE that knows its COUNT is a scan", LOWER,
-           "    if step.loop.limit(TripLimit.WHILE) is not None:\n        return LoopStrategy",
-           "    if step.loop.limit(TripLimit.WHILE) is not None and program.count(step.loop) is None:\n"
-           "        return LoopStrategy", LOOPS),
-    Mutant("a COUNT known only in the call is one too large", LOWER,
-           "within = trip < jnp.asarray(", "within = trip <= jnp.asarray(", LOOPS),
-    Mutant("the fault of a state is forgotten in the next trip", LOWER,
-           "states = [first(0, inside.fault([each])) for each in self.next]", "states = [first(0) for _ in self.next]",
-           FAILURES),
-    Mutant("what is past the end of an axis is no fault", LOWER,
+    Mutant("a loop with a WHILE that knows its COUNT is a scan", STRATEGY,
+           "    if loop.limit(TripLimit.WHILE) is not None:\n",
+           "    if loop.limit(TripLimit.WHILE) is not None and facts.count(loop) is None:\n", LOOPS),
+    Mutant("a COUNT known only in the call is one too large", WHILE_LOOP,
+           "within = carry.trip < jnp.asarray(", "within = carry.trip <= jnp.asarray(", LOOPS),
+    Mutant("the fault of a state is forgotten in the next trip", STATE,
+           "states = [first_error(0, inside.error_flag([each])) for each in self.step.next_states]",
+           "states = [first_error(0) for _ in self.step.next_states]", FAILURES),
+    Mutant("what is past the end of an axis is no fault", ITERATORS,
            "(position < 0) | (position >= length)", "position < 0", LOOPS),
     Mutant("an engine takes the other branch", LOWER_IF,
-           "_take(program, step, frame, 0 if known else 1)", "_take(program, step, frame, 1 if known else 0)", IFS),
+           "_take(lowering, step, frame, 0 if known else 1)", "_take(lowering, step, frame, 1 if known else 0)", IFS),
     Mutant("a fault in the condition of a conditional is lost", LOWER_IF,
-           "frame.poison([tensor], first(decided, fault))", "frame.poison([tensor], fault)",
+           "frame.poison([tensor], first_error(decided, flag))", "frame.poison([tensor], flag)",
            FAILURES),
     Mutant("an assertion in a branch is lost", LOWER_IF,
-           "frame.status = first(frame.status, decided, status)", "frame.status = first(frame.status, decided)",
+           "first_error(frame.status, decided, status)", "first_error(frame.status, decided)",
            "tests/layers/test_assertion.py tests/layers/test_conditional.py"),
-    Mutant("of two faults the last is told", FRAME,
-           "found = jnp.where(found == 0, fault, found)", "found = jnp.where(fault == 0, found, fault)", FAILURES),
-    Mutant("an iterator is thought to stay inside of an axis too short", PROGRAM,
-           "count <= self.types[iterator.tensor(0)].shape[iterator.axis]",
-           "count <= self.types[iterator.tensor(0)].shape[iterator.axis] + 1", LOOPS),
+    Mutant("of two faults the last is told", FLAGS,
+           "found = jnp.where(found == 0, flag, found)", "found = jnp.where(flag == 0, found, flag)", FAILURES),
+    Mutant("an iterator is thought to stay inside of an axis too short", FACTS,
+           "count <= self._types[iterator.tensor(0)].shape[iterator.axis]",
+           "count <= self._types[iterator.tensor(0)].shape[iterator.axis] + 1", LOOPS),
     Mutant("random numbers of all trips are the same", PROGRAM,
            'named["seed"] = (layer.index, *(frame.trips[loop] for loop in loops))', 'named["seed"] = (layer.index,)',
            "tests/layers/test_sources.py tests/layers/test_loop.py"),
     Mutant("a reverse iterator of the host starts one too late", HOST,
-           "max(0, int(count)) - 1 - trip", "max(0, int(count)) - trip", "tests/lower"),
+           "max(0, int(count)) - 1 - trip", "max(0, int(count)) - trip", "tests/host"),
     Mutant("pieces of the host are not given what a reverse iterator counts from", TREE,
-           "for each in (*layer.inputs, trips) if", "for each in layer.inputs if", "tests/lower"),
+           "for each in (*layer.inputs, trips) if", "for each in layer.inputs if", "tests/host"),
 
     # ------------------------------------------------------------------ passes
     Mutant("two states with the same initial value are taken for equal", STATES,
@@ -256,9 +258,9 @@ MUTANTS = [
 
     # ------------------------------------------------------------------ loops in parts
     Mutant("what is left over after the last chunk is made of the first trips", SCAN,
-           "lambda each: each[whole:], given", "lambda each: each[: self.trips - whole], given", PASSES),
+           "lambda each: each[whole:], given", "lambda each: each[: self._trips - whole], given", PASSES),
     Mutant("a state that is read after the trips is not kept", FISSION,
-           "{*_writes(core), *states, *(", "{*_writes(core), *(", SPLIT),
+           "{*_writes(core), *loop.states, *(", "{*_writes(core), *(", SPLIT),
     Mutant("what comes from before a loop is not stacked", FISSION,
            "if each not in moved)}", "if each in _writes(body) and each not in moved)}", SPLIT),
     Mutant("layers run after the trips though one in them has to stay", FISSION,

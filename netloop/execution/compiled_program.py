@@ -110,7 +110,7 @@ def compile_program(
     def run(weights: list[Any], arrays: list[Any]) -> list[Any]:
         outputs, verdict = compiled(loader(weights), *arrays)
         if verdict is not None and int(verdict):
-            raise ExecutionError(program.failures.findings[int(verdict) - 1])
+            raise ExecutionError(program.errors.finding(verdict))
         return outputs
 
     return CompiledProgram(run, program, source.network.loops, compiled, [*source.notes, *program.notes], timer.seconds)

@@ -20,12 +20,11 @@ from netloop.execution.weight_loading import DeviceWeights
 from netloop.graph.infer import TypeTable
 from netloop.graph.layer import ILayer, check_instance
 from netloop.graph.tensor import ITensor
-from netloop.host import HostProgram, is_long
-from netloop.host.program import Tell
+from netloop.host import HostProgram, Listener, is_long
 from netloop.layers.loop import ILoop, check_max_trips
 from netloop.layers.sources import IConstantLayer
 from netloop.lower import constants_of, has_program
-from netloop.lower.loop.while_loop import LoopStrategy
+from netloop.lower.loop.strategy import LoopStrategy
 from netloop.network import INetworkDefinition
 from netloop.passes import Note, chosen
 
@@ -117,7 +116,9 @@ class Executable(Settings):
         program, arrays = known
         return self._outputs(lambda: program.run(self.weights, arrays))
 
-    def watch(self, inputs: Mapping[str, Any], tensors: Iterable[ITensor], report: Tell) -> dict[str, jax.Array | Any]:
+    def watch(
+        self, inputs: Mapping[str, Any], tensors: Iterable[ITensor], report: Listener
+    ) -> dict[str, jax.Array | Any]:
         """Run the network step by step on the host, and report the values of some tensors as they are computed.
 
         Each element is reported once, in the order of the iterations. The element after the last iteration is reported

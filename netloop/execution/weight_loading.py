@@ -31,7 +31,7 @@ class WeightLoader:
     def __init__(self, program: Program, network: INetworkDefinition, constants: list[IConstantLayer]) -> None:
         positions = {layer.index: position for position, layer in enumerate(constants)}
         own = constants_of(network)
-        self.tensors: list[ITensor] = [*(each.outputs[0] for each in own), *program.early.tensors]
+        self.tensors: list[ITensor] = [*(each.outputs[0] for each in own), *program.weight_folding.tensors]
         self._positions = [positions[each.index] for each in own]
         self._loaded: tuple[Any, list[Any]] = None, []
         self._program = program
@@ -42,7 +42,7 @@ class WeightLoader:
         known, loaded = self._loaded
         if known is not weights:
             own = [weights[position] for position in self._positions]
-            compute = self._fold if self._program.early.only_moves else self._compute
+            compute = self._fold if self._program.weight_folding.only_moves else self._compute
             with jax.ensure_compile_time_eval():
                 loaded = [*own, *compute(own)]
             self._loaded = weights, loaded

@@ -1,69 +1,71 @@
-"""One conditional to ``lax.cond``."""
-
-from __future__ import annotations
+"""A conditional as ``lax.cond``, as a selection between both branches, or as the branch that is known to be taken."""
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from netloop.lower.frame import Frame, first
+from netloop.lower.error_flags import first_error
+from netloop.lower.frame import Frame
+from netloop.lower.interface import Lowering
 from netloop.lower.loop.unroll_heuristic import is_small
 from netloop.nest import IfStep
-
-if TYPE_CHECKING:
-    from netloop.lower.program import Program
+from netloop.passes.forms import LoweringForm
 
 
-def lower_conditional(program: Program, step: IfStep, frame: Frame) -> None:
-    """Bring the outputs of a conditional into the frame; only the branch taken is computed."""
-    condition, known = program.read(step.condition, frame), program.types[step.condition].value
-    if isinstance(condition, np.ndarray) or (known is not None and not _alike(program, step)):
-        _take(program, step, frame, 0 if known else 1)
+def lower_conditional(lowering: Lowering, step: IfStep, frame: Frame) -> None:
+    """Add the outputs of a conditional to the frame."""
+    condition, known = lowering.read(step.condition, frame), lowering.types[step.condition].value
+    if isinstance(condition, np.ndarray) or (known is not None and not _have_equal_types(lowering, step)):
+        _take(lowering, step, frame, 0 if known else 1)
         return
-    carries = program.can_fail([step]) or frame.fault(step.reads) is not None
-    branches = [_branch(program, step, branch, frame, carries) for branch in (0, 1)]
-    if not carries and "if_conversion" in program.passes and is_small([step], program.types):
-        program.note("if_conversion", f"both branches of {step.conditional.name!r} are computed")
+    tracks_errors = lowering.facts.can_fail([step], frame.ended) or frame.error_flag(step.reads) is not None
+    branches = [_branch(lowering, step, branch, frame, tracks_errors) for branch in (0, 1)]
+    # A conditional in a loop is 39 times as fast with if-conversion (docs/performance.md), but an expensive branch is
+    # then computed whether or not it is taken, and an error in the branch that is not taken must not count.
+    if not tracks_errors and LoweringForm.IF_CONVERSION in lowering.passes and is_small([step], lowering.types):
+        lowering.note(LoweringForm.IF_CONVERSION, f"both branches of {step.conditional.name!r} are computed")
         _select(condition, branches, step, frame)
         return
-    results, faults, status = lax.cond(condition, *branches)
-    decided = frame.fault([step.condition])
-    for tensor, result, fault in zip(step.writes, results, faults, strict=True):
+    results, flags, status = lax.cond(condition, *branches)
+    decided = frame.error_flag([step.condition])
+    for tensor, result, flag in zip(step.writes, results, flags, strict=True):
         frame.values[tensor] = result
-        frame.poison([tensor], first(decided, fault))
+        frame.poison([tensor], first_error(decided, flag))
     if step.has_assertions:
-        frame.status = first(frame.status, decided, status)
+        frame.status = first_error(frame.status, decided, status)
 
 
 def _select(condition: Any, branches: Sequence[Callable[[], Any]], step: IfStep, frame: Frame) -> None:
-    """Compute both branches, which is faster than going one of two ways where both are small and cannot fail."""
+    """Compute both branches, and select."""
     (true, _, _), (false, _, _) = (branch() for branch in branches)
     for tensor, one, other in zip(step.writes, true, false, strict=True):
         frame.values[tensor] = jnp.where(condition, one, other)
 
 
-def _take(program: Program, step: IfStep, frame: Frame, branch: int) -> None:
-    program.run(step.branches[branch].steps, frame)
+def _take(lowering: Lowering, step: IfStep, frame: Frame, branch: int) -> None:
+    """Compute one branch, which is known while compiling."""
+    lowering.run(step.branches[branch].steps, frame)
     for tensor, result in zip(step.writes, step.results(branch), strict=True):
-        frame.values[tensor] = program.array(result, frame)
-        frame.poison([tensor], frame.fault([result]))
+        frame.values[tensor] = lowering.array(result, frame)
+        frame.poison([tensor], frame.error_flag([result]))
 
 
-def _alike(program: Program, step: IfStep) -> bool:
-    """Whether both branches give the same types; if not, the value that the condition has while building decides."""
+def _have_equal_types(lowering: Lowering, step: IfStep) -> bool:
+    """Whether both branches have the same types; if not, the value of the condition while building decides."""
     pairs = zip(step.results(0), step.results(1), strict=True)
-    return all(program.types[true] == program.types[false] for true, false in pairs)
+    return all(lowering.types[true] == lowering.types[false] for true, false in pairs)
 
 
-def _branch(program: Program, step: IfStep, branch: int, frame: Frame, carries: bool) -> Callable[[], Any]:
+def _branch(lowering: Lowering, step: IfStep, branch: int, frame: Frame, tracks_errors: bool) -> Callable[[], Any]:
     def run() -> Any:
         inside = frame.inside()
-        program.run(step.branches[branch].steps, inside)
+        lowering.run(step.branches[branch].steps, inside)
         results = step.results(branch)
-        faults = [first(0, inside.fault([each])) if carries else None for each in results]
-        return [program.array(each, inside) for each in results], faults, jnp.int32(inside.status)
+        # both branches of lax.cond return values of the same types, so a flag is 0 and not None
+        flags = [first_error(0, inside.error_flag([each])) if tracks_errors else None for each in results]
+        return [lowering.array(each, inside) for each in results], flags, jnp.int32(inside.status)
 
     return run

@@ -1,6 +1,8 @@
-"""What a program can compute once, when it gets its weights."""
+"""Weight folding: compute layers that depend on weights only at load time, once, and not in each call.
 
-from __future__ import annotations
+Weights are arguments of the program, so XLA computes what follows from them anew in each call: 5.2 times as long for a
+char-RNN of 2 x 512 by one step a call (benchmarks/RESULTS.md).
+"""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
@@ -17,20 +19,20 @@ from netloop.layers.sources import IConstantLayer
 from netloop.nest import Block, IfStep, LayerStep, Step, walk, weights_alone
 
 SMALLEST = 1 << 12
-"""What reads fewer bytes is as soon computed in each call."""
+"""The least number of bytes of weights for which folding gains anything."""
 MOST_GROWTH = 4
-"""What is so many times as large as what it is made of is computed in each call: it would fill the memory."""
+"""The most that folding may multiply the bytes of its inputs by: larger results would fill the memory."""
 
 MOVES = IConcatenationLayer, IShuffleLayer, ISqueezeLayer, IUnsqueezeLayer
-"""Layers that compute no element: numpy is done with them before XLA has compiled them."""
+"""Layers that compute no element: numpy has run them before XLA has compiled them."""
 
 
-class Early(NamedTuple):
-    """What follows from weights alone.
+class WeightFolding(NamedTuple):
+    """The steps of a program that depend on weights only.
 
     Attributes:
-        steps: the steps that compute it, in running order.
-        tensors: what the rest of the program reads of it.
+        steps: the steps, in running order.
+        tensors: their results that the rest of the program reads.
     """
 
     steps: list[LayerStep]
@@ -38,11 +40,11 @@ class Early(NamedTuple):
 
     @property
     def only_moves(self) -> bool:
-        """Whether all that it computes are elements in other places."""
+        """Whether the steps compute no element, and only move elements to other places."""
         return all(isinstance(each.layer, MOVES) for each in self.steps)
 
-    def moved(self, given: Mapping[ITensor, Any], types: TypeTable) -> list[jax.Array]:
-        """Its tensors by numpy, if it only moves elements."""
+    def by_numpy(self, given: Mapping[ITensor, Any], types: TypeTable) -> list[jax.Array]:
+        """The values of its tensors, computed by numpy; only for steps that move elements."""
         values: dict[ITensor, Any] = {tensor: np.asarray(array) for tensor, array in given.items()}
         for step in self.steps:
             assert isinstance(step.layer, Operation)
@@ -51,8 +53,8 @@ class Early(NamedTuple):
         return [jnp.asarray(values[each]) for each in self.tensors]
 
 
-def find_early(block: Block, outputs: Iterable[ITensor], types: TypeTable) -> Early:
-    """What of a block follows from weights alone, and is worth to be computed early."""
+def find_weight_folding(block: Block, outputs: Iterable[ITensor], types: TypeTable) -> WeightFolding:
+    """Find the steps of a block that depend on weights only and are worth folding."""
     fixed = weights_alone(block)
     found: dict[ITensor, LayerStep] = {}
     for step in walk(block):
@@ -62,13 +64,13 @@ def find_early(block: Block, outputs: Iterable[ITensor], types: TypeTable) -> Ea
                 found.update(dict.fromkeys(step.writes, step))
     steps = dict.fromkeys(found.values())
     if max((_bytes(each.reads, types) for each in steps), default=0) < SMALLEST:
-        return Early([], [])
+        return WeightFolding([], [])
     late = [each for step in walk(block) if step not in steps for each in _own_reads(step)]
-    return Early(list(steps), [each for each in dict.fromkeys([*late, *outputs]) if each in found])
+    return WeightFolding(list(steps), [each for each in dict.fromkeys([*late, *outputs]) if each in found])
 
 
 def _own_reads(step: Step) -> Iterator[ITensor]:
-    """What a step itself reads, and not the steps inside of it."""
+    """The tensors that a step itself reads, without those that steps inside it read."""
     if isinstance(step, LayerStep):
         yield from step.reads
     elif isinstance(step, IfStep):

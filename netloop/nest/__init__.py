@@ -1,4 +1,4 @@
-"""A flat network as the tree of regions that it means."""
+"""The region tree of a flat network, derived from its data flow."""
 
 from netloop.nest.live import live_layers as live_layers
 from netloop.nest.scope import Scopes as Scopes

@@ -1,4 +1,4 @@
-"""The part of a network that anything depends on."""
+"""Live layers: those that an output or an assertion depends on."""
 
 from collections.abc import Iterable
 
@@ -10,11 +10,11 @@ from netloop.network import INetworkDefinition
 
 
 def live_layers(network: INetworkDefinition, also: Iterable[ILayer] = ()) -> list[ILayer]:
-    """The layers that an output or an assertion of the network needs, in the order in which they were added.
+    """The layers that an output or an assertion depends on, in the order in which they were added.
 
     Args:
         network: the network.
-        also: layers that are needed too, with all that they need.
+        also: layers that count as live too, with all that they depend on.
     """
     stack = [each.producer for each in network.outputs] + list(also)
     stack += [each for each in network.layers if isinstance(each, IAssertionLayer)]

@@ -1,13 +1,13 @@
-"""In which loops a tensor varies, found from data flow alone.
+"""Scopes: the loops in which each tensor varies, derived from data flow.
 
-The least fixpoint of these equations, where ``around(L)`` are the loops around loop L:
+The least fixpoint of these equations, where ``around(L)`` is the set of loops around loop L:
 
     input, constant                scope = {}
     ordinary layer                 scope = union of its inputs' scopes
     iterator or recurrence of L    scope = {L} + around(L)
     loop output of L               scope = around(L)
     output of a conditional        scope = union of those of the branches and the condition
-    around(L)                      = union of the scopes of all inputs of all boundary layers of L, less L itself
+    around(L)                      = union of the scopes of all inputs of all boundary layers of L, without L
 """
 
 from collections import deque
@@ -24,13 +24,13 @@ Loops = frozenset[ILoop]
 
 
 class Scopes:
-    """The scopes of the tensors of a network, and what is around its loops.
+    """The scopes of the tensors of a network, and the loops around its loops.
 
-    What nothing depends on is never computed: it varies in no loop, and puts no loop around another.
+    Only live layers count. A dead layer is never computed: it varies in no loop, and puts no loop around another.
 
     Attributes:
-        live: the layers that count: those that the network needs, and ``also`` with what it needs.
-        also: layers that count even if the network does not need them.
+        live: the live layers, and ``also`` with all that it depends on.
+        also: layers that count even if they are dead.
     """
 
     def __init__(self, network: INetworkDefinition, also: Iterable[ILayer] = ()) -> None:
@@ -52,7 +52,7 @@ class Scopes:
         return self._as_set(self._around[loop])
 
     def of_layer(self, layer: ILayer) -> Loops:
-        """The loops in which a layer runs: those in which what it reads or makes varies."""
+        """The loops in which a layer runs: those in which an input or output varies."""
         return self._as_set(self._mask(layer))
 
     def chain(self, loops: Loops) -> tuple[ILoop, ...]:
@@ -92,7 +92,7 @@ class Scopes:
                     queue.extend(user for user, _ in tensor.uses if user in live)
 
     def _widen(self, layer: ILoopBoundaryLayer) -> bool:
-        """Whether the inputs of a boundary layer tell of more loops around its loop."""
+        """Add the scopes of a boundary layer's inputs to the loops around its loop, and return whether any is new."""
         before = self._around[layer.loop]
         after = (before | self._union(layer)) & ~self._bits[layer.loop]
         self._around[layer.loop] = after

@@ -1,7 +1,8 @@
-"""The tree of steps that a network runs as.
+"""The region tree: the steps of a network, nested by loops and conditionals.
 
-A block holds steps in running order: a layer; a loop, with the block of its body; a conditional, with a block a branch.
-What varies in no loop is in no loop, and what only one branch needs is in that branch.
+A block holds steps in running order. A step is a layer; a loop, with the block of its body; or a conditional, with a
+block for each branch. A layer that varies in no loop is in no loop, and one that only one branch needs is in that
+branch.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ class Block:
     steps: list[Step] = field(default_factory=list["Step"])
 
     def needed(self, wanted: Iterable[ITensor], *, assertions: bool = False) -> list[Step]:
-        """The steps that some tensors need, and the assertions too if asked for."""
+        """The steps that some tensors depend on, and with ``assertions`` those that contain an assertion."""
         missing = set(wanted)
         found: list[Step] = []
         for step in reversed(self.steps):
@@ -46,14 +47,14 @@ class Block:
         return found[::-1]
 
     def reads(self, wanted: Iterable[ITensor] = ()) -> dict[ITensor, None]:
-        """The tensors from before the block that its steps read, and those of ``wanted`` that it does not write."""
+        """The tensors from outside that its steps read, and those of ``wanted`` that it does not write."""
         written = {tensor for step in self.steps for tensor in step.writes}
         read = [tensor for step in self.steps for tensor in step.reads] + list(wanted)
         return dict.fromkeys(tensor for tensor in read if tensor not in written)
 
     @property
     def has_assertions(self) -> bool:
-        """Whether an assertion is somewhere in it."""
+        """Whether there is an assertion in one of its steps."""
         return any(step.has_assertions for step in self.steps)
 
 
@@ -65,14 +66,14 @@ class LayerStep:
 
     @property
     def reads(self) -> list[ITensor]:
-        """The tensors that it needs."""
+        """Its inputs, and for a reverse iterator the count from which it starts."""
         layer = self.layer
         trips = layer.trips if isinstance(layer, IIteratorLayer) else None
         return [each for each in (*layer.inputs, trips) if each is not None]
 
     @property
     def writes(self) -> tuple[ITensor, ...]:
-        """The tensors that it makes."""
+        """Its outputs."""
         return self.layer.outputs
 
     @property
@@ -83,7 +84,7 @@ class LayerStep:
 
 @dataclass(eq=False)
 class LoopStep:
-    """A loop: what of it the network needs."""
+    """A loop, with its live boundary layers."""
 
     loop: ILoop
     body: Block = field(default_factory=Block)
@@ -94,25 +95,50 @@ class LoopStep:
 
     @cached_property
     def reads(self) -> list[ITensor]:
-        """The tensors from outside that it needs."""
+        """The tensors from outside that its body and boundary layers read."""
         boundary = [tensor for layer in (*self.limits, *self.recurrences, *self.outputs) for tensor in layer.inputs]
         inside = {each.outputs[0] for each in self.recurrences}
         return [each for each in self.body.reads(filter(None, boundary)) if each not in inside]
 
     @cached_property
     def writes(self) -> tuple[ITensor, ...]:
-        """The tensors that it makes."""
+        """The tensors that leave it."""
         return tuple(each.outputs[0] for each in self.outputs)
 
     @cached_property
     def has_assertions(self) -> bool:
-        """Whether an assertion is somewhere in it."""
+        """Whether there is an assertion in its body."""
         return self.body.has_assertions
+
+    @property
+    def states(self) -> list[ITensor]:
+        """The value of each recurrence in an iteration."""
+        return [each.outputs[0] for each in self.recurrences]
+
+    @property
+    def next_states(self) -> list[ITensor]:
+        """The tensor of each recurrence's next value."""
+        return [each.tensor(1) for each in self.recurrences]
+
+    @property
+    def stacked(self) -> list[ILoopOutputLayer]:
+        """Its stacked outputs."""
+        return [each for each in self.outputs if each.stacks]
+
+    @property
+    def rows(self) -> list[ITensor]:
+        """The tensor of each stacked output's rows."""
+        return [each.tensor(0) for each in self.stacked]
+
+    @cached_property
+    def iteration(self) -> list[Step]:
+        """The steps of an iteration: those that next values, rows and assertions need."""
+        return self.body.needed([*self.next_states, *self.rows], assertions=True)
 
 
 @dataclass(eq=False)
 class IfStep:
-    """A conditional, or those of its outputs that vary in the same loops."""
+    """A conditional, or those of its outputs that vary in the same loops, with its two branches."""
 
     conditional: IIfConditional
     outputs: list[IIfConditionalOutputLayer] = field(default_factory=list[IIfConditionalOutputLayer])
@@ -120,29 +146,29 @@ class IfStep:
 
     @property
     def condition(self) -> ITensor:
-        """What decides."""
+        """Its condition."""
         found = self.conditional.condition
         assert found is not None
         return found
 
     def results(self, branch: int) -> list[ITensor]:
-        """What the outputs are if a branch is taken: 0 if the condition is true, 1 if it is false."""
+        """The values of its outputs if a branch is taken: branch 0 if the condition is true, else 1."""
         return [tensor for each in self.outputs if (tensor := each.inputs[branch]) is not None]
 
     @cached_property
     def reads(self) -> list[ITensor]:
-        """The tensors from before it that it needs."""
+        """The condition, and the tensors from outside that its branches read."""
         inside = {each: None for branch in (0, 1) for each in self.branches[branch].reads(self.results(branch))}
         return list({self.condition: None} | inside)
 
     @cached_property
     def writes(self) -> tuple[ITensor, ...]:
-        """The tensors that it makes."""
+        """The tensors that leave it."""
         return tuple(each.outputs[0] for each in self.outputs)
 
     @cached_property
     def has_assertions(self) -> bool:
-        """Whether an assertion is somewhere in it."""
+        """Whether there is an assertion in one of its branches."""
         return any(block.has_assertions for block in self.branches)
 
 
@@ -150,7 +176,7 @@ Step = LayerStep | LoopStep | IfStep
 
 
 def layers_of(step: Step) -> Iterator[ILayer]:
-    """The layers of a step, those inside of it too."""
+    """The layers of a step, and of the steps inside it."""
     if isinstance(step, LayerStep):
         yield step.layer
         return
@@ -165,23 +191,23 @@ Path = tuple[tuple[IfStep, int], ...]
 
 
 def nest(network: INetworkDefinition, scopes: Scopes) -> Block:
-    """The steps that a network runs as.
+    """The region tree of a network.
 
     Raises:
-        NetworkError: a loop reads what comes out of it.
+        NetworkError: a loop depends on its own output.
     """
     return _Tree(network, scopes).build()
 
 
 @dataclass(eq=False)
 class _Region:
-    """The steps of one scope while they are put in order.
+    """The steps of one scope, before they are ordered.
 
     Attributes:
-        ranks: the steps, each with the number of its first layer, which breaks ties in the order.
-        before: for each step the steps that it needs.
-        uses: for each step the steps that need it, each with the branch (0, 1) for which, or None.
-        roots: the steps that make what leaves the region.
+        ranks: the steps, each with the index of its first layer, which breaks ties in the order.
+        before: the steps that each step depends on.
+        uses: the steps that depend on each step, with the branch (0, 1) that does, or None.
+        roots: the steps whose results leave the region.
     """
 
     ranks: dict[Step, int] = field(default_factory=dict["Step", int])
@@ -193,7 +219,7 @@ class _Region:
 
 
 class _Tree:
-    """The tree while it grows: first the steps of each region, then what needs what, then order and branches."""
+    """The region tree under construction: the steps of each region, then dependencies, then order and branches."""
 
     def __init__(self, network: INetworkDefinition, scopes: Scopes) -> None:
         self.scopes = scopes
@@ -273,7 +299,7 @@ class _Tree:
             self.regions[scope].roots[step] = None
 
     def _edge(self, tensor: ITensor, reader: Step, scope: Loops, branch: int | None) -> None:
-        """Note that ``reader`` in ``scope`` needs a tensor, made in the same region or in one around it."""
+        """Record that ``reader`` in ``scope`` depends on a tensor of the same region or of one around it."""
         if tensor not in self.makers:
             return
         maker, home = self.makers[tensor]
@@ -296,7 +322,7 @@ class _Tree:
 
 
 def _in_order(region: _Region) -> list[Step]:
-    """The steps so that each comes after those that it needs, and else as their layers were added."""
+    """The steps in topological order; ties are broken by the order in which their layers were added."""
     sorter = TopologicalSorter({step: region.before.get(step, {}) for step in region.ranks})
     try:
         sorter.prepare()
@@ -319,17 +345,17 @@ def _loop_feeds_itself(cycle: list[Step]) -> Finding:
     name = step.loop.name if isinstance(step, LoopStep) else step.conditional.name
     return boundary.finding(
         "NL207",
-        f"{name!r} reads what comes out of it",
+        f"{name!r} depends on its own output",
         reason("NL207"),
         "make two loops, or carry the value through a recurrence",
     )
 
 
 def _paths(region: _Region, order: list[Step]) -> dict[Step, Path]:
-    """For each step the branches that lead to it: those that all of its uses have in common.
+    """The branches that lead to each step: those that all of its uses have in common.
 
-    An assertion, or a loop that is there for its assertions alone, has no use: it goes where the innermost of what it
-    reads goes.
+    An assertion, or a loop that is live only for its assertions, has no uses: it goes into the innermost branch that a
+    step which it depends on is in.
     """
     unused = [step for step in order if step not in region.uses and step not in region.roots]
     pinned: dict[Step, Path] = {}
@@ -339,7 +365,7 @@ def _paths(region: _Region, order: list[Step]) -> dict[Step, Path]:
 
 
 def _common_paths(region: _Region, order: list[Step], pinned: dict[Step, Path]) -> dict[Step, Path | None]:
-    """The common path of each step's uses, or the one that it is pinned to; None for a step without either."""
+    """The common path of each step's uses, or the path that it is pinned to; None for a step with neither."""
     paths: dict[Step, Path | None] = {}
     for step in reversed(order):
         found: Path | None = () if step in region.roots else pinned.get(step)

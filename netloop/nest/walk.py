@@ -1,4 +1,4 @@
-"""What of a network follows from its weights alone, and so never changes from call to call."""
+"""Walks over the region tree, and the tensors that depend on weights only."""
 
 from collections.abc import Iterator
 
@@ -8,7 +8,7 @@ from netloop.nest.tree import Block, IfStep, LayerStep, LoopStep, Step
 
 
 def walk(block: Block) -> Iterator[Step]:
-    """All steps of a block and of the blocks in it, in running order; a loop or conditional comes before its inside."""
+    """All steps of a block and of the blocks inside it, in running order; a loop or conditional precedes its inside."""
     stack = [iter(block.steps)]
     while stack:
         step = next(stack[-1], None)
@@ -21,7 +21,7 @@ def walk(block: Block) -> Iterator[Step]:
 
 
 def weights_alone(block: Block) -> set[ITensor]:
-    """The tensors that are constants, or computed from constants alone by layers that always compute the same."""
+    """The tensors that are constants, or computed from constants only by layers that always compute the same."""
     found: set[ITensor] = set()
     for step in walk(block):
         if isinstance(step, LayerStep) and isinstance(step.layer, Operation):

@@ -1,4 +1,4 @@
-"""What a network means: lazy sequences, in numpy."""
+"""The reference: the interpreter in numpy that defines what a network means."""
 
 from netloop.reference.interpreter import Interpreter as Interpreter
 from netloop.reference.interpreter import evaluate as evaluate

@@ -1,9 +1,9 @@
-"""The meaning of every tensor for every choice of trips, and nothing that is not asked for.
+"""A lazy interpreter: the elements of tensors by the definition of layers, computed when they are needed.
 
-A layer's meaning is a generator that yields what it needs and is sent it (``element`` of the boundary layers,
-``_operation`` for the rest): an element of a tensor, or the number of trips of a loop. The interpreter keeps the
-generators on a stack of its own, so that neither a deep network nor a long loop meets Python's recursion limit, and
-remembers every answer.
+The meaning of a layer is a generator: ``element`` of a boundary layer, ``_operation`` of any other. It yields what it
+needs, an element of a tensor or the trip count of a loop, and is sent the value. The interpreter keeps generators on a
+stack of its own, so that neither a deep network nor a long loop meets Python's recursion limit, and remembers every
+answer.
 """
 
 import sys
@@ -31,21 +31,21 @@ Key = tuple[ITensor | ILoop, tuple[int, ...]]
 def evaluate(
     network: INetworkDefinition, inputs: Mapping[str, Any], *, max_trips: int | None = None
 ) -> dict[str, Array | Any]:
-    """The outputs of a network by its formal meaning, in numpy: slow, obvious, and the measure of everything else.
+    """The outputs of a network by its definition, in numpy: slow, obvious, and the measure of everything else.
 
     Args:
         network: the network.
         inputs: an array for each input, by name, of exactly its element type and shape.
-        max_trips: how many trips a loop may make, each time that it is entered; None for any number.
+        max_trips: the number of iterations that a loop may make each time it is entered; None for any number.
 
     Returns:
-        An array for each output, by name, in the order in which they were marked; a list for a sequence, None for what
-        is absent.
+        An array for each output, by name, in the order in which they were marked; a list for a sequence, None for an
+        absent value.
 
     Raises:
-        NetworkError: the network has no meaning.
+        NetworkError: the network has errors for these inputs.
         InputError: an input is missing, unknown, or of another type or shape.
-        ExecutionError: something without a meaning was needed, such as an element past the end of an axis.
+        ExecutionError: an output needs an undefined value, such as an element past the end of an axis.
     """
     check_instance("network", network, INetworkDefinition)
     return Interpreter(network, inputs, max_trips).outputs()
@@ -57,8 +57,8 @@ class Interpreter:
     Args:
         network: the network.
         inputs: an array for each input, by name.
-        max_trips: how many trips a loop may make; None for any number.
-        also: layers whose elements can be asked for even if no output needs them.
+        max_trips: the number of iterations that a loop may make; None for any number.
+        also: layers whose elements are available even if no output depends on them.
 
     Attributes:
         types: the types of the tensors for these inputs.
@@ -86,7 +86,7 @@ class Interpreter:
         """The outputs by name, if all assertions hold.
 
         Raises:
-            ExecutionError: one has no value, or an assertion does not hold.
+            ExecutionError: an output is undefined, or an assertion does not hold.
         """
         outputs = {tensor.name: given_back(self.value(tensor)) for tensor in self._network.outputs}
         if self._block.has_assertions:
@@ -94,33 +94,33 @@ class Interpreter:
         return outputs
 
     def value(self, tensor: ITensor, at: Trips | None = None) -> Array:
-        """The element of a tensor at the trips ``at``, a number for each loop in which it varies.
+        """The element of a tensor in the iterations ``at``, a number for each loop in which it varies.
 
         Raises:
-            ExecutionError: it has none, or depends on something that has none.
+            ExecutionError: it is undefined, or depends on an undefined value.
         """
         return self._run(_demand(tensor, at or {}))
 
     def trips(self, loop: ILoop, at: Trips, most: int | None = None) -> int:
-        """The number of trips of a loop at the trips ``at`` of those around it; or ``most``, if it makes more.
+        """The trip count of a loop in the iterations ``at`` of the loops around it, or ``most`` if that is smaller.
 
         Raises:
-            ExecutionError: it makes more than it may, or what limits it has no value.
+            ExecutionError: the loop exceeds ``max_trips``, or its limit is undefined.
         """
         if most is None or self._key(loop, at) in self._known:
             return min(self._run(_demand(loop, at)), sys.maxsize if most is None else most)
         return self._run(self._trips(loop, at, most))
 
     def known_trips(self, loop: ILoop) -> int | None:
-        """The number of trips of a loop that is in no other; None if it was not computed."""
+        """The trip count of a loop that is in no other; None if it was not computed."""
         return self._known.get((loop, ()))
 
     def most_trips(self) -> int:
-        """The most trips that a loop was found to make so far."""
+        """The largest trip count so far."""
         return max((trips for (what, _), trips in self._known.items() if isinstance(what, ILoop)), default=0)
 
     def known(self) -> dict[ITensor | ILoop, list[tuple[int, ...]]]:
-        """For each tensor the trips at which it was computed, and for each loop those at which its trips were."""
+        """The iterations in which each tensor, and the trip count of each loop, was computed."""
         found: dict[ITensor | ILoop, list[tuple[int, ...]]] = {}
         for what, trips in self._known:
             found.setdefault(what, []).append(trips)
@@ -142,7 +142,7 @@ class Interpreter:
             value = self._remembered(what, at)
             if value is None:
                 key = self._key(what, at)
-                assert key not in asked, f"{what.name!r} depends on itself at the trips {key[1]}"
+                assert key not in asked, f"{what.name!r} depends on itself in the iterations {key[1]}"
                 asked.add(key)
                 stack.append(self._element(what, at) if isinstance(what, ITensor) else self._all_trips(what, at))
         return value

@@ -1,4 +1,4 @@
-"""The reference as an object to explore: the elements of every tensor, and which of them the outputs needed."""
+"""Traces: the elements of every tensor by the reference, and which of them the outputs needed."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ T = TypeVar("T", ITensor, ILoop)
 
 
 def trace(network: INetworkDefinition, inputs: Mapping[str, Any], *, max_trips: int | None = None) -> Trace:
-    """The elements of all tensors of a network by its formal meaning, for one set of inputs.
+    """The elements of all tensors of a network by its definition, for one set of inputs.
 
-    The outputs are evaluated at once, and as lazily as :func:`netloop.evaluate` does it. An error on the way is kept as
-    ``error``, and what had been computed before it can be looked at.
+    The outputs are evaluated at once, as lazily as by :func:`netloop.evaluate`. If that fails, the error is kept as
+    ``error``, and all elements that were computed before it are available.
 
     Args:
         network: the network; later edits do not reach the trace.
         inputs: an array for each input, by name, of exactly its element type and shape.
-        max_trips: how many trips a loop may make, each time that it is entered; None for any number.
+        max_trips: the number of iterations that a loop may make each time it is entered; None for any number.
 
     Raises:
-        NetworkError: the network has no meaning.
+        NetworkError: the network has errors for these inputs.
         InputError: an input is missing, unknown, or of another type or shape.
     """
     check_instance("network", network, INetworkDefinition)
@@ -38,19 +38,19 @@ def trace(network: INetworkDefinition, inputs: Mapping[str, Any], *, max_trips: 
 
 
 class Trace:
-    """The elements of all tensors of a network, for given inputs: ``trace[tensor][trip]``.
+    """The elements of all tensors of a network, for given inputs: ``trace[tensor][iteration]``.
 
     Attributes:
-        error: the error that the outputs met; None if they met none.
-        outputs: the outputs by name; empty if they met an error.
-        most_trips: the most trips that a loop made for the outputs.
+        error: the error of the evaluation of the outputs; None if there was none.
+        outputs: the outputs by name; empty if there was an error.
+        most_trips: the largest trip count of a loop in this evaluation.
     """
 
     def __init__(self, network: INetworkDefinition, inputs: Mapping[str, Any], max_trips: int | None = None) -> None:
-        twin = network.copy()
-        self._twins: dict[ITensor, ITensor] = dict(zip(_tensors(network), _tensors(twin), strict=True))
-        self._loops: dict[ILoop, ILoop] = dict(zip(network.loops, twin.loops, strict=True))
-        self._given = twin, dict(inputs), max_trips
+        copy = network.copy()
+        self._copies: dict[ITensor, ITensor] = dict(zip(_tensors(network), _tensors(copy), strict=True))
+        self._loops: dict[ILoop, ILoop] = dict(zip(network.loops, copy.loops, strict=True))
+        self._given = copy, dict(inputs), max_trips
         self._interpreter = Interpreter(*self._given)
         self._live = frozenset(self._interpreter.scopes.live)
         self._others: dict[Any, Interpreter] = {}
@@ -64,41 +64,40 @@ class Trace:
         self.most_trips = self._interpreter.most_trips()
 
     def __getitem__(self, tensor: ITensor | str) -> LazySequence:
-        """The elements of a tensor, which is given by itself or by its name.
+        """The elements of a tensor, given as itself or by its name.
 
         Raises:
             InputError: there is no such tensor, or there are several of this name.
-            NetworkError: no output needs the tensor, and it has no meaning.
+            NetworkError: no output depends on the tensor, and the network has errors with it.
         """
         if not isinstance(tensor, str):
             check_tensor(tensor, "tensor")
-        found = _find(tensor, self._twins, "tensor")
-        twin = self._twins[found]
-        interpreter = self._interpreter_for([] if twin.producer is None else [twin.producer])
-        computed = [()] if twin.producer is None else sorted(self._computed.get(twin, []))
-        return LazySequence(interpreter, twin, computed)
+        copy = self._copies[_find(tensor, self._copies, "tensor")]
+        interpreter = self._interpreter_for([] if copy.producer is None else [copy.producer])
+        computed = [()] if copy.producer is None else sorted(self._computed.get(copy, []))
+        return LazySequence(interpreter, copy, computed)
 
     def trips(self, loop: ILoop | str, *outer: int) -> Any:
-        """How many trips a loop makes in the trips ``outer`` of the loops around it, the outermost first.
+        """The trip count of a loop in the iterations ``outer`` of the loops around it, the outermost first.
 
-        Without some of these, it is a list: a number for each trip of the loops that are left out.
+        If some of these are left out, a list with the trip count in each iteration of the loops that are left out.
 
         Raises:
             InputError: there is no such loop, or there are several of this name.
-            ExecutionError: it makes more than ``max_trips``, or what limits it has no value.
+            ExecutionError: the loop exceeds ``max_trips``, or its limit is undefined.
         """
         if not isinstance(loop, str):
             check_instance("loop", loop, ILoop)
-        twin = self._loops[_find(loop, self._loops, "loop")]
-        interpreter = self._interpreter_for(twin.boundary(ITripLimitLayer))
-        around = interpreter.scopes.chain_around(twin)
+        copy = self._loops[_find(loop, self._loops, "loop")]
+        interpreter = self._interpreter_for(copy.boundary(ITripLimitLayer))
+        around = interpreter.scopes.chain_around(copy)
         if len(outer) > len(around):
-            raise IndexError(f"{twin.name!r} has {len(around)} loops around it, and was given {len(outer)} trips")
+            raise IndexError(f"{copy.name!r} has {len(around)} loops around it, and was given {len(outer)} iterations")
         at = dict(zip(around, map(operator.index, outer), strict=False))
-        return _each(interpreter, around, at, lambda at: interpreter.trips(twin, at))
+        return _each(interpreter, around, at, lambda at: interpreter.trips(copy, at))
 
     def _interpreter_for(self, layers: Sequence[ILayer]) -> Interpreter:
-        """What evaluates some layers: where the outputs do not need them, the network as if they did."""
+        """The interpreter of the outputs, or another one if some layers are dead: they may change the nesting."""
         if self._live.issuperset(layers):
             return self._interpreter
         key = tuple(layers)
@@ -107,20 +106,19 @@ class Trace:
         return self._others[key]
 
     def __repr__(self) -> str:
-        return f"<Trace of {self._given[0].name!r}, {len(self._twins)} tensors>"
+        return f"<Trace of {self._given[0].name!r}, {len(self._copies)} tensors>"
 
 
 class LazySequence:
     """The elements of a tensor: ``h[2]``, ``h[-1]``, ``h[0:3]``, and with nested loops an index for each, ``h[i, j]``.
 
-    An index that is left out stands for all trips. What was not computed yet is computed when it is asked for. An index
-    may go beyond the last trip, as the sequence does; slices and negative indices go by the number of trips.
+    An index that is left out stands for all iterations. Elements are computed when they are first read. An index may go
+    beyond the last iteration, as the sequence does; slices and negative indices refer to the trip count.
 
     Attributes:
         name: the name of the tensor.
         loops: the names of the loops in which it varies, the outermost first.
-        computed: the trips of the elements that the outputs needed: numbers, or tuples of them for any number of loops
-            but one.
+        computed: the iterations of the elements that the outputs needed: numbers if it varies in one loop, else tuples.
     """
 
     def __init__(self, interpreter: Interpreter, tensor: ITensor, computed: Sequence[tuple[int, ...]]) -> None:
@@ -133,22 +131,22 @@ class LazySequence:
 
     @property
     def value(self) -> Array:
-        """The one value of a tensor that varies in no loop.
+        """The value of a tensor that varies in no loop.
 
         Raises:
             IndexError: it varies in a loop.
-            ExecutionError: it has none.
+            ExecutionError: it is undefined.
         """
         if self._chain:
-            raise IndexError(f"{self.name!r} varies in {listed(self.loops)}: it has a value for each trip")
+            raise IndexError(f"{self.name!r} varies in {listed(self.loops)}: it has a value for each iteration")
         return self[()]
 
     def __getitem__(self, index: Any) -> Any:
         """An element as an array, or a list for each index that is a slice or left out.
 
         Raises:
-            IndexError: there are more indices than loops, or a negative one goes before the first trip.
-            ExecutionError: an element has no value.
+            IndexError: there are more indices than loops, or a negative one is before the first iteration.
+            ExecutionError: an element is undefined.
         """
         indices = index if isinstance(index, tuple) else (index,)
         if len(indices) > len(self._chain):
@@ -156,7 +154,7 @@ class LazySequence:
         return self._pick(indices + (slice(None),) * (len(self._chain) - len(indices)), {})
 
     def needed(self) -> dict[tuple[int, ...], Array]:
-        """The elements that the outputs needed, by their trips, but for those past the last trip of a loop."""
+        """The elements that the outputs needed, by iterations, except those past the last iteration of a loop."""
         at = [each if isinstance(each, tuple) else (each,) for each in self.computed]
         return {each: self[each] for each in at if self._is_trip(each)}
 
@@ -186,11 +184,11 @@ class LazySequence:
         if trip < 0:
             trip += self._interpreter.trips(loop, at)
         if trip < 0:
-            raise IndexError(f"{loop.name!r} makes {trip - index} trips, and was asked for {index}")
+            raise IndexError(f"{loop.name!r} makes {trip - index} iterations, and was asked for iteration {index}")
         return trip
 
     def __len__(self) -> int:
-        """The number of trips of the outermost loop in which it varies."""
+        """The trip count of the outermost loop in which it varies."""
         if not self._chain:
             raise TypeError(f"{self.name!r} varies in no loop")
         return self._interpreter.trips(self._chain[0], {})
@@ -201,7 +199,7 @@ class LazySequence:
     def __repr__(self) -> str:
         where = f"in {'loops' if len(self.loops) > 1 else 'loop'} {listed(self.loops)}" if self.loops else "in no loop"
         trips = self._interpreter.known_trips(self._chain[0]) if len(self._chain) == 1 else None
-        made = "" if trips is None else f"{trips} trip{'s' * (trips != 1)}, "
+        made = "" if trips is None else f"{trips} iteration{'s' * (trips != 1)}, "
         return f"{self.name}: {self._interpreter.types[self._tensor]}, {where}, {made}{_shown(self.computed)}"
 
 
@@ -217,7 +215,7 @@ def _shown(computed: Sequence[Any]) -> str:
 
 
 def _each(interpreter: Interpreter, around: Sequence[ILoop], at: Trips, ask: Callable[[Trips], Any]) -> Any:
-    """The answer at some trips, or a list of them for each loop of which the trip is open."""
+    """The answer in some iterations, with a list for each loop whose iteration is left open."""
     if len(at) == len(around):
         return ask(at)
     loop = around[len(at)]
@@ -230,7 +228,7 @@ def _tensors(network: INetworkDefinition) -> list[ITensor]:
 
 
 def _find(wanted: T | str, known: Collection[T], kind: str) -> T:
-    """The tensor or loop that is wanted, or the only one of a name."""
+    """The tensor or loop that is wanted, or the only one of this name."""
     if not isinstance(wanted, str):
         if wanted not in known:
             raise InputError(Finding("NL610", f"{kind} {wanted.name!r} was not in the network when it was traced"))
@@ -240,11 +238,7 @@ def _find(wanted: T | str, known: Collection[T], kind: str) -> T:
         return found[0]
     if found:
         what = f"{len(found)} {kind}s are called {wanted!r}"
-        raise InputError(
-            Finding("NL610", what, why=reason("NL610"), fix=f"give the {kind} itself, or names of their own")
-        )
-    raise InputError(
-        Finding(
-            "NL610", f"the network has no {kind} {wanted!r}", fix=did_you_mean(wanted, [each.name for each in known])
-        )
-    )
+        fix = f"pass the {kind} itself, or give each {kind} a name of its own"
+        raise InputError(Finding("NL610", what, why=reason("NL610"), fix=fix))
+    hint = did_you_mean(wanted, [each.name for each in known])
+    raise InputError(Finding("NL610", f"the network has no {kind} {wanted!r}", fix=hint))

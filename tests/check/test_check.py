@@ -164,7 +164,7 @@ def test_shape_that_only_the_run_tells_is_refused_by_a_pure_function(network):
         function(weights, {"c": np.bool_(True), "a": np.ones(2, np.float32), "b": np.ones(3, np.float32)})
     (found,) = caught.value.findings
     assert (found.code, found.at.name) == ("NL501", "picked")
-    assert found.what == "'picked' makes float32[-1], a shape that only the run tells"
+    assert found.what == "'picked' makes float32[-1], a data-dependent shape"
     assert "netloop.compile runs it as it is" in found.fix
     assert str(output.source_location) in found.where
 

@@ -154,7 +154,7 @@ def test_loop_whose_count_is_its_own_result(network):
     mark(network, y=output.get_output(0))
 
     found = only(network, "NL207", output)
-    assert found.what == "'snake' reads what comes out of it"
+    assert found.what == "'snake' depends on its own output"
     assert found.fix == "make two loops, or carry the value through a recurrence"
 
 

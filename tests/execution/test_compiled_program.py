@@ -122,7 +122,7 @@ def test_network_that_cannot_fail_has_no_error_flag():
     engine = trt.compile(running_sum())
     (program,) = engine._programs._kept.values()
 
-    assert program.program.failures.findings == []
+    assert program.program.errors.findings == []
 
 
 def test_rows_enough_for_a_known_count_cannot_fail(network):
@@ -130,4 +130,4 @@ def test_rows_enough_for_a_known_count_cannot_fail(network):
     mark(network, y=stacked(loop, counter(network, loop), constant(network, 4, np.int32)))
     (program,) = trt.compile(network)._programs._kept.values()
 
-    assert program.program.failures.findings == []
+    assert program.program.errors.findings == []

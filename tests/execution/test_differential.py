@@ -1,4 +1,4 @@
-"""Engine against reference, on random networks, and laws that change a network and keep its meaning."""
+"""Engine against reference on random networks, and changes of a network that keep its meaning."""
 
 from dataclasses import dataclass, field
 from random import Random
@@ -52,7 +52,7 @@ def agree(grown: Grown) -> None:
 
 
 def fail_alike(grown: Grown) -> None:
-    """The engine fails where the reference does, and nowhere else."""
+    """Require that the engine fails where the reference does, and nowhere else."""
     validated(grown)
     engine = trt.compile(grown.network)
     try:
@@ -102,12 +102,12 @@ def test_engine_fails_exactly_where_the_reference_does_at_length(grown):
     fail_alike(grown)
 
 
-# ---------------------------------------------------------------------------- what random networks are made of
+# ---------------------------------------------------------------------------- coverage of random networks
 
 
 @pytest.fixture(scope="module")
 def drawn():
-    """What is found in many random networks."""
+    """The constructs found in many random networks."""
     found = Found()
     for seed in range(250):
         found.look_at(Grower(Random(seed), 4, 60).grow().network)
@@ -116,16 +116,16 @@ def drawn():
 
 @dataclass
 class Found:
-    """What is alive in some networks.
+    """The live constructs of some networks.
 
     Attributes:
         kinds: the kinds of layers.
         carried: the element types of recurrences.
-        nests: loops and conditionals inside of each other, from the outermost, one letter each.
+        nests: nested loops and conditionals, from the outermost, one letter each.
         limits: the kinds of limits of a loop.
         outputs: the kinds of loop outputs.
         ways: whether iterators are in reverse.
-        counts: the values of the COUNT limits that are known.
+        counts: the known values of COUNT limits.
     """
 
     kinds: set[type] = field(default_factory=set)
@@ -179,7 +179,7 @@ def test_loops_have_every_limit(drawn):
     assert drawn.limits == {frozenset({count}), frozenset({goes_on}), frozenset({count, goes_on})}
 
 
-def test_loops_make_no_trip_or_several(drawn):
+def test_loops_make_no_iteration_or_several(drawn):
     assert {-1, 0, 1, 2, 3} <= drawn.counts
 
 
@@ -258,7 +258,7 @@ def step(network, state, row, ops):
 
 
 def looped(rows, ops, splits=()):
-    """y: the last state, in a loop over the rows, or in several loops over parts of them."""
+    """y: the last state, of a loop over the rows, or of several loops over sections of them."""
     network = trt.INetworkDefinition()
     state = network.add_input("x", trt.int32, (2,))
     for part in np.split(rows, splits):

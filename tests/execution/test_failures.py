@@ -1,4 +1,4 @@
-"""Whatever fails while a network runs, the reference and an engine tell it in the same words, wherever it is."""
+"""Errors of a run: the reference and an engine raise the same message, wherever the error is."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -18,7 +18,7 @@ def network():
     return trt.INetworkDefinition()
 
 
-# ---------------------------------------------------------------------------- what fails, if 'n' is above 3
+# ---------------------------------------------------------------------------- errors if 'n' is above 3
 
 
 def too_short(network: trt.INetworkDefinition, n: ITensor) -> ITensor:
@@ -57,7 +57,7 @@ def never_false(network: trt.INetworkDefinition, n: ITensor) -> ITensor:
     loop.name = "culprit"
     now = counter(network, loop)
     enough = combine(network, now, combine(network, n, 3, Op.SUB), Op.LESS)
-    # with n above 3 the value is never below that
+    # with n above 3 the condition is always true
     loop.add_trip_limit(combine(network, combine(network, n, 3, Op.GREATER), enough, Op.OR), WHILE)
     return last(loop, now)
 
@@ -70,7 +70,7 @@ def assertion(network: trt.INetworkDefinition, n: ITensor) -> ITensor:
 WAYS_TO_FAIL = [too_short, past_the_end, past_the_beginning, too_many_trips, never_false, assertion]
 
 
-# ---------------------------------------------------------------------------- where it is
+# ---------------------------------------------------------------------------- places of an error
 
 
 def at_the_top(network: trt.INetworkDefinition, n: ITensor, fail: Callable[..., ITensor]) -> ITensor:
@@ -119,11 +119,11 @@ def in_a_branch(network: trt.INetworkDefinition, n: ITensor, fail: Callable[...,
 PLACES = [at_the_top, in_a_scan, in_a_while, in_a_condition, in_a_branch, in_a_choice]
 
 HOST = [(at_the_top, True), (in_a_while, True), (in_a_condition, True)]
-"""The places for which the host strategy is tried too."""
+"""The places that are also tested on the host."""
 
 
 def failing(fail, place, host):
-    """A network that fails if n is above 3; on the host strategy its shapes are told by the run."""
+    """A network that fails if n is above 3; with ``host`` it has a data-dependent shape."""
     network = trt.INetworkDefinition()
     n = network.add_input("n", trt.int32, ())
     if host:
@@ -135,24 +135,24 @@ def failing(fail, place, host):
 
 @pytest.mark.parametrize(("place", "host"), [*((each, False) for each in PLACES), *HOST])
 @pytest.mark.parametrize("fail", WAYS_TO_FAIL)
-def test_failure_is_told_in_the_same_words(fail, place, host):
+def test_error_has_the_same_message(fail, place, host):
     network = failing(fail, place, host)
     ones = {"ones": np.ones(1, np.int32)} if host else {}
     engine = trt.compile(network, max_trips=MAX_TRIPS)
-    told = []
+    messages = []
     for run in (lambda inputs: trt.evaluate(network, inputs, max_trips=MAX_TRIPS), engine):
         assert run({"n": np.int32(1), **ones})["y"].dtype == np.int32
         with pytest.raises(trt.ExecutionError) as caught:
             run({"n": np.int32(4), **ones})
-        told.append(str(caught.value))
+        messages.append(str(caught.value))
 
-    assert told[0] == told[1]
-    assert "'culprit'" in told[0]
-    assert f"\n  at {Path(__file__).parents[1]}" in told[0]
+    assert messages[0] == messages[1]
+    assert "'culprit'" in messages[0]
+    assert f"\n  at {Path(__file__).parents[1]}" in messages[0]
 
 
 @pytest.mark.parametrize(("lengths", "culprit"), [((4, 2), 1), ((2, 4), 0), ((3, 3), 0)])
-def test_of_two_failures_the_first_is_told(network, lengths, culprit):
+def test_of_two_errors_the_first_is_raised(network, lengths, culprit):
     loop = counted(network, network.add_input("n", trt.int32, ()))
     one, two = iterators = [loop.add_iterator(constant(network, np.arange(each), np.int32)) for each in lengths]
     iterators[culprit].name = "culprit"
@@ -165,6 +165,21 @@ def test_of_two_failures_the_first_is_told(network, lengths, culprit):
             run(network, {"n": np.int32(6)})
 
 
+@pytest.mark.parametrize("flag", [False, True])
+def test_last_value_of_a_branch_that_reads_an_iterator_is_past_the_end_if_it_is_taken(network, flag):
+    loop = counted(network, 3)
+    element = loop.add_iterator(constant(network, [1, 2, 3], np.int32)).get_output(0)
+    choice = network.add_if_conditional()
+    choice.set_condition(network.add_input("flag", trt.bool, ()))
+    mark(network, y=last(loop, choice.add_output(combine(network, element, 1), counter(network, loop)).get_output(0)))
+    for run in (trt.evaluate, lambda network, inputs: trt.compile(network)(inputs)):
+        if not flag:
+            assert run(network, {"flag": np.bool_(flag)})["y"] == 3
+            continue
+        with pytest.raises(trt.ExecutionError, match="past the end of axis 0"):
+            run(network, {"flag": np.bool_(flag)})
+
+
 # ---------------------------------------------------------------------------- max_trips
 
 
@@ -175,20 +190,20 @@ def loop_of(network: trt.INetworkDefinition, count: int) -> trt.ILoop:
 
 
 @pytest.mark.parametrize("limit", [5, 6])
-def test_engine_makes_max_trips(network, limit):
+def test_engine_makes_max_trips_iterations(network, limit):
     loop_of(network, 5)
 
     assert trt.compile(network, max_trips=limit)({})["y"] == 5
 
 
-def test_count_that_is_known_to_be_too_large_is_an_error_in_the_call(network):
+def test_known_count_above_max_trips_is_an_error_in_the_call(network):
     loop_of(network, 1 << 30)
     engine = trt.compile(network, max_trips=1000)
     with pytest.raises(trt.ExecutionError, match="makes more than 1000 trips"):
         engine({})
 
 
-def test_assertion_in_a_loop_that_is_too_long_is_not_made(network):
+def test_assertion_in_a_loop_that_exceeds_max_trips_is_not_checked(network):
     loop = counted(network, 10)
     network.add_assertion(combine(network, counter(network, loop), 3, Op.LESS), "the trip is below 3")
     mark(network, y=constant(network, 1, np.int32))
@@ -197,7 +212,7 @@ def test_assertion_in_a_loop_that_is_too_long_is_not_made(network):
             run(network, {}, max_trips=5)
 
 
-def test_loop_in_the_branch_not_taken_may_be_too_long(network):
+def test_loop_in_the_branch_not_taken_may_exceed_max_trips(network):
     choice = network.add_if_conditional()
     choice.set_condition(network.add_input("c", trt.bool, ()))
     loop = counted(network, network.add_input("n", trt.int32, ()))

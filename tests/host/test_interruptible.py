@@ -1,4 +1,4 @@
-"""What an interruptible engine computes is the same, and Ctrl-C ends a call that would never end."""
+"""Interruptible engines: their outputs are the same, and Ctrl-C ends a call that would never end."""
 
 import select
 import signal
@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import netloop as trt
-from netloop.host import program as host
+from netloop.host import pieces
 from tests.execution.test_failures import (
     MAX_TRIPS,
     assertion,
@@ -39,8 +39,8 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture
 def all_long(monkeypatch):
-    """Every loop counts as long."""
-    monkeypatch.setattr(host, "MOST_TRIPS_AT_ONCE", 0)
+    """Make every loop a long one."""
+    monkeypatch.setattr(pieces, "MOST_TRIPS_AT_ONCE", 0)
 
 
 @pytest.mark.parametrize("example", EXAMPLES.values(), ids=EXAMPLES)
@@ -52,16 +52,16 @@ def test_outputs_are_the_same(example, all_long):
 
 @pytest.mark.parametrize("fail", [too_many_trips, assertion])
 @pytest.mark.parametrize("place", [at_the_top, in_a_while, in_a_condition])
-def test_failures_are_told_in_the_same_words(fail, place):
+def test_errors_have_the_same_message(fail, place):
     network = failing(fail, place, host=False)
     engine = trt.compile(network, max_trips=MAX_TRIPS, interruptible=True)
-    told = []
+    messages = []
     for run in (lambda inputs: trt.evaluate(network, inputs, max_trips=MAX_TRIPS), engine):
         with pytest.raises(trt.ExecutionError) as caught:
             run({"n": np.int32(4)})
-        told.append(str(caught.value))
+        messages.append(str(caught.value))
 
-    assert told[0] == told[1]
+    assert messages[0] == messages[1]
 
 
 def test_input_that_a_loop_begins_with_is_left_alone():
@@ -80,11 +80,11 @@ def test_short_loop_is_part_of_a_program():
     assert [strategy.name for strategy in engine.loop_strategies.values()] == ["scan"]
 
 
-def test_long_loop_runs_in_stretches():
+def test_long_loop_runs_in_chunks():
     engine = trt.compile(chain_in_loop(1, 20_000), interruptible=True)
 
     assert engine({"x": F([1, 2])})["y"].tolist() == [1, 2]
-    assert [strategy.why for strategy in engine.loop_strategies.values()] == ["it runs a stretch of trips at a time"]
+    assert [strategy.why for strategy in engine.loop_strategies.values()] == ["it runs a chunk of iterations at a time"]
 
 
 def test_loop_around_a_long_one_runs_on_the_host():
@@ -114,7 +114,7 @@ def test_interruptible_is_part_of_a_plan():
     assert trt.Runtime(logger).deserialize_cuda_engine(plan).interruptible is True
 
 
-def test_engine_is_not_interruptible_unless_told():
+def test_engine_is_not_interruptible_by_default():
     plan = trt.compile(chain_in_loop(1, 2)).serialize()
 
     assert trt.Runtime(trt.Logger()).deserialize_cuda_engine(plan).interruptible is False
@@ -129,13 +129,13 @@ def test_interruptible_is_a_bool():
 
 
 def endless(inner: bool) -> trt.INetworkDefinition:
-    """A loop that never ends; or one that would, around it."""
+    """A loop that never ends, with ``inner`` inside another one."""
     network = trt.INetworkDefinition()
     yes = network.add_input("yes", trt.bool, ())
     outer, loop = counted(network, 3), network.add_loop()
     state = loop.add_recurrence(counter(network, outer) if inner else constant(network, 0, np.int32))
     state.set_input(1, state.get_output(0))
-    # the limit varies in the loop, so that nobody can find out that it never ends
+    # the limit varies in the loop, so that the check cannot find that it never ends
     again = loop.add_recurrence(yes)
     again.set_input(1, again.get_output(0))
     loop.add_trip_limit(again.get_output(0), WHILE)
@@ -144,7 +144,7 @@ def endless(inner: bool) -> trt.INetworkDefinition:
 
 
 def wait_for_ever() -> None:
-    """Begin calls that never end, and say when each begins and was interrupted."""
+    """Begin calls that never end, and print when each begins and is interrupted."""
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background is started without one
     inputs = {"yes": np.bool_(True)}
     calls = [trt.compile(endless(inner), interruptible=True) for inner in (False, True)]
@@ -170,9 +170,9 @@ def test_ctrl_c_ends_calls_that_never_end():
 
 
 def answer_to_ctrl_c(process: subprocess.Popen) -> str:
-    """What a process says to Ctrl-C: a second is promised, and a busy machine may need longer.
+    """The output of a process after Ctrl-C: a second is promised, and a busy machine may need longer.
 
-    One that JAX's callback of the garbage collector takes is lost, and so the key is pressed again.
+    A signal that arrives in JAX's callback of the garbage collector is lost, and so it is sent again.
     """
     for _ in range(6):
         process.send_signal(signal.SIGINT)

@@ -1,11 +1,11 @@
-"""What is computed once, when a program gets its weights."""
+"""Weight folding: layers that are computed once, at load time."""
 
 import jax
 import numpy as np
 import pytest
 
 import netloop as trt
-from netloop.lower.weight_folding import SMALLEST, find_early
+from netloop.lower.weight_folding import SMALLEST, find_weight_folding
 from netloop.nest import Scopes, nest
 from tests.support.networks import combine, constant, mark
 
@@ -22,8 +22,8 @@ def weights(network):
     return constant(network, np.ones(LENGTH, np.float32))
 
 
-def early(network):
-    return find_early(nest(network, Scopes(network)), network.outputs, network.types)
+def folding(network):
+    return find_weight_folding(nest(network, Scopes(network)), network.outputs, network.types)
 
 
 def repeated(network, tensor, times):
@@ -32,39 +32,39 @@ def repeated(network, tensor, times):
     return layer.get_output(0)
 
 
-def test_output_that_follows_from_weights_alone_is_computed_early(network, weights):
+def test_output_that_depends_on_weights_only_is_folded(network, weights):
     y = network.add_unary(weights, trt.UnaryOperation.NEG).get_output(0)
     mark(network, y=y)
 
-    assert early(network).tensors == [y]
+    assert folding(network).tensors == [y]
 
 
-def test_what_the_rest_reads_is_kept_and_what_led_to_it_is_not(network, weights):
+def test_only_tensors_that_the_rest_reads_are_kept(network, weights):
     x = network.add_input("x", trt.float32, (LENGTH,))
     once = network.add_unary(weights, trt.UnaryOperation.NEG).get_output(0)
     twice = network.add_unary(once, trt.UnaryOperation.ABS).get_output(0)
     mark(network, y=combine(network, x, twice))
 
-    assert early(network).tensors == [twice]
+    assert folding(network).tensors == [twice]
 
 
-@pytest.mark.parametrize(("times", "is_early"), [(4, True), (5, False)])
-def test_what_grows_to_more_than_four_times_its_size_is_left_to_the_call(network, weights, times, is_early):
+@pytest.mark.parametrize(("times", "is_folded"), [(4, True), (5, False)])
+def test_result_of_more_than_four_times_its_inputs_is_left_to_the_call(network, weights, times, is_folded):
     y = repeated(network, weights, times)
     mark(network, y=y)
 
-    assert early(network).tensors == [y] * is_early
+    assert folding(network).tensors == [y] * is_folded
 
 
-def test_what_reads_little_is_left_to_the_call(network):
+def test_small_weights_are_left_to_the_call(network):
     y = network.add_unary(constant(network, np.ones(LENGTH - 1, np.float32)), trt.UnaryOperation.NEG).get_output(0)
     mark(network, y=y)
 
-    assert early(network).steps == []
+    assert folding(network).steps == []
 
 
 def put_together(network, weights):
-    """Two rows of weights, one beside the other, turned."""
+    """Two rows of weights, concatenated and transposed."""
     rows = network.add_concatenation([weights, weights])
     shuffled = network.add_shuffle(rows.get_output(0))
     shuffled.reshape_dims = (2, LENGTH)
@@ -73,24 +73,24 @@ def put_together(network, weights):
 
 
 @pytest.mark.parametrize("computes", [False, True])
-def test_weights_that_only_move_are_moved_by_numpy(network, weights, computes):
+def test_moves_of_weights_are_computed_by_numpy(network, weights, computes):
     y = put_together(network, weights)
     y = combine(network, y, y) if computes else y
     mark(network, y=y)
 
-    assert early(network).only_moves == (not computes)
+    assert folding(network).only_moves == (not computes)
     assert trt.compile(network)({})["y"].tolist() == trt.evaluate(network, {})["y"].tolist()
 
 
 @pytest.mark.parametrize("computes", [False, True])
-def test_weights_have_values_also_where_jax_is_tracing(network, weights, computes):
+def test_weights_are_folded_while_jax_is_tracing(network, weights, computes):
     y = put_together(network, weights)
     mark(network, y=combine(network, y, y) if computes else y)
 
     assert jax.jit(lambda: trt.compile(network)({})["y"])().tolist() == trt.evaluate(network, {})["y"].tolist()
 
 
-def test_weights_that_only_move_are_moved_anew_in_a_refit(network, weights):
+def test_moves_of_weights_are_computed_anew_in_a_refit(network, weights):
     weights.producer.name = "rows"
     mark(network, y=put_together(network, weights))
     engine = trt.compile(network)

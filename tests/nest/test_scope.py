@@ -1,4 +1,4 @@
-"""In which loops tensors vary."""
+"""Scopes: the loops in which tensors vary."""
 
 import numpy as np
 import pytest

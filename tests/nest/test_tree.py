@@ -1,4 +1,4 @@
-"""The steps that networks run as."""
+"""The region tree."""
 
 import sys
 
@@ -50,7 +50,7 @@ def named(network, tensor, name):
 
 
 def shown(block):
-    """A block as nested lists: layers by name, loops and conditionals by theirs; constants left out."""
+    """A block as nested lists of the names of layers, loops and conditionals, without constants."""
     return [each for step in block.steps for each in _shown(step)]
 
 
@@ -365,7 +365,7 @@ def test_nesting_takes_as_much_work_for_each_layer_of_a_long_chain_as_of_a_short
 
 
 def calls_in(function, *arguments):
-    """The number of calls of functions of Python that a call makes."""
+    """The number of Python function calls that a call makes."""
     count = 0
 
     def profile(frame, event, argument):

@@ -1,4 +1,4 @@
-"""The reference computes what is asked for, once, however deep or long."""
+"""The interpreter computes only what is needed, once, however deep or long the network is."""
 
 import numpy as np
 import pytest
@@ -103,7 +103,7 @@ def test_branch_not_taken_is_not_computed(network, evaluated):
     assert evaluated == ["false"]
 
 
-def test_element_after_the_last_is_computed_for_the_last_value_alone(network, evaluated):
+def test_element_after_the_last_is_computed_only_for_the_last_value(network, evaluated):
     loop = counted(network, 3)
     state = loop.add_recurrence(network.add_input("x", trt.float32, ()))
     state.set_input(1, negated(network, state.get_output(0), "next"))
@@ -124,7 +124,7 @@ def test_dead_layer_is_not_computed(network, evaluated):
     assert evaluated == []
 
 
-def test_value_of_any_tensor_can_be_asked_for_at_any_trip(network):
+def test_value_of_any_tensor_is_available_in_any_iteration(network):
     loop = counted(network, 3)
     square = combine(network, counter(network, loop), counter(network, loop), Op.PROD)
     mark(network, y=stacked(loop, square, constant(network, 3, np.int32)))
@@ -136,22 +136,22 @@ def test_value_of_any_tensor_can_be_asked_for_at_any_trip(network):
 # ---------------------------------------------------------------------------- length and depth
 
 
-def test_ten_thousand_trips():
+def test_ten_thousand_iterations():
     assert trt.evaluate(chain_in_loop(1, 10_000), {"x": F([1, 2])})["y"].tolist() == [1, 2]
 
 
-def test_ten_thousand_trips_from_the_last_to_the_first(network):
+def test_ten_thousand_iterations_from_the_last_to_the_first(network):
     loop = counted(network, 10_000)
     mark(network, y=last(loop, combine(network, counter(network, loop), 1)))
 
     assert trt.evaluate(network, {})["y"] == 10_001
 
 
-def test_hundred_loops_in_each_other():
+def test_hundred_nested_loops():
     assert trt.evaluate(deep(100, 1), {"x": np.int64(5)})["y"] == 6
 
 
-def test_ten_loops_of_two_trips_in_each_other():
+def test_ten_nested_loops_of_two_iterations():
     assert trt.evaluate(deep(10, 2), {"x": np.int64(0)})["y"] == 1024
 
 
@@ -163,7 +163,7 @@ def test_five_thousand_layers_in_a_row(dtype):
     assert_outputs(trt.evaluate(network, {"x": x}), {"y": x})
 
 
-def test_hundred_conditionals_in_each_other(network):
+def test_hundred_nested_conditionals(network):
     flag = network.add_input("c", trt.bool, ())
     tensor = network.add_input("x", trt.int32, ())
     zero = constant(network, 0, np.int32)
@@ -248,7 +248,7 @@ def test_error_leaves_the_interpreter_fit_for_another_question(network):
     assert interpreter.value(row, {loop: 1}) == 2
 
 
-def test_bug_in_a_layer_is_not_dressed_as_the_users_mistake(network, monkeypatch):
+def test_bug_in_a_layer_is_not_reported_as_the_users_mistake(network, monkeypatch):
     def broken(self, *arrays):
         raise ZeroDivisionError
 

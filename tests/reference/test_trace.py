@@ -1,4 +1,4 @@
-"""A trace gives any element of any tensor, and tells which of them the outputs needed."""
+"""Traces: any element of any tensor, and which of them the outputs needed."""
 
 import numpy as np
 import pytest
@@ -34,7 +34,7 @@ def network():
 
 @pytest.fixture
 def three(network):
-    """A loop 'steps' of three trips that counts: 'now' from 0; 'next', and 'dead', which nobody needs, from 1."""
+    """A loop 'steps' of three iterations: 'now' counts from 0; 'next', and 'dead', which is not live, from 1."""
     loop = counted(network, 3)
     loop.name = "steps"
     now = counter(network, loop)
@@ -72,15 +72,15 @@ def test_slice_is_a_list_of_elements(three):
     assert numbers(trt.trace(three, {})["now"][0:2]) == [0, 1]
 
 
-def test_slice_ends_with_the_last_trip(three):
+def test_slice_ends_with_the_last_iteration(three):
     assert numbers(trt.trace(three, {})["now"][1:100]) == [1, 2]
 
 
-def test_negative_index_counts_from_the_last_trip(three):
+def test_negative_index_counts_from_the_last_iteration(three):
     assert trt.trace(three, {})["now"][-1] == 2
 
 
-def test_index_may_go_beyond_the_last_trip(three):
+def test_index_may_go_beyond_the_last_iteration(three):
     assert trt.trace(three, {})["now"][100] == 100
 
 
@@ -142,7 +142,7 @@ def test_edit_of_the_network_does_not_reach_the_trace(three):
 # ---------------------------------------------------------------------------- laziness
 
 
-def test_trace_tells_which_elements_the_outputs_needed(three):
+def test_trace_knows_which_elements_the_outputs_needed(three):
     trace = trt.trace(three, {})
 
     assert trace["now"].computed == [0, 1, 2]
@@ -165,7 +165,7 @@ def test_branch_not_taken_was_not_computed():
     assert trace[doubled].value.tolist() == [2, 4, 6]
 
 
-def test_trips_of_two_loops_are_told_together():
+def test_iterations_of_two_loops_are_tuples():
     network = table()
     product = next(each.outputs[0] for each in network if isinstance(each, trt.IElementWiseLayer))
     trace = trt.trace(network, {"x": F([1, 2]), "z": F([3, 4, 5])})
@@ -219,7 +219,7 @@ def test_trips_of_a_loop(three):
     assert trt.trace(three, {}).trips("steps") == 3
 
 
-def test_trips_of_a_loop_in_a_loop_are_a_number_for_each_trip_around():
+def test_trip_count_of_an_inner_loop_is_a_number_for_each_outer_iteration():
     network = nested()
     trace = trt.trace(network, {"n": np.int32(4)})
 
@@ -227,18 +227,18 @@ def test_trips_of_a_loop_in_a_loop_are_a_number_for_each_trip_around():
     assert trace.trips(network.loops[1], 2) == 3
 
 
-def test_too_many_trips_around_are_refused(three):
-    with pytest.raises(IndexError, match="'steps' has 0 loops around it, and was given 1 trips"):
+def test_too_many_outer_iterations_are_refused(three):
+    with pytest.raises(IndexError, match="'steps' has 0 loops around it, and was given 1 iterations"):
         trt.trace(three, {}).trips("steps", 0)
 
 
 # ---------------------------------------------------------------------------- printing
 
 
-def test_sequence_prints_type_loop_trips_and_what_was_computed(three):
+def test_sequence_prints_type_loop_trip_count_and_computed_elements(three):
     trace = trt.trace(three, {})
 
-    assert repr(trace["now"]) == "now: int32[], in loop 'steps', 3 trips, computed 0..2"
+    assert repr(trace["now"]) == "now: int32[], in loop 'steps', 3 iterations, computed 0..2"
     assert repr(trace["dead"]) == "dead: int32[], in loop 'steps', not computed"
     assert repr(trace["y"]) == "y: int32[3], in no loop, computed"
 
@@ -308,8 +308,8 @@ def test_too_many_indices_are_refused(three):
         trt.trace(three, {})["now"][1, 2]
 
 
-def test_index_before_the_first_trip_is_refused(three):
-    with pytest.raises(IndexError, match="'steps' makes 3 trips, and was asked for -4"):
+def test_index_before_the_first_iteration_is_refused(three):
+    with pytest.raises(IndexError, match="'steps' makes 3 iterations, and was asked for iteration -4"):
         trt.trace(three, {})["now"][-4]
 
 
@@ -364,7 +364,7 @@ def test_max_trips_is_not_negative(three):
 # ---------------------------------------------------------------------------- length and depth
 
 
-def test_element_after_ten_thousand_trips():
+def test_element_after_ten_thousand_iterations():
     network = chain_in_loop(1, 10_000)
     state = network.loops[0].boundary(trt.IRecurrenceLayer)[0].get_output(0)
 

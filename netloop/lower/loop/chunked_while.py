@@ -1,35 +1,40 @@
-"""A loop that is compiled, and runs a stretch of trips at a time: between two of them Python can be interrupted."""
+"""A compiled while loop in chunks of iterations, between which Python can be interrupted.
 
-from __future__ import annotations
+Python handles Ctrl-C only between two of its own instructions, so a loop in one compiled program would hold it off
+until the end, if there is one.
+"""
 
 import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 from jax import lax
 
 from netloop.lower.frame import Frame
-from netloop.lower.loop.while_loop import Carry, LoopStrategy, enter
+from netloop.lower.loop.entry import enter
+from netloop.lower.loop.outputs import leave
+from netloop.lower.loop.state import Carry
+from netloop.lower.loop.strategy import LoopStrategy, StrategyKind
+from netloop.lower.loop.while_loop import WhileLoop
+from netloop.lower.program import Outcome, Program
 from netloop.nest import LoopStep
 
-if TYPE_CHECKING:
-    from netloop.lower.program import Outcome, Program
-
 SHORTEST, LONGEST = 0.05, 0.2
-"""Between which a stretch lasts, in seconds: its number of trips grows and shrinks until it does."""
+"""The bounds of a chunk's duration in seconds, within which its number of iterations is kept."""
 
 Arrays = Sequence[Any]
 
 
 class ChunkedWhile:
-    """A loop as three compiled functions: what it begins with, a stretch of its trips, and what comes out.
+    """A loop as three compiled functions: its beginning, a chunk of iterations, and its outputs.
 
     Args:
-        program: the program of the loop alone.
+        program: a program of this loop only.
         step: the loop.
-        around: the frame around the loop, made of the arrays that it reads and the trips of the loops around it.
+        around: makes the frame around the loop, from the arrays that it reads and the numbers of the present
+            iterations of the enclosing loops.
     """
 
     def __init__(self, program: Program, step: LoopStep, around: Callable[[Arrays, Arrays], Frame]) -> None:
@@ -42,7 +47,8 @@ class ChunkedWhile:
 
     def __call__(self, arrays: Arrays, trips: Arrays) -> Outcome:
         """Run the loop."""
-        self._program.loop_strategies[self._step.loop] = LoopStrategy("while", "it runs a stretch of trips at a time")
+        strategy = LoopStrategy(StrategyKind.WHILE, "it runs a chunk of iterations at a time")
+        self._program.loop_strategies[self._step.loop] = strategy
         carry, goes_on = self._begin(arrays, trips)
         until, most = 0, 1
         while goes_on:
@@ -53,30 +59,31 @@ class ChunkedWhile:
         return self._end(arrays, trips, carry)
 
     def _traced_begin(self, arrays: Arrays, trips: Arrays) -> tuple[Carry | None, Any]:
-        loop = enter(self._program, self._step, self._around(arrays, trips))
-        if loop is None:
+        state = enter(self._program, self._step, self._around(arrays, trips))
+        if state is None:
             return None, False
+        loop = WhileLoop(state)
         carry = loop.begin()
-        # the next stretch takes the memory over, so it must not be that of what is given
+        # each chunk takes over the memory of its carry (donate_argnums), which must not be that of an input
         return jax.tree.map(jnp.copy, carry), loop.goes_on(carry)
 
     def _traced_run(self, arrays: Arrays, trips: Arrays, carry: Carry, until: Any) -> tuple[Carry, Any]:
-        loop = enter(self._program, self._step, self._around(arrays, trips))
-        assert loop is not None
-        goes_on, trip = loop.goes_on, loop.trip
-        carry = lax.while_loop(lambda each: jnp.logical_and(each.trip < until, goes_on(each)), trip, carry)
-        return carry, goes_on(carry)
+        state = enter(self._program, self._step, self._around(arrays, trips))
+        assert state is not None
+        loop = WhileLoop(state)
+        carry = lax.while_loop(lambda each: jnp.logical_and(each.trip < until, loop.goes_on(each)), loop.iterate, carry)
+        return carry, loop.goes_on(carry)
 
     def _traced_end(self, arrays: Arrays, trips: Arrays, carry: Carry | None) -> Outcome:
         frame = self._around(arrays, trips)
-        loop = enter(self._program, self._step, frame)
-        if loop is not None and carry is not None:
-            loop.leave(loop.done(carry))
+        state = enter(self._program, self._step, frame)
+        if state is not None and carry is not None:
+            leave(state, WhileLoop(state).end(carry))
         return self._program.outcome(frame)
 
 
 def _adjusted(trips: int, seconds: float) -> int:
-    """The number of trips of the next stretch, after one that took some seconds."""
+    """The number of iterations of the next chunk, after one that took some seconds."""
     if seconds < SHORTEST:
         return trips * (8 if seconds < SHORTEST / 8 else 2)
     return max(1, trips // 2) if seconds > LONGEST else trips

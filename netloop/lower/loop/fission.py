@@ -1,6 +1,9 @@
-"""Which part of a loop's body can run for many trips at once: before the trips, or after them."""
+"""Loop fission: split a loop body into a prologue and an epilogue, batched over iterations, and what stays in the loop.
 
-from __future__ import annotations
+A product with fixed weights takes most of its time for reading them. Batched over iterations it reads them once: 2.3
+times as fast for an LSTM of 512 with one row (benchmarks/RESULTS.md). Only products and the layers between them move;
+element-wise layers without a product among them lose when they are batched (docs/performance.md).
+"""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -13,72 +16,72 @@ from netloop.layers.convolution import IConvolutionLayer, IDeconvolutionLayer
 from netloop.layers.loop import IIteratorLayer
 from netloop.layers.matrix import IEinsumLayer, IMatrixMultiplyLayer
 from netloop.layers.rearrange import IShuffleLayer, ISqueezeLayer, IUnsqueezeLayer
-from netloop.nest import Block, LayerStep, Step
+from netloop.nest import Block, LayerStep, LoopStep, Step
 
 PRODUCTS = IMatrixMultiplyLayer, IEinsumLayer, IConvolutionLayer, IDeconvolutionLayer
 VIEWS = IShuffleLayer, ISqueezeLayer, IUnsqueezeLayer
-"""Layers that move nothing where what reads them is compiled with them; a slice of a row keeps that from vectors."""
+"""Layers that move no element if they are compiled with the layer that reads them. A slice of a row is none of them:
+XLA computes what reads it without vector instructions.
+"""
 
 SMALLEST_PRODUCT = 1 << 10
-"""The operand of a product that stays the same has to have so many elements for the product to be worth being moved."""
+"""The least number of elements of the loop-invariant operand for which a product is worth moving."""
 CACHED = 1 << 22
-"""So many bytes stay in a cache: what is computed for all trips at once may be as large."""
+"""The bytes that stay in a cache: up to this size, all iterations are batched at once."""
 CHUNK = 1 << 21
-"""The bytes that are computed at once where all trips together would take more than stays in the cache."""
+"""The bytes of a chunk of iterations, if all of them would not stay in the cache."""
 FEWEST_TRIPS = 4
-"""Fewer trips at once are not worth it."""
+"""The least number of iterations that are worth batching."""
 
 
 @dataclass(frozen=True)
 class Parts:
-    """A body in three parts.
+    """A loop body in three parts.
 
     Attributes:
-        core: the steps that run trip by trip.
-        rows: what is kept of the core for each trip.
-        chunk: how many trips run at once.
-        ahead: steps that read no state; they run for many trips at once, before the core.
-        made: what is kept of them.
-        behind: steps that feed no state; they run for many trips at once, after the core.
+        body: the steps that run iteration by iteration.
+        kept: the tensors of the body that are kept for each iteration.
+        chunk: the number of iterations that are batched.
+        prologue: steps that read no state; they run before the body, for a chunk of iterations at once.
+        prologue_values: the tensors of the prologue that are kept.
+        epilogue: steps that feed no state; they run after the body, for a chunk of iterations at once.
     """
 
-    core: list[Step]
-    rows: list[ITensor]
+    body: list[Step]
+    kept: list[ITensor]
     chunk: int
-    ahead: list[LayerStep] = field(default_factory=list[LayerStep])
-    made: list[ITensor] = field(default_factory=list[ITensor])
-    behind: list[LayerStep] = field(default_factory=list[LayerStep])
+    prologue: list[LayerStep] = field(default_factory=list[LayerStep])
+    prologue_values: list[ITensor] = field(default_factory=list[ITensor])
+    epilogue: list[LayerStep] = field(default_factory=list[LayerStep])
 
 
-def split(body: Sequence[Step], states: Sequence[ITensor], following: Sequence[ITensor], rows: Sequence[ITensor],
-          types: TypeTable, trips: int) -> Parts:  # fmt: skip
-    """A body in parts, if that pays.
+def split_body(loop: LoopStep, types: TypeTable, trips: int) -> Parts:
+    """The body of a loop in three parts if that pays, else as a whole.
 
     Args:
-        body: its steps.
-        states: the values of the recurrences in a trip.
-        following: their next values.
-        rows: what the stacked outputs take.
+        loop: the loop.
         types: the types of the tensors.
-        trips: the number of trips.
+        trips: the trip count.
     """
+    body, rows, following = loop.iteration, loop.rows, loop.next_states
     steps = [step for step in body if not _is_iterator(step)]
-    products = [step for step in steps if _is_dear(step, {*states, *_writes(body)}, types)]
-    ahead = _ahead(steps, {*states, *_writes(steps)}, products)
-    rest = [step for step in steps if step not in ahead]
-    behind = _behind(rest, following, products)
-    core = [step for step in rest if step not in behind]
-    late = _writes(behind)
-    wanted = dict.fromkeys([*(each for step in behind for each in step.reads), *rows])
+    products = [step for step in steps if _is_expensive(step, {*loop.states, *_writes(body)}, types)]
+    prologue = _prologue(steps, {*loop.states, *_writes(steps)}, products)
+    rest = [step for step in steps if step not in prologue]
+    epilogue = _epilogue(rest, following, products)
+    core = [step for step in rest if step not in epilogue]
+    late = _writes(epilogue)
+    wanted = dict.fromkeys([*(each for step in epilogue for each in step.reads), *rows])
     needed = {*(each for step in core for each in step.reads), *following, *wanted}
-    made = [each for each in _writes(ahead) if each in needed]
-    moved = _writes([*ahead, *behind])
-    of_core = {*_writes(core), *states, *(each for each in rows if each not in moved)}
+    prologue_values = [each for each in _writes(prologue) if each in needed]
+    moved = _writes([*prologue, *epilogue])
+    # a row may also come from outside the loop, the same in each iteration
+    of_core = {*_writes(core), *loop.states, *(each for each in rows if each not in moved)}
     kept = [each for each in wanted if each in of_core]
-    chunk = _chunk(trips, sum(types[each].nbytes for each in [*made, *(kept if behind else ())]))
-    if chunk < FEWEST_TRIPS or not (ahead or behind):
+    chunk = _chunk(trips, sum(types[each].nbytes for each in [*prologue_values, *(kept if epilogue else ())]))
+    if chunk < FEWEST_TRIPS or not (prologue or epilogue):
         return Parts(list(body), list(rows), trips)
-    return Parts(core, [each for each in kept if each not in late], chunk, ahead, made, behind)
+    return Parts(core, [each for each in kept if each not in late], chunk, prologue, prologue_values, epilogue)
 
 
 def _is_iterator(step: Step) -> bool:
@@ -89,8 +92,8 @@ def _writes(steps: Iterable[Step]) -> dict[ITensor, None]:
     return {tensor: None for step in steps for tensor in step.writes}
 
 
-def _ahead(steps: Sequence[Step], varying: set[ITensor], products: Sequence[Step]) -> list[LayerStep]:
-    """The steps that need nothing of the trips before, as far as products make them worth it."""
+def _prologue(steps: Sequence[Step], varying: set[ITensor], products: Sequence[Step]) -> list[LayerStep]:
+    """The steps that need nothing of earlier iterations, if products make moving them worthwhile."""
     free: list[LayerStep] = []
     for step in steps:
         if isinstance(step, LayerStep) and _may_move(step) and varying.isdisjoint(step.reads):
@@ -100,8 +103,8 @@ def _ahead(steps: Sequence[Step], varying: set[ITensor], products: Sequence[Step
     return _with_sources(found, free)
 
 
-def _behind(steps: Sequence[Step], following: Sequence[ITensor], products: Sequence[Step]) -> list[LayerStep]:
-    """The steps that no state needs, as far as they follow from products; none if one of these has to stay."""
+def _epilogue(steps: Sequence[Step], following: Sequence[ITensor], products: Sequence[Step]) -> list[LayerStep]:
+    """The products that no state needs, and all that follows from them; none if a step among these cannot move."""
     core = Block(list(steps)).needed(following, assertions=True)
     rest = [step for step in steps if step not in core]
     found = _from_products(rest, products)
@@ -110,6 +113,7 @@ def _behind(steps: Sequence[Step], following: Sequence[ITensor], products: Seque
 
 
 def _may_move(step: LayerStep) -> bool:
+    # random numbers depend on the number of the iteration, and a host layer cannot be batched
     layer = step.layer
     return isinstance(layer, Operation) and layer.is_foldable and not layer.on_host
 
@@ -118,7 +122,7 @@ S = TypeVar("S", bound=Step)
 
 
 def _from_products(steps: Iterable[S], products: Sequence[Step]) -> list[S]:
-    """The products among some steps, and what follows from them."""
+    """The products among some steps, and the steps that follow from them."""
     reached: set[ITensor] = set()
     found: list[S] = []
     for step in steps:
@@ -128,16 +132,16 @@ def _from_products(steps: Iterable[S], products: Sequence[Step]) -> list[S]:
     return found
 
 
-def _is_dear(step: Step, varying: set[ITensor], types: TypeTable) -> bool:
-    """Whether a step is a product of what varies and of something large that does not: many at once become one."""
+def _is_expensive(step: Step, varying: set[ITensor], types: TypeTable) -> bool:
+    """Whether a step is a product with a large loop-invariant operand: batched, many of them become one product."""
     if not isinstance(step, LayerStep) or not isinstance(step.layer, PRODUCTS):
         return False
-    settled = [each for each in step.reads if each not in varying]
-    return max((types[each].volume for each in settled), default=0) >= SMALLEST_PRODUCT
+    invariant = [each for each in step.reads if each not in varying]
+    return max((types[each].volume for each in invariant), default=0) >= SMALLEST_PRODUCT
 
 
 def _without_last_views(steps: list[LayerStep]) -> list[LayerStep]:
-    """Steps without the views at their end: these are as well made trip by trip."""
+    """Steps without the views at their end, which cost nothing in the body."""
     found: list[LayerStep] = []
     read: set[ITensor] = set()
     for step in reversed(steps):
@@ -148,7 +152,7 @@ def _without_last_views(steps: list[LayerStep]) -> list[LayerStep]:
 
 
 def _with_sources(steps: list[LayerStep], free: list[LayerStep]) -> list[LayerStep]:
-    """Steps with all that they need of the free ones."""
+    """Steps with the free steps that they need."""
     needed = {tensor for step in steps for tensor in step.reads}
     found: list[LayerStep] = []
     for step in reversed(free):
@@ -159,7 +163,8 @@ def _with_sources(steps: list[LayerStep], free: list[LayerStep]) -> list[LayerSt
 
 
 def _chunk(trips: int, row: int) -> int:
-    """How many trips run at once, where each takes so many bytes; the trips are divided evenly if that is easy."""
+    """The number of iterations to batch, of ``row`` bytes each; a divisor of the trip count if there is a large one."""
+    # a result that leaves the cache, or memory that is paged in at each call, costs more than batching gains
     if trips * row <= CACHED:
         return trips
     most = min(trips, CHUNK // row)

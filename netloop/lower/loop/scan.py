@@ -1,141 +1,137 @@
-"""A loop whose number of trips is known, to ``lax.scan``."""
-
-from __future__ import annotations
+"""A loop with a known trip count as ``lax.scan``."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 from jax import lax
 
 from netloop.graph.tensor import ITensor
-from netloop.layers.loop import IIteratorLayer
 from netloop.layers.rearrange import lower_joined
-from netloop.lower.loop.fission import Parts, split
-from netloop.lower.loop.state import Done
-from netloop.lower.loop.unroll_heuristic import trips_at_a_time
+from netloop.lower.frame import Frame
+from netloop.lower.loop.fission import Parts, split_body
+from netloop.lower.loop.iterators import all_slices
+from netloop.lower.loop.state import Carry, LoopState
+from netloop.lower.loop.unroll_heuristic import unroll_factor
+from netloop.passes.forms import LoweringForm
 from netloop.types import TINY
-
-if TYPE_CHECKING:
-    from netloop.lower.loop.while_loop import Loop
 
 Arrays = Sequence[Any]
 
 
-def scan(loop: Loop, trips: int) -> Done:
-    """Run a known number of trips."""
-    return _Scan(loop, trips).run()
+class Scan:
+    """A loop with a known trip count.
 
+    An iteration is given its number and a slice of each iterator, and returns a row of each stacked output: XLA then
+    knows all positions while compiling, and nothing but the state is carried.
 
-class _Scan:
-    """A loop of a known number of trips.
-
-    What is "given" to a trip is its number, and a slice of each iterator.
+    Args:
+        state: the loop.
+        trips: the trip count.
     """
 
-    def __init__(self, loop: Loop, trips: int) -> None:
-        self.loop = loop
-        self.program = loop.program
-        self.trips = trips
-        self.name = loop.step.loop.name
-        self.iterators = [each for each in loop.step.iterators if self.program.stays_inside(each)]
-        self.slices = [each.outputs[0] for each in self.iterators]
-        self.parts = self._parts()
-        loop.program.batched_layers[loop.step.loop] = [step.layer for step in (*self.parts.ahead, *self.parts.behind)]
+    def __init__(self, state: LoopState, trips: int) -> None:
+        self._state = state
+        self._lowering = state.lowering
+        self._trips = trips
+        self._name = state.step.loop.name
+        # an iterator that may pass the end of its axis is lowered with a check, in the body
+        self._iterators = [each for each in state.step.iterators if self._lowering.facts.stays_inside(each)]
+        self._slices = [each.outputs[0] for each in self._iterators]
+        self._rows = state.step.rows
+        self._parts = self._split()
+        moved = [*self._parts.prologue, *self._parts.epilogue]
+        self._lowering.batched_layers[state.step.loop] = [step.layer for step in moved]
 
-    def _parts(self) -> Parts:
-        loop = self.loop
-        if "loop_fission" not in self.program.passes or loop.carries or self.trips < 2:
-            return Parts(loop.body, loop.rows, self.trips)
-        parts = split(loop.body, loop.states, loop.next, loop.rows, self.program.types, self.trips)
-        layers = len(parts.ahead) + len(parts.behind)
+    def _split(self) -> Parts:
+        step = self._state.step
+        # error flags are those of one iteration, which a batched layer does not have
+        if LoweringForm.LOOP_FISSION not in self._lowering.passes or self._state.tracks_errors or self._trips < 2:
+            return Parts(step.iteration, self._rows, self._trips)
+        parts = split_body(step, self._lowering.types, self._trips)
+        layers = len(parts.prologue) + len(parts.epilogue)
         if layers:
-            self.program.note(
-                "loop_fission", f"layers of {self.name!r} that run for {parts.chunk} trips at once: {layers}"
-            )
+            note = f"layers of {self._name!r} that run for {parts.chunk} iterations at once: {layers}"
+            self._lowering.note(LoweringForm.LOOP_FISSION, note)
         return parts
 
-    def run(self) -> Done:
-        """All trips."""
-        given = jnp.arange(self.trips), [self._sliced(each) for each in self.iterators]
-        carry = self.loop.initial(), self.loop.initial_faults()
-        run = self._chunk if self.parts.chunk >= self.trips else self._chunks
-        (states, faults), rows = run(carry, given)
-        return Done(self.trips, states, rows, faults)
+    def run(self) -> Carry:
+        """The carry after all iterations, with the rows of the stacked outputs as its buffers."""
+        numbers, frame = jnp.arange(self._trips), self._state.frame
+        given = numbers, [all_slices(self._lowering, each, self._trips, frame) for each in self._iterators]
+        run = self._chunk if self._parts.chunk >= self._trips else self._chunks
+        carry, rows = run(self._state.initial(), given)
+        return carry._replace(trip=self._trips, buffers=rows)
 
-    def _chunks(self, carry: Any, given: Any) -> tuple[Any, list[Any]]:
-        """Chunk by chunk, and what is left over in the end."""
-        size = self.parts.chunk
-        whole = self.trips - self.trips % size
+    def _chunks(self, carry: Carry, given: Any) -> tuple[Carry, list[Any]]:
+        """All iterations: a scan over whole chunks, then the remainder."""
+        size = self._parts.chunk
+        whole = self._trips - self._trips % size
         folded = jax.tree.map(lambda each: each[:whole].reshape(whole // size, size, *each.shape[1:]), given)
         carry, rows = lax.scan(self._chunk, carry, folded)
         rows = [each.reshape(whole, *each.shape[2:]) for each in rows]
-        if whole < self.trips:
+        if whole < self._trips:
             carry, rest = self._chunk(carry, jax.tree.map(lambda each: each[whole:], given))
             rows = [lower_joined(pair, 0) for pair in zip(rows, rest, strict=True)]
         return carry, rows
 
-    def _chunk(self, carry: Any, given: Any) -> tuple[Any, list[Any]]:
-        """Some trips: what needs no state, the trips one by one, and what no state needs."""
-        parts = self.parts
-        made = jax.vmap(self._ahead)(given) if parts.ahead else []
-        carry, kept = lax.scan(self._trip, carry, (given, made), unroll=self._unroll())
-        if not parts.behind:
-            return carry, self._chosen(self.loop.rows, dict(zip(parts.rows, kept, strict=True)), made)
-        late = jax.vmap(self._behind)(given, made, kept)
-        known = dict(zip([*parts.rows, *self._late()], [*kept, *late], strict=True))
-        return carry, self._chosen(self.loop.rows, known, made)
+    def _chunk(self, carry: Carry, given: Any) -> tuple[Carry, list[Any]]:
+        """A chunk of iterations: the prologue for all of them, the bodies one by one, the epilogue for all."""
+        parts = self._parts
+        ahead = jax.vmap(self._prologue)(given) if parts.prologue else []
+        carry, kept = lax.scan(self._iterate, carry, (given, ahead), unroll=self._unroll())
+        known = dict(zip(parts.kept, kept, strict=True))
+        if parts.epilogue:
+            late = jax.vmap(self._epilogue)(given, ahead, kept)
+            known.update(zip(self._late_rows(), late, strict=True))
+        known.update(zip(parts.prologue_values, ahead, strict=True))
+        return carry, [known[each] for each in self._rows]
 
-    def _chosen(self, rows: Sequence[ITensor], known: dict[ITensor, Any], made: Arrays) -> list[Any]:
-        known.update(zip(self.parts.made, made, strict=True))
-        return [known[each] for each in rows]
+    def _late_rows(self) -> list[ITensor]:
+        """The rows of stacked outputs that the epilogue computes."""
+        late = {tensor for step in self._parts.epilogue for tensor in step.writes}
+        return [each for each in dict.fromkeys(self._rows) if each in late]
 
-    def _late(self) -> list[ITensor]:
-        """What the stacked outputs take of what is computed after the trips."""
-        late = {tensor for step in self.parts.behind for tensor in step.writes}
-        return [each for each in dict.fromkeys(self.loop.rows) if each in late]
+    # ------------------------------------------------------------------ one iteration
 
-    # ------------------------------------------------------------------ one trip
-
-    def _ahead(self, given: Any) -> Arrays:
+    def _prologue(self, given: Any) -> Arrays:
         inside = self._inside(given)
-        self.program.run(self.parts.ahead, inside)
-        return [self.program.array(each, inside) for each in self.parts.made]
+        self._lowering.run(self._parts.prologue, inside)
+        return [self._lowering.array(each, inside) for each in self._parts.prologue_values]
 
-    def _trip(self, carry: Any, given: Any) -> tuple[Any, Arrays]:
-        (states, faults), (own, made) = carry, given
-        inside = self.loop.inside(own[0], states, faults)
-        inside.values.update(zip([*self.slices, *self.parts.made], [*own[1], *made], strict=True))
-        states, rows, faults = self.loop.run_trip(inside, faults, self.parts.core, self.parts.rows)
-        return (states, faults), rows
+    def _iterate(self, carry: Carry, given: Any) -> tuple[Carry, Arrays]:
+        (trip, slices), ahead = given
+        inside = self._state.unpack(carry, trip)
+        inside.values.update(zip([*self._slices, *self._parts.prologue_values], [*slices, *ahead], strict=True))
+        self._lowering.run(self._parts.body, inside)
+        rows = [self._lowering.array(each, inside) for each in self._parts.kept]
+        return self._state.pack(carry, inside), rows
 
-    def _behind(self, given: Any, made: Arrays, kept: Arrays) -> Arrays:
+    def _epilogue(self, given: Any, ahead: Arrays, kept: Arrays) -> Arrays:
         inside = self._inside(given)
-        inside.values.update(zip([*self.parts.made, *self.parts.rows], [*made, *kept], strict=True))
-        self.program.run(self.parts.behind, inside)
-        return [self.program.array(each, inside) for each in self._late()]
+        inside.values.update(zip([*self._parts.prologue_values, *self._parts.kept], [*ahead, *kept], strict=True))
+        self._lowering.run(self._parts.epilogue, inside)
+        return [self._lowering.array(each, inside) for each in self._late_rows()]
 
-    def _inside(self, given: Any) -> Any:
-        """The frame of a trip, without the states."""
-        trip, elements = given
-        inside = self.loop.frame.inside()
-        inside.trips[self.loop.step.loop] = trip
-        inside.values.update(zip(self.slices, elements, strict=True))
+    def _inside(self, given: Any) -> Frame:
+        """The frame of an iteration, without the state."""
+        trip, slices = given
+        inside = self._state.iteration(trip)
+        inside.values.update(zip(self._slices, slices, strict=True))
         return inside
 
-    def _sliced(self, layer: IIteratorLayer) -> jax.Array:
-        """What an iterator reads, in the order in which it does, along axis 0."""
-        array = self.program.array(layer.tensor(0), self.loop.frame)
-        rows = jnp.moveaxis(array, layer.axis, 0)[: self.trips]
-        return jnp.flip(rows, 0) if layer.reverse else rows
-
     def _unroll(self) -> int:
-        """How many trips are made at a time; one if JAX would join rows of types that ``lower_joined`` has to."""
-        types, rows = self.program.types, self.parts.rows
-        if "loop_unrolling" not in self.program.passes or any(types[each].dtype in TINY for each in rows):
+        """The number of iterations that one of the compiled loop makes."""
+        types, kept = self._lowering.types, self._parts.kept
+        if LoweringForm.LOOP_UNROLLING not in self._lowering.passes:
             return 1
-        trips = trips_at_a_time(self.parts.core, types, bool(rows))
-        if trips > 1:
-            self.program.note("loop_unrolling", f"{trips} trips of {self.name!r} are made at a time")
-        return trips
+        # JAX joins the rows of unrolled iterations, and XLA ends the process when it joins types of 2 bits
+        if any(types[each].dtype in TINY for each in kept):
+            return 1
+        factor = unroll_factor(self._parts.body, types, bool(kept))
+        if factor > 1:
+            self._lowering.note(
+                LoweringForm.LOOP_UNROLLING, f"{factor} iterations of {self._name!r} are made at a time"
+            )
+        return factor

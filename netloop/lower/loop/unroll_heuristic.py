@@ -1,6 +1,4 @@
-"""What is so small that starting it costs more than computing it."""
-
-from __future__ import annotations
+"""Which steps are so small that starting an iteration, or a branch, costs more than computing them."""
 
 from collections.abc import Iterable, Iterator
 
@@ -13,35 +11,35 @@ from netloop.nest import IfStep, LoopStep, Step
 FREE = IConstantLayer, IIteratorLayer
 MOST_LAYERS = 32
 MOST_ELEMENTS = 64
-MOST_TRIPS = 16
+"""Above about 96 elements XLA's vectorizer for CPUs takes another form, and a small body several times as long."""
 MOST_WORK = 512
-"""Elements: XLA fuses all trips that are made at a time, and its code for more is slower by far."""
+"""The number of elements of an unrolled body. XLA fuses its iterations, and its code for more is much slower."""
 LEAST_WORK = 4
-"""What a layer takes at least, however few its elements are."""
+"""The work of a layer with few elements, in elements."""
 
 
 def is_small(steps: Iterable[Step], types: TypeTable) -> bool:
-    """Whether steps are at most 32 layers that compute element by element, at most 64 elements each.
+    """Whether steps are at most 32 element-wise layers of at most 64 elements each.
 
     A conditional counts with both of its branches; a loop is never small.
     """
     return _are_few(list(_sizes(steps, types)))
 
 
-def trips_at_a_time(steps: Iterable[Step], types: TypeTable, stacks: bool) -> int:
-    """How many trips of a body are best made at a time: more than one if it is small.
+def unroll_factor(steps: Iterable[Step], types: TypeTable, stacks: bool) -> int:
+    """The number of iterations of a body to unroll: more than one if it is small.
 
     Args:
         steps: the body.
         types: the types of its tensors.
-        stacks: whether each trip also writes to an output.
+        stacks: whether each iteration also writes rows. Unrolled, these become a chain of updates, which XLA may copy.
     """
     sizes = list(_sizes(steps, types))
     if not _are_few(sizes) or (stacks and max(sizes, default=0) > 1):
         return 1
     work = sum(max(each, LEAST_WORK) for each in sizes)
-    trips = next(each for each in (16, 8, 4, 2, 1) if each * work <= MOST_WORK or each == 1)
-    return max(1, trips // 2) if stacks else trips
+    factor = next(each for each in (16, 8, 4, 2, 1) if each * work <= MOST_WORK or each == 1)
+    return max(1, factor // 2) if stacks else factor
 
 
 def _are_few(sizes: list[int]) -> bool:
@@ -49,7 +47,7 @@ def _are_few(sizes: list[int]) -> bool:
 
 
 def _sizes(steps: Iterable[Step], types: TypeTable) -> Iterator[int]:
-    """The numbers of elements that steps make one by one; beyond all bounds where something else is among them."""
+    """The number of elements of each step; more than the limit for a step that is not element-wise."""
     for step in steps:
         if isinstance(step, IfStep):
             yield from (types[each].volume for each in step.writes)

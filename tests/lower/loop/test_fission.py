@@ -1,4 +1,4 @@
-"""What of a loop's body runs for many trips at once."""
+"""Loop fission: which layers are batched over iterations."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ def no_product_is_too_small(monkeypatch):
 
 
 def products_of_states(is_doubled):
-    """y: the sum of the rows of x before each trip, multiplied by weights and, in an inner loop, doubled."""
+    """y: the sum of the rows of x before each iteration, multiplied by weights and, in an inner loop, doubled."""
     network = trt.INetworkDefinition()
     loop = counted(network, TRIPS)
     loop.name = LOOP
@@ -39,7 +39,7 @@ def products_of_states(is_doubled):
     ("is_doubled", "moved"),
     [
         pytest.param(False, [trt.IMatrixMultiplyLayer], id="after the loop"),
-        pytest.param(True, [], id="in its trip, as an inner loop reads it"),
+        pytest.param(True, [], id="in its iteration, as an inner loop reads it"),
     ],
 )
 def test_product_of_a_state_is_formed(is_doubled, moved):
@@ -50,7 +50,7 @@ def test_product_of_a_state_is_formed(is_doubled, moved):
     assert np.asarray(engine({"x": X})["y"]).tolist() == (sums @ WEIGHTS * (1 + is_doubled)).tolist()
 
 
-def test_what_no_trip_makes_is_stacked_beside_a_product_that_is_moved():
+def test_row_from_outside_the_loop_is_stacked_with_a_product_that_is_moved():
     network = trt.INetworkDefinition()
     loop = counted(network, TRIPS)
     loop.name = LOOP
@@ -67,8 +67,8 @@ def test_what_no_trip_makes_is_stacked_beside_a_product_that_is_moved():
     assert np.asarray(outputs["z"]).tolist() == [[1, 2]] * TRIPS
 
 
-@pytest.mark.parametrize(("asks_once_more", "moved"), [(False, 1), (True, 0)])
-def test_product_is_formed_before_the_trips_unless_a_loop_in_them_can_fail(asks_once_more, moved):
+@pytest.mark.parametrize(("reads_past_the_end", "moved"), [(False, 1), (True, 0)])
+def test_product_is_formed_before_the_loop_unless_an_inner_loop_can_fail(reads_past_the_end, moved):
     network = trt.INetworkDefinition()
     loop, inner = counted(network, TRIPS), counted(network, 2)
     loop.name = LOOP
@@ -78,7 +78,7 @@ def test_product_is_formed_before_the_trips_unless_a_loop_in_them_can_fail(asks_
     state, total = (each.add_recurrence(constant(network, np.zeros((2, 2), np.float32))) for each in (loop, inner))
     element = inner.add_iterator(constant(network, np.ones((2, 2, 2), np.float32))).get_output(0)
     total.set_input(1, combine(network, combine(network, total.get_output(0), element), state.get_output(0)))
-    doubled = last(inner, combine(network, total.get_output(0), element if asks_once_more else 2.0))
+    doubled = last(inner, combine(network, total.get_output(0), element if reads_past_the_end else 2.0))
     state.set_input(1, combine(network, row, doubled))
     engine = trt.compile(mark(network, y=last(loop, state.get_output(0))))
 

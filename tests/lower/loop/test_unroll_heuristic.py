@@ -1,4 +1,4 @@
-"""How many trips of a small body are made at a time."""
+"""Unrolling: how many iterations of a small body become one."""
 
 import numpy as np
 import pytest
@@ -25,7 +25,7 @@ def halved(layers, elements, stacks):
 
 
 def chosen(elements):
-    """A state that goes one of two ways, of one layer each, as each trip says."""
+    """A state that takes one of two branches of one layer each, as the iteration's flag says."""
     network = trt.INetworkDefinition()
     loop = counted(network, TRIPS)
     condition = loop.add_iterator(network.add_input("flags", trt.bool, (TRIPS,))).get_output(0)
@@ -37,37 +37,37 @@ def chosen(elements):
     return mark(network, y=last(loop, s))
 
 
-def trips_at_a_time(network):
-    """What the notes of an engine tell."""
-    told = [str(each) for each in trt.compile(network, passes=["loop_unrolling"]).notes]
-    return int(told[0].split()[1]) if told else 1
+def unrolled(network):
+    """The unroll factor, from the notes of an engine."""
+    notes = [str(each) for each in trt.compile(network, passes=["loop_unrolling"]).notes]
+    return int(notes[0].split()[1]) if notes else 1
 
 
 @pytest.mark.parametrize(
-    ("layers", "elements", "trips"),
+    ("layers", "elements", "factor"),
     [(3, 1, 16), (4, 8, 16), (4, 16, 8), (4, 64, 2), (16, 1, 8), (16, 16, 2), (17, 16, 1), (32, 4, 4)],
 )
-def test_at_most_512_elements_are_computed_at_a_time(layers, elements, trips):
-    assert trips_at_a_time(halved(layers, elements, stacks=False)) == trips
+def test_unrolled_body_has_at_most_512_elements(layers, elements, factor):
+    assert unrolled(halved(layers, elements, stacks=False)) == factor
 
 
 @pytest.mark.parametrize(("layers", "elements"), [(33, 1), (1, 65)])
-def test_body_that_is_not_small_makes_its_trips_one_by_one(layers, elements):
-    assert trips_at_a_time(halved(layers, elements, stacks=False)) == 1
+def test_body_that_is_not_small_is_not_unrolled(layers, elements):
+    assert unrolled(halved(layers, elements, stacks=False)) == 1
 
 
-@pytest.mark.parametrize(("layers", "elements", "trips"), [(3, 1, 8), (16, 1, 4), (32, 1, 2), (3, 2, 1)])
-def test_half_as_many_trips_are_made_at_a_time_where_they_stack_single_numbers(layers, elements, trips):
-    assert trips_at_a_time(halved(layers, elements, stacks=True)) == trips
+@pytest.mark.parametrize(("layers", "elements", "factor"), [(3, 1, 8), (16, 1, 4), (32, 1, 2), (3, 2, 1)])
+def test_factor_is_half_as_large_where_single_numbers_are_stacked(layers, elements, factor):
+    assert unrolled(halved(layers, elements, stacks=True)) == factor
 
 
-@pytest.mark.parametrize(("elements", "trips"), [(8, 16), (16, 8), (64, 2)])
-def test_conditional_counts_with_both_branches(elements, trips):
-    assert trips_at_a_time(chosen(elements)) == trips
+@pytest.mark.parametrize(("elements", "factor"), [(8, 16), (16, 8), (64, 2)])
+def test_conditional_counts_with_both_branches(elements, factor):
+    assert unrolled(chosen(elements)) == factor
 
 
 @pytest.mark.parametrize("stacks", [False, True])
-def test_trips_that_are_left_over_are_made_too(stacks):
+def test_remaining_iterations_are_made_too(stacks):
     inputs = {"s": np.float32([3])}
     network = halved(3, 1, stacks)
 

@@ -1,0 +1,183 @@
+"""Pieces: consecutive steps that are compiled as one program, and which steps these can be."""
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+
+from netloop.diagnostics import ExecutionError
+from netloop.graph.infer import TypeTable
+from netloop.graph.layer import ILayer
+from netloop.graph.tensor import ITensor
+from netloop.host.frame import HostFrame, Poisoned
+from netloop.layers.assertion import IAssertionLayer
+from netloop.layers.loop import IIteratorLayer, ILoop, IRecurrenceLayer
+from netloop.layers.sources import IConstantLayer
+from netloop.lower.frame import Frame
+from netloop.lower.loop.chunked_while import ChunkedWhile
+from netloop.lower.loop.facts import known_count
+from netloop.lower.loop.strategy import LoopStrategy
+from netloop.lower.program import Outcome, Program
+from netloop.lower.requirements import fits_program
+from netloop.nest import Block, IfStep, LayerStep, LoopStep, Scopes, Step, layers_of
+from netloop.types import TensorType
+
+MOST_TRIPS_AT_ONCE = 10_000
+"""The number of iterations, multiplied with those of inner loops, that a loop may make without being interruptible."""
+
+Piece = Callable[[HostFrame], None]
+"""A compiled piece: takes its inputs from a frame, and adds its results to it."""
+Around = Callable[[Sequence[Any], Sequence[Any]], Frame]
+"""Makes the frame of a program from the arrays that it reads and the numbers of the present iterations around it."""
+
+
+class Pieces:
+    """The compiled pieces of a network: one for each run of steps and each set of types that it has met.
+
+    Args:
+        scopes: the loops in which the tensors vary.
+        max_trips: the number of iterations that a loop may make; None for any number.
+        interruptible: whether a long loop is compiled in chunks of iterations.
+        observed: tensors that are needed outside of their pieces.
+
+    Attributes:
+        loop_strategies: how each loop in a piece ran and why, so far.
+        batched_layers: the layers of each such loop that run for many iterations at once, so far.
+    """
+
+    def __init__(
+        self, scopes: Scopes, max_trips: int | None, interruptible: bool, observed: frozenset[ITensor]
+    ) -> None:
+        self.loop_strategies: dict[ILoop, LoopStrategy] = {}
+        self.batched_layers: dict[ILoop, list[ILayer]] = {}
+        self._scopes = scopes
+        self._max_trips = max_trips
+        self._interruptible = interruptible
+        self._observed = observed
+        self._compiled: dict[Any, Piece] = {}
+        self._reads: dict[Any, list[ITensor]] = {}
+
+    def length(self, steps: Sequence[Step], frame: HostFrame, types: TypeTable) -> int:
+        """The number of first steps that can be one piece; 0 if the first one has to run by itself."""
+        for number, step in enumerate(steps):
+            if not self._fits(step, frame, types) or (self._interruptible and is_long([step], types)):
+                return 1 if number == 0 and self._is_chunked(step, frame, types) else number
+        return len(steps)
+
+    def _is_chunked(self, step: Step, frame: HostFrame, types: TypeTable) -> bool:
+        """Whether a step is a long loop that can be a piece of its own, in chunks of iterations."""
+        # a loop with a long one in it runs in Python, so that the inner one is interruptible
+        is_loop = isinstance(step, LoopStep) and self._interruptible and not is_long(step.body.steps, types)
+        return is_loop and self._fits(step, frame, types)
+
+    def _fits(self, step: Step, frame: HostFrame, types: TypeTable) -> bool:
+        """Whether a step can be compiled with the values so far."""
+        # in a loop in Python, numpy checks an assertion or takes a slice without a call of a program
+        if isinstance(step, LayerStep) and isinstance(step.layer, IAssertionLayer | IIteratorLayer):
+            return False
+        is_poisoned = frame.poisoned(step.reads) is not None
+        return not is_poisoned and not self._is_observed_inside(step) and _compiles(step, types)
+
+    def _is_observed_inside(self, step: Step) -> bool:
+        """Whether a tensor is observed that a loop or conditional does not let out."""
+        if not self._observed or isinstance(step, LayerStep):
+            return False
+        made = (tensor for layer in layers_of(step) for tensor in layer.outputs)
+        return any(tensor in self._observed and tensor not in step.writes for tensor in made)
+
+    def find(self, steps: Sequence[Step], frame: HostFrame, types: TypeTable) -> Piece:
+        """The piece of some steps, compiled unless it has met these types."""
+        reads = [each for each in self._reads_of(steps) if each in frame.values]
+        known = tuple((types[each], _bytes(types[each].value)) for each in reads)
+        is_iteration = frame.is_iteration or not any(map(_depends_on_iteration, steps))
+        key = steps[0], len(steps), known, is_iteration
+        if key not in self._compiled:
+            loops = tuple(frame.trips)
+
+            def around(arrays: Sequence[Any], trips: Sequence[Any]) -> Frame:
+                values, numbers = dict(zip(reads, arrays, strict=True)), dict(zip(loops, trips, strict=True))
+                # an iterator of a loop in Python checks its position in case the iteration is one past the last
+                ended = set[ILoop]() if is_iteration else set(loops)
+                return Frame(values, trips=numbers, ended=ended, is_iteration=is_iteration)
+
+            self._compiled[key] = self._compile(steps, reads, types, around)
+        return self._compiled[key]
+
+    def _reads_of(self, steps: Sequence[Step]) -> list[ITensor]:
+        """The tensors that some steps read, and their constants, whose values are given."""
+        key = steps[0], len(steps)
+        if key not in self._reads:
+            layers = (layer for step in steps for layer in layers_of(step) if isinstance(layer, IConstantLayer))
+            self._reads[key] = [*Block(list(steps)).reads(), *(layer.outputs[0] for layer in layers)]
+        return self._reads[key]
+
+    def _compile(self, steps: Sequence[Step], reads: Sequence[ITensor], types: TypeTable, around: Around) -> Piece:
+        program = Program(steps, self._needed_later(steps), types, self._scopes, self._max_trips)
+        compiled: Callable[..., Outcome] = jax.jit(lambda arrays, trips: program.run_in(around(arrays, trips)))
+        if self._interruptible and isinstance(steps[0], LoopStep) and is_long(steps, types):
+            compiled = ChunkedWhile(program, steps[0], around)
+
+        def run(frame: HostFrame) -> None:
+            arrays = [frame.values[each] for each in reads]
+            outcome = compiled(arrays, [np.int64(each) for each in frame.trips.values()])
+            self.loop_strategies.update(program.loop_strategies)
+            self.batched_layers.update(program.batched_layers)
+            if int(outcome.status):
+                raise ExecutionError(program.errors.finding(outcome.status))
+            for tensor, value, flag in zip(program.outputs, outcome.values, outcome.error_flags, strict=True):
+                is_poisoned = flag is not None and int(flag)
+                frame.values[tensor] = Poisoned(program.errors.finding(flag)) if is_poisoned else value
+
+        return run
+
+    def _needed_later(self, steps: Sequence[Step]) -> list[ITensor]:
+        """The tensors of some steps that other layers, the caller or the observer needs."""
+        inside = {layer for step in steps for layer in layers_of(step)}
+        written = [tensor for step in steps for tensor in step.writes]
+        return [
+            each
+            for each in written
+            if each.is_network_output or each in self._observed or any(user not in inside for user, _ in each.uses)
+        ]
+
+
+def is_long(steps: Iterable[Step], types: TypeTable) -> bool:
+    """Whether a loop may make more than ``MOST_TRIPS_AT_ONCE`` iterations, multiplied with those of inner loops."""
+    return _most_trips(steps, types) > MOST_TRIPS_AT_ONCE
+
+
+def _most_trips(steps: Iterable[Step], types: TypeTable) -> float:
+    return max((_most_trips_of(step, types) for step in steps), default=1)
+
+
+def _most_trips_of(step: Step, types: TypeTable) -> float:
+    if isinstance(step, LayerStep):
+        return 1
+    if isinstance(step, IfStep):
+        return max(_most_trips(each.steps, types) for each in step.branches)
+    count = known_count(step.loop, types)
+    return math.inf if count is None else max(1, count) * _most_trips(step.body.steps, types)
+
+
+def _depends_on_iteration(step: Step) -> bool:
+    """Whether a step differs in an iteration that is made and one that is not: an assertion or iterator is in it."""
+    return any(isinstance(each, IAssertionLayer | IIteratorLayer) for each in layers_of(step))
+
+
+def _compiles(step: Step, types: TypeTable) -> bool:
+    """Whether a program can hold a step, with all steps inside it."""
+    return all(_keeps_shape(each, types) and fits_program(each, types) for each in layers_of(step))
+
+
+def _keeps_shape(layer: ILayer, types: TypeTable) -> bool:
+    """Whether a layer is no recurrence whose shape changes, as its ``keeps_shape`` may allow."""
+    if not isinstance(layer, IRecurrenceLayer):
+        return True
+    first, second = types.of(layer.tensor(0)), types.of(layer.tensor(1))
+    return isinstance(first, TensorType) and isinstance(second, TensorType) and first.shape == second.shape
+
+
+def _bytes(value: Any) -> bytes | None:
+    return None if value is None else value.tobytes()

@@ -1,0 +1,43 @@
+"""Which tensors are part of a compiled program, and which constants are its arguments."""
+
+from collections.abc import Iterable
+
+from netloop.graph.infer import TypeTable
+from netloop.graph.layer import ILayer, Operation
+from netloop.graph.tensor import ITensor
+from netloop.layers.sources import IConstantLayer, IShapeLayer
+from netloop.nest import live_layers
+from netloop.network import INetworkDefinition
+
+
+class CompileTimeConstants:
+    """The tensors that are part of a program: integers and bools that follow from shapes and integers only.
+
+    Values that follow from floating-point constants are not among them, as these constants are arguments: the same
+    program then serves refitted weights, and XLA cannot emit every such constant.
+
+    Args:
+        types: the types of all tensors, with the values that are known.
+        given: the tensors that the program reads.
+    """
+
+    def __init__(self, types: TypeTable, given: Iterable[ITensor]) -> None:
+        self._types = types
+        self._known = {tensor: types[tensor].is_known_integer for tensor in given}
+
+    def __contains__(self, tensor: ITensor) -> bool:
+        if tensor not in self._known:
+            self._known[tensor] = self._types[tensor].is_known_integer and self._follows_from_shapes(tensor.producer)
+        return self._known[tensor]
+
+    def _follows_from_shapes(self, layer: ILayer | None) -> bool:
+        if layer is None or isinstance(layer, IShapeLayer):
+            return True
+        return isinstance(layer, Operation) and all(each in self for each in layer.inputs if each is not None)
+
+
+def constants_of(network: INetworkDefinition) -> list[IConstantLayer]:
+    """The constants that a program takes as arguments: all that the network needs, except small integers and bools."""
+    constants = [each for each in live_layers(network) if isinstance(each, IConstantLayer)]
+    types = network.types
+    return [each for each in constants if not types[each.outputs[0]].is_known_integer]

@@ -1,0 +1,63 @@
+"""Entering a loop: what of it runs, by which strategy, and what is poisoned without running it."""
+
+from dataclasses import replace
+
+from netloop.enums import TripLimit
+from netloop.layers.loop import ILoopOutputLayer
+from netloop.lower.error_flags import first_error
+from netloop.lower.frame import Frame
+from netloop.lower.interface import Lowering
+from netloop.lower.loop.outputs import leave, poison_output
+from netloop.lower.loop.scan import Scan
+from netloop.lower.loop.state import LoopState
+from netloop.lower.loop.strategy import StrategyKind, choose_strategy
+from netloop.lower.loop.while_loop import WhileLoop
+from netloop.nest import LoopStep
+
+
+def lower_loop(lowering: Lowering, step: LoopStep, frame: Frame) -> None:
+    """Add the outputs of a loop to the frame."""
+    state = enter(lowering, step, frame)
+    if state is None:
+        return
+    strategy = choose_strategy(step.loop, lowering.facts, len(lowering.scopes.around(step.loop)))
+    lowering.loop_strategies[step.loop] = strategy
+    if strategy.kind is StrategyKind.SCAN:
+        assert strategy.trips is not None
+        leave(state, Scan(state, strategy.trips).run())
+    else:
+        leave(state, WhileLoop(state).run())
+
+
+def enter(lowering: Lowering, step: LoopStep, frame: Frame) -> LoopState | None:
+    """A loop that is about to run; None if nothing of it does, as all its outputs are poisoned already."""
+    if lowering.facts.exceeds_max_trips(step.loop):
+        _poison_all(lowering, step, frame)
+        return None
+    step = _without_short_outputs(lowering, step, frame)
+    return LoopState(lowering, step, frame) if step.outputs or step.has_assertions else None
+
+
+def _poison_all(lowering: Lowering, step: LoopStep, frame: Frame) -> None:
+    """Poison the outputs of a loop that always makes too many iterations: running it might take hours."""
+    assert lowering.facts.max_trips is not None
+    flag = lowering.errors.flag(True, step.loop.endless(lowering.facts.max_trips))
+    for layer in step.outputs:
+        poison_output(lowering, layer, flag, frame)
+    if step.has_assertions:
+        frame.status = first_error(frame.status, flag)
+
+
+def _without_short_outputs(lowering: Lowering, step: LoopStep, frame: Frame) -> LoopStep:
+    """The loop without the stacked outputs that always have too little room, which are poisoned at once."""
+    trips = lowering.facts.count(step.loop)
+    if trips is None or step.loop.limit(TripLimit.WHILE) is not None:
+        return step
+    kept: list[ILoopOutputLayer] = []
+    for layer in step.outputs:
+        if not layer.stacks or trips <= lowering.facts.length(layer):
+            kept.append(layer)
+            continue
+        finding = layer.finding("NL601", *layer.too_short(lowering.facts.length(layer)))
+        poison_output(lowering, layer, lowering.errors.flag(True, finding), frame)
+    return step if len(kept) == len(step.outputs) else replace(step, outputs=kept)

@@ -1,0 +1,48 @@
+"""Iterators: one slice of a tensor for each iteration."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from netloop.layers.loop import IIteratorLayer
+from netloop.lower.error_flags import first_error
+from netloop.lower.frame import Frame
+from netloop.lower.interface import Lowering
+from netloop.types import normal_axis
+
+
+def all_slices(lowering: Lowering, layer: IIteratorLayer, trips: int, frame: Frame) -> jax.Array:
+    """The slices of an iterator for ``trips`` iterations, in their order, along axis 0: the input of a scan."""
+    array = lowering.array(layer.tensor(0), frame)
+    rows = jnp.moveaxis(array, layer.axis, 0)[:trips]
+    return jnp.flip(rows, 0) if layer.reverse else rows
+
+
+def lower_iterator(lowering: Lowering, layer: IIteratorLayer, frame: Frame) -> None:
+    """Add the slice of the present iteration to the frame, unless the scan has done so."""
+    output = layer.outputs[0]
+    frame.poison(layer.outputs, frame.error_flag(layer.inputs))
+    if output in frame.values:
+        return
+    array = lowering.array(layer.tensor(0), frame)
+    axis = normal_axis(layer.axis, array.ndim)
+    trip = frame.trips[layer.loop]
+    position = _count(lowering, layer, frame) - 1 - trip if layer.reverse else trip
+    length = array.shape[axis]
+    # one iteration past the last even an iterator that stays inside may be past the end
+    if layer.loop in frame.ended or not lowering.facts.stays_inside(layer):
+        finding = layer.finding("NL601", *layer.past_the_end(length))
+        flag = lowering.errors.flag((position < 0) | (position >= length), finding)
+        frame.poison(layer.outputs, first_error(frame.error_flag([output, layer.trips]), flag))
+    if length == 0:
+        frame.values[output] = jnp.zeros(lowering.types[output].shape, array.dtype)
+    else:
+        # XLA clamps a position past the end; the value is poisoned then
+        frame.values[output] = lax.dynamic_index_in_dim(array, position, axis, keepdims=False)
+
+
+def _count(lowering: Lowering, layer: IIteratorLayer, frame: Frame) -> Any:
+    assert layer.trips is not None
+    return jnp.maximum(jnp.asarray(lowering.read(layer.trips, frame), jnp.int64), 0)

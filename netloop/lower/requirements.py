@@ -1,0 +1,85 @@
+"""Which networks and layers one compiled program can hold."""
+
+from netloop.diagnostics import Finding, NetworkError, reason
+from netloop.graph.infer import TypeTable
+from netloop.graph.layer import ILayer
+from netloop.graph.tensor import ITensor
+from netloop.layers.plugin import IPluginV3Layer
+from netloop.nest import Scopes, live_layers
+from netloop.network import INetworkDefinition
+from netloop.types import TensorType
+
+DEEPEST_NEST = 100
+"""XLA's compiler has been seen to crash on loops nested more than twice as deep."""
+
+USE_COMPILE = "netloop.compile runs it as it is"
+
+
+def has_program(network: INetworkDefinition, types: TypeTable) -> bool:
+    """Whether one program can hold a network; if not, it runs on the host."""
+    takes_tensors = all(each.type.is_tensor for each in network.inputs)
+    return takes_tensors and all(fits_program(layer, types) for layer in live_layers(network))
+
+
+def fits_program(layer: ILayer, types: TypeTable) -> bool:
+    """Whether a program can hold a layer: the shapes of its outputs and the values that decide them are known."""
+    if layer.on_host:
+        return False
+    sizes = [tensor for position, tensor in enumerate(layer.inputs) if position in layer.SHAPE_INPUTS and tensor]
+    is_fixed = all(_is_fixed(each, types) for each in layer.outputs)
+    return is_fixed and all(types[each].value is not None for each in sizes)
+
+
+def _is_fixed(tensor: ITensor | None, types: TypeTable) -> bool:
+    found = None if tensor is None else types.of(tensor)
+    return found is None or (isinstance(found, TensorType) and found.is_fixed)
+
+
+def require_program(network: INetworkDefinition, types: TypeTable) -> None:
+    """Refuse a network that one program cannot hold.
+
+    Raises:
+        NetworkError: an input is no tensor, a layer computes on the host, or a shape is data-dependent; the last names
+            the layers at which data-dependent shapes begin.
+    """
+    for each in network.inputs:
+        if not each.type.is_tensor:
+            what = f"the input {each.name!r} is {each.type}, and a pure function takes arrays"
+            raise NetworkError(Finding("NL503", what, why=reason("NL503"), fix=USE_COMPILE, at=each))
+    on_host = [layer for layer in live_layers(network) if layer.on_host]
+    if on_host:
+        raise NetworkError(*map(_on_host, on_host))
+    unfixed = [layer for layer in live_layers(network) if not fits_program(layer, types)]
+    first = [layer for layer in unfixed if all(_is_fixed(each, types) for each in layer.type_inputs())]
+    if unfixed:
+        raise NetworkError(*(_data_dependent(layer, types) for layer in first or unfixed))
+
+
+def _on_host(layer: ILayer) -> Finding:
+    if not isinstance(layer, IPluginV3Layer):
+        what = f"{layer.name!r} is {type(layer).__name__}, which computes on the host"
+        return layer.finding("NL503", what, reason("NL503"), USE_COMPILE)
+    what = f"{layer.name!r} is a plugin that computes on the host"
+    return layer.finding("NL503", what, reason("NL503"), f"write it as a netloop.JaxPlugin; {USE_COMPILE}")
+
+
+def _data_dependent(layer: ILayer, types: TypeTable) -> Finding:
+    return layer.finding(
+        "NL501",
+        f"{layer.name!r} makes {types[layer.outputs[0]]}, a data-dependent shape",
+        reason("NL501"),
+        f"compute sizes from constants, add_shape or small integer inputs; {USE_COMPILE}",
+    )
+
+
+def require_shallow(network: INetworkDefinition, scopes: Scopes) -> None:
+    """Refuse a network whose loops are nested too deep for XLA's compiler.
+
+    Raises:
+        NetworkError: they are.
+    """
+    deepest = max(network.loops, key=lambda loop: len(scopes.around(loop)), default=None)
+    if deepest is not None and len(scopes.around(deepest)) >= DEEPEST_NEST:
+        what = f"{deepest.name!r} is inside {len(scopes.around(deepest))} other loops"
+        why = f"XLA's compiler can crash on loops nested more than {DEEPEST_NEST} deep"
+        raise NetworkError(Finding("NL502", what, deepest.where, why, at=deepest))
