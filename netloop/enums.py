@@ -4,7 +4,7 @@ from enum import Enum
 
 
 class TensorRTEnum(Enum):
-    """An enumeration as TensorRT's bindings have it: a member converts to its number, and is no number itself."""
+    """An enumeration as in TensorRT's bindings: a member converts to its number, but is not a number."""
 
     def __int__(self) -> int:
         return int(self.value)
@@ -155,9 +155,9 @@ class LayerType(TensorRTEnum):
 
 
 class TypeOfLayer(TensorRTEnum):
-    """What ``type`` of a layer tells, which in TensorRT is the LayerType of one that was got from a network.
+    """The ``type`` of some layers, which in TensorRT is the LayerType once the layer is read from a network.
 
-    It equals that LayerType, so that scripts that ask for it find the layers of the kind.
+    A member equals that LayerType, so that scripts that compare with it find the layers of the kind.
     """
 
     def __eq__(self, other: object) -> bool:
@@ -234,8 +234,8 @@ class ElementWiseOperation(TensorRTEnum):
     GREATER = 12
     LESS = 13
     # from here on netloop's own, which no TensorRT has
-    MOD = 100  # the rest of FLOOR_DIV, with the sign of the divisor
-    FMOD = 101  # the rest of DIV, with the sign of the dividend
+    MOD = 100  # the remainder of FLOOR_DIV, with the sign of the divisor
+    FMOD = 101  # the remainder of DIV, with the sign of the dividend
     SHIFT_LEFT = 102
     SHIFT_RIGHT = 103
 
@@ -259,7 +259,7 @@ class CumulativeOperation(TensorRTEnum):
 
 
 class TopKOperation(TensorRTEnum):
-    """Which end of the order :meth:`INetworkDefinition.add_topk` takes."""
+    """Whether :meth:`INetworkDefinition.add_topk` takes the largest or the smallest elements."""
 
     MAX = 0
     MIN = 1
@@ -289,10 +289,10 @@ class ScatterMode(TensorRTEnum):
 
 
 class SampleMode(TensorRTEnum):
-    """What a slice reads where it leaves its input."""
+    """The elements of a slice outside its input."""
 
-    STRICT_BOUNDS = 0  # never leaves it
-    WRAP = 1  # the input again and again
+    STRICT_BOUNDS = 0  # there may be none
+    WRAP = 1  # the input repeated
     CLAMP = 2  # the nearest element
     FILL = 3  # a fill value
     REFLECT = 4  # the input mirrored at the centres of its edge elements
@@ -309,14 +309,14 @@ class FillOperation(TensorRTEnum):
 class TripLimit(TensorRTEnum):
     """What ends a loop."""
 
-    COUNT = 0  # the number of trips
-    WHILE = 1  # ends before the first trip in which it is false
+    COUNT = 0  # the number of iterations
+    WHILE = 1  # ends before the first iteration in which it is false
 
 
 class LoopOutput(TensorRTEnum):
     """Which elements of a sequence leave a loop."""
 
-    LAST_VALUE = 0  # element n, after n trips
+    LAST_VALUE = 0  # element n, after n iterations
     CONCATENATE = 1  # elements 0 to n-1, stacked
     REVERSE = 2  # elements n-1 to 0, stacked
 
@@ -329,7 +329,7 @@ class TensorLocation(TensorRTEnum):
 
 
 class TensorFormat(TensorRTEnum):
-    """The memory layout of a tensor; netloop knows LINEAR alone."""
+    """The memory layout of a tensor; netloop has only LINEAR."""
 
     LINEAR = 0
     CHW2 = 1
@@ -358,13 +358,13 @@ class NetworkDefinitionCreationFlag(TensorRTEnum):
     """The flags of :meth:`Builder.create_network`, each a bit position."""
 
     STRONGLY_TYPED = 0
-    EXPLICIT_BATCH = 0  # of TensorRT 10, where it is 0 too; gone in 11, and of no effect in either
+    EXPLICIT_BATCH = 0  # of TensorRT 10, where it is 0 too; removed in 11, without effect in either
     PREFER_JIT_PYTHON_PLUGINS = 1
     PREFER_AOT_PYTHON_PLUGINS = 2
 
 
 class PaddingMode(TensorRTEnum):
-    """How the padding of a convolution or pooling is found."""
+    """How the padding of a convolution or pooling is computed."""
 
     EXPLICIT_ROUND_DOWN = 0
     EXPLICIT_ROUND_UP = 1
@@ -373,7 +373,7 @@ class PaddingMode(TensorRTEnum):
 
 
 class PoolingType(TypeOfLayer):
-    """What :meth:`INetworkDefinition.add_pooling_nd` takes of a window."""
+    """The value that :meth:`INetworkDefinition.add_pooling_nd` computes of a window."""
 
     MAX = 0
     AVERAGE = 1
@@ -387,7 +387,7 @@ KINDS: dict[type[TypeOfLayer], LayerType] = {
 
 
 class ScaleMode(TensorRTEnum):
-    """What the weights of :meth:`INetworkDefinition.add_scale` go with: all, channels, or elements."""
+    """Whether :meth:`INetworkDefinition.add_scale` has one weight for all elements, per channel or per element."""
 
     UNIFORM = 0
     CHANNEL = 1
@@ -395,7 +395,7 @@ class ScaleMode(TensorRTEnum):
 
 
 class InterpolationMode(TensorRTEnum):
-    """How a resize or grid sample finds values between elements."""
+    """How a resize or grid sample interpolates between elements."""
 
     NEAREST = 0
     LINEAR = 1
@@ -403,7 +403,7 @@ class InterpolationMode(TensorRTEnum):
 
 
 class ResizeCoordinateTransformation(TensorRTEnum):
-    """Where the elements of a resized axis lie on the original."""
+    """The coordinates of the elements of a resized axis on the original axis."""
 
     ALIGN_CORNERS = 0
     ASYMMETRIC = 1
@@ -414,14 +414,14 @@ class ResizeCoordinateTransformation(TensorRTEnum):
 
 
 class ResizeSelector(TensorRTEnum):
-    """Where the only element of a resized axis lies on the original."""
+    """The coordinate, on the original axis, of the element of an axis resized to length 1."""
 
     FORMULA = 0
     UPPER = 1
 
 
 class ResizeRoundMode(TensorRTEnum):
-    """Which neighbour is the nearest."""
+    """How a coordinate is rounded to the nearest element."""
 
     HALF_UP = 0
     HALF_DOWN = 1
@@ -430,14 +430,14 @@ class ResizeRoundMode(TensorRTEnum):
 
 
 class BoundingBoxFormat(TensorRTEnum):
-    """How four numbers tell of a box."""
+    """The meaning of the four numbers of a box."""
 
     CORNER_PAIRS = 0
     CENTER_SIZES = 1
 
 
 class AttentionNormalizationOp(TensorRTEnum):
-    """What turns the scores of an attention into weights."""
+    """The function that turns the scores of an attention into weights."""
 
     NONE = 0
     SOFTMAX = 1
@@ -452,7 +452,7 @@ class CausalMaskKind(TensorRTEnum):
 
 
 class AttentionIOForm(TensorRTEnum):
-    """How sequences of several lengths share a tensor."""
+    """The layout of sequences of several lengths in a tensor."""
 
     PADDED_BHND = 0
     PACKED_NHD = 1

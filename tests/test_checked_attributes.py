@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import netloop as trt
-from netloop.removed_names import DROPPED
+from netloop.removed_names import REPLACEMENTS
 
 
 def engine():
@@ -86,7 +86,7 @@ def test_name_that_tensorrt_dropped_is_told_with_what_took_its_place(ask, instea
 def test_no_name_that_tensorrt_dropped_is_there():
     holders = [trt, trt.Builder, trt.IBuilderConfig, trt.INetworkDefinition, trt.ICudaEngine, trt.IExecutionContext]
 
-    assert [name for name in DROPPED for each in holders if name in vars(each)] == []
+    assert [name for name in REPLACEMENTS for each in holders if name in vars(each)] == []
 
 
 @pytest.mark.parametrize("name", ["add_elementwis", "__cuda_array_interface__"])

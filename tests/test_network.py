@@ -166,7 +166,7 @@ def test_unmarking_what_is_no_output_does_nothing(network, x):
 
 def test_tensor_of_another_network_is_no_output(network):
     foreign = INetworkDefinition().add_input("foreign", DataType.FLOAT, ())
-    with pytest.raises(NetworkError, match="NL103: tensor 'foreign' is of another network"):
+    with pytest.raises(NetworkError, match="NL103: tensor 'foreign' belongs to another network"):
         network.mark_output(foreign)
 
 

@@ -1,7 +1,7 @@
 """A character-level language model of two LSTM layers, built as TensorRT's sampleCharRNN builds it.
 
-Three networks share its layers: one makes a step when the host asks for it, one generates a whole text in a loop of its
-own, and one reads whole sequences, to be trained.
+Three networks share its layers: one makes a single step per call, one generates a whole text in a loop, and one reads
+whole sequences, for training.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from netloop.demo.weights import untrained as untrained
 
 
 class State(NamedTuple):
-    """The state of an LSTM layer, or of all of them, one below the other."""
+    """The state of an LSTM layer, or of all layers, in rows."""
 
     hidden: trt.ITensor
     cell: trt.ITensor
@@ -43,12 +43,12 @@ class Cell(NamedTuple):
 
 
 class Steps(NamedTuple):
-    """What an LSTM layer reads.
+    """The input of an LSTM layer.
 
     Attributes:
         data: a row for each step.
-        length: how many steps it makes.
-        room: for how many rows its output has room.
+        length: the number of steps.
+        room: the number of rows of its output.
     """
 
     data: trt.ITensor
@@ -57,7 +57,7 @@ class Steps(NamedTuple):
 
 
 class Assembly:
-    """A network of the model in the making.
+    """A network of the model while it is built.
 
     Attributes:
         network: the network.
@@ -82,7 +82,7 @@ class Assembly:
         return self.output(self.network.add_constant((), np.array(value, np.int32)), name)
 
     def output(self, layer: trt.ILayer, name: str = "") -> trt.ITensor:
-        """The first output of a layer, which may be given a name."""
+        """The first output of a layer; the layer may be given a name."""
         layer.name = name or layer.name
         return layer.outputs[0]
 
@@ -114,7 +114,7 @@ class Assembly:
         return self.output(self.network.add_elementwise(a, b, trt.ElementWiseOperation.PROD))
 
     def activation(self, x: trt.ITensor, kind: trt.ActivationType) -> trt.ITensor:
-        """A function of every element."""
+        """An element-wise function."""
         return self.output(self.network.add_activation(x, kind))
 
     def times(self, vector: trt.ITensor, kernel: trt.ITensor) -> trt.ITensor:
@@ -171,26 +171,26 @@ class Assembly:
             states.append(last)
         return data, cells, states
 
-    def below_each_other(self, vectors: Sequence[trt.ITensor]) -> trt.ITensor:
+    def stack_rows(self, vectors: Sequence[trt.ITensor]) -> trt.ITensor:
         """Vectors as the rows of a matrix."""
         layer = self.network.add_concatenation([self.reshape(each, 1, self.model.hidden) for each in vectors])
         layer.axis = 0
         return self.output(layer)
 
-    # ------------------------------------------------------------------ what comes next
+    # ------------------------------------------------------------------ prediction
 
     def head(self) -> tuple[trt.ITensor, trt.ITensor]:
         """The weights and biases of the projection onto the characters."""
         return self.constant(SOFTMAX_W), self.constant(SOFTMAX_B)
 
     def logits(self, head: tuple[trt.ITensor, trt.ITensor], rows: trt.ITensor) -> trt.ITensor:
-        """A column for each row: how likely each character is to be next, as a logarithm, up to a constant."""
+        """A column for each row: the logarithms of the probabilities of the next character, up to a constant."""
         weights, bias = head
         none, transposed = trt.MatrixOperation.NONE, trt.MatrixOperation.TRANSPOSE
         return self.sum(self.output(self.network.add_matrix_multiply(weights, none, rows, transposed)), bias)
 
     def likeliest(self, logits: trt.ITensor) -> trt.ITensor:
-        """The id of the character that is likeliest to be next."""
+        """The id of the most likely next character."""
         largest = trt.TopKOperation.MAX
         layer = self.network.add_topk(logits, largest, 1, 1 << 0, trt.int32)
         return layer.outputs[1]
@@ -200,10 +200,10 @@ class Assembly:
 
 
 def step_network(model: CharRnn) -> trt.INetworkDefinition:
-    """The network of sampleCharRNN, which makes one step at a time.
+    """Return the network of sampleCharRNN, which makes one step at a time.
 
     Inputs: ``data`` [1, width], the vector of a character; ``hiddenIn`` and ``cellIn`` [2, hidden], the states;
-    ``seqLen`` [], how many steps to make, which is 1. Outputs: ``hiddenOut``, ``cellOut``; ``pred`` [1, 1], the id of
+    ``seqLen`` [], the number of steps, which is 1. Outputs: ``hiddenOut``, ``cellOut``; ``pred`` [1, 1], the id of
     the next character.
     """
     make = Assembly(model, "char_rnn_step")
@@ -216,7 +216,7 @@ def step_network(model: CharRnn) -> trt.INetworkDefinition:
 
 
 def training_network(model: CharRnn, length: int) -> trt.INetworkDefinition:
-    """The same layers over a whole sequence.
+    """Return a network of the same layers over a whole sequence.
 
     Inputs: ``ids`` [length]; ``hiddenIn`` and ``cellIn`` [2, hidden]. Outputs: ``logits`` [length, 65], for the
     character after each of the sequence; ``hiddenOut``, ``cellOut``.
@@ -233,9 +233,10 @@ def training_network(model: CharRnn, length: int) -> trt.INetworkDefinition:
 
 
 def generating_network(model: CharRnn) -> trt.INetworkDefinition:
-    """The same layers, and a loop that continues a text by itself.
+    """Return a network of the same layers and a loop that continues a text.
 
-    Inputs: ``seed`` [-1], the ids of a text; ``count`` [], how many characters to add. Output: ``generated`` [count].
+    Inputs: ``seed`` [-1], the ids of a text; ``count`` [], the number of characters to add. Output: ``generated``
+    [count].
     """
     make = Assembly(model, "char_rnn_generating")
     seed = make.network.add_input("seed", trt.int32, (-1,))
@@ -274,4 +275,4 @@ def _state_inputs(make: Assembly) -> State:
 
 
 def _stacked(make: Assembly, states: Sequence[State]) -> State:
-    return State(*(make.below_each_other(each) for each in zip(*states, strict=True)))
+    return State(*(make.stack_rows(each) for each in zip(*states, strict=True)))

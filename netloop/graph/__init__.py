@@ -1,1 +1,1 @@
-"""What a network is made of, whatever its kinds of layers."""
+"""The graph of a network: tensors, layers and the inference of types, for all kinds of layers."""

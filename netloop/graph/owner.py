@@ -1,4 +1,4 @@
-"""What a network does for the tensors and layers in it, which know it by this alone."""
+"""The interface by which tensors and layers call the network that owns them."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ if TYPE_CHECKING:
 
 
 class Owner:
-    """The owner of tensors and layers. This one is that of those in no network, and does nothing."""
+    """The owner of tensors and layers. This one, for those in no network, does nothing."""
 
     def shape_tensors(self) -> frozenset[ITensor]:
-        """The tensors on whose values the shape of some tensor depends."""
+        """The tensors whose values decide the shape of some tensor."""
         return frozenset()
 
     def convert(self, tensor: ITensor, dtype: DataType) -> None:
-        """Take an input, or give an output, in another element type than the layers compute with."""
+        """Give an input or output another element type than the layers compute with."""
 
     def advise(self, topic: str, what: str) -> None:
-        """Log something that does no harm, once for each topic."""
+        """Log a hint, once for each topic."""

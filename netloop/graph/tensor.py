@@ -24,7 +24,7 @@ LONGEST_NAME = 4095
 def declared_type(
     dtype: DataType, shape: Sequence[int] | None, sequence: bool = False, optional: bool = False
 ) -> TensorType:
-    """The type of an input: of a tensor, or of a sequence of tensors of a shape, that may be absent if it is optional.
+    """Return the type of an input: a tensor or a sequence of tensors, either of which may be optional.
 
     Args:
         dtype: the element type.
@@ -33,12 +33,12 @@ def declared_type(
         optional: whether it may be absent.
 
     Raises:
-        ValueError: no tensor has such a shape.
+        ValueError: no tensor can have this shape.
     """
-    lengths = None if sequence and shape is None else tuple(Dims(shape))  # pyright: ignore[reportArgumentType]
-    declared = type_in_form(numpy_type(dtype), lengths, sequence, optional)
-    if min(lengths or (), default=0) < UNKNOWN:
-        raise ValueError(f"the shape {lengths} has a length below -1, which stands for one that is not known yet")
+    dims = None if sequence and shape is None else tuple(Dims(shape))  # pyright: ignore[reportArgumentType]
+    declared = type_in_form(numpy_type(dtype), dims, sequence, optional)
+    if min(dims or (), default=0) < UNKNOWN:
+        raise ValueError(f"the shape {dims} has a length below -1, which stands for an unknown length")
     if not declared.is_possible:
         raise ValueError(f"{declared} has more than {LARGEST_TENSOR} bytes")
     return declared
@@ -51,20 +51,20 @@ def _check_name(label: str, name: Any) -> None:
 
 
 class ITensor(Settings, TensorHints):
-    """A tensor of a network: an input, or an output of a layer. Inside a loop, a sequence of them.
+    """A tensor of a network: an input, or an output of a layer. Inside a loop it has a value for each iteration.
 
     Attributes:
         name: the name; unique among the inputs and outputs of a network, and of at most 4095 bytes.
         producer: the layer whose output it is; None for an input of the network.
-        position: its number among the outputs of its producer, or the inputs of the network.
+        position: its index among the outputs of its producer, or the inputs of the network.
         declared: the type of an input, as given; None for the output of a layer.
         types: the types of the tensors of its network.
-        dimension_names: the names of some axes.
+        dimension_names: the names of axes, by their index.
         is_network_output: whether it is an output of the network.
-        is_converted: whether a cast, which setting ``dtype`` put there, makes it.
-        is_inner: whether such a cast reads it, and gives the output of the network that it was.
-        asked_dtype: what ``dtype`` was set to while it was no input or output; None if it was not.
-        uses: the layers that read it, each with the number of its input, in the order in which they came to it.
+        is_converted: whether it is the output of a cast that setting ``dtype`` added.
+        is_inner: whether it is the input of such a cast, whose output is the network output in its place.
+        asked_dtype: the value that ``dtype`` was set to before it was an input or output; None if it was not.
+        uses: the layers that read it, each with the index of its input, in the order in which they were wired.
     """
 
     name: str = ""
@@ -106,7 +106,7 @@ class ITensor(Settings, TensorHints):
         """Element type and shape.
 
         Raises:
-            NetworkError: it has none, for the reason that the finding gives.
+            NetworkError: it has none; the finding gives the reason.
         """
         found = self.types.of(self)
         if isinstance(found, Finding):
@@ -115,12 +115,12 @@ class ITensor(Settings, TensorHints):
 
     @property
     def shape(self) -> Dims:
-        """The lengths of the axes, -1 where unknown; it can be set for an input of the network.
+        """The dims, -1 where unknown; settable for an input of the network.
 
-        What is no single tensor has ``(-1,)``.
+        A sequence or optional value has ``(-1,)``.
 
         Raises:
-            NetworkError: it has none, for the reason that the finding gives.
+            NetworkError: it has none; the finding gives the reason.
         """
         return Dims(self.type.shape)
 
@@ -137,12 +137,12 @@ class ITensor(Settings, TensorHints):
     def dtype(self) -> DataType:
         """The element type.
 
-        It can be set for an input, which from then on is given in this type, and for an output of the network, which
-        is then told in it: a cast stands between it and the layers that there are, and these compute as before. For
-        any other tensor it waits until the tensor is marked as an output.
+        It can be set for an input or output of the network, which from then on has this type in calls: a cast is put
+        between it and the layers, which compute as before. For any other tensor the value takes effect when the tensor
+        is marked as an output.
 
         Raises:
-            NetworkError: it has none, for the reason that the finding gives.
+            NetworkError: it has none; the finding gives the reason.
         """
         return data_type(self.type.dtype)
 
@@ -152,7 +152,7 @@ class ITensor(Settings, TensorHints):
 
     @property
     def as_converted(self) -> ITensor:
-        """The output of the network that this tensor is converted to; itself where there is none."""
+        """The output of the cast that ``dtype`` added for this tensor; the tensor itself where there is none."""
         if not self.is_inner:
             return self
         made = (each for reader, _ in self.uses for each in reader.outputs)
@@ -165,12 +165,12 @@ class ITensor(Settings, TensorHints):
 
     @property
     def is_shape_tensor(self) -> bool:
-        """Whether a shape somewhere depends on its value, so far as the network is wired now."""
+        """Whether the shape of some tensor depends on its value, as the network is wired now."""
         return self in self.types.owner.shape_tensors()
 
     @property
     def is_execution_tensor(self) -> bool:
-        """Whether it is computed while the network runs; true of every tensor but an input needed for shapes alone."""
+        """Whether it is computed while the network runs: true except for an input that only shapes need."""
         return not (self.is_network_input and self.is_shape_tensor)
 
     def set_dimension_name(self, index: int, name: str) -> None:

@@ -27,7 +27,7 @@ def check_data_type(name: str, value: Any) -> DataType:
         TypeError: it is not.
     """
     if not isinstance(value, DataType):
-        raise TypeError(f"{name} is a member of DataType, not {value!r}")
+        raise TypeError(f"{name} must be a member of DataType, not {value!r}")
     return value
 
 

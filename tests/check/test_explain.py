@@ -9,7 +9,7 @@ import netloop as trt
 from netloop.check.explain import CHAPTERS, rules_page
 from netloop.check.rule import RULES
 from netloop.cli import main
-from netloop.diagnostics import CODES, Code, enter
+from netloop.diagnostics import CODES, Code, add_code
 
 PACKAGE = Path(trt.__file__).parent
 PAGE = PACKAGE.parent / "docs" / "rules.md"
@@ -93,7 +93,7 @@ def test_every_code_is_raised():
 
 def test_code_has_one_meaning():
     with pytest.raises(AssertionError, match="NL101 stands for something already"):
-        enter("NL101", "another reason")
+        add_code("NL101", "another reason")
 
 
 def test_text_is_cut_into_reason_paragraphs_and_examples():

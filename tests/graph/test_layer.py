@@ -245,7 +245,7 @@ def test_layer_in_place_of_a_tensor_gets_the_way_to_its_output(network, layer):
 
 def test_tensor_of_another_network_cannot_be_set(layer):
     foreign = INetworkDefinition().add_input("foreign", DataType.FLOAT, ())
-    with pytest.raises(NetworkError, match="NL103: tensor 'foreign' is of another network"):
+    with pytest.raises(NetworkError, match="NL103: tensor 'foreign' belongs to another network"):
         layer.set_input(0, foreign)
 
     assert layer.get_input(0).name == "x"
@@ -253,7 +253,7 @@ def test_tensor_of_another_network_cannot_be_set(layer):
 
 def test_layer_cannot_be_added_to_a_tensor_of_another_network(network, x):
     foreign = INetworkDefinition().add_input("foreign", DataType.FLOAT, (2, 3))
-    with pytest.raises(NetworkError, match="tensor 'foreign' is of another network"):
+    with pytest.raises(NetworkError, match="tensor 'foreign' belongs to another network"):
         network.add_elementwise(x, foreign, ElementWiseOperation.SUM)
 
     assert len(network) == 0

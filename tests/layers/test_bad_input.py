@@ -97,7 +97,7 @@ def test_tensor_of_another_network_is_refused(method):
         network, arguments, call = method.prepare()
         before = len(network)
         arguments[name] = foreign
-        with pytest.raises(trt.NetworkError, match="NL103: tensor 'foreign' is of another network"):
+        with pytest.raises(trt.NetworkError, match="NL103: tensor 'foreign' belongs to another network"):
             call(**arguments)
         assert len(network) == before
     _, layer = layer_of(method)
