@@ -78,7 +78,7 @@ def test_attribute_that_the_library_keeps_cannot_be_set(make, name):
 )
 def test_name_that_tensorrt_dropped_is_told_with_what_took_its_place(ask, instead):
     with pytest.raises(
-        AttributeError, match=rf"has no attribute '\w+'( to set)?; TensorRT dropped it; use .*{instead}"
+        AttributeError, match=rf"has no attribute '\w+'( to set)?; TensorRT removed it; use .*{instead}"
     ):
         ask()
 

@@ -173,7 +173,7 @@ def test_axis_past_the_rank_is_an_error(axis):
 
 
 def test_scalar_has_no_axis():
-    with pytest.raises(LayerError, match="the iterator's axis 0 is none of the axes: there are none"):
+    with pytest.raises(LayerError, match="the iterator's axis 0 does not exist: there are no axes"):
         normal_axis(0, 0, "the iterator's axis")
 
 

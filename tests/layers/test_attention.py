@@ -497,7 +497,7 @@ def test_attributes_of_the_attention_are_those_of_its_output_layer():
     assert (network[1].causal_kind, network[1].name, network[1].decomposable) == (LOWER_RIGHT, "look", True)
     assert repr(attention) == "<IAttention 'look'>"
     np.testing.assert_allclose(both_ways(network, **FEED), result(LOWER), rtol=1e-5)
-    with pytest.raises(TypeError, match="norm_op is a member of AttentionNormalizationOp"):
+    with pytest.raises(TypeError, match="norm_op must be a member of AttentionNormalizationOp"):
         attention.norm_op = 1
 
 

@@ -220,7 +220,7 @@ def test_newer_version_is_refused_with_the_versions():
     assert finding.code == "NL712"
     assert finding.what == "the plan is of version 2 of the format, written by netloop 9.9"
     assert finding.why == f"this is netloop {trt.__version__}, which reads up to 1"
-    assert finding.fix == "update netloop, or write the plan with this netloop"
+    assert finding.fix == "update netloop, or write the plan with this version of netloop"
 
 
 def test_newer_version_may_have_other_members():
@@ -234,18 +234,18 @@ LISTED = json.loads(members()[0].parts[0])["members"]
 MANIFESTS = {
     "other format":     ({"format": "zip"},                                  "the format should be 'netloop plan'"),
     "version 0":        ({"version": 0},                                     "a number from 1"),
-    "version 1.0":      ({"version": 1.0},                                   "a whole number, and is 1.0"),
-    "version true":     ({"version": True},                                  "a whole number, and is true"),
-    "no release":       ({"netloop": None},                                  "a string, and is null"),
-    "unknown key":      ({"signature": "x"},                                 "has 'signature', unknown here"),
-    "members no list":  ({"members": {}},                                    "a list, and is an object"),
+    "version 1.0":      ({"version": 1.0},                                   "a whole number, found 1.0"),
+    "version true":     ({"version": True},                                  "a whole number, found true"),
+    "no release":       ({"netloop": None},                                  "a string, found null"),
+    "unknown key":      ({"signature": "x"},                                 "has 'signature'"),
+    "members no list":  ({"members": {}},                                    "a list, found an object"),
     "none listed":      ({"members": []},                                    "lists 0 members"),
     "listed twice":     ({"members": [*LISTED, LISTED[-1]]},                 f"lists {len(LISTED) + 1} members"),
     "other hash":       ({"members": [*LISTED[:-1], {**LISTED[-1], "sha256": "0" * 64}]}, "the sha256 of"),
     "capital hash":     ({"members": [{**each, "sha256": each["sha256"].upper()} for each in LISTED]}, "the sha256 of"),
     "other size":       ({"members": [{**LISTED[0], "size": 10**12}, *LISTED[1:]]},       "the size of"),
     "other name":       ({"members": [{**LISTED[0], "name": "../network.json"}, *LISTED[1:]]}, "the name of"),
-    "entry with more":  ({"members": [{**LISTED[0], "mode": 7}, *LISTED[1:]]},            "has 'mode', unknown here"),
+    "entry with more":  ({"members": [{**LISTED[0], "mode": 7}, *LISTED[1:]]},            "has 'mode'"),
 }
 # fmt: on
 

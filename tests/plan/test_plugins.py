@@ -146,13 +146,13 @@ DOCUMENT, FILES = forge.taken_apart(plan.dumps(network_of(circular_pad(pads=((1,
 PLUGIN = DOCUMENT["layers"][0]["attributes"]["plugin"]
 
 CHANGES = {
-    "no fields": ({"fields": None}, "here should be a list"),
-    "no name": ({"name": 3}, "here should be a string"),
+    "no fields": ({"fields": None}, "expected a list"),
+    "no name": ({"name": 3}, "expected a string"),
     "another plugin": ({"name": "circular_pads"}, "and no creator of it is registered"),
     "a type that is none": ({"fields": [{"name": "a", "type": "FLOAT", "data": 0}]}, "the name of a PluginFieldType"),
     "an array that is none": ({"fields": [{"name": "a", "type": "CHAR", "data": 9}]}, "the number of an array"),
     "a part of an element": ({"fields": [{"name": "a", "type": "INT64", "data": 0}]}, "does not fit its type"),
-    "more than fields": ({"code": "1"}, "has 'code', unknown here"),
+    "more than fields": ({"code": "1"}, "has 'code'"),
 }
 
 

@@ -378,7 +378,7 @@ def test_input_that_was_removed_but_is_read_is_refused():
 
 
 def test_plan_is_bytes():
-    with pytest.raises(TypeError, match="a plan is bytes, not str"):
+    with pytest.raises(TypeError, match="a plan must be bytes, not str"):
         plan.loads("plan")
 
 

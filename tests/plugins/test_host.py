@@ -358,11 +358,11 @@ MISBEHAVING = {
     "nine axes": ({"get_output_shapes": const([[EXPR.constant(1)] * 9])}, "has 9 axes, and 8 are the most"),
     "no such size": (
         {"get_output_shapes": const([[EXPR.declare_size_tensor(3, EXPR.constant(1), EXPR.constant(1))]])},
-        "declares output 3 a size, which is none of its outputs",
+        "declares output 3 as a size, which is none of its outputs",
     ),
     "a size that is none": (
         {"get_output_shapes": const([[EXPR.declare_size_tensor(0, EXPR.constant(1), EXPR.constant(1))]])},
-        "declares output 0 a size, which is float32[-1]",
+        "declares output 0 as a size, which is float32[-1]",
     ),
     "a huge output": ({"get_output_shapes": const([[EXPR.constant(2**50)]])}, "no tensor has more than"),
     "a format that is not supported": ({"supports_format_combination": const(False)}, "does not support input 0"),
@@ -454,10 +454,10 @@ def test_tensor_of_another_network_is_refused(network):
 
 
 BAD_PARTS = {
-    "nothing overridden": (Bare(), "clone of Bare raised NotImplementedError: Bare has to override clone"),
+    "nothing overridden": (Bare(), "clone of Bare raised NotImplementedError: Bare must override clone"),
     "clone of nothing": (Plugin(clone=const(None)), "what clone gives is IPluginV3, not None"),
     "no parts": (Plugin(get_capability_interface=const(None)), "the BUILD capability of Plugin is None"),
-    "no outputs": (Plugin(num_outputs=0), "num_outputs of Plugin is 0, and has to be 1 or more"),
+    "no outputs": (Plugin(num_outputs=0), "num_outputs of Plugin is 0, and must be 1 or more"),
     "outputs of a word": (Plugin(num_outputs="1"), "num_outputs of Plugin is '1'"),
 }
 

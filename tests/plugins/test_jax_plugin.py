@@ -145,7 +145,7 @@ def test_function_that_takes_no_probe_is_told_to_declare_types():
     with pytest.raises(trt.diagnostics.LayerError, match="only_15 raised ValueError: 15 elements") as caught:
         types(only_15, (-1,))
 
-    assert caught.value.fix == "give output_types, as the function takes no lengths but its own"
+    assert caught.value.fix == "pass output_types, since the function accepts only certain lengths"
 
 
 def test_exception_of_the_function_is_the_cause():
@@ -317,10 +317,10 @@ BAD = {
     "no outputs": (lambda: JaxPlugin(jnp.sin, num_outputs=0), "num_outputs is an int of 1 or more, not 0"),
     "outputs of a word": (lambda: JaxPlugin(jnp.sin, num_outputs="1"), "num_outputs is an int of 1 or more"),
     "no promise": (lambda: JaxPlugin(jnp.sin, output_types=3), "output_types is a function, not 3"),
-    "unknown attribute": (lambda: circular_pad(pad=3), "circular_pad takes no attribute 'pad'"),
+    "unknown attribute": (lambda: circular_pad(pad=3), "circular_pad does not take the attribute 'pad'"),
     "array": (lambda: circular_pad(pads=np.zeros(2)), "arrays are inputs: add_constant makes a tensor of one"),
     "object within": (lambda: circular_pad(pads=[[object()]]), "the attribute 'pads' is object"),
-    "no name": (lambda: jax_plugin(3)(jnp.sin), "name of JaxPluginCreator is a str, not 3"),
+    "no name": (lambda: jax_plugin(3)(jnp.sin), "name of JaxPluginCreator must be a str, not 3"),
     "decorator without a name": (lambda: jax_plugin(jnp.sin)(jnp.sin), "name of JaxPluginCreator is a str"),
 }
 

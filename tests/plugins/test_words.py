@@ -44,7 +44,7 @@ def test_field_without_data_is_empty():
 
 
 def test_array_of_another_type_than_the_field_says_is_refused():
-    with pytest.raises(ValueError, match="the data of the field 'pads' is int64, and its type says int32"):
+    with pytest.raises(ValueError, match="the data of the field 'pads' is int64, and its type is int32"):
         trt.PluginField("pads", np.int64([1]), INT32)
 
 
@@ -54,9 +54,9 @@ def test_part_of_an_element_is_refused():
 
 
 def test_name_and_type_of_a_field_are_checked():
-    with pytest.raises(TypeError, match="the name of a field is a str, not 3"):
+    with pytest.raises(TypeError, match="the name of a field must be a str, not 3"):
         trt.PluginField(3)
-    with pytest.raises(TypeError, match="the type of the field 'a' is a member of PluginFieldType, not 5"):
+    with pytest.raises(TypeError, match="the type of the field 'a' must be a member of PluginFieldType, not 5"):
         trt.PluginField("a", b"", 5)
 
 
@@ -252,7 +252,7 @@ def test_interface_has_a_name_and_a_version():
     ],
 )
 def test_method_without_a_default_has_to_be_overridden(interface, method, count):
-    with pytest.raises(NotImplementedError, match=f"{interface.__name__} has to override {method}"):
+    with pytest.raises(NotImplementedError, match=f"{interface.__name__} must override {method}"):
         getattr(interface(), method)(*[None] * count)
 
 
