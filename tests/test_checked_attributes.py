@@ -100,7 +100,7 @@ def test_name_that_never_was_is_told_as_python_does(name):
     "make", [network, *(HOLDERS[name][0] for name in ("ITensor", "ILoop", "IIfConditional")), layer]
 )
 def test_name_is_text_that_can_be_written(make):
-    with pytest.raises(ValueError, match="half a character"):
+    with pytest.raises(ValueError, match="half of a surrogate pair"):
         make().name = "\ud800"
 
 

@@ -92,7 +92,7 @@ def test_every_code_is_raised():
 
 
 def test_code_has_one_meaning():
-    with pytest.raises(AssertionError, match="NL101 stands for something already"):
+    with pytest.raises(AssertionError, match="NL101 is in the register already"):
         add_code("NL101", "another reason")
 
 

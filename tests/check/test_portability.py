@@ -208,7 +208,7 @@ def test_count_past_the_axis(network, x, reverse):
 
     found = only(network, "NL216", iterator)
     assert found.severity is PORTABILITY
-    assert found.what == "'element' iterates over an axis of 3 elements, and 'L' makes 4 trips"
+    assert found.what == "'element' iterates over an axis of 3 elements, and 'L' runs 4 iterations"
     assert found.fix == "limit 'L' to 3 trips"
 
 

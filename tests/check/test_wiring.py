@@ -45,9 +45,9 @@ def test_layers_that_feed_each_other(network, x):
 
 def test_tensor_of_another_network(network, x):
     other = trt.INetworkDefinition()
-    with pytest.raises(trt.NetworkError, match="NL103: tensor 'x' is of another network"):
+    with pytest.raises(trt.NetworkError, match="NL103: tensor 'x' belongs to another network"):
         other.add_identity(x)
-    with pytest.raises(trt.NetworkError, match="NL103: tensor 'x' is of another network") as caught:
+    with pytest.raises(trt.NetworkError, match="NL103: tensor 'x' belongs to another network") as caught:
         other.mark_output(x)
 
     assert caught.value.findings[0].where == line_of(__file__, "other.mark_output(x)")

@@ -52,7 +52,7 @@ def test_name_has_room_in_bytes(x):
 
 
 def test_name_is_text(x):
-    with pytest.raises(ValueError, match="half a character"):
+    with pytest.raises(ValueError, match="half of a surrogate pair"):
         x.name = "\ud800"
 
 

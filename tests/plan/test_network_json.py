@@ -39,12 +39,12 @@ CHANGES = {
     "other kind":               (("layers", 0, "kind"), "ILayer",                   "a kind of layer, found 'ILayer'"),
     "abstract kind":            (("layers", 0, "kind"), "Operation",                "a kind of layer"),
     "private kind":             (("layers", 0, "kind"), "__import__('os')",         "a kind of layer"),
-    "long kind":                (("layers", 0, "kind"), "x" * 10**6,                "is 'xxxxxxxxxx"),
+    "long kind":                (("layers", 0, "kind"), "x" * 10**6,                "found 'xxxxxxxxxx"),
     "kind misspelt":            (("layers", SUM, "kind"), "IElementwiseLayer",      "did you mean 'IElem"),
     "kind is null":             (("layers", 0, "kind"), None,                       "a string, found null"),
-    "unknown key":              (("layers", 0, "code"), "x",                        "has 'code'"),
-    "unknown attribute":        (("layers", CLIP, "attributes", "gamma"), 1.0,      "has 'gamma'"),
-    "attribute of objects":     (("layers", CLIP, "attributes", "__class__"), "x",  "has '__class__'"),
+    "unknown key":              (("layers", 0, "code"), "x",                        "has unknown keys 'code'"),
+    "unknown attribute":        (("layers", CLIP, "attributes", "gamma"), 1.0,      "has unknown keys 'gamma'"),
+    "attribute of objects":     (("layers", CLIP, "attributes", "__class__"), "x",  "has unknown keys '__class__'"),
     "unknown member":           (("layers", CLIP, "attributes", "type"), "MISH",    "the name of a ActivationType"),
     "member by number":         (("layers", CLIP, "attributes", "type"), 3,         "a string, found 3"),
     "member of another":        (("layers", LIMIT, "attributes", "kind"), "SUM",    "the name of a TripLimit"),
@@ -69,7 +69,7 @@ CHANGES = {
     "output of a limit":        (("layers", SUM, "inputs", 0), [LIMIT, 0],          "an output, of which there are 0"),
     "no such input":            (("layers", SUM, "inputs", 0), [-1, 1],             "an input, of which there are 1"),
     "before the first":         (("layers", SUM, "inputs", 0), [-2, 0],             "a layer, of which there are"),
-    "no pair":                  (("layers", SUM, "inputs", 0), [0],                 "a list of 2 elements, and has 1"),
+    "no pair":                  (("layers", SUM, "inputs", 0), [0],                 "a list of 2 elements, found 1"),
     "reference is a number":    (("layers", SUM, "inputs", 0), 0,                   "a list, found 0"),
     "too many inputs":          (("layers", SUM, "inputs"), [[-1, 0]] * 3,          "3 inputs, and its kind takes 2"),
     "too few inputs":           (("layers", SUM, "inputs"), [[-1, 0]],              "1 inputs, and its kind takes 2"),
@@ -80,7 +80,7 @@ CHANGES = {
     "negative line":            (("layers", 0, "place"), [0, -3],                   "a number from 0"),
     "loop without a name":      (("loops", 0), {"place": [0, 0]},                   "lacks 'name'"),
     "name of 5000 bytes":       (("inputs", 0, "name"), "é" * 2500,                 "at most 4095 bytes"),
-    "name that is no text":     (("inputs", 0, "name"), "\ud800",                   "half a character"),
+    "name that is no text":     (("inputs", 0, "name"), "\ud800",                   "half of a surrogate pair"),
     "input of numpy's type":    (("inputs", 0, "dtype"), "float32",                 "the name of a DataType"),
     "input of 9 axes":          (("inputs", 0, "shape"), [1] * 9,                   "has 9 axes"),
     "location elsewhere":       (("inputs", 0, "location"), "DISK",                 "the name of a TensorLocation"),
@@ -88,13 +88,13 @@ CHANGES = {
     "names are an object":      (("inputs", 0, "dimension_names"), {"0": "a"},      "a list, found an object"),
     "marked twice":             (("outputs",), [[-1, 0], [-1, 0]],                  "marked as an output twice"),
     "output of nothing":        (("outputs", 0), None,                              "a list, found null"),
-    "array of 10^12":           (("arrays", 0, "shape"), [10**12],                  "the file of the array is another"),
-    "array of 10^36":           (("arrays", 0, "shape"), [10**12] * 3,              "the file of the array is another"),
+    "array of 10^12":           (("arrays", 0, "shape"), [10**12],                  "the file is not that of the array"),
+    "array of 10^36":           (("arrays", 0, "shape"), [10**12] * 3,              "the file is not that of the array"),
     "array of length -1":       (("arrays", 0, "shape"), [-1],                      "a number from 0"),
-    "array of 10^5 axes":       (("arrays", 0, "shape"), [1] * 10**5,               "no array has more than 64"),
-    "array of another type":    (("arrays", 0, "dtype"), "INT64",                   "the file of the array is another"),
+    "array of 10^5 axes":       (("arrays", 0, "shape"), [1] * 10**5,               "an array has at most 64"),
+    "array of another type":    (("arrays", 0, "dtype"), "INT64",                   "the file is not that of the array"),
     "array of objects":         (("arrays", 0, "dtype"), "OBJECT",                  "the name of a DataType"),
-    "array less":               (("arrays",), [],                                   "should be 3 arrays, found 0"),
+    "array less":               (("arrays",), [],                                   "expected 3 arrays, found 0"),
 }
 # fmt: on
 
@@ -152,18 +152,18 @@ def test_attribute_without_a_default_may_not():
 
 
 TEXT = json.dumps(DOCUMENT)
-DEEP = "lists and objects within each other"
+DEEP = "nested lists and objects"
 # fmt: off
 JSON = {
-    "empty":            ("",                                                "no JSON"),
-    "UTF-16":           (TEXT.encode("utf-16").decode("utf-8", "surrogateescape"), "no JSON"),
-    "not UTF-8":        ("\udcff",                                          "no JSON"),
+    "empty":            ("",                                                "not the JSON"),
+    "UTF-16":           (TEXT.encode("utf-16").decode("utf-8", "surrogateescape"), "not the JSON"),
+    "not UTF-8":        ("\udcff",                                          "not the JSON"),
     "cut short":        (TEXT[:-1],                                         DEEP),
-    "more behind":      (TEXT + "{}",                                       "no JSON"),
-    "key twice":        (TEXT.replace('{"name"', '{"flags": 0, "name"', 1), "a key twice"),
-    "key twice below":  (TEXT.replace('"kind"', '"kind": "x", "kind"', 1),  "a key twice"),
-    "NaN":              (TEXT.replace("64.0", "NaN"),                       "NaN is no number"),
-    "Infinity":         (TEXT.replace("64.0", "-Infinity"),                 "-Infinity is no number"),
+    "more behind":      (TEXT + "{}",                                       "not the JSON"),
+    "key twice":        (TEXT.replace('{"name"', '{"flags": 0, "name"', 1), "a duplicate key"),
+    "key twice below":  (TEXT.replace('"kind"', '"kind": "x", "kind"', 1),  "a duplicate key"),
+    "NaN":              (TEXT.replace("64.0", "NaN"),                       "NaN is not a number"),
+    "Infinity":         (TEXT.replace("64.0", "-Infinity"),                 "-Infinity is not a number"),
     "beyond floats":    (TEXT.replace("64.0", "1e999"),                     "a number with a point, found inf"),
     "huge number":      (TEXT.replace('"flags": 0', '"flags": ' + "9" * 10**6), "has 1000000 characters"),
     "huge float":       (TEXT.replace("64.0", "1" * 10**6 + ".0"),          "a number with a point"),
@@ -171,7 +171,7 @@ JSON = {
     "deep objects":     ('{"a":' * 10**6,                                   DEEP),
     "deep in a place":  (TEXT.replace('"flags": 0', '"flags": ' + "[" * 900 + "]" * 900), DEEP),
     "rather deep":      (TEXT.replace('"flags": 0', '"flags": ' + "[" * 9 + "]" * 9), "a whole number, found a list"),
-    "open strings":     ('"' + r'\"' * 10**6,                                   "no JSON"),
+    "open strings":     ('"' + r'\"' * 10**6,                                   "not the JSON"),
     "a list":           ("[]",                                              "an object, found a list"),
     "a word":           ('"network"',                                       "an object, found 'network'"),
     "null":             ("null",                                            "an object, found null"),
@@ -205,12 +205,12 @@ def with_marks(marks: object) -> bytes:
 
 MARKS = {
     "a list": ([], "an object, found a list"),
-    "unknown": ({"seen": []}, "has 'seen'"),
-    "no tensor": ({"debug": [[10**6, 0]]}, "the number of a layer"),
-    "half a tensor": ({"debug": [[0]]}, "a list of 2 elements, and has 1"),
+    "unknown": ({"seen": []}, "has unknown keys 'seen'"),
+    "no tensor": ({"debug": [[10**6, 0]]}, "the index of a layer"),
+    "half a tensor": ({"debug": [[0]]}, "a list of 2 elements, found 1"),
     "unfused is 1": ({"unfused": 1}, "true or false, found 1"),
-    "no output": ({"shapes": [[-1, 0]]}, "is no output"),
-    "no constant": ({"names": [[SUM, "w"]]}, "is no constant"),
+    "no output": ({"shapes": [[-1, 0]]}, "is not an output"),
+    "no constant": ({"names": [[SUM, "w"]]}, "is not a constant"),
     "name is a number": ({"names": [[CONSTANT, 3]]}, "a string, found 3"),
     "refittable number": ({"refittable": [3]}, "a string, found 3"),
 }
@@ -241,7 +241,7 @@ def test_absent_array_has_no_file():
     for each in document["arrays"]:
         each["absent"] = True
 
-    assert "here should be" in refused(put_together(document, FILES)).what
+    assert "expected" in refused(put_together(document, FILES)).what
     assert plan.read(put_together(document, [])).absent
 
 

@@ -357,7 +357,7 @@ def test_layer_of_a_foreign_kind_is_refused():
     network = networks.chain(1)
     network.add(IIdentityLayer(), [network.get_input(0)])
 
-    assert "is of no kind that plans have" in str(unsaved(network))
+    assert "is of a kind that plans do not have" in str(unsaved(network))
 
 
 @pytest.mark.parametrize("value", [2**63, -(2**63) - 1, 10**5000], ids=["high", "low", "huge"])

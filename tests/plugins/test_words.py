@@ -61,7 +61,7 @@ def test_name_and_type_of_a_field_are_checked():
 
 
 def test_list_is_no_data():
-    with pytest.raises(TypeError, match="the data of the field 'pads' is an array or a buffer, not list"):
+    with pytest.raises(TypeError, match="the data of the field 'pads' must be an array or a buffer, not list"):
         trt.PluginField("pads", [1], INT32)
 
 
@@ -70,7 +70,7 @@ def test_collection_holds_fields_alone(cls):
     field = trt.PluginField("a")
 
     assert list(cls([field])) == [field]
-    with pytest.raises(TypeError, match="fields are PluginField, not int"):
+    with pytest.raises(TypeError, match="fields must be PluginField, not int"):
         cls([3])
 
 
@@ -112,7 +112,7 @@ def test_size_tensor_is_no_constant():
 
     assert size.is_size_tensor()
     assert not size.is_constant()
-    with pytest.raises(TypeError, match="no size tensors"):
+    with pytest.raises(TypeError, match="not a size tensor"):
         EXPR.operation(OP.SUM, size, size)
 
 

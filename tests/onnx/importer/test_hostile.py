@@ -229,7 +229,7 @@ def test_functions_that_double_each_other_are_refused_at_once():
 
 def test_functions_of_one_name_are_refused():
     assert refused(with_functions(("first", "b = Neg (a)"), ("first", "b = Abs (a)"))) == [
-        ("NL741", "the function my:first")
+        ("NL741", "the function my:first is there twice")
     ]
 
 
