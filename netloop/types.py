@@ -380,9 +380,9 @@ def normal_axis(axis: int, rank: int, what: str = "axis") -> int:
     Raises:
         LayerError: there is no such axis.
     """
-    require(rank > 0, f"{what} {axis} does not exist: there are no axes")
-    known = f"axes are 0 to {rank - 1}, or negative from the end"
-    require(-rank <= axis < rank, f"{what} {axis} does not exist: {known}")
+    require(rank > 0, f"{what} {axis} is not one of the axes: there are none")
+    allowed = f"0 to {rank - 1}, or negative from the end"
+    require(-rank <= axis < rank, f"{what} {axis} is not one of the {rank} axes ({allowed})")
     return axis % rank
 
 

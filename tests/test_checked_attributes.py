@@ -132,18 +132,18 @@ def test_value_of_a_wrong_type_is_refused_by_the_name_of_its_attribute(make, nam
 def test_setting_of_a_build_outside_of_its_range_is_refused(name, value):
     config = builder().create_builder_config()
 
-    with pytest.raises(ValueError, match=rf"IBuilderConfig\.{name} is"):
+    with pytest.raises(ValueError, match=rf"IBuilderConfig\.{name} must be"):
         setattr(config, name, value)
     assert config.changed() == {}
 
 
 def test_no_threads_are_refused():
-    with pytest.raises(ValueError, match=r"Builder\.max_threads is at least 1, not 0"):
+    with pytest.raises(ValueError, match=r"Builder\.max_threads must be at least 1, not 0"):
         builder().max_threads = 0
 
 
 def test_memory_pool_of_negative_size_is_refused():
-    with pytest.raises(ValueError, match="pool_size is at least 0, not -1"):
+    with pytest.raises(ValueError, match="pool_size must be at least 0, not -1"):
         builder().create_builder_config().set_memory_pool_limit(trt.MemoryPoolType.WORKSPACE, -1)
 
 
@@ -152,7 +152,7 @@ def test_layer_runs_on_one_rank_at_least(ranks):
     made = network()
     layer = made.add_identity(made.add_input("x", trt.float32, ()))
 
-    with pytest.raises(ValueError, match=rf"IIdentityLayer\.num_ranks is at least 1, not {ranks}"):
+    with pytest.raises(ValueError, match=rf"IIdentityLayer\.num_ranks must be at least 1, not {ranks}"):
         layer.num_ranks = ranks
 
 

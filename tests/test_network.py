@@ -61,7 +61,7 @@ def test_two_inputs_may_not_share_a_name(network, x):
 @pytest.mark.parametrize(
     ("arguments", "wanted"),
     [
-        ((3, DataType.FLOAT, ()), "name is str, not 3"),
+        ((3, DataType.FLOAT, ()), "name must be str, not 3"),
         (("x", np.float32, ()), "dtype must be a member of DataType, not"),
         (("x", 0, ()), "dtype must be a member of DataType, not 0"),
         (("x", DataType.FLOAT, 3), "Dims takes a sequence of ints, not 3"),

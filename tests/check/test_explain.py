@@ -17,11 +17,11 @@ PAGE = PACKAGE.parent / "docs" / "rules.md"
 
 def test_a_rule_is_explained_by_its_docstring():
     assert trt.explain("NL204").splitlines() == [
-        "NL204 (portability): TensorRT takes the last value of a recurrence alone",
+        "NL204 (portability): TensorRT supports LAST_VALUE only for recurrences",
         "",
-        "A loop of n trips makes the elements X0 ... Xn-1 of every tensor in it.",
-        "LAST_VALUE asks for Xn, one past the last trip. A recurrence has that element;",
-        "of any other tensor netloop computes it, and TensorRT refuses to.",
+        "In a loop of n iterations, every tensor is a sequence X0 ... Xn-1. LAST_VALUE is",
+        "Xn, one past the last iteration. A recurrence has that element; for any other",
+        "tensor netloop computes it, and TensorRT refuses to.",
         "",
         "Wrong: `loop.add_loop_output(total.get_output(0), LoopOutput.LAST_VALUE)`",
         "Right: `loop.add_loop_output(running.get_output(0), LoopOutput.LAST_VALUE)`",
@@ -30,7 +30,7 @@ def test_a_rule_is_explained_by_its_docstring():
 
 def test_what_is_raised_elsewhere_is_explained_too():
     assert trt.explain("NL104").startswith(
-        "NL104 (error): the inputs and outputs of a network are told apart by name\n"
+        "NL104 (error): the inputs and outputs of a network are identified by name\n"
     )
 
 

@@ -136,7 +136,7 @@ def test_stacking_what_is_made_outside(network, x, kind):
     found = only(network, "NL214", output)
     assert found.severity is PORTABILITY
     assert found.what == f"the {kind.name} output 'rows' reads 'x', made outside 'L'"
-    assert found.fix == "hand 'x' through a recurrence of 'L'"
+    assert found.fix == "pass 'x' through a recurrence of 'L'"
 
 
 def test_stacking_what_a_recurrence_hands_through(network, x):
@@ -209,7 +209,7 @@ def test_count_past_the_axis(network, x, reverse):
     found = only(network, "NL216", iterator)
     assert found.severity is PORTABILITY
     assert found.what == "'element' iterates over an axis of 3 elements, and 'L' runs 4 iterations"
-    assert found.fix == "limit 'L' to 3 trips"
+    assert found.fix == "limit 'L' to 3 iterations"
 
 
 @pytest.mark.parametrize("trips", [2, 3])

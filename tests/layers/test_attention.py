@@ -484,7 +484,7 @@ def test_causal_is_upper_left(is_causal, kind):
 
 def test_causal_is_a_bool():
     network, x = network_of(q=Q.shape, k=K.shape, v=V.shape)
-    with pytest.raises(TypeError, match="causal is bool, not"):
+    with pytest.raises(TypeError, match="causal must be bool, not"):
         network.add_attention(x["q"], x["k"], x["v"], SOFTMAX, UPPER_LEFT)
 
 

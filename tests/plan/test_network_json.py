@@ -20,7 +20,7 @@ def number_of(kind: str) -> int:
 CONSTANT, RECURRENCE, LIMIT = number_of("IConstantLayer"), number_of("IRecurrenceLayer"), number_of("ITripLimitLayer")
 CHOICE, CLIP, SHUFFLE = number_of("IConditionLayer"), number_of("IActivationLayer"), number_of("IShuffleLayer")
 SUM = number_of("IElementWiseLayer")
-WHOLE = "a whole number, and is"
+WHOLE = "a whole number, found"
 
 
 def at(*steps: str | int) -> str:

@@ -323,7 +323,7 @@ def test_loaded_weights_do_not_depend_on_the_bytes_that_were_loaded():
 
 
 def test_another_process_writes_the_same_bytes():
-    script = "import hashlib; from netloop import plan; from tests import networks as n; "
+    script = "import hashlib; from netloop import plan; from tests.support import networks as n; "
     script += "print(hashlib.sha256(b''.join(map(plan.dumps, [n.lstm(), n.conditional_in_loop()]))).hexdigest())"
     environment = {**os.environ, "PYTHONHASHSEED": "12345"}
     ran = subprocess.run([sys.executable, "-c", script], env=environment, cwd=ROOT, capture_output=True, check=True)

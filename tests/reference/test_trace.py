@@ -352,7 +352,7 @@ def test_count_above_max_trips_is_an_error(three):
 
 @pytest.mark.parametrize("wrong", ["7", 2.0, True])
 def test_max_trips_is_an_int(three, wrong):
-    with pytest.raises(TypeError, match="max_trips is int, not"):
+    with pytest.raises(TypeError, match="max_trips must be int, not"):
         trt.evaluate(three, {}, max_trips=wrong)
 
 
