@@ -11,9 +11,8 @@ from typing import Any, TypeVar
 
 from netloop.diagnostics import Finding, LayerError, NetworkError
 from netloop.dims import UNORDERED
-from netloop.graph.infer import TypeTable
+from netloop.graph.infer import Owner, TypeTable
 from netloop.graph.layer import ILayer, check_tensor
-from netloop.graph.owner import Owner
 from netloop.graph.tensor import ITensor
 from netloop.types import TensorType
 

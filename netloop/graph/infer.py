@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from netloop.diagnostics import Finding, LayerError, reason, require
-from netloop.graph.owner import Owner
 from netloop.types import LARGEST_KNOWN_VALUE, LARGEST_TENSOR, Array, OptionalType, TensorType, join
 
 if TYPE_CHECKING:
+    from netloop.enums import DataType
     from netloop.graph.layer import ILayer, Types
     from netloop.graph.tensor import ITensor
 
@@ -20,6 +20,20 @@ TENSORS_ONLY = "only their own family of layers, loops and conditionals take seq
 
 Known = TensorType | Finding
 """The type of a tensor, or the finding why it has none."""
+
+
+class Owner:
+    """The interface by which tensors and layers call their network. This class, for those in none, does nothing."""
+
+    def shape_tensors(self) -> frozenset[ITensor]:
+        """The tensors whose values decide the shape of some tensor."""
+        return frozenset()
+
+    def convert(self, tensor: ITensor, dtype: DataType) -> None:
+        """Give an input or output another element type than the layers compute with."""
+
+    def advise(self, topic: str, what: str) -> None:
+        """Log a hint, once for each topic."""
 
 
 class TypeTable:

@@ -6,21 +6,22 @@ import operator
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields, replace
-from enum import Enum
-from types import UnionType
-from typing import Any, ClassVar, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, ClassVar, TypeVar, get_type_hints
 
 import jax.numpy as jnp
 import numpy as np
 from typing_extensions import dataclass_transform
 
-from netloop.checked_attributes import text
 from netloop.diagnostics import Finding, LayerError, NetworkError, Severity, SourceLocation, did_you_mean, reason
-from netloop.dims import DimsLike, PermutationLike, check_dims, check_order, check_word, weights_array
 from netloop.enums import LayerType
+from netloop.graph.attributes import BASE_ATTRIBUTES, converter
+from netloop.graph.attributes import check_float as check_float
+from netloop.graph.attributes import check_instance as check_instance
+from netloop.graph.attributes import check_int as check_int
+from netloop.graph.attributes import check_member as check_member
 from netloop.graph.call_site import call_site
 from netloop.graph.infer import TypeTable
-from netloop.graph.layer_compat import LayerHints
+from netloop.graph.layer_compat import LayerCompatibility
 from netloop.graph.tensor import ITensor
 from netloop.types import HALVES, Array, TensorType
 
@@ -28,7 +29,7 @@ Types = TensorType | tuple[TensorType, ...]
 Arrays = Array | tuple[Array, ...]
 
 
-class ILayer(LayerHints, ABC):
+class ILayer(LayerCompatibility, ABC):
     """A layer of a network.
 
     The attributes of a kind are the fields of its class. Setting one checks the value, and makes the network forget
@@ -293,111 +294,7 @@ class Elementary(Operation):
         return self.formula(jnp, *inputs)
 
 
-# ---------------------------------------------------------------------------- attributes
-
-
-def check_int(name: str, value: Any) -> int:
-    """Return ``value`` as an int of 64 bits.
-
-    Raises:
-        TypeError: it is not an int.
-        ValueError: it has more bits.
-    """
-    if isinstance(value, bool | np.bool_ | Enum):
-        raise TypeError(f"{name} must be an int, not {value!r}")
-    try:
-        return check_word(name, operator.index(value))
-    except TypeError:
-        raise TypeError(f"{name} must be an int, not {value!r}") from None
-
-
-def _convert_ranks(name: str, value: Any) -> int:
-    ranks = check_int(name, value)
-    if ranks < 1:
-        raise ValueError(f"{name} must be at least 1, not {ranks}")
-    return ranks
-
-
-def check_float(name: str, value: Any) -> float:
-    """Return ``value`` as a float.
-
-    Raises:
-        TypeError: it is not a number.
-        ValueError: it is too large for a float.
-    """
-    if isinstance(value, bool | np.bool_ | str | bytes | Enum | np.complexfloating) or (
-        isinstance(value, np.ndarray) and value.ndim > 0
-    ):
-        raise TypeError(f"{name} must be a number, not {value!r}")
-    try:
-        return float(value)
-    except OverflowError:
-        raise ValueError(f"{name} is too large for a float") from None
-    except TypeError:
-        raise TypeError(f"{name} must be a number, not {value!r}") from None
-
-
-def _convert_bool(name: str, value: Any) -> bool:
-    if not isinstance(value, bool | np.bool_ | int) or value not in (0, 1):
-        raise TypeError(f"{name} must be a bool, not {value!r}")
-    return bool(value)
-
-
-def _convert_str(name: str, value: Any) -> str:
-    text(name, value)
-    return value
-
-
-def _convert_weights(name: str, value: Any) -> Array:
-    return weights_array(value, name)
-
-
-_CONVERTERS: dict[Any, Callable[[str, Any], Any]] = {
-    int: check_int,
-    float: check_float,
-    bool: _convert_bool,
-    str: _convert_str,
-    DimsLike: check_dims,
-    PermutationLike: check_order,
-    Array: _convert_weights,
-}
-
-BASE_ATTRIBUTES = {"name": _convert_str, "metadata": _convert_str, "num_ranks": _convert_ranks}
-
-
-def _converter(hint: Any) -> Callable[[str, Any], Any]:
-    """Return the function that checks and normalizes a value for an attribute annotated ``hint``."""
-    if get_origin(hint) in (Union, UnionType):
-        (inner,) = (each for each in get_args(hint) if each is not type(None))
-        convert = _converter(inner)
-        return lambda name, value: None if value is None else convert(name, value)
-    if isinstance(hint, type) and issubclass(hint, Enum):
-        return lambda name, value: check_member(name, value, hint)
-    if hint in _CONVERTERS:
-        return _CONVERTERS[hint]
-    return lambda name, value: check_instance(name, value, hint)
-
-
-def check_member(name: str, value: Any, enum: type[Enum]) -> Any:
-    """Return ``value``, which must be a member of ``enum``.
-
-    Raises:
-        TypeError: it is not.
-    """
-    if not isinstance(value, enum):
-        raise TypeError(f"{name} must be a member of {enum.__name__}, not {value!r}")
-    return value
-
-
-def check_instance(name: str, value: Any, cls: type) -> Any:
-    """Return ``value``, which must be a ``cls``.
-
-    Raises:
-        TypeError: it is not.
-    """
-    if not isinstance(value, cls):
-        raise TypeError(f"{name} must be {cls.__name__}, not {value!r}")
-    return value
+# ---------------------------------------------------------------------------- checks and declaration
 
 
 def check_tensor(value: Any, name: str) -> ITensor:
@@ -441,7 +338,7 @@ def layer(kind: LayerType, label: str) -> Callable[[L], L]:
         names = [each.name for each in fields(cls)]  # pyright: ignore[reportArgumentType]
         hints = get_type_hints(cls, include_extras=True)
         cls.LAYER_TYPE, cls.LABEL = kind, label
-        cls.ATTRIBUTES = {name: _converter(hints[name]) for name in names}
+        cls.ATTRIBUTES = {name: converter(hints[name]) for name in names}
         if "type" not in names:
             cls.type = kind  # pyright: ignore[reportAttributeAccessIssue]
         return cls

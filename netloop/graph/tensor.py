@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -10,7 +11,7 @@ from netloop.checked_attributes import Settings, text
 from netloop.diagnostics import Finding, NetworkError
 from netloop.dims import Dims
 from netloop.enums import DataType, TensorFormat, TensorLocation
-from netloop.graph.tensor_compat import TensorHints, check_data_type
+from netloop.graph.attributes import check_member
 from netloop.types import LARGEST_TENSOR, UNKNOWN, TensorType, data_type, numpy_type, type_in_form
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def _check_name(label: str, name: Any) -> None:
         raise ValueError(f"the name of a tensor has at most {LONGEST_NAME} bytes")
 
 
-class ITensor(Settings, TensorHints):
+class ITensor(Settings):
     """A tensor of a network: an input, or an output of a layer. Inside a loop it has a value for each iteration.
 
     Attributes:
@@ -82,6 +83,7 @@ class ITensor(Settings, TensorHints):
     is_converted: bool
     is_inner: bool
     asked_dtype: DataType | None
+    _range: tuple[float, float] | None
 
     CHECKS = {"name": _check_name}
 
@@ -100,6 +102,7 @@ class ITensor(Settings, TensorHints):
         own["is_converted"] = False
         own["is_inner"] = False
         own["asked_dtype"] = None
+        own["_range"] = None
 
     @property
     def type(self) -> TensorType:
@@ -148,7 +151,7 @@ class ITensor(Settings, TensorHints):
 
     @dtype.setter
     def dtype(self, dtype: DataType) -> None:
-        self.types.owner.convert(self, check_data_type("the dtype of a tensor", dtype))
+        self.types.owner.convert(self, check_member("the dtype of a tensor", dtype, DataType))
 
     @property
     def as_converted(self) -> ITensor:
@@ -180,6 +183,34 @@ class ITensor(Settings, TensorHints):
     def get_dimension_name(self, index: int) -> str | None:
         """The name of an axis, or None."""
         return self.dimension_names.get(index)
+
+    # ------------------------------------------------------------------ of TensorRT 10, without effect
+
+    @property
+    def dynamic_range(self) -> tuple[float, float] | None:
+        """The range that ``set_dynamic_range`` recorded, without effect; None if there is none."""
+        return self._range
+
+    @dynamic_range.setter
+    def dynamic_range(self, limits: Sequence[float]) -> None:
+        if not isinstance(limits, Sequence) or len(limits) != 2:
+            raise TypeError(f"a dynamic range must be two numbers, not {limits!r}")
+        self.set_dynamic_range(*limits)
+
+    def set_dynamic_range(self, min: float, max: float) -> bool:
+        """Record the range of the elements; return False if ``min`` and ``max`` are not finite and in order."""
+        for limit in (min, max):
+            if not isinstance(limit, float | int):
+                raise TypeError(f"a dynamic range must be two numbers, and {limit!r} is not one")
+        if not (math.isfinite(min) and math.isfinite(max) and min <= max):
+            return False
+        self._range = float(min), float(max)
+        self.types.owner.advise("dynamic_range", "dynamic ranges change nothing: only add_quantize quantises")
+        return True
+
+    def reset_dynamic_range(self) -> None:
+        """Remove the recorded range."""
+        self._range = None
 
     def __repr__(self) -> str:
         found = self.types.of(self)

@@ -74,7 +74,7 @@ def test_loop_over_all_layers_that_asks_for_halves_changes_no_number(network, x,
     assert made.dtype == np.float32
     assert made.tolist() == [3 + 2**-11] * 2
     assert len(log.lines) == 2
-    assert log.lines[0].startswith("precision changes nothing")
+    assert log.lines[0].startswith("precision has no effect")
 
 
 def test_int8_in_all_layers_changes_no_number(network, x):
