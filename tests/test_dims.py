@@ -44,7 +44,7 @@ def test_slice_of_dims_is_a_tuple():
 
 
 @pytest.mark.parametrize(
-    ("kept", "fix"), [(Dims((4, 5)), "change list(shape)"), (Permutation((1, 0)), "take list(order)")]
+    ("kept", "fix"), [(Dims((4, 5)), "change list(shape)"), (Permutation((1, 0)), "change list(order)")]
 )
 def test_change_in_place_is_refused_with_what_to_do(kept, fix):
     with pytest.raises(TypeError, match=re.escape(fix)):

@@ -53,7 +53,7 @@ def loop_has_one_limit_of_a_kind(subject: Subject) -> Iterator[Violation]:
 
 @rule("NL203")
 def recurrence_has_a_next_value(subject: Subject) -> Iterator[Violation]:
-    """a recurrence is the sequence X, Y0, Y1, ...: input 0 is its initial value X, and input 1 its next value Y.
+    """a recurrence is X, Y0, Y1, ...: input 0 is its initial value X, and input 1 its next value Y.
 
     Wrong: ``loop.add_recurrence(x)`` without a next value
     Right: ``recurrence.set_input(1, y)`` after it

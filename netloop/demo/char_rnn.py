@@ -25,14 +25,14 @@ from netloop.demo.weights import load as load
 from netloop.demo.weights import untrained as untrained
 
 
-class State(NamedTuple):
+class LstmState(NamedTuple):
     """The state of an LSTM layer, or of all layers, in rows."""
 
     hidden: trt.ITensor
     cell: trt.ITensor
 
 
-class Cell(NamedTuple):
+class LstmWeights(NamedTuple):
     """The weights of an LSTM layer, and its number."""
 
     number: int
@@ -42,7 +42,7 @@ class Cell(NamedTuple):
     recurrent_bias: trt.ITensor
 
 
-class Steps(NamedTuple):
+class LstmInput(NamedTuple):
     """The input of an LSTM layer.
 
     Attributes:
@@ -127,7 +127,7 @@ class Assembly:
         size = self.model.hidden
         return self.reshape(self.output(self.network.add_slice(gates, [number * size], [size], [1])), size)
 
-    def step(self, cell: Cell, x: trt.ITensor, state: State) -> State:
+    def step(self, cell: LstmWeights, x: trt.ITensor, state: LstmState) -> LstmState:
         """The state of an LSTM layer after one more step."""
         sigmoid, tanh = trt.ActivationType.SIGMOID, trt.ActivationType.TANH
         products = self.sum(self.times(x, cell.input_kernel), self.times(state.hidden, cell.recurrent_kernel))
@@ -137,35 +137,35 @@ class Assembly:
         kept = self.activation(self.gate(gates, 2), sigmoid)
         shown = self.activation(self.gate(gates, 3), sigmoid)
         memory = self.sum(self.product(kept, state.cell), self.product(new, candidate))
-        return State(self.product(shown, self.activation(memory, tanh)), memory)
+        return LstmState(self.product(shown, self.activation(memory, tanh)), memory)
 
-    def cell(self, number: int) -> Cell:
+    def cell(self, number: int) -> LstmWeights:
         """The weights of an LSTM layer."""
         kernel, bias = KERNEL.format(number), BIAS.format(number)
         names = (f"{kernel}_input", f"{kernel}_recurrent", f"{bias}_input", f"{bias}_recurrent")
-        return Cell(number, *map(self.constant, names))
+        return LstmWeights(number, *map(self.constant, names))
 
-    def add_lstm(self, cell: Cell, steps: Steps, first: State) -> tuple[trt.ITensor, State]:
+    def add_lstm(self, cell: LstmWeights, steps: LstmInput, first: LstmState) -> tuple[trt.ITensor, LstmState]:
         """The hidden states of an LSTM layer after each step, a row each, and its last state."""
         loop = self.network.add_loop()
         loop.name = f"lstm{cell.number}"
         loop.add_trip_limit(steps.length, trt.TripLimit.COUNT)
         x = loop.add_iterator(steps.data).outputs[0]
         hidden, memory = loop.add_recurrence(first.hidden), loop.add_recurrence(first.cell)
-        after = self.step(cell, x, State(hidden.outputs[0], memory.outputs[0]))
+        after = self.step(cell, x, LstmState(hidden.outputs[0], memory.outputs[0]))
         memory.set_input(1, after.cell)
         hidden.set_input(1, after.hidden)
         rows = loop.add_loop_output(after.hidden, trt.LoopOutput.CONCATENATE)
         rows.set_input(1, steps.room)
         last = [loop.add_loop_output(each.outputs[0], trt.LoopOutput.LAST_VALUE) for each in (hidden, memory)]
-        return self.output(rows, f"lstm{cell.number}"), State(*(each.outputs[0] for each in last))
+        return self.output(rows, f"lstm{cell.number}"), LstmState(*(each.outputs[0] for each in last))
 
-    def add_lstms(self, steps: Steps, first: State) -> tuple[trt.ITensor, list[Cell], list[State]]:
+    def add_lstms(self, steps: LstmInput, first: LstmState) -> tuple[trt.ITensor, list[LstmWeights], list[LstmState]]:
         """All LSTM layers, each reading the one before: the rows of the last one, all weights and all last states."""
-        data, cells, states = steps.data, list[Cell](), list[State]()
+        data, cells, states = steps.data, list[LstmWeights](), list[LstmState]()
         for number in range(LAYERS):
             index = self.number(number, f"layer{number}")
-            begin = State(self.row(first.hidden, index), self.row(first.cell, index))
+            begin = LstmState(self.row(first.hidden, index), self.row(first.cell, index))
             cells.append(self.cell(number))
             data, last = self.add_lstm(cells[-1], steps._replace(data=data), begin)
             states.append(last)
@@ -210,7 +210,7 @@ def step_network(model: CharRnn) -> trt.INetworkDefinition:
     data = make.network.add_input("data", trt.float32, (1, model.width))
     first = _state_inputs(make)
     length = make.network.add_input("seqLen", trt.int32, ())
-    rows, _, last = make.add_lstms(Steps(data, length, make.number(1, "maxSeqSize")), first)
+    rows, _, last = make.add_lstms(LstmInput(data, length, make.number(1, "maxSeqSize")), first)
     hidden, cell = _stacked(make, last)
     return make.mark(hiddenOut=hidden, cellOut=cell, pred=make.likeliest(make.logits(make.head(), rows)))
 
@@ -225,7 +225,7 @@ def training_network(model: CharRnn, length: int) -> trt.INetworkDefinition:
     ids = make.network.add_input("ids", trt.int32, (length,))
     first = _state_inputs(make)
     steps = make.number(length, "length")
-    rows, _, last = make.add_lstms(Steps(make.row(make.constant(EMBEDDING), ids), steps, steps), first)
+    rows, _, last = make.add_lstms(LstmInput(make.row(make.constant(EMBEDDING), ids), steps, steps), first)
     by_row = make.network.add_shuffle(make.logits(make.head(), rows))
     by_row.first_transpose = trt.Permutation((1, 0))
     hidden, cell = _stacked(make, last)
@@ -246,7 +246,7 @@ def generating_network(model: CharRnn) -> trt.INetworkDefinition:
     zeros = make.output(
         make.network.add_constant((LAYERS, model.hidden), np.zeros((LAYERS, model.hidden), np.float32)), "zeros"
     )
-    _, cells, states = make.add_lstms(Steps(make.row(embedding, seed), length, length), State(zeros, zeros))
+    _, cells, states = make.add_lstms(LstmInput(make.row(embedding, seed), length, length), LstmState(zeros, zeros))
     head = make.head()
 
     def next_id(hidden: trt.ITensor) -> trt.ITensor:
@@ -259,7 +259,7 @@ def generating_network(model: CharRnn) -> trt.INetworkDefinition:
     x = make.row(embedding, character.outputs[0])
     for cell, first in zip(cells, states, strict=True):
         recurrences = [loop.add_recurrence(each) for each in first]
-        after = make.step(cell, x, State(*(each.outputs[0] for each in recurrences)))
+        after = make.step(cell, x, LstmState(*(each.outputs[0] for each in recurrences)))
         for recurrence, value in zip(recurrences, after, strict=True):
             recurrence.set_input(1, value)
         x = after.hidden
@@ -269,10 +269,10 @@ def generating_network(model: CharRnn) -> trt.INetworkDefinition:
     return make.mark(generated=make.output(generated))
 
 
-def _state_inputs(make: Assembly) -> State:
+def _state_inputs(make: Assembly) -> LstmState:
     shape = (LAYERS, make.model.hidden)
-    return State(*(make.network.add_input(name, trt.float32, shape) for name in ("hiddenIn", "cellIn")))
+    return LstmState(*(make.network.add_input(name, trt.float32, shape) for name in ("hiddenIn", "cellIn")))
 
 
-def _stacked(make: Assembly, states: Sequence[State]) -> State:
-    return State(*(make.stack_rows(each) for each in zip(*states, strict=True)))
+def _stacked(make: Assembly, states: Sequence[LstmState]) -> LstmState:
+    return LstmState(*(make.stack_rows(each) for each in zip(*states, strict=True)))

@@ -19,8 +19,8 @@ from netloop.layers.sources import IConstantLayer
 from netloop.network import INetworkDefinition
 from netloop.plan import arrays
 from netloop.plan.container import NETWORK, Part, draw, pack, unpack
-from netloop.plan.document import Node, from_json, to_json
-from netloop.plan.network_json import BUILD, Reader, Writer
+from netloop.plan.json_reader import JsonValue, from_json, to_json
+from netloop.plan.network_json import BUILD, NetworkReader, NetworkWriter
 
 __all__ = ["Plan", "draw", "dumps", "load", "loads", "read", "save"]
 
@@ -35,7 +35,7 @@ class Plan(NamedTuple):
     """
 
     network: INetworkDefinition
-    build: Node | None
+    build: JsonValue | None
     absent: list[IConstantLayer]
 
 
@@ -78,7 +78,7 @@ def read(data: bytes | bytearray | memoryview) -> Plan:
     if not isinstance(data, bytes | bytearray | memoryview):
         raise TypeError(f"a plan must be bytes, not {type(data).__name__}")
     document, files = unpack(bytes(data))
-    reader = Reader(from_json(document, NETWORK), files)
+    reader = NetworkReader(from_json(document, NETWORK), files)
     network = reader.network()
     return Plan(network, reader.build, reader.absent)
 
@@ -110,7 +110,7 @@ def load(path: str | os.PathLike[str]) -> INetworkDefinition:
 def _pieces(
     network: INetworkDefinition, build: Mapping[str, Any] | None = None, without: Sequence[IConstantLayer] = ()
 ) -> list[Part]:
-    writer = Writer(network, without)
+    writer = NetworkWriter(network, without)
     document = to_json(writer.document() | ({} if build is None else {BUILD: dict(build)}))
     files = [[arrays.header(dtype, array.shape), arrays.elements(array, dtype)] for dtype, array in writer.present]
     try:

@@ -25,7 +25,7 @@ from importlib import metadata
 from typing import Any, NamedTuple, NoReturn
 
 from netloop.diagnostics import FileFormatError, Finding
-from netloop.plan.document import Node, from_json, to_json
+from netloop.plan.json_reader import JsonValue, from_json, to_json
 
 Part = bytes | memoryview
 
@@ -185,11 +185,11 @@ def unpack(data: bytes) -> tuple[bytes, list[memoryview]]:
         FileFormatError: the file is damaged, truncated, of a newer version, or not a plan.
     """
     _verify(data)
-    walk = _Walk(data)
-    first = next(walk, None)
+    reader = _ZipReader(data)
+    first = next(reader, None)
     listed = _manifest(bytes(_document(first))) if first is not None else []
-    members = list(walk)
-    walk.expect_directory()
+    members = list(reader)
+    reader.expect_directory()
     _compare(listed, members)
     if not members:
         _refuse(f"the plan has no {NETWORK}", MANIFEST)
@@ -226,7 +226,7 @@ def _verify(data: bytes) -> None:
         _refuse("the SHA-256 at the end of the file does not match its contents", why="the file was damaged")
 
 
-class _Walk(Iterator[Member]):
+class _ZipReader(Iterator[Member]):
     """Iterates over the members of a zip, from its first byte."""
 
     def __init__(self, data: bytes) -> None:
@@ -279,7 +279,7 @@ def _document(member: Member) -> Part:
     return content
 
 
-def _manifest(data: bytes) -> list[Node]:
+def _manifest(data: bytes) -> list[JsonValue]:
     """Return the members that a manifest lists, if its version is known here."""
     document = from_json(data, MANIFEST)
     about = document.fields(
@@ -296,7 +296,7 @@ def _manifest(data: bytes) -> list[Node]:
     return document.fields(("format", "version", "netloop", "members"))["members"].items()
 
 
-def _compare(listed: Sequence[Node], members: Sequence[Member]) -> None:
+def _compare(listed: Sequence[JsonValue], members: Sequence[Member]) -> None:
     """Check that the members of a file are those that its manifest lists."""
     if len(listed) != len(members):
         _refuse(f"the manifest lists {len(listed)} members, and there are {len(members)}", MANIFEST)

@@ -46,11 +46,11 @@ from netloop.layers.sources import IConstantLayer
 from netloop.marking import Marks
 from netloop.network import INetworkDefinition
 from netloop.plan import arrays
-from netloop.plan.document import Node
-from netloop.plan.kinds import Form, Kind, form_of, kind_of, kinds
+from netloop.plan.json_reader import JsonValue
+from netloop.plan.layer_kinds import Form, LayerKind, form_of, kind_of, kinds
 from netloop.types import Array, OptionalType, SequenceType, data_type, numpy_type, type_in_form
 
-Fields = dict[str, Node]
+Fields = dict[str, JsonValue]
 G = TypeVar("G", ILoop, IIfConditional)
 
 NETWORK_INPUT = -1
@@ -84,7 +84,7 @@ FIELDS = ("name", "flags", "files", "arrays", "inputs", "loops", "conditionals",
 # ---------------------------------------------------------------------------- writing
 
 
-class Writer:
+class NetworkWriter:
     """Writes a network as a document.
 
     Args:
@@ -231,7 +231,7 @@ def _unwritable(at: Any, what: str, why: str = "") -> NetworkError:
 # ---------------------------------------------------------------------------- reading
 
 
-class Reader:
+class NetworkReader:
     """Reads a document as a network.
 
     Args:
@@ -243,7 +243,7 @@ class Reader:
         absent: the constants whose weights were left out; they are zeros.
     """
 
-    def __init__(self, document: Node, files: Sequence[memoryview]) -> None:
+    def __init__(self, document: JsonValue, files: Sequence[memoryview]) -> None:
         self._fields = document.fields(FIELDS, (BUILD, MARKS))
         self.build = self._fields.get(BUILD)
         self._files = [each.text() for each in self._fields["files"].items()]
@@ -251,7 +251,7 @@ class Reader:
         self._arrays = self._read_arrays(files)
         self._made = INetworkDefinition(None, self._fields["flags"].whole(0))
         self._made.name = self._fields["name"].text()
-        self._wiring: list[Node] = []
+        self._wiring: list[JsonValue] = []
 
     def network(self) -> INetworkDefinition:
         """Return the network.
@@ -274,15 +274,15 @@ class Reader:
             vars(made)["marks"] = self._marks(fields[MARKS])
         return made
 
-    def loop(self, node: Node) -> ILoop:
+    def loop(self, node: JsonValue) -> ILoop:
         """The loop with a number."""
         return node.numbered(self._made.loops, "a loop")
 
-    def conditional(self, node: Node) -> IIfConditional:
+    def conditional(self, node: JsonValue) -> IIfConditional:
         """The conditional with a number."""
         return node.numbered(self._made.conditionals, "a conditional")
 
-    def array(self, node: Node) -> Array:
+    def array(self, node: JsonValue) -> Array:
         """The array with a number."""
         return node.numbered(self._arrays, "an array")
 
@@ -296,7 +296,7 @@ class Reader:
         self._zeros = {id(array) for (_, fields), array in zip(nodes, made, strict=True) if ABSENT in fields}
         return made
 
-    def _marks(self, node: Node) -> Marks:
+    def _marks(self, node: JsonValue) -> Marks:
         fields = node.fields((), ("debug", "unfused", "shapes", "names", "refittable"))
         debug, shapes, names, refittable = (
             fields[key].items() if key in fields else [] for key in ("debug", "shapes", "names", "refittable")
@@ -309,33 +309,33 @@ class Reader:
             dict.fromkeys(each.text() for each in refittable),
         )
 
-    def _shape_output(self, node: Node) -> ITensor:
+    def _shape_output(self, node: JsonValue) -> ITensor:
         tensor = self._reference(node)
         if not tensor.is_network_output:
             node.refuse(f"tensor {tensor.name!r} is not an output")
         return tensor
 
-    def _named_weights(self, node: Node) -> tuple[IConstantLayer, str]:
+    def _named_weights(self, node: JsonValue) -> tuple[IConstantLayer, str]:
         number, name = node.pair()
         layer = number.numbered(self._made.layers, "a layer")
         if not isinstance(layer, IConstantLayer):
             number.refuse(f"layer {layer.name!r} is not a constant")
         return layer, name.text()
 
-    def _input(self, node: Node, position: int) -> ITensor:
+    def _input(self, node: JsonValue, position: int) -> ITensor:
         fields = node.fields(("name", "dtype", "shape"), (SEQUENCE, OPTIONAL, *TENSOR_EXTRAS, NAMES))
         sequence, optional = (each in fields and fields[each].flag() for each in (SEQUENCE, OPTIONAL))
         shape = None if sequence and fields["shape"].value is None else self._shape(fields["shape"])
         declared = type_in_form(numpy_type(fields["dtype"].member(DataType)), shape, sequence, optional)
         return self._tensor(ITensor("", self._made.types, None, position, declared), fields)
 
-    def _shape(self, node: Node) -> tuple[int, ...]:
+    def _shape(self, node: JsonValue) -> tuple[int, ...]:
         shape = tuple(each.whole() for each in node.items())
         if len(shape) > Dims.MAX_DIMS:
             node.refuse(f"the shape has {len(shape)} axes", f"a tensor has at most {Dims.MAX_DIMS}")
         return shape
 
-    def _output(self, node: Node, producer: ILayer, position: int) -> ITensor:
+    def _output(self, node: JsonValue, producer: ILayer, position: int) -> ITensor:
         fields = node.fields(("name",), (*TENSOR_EXTRAS, *OUTPUT_EXTRAS, NAMES))
         tensor = self._tensor(ITensor("", self._made.types, producer, position), fields)
         own = {name: form.read(fields[name], self) for name, (form, _) in OUTPUT_EXTRAS.items() if name in fields}
@@ -360,11 +360,11 @@ class Reader:
             tensor.set_dimension_name(axis.whole(), name.text())
         return tensor
 
-    def _group(self, node: Node, cls: Callable[..., G]) -> G:
+    def _group(self, node: JsonValue, cls: Callable[..., G]) -> G:
         fields = node.fields(("name", "place"))
         return cls(self._made, fields["name"].text(), self._place(fields["place"]))
 
-    def _layer(self, node: Node, index: int) -> ILayer:
+    def _layer(self, node: JsonValue, index: int) -> ILayer:
         fields = node.fields(LAYER_FIELDS, LAYER_EXTRAS)
         self._wiring.append(fields["inputs"])
         kind = kind_of(fields["kind"].one_of(kinds(), "a kind of layer"))
@@ -380,7 +380,7 @@ class Reader:
         )
         nodes = fields["outputs"].items()
         if len(nodes) != layer.NUM_OUTPUTS:
-            fields["outputs"].refuse(f"the layer has {len(nodes)} outputs, and its kind has {layer.NUM_OUTPUTS}")
+            fields["outputs"].refuse(f"the layer has {len(nodes)} outputs, its kind {layer.NUM_OUTPUTS}")
         own["outputs"] = tuple(self._output(each, layer, position) for position, each in enumerate(nodes))
         if isinstance(layer, ILoopBoundaryLayer):
             layer.loop.layers.append(layer)
@@ -388,11 +388,11 @@ class Reader:
             layer.conditional.layers.append(layer)
         return layer
 
-    def _attributes(self, node: Node, kind: Kind) -> dict[str, Any]:
+    def _attributes(self, node: JsonValue, kind: LayerKind) -> dict[str, Any]:
         fields = node.fields(kind.required, kind.forms)
         return {name: self._attribute(fields[name], kind, name) for name in kind.forms if name in fields}
 
-    def _attribute(self, node: Node, kind: Kind, name: str) -> Any:
+    def _attribute(self, node: JsonValue, kind: LayerKind, name: str) -> Any:
         value = kind.forms[name].read(node, self)
         if id(value) in self._zeros:
             if kind.cls is not IConstantLayer:
@@ -403,31 +403,31 @@ class Reader:
         except (TypeError, ValueError) as error:
             node.refuse(str(error))
 
-    def _inputs(self, node: Node, kind: Kind) -> list[ITensor | None]:
+    def _inputs(self, node: JsonValue, kind: LayerKind) -> list[ITensor | None]:
         nodes = node.items()
         if not kind.least_inputs <= len(nodes) <= kind.most_inputs:
             takes = f"{kind.least_inputs}" if kind.least_inputs == kind.most_inputs else f"up to {kind.most_inputs}"
             node.refuse(f"the layer has {len(nodes)} inputs, and its kind takes {takes}")
         return [None if each.value is None else self._reference(each) for each in nodes]
 
-    def _reference(self, node: Node) -> ITensor:
+    def _reference(self, node: JsonValue) -> ITensor:
         layer, position = node.pair()
         if layer.value == NETWORK_INPUT:
             return position.numbered(self._made.inputs, "an input")
         return position.numbered(layer.numbered(self._made.layers, "a layer").outputs, "an output")
 
-    def _mark(self, node: Node) -> None:
+    def _mark(self, node: JsonValue) -> None:
         tensor = self._reference(node)
         if tensor.is_network_output:
             node.refuse(f"tensor {tensor.name!r} is marked as an output twice")
         self._made.mark_output(tensor)
 
-    def _place(self, node: Node) -> SourceLocation:
+    def _place(self, node: JsonValue) -> SourceLocation:
         file, line = node.pair()
         return SourceLocation(file.numbered(self._files, "a file"), line.whole(0))
 
 
-def _array(node: Node, fields: Fields, file: memoryview | None) -> Array:
+def _array(node: JsonValue, fields: Fields, file: memoryview | None) -> Array:
     dtype, shape = fields["dtype"].member(DataType), [each.whole(0) for each in fields["shape"].items()]
     try:
         if file is None:
@@ -436,5 +436,5 @@ def _array(node: Node, fields: Fields, file: memoryview | None) -> Array:
     except MemoryError:
         node.refuse("there is not enough memory for the array")
     except ValueError as error:
-        what = "there is no such array" if file is None else "the file is not that of the array"
+        what = "there is no such array" if file is None else "the file does not fit the array"
         node.refuse(f"{what}: {error}")

@@ -16,7 +16,7 @@ import numpy as np
 
 from netloop.diagnostics import FileFormatError, Finding, LayerError, did_you_mean, reason
 from netloop.layers.plugin import kernel_of
-from netloop.plan.document import Node
+from netloop.plan.json_reader import JsonValue
 from netloop.plugins.enums import PluginCapabilityType, PluginFieldType, TensorRTPhase
 from netloop.plugins.fields import PluginField, PluginFieldCollection_
 from netloop.plugins.interfaces import IPluginCreatorV3One, IPluginV3, IPluginV3OneCore
@@ -28,7 +28,7 @@ from netloop.types import Array
 NAMES = ("name", "version", "namespace")
 
 
-class Writes(Protocol):
+class ArrayWriter(Protocol):
     """A writer that numbers arrays."""
 
     def number_of_array(self, array: Array) -> int:
@@ -36,15 +36,15 @@ class Writes(Protocol):
         ...
 
 
-class Reads(Protocol):
+class ArrayReader(Protocol):
     """A reader that finds arrays by number."""
 
-    def array(self, node: Node) -> Array:
+    def array(self, node: JsonValue) -> Array:
         """The array with a number."""
         ...
 
 
-def write(plugin: IPluginV3, plan: Writes) -> dict[str, Any]:
+def write(plugin: IPluginV3, plan: ArrayWriter) -> dict[str, Any]:
     """Convert a plugin to JSON.
 
     Raises:
@@ -76,12 +76,12 @@ def _names(plugin: IPluginV3, core: Any) -> tuple[str, str, str]:
     return names
 
 
-def _field(field: PluginField, plan: Writes) -> dict[str, Any]:
+def _field(field: PluginField, plan: ArrayWriter) -> dict[str, Any]:
     data = np.frombuffer(field.data.tobytes(), np.uint8)
     return {"name": field.name, "type": field.type.name, "data": plan.number_of_array(data)}
 
 
-def read(node: Node, plan: Reads) -> IPluginV3:
+def read(node: JsonValue, plan: ArrayReader) -> IPluginV3:
     """Make a plugin with its registered creator.
 
     Raises:
@@ -103,7 +103,7 @@ def read(node: Node, plan: Reads) -> IPluginV3:
     return made
 
 
-def _creator(node: Node, name: str, version: str, namespace: str) -> IPluginCreatorV3One:
+def _creator(node: JsonValue, name: str, version: str, namespace: str) -> IPluginCreatorV3One:
     registry = get_plugin_registry()
     found = registry.get_creator(name, version, namespace)
     if found is None:
@@ -115,7 +115,7 @@ def _creator(node: Node, name: str, version: str, namespace: str) -> IPluginCrea
     return found
 
 
-def _read_field(node: Node, plan: Reads) -> PluginField:
+def _read_field(node: JsonValue, plan: ArrayReader) -> PluginField:
     parts = node.fields(("name", "type", "data"))
     data, type = plan.array(parts["data"]), parts["type"].member(PluginFieldType)
     try:

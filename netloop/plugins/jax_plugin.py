@@ -19,7 +19,7 @@ from netloop.diagnostics import LayerError
 from netloop.plugins.enums import PluginCapabilityType, PluginFieldType, TensorRTPhase
 from netloop.plugins.fields import PluginField, PluginFieldCollection, PluginFieldCollection_
 from netloop.plugins.interfaces import IPluginCreatorV3One, IPluginV3, IPluginV3OneCore
-from netloop.plugins.kernel import Kernel, Types, calling, keep
+from netloop.plugins.kernel import Kernel, Types, calling, ensure
 from netloop.plugins.registry import get_plugin_registry
 from netloop.types import UNKNOWN, Array, TensorType, agree, data_type, merge
 
@@ -203,7 +203,7 @@ class JaxKernel(Kernel):
         try:
             data_type(made.dtype)
         except ValueError as error:
-            keep(False, f"{self._name} returned {made.dtype} elements: {error}")
+            ensure(False, f"{self._name} returned {made.dtype} elements: {error}")
         shape = (length if isinstance(length, int) else UNKNOWN for length in made.shape)
         return TensorType(np.dtype(made.dtype), tuple(shape))
 
@@ -213,9 +213,9 @@ class JaxKernel(Kernel):
             made = self._function(*map(jnp.asarray, inputs), *values)
         outputs = tuple(made) if isinstance(made, list | tuple) else (made,)
         count = f"{len(outputs)} outputs, and num_outputs is {self.num_outputs}"
-        keep(len(outputs) == self.num_outputs, f"{self._name} returned {count}")
+        ensure(len(outputs) == self.num_outputs, f"{self._name} returned {count}")
         for each in outputs:
-            keep(isinstance(each, _ARRAYS), f"{self._name} returned {type(each).__name__}, not an array")
+            ensure(isinstance(each, _ARRAYS), f"{self._name} returned {type(each).__name__}, not an array")
         return tuple(map(jnp.asarray, outputs))
 
     # ------------------------------------------------------------------ unknown lengths
@@ -252,13 +252,13 @@ class JaxKernel(Kernel):
             made = promise(*inputs)
         types = tuple(made) if isinstance(made, list | tuple) else (made,)
         right = len(types) == self.num_outputs and all(isinstance(each, TensorType) for each in types)
-        keep(right, f"output_types of {self._name} returned {made!r}, and must return {self.num_outputs} TensorType")
+        ensure(right, f"output_types of {self._name} returned {made!r}, and must return {self.num_outputs} TensorType")
         return tuple(each.without_value() for each in types)
 
     def _kept(self, promised: Types, traced: Types) -> Types:
         for number, (promise, found) in enumerate(zip(promised, traced, strict=True)):
             holds = promise.dtype == found.dtype and agree(promise.shape, found.shape)
-            keep(holds, f"output {number} of {self._name} is {found}, and output_types returned {promise}")
+            ensure(holds, f"output {number} of {self._name} is {found}, and output_types returned {promise}")
         return tuple(b.with_shape(merge(a.shape, b.shape)) for a, b in zip(promised, traced, strict=True))
 
     # ------------------------------------------------------------------ runs

@@ -93,7 +93,7 @@ def calling(what: str) -> Generator[None]:
         raise LayerError(found, reason("NL411"), code="NL411") from error
 
 
-def keep(holds: bool, what: str, fix: str = "") -> None:
+def ensure(holds: bool, what: str, fix: str = "") -> None:
     """Check a condition that the interface of a plugin requires.
 
     Raises:

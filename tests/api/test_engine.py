@@ -120,7 +120,10 @@ def test_other_shape_is_refused(shape):
 
 def test_other_rank_is_refused_where_lengths_are_open():
     refused(
-        trt.compile(dynamic_axis()), {"x": F([1, 2])}, "NL603", "input 'x' is float32[-1,2], and its value is float32[2]"
+        trt.compile(dynamic_axis()),
+        {"x": F([1, 2])},
+        "NL603",
+        "input 'x' is float32[-1,2], and its value is float32[2]",
     )
 
 

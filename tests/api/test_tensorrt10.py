@@ -116,7 +116,7 @@ def test_output_type_that_the_layer_cannot_make_is_not_taken(network, x, log):
     layer.set_output_type(0, trt.float16)
 
     assert not layer.output_type_is_set(0)
-    assert log.lines == ["'lengths' stays INT64, as its layer does not convert to HALF: use add_cast"]
+    assert log.lines == ["'lengths' stays INT64, since its layer does not convert to HALF: use add_cast"]
 
 
 def test_copy_of_a_network_keeps_hints_of_its_own(network, x):
@@ -367,7 +367,7 @@ def test_range_of_a_tensor_is_told_back(x, log):
 
 @pytest.mark.parametrize("given", [5, None, (1,), ("a", "b"), (1, None)])
 def test_range_is_two_numbers(x, given):
-    with pytest.raises(TypeError, match="a dynamic range is two numbers"):
+    with pytest.raises(TypeError, match="a dynamic range must be two numbers"):
         x.dynamic_range = given
 
 

@@ -101,7 +101,7 @@ def test_finding_is_printed_with_place_reason_and_fix(network):
     assert str(found).splitlines() == [
         "NL203: 'h' has no next value",
         f"  at {state.source_location}, IRecurrenceLayer 'h'",
-        "  because a recurrence is the sequence X, Y0, Y1, ...: input 0 is its initial value X, and input 1 its next value Y",
+        "  because a recurrence is X, Y0, Y1, ...: input 0 is its initial value X, and input 1 its next value Y",
         "  fix: call set_input(1, tensor) on the layer, with the value for the next iteration",
     ]
 

@@ -63,7 +63,7 @@ def test_errors(write, capsys):
     assert out.splitlines() == [
         "NL203: 'h' has no next value",
         "  at model.py:11, IRecurrenceLayer 'h'",
-        "  because a recurrence is the sequence X, Y0, Y1, ...: input 0 is its initial value X, and input 1 its next value Y",
+        "  because a recurrence is X, Y0, Y1, ...: input 0 is its initial value X, and input 1 its next value Y",
         "  fix: call set_input(1, tensor) on the layer, with the value for the next iteration",
         "model.py: 5 layers, 1 error",
     ]
@@ -97,7 +97,7 @@ def test_findings_as_json(write, capsys):
             "severity": "error",
             "what": "'h' has no next value",
             "where": {"file": "model.py", "line": 11, "layer": "h"},
-            "why": "a recurrence is the sequence X, Y0, Y1, ...: input 0 is its initial value X, and input 1 its next value Y",
+            "why": "a recurrence is X, Y0, Y1, ...: input 0 is its initial value X, and input 1 its next value Y",
             "fix": "call set_input(1, tensor) on the layer, with the value for the next iteration",
         }
     ]

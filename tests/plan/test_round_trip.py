@@ -14,7 +14,7 @@ import netloop as trt
 from netloop import plan
 from netloop.dims import DimsLike, PermutationLike
 from netloop.graph.layer import ILayer, Operation, layer
-from netloop.plan.kinds import Numbers, kind_of, kinds
+from netloop.plan.layer_kinds import Numbers, kind_of, kinds
 from netloop.types import NUMPY_TYPES, Array
 from tests.execution.test_differential import SETTINGS
 from tests.support import networks

@@ -228,7 +228,7 @@ def test_trips_of_a_loop_in_a_loop_are_a_number_for_each_trip_around():
 
 
 def test_too_many_trips_around_are_refused(three):
-    with pytest.raises(IndexError, match="'steps' has 0 loops around it, and its value is 1 trips"):
+    with pytest.raises(IndexError, match="'steps' has 0 loops around it, and was given 1 trips"):
         trt.trace(three, {}).trips("steps", 0)
 
 
@@ -304,7 +304,7 @@ def test_layer_is_no_tensor(three):
 
 
 def test_too_many_indices_are_refused(three):
-    with pytest.raises(IndexError, match="'now' varies in 1 loops, and its value is 2 indices"):
+    with pytest.raises(IndexError, match="'now' varies in 1 loops, and was given 2 indices"):
         trt.trace(three, {})["now"][1, 2]
 
 

@@ -33,7 +33,7 @@ def to_json(value: Any) -> bytes:
     return json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":")).encode("ascii")
 
 
-def from_json(data: bytes, name: str) -> Node:
+def from_json(data: bytes, name: str) -> JsonValue:
     """Decode the document ``name``.
 
     Raises:
@@ -49,7 +49,7 @@ def from_json(data: bytes, name: str) -> Node:
         raise _refusal("the document is nested deeper than Python's stack allows", name) from None
     except ValueError as error:
         raise _refusal(f"the document is not the JSON of a plan: {error}", name) from None
-    return Node(value, name)
+    return JsonValue(value, name)
 
 
 def _is_deep(data: bytes) -> bool:
@@ -81,7 +81,7 @@ def _refusal(what: str, where: str, why: str = "") -> FileFormatError:
     return FileFormatError(Finding("NL713", what, where, why or "netloop does not write such plans"))
 
 
-class Node:
+class JsonValue:
     """A value in a document, and its path.
 
     Attributes:
@@ -90,7 +90,7 @@ class Node:
 
     __slots__ = ("_key", "_parent", "value")
 
-    def __init__(self, value: Any, key: str | int, parent: Node | None = None) -> None:
+    def __init__(self, value: Any, key: str | int, parent: JsonValue | None = None) -> None:
         self.value = value
         self._key = key
         self._parent = parent
@@ -160,20 +160,20 @@ class Node:
             self.refuse(f"expected the index of {what}, of which there are {len(items)}, found {number}")
         return items[number]
 
-    def items(self) -> list[Node]:
+    def items(self) -> list[JsonValue]:
         """The elements of a list."""
         if not isinstance(self.value, list):
             self._unlike("a list")
-        return [Node(each, position, self) for position, each in enumerate(self.value)]
+        return [JsonValue(each, position, self) for position, each in enumerate(self.value)]
 
-    def pair(self) -> list[Node]:
+    def pair(self) -> list[JsonValue]:
         """The elements of a list of two."""
         items = self.items()
         if len(items) != 2:
             self.refuse(f"expected a list of 2 elements, found {len(items)}")
         return items
 
-    def fields(self, required: Collection[str], optional: Collection[str] = ()) -> dict[str, Node]:
+    def fields(self, required: Collection[str], optional: Collection[str] = ()) -> dict[str, JsonValue]:
         """The values of an object, which has all required keys, and otherwise only optional ones."""
         if not isinstance(self.value, dict):
             self._unlike("an object")
@@ -183,7 +183,7 @@ class Node:
             lacks = [f"lacks {listed(missing)}"] if missing else []
             has = [f"has unknown keys {listed(unknown)}"] if unknown else []
             self.refuse(f"the object {' and '.join(lacks + has)}")
-        return {key: Node(value, key, self) for key, value in self.value.items()}
+        return {key: JsonValue(value, key, self) for key, value in self.value.items()}
 
     def _unlike(self, wanted: str) -> NoReturn:
         self.refuse(f"expected {wanted}, found {_shown(self.value)}")

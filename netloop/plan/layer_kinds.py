@@ -18,38 +18,30 @@ from netloop.graph.layer import ILayer
 from netloop.layers.conditional import IIfConditional
 from netloop.layers.loop import ILoop
 from netloop.plan import plugins
-from netloop.plan.document import LEAST, MOST, Node
+from netloop.plan.json_reader import LEAST, MOST, JsonValue
 from netloop.plugins.interfaces import IPluginV3
 from netloop.types import Array
 
 Numbers = tuple[float, ...]
 
 
-class Writes(Protocol):
+class PlanWriter(plugins.ArrayWriter, Protocol):
     """A writer that numbers the objects that attributes refer to."""
 
     def number_of(self, part: Any) -> int:
         """The number of a loop or conditional."""
         ...
 
-    def number_of_array(self, array: Array) -> int:
-        """The number of an array."""
-        ...
 
-
-class Reads(Protocol):
+class PlanReader(plugins.ArrayReader, Protocol):
     """A reader that finds the objects that attributes refer to by number."""
 
-    def loop(self, node: Node) -> ILoop:
+    def loop(self, node: JsonValue) -> ILoop:
         """The loop with a number."""
         ...
 
-    def conditional(self, node: Node) -> IIfConditional:
+    def conditional(self, node: JsonValue) -> IIfConditional:
         """The conditional with a number."""
-        ...
-
-    def array(self, node: Node) -> Array:
-        """The array with a number."""
         ...
 
 
@@ -62,12 +54,12 @@ class Form:
         read: returns the value of a node.
     """
 
-    write: Callable[[Any, Writes], Any]
-    read: Callable[[Node, Reads], Any]
+    write: Callable[[Any, PlanWriter], Any]
+    read: Callable[[JsonValue, PlanReader], Any]
 
 
 @dataclass(frozen=True)
-class Kind:
+class LayerKind:
     """A kind of layer.
 
     Attributes:
@@ -124,12 +116,12 @@ def wholes(values: Any) -> list[int]:
     return [whole(each) for each in values]
 
 
-def read_wholes(node: Node) -> list[int]:
+def read_wholes(node: JsonValue) -> list[int]:
     """Read a list of whole numbers."""
     return [each.whole() for each in node.items()]
 
 
-def read_numbers(node: Node) -> tuple[float, ...]:
+def read_numbers(node: JsonValue) -> tuple[float, ...]:
     """Read a list of floating-point numbers."""
     return tuple(each.number() for each in node.items())
 
@@ -183,13 +175,13 @@ def _classes(above: type[ILayer]) -> Iterator[type[ILayer]]:
 
 
 @cache
-def kind_of(cls: type[ILayer]) -> Kind:
+def kind_of(cls: type[ILayer]) -> LayerKind:
     """The kind of layer of a class."""
     hints = get_type_hints(cls, include_extras=True)
     required = [each.name for each in fields(cls) if each.default is MISSING]  # pyright: ignore[reportArgumentType]
     forms = {name: form_of(hints[name]) for name in cls.ATTRIBUTES}
     least, most = (0, math.inf) if _is_variadic(cls) else (cls.REQUIRED_INPUTS, cls.MAX_INPUTS or cls.REQUIRED_INPUTS)
-    return Kind(cls, forms, frozenset(required), least, most)
+    return LayerKind(cls, forms, frozenset(required), least, most)
 
 
 def _is_variadic(cls: type[ILayer]) -> bool:
