@@ -266,7 +266,7 @@ class TopKOperation(TensorRTEnum):
 
 
 class MatrixOperation(TensorRTEnum):
-    """How :meth:`INetworkDefinition.add_matrix_multiply` reads an operand."""
+    """The form of an operand of :meth:`INetworkDefinition.add_matrix_multiply`."""
 
     NONE = 0
     TRANSPOSE = 1
@@ -299,7 +299,7 @@ class SampleMode(TensorRTEnum):
 
 
 class FillOperation(TensorRTEnum):
-    """How :meth:`INetworkDefinition.add_fill` makes its elements."""
+    """The values that :meth:`INetworkDefinition.add_fill` generates."""
 
     LINSPACE = 0  # alpha + the sum of beta[d] * index[d]
     RANDOM_UNIFORM = 1  # between alpha and beta
@@ -307,14 +307,14 @@ class FillOperation(TensorRTEnum):
 
 
 class TripLimit(TensorRTEnum):
-    """What ends a loop."""
+    """The kinds of limits of a loop."""
 
     COUNT = 0  # the number of iterations
     WHILE = 1  # ends before the first iteration in which it is false
 
 
 class LoopOutput(TensorRTEnum):
-    """Which elements of a sequence leave a loop."""
+    """The kinds of outputs of a loop."""
 
     LAST_VALUE = 0  # element n, after n iterations
     CONCATENATE = 1  # elements 0 to n-1, stacked
@@ -322,7 +322,7 @@ class LoopOutput(TensorRTEnum):
 
 
 class TensorLocation(TensorRTEnum):
-    """Where the elements of a tensor are kept."""
+    """The memory of a tensor."""
 
     DEVICE = 0
     HOST = 1
@@ -364,7 +364,7 @@ class NetworkDefinitionCreationFlag(TensorRTEnum):
 
 
 class PaddingMode(TensorRTEnum):
-    """How the padding of a convolution or pooling is computed."""
+    """The computation of the padding of a convolution or pooling."""
 
     EXPLICIT_ROUND_DOWN = 0
     EXPLICIT_ROUND_UP = 1
@@ -395,7 +395,7 @@ class ScaleMode(TensorRTEnum):
 
 
 class InterpolationMode(TensorRTEnum):
-    """How a resize or grid sample interpolates between elements."""
+    """The interpolation of a resize or grid sample."""
 
     NEAREST = 0
     LINEAR = 1
@@ -421,7 +421,7 @@ class ResizeSelector(TensorRTEnum):
 
 
 class ResizeRoundMode(TensorRTEnum):
-    """How a coordinate is rounded to the nearest element."""
+    """The rounding of a coordinate to the nearest element."""
 
     HALF_UP = 0
     HALF_DOWN = 1
@@ -444,7 +444,7 @@ class AttentionNormalizationOp(TensorRTEnum):
 
 
 class CausalMaskKind(TensorRTEnum):
-    """Which keys a query may attend to."""
+    """The mask of the keys that a query may attend to."""
 
     NONE = 0
     UPPER_LEFT = 1
@@ -459,7 +459,7 @@ class AttentionIOForm(TensorRTEnum):
 
 
 class KVCacheMode(TensorRTEnum):
-    """How a key-value cache is written."""
+    """The layout in which a key-value cache is written."""
 
     LINEAR = 0
 

@@ -25,6 +25,7 @@ from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
+from netloop.atomic_write import write_whole
 from netloop.diagnostics import FileFormatError, Finding
 from netloop.dims import Dims
 from netloop.enums import DataType
@@ -95,12 +96,7 @@ def save(path: str | os.PathLike[str], weights: Mapping[str, Any]) -> None:
     """
     arrays = {name: np.asarray(array) for name, array in weights.items()}
     parts = [f"{len(arrays)}\n".encode(), *(_written(name, array) for name, array in arrays.items())]
-    beside = Path(f"{os.fspath(path)}.{os.getpid()}.tmp")
-    try:
-        beside.write_bytes(b"".join(parts))
-        beside.replace(path)
-    finally:
-        beside.unlink(missing_ok=True)
+    write_whole(Path(path), parts)
 
 
 def _written(name: str, array: Array) -> bytes:

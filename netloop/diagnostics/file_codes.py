@@ -112,7 +112,7 @@ TEXTS = {
     "NL743": """
         a model may read only files in its own folder, and not through links.
 
-        Otherwise a model from a stranger could read any file of its user into a tensor.
+        Otherwise an untrusted model could read any file of its user into a tensor.
 
         Wrong: the location ``../../etc/passwd`` for the data of a tensor
         Right: ``weights.bin``, in the folder of the model
