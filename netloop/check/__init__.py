@@ -4,7 +4,6 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from netloop.check import conditionals, loops, portability, types, wiring
-from netloop.check.explain import explain
 from netloop.check.rule import RULES, Subject
 from netloop.diagnostics import Finding, NetworkError, Severity
 from netloop.graph.infer import TypeTable
@@ -12,7 +11,7 @@ from netloop.graph.layer import ILayer, check_instance
 from netloop.nest import Block, Scopes, nest
 from netloop.network import INetworkDefinition
 
-__all__ = ["ValidatedNetwork", "check", "explain", "require_valid"]
+__all__ = ["ValidatedNetwork", "check", "require_valid"]
 
 _FAMILIES = (wiring, types, loops, conditionals, portability)
 """The modules that register rules; importing them is enough."""

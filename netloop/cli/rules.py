@@ -3,7 +3,7 @@
 import argparse
 from typing import Any
 
-from netloop.check.explain import rules_page
+from netloop.diagnostics.explanations import rules_page
 
 
 def add_to(commands: Any) -> None:

@@ -4,7 +4,8 @@ import re
 import textwrap
 from collections.abc import Iterator
 
-from netloop.diagnostics import CODES, Code, Severity, did_you_mean, listed
+from netloop.diagnostics.finding import Severity, did_you_mean, listed
+from netloop.diagnostics.registry import CODES, Code
 
 CHAPTERS = {
     "NL1": "Wiring: inputs, outputs and names",
