@@ -26,7 +26,7 @@ class Adding(ABC):
     findings and returns None.
     """
 
-    ADDING = ("add_", "set_condition")
+    PREFIXES = ("add_", "set_condition")
     """The prefixes of the names of these methods."""
 
     @property
@@ -37,7 +37,7 @@ class Adding(ABC):
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
         for name, method in list(vars(cls).items()):
-            if name.startswith(Adding.ADDING):
+            if name.startswith(Adding.PREFIXES):
                 setattr(cls, name, _none_on_error(method))
 
 

@@ -205,7 +205,7 @@ class ITensor(Settings):
         if not (math.isfinite(min) and math.isfinite(max) and min <= max):
             return False
         self._range = float(min), float(max)
-        self.types.owner.advise("dynamic_range", "dynamic ranges change nothing: only add_quantize quantises")
+        self.types.owner.advise("dynamic_range", "dynamic ranges have no effect: only add_quantize quantizes")
         return True
 
     def reset_dynamic_range(self) -> None:

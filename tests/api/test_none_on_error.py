@@ -192,7 +192,7 @@ def test_layer_that_is_completed_later_is_there(network, x, complete, log):
 
 
 def test_wrong_python_type_is_a_type_error(network, x):
-    with pytest.raises(TypeError, match="input1 is an ITensor"):
+    with pytest.raises(TypeError, match="input1 must be an ITensor"):
         network.add_elementwise(None, x, Op.SUM)
 
     assert len(network) == 0

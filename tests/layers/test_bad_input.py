@@ -86,7 +86,7 @@ def test_tensor_that_does_not_fit_is_told_when_it_is_set_later(method):
             tensor = network.add_input("misfit", dtype, shape)
             check_told(network, "tensor", partial(layer.set_input, index, tensor))
         for value in (None, "x", 3, layer):
-            with pytest.raises(TypeError, match=r"\btensor is an ITensor"):
+            with pytest.raises(TypeError, match=r"\btensor must be an ITensor"):
                 layer.set_input(index, value)
 
 

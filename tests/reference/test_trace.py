@@ -352,12 +352,12 @@ def test_count_above_max_trips_is_an_error(three):
 
 @pytest.mark.parametrize("wrong", ["7", 2.0, True])
 def test_max_trips_is_an_int(three, wrong):
-    with pytest.raises(TypeError, match="max_trips must be int, not"):
+    with pytest.raises(TypeError, match="max_trips must be an int, not"):
         trt.evaluate(three, {}, max_trips=wrong)
 
 
 def test_max_trips_is_not_negative(three):
-    with pytest.raises(ValueError, match="max_trips is 0 to"):
+    with pytest.raises(ValueError, match="max_trips must be 0 to"):
         trt.trace(three, {}, max_trips=-1)
 
 
