@@ -20,6 +20,7 @@ def write_whole(path: Path, pieces: Iterable[Part]) -> None:
 
 
 def _write(path: Path, pieces: Iterable[Part]) -> None:
+    # Synced before the rename: otherwise a crash of the system could leave the new name with an empty file.
     with path.open("xb") as file:
         file.writelines(pieces)
         file.flush()

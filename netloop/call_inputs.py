@@ -20,6 +20,7 @@ def check_inputs(tensors: Sequence[ITensor], given: Mapping[str, Any]) -> dict[I
     """
     if not isinstance(given, Mapping):
         raise TypeError(f"inputs must be a dict from names to arrays, not {type(given).__name__}")
+    # The common case, decided without building any finding: this runs in every call of an engine.
     if len(given) == len(tensors) and all(_fits(tensor, given.get(tensor.name)) for tensor in tensors):
         return {tensor: given[tensor.name] for tensor in tensors}
     names = {tensor.name for tensor in tensors}

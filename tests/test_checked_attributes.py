@@ -1,4 +1,4 @@
-"""Objects that users hold refuse attributes that they do not have, and values that these cannot be."""
+"""Objects of the API refuse unknown attributes and invalid values."""
 
 import numpy as np
 import pytest

@@ -139,6 +139,8 @@ class _AsAdded:
 
 def _stays_invalid(layer: ILayer) -> bool:
     """Whether an invalid layer stays invalid, whichever attributes and inputs are set later."""
+    # A layer is checked when it is added, before its attributes and further inputs are set. Only an error that does not
+    # depend on any of these is certain: so infer runs on a stand-in that raises as soon as it reads one of them.
     tensors = [*layer.type_inputs()]
     tensors += [None] * (layer.MAX_INPUTS - len(tensors))
     known = (_OpenInput() if each is None else layer.types.of(each) for each in tensors)

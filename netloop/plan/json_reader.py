@@ -39,6 +39,7 @@ def from_json(data: bytes, name: str) -> JsonValue:
     Raises:
         FileFormatError: it is not JSON, is nested too deeply, has a duplicate key, or a number that is too long.
     """
+    # Before json.loads, which recurses once per level and would use up Python's stack.
     if _is_deep(data):
         raise _refusal(f"the document has more than {DEEPEST} nested lists and objects, or unclosed ones", name)
     try:

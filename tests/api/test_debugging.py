@@ -307,7 +307,7 @@ def test_listener_that_raises_ends_the_run_with_its_words():
 
 def test_what_is_no_listener_is_refused():
     network, _ = straight()
-    with pytest.raises(TypeError, match="listener is None or IDebugListener"):
+    with pytest.raises(TypeError, match="listener must be None or IDebugListener"):
         built(network).create_execution_context().set_debug_listener(print)
 
 

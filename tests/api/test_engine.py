@@ -129,7 +129,7 @@ def test_other_rank_is_refused_where_lengths_are_open():
 
 @pytest.mark.parametrize("inputs", [None, [X], X, {"x"}, "x"])
 def test_inputs_are_a_mapping(inputs):
-    with pytest.raises(TypeError, match="inputs are a dict from names to arrays, not"):
+    with pytest.raises(TypeError, match="inputs must be a dict from names to arrays, not"):
         trt.compile(running_sum())(inputs)
 
 

@@ -210,7 +210,7 @@ def test_switch_is_off_at_first():
 
 @pytest.mark.parametrize("value", [1, None, "yes"])
 def test_switch_is_a_bool(value):
-    with pytest.raises(TypeError, match=r"Builder.none_on_error is bool"):
+    with pytest.raises(TypeError, match=r"Builder.none_on_error must be bool"):
         trt.Builder(Log()).none_on_error = value
 
 

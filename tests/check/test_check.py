@@ -1,4 +1,4 @@
-"""What check says as a whole."""
+"""The function ``check`` as a whole."""
 
 import numpy as np
 import pytest

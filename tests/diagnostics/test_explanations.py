@@ -1,4 +1,4 @@
-"""What each code stands for, in words and as a page."""
+"""The texts of codes, one at a time and as a page."""
 
 import re
 from pathlib import Path

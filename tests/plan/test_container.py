@@ -106,7 +106,7 @@ def test_every_flipped_bit_is_found_by_the_other_hashes_too():
 
 
 def test_a_plan_has_one_form():
-    """What has the right members, and was written by another tool, is refused."""
+    """A zip with the right members that another tool wrote is refused."""
     made = io.BytesIO()
     with zipfile.ZipFile(made, "w") as archive:
         for each in members():

@@ -26,7 +26,7 @@ ROOT = Path(__file__).parent.parent.parent
 
 
 def again(network: trt.INetworkDefinition) -> trt.INetworkDefinition:
-    """The network after a round trip, of which the bytes are equal."""
+    """The network after a round trip, which must give equal bytes again."""
     data = plan.dumps(network)
     loaded = plan.loads(data)
     assert plan.dumps(loaded) == data

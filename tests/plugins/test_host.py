@@ -1,4 +1,4 @@
-"""Plugins of TensorRT's interfaces, on the memory of the host, against numpy and torch."""
+"""Plugins of TensorRT's interfaces, in host memory, compared with numpy and torch."""
 
 import functools
 import threading
@@ -32,7 +32,7 @@ def added(network, plugin, *inputs, shape_inputs=()):
 
 
 def runs(network):
-    """What runs a network: an engine, and the reference."""
+    """The two ways to run a network: an engine, and the reference."""
     return trt.compile(network), functools.partial(trt.evaluate, network)
 
 

@@ -1,4 +1,4 @@
-"""Plugins that are functions of JAX, against numpy and torch."""
+"""Plugins that are JAX functions, compared with numpy and torch."""
 
 import functools
 

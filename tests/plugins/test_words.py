@@ -1,4 +1,4 @@
-"""Fields, lengths, the registry and the interfaces: what plugins are made with."""
+"""The parts of plugins: fields, expressions of lengths, the registry and the interfaces."""
 
 import jax.numpy as jnp
 import numpy as np
