@@ -95,7 +95,7 @@ class TypeTable:
 
     def _widen(self) -> None:
         """Make lengths of recurrences unknown that the next values change, until all next values fit."""
-        # Each round makes at least one known length unknown, or ends: so the loop is finite.
+        # This ends, since types only lose information here: a length never becomes known again.
         while self._unchecked:
             layer = self._unchecked.pop()
             following = layer.feedback()

@@ -7,7 +7,7 @@ import netloop as trt
 
 
 def only(network: trt.INetworkDefinition, code: str, at: Any = None) -> trt.Finding:
-    """Return the only finding of a network, which has this code and object; a build must report it too if it is an error."""
+    """Return the only finding of a network, of this code and object; a build must report it too if it is an error."""
     (found,) = trt.check(network)
     assert found.code == code
     assert at is None or found.at is at
