@@ -162,7 +162,7 @@ def _from_outside(layer: ILayer) -> dict[int, str]:
 
 @rule("NL209")
 def loops_nest_cleanly(subject: Subject) -> Iterator[Violation]:
-    """if two loops share tensors, one is inside the other; each cannot be inside the other.
+    """if two loops share tensors, exactly one of them is inside the other.
 
     Wrong: a loop L whose recurrence takes its next value from inside M, where M iterates over something inside L
     Right: let the value out of M with a loop output, and use that

@@ -140,7 +140,7 @@ TEXTS = {
         Right: an input of their numbers in a vocabulary
         """,
     "NL748": """
-        an engine takes the weights of the model it was built from, or of one with other values in them only.
+        an engine takes the weights of its own model, or of one that differs from it only in their values.
 
         Wrong: ``OnnxParserRefitter.refit_from_file`` with a model that has another layer
         Right: an engine that is built from this model
