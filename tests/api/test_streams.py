@@ -103,7 +103,7 @@ def test_network_with_errors_reaches_no_writer():
 
 
 def test_what_is_no_writer_is_refused():
-    with pytest.raises(TypeError, match="writer is IStreamWriter"):
+    with pytest.raises(TypeError, match="writer must be IStreamWriter"):
         build_to(io.BytesIO())
 
 

@@ -293,7 +293,7 @@ def test_what_is_not_there_is_an_error(ask, message):
         (None, "a sequence must be a list or tuple of arrays, not NoneType"),
         ([np.zeros(2)], "input 's' is sequence of float32[-1], and its value is float64[2]"),
         ([F([1]), F([[1]])], "input 's' is sequence of float32[-1], and its value is float32[1,1]"),
-        ([F([1]), "one"], "input 's' is sequence of float32[-1], and was given"),
+        ([F([1]), "one"], "input 's' is sequence of float32[-1], and its value is"),
     ],
 )
 def test_call_gives_a_list_of_fitting_arrays(given, message):
