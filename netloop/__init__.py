@@ -70,7 +70,6 @@ from netloop.api.timing_cache import ITimingCache as ITimingCache
 from netloop.api.timing_cache import TimingCacheKey as TimingCacheKey
 from netloop.api.timing_cache import TimingCacheValue as TimingCacheValue
 from netloop.check import check as check
-from netloop.check import explain as explain
 from netloop.diagnostics import ExecutionError as ExecutionError
 from netloop.diagnostics import FileFormatError as FileFormatError
 from netloop.diagnostics import Finding as Finding
@@ -79,6 +78,7 @@ from netloop.diagnostics import ModelError as ModelError
 from netloop.diagnostics import NetloopError as NetloopError
 from netloop.diagnostics import NetworkError as NetworkError
 from netloop.diagnostics import Severity as Severity
+from netloop.diagnostics.explanations import explain as explain
 from netloop.dims import Dims as Dims
 from netloop.dims import Dims2 as Dims2
 from netloop.dims import Dims3 as Dims3

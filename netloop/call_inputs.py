@@ -1,4 +1,4 @@
-"""The arrays that a caller gives for the inputs of a network."""
+"""Checks of the arrays that a caller passes for the inputs of a network."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -13,13 +13,14 @@ from netloop.types import ABSENT, Absent, OptionalType, SequenceType, Tensors, T
 
 
 def check_inputs(tensors: Sequence[ITensor], given: Mapping[str, Any]) -> dict[ITensor, Any]:
-    """The arrays given for some inputs, if each fits its input exactly.
+    """Return the arrays for some inputs by tensor; each must fit its input exactly.
 
     Raises:
-        InputError: one is missing, unknown, or of another element type or shape; all of it is told.
+        InputError: one is missing, unknown, or of another element type or shape; all of these are reported.
     """
     if not isinstance(given, Mapping):
-        raise TypeError(f"inputs are a dict from names to arrays, not {type(given).__name__}")
+        raise TypeError(f"inputs must be a dict from names to arrays, not {type(given).__name__}")
+    # The common case, decided without building any finding: this runs in every call of an engine.
     if len(given) == len(tensors) and all(_fits(tensor, given.get(tensor.name)) for tensor in tensors):
         return {tensor: given[tensor.name] for tensor in tensors}
     names = {tensor.name for tensor in tensors}
@@ -33,7 +34,7 @@ def check_inputs(tensors: Sequence[ITensor], given: Mapping[str, Any]) -> dict[I
             assert tensor.declared is not None
             arrays[tensor] = value = _value(given[tensor.name], tensor.declared)
         except ValueError as error:
-            what = f"input {tensor.name!r} is {tensor.declared}, and was given what is no array"
+            what = f"input {tensor.name!r} is {tensor.declared}, and its value is not an array"
             findings.append(Finding("NL603", what, why=str(error), at=tensor))
         else:
             findings += _misfit(tensor, value)
@@ -43,15 +44,15 @@ def check_inputs(tensors: Sequence[ITensor], given: Mapping[str, Any]) -> dict[I
 
 
 def check_values(tensors: Sequence[ITensor], given: Mapping[str, Any]) -> dict[ITensor, Any]:
-    """The same, if the arrays have values, and are not what JAX traces.
+    """Return the same as ``check_inputs``, where no array may be a tracer of JAX.
 
     Raises:
-        InputError: one is missing, unknown, of another element type or shape, or traced.
+        InputError: one is missing, unknown, of another element type or shape, or a tracer.
     """
     arrays = check_inputs(tensors, given)
     traced = [each for each, value in arrays.items() if any(isinstance(array, Tracer) for array in _parts(value))]
     if traced:
-        fix = "inside of jit, grad and vmap take the function that netloop.to_jax(network) gives"
+        fix = "inside jit, grad and vmap use the function that netloop.to_jax(network) returns"
         raise InputError(
             *(Finding("NL607", f"JAX is tracing input {each.name!r}", "", reason("NL607"), fix) for each in traced)
         )
@@ -59,7 +60,7 @@ def check_values(tensors: Sequence[ITensor], given: Mapping[str, Any]) -> dict[I
 
 
 def _fits(tensor: ITensor, array: Any) -> bool:
-    """Whether something is surely an array of the type of an input."""
+    """Whether a value is an array of exactly the type of an input; False for an input with a shape that varies."""
     wanted = tensor.declared
     is_array = isinstance(array, np.ndarray | jax.Array)
     return is_array and wanted is not None and array.shape == wanted.shape and array.dtype == wanted.dtype
@@ -70,18 +71,18 @@ def _array(given: Any) -> Any:
 
 
 def _value(given: Any, declared: TensorType) -> Any:
-    """What is given for an input, as arrays."""
+    """Convert the value for an input to arrays."""
     if isinstance(declared, OptionalType):
         return ABSENT if given is None else _value(given, declared.present)
     if not isinstance(declared, SequenceType):
         return _array(given)
     if not isinstance(given, list | tuple):
-        raise ValueError(f"a sequence is a list or tuple of arrays, not {type(given).__name__}")
+        raise ValueError(f"a sequence must be a list or tuple of arrays, not {type(given).__name__}")
     return Tensors(map(_array, given))  # pyright: ignore[reportUnknownArgumentType]
 
 
 def _parts(value: Any) -> tuple[Any, ...]:
-    """The arrays of a value."""
+    """The arrays in a value."""
     if isinstance(value, Tensors):
         return value
     return () if isinstance(value, Absent) else (value,)
@@ -93,7 +94,7 @@ def _unknown(name: str, names: set[str]) -> Finding:
 
 
 def _misfit(tensor: ITensor, value: Any) -> list[Finding]:
-    """What is wrong with a value: the first of its arrays that does not fit."""
+    """The finding for the first array of a value that does not fit; empty if all fit."""
     found = (_misfit_of(tensor, array) for array in _parts(value))
     return next(filter(None, found), [])
 
@@ -104,6 +105,6 @@ def _misfit_of(tensor: ITensor, array: Any) -> list[Finding]:
     wanted, shape, dtype = declared.held_shape, tuple(array.shape), np.dtype(array.dtype)
     if dtype == declared.dtype and (wanted is None or agree(shape, wanted)):
         return []
-    what = f"input {tensor.name!r} is {declared}, and was given {TensorType(dtype, shape)}"
+    what = f"input {tensor.name!r} is {declared}, and its value is {TensorType(dtype, shape)}"
     fix = f"pass an array of dtype {declared.dtype}" if dtype != declared.dtype else ""
     return [Finding("NL603", what, why=reason("NL603"), fix=fix, at=tensor)]

@@ -1,4 +1,4 @@
-"""Objects whose attributes are known: each is checked when it is set, and there are no others."""
+"""A base class whose attributes are checked when they are set, and which accepts no others."""
 
 from __future__ import annotations
 
@@ -10,18 +10,19 @@ from netloop.diagnostics import did_you_mean
 from netloop.removed_names import unknown
 
 Check = Callable[[str, Any], None]
-"""Complains about a value that the attribute of a name cannot have."""
+"""Raises an error if a value is invalid for the attribute of a name."""
 
 
 class Settings:
-    """An object with the attributes that its class knows, and no others.
+    """An object with checked attributes.
 
-    What the class annotates and gives a default can be set, to what ``CHECKS`` lets pass, or else to what has the type
-    of the default; where that is None, to anything. What it annotates without a default is fixed.
+    An attribute that the class annotates and gives a default can be set: to a value that its check in ``CHECKS``
+    accepts, or without one to a value of the type of the default, or to anything where the default is None. An
+    attribute that is annotated without a default is fixed.
     """
 
     CHECKS: ClassVar[dict[str, Check]] = {}
-    """The checks of attributes of which the type says too little."""
+    """The checks of attributes for which the type of the default is not enough."""
     defaults: ClassVar[dict[str, Any]] = {}
     _checks: ClassVar[dict[str, Callable[[Any], None]]] = {}
 
@@ -37,10 +38,10 @@ class Settings:
         return lambda value: check(label, value)
 
     def changed(self) -> dict[str, Any]:
-        """The attributes that are not at their defaults."""
+        """Return the attributes that are not at their defaults."""
         return {name: value for name, default in self.defaults.items() if (value := getattr(self, name)) != default}
 
-    if not TYPE_CHECKING:  # or every name would be an attribute
+    if not TYPE_CHECKING:  # a type checker would take every name for an attribute
 
         def __getattr__(self, name: str) -> Any:
             raise AttributeError(unknown(type(self).__name__, name), name=name, obj=self)
@@ -59,24 +60,24 @@ class Settings:
 
 
 def of_type(default: Any) -> Check:
-    """Takes what has the type of a default; anything if that is None."""
+    """Return a check for values of the type of a default; for any value if that is None."""
     if isinstance(default, str):
         return text
     wanted = (int, float) if isinstance(default, float) else type(default)
 
     def check(name: str, value: Any) -> None:
         if not isinstance(value, wanted):
-            raise TypeError(f"{name} is {type(default).__name__}, not {value!r}")
+            raise TypeError(f"{name} must be {type(default).__name__}, not {value!r}")
 
     return _anything if default is None else check
 
 
 def text(name: str, value: Any) -> None:
-    """Takes strings that can be written to a file."""
+    """Check that a value is a string that can be written to a file."""
     if not isinstance(value, str):
-        raise TypeError(f"{name} is a str, not {value!r}")
+        raise TypeError(f"{name} must be a str, not {value!r}")
     if not value.isascii() and any("\ud800" <= each <= "\udfff" for each in value):
-        raise ValueError(f"{name} {value!r} has half a character in it")
+        raise ValueError(f"{name} {value!r} has half of a surrogate pair in it")
 
 
 def _anything(name: str, value: Any) -> None:
@@ -84,23 +85,23 @@ def _anything(name: str, value: Any) -> None:
 
 
 def none_or(cls: type) -> Check:
-    """Takes None, and what is a ``cls``."""
+    """Return a check for None and instances of ``cls``."""
 
     def check(name: str, value: Any) -> None:
         if value is not None and not isinstance(value, cls):
-            raise TypeError(f"{name} is None or {cls.__name__}, not {value!r}")
+            raise TypeError(f"{name} must be None or {cls.__name__}, not {value!r}")
 
     return check
 
 
 def whole(least: int, most: int | None = None) -> Check:
-    """Takes whole numbers from ``least`` to ``most``."""
+    """Return a check for ints from ``least`` to ``most``."""
 
     def check(name: str, value: Any) -> None:
         if not isinstance(value, int) or isinstance(value, bool):
-            raise TypeError(f"{name} is int, not {value!r}")
+            raise TypeError(f"{name} must be an int, not {value!r}")
         if value < least or (most is not None and value > most):
             wanted = f"at least {least}" if most is None else f"{least} to {most}"
-            raise ValueError(f"{name} is {wanted}, not {value}")
+            raise ValueError(f"{name} must be {wanted}, not {value}")
 
     return check

@@ -1,4 +1,4 @@
-"""Shapes, permutations and weights as TensorRT's scripts write them."""
+"""TensorRT's types for shapes, permutations and weights."""
 
 import ctypes
 import math
@@ -13,26 +13,26 @@ from netloop.enums import DataType
 from netloop.types import data_type, numpy_type
 
 UNORDERED = (str, bytes, bytearray, set, frozenset, dict)
-"""What can be gone through, and is no sequence of numbers."""
+"""Iterables that are not sequences of numbers."""
 
 
 def check_word(name: str, value: int) -> int:
-    """``value``, if 64 bits hold it.
+    """Return ``value``, which must fit into 64 bits.
 
     Raises:
-        ValueError: they do not.
+        ValueError: it does not.
     """
     if not -(1 << 63) <= value < 1 << 63:
-        raise ValueError(f"{name} is a number of {value.bit_length()} bits, and has a sign and 63 bits at most")
+        raise ValueError(f"{name} is a number of {value.bit_length()} bits, and may have a sign and 63 bits")
     return value
 
 
 class Dims(tuple[int, ...]):
-    """The lengths of the axes of a tensor, at most eight; -1 is a length not known yet."""
+    """The lengths of the axes of a tensor, at most eight; -1 is an unknown length."""
 
     MAX_DIMS = 8
     NAMES: tuple[str, ...] = ()
-    """What the lengths are called, where their number is fixed."""
+    """The names of the lengths, where their number is fixed."""
 
     def __new__(cls, *args: Any, **named: Any) -> "Dims":
         shape = cls._given(*args, **named)
@@ -47,7 +47,7 @@ class Dims(tuple[int, ...]):
 
     @classmethod
     def _given(cls, *args: Any, **named: Any) -> Any:
-        """The lengths as a sequence; they come as one, or each on its own, or not at all, which means zeros."""
+        """The lengths as a sequence, given as one, as an argument each, or not at all, which means zeros."""
         if not args and not named:
             return (0,) * len(cls.NAMES)
         if len(args) + len(named) == 1 and (args or "shape" in named):
@@ -67,7 +67,7 @@ class Dims(tuple[int, ...]):
     __hash__ = tuple.__hash__
 
     def __setitem__(self, index: Any, value: Any) -> NoReturn:
-        raise TypeError("a shape is a tuple, and not changed in place; take list(shape), change that and give it")
+        raise TypeError("a shape is a tuple, which cannot be changed in place; change list(shape), and pass that")
 
     def __repr__(self) -> str:
         return str(tuple(self))
@@ -108,7 +108,7 @@ class Dims4(Dims):
 
 
 def volume(iterable: Iterable[int]) -> int:
-    """The product of lengths, which is the number of elements of a shape; 1 if there are none."""
+    """The product of lengths, the number of elements of a shape; 1 if there are none."""
     return math.prod(iterable)
 
 
@@ -119,20 +119,20 @@ class Permutation(tuple[int, ...]):
         return super().__new__(cls, (operator.index(axis) for axis in order))
 
     def __setitem__(self, index: Any, value: Any) -> NoReturn:
-        raise TypeError("an order is a tuple, and not changed in place; take list(order), change that and give it")
+        raise TypeError("an order is a tuple, which cannot be changed in place; change list(order), and pass that")
 
 
 def check_dims(name: str, value: Any) -> Dims:
-    """``value`` as Dims.
+    """Return ``value`` as Dims.
 
     Raises:
-        TypeError: it is no sequence of ints.
-        ValueError: it has too many, or one that 64 bits do not hold.
+        TypeError: it is not a sequence of ints.
+        ValueError: it has too many, or one that does not fit into 64 bits.
     """
     try:
         return Dims(value)
     except TypeError:
-        raise TypeError(f"{name} is a sequence of ints, not {value!r}") from None
+        raise TypeError(f"{name} must be a sequence of ints, not {value!r}") from None
     except ValueError as error:
         raise ValueError(f"{name} cannot be {value!r}: {error}") from None
 
@@ -153,22 +153,22 @@ def _ints(name: str, value: Any) -> list[int]:
             raise TypeError
         return [operator.index(each) for each in value]
     except TypeError:
-        raise TypeError(f"{name} is a sequence of ints, not {value!r}") from None
+        raise TypeError(f"{name} must be a sequence of ints, not {value!r}") from None
 
 
 DimsLike = Annotated[Sequence[int], Dims]
-"""What a script may give where Dims are kept."""
+"""The annotation of attributes that take any sequence of ints, and keep Dims."""
 
 PermutationLike = Annotated[Sequence[int], Permutation]
-"""What a script may give where a Permutation is kept."""
+"""The annotation of attributes that take any sequence of ints, and keep a Permutation."""
 
 
 class Weights:
-    """A flat, typed run of numbers: an array, or an empty run of a type.
+    """A flat, typed array of numbers.
 
-    ``Weights(type)`` is empty, ``Weights(array)`` keeps ``array`` without a copy, and
-    ``Weights(type, ptr, count)`` reads ``count`` elements at the host address ``ptr``; those of less than a byte lie
-    packed there, the first in the lowest bits, and are copied.
+    ``Weights(type)`` is empty, ``Weights(array)`` keeps ``array`` without a copy, and ``Weights(type, ptr, count)``
+    reads ``count`` elements at the host address ``ptr``; elements of less than a byte are packed there, the first in
+    the lowest bits, and are copied.
     """
 
     def __init__(self, *args: Any, **named: Any) -> None:
@@ -177,7 +177,7 @@ class Weights:
             array, args = args[0], args[1:]
         if array is not None:
             if args or named:
-                raise TypeError("Weights(array) takes nothing beside the array")
+                raise TypeError("Weights(array) takes no other arguments")
             self._array: npt.NDArray[Any] = weights_array(array)
         else:
             self._array = _from_address(*args, **named)
@@ -207,7 +207,7 @@ class Weights:
 
 def _from_address(type: DataType = DataType.FLOAT, ptr: int = 0, count: int = 0) -> npt.NDArray[Any]:
     if not isinstance(type, DataType):
-        raise TypeError(f"weights are an array, or a DataType with an address and a count, not {type!r}")
+        raise TypeError(f"weights must be an array, or a DataType with an address and a count, not {type!r}")
     dtype = numpy_type(type)
     if not count:
         return np.empty(0, dtype)
@@ -219,7 +219,7 @@ def _from_address(type: DataType = DataType.FLOAT, ptr: int = 0, count: int = 0)
 
 
 def _unpacked(packed: npt.NDArray[np.uint8], bits: int, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
-    """Elements of less than a byte, which lie side by side in bytes, the first in the lowest bits."""
+    """Unpack elements of less than a byte, the first of which is in the lowest bits of a byte."""
     codes = (packed[:, None] >> np.arange(0, 8, bits).astype(np.uint8) & (2**bits - 1)).reshape(-1)
     if dtype == numpy_type(DataType.FP4):
         return codes.view(dtype)
@@ -228,16 +228,16 @@ def _unpacked(packed: npt.NDArray[np.uint8], bits: int, dtype: np.dtype[Any]) ->
 
 
 def weights_array(given: Any, name: str = "weights") -> npt.NDArray[Any]:
-    """``given`` as an array that a layer may keep: C-contiguous, of a type that networks have.
+    """Return ``given`` as an array that a layer may keep: C-contiguous, of a type that networks have.
 
     Raises:
         TypeError: it is neither an array nor ``Weights``.
-        ValueError: it is not C-contiguous, or no network has its element type.
+        ValueError: it is not C-contiguous, or networks do not have its element type.
     """
     if isinstance(given, Weights):
         return given.numpy()
     if not isinstance(given, np.ndarray | np.generic):
-        raise TypeError(f"{name} is a numpy array or Weights, not {type(given).__name__}")
+        raise TypeError(f"{name} must be a numpy array or Weights, not {type(given).__name__}")
     array = np.asarray(given)
     try:
         data_type(array.dtype)

@@ -4,7 +4,7 @@ from enum import Enum
 
 
 class TensorRTEnum(Enum):
-    """An enumeration as TensorRT's bindings have it: a member converts to its number, and is no number itself."""
+    """An enumeration as in TensorRT's bindings: a member converts to its number, but is not a number."""
 
     def __int__(self) -> int:
         return int(self.value)
@@ -156,9 +156,9 @@ class LayerType(TensorRTEnum):
 
 
 class TypeOfLayer(TensorRTEnum):
-    """What ``type`` of a layer tells, which in TensorRT is the LayerType of one that was got from a network.
+    """The ``type`` of some layers, which in TensorRT is the LayerType once the layer is read from a network.
 
-    It equals that LayerType, so that scripts that ask for it find the layers of the kind.
+    A member equals that LayerType, so that scripts that compare with it find the layers of the kind.
     """
 
     def __eq__(self, other: object) -> bool:
@@ -235,8 +235,8 @@ class ElementWiseOperation(TensorRTEnum):
     GREATER = 12
     LESS = 13
     # from here on netloop's own, which no TensorRT has
-    MOD = 100  # the rest of FLOOR_DIV, with the sign of the divisor
-    FMOD = 101  # the rest of DIV, with the sign of the dividend
+    MOD = 100  # the remainder of FLOOR_DIV, with the sign of the divisor
+    FMOD = 101  # the remainder of DIV, with the sign of the dividend
     SHIFT_LEFT = 102
     SHIFT_RIGHT = 103
 
@@ -260,14 +260,14 @@ class CumulativeOperation(TensorRTEnum):
 
 
 class TopKOperation(TensorRTEnum):
-    """Which end of the order :meth:`INetworkDefinition.add_topk` takes."""
+    """Whether :meth:`INetworkDefinition.add_topk` takes the largest or the smallest elements."""
 
     MAX = 0
     MIN = 1
 
 
 class MatrixOperation(TensorRTEnum):
-    """How :meth:`INetworkDefinition.add_matrix_multiply` reads an operand."""
+    """The form of an operand of :meth:`INetworkDefinition.add_matrix_multiply`."""
 
     NONE = 0
     TRANSPOSE = 1
@@ -290,17 +290,17 @@ class ScatterMode(TensorRTEnum):
 
 
 class SampleMode(TensorRTEnum):
-    """What a slice reads where it leaves its input."""
+    """The elements of a slice outside its input."""
 
-    STRICT_BOUNDS = 0  # never leaves it
-    WRAP = 1  # the input again and again
+    STRICT_BOUNDS = 0  # there may be none
+    WRAP = 1  # the input repeated
     CLAMP = 2  # the nearest element
     FILL = 3  # a fill value
     REFLECT = 4  # the input mirrored at the centres of its edge elements
 
 
 class FillOperation(TensorRTEnum):
-    """How :meth:`INetworkDefinition.add_fill` makes its elements."""
+    """The values that :meth:`INetworkDefinition.add_fill` generates."""
 
     LINSPACE = 0  # alpha + the sum of beta[d] * index[d]
     RANDOM_UNIFORM = 1  # between alpha and beta
@@ -308,29 +308,29 @@ class FillOperation(TensorRTEnum):
 
 
 class TripLimit(TensorRTEnum):
-    """What ends a loop."""
+    """The kinds of limits of a loop."""
 
-    COUNT = 0  # the number of trips
-    WHILE = 1  # ends before the first trip in which it is false
+    COUNT = 0  # the number of iterations
+    WHILE = 1  # ends before the first iteration in which it is false
 
 
 class LoopOutput(TensorRTEnum):
-    """Which elements of a sequence leave a loop."""
+    """The kinds of outputs of a loop."""
 
-    LAST_VALUE = 0  # element n, after n trips
+    LAST_VALUE = 0  # element n, after n iterations
     CONCATENATE = 1  # elements 0 to n-1, stacked
     REVERSE = 2  # elements n-1 to 0, stacked
 
 
 class TensorLocation(TensorRTEnum):
-    """Where the elements of a tensor are kept."""
+    """The memory of a tensor."""
 
     DEVICE = 0
     HOST = 1
 
 
 class TensorFormat(TensorRTEnum):
-    """The memory layout of a tensor; netloop knows LINEAR alone."""
+    """The memory layout of a tensor; netloop has only LINEAR."""
 
     LINEAR = 0
     CHW2 = 1
@@ -359,13 +359,13 @@ class NetworkDefinitionCreationFlag(TensorRTEnum):
     """The flags of :meth:`Builder.create_network`, each a bit position."""
 
     STRONGLY_TYPED = 0
-    EXPLICIT_BATCH = 0  # of TensorRT 10, where it is 0 too; gone in 11, and of no effect in either
+    EXPLICIT_BATCH = 0  # of TensorRT 10, where it is 0 too; removed in 11, without effect in either
     PREFER_JIT_PYTHON_PLUGINS = 1
     PREFER_AOT_PYTHON_PLUGINS = 2
 
 
 class PaddingMode(TensorRTEnum):
-    """How the padding of a convolution or pooling is found."""
+    """The computation of the padding of a convolution or pooling."""
 
     EXPLICIT_ROUND_DOWN = 0
     EXPLICIT_ROUND_UP = 1
@@ -374,7 +374,7 @@ class PaddingMode(TensorRTEnum):
 
 
 class PoolingType(TypeOfLayer):
-    """What :meth:`INetworkDefinition.add_pooling_nd` takes of a window."""
+    """The value that :meth:`INetworkDefinition.add_pooling_nd` computes of a window."""
 
     MAX = 0
     AVERAGE = 1
@@ -388,7 +388,7 @@ KINDS: dict[type[TypeOfLayer], LayerType] = {
 
 
 class ScaleMode(TensorRTEnum):
-    """What the weights of :meth:`INetworkDefinition.add_scale` go with: all, channels, or elements."""
+    """Whether :meth:`INetworkDefinition.add_scale` has one weight for all elements, per channel or per element."""
 
     UNIFORM = 0
     CHANNEL = 1
@@ -396,7 +396,7 @@ class ScaleMode(TensorRTEnum):
 
 
 class InterpolationMode(TensorRTEnum):
-    """How a resize or grid sample finds values between elements."""
+    """The interpolation of a resize or grid sample."""
 
     NEAREST = 0
     LINEAR = 1
@@ -404,7 +404,7 @@ class InterpolationMode(TensorRTEnum):
 
 
 class ResizeCoordinateTransformation(TensorRTEnum):
-    """Where the elements of a resized axis lie on the original."""
+    """The coordinates of the elements of a resized axis on the original axis."""
 
     ALIGN_CORNERS = 0
     ASYMMETRIC = 1
@@ -415,14 +415,14 @@ class ResizeCoordinateTransformation(TensorRTEnum):
 
 
 class ResizeSelector(TensorRTEnum):
-    """Where the only element of a resized axis lies on the original."""
+    """The coordinate, on the original axis, of the element of an axis resized to length 1."""
 
     FORMULA = 0
     UPPER = 1
 
 
 class ResizeRoundMode(TensorRTEnum):
-    """Which neighbour is the nearest."""
+    """The rounding of a coordinate to the nearest element."""
 
     HALF_UP = 0
     HALF_DOWN = 1
@@ -431,21 +431,21 @@ class ResizeRoundMode(TensorRTEnum):
 
 
 class BoundingBoxFormat(TensorRTEnum):
-    """How four numbers tell of a box."""
+    """The meaning of the four numbers of a box."""
 
     CORNER_PAIRS = 0
     CENTER_SIZES = 1
 
 
 class AttentionNormalizationOp(TensorRTEnum):
-    """What turns the scores of an attention into weights."""
+    """The function that turns the scores of an attention into weights."""
 
     NONE = 0
     SOFTMAX = 1
 
 
 class CausalMaskKind(TensorRTEnum):
-    """Which keys a query may attend to."""
+    """The mask of the keys that a query may attend to."""
 
     NONE = 0
     UPPER_LEFT = 1
@@ -453,14 +453,14 @@ class CausalMaskKind(TensorRTEnum):
 
 
 class AttentionIOForm(TensorRTEnum):
-    """How sequences of several lengths share a tensor."""
+    """The layout of sequences of several lengths in a tensor."""
 
     PADDED_BHND = 0
     PACKED_NHD = 1
 
 
 class KVCacheMode(TensorRTEnum):
-    """How a key-value cache is written."""
+    """The layout in which a key-value cache is written."""
 
     LINEAR = 0
 

@@ -1,4 +1,4 @@
-"""What a script marks in a network: outputs, debug tensors, and weights."""
+"""The methods of networks that mark outputs, debug tensors and weights."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from netloop.types import Array, TensorType
 
 @dataclass
 class Marks:
-    """What is marked in a network beside its outputs.
+    """The marks of a network other than its outputs.
 
     Attributes:
-        debug: the tensors that a debug listener may be told of.
-        unfused: whether it may also be told of all that is computed outside of loops and branches.
-        shapes: the outputs whose values are wanted with the shapes, before the network runs.
-        names: the names that weights were given, by the layers that hold them.
+        debug: the tensors whose values a debug listener may receive.
+        unfused: whether it may also receive all values that are computed outside loops and branches.
+        shapes: the outputs whose values ``infer_shapes`` computes, before the network runs.
+        names: the names that were given to weights, by the layers that hold them.
         refittable: the names of the weights that may be replaced, where not all may.
     """
 
@@ -35,7 +35,7 @@ class Marks:
     refittable: dict[str, None] = field(default_factory=dict[str, None])
 
     def copied(self, tensors: Mapping[ITensor, ITensor], layers: Sequence[Any]) -> Marks:
-        """The same marks in a copy of the network, by its tensors, and its layers in order."""
+        """Return the same marks for a copy of the network, given its tensors, and its layers in order."""
         return Marks(
             dict.fromkeys(tensors[each] for each in self.debug),
             self.unfused,
@@ -50,7 +50,7 @@ class MarkMethods(AddsLayers):
 
     Attributes:
         outputs: the outputs, in the order in which they were marked.
-        marks: what else is marked.
+        marks: all other marks.
     """
 
     outputs: list[ITensor]
@@ -59,23 +59,23 @@ class MarkMethods(AddsLayers):
     # ------------------------------------------------------------------ outputs
 
     def mark_output(self, tensor: ITensor) -> None:
-        """Make a tensor an output of the network."""
+        """Mark a tensor as an output of the network."""
         self._own(tensor)
         if not tensor.is_network_output:
             vars(tensor)["is_network_output"] = True
             self.outputs.append(tensor)
 
     def unmark_output(self, tensor: ITensor) -> None:
-        """Make a tensor no output any more."""
+        """Remove a tensor from the outputs of the network."""
         if check_tensor(tensor, "tensor").is_network_output:
             vars(tensor)["is_network_output"] = False
             self.outputs.remove(tensor)
             self.marks.shapes.pop(tensor, None)
 
     def mark_output_for_shapes(self, tensor: ITensor) -> bool:
-        """Make a tensor an output whose value ``IExecutionContext.infer_shapes`` computes, if it follows from shapes.
+        """Mark a tensor as an output whose value ``IExecutionContext.infer_shapes`` computes if it depends on shapes.
 
-        False, and no effect, for what is an output already, and for what is not int32 or int64 of at most one axis.
+        Returns False, without effect, if it is an output already, or not int32 or int64 with at most one axis.
         """
         known = self._own(tensor).types.of(tensor)
         if tensor.is_network_output or not isinstance(known, TensorType) or not known.is_index or known.rank > 1:
@@ -85,7 +85,7 @@ class MarkMethods(AddsLayers):
         return True
 
     def unmark_output_for_shapes(self, tensor: ITensor) -> bool:
-        """Take back ``mark_output_for_shapes``; whether there was anything to take back."""
+        """Undo ``mark_output_for_shapes``; return whether the tensor was marked."""
         if check_tensor(tensor, "tensor") not in self.marks.shapes:
             return False
         self.unmark_output(tensor)
@@ -94,15 +94,15 @@ class MarkMethods(AddsLayers):
     # ------------------------------------------------------------------ debug tensors
 
     def mark_debug(self, tensor: ITensor) -> bool:
-        """Let execution contexts tell a listener of a tensor's values, if asked to; True.
+        """Let execution contexts report the values of a tensor to a debug listener, if asked to; return True.
 
-        The tensor costs nothing until a context is asked to. One that the network does not need is never computed.
+        The mark costs nothing until a context is asked to. A tensor that is not live is never computed.
         """
         self.marks.debug[self._own(tensor)] = None
         return True
 
     def unmark_debug(self, tensor: ITensor) -> bool:
-        """Take back ``mark_debug``; True."""
+        """Undo ``mark_debug``; return True."""
         self.marks.debug.pop(check_tensor(tensor, "tensor"), None)
         return True
 
@@ -111,29 +111,29 @@ class MarkMethods(AddsLayers):
         return check_tensor(tensor, "tensor") in self.marks.debug
 
     def mark_unfused_tensors_as_debug_tensors(self) -> bool:
-        """Let execution contexts tell a listener of all that is computed outside of loops and branches; True.
+        """Let execution contexts report all values outside loops and branches to a debug listener; return True.
 
-        ``is_debug_tensor`` is not true of these, as in TensorRT.
+        ``is_debug_tensor`` stays False for these, as in TensorRT.
         """
         self.marks.unfused = True
         return True
 
     def unmark_unfused_tensors_as_debug_tensors(self) -> bool:
-        """Take back ``mark_unfused_tensors_as_debug_tensors``; True."""
+        """Undo ``mark_unfused_tensors_as_debug_tensors``; return True."""
         self.marks.unfused = False
         return True
 
     # ------------------------------------------------------------------ weights
 
     def weights_name(self, layer: IConstantLayer) -> str:
-        """What a constant's weights are called: the name that they were given, or else that of the layer."""
+        """The name of a constant's weights: the one that they were given, or else that of the layer."""
         return self.marks.names.get(layer, layer.name)
 
     def set_weights_name(self, weights: Any, name: str | None) -> bool:
-        """Name the weights of all constants that hold an array; None takes the name away.
+        """Name the weights of all constants that hold an array; None removes the name.
 
-        The constants are those that were made with this very array, and not with an equal one. False, and no effect,
-        if there is none, if one of them takes only a part of it, or if other weights have the name.
+        These are the constants made with this very array, not with an equal one. Returns False, without effect, if
+        there is none, if one of them has only a part of the array, or if other weights have the name.
         """
         array = weights_array(weights)
         holders = [each for each in self._constants() if _address(each.weights) == _address(array)]
@@ -150,7 +150,7 @@ class MarkMethods(AddsLayers):
         return True
 
     def mark_weights_refittable(self, name: str) -> bool:
-        """Let a ``Refitter`` replace weights under ``BuilderFlag.REFIT_INDIVIDUAL``; False if none has the name."""
+        """Let a ``Refitter`` replace weights under ``BuilderFlag.REFIT_INDIVIDUAL``; False if none have the name."""
         check_instance("name", name, str)
         if all(self.weights_name(each) != name for each in self._constants()):
             return False
@@ -158,7 +158,7 @@ class MarkMethods(AddsLayers):
         return True
 
     def unmark_weights_refittable(self, name: str) -> bool:
-        """Take back ``mark_weights_refittable``; whether there was anything to take back."""
+        """Undo ``mark_weights_refittable``; return whether the weights were marked."""
         if not self.are_weights_marked_refittable(name):
             return False
         del self.marks.refittable[name]
@@ -173,10 +173,10 @@ class MarkMethods(AddsLayers):
         return [each for each in layers if isinstance(each, IConstantLayer)]
 
     def _own(self, tensor: ITensor) -> ITensor:
-        """``tensor``, if it is of this network."""
+        """Return ``tensor``, which must be of this network."""
         check_tensor(tensor, "tensor")
         if tensor.types is not self.types:
-            what = f"tensor {tensor.name!r} is of another network"
+            what = f"tensor {tensor.name!r} belongs to another network"
             raise NetworkError(Finding("NL103", what, str(call_site()), reason("NL103"), at=tensor))
         return tensor
 

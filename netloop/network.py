@@ -14,8 +14,8 @@ from netloop.enums import DataType, NetworkDefinitionCreationFlag
 from netloop.graph.call_site import call_site
 from netloop.graph.infer import TypeTable
 from netloop.graph.layer import ILayer, check_instance, check_member
+from netloop.graph.layer_compat import PLAIN
 from netloop.graph.tensor import ITensor, declared_type
-from netloop.graph.tensor_compat import PLAIN
 from netloop.layers.affine import AffineMethods
 from netloop.layers.assertion import AssertionMethods
 from netloop.layers.attention import AttentionMethods

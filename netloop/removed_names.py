@@ -1,11 +1,11 @@
-"""Names that TensorRT had and dropped, each with what took its place: scripts for TensorRT 8 and 9 are told."""
+"""Names that TensorRT removed since version 8 and their replacements, which error messages suggest."""
 
 _ENGINE = "build_serialized_network, and deserialize_cuda_engine of a Runtime"
 _WORKSPACE = "set_memory_pool_limit(MemoryPoolType.WORKSPACE, size) of the builder's config"
-_NAMES = "the names of tensors, which take the places of numbers"
+_NAMES = "the names of tensors instead of binding numbers"
 
 # fmt: off
-DROPPED = {
+REPLACEMENTS = {
     # builders and their configs
     "build_cuda_engine":           _ENGINE,
     "build_engine":                _ENGINE,
@@ -43,11 +43,11 @@ DROPPED = {
     "UffParser":                   "OnnxParser",
 }
 # fmt: on
-"""What to use instead, by name."""
+"""The replacement of each removed name."""
 
 
 def unknown(owner: str, name: str, purpose: str = "", hint: str = "") -> str:
-    """What is said of an attribute that is not there for a purpose: what took its place, or else a hint."""
-    instead = DROPPED.get(name)
-    hint = hint if instead is None else f"TensorRT dropped it; use {instead}"
+    """Return the message for an unknown attribute: with its replacement if TensorRT removed it, else with a hint."""
+    instead = REPLACEMENTS.get(name)
+    hint = hint if instead is None else f"TensorRT removed it; use {instead}"
     return f"{owner} has no attribute {name!r}{purpose}" + (hint and f"; {hint}")

@@ -1,7 +1,6 @@
-"""The names of netloop with TensorRT's version number: ``import netloop.tensorrt as trt`` for scripts that look at it.
+"""netloop under TensorRT's version number: ``import netloop.tensorrt as trt`` for scripts that read the version.
 
-TensorRT's own package has a module of this name with all of its names in it, and some scripts write
-``trt.tensorrt.ILayer``.
+TensorRT's own package has a module of this name with all of its names, and some scripts write ``trt.tensorrt.ILayer``.
 """
 
 from typing import Any
@@ -10,7 +9,7 @@ import netloop
 from netloop import *  # noqa: F403
 
 __version__ = "11.4.0.106"
-"""The release of TensorRT with which the names agree."""
+"""The release of TensorRT that the names match."""
 
 
 def __getattr__(name: str) -> Any:

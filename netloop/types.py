@@ -1,4 +1,4 @@
-"""The types of tensors: element type and shape, known or not yet, and sometimes the value itself."""
+"""The types of tensors: element type and shape, and the value itself where it is known and small."""
 
 import math
 from collections.abc import Iterable
@@ -16,13 +16,13 @@ Array = npt.NDArray[Any]
 Shape = tuple[int, ...]
 
 UNKNOWN = -1
-"""A length that is not known yet."""
+"""An unknown length of an axis."""
 
 LARGEST_KNOWN_VALUE = 1024
-"""Values above this many bytes are not kept while building."""
+"""The size in bytes up to which known values are kept while a network is built."""
 
 LARGEST_TENSOR = 1 << 40
-"""No tensor has more bytes: XLA ends the process where sizes overflow, or memory for them cannot be had."""
+"""The most bytes of a tensor: XLA ends the process where sizes overflow, or memory for them is not available."""
 
 # fmt: off
 NUMPY_TYPES: dict[DataType, np.dtype[Any]] = {
@@ -59,9 +59,9 @@ INDICES = {np.dtype(np.int32), np.dtype(np.int64)}
 UNSIGNED = {np.dtype(each) for each in (np.uint8, np.uint16, np.uint32, np.uint64)}
 INTEGERS = {np.dtype(each) for each in (np.int8, np.int16, np.int32, np.int64)} | UNSIGNED
 TINY = {NUMPY_TYPES[name] for name in (DataType.INT2, DataType.UINT2, DataType.INT4, DataType.UINT4)}
-"""Integers of less than a byte, which are moved, compared for equality and converted, but not computed with."""
+"""Integers of less than a byte, which can be moved, compared for equality and converted, but not computed with."""
 OWN = {dtype for name, dtype in NUMPY_TYPES.items() if int(name) >= int(DataType.DOUBLE)}
-"""What TensorRT has no tensors of."""
+"""Element types that TensorRT does not have."""
 
 
 def numpy_type(name: DataType) -> np.dtype[Any]:
@@ -70,7 +70,7 @@ def numpy_type(name: DataType) -> np.dtype[Any]:
 
 
 def nptype(trt_type: DataType) -> type[np.generic]:
-    """The type that numpy itself has for a TensorRT type, as TensorRT's function of this name gives it.
+    """The type of numpy itself for a TensorRT type, as TensorRT's function of this name returns it.
 
     Raises:
         TypeError: numpy itself has none, as for BF16, FP8, INT4, FP4 and E8M0.
@@ -97,12 +97,12 @@ def data_type(dtype: Any) -> DataType:
 
 @dataclass(frozen=True)
 class TensorType:
-    """What is known of a tensor before the network runs.
+    """The type of a tensor, as far as it is known before the network runs.
 
     Attributes:
         dtype: the element type.
-        shape: the lengths of the axes, -1 where unknown.
-        value: the tensor itself, where it follows from constants and shapes alone and is small.
+        shape: the dims, -1 where unknown.
+        value: the value, where it follows from constants and shapes only and is small.
     """
 
     dtype: np.dtype[Any]
@@ -111,7 +111,7 @@ class TensorType:
 
     @staticmethod
     def of(value: Array) -> "TensorType":
-        """The type of a known value, which is kept if it is small."""
+        """Return the type of a known value, with the value if it is small."""
         small = value.nbytes <= LARGEST_KNOWN_VALUE
         return TensorType(value.dtype, value.shape, value if small else None)
 
@@ -122,12 +122,12 @@ class TensorType:
 
     @property
     def present(self) -> "TensorType":
-        """The type of what is there where it may be absent; else the type itself."""
+        """The type of the value of an optional if it is present; else the type itself."""
         return self
 
     @property
     def held_shape(self) -> Shape | None:
-        """The shape of the tensor, or of each tensor of a sequence; None where even the number of axes varies."""
+        """The shape of the tensor, or of each tensor of a sequence; None where even their rank varies."""
         return self.shape
 
     @property
@@ -142,27 +142,27 @@ class TensorType:
 
     @property
     def is_known_integer(self) -> bool:
-        """Whether the elements are integers or bools, few enough that their values are known."""
+        """Whether the elements are integers or bools whose values are known."""
         return self.value is not None and not jnp.issubdtype(self.dtype, jnp.floating)
 
     @property
     def is_integer(self) -> bool:
-        """Whether the elements are integers of 8 to 64 bits, with a sign or without; their arithmetic wraps."""
+        """Whether the elements are signed or unsigned integers of 8 to 64 bits, whose arithmetic wraps."""
         return self.dtype in INTEGERS
 
     @property
     def is_number(self) -> bool:
-        """Whether one can compute with the elements: floating-point numbers, and integers of 8 to 64 bits."""
+        """Whether the elements support arithmetic: floating-point numbers, and integers of 8 to 64 bits."""
         return self.is_float or self.is_integer
 
     @property
     def is_index(self) -> bool:
-        """Whether the elements are int32 or int64, which is what sizes, axes and indices are."""
+        """Whether the elements are int32 or int64, the types of sizes, axes and indices."""
         return self.dtype in INDICES
 
     @property
     def is_bool(self) -> bool:
-        """Whether the elements are truth values."""
+        """Whether the elements are bools."""
         return self.dtype == np.bool_
 
     @property
@@ -177,25 +177,25 @@ class TensorType:
 
     @property
     def nbytes(self) -> int:
-        """The bytes of the elements; less than 0 where a length is unknown."""
+        """The size in bytes; negative where a length is unknown."""
         return self.volume * self.dtype.itemsize
 
     @property
     def is_possible(self) -> bool:
-        """Whether a tensor can be so large; unknown lengths count as none."""
+        """Whether a tensor can be this large, whatever the unknown lengths are."""
         known = math.prod(length for length in self.shape if length != UNKNOWN)
         return max(known, *self.shape, 0) * self.dtype.itemsize <= LARGEST_TENSOR
 
     def with_shape(self, shape: Iterable[int]) -> "TensorType":
-        """The same element type in another shape."""
+        """Return the type with another shape."""
         return TensorType(self.dtype, tuple(shape))
 
     def with_dtype(self, dtype: Any) -> "TensorType":
-        """The same shape of another element type."""
+        """Return the type with another element type."""
         return TensorType(np.dtype(dtype), self.shape)
 
     def without_value(self) -> "TensorType":
-        """The same type, its value forgotten."""
+        """Return the type without its value."""
         return replace(self, value=None)
 
     def ints(self) -> list[int] | None:
@@ -208,13 +208,13 @@ class TensorType:
 
 @dataclass(frozen=True)
 class SequenceType(TensorType):
-    """What is known of a sequence of tensors of one element type; its values are tuples of arrays.
+    """The type of a sequence of tensors of one element type; its values are tuples of arrays.
 
     Attributes:
         dtype: the element type.
-        shape: ``(-1,)``: only the run tells how many tensors there are.
-        element: the lengths of the axes of each tensor, -1 where they vary; None where even their number does.
-        is_empty: whether there is no tensor that could tell of ``element``.
+        shape: ``(-1,)``: the number of tensors is data-dependent.
+        element: the dims of each tensor, -1 where they vary; None where even the rank does.
+        is_empty: whether there is no tensor that would determine ``element``.
     """
 
     shape: Shape = (UNKNOWN,)
@@ -234,7 +234,7 @@ class SequenceType(TensorType):
         return self.element is None or self.with_shape(self.element).is_possible
 
     def joined(self, other: "SequenceType") -> "SequenceType":
-        """The type of a sequence that is of either type."""
+        """Return the type of a sequence that has either type."""
         if self.is_empty or other.is_empty:
             return other if self.is_empty else self
         a, b = self.element, other.element
@@ -247,12 +247,12 @@ class SequenceType(TensorType):
 
 @dataclass(frozen=True)
 class OptionalType(TensorType):
-    """What is known of a tensor or sequence that may be absent; the value of an absent one is ``ABSENT``.
+    """The type of a tensor or sequence that may be absent; the value of an absent one is ``ABSENT``.
 
     Attributes:
         dtype: the element type.
-        shape: ``(-1,)``: only the run tells whether there is anything.
-        element: the type of what is there, if it is.
+        shape: ``(-1,)``: whether there is a value is data-dependent.
+        element: the type of the value if it is present.
     """
 
     shape: Shape = (UNKNOWN,)
@@ -260,7 +260,7 @@ class OptionalType(TensorType):
 
     @staticmethod
     def around(element: TensorType) -> "OptionalType":
-        """The type of an optional value."""
+        """Return the type of an optional value."""
         return OptionalType(element.dtype, element=element.without_value())
 
     @property
@@ -287,7 +287,7 @@ class OptionalType(TensorType):
 def type_in_form(
     dtype: np.dtype[Any], shape: Shape | None, sequence: bool = False, optional: bool = False
 ) -> TensorType:
-    """The type of a tensor, or of a sequence of tensors of a shape, that may be absent if it is optional."""
+    """Return the type of a tensor or a sequence of tensors, either of which may be optional."""
     assert sequence or shape is not None
     found = SequenceType(dtype, element=shape) if sequence else TensorType(dtype, shape or ())
     return OptionalType.around(found) if optional else found
@@ -298,7 +298,7 @@ class Tensors(tuple[Array, ...]):
 
 
 class Absent:
-    """What an optional value is where there is none."""
+    """The value of an optional that is absent."""
 
     def __repr__(self) -> str:
         return "ABSENT"
@@ -308,9 +308,9 @@ ABSENT = Absent()
 
 
 def join(a: TensorType, b: TensorType) -> TensorType | None:
-    """The type of what may be either; None if nothing can be.
+    """Return the type of a value that may have either type; None if there is none.
 
-    Lengths that differ are left open. What may be absent in one is optional in both.
+    Lengths that differ are unknown. The result is optional if one of the types is.
     """
     if isinstance(a, OptionalType) or isinstance(b, OptionalType):
         element = join(a.present, b.present)
@@ -327,31 +327,31 @@ def _either(a: Shape, b: Shape) -> Shape:
 
 
 def wide(x: Any) -> Any:
-    """``x``, or its conversion to float32 if it is of a half type, which is too narrow to sum in."""
+    """Convert ``x`` to float32 if it is half-precision, which is too narrow for sums."""
     return x.astype(np.float32) if x.dtype in HALVES else x
 
 
 def agree(a: Shape, b: Shape) -> bool:
-    """Whether two shapes can be the same, an unknown length being any."""
+    """Whether two shapes can be equal, where an unknown length may be any."""
     return len(a) == len(b) and all(x == y or UNKNOWN in (x, y) for x, y in zip(a, b, strict=True))
 
 
 def merge(a: Shape, b: Shape) -> Shape:
-    """What is known of a shape that agrees with both."""
+    """Combine what is known from two shapes that agree."""
     return tuple(y if x == UNKNOWN else x for x, y in zip(a, b, strict=True))
 
 
 def broadcast(*shapes: Shape) -> Shape:
-    """The shape that equal-rank shapes stretch to, each length being equal or 1.
+    """Return the shape that shapes of equal rank are broadcast to.
 
     Raises:
-        LayerError: the ranks differ, or two lengths do and neither is 1.
+        LayerError: the ranks differ, or two lengths of an axis do and neither is 1.
     """
     ranks = {len(shape) for shape in shapes}
     require(
         len(ranks) == 1,
-        f"the inputs have {_listed(map(len, shapes))} axes, and must have equally many",
-        why="TensorRT stretches axes of length 1, but never adds an axis",
+        f"the inputs have {_listed(map(len, shapes))} axes, and must have the same number",
+        why="TensorRT broadcasts axes of length 1, but never adds an axis",
         fix="add the missing axes with add_shuffle and reshape_dims, or add_unsqueeze",
     )
     return tuple(_broadcast_length(axis, lengths) for axis, lengths in enumerate(zip(*shapes, strict=True)))
@@ -362,7 +362,7 @@ def _broadcast_length(axis: int, lengths: tuple[int, ...]) -> int:
     require(
         len(fixed) <= 1,
         f"axis {axis} has {_listed(lengths)} elements",
-        why="along each axis the inputs have equally many elements, or one",
+        why="along each axis, the inputs must have the same length, or length 1",
     )
     if fixed:
         return fixed.pop()
@@ -375,23 +375,22 @@ def _listed(numbers: Iterable[int]) -> str:
 
 
 def normal_axis(axis: int, rank: int, what: str = "axis") -> int:
-    """``axis`` counted from the front; a negative one counts from the end.
+    """Return ``axis`` counted from the front; a negative one counts from the end.
 
     Raises:
         LayerError: there is no such axis.
     """
-    require(rank > 0, f"{what} {axis} is none of the axes: there are none")
-    require(
-        -rank <= axis < rank, f"{what} {axis} is none of the {rank} axes (0 to {rank - 1}, or negative from the end)"
-    )
+    require(rank > 0, f"{what} {axis} is not one of the axes: there are none")
+    allowed = f"0 to {rank - 1}, or negative from the end"
+    require(-rank <= axis < rank, f"{what} {axis} is not one of the {rank} axes ({allowed})")
     return axis % rank
 
 
 def axes_of(mask: int, rank: int) -> tuple[int, ...]:
-    """The axes of a bitmask: bit ``i`` stands for axis ``i``.
+    """Return the axes of a bitmask, in which bit ``i`` stands for axis ``i``.
 
     Raises:
-        LayerError: a bit stands for no axis.
+        LayerError: a bit is past the last axis.
     """
-    require(0 <= mask < 1 << rank, f"the bitmask {mask:#b} names axes past the {rank} of the input")
+    require(0 <= mask < 1 << rank, f"the bitmask {mask:#b} has bits past the {rank} axes of the input")
     return tuple(axis for axis in range(rank) if mask >> axis & 1)

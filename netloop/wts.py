@@ -7,13 +7,13 @@ A file is a line with the number of buffers, and then the buffers, one after the
     kernel 0 (193, 512) <395264 raw bytes>
 
 that is a name without spaces, the element type as a DataType value, the shape as a Python tuple, one space, the
-elements as little-endian bytes in C order, and a newline. Version 1 is text, a line for each buffer, without shapes::
+elements as little-endian bytes in C order, and a newline. Version 1 is text, one line per buffer, without shapes::
 
     1
     bias 0 3 3f800000 0 bf000000
 
-that is a name, a type, the number of elements, and each element's bit pattern in hexadecimal. Which of the two a file
-is shows after the first type. Element types are 0 float32, 1 float16, 2 int8, 3 int32, 4 bool and 8 int64.
+that is a name, a type, the number of elements, and each element's bit pattern in hexadecimal. The version shows after
+the first type. Element types are 0 float32, 1 float16, 2 int8, 3 int32, 4 bool and 8 int64.
 """
 
 import math
@@ -25,6 +25,7 @@ from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
+from netloop.atomic_write import write_whole
 from netloop.diagnostics import FileFormatError, Finding
 from netloop.dims import Dims
 from netloop.enums import DataType
@@ -34,10 +35,10 @@ TYPES = {
     each.value: numpy_type(each)
     for each in (DataType.FLOAT, DataType.HALF, DataType.INT8, DataType.INT32, DataType.BOOL, DataType.INT64)
 }
-"""The element types by the numbers that files have for them."""
+"""The element types by their numbers in files."""
 
 LARGEST = 2**60
-"""No buffer has more elements, its axes of length 0 left out: numpy has no such arrays."""
+"""The most elements of a buffer, not counting axes of length 0: numpy has no larger arrays."""
 
 LONGEST_NAME = 4095
 
@@ -49,12 +50,12 @@ _LENGTH = re.compile(rb"([0-9]{1,18})(?=[ \n])")
 
 
 class Header(NamedTuple):
-    """What a buffer says of itself.
+    """The header of a buffer.
 
     Attributes:
         name: its name.
         dtype: the type of its elements.
-        has_shape: whether a shape follows, as in version 2, and not a number of elements.
+        has_shape: whether a shape follows, as in version 2, rather than a number of elements.
     """
 
     name: str
@@ -63,58 +64,53 @@ class Header(NamedTuple):
 
 
 def load(path: str | os.PathLike[str]) -> dict[str, Array]:
-    """The arrays of a weight file by name, in the order of the file; those of version 1 are flat.
+    """Return the arrays of a weight file by name, in the order of the file; those of version 1 are flat.
 
     Raises:
-        FileFormatError: the file is damaged, cut short or no weight file.
+        FileFormatError: the file is damaged, truncated or not a weight file.
     """
     file = _File(os.fspath(path), Path(path).read_bytes())
     count = int(file.expect(_COUNT, "the number of buffers, on a line of its own")[1])
     arrays: dict[str, Array] = {}
     for name, array in _buffers(file, count):
         if name in arrays:
-            file.refuse(f"buffer {name!r} is there twice", "buffers are told apart by name")
+            file.refuse(f"two buffers are named {name!r}", "buffers are identified by name")
         arrays[name] = array
     if file.at != len(file.data):
         what = f"{len(file.data) - file.at} bytes follow the last of {count} buffers"
-        file.refuse(what, "the first line of a file tells the number of its buffers")
+        file.refuse(what, "the first line of a file is the number of its buffers")
     return arrays
 
 
 def save(path: str | os.PathLike[str], weights: Mapping[str, Any]) -> None:
     """Write a weight file of version 2.
 
-    The file is written beside ``path`` and then renamed, so that there is never half a file.
+    The file is written next to ``path`` and then renamed, so that there is never half a file.
 
     Args:
-        path: where to; a file that is there is replaced.
+        path: the file, which is replaced if it exists.
         weights: arrays by name.
 
     Raises:
-        ValueError: a name is empty, too long or has white space in it, or files have no such element type.
+        ValueError: a name is empty, too long or has white space in it, or the format lacks an element type.
     """
     arrays = {name: np.asarray(array) for name, array in weights.items()}
     parts = [f"{len(arrays)}\n".encode(), *(_written(name, array) for name, array in arrays.items())]
-    beside = Path(f"{os.fspath(path)}.{os.getpid()}.tmp")
-    try:
-        beside.write_bytes(b"".join(parts))
-        beside.replace(path)
-    finally:
-        beside.unlink(missing_ok=True)
+    write_whole(Path(path), parts)
 
 
 def _written(name: str, array: Array) -> bytes:
     if not re.fullmatch(_NAME, name.encode()):
-        raise ValueError(f"a buffer's name is 1 to {LONGEST_NAME} bytes without white space, not {name!r}")
+        raise ValueError(f"the name of a buffer must be 1 to {LONGEST_NAME} bytes without white space, not {name!r}")
     dtype = array.dtype.newbyteorder("=")
     if dtype not in TYPES.values():
-        raise ValueError(f"buffer {name!r} is {dtype}; files have {', '.join(map(str, TYPES.values()))}")
+        raise ValueError(f"buffer {name!r} is {dtype}; the format has {', '.join(map(str, TYPES.values()))}")
     header = f"{name} {data_type(dtype).value} {array.shape} ".encode()
     return header + array.astype(array.dtype.newbyteorder("<")).tobytes() + b"\n"
 
 
 class _File:
-    """The bytes of a file, and how far they have been read."""
+    """The bytes of a file, and a position in them."""
 
     def __init__(self, path: str, data: bytes) -> None:
         self.path = path
@@ -122,32 +118,35 @@ class _File:
         self.at = 0
 
     def expect(self, pattern: re.Pattern[bytes], what: str) -> re.Match[bytes]:
-        """What comes next, if it fits a pattern."""
+        """Read what matches a pattern at the position."""
         found = pattern.match(self.data, self.at)
         if found is None:
-            self.refuse(f"here should be {what}, and is {self.data[self.at : self.at + 24]!r}")
+            self.refuse(f"expected {what}, found {self.data[self.at : self.at + 24]!r}")
         self.at = found.end()
         return found
 
     def take(self, size: int, what: str) -> bytes:
-        """The next bytes, if there are so many."""
+        """Read the next ``size`` bytes."""
         left = len(self.data) - self.at
         if size > left:
-            self.refuse(f"{what} should have {size} bytes, and {left} are left", "the file was cut short")
+            self.refuse(f"{what} needs {size} bytes, and {left} are left", "the file was truncated")
         self.at += size
         return self.data[self.at - size : self.at]
 
     def end_line(self, what: str) -> None:
-        """Go past a newline."""
+        """Read a newline."""
         if self.take(1, f"the newline after {what}") != b"\n":
-            self.refuse(f"no newline follows {what}", "a buffer ends with one, after as many elements as it tells")
+            self.refuse(
+                f"no newline follows {what}",
+                "a buffer ends with one, after the number of elements that its header gives",
+            )
 
     def refuse(self, what: str, why: str = "", at: int | None = None) -> NoReturn:
-        """Complain about what is here, or at another byte."""
+        """Raise a FileFormatError at the position, or at another byte."""
         where = f"{self.path}, byte {self.at if at is None else at}"
-        why = why or "the file is damaged, cut short or no weight file"
+        why = why or "the file is damaged, truncated or not a weight file"
         raise FileFormatError(
-            Finding("NL701", what, where, why, "get or write the file anew, as netloop.wts.save does")
+            Finding("NL701", what, where, why, "get the file again, or write it with netloop.wts.save")
         )
 
 
@@ -173,12 +172,12 @@ def _header(file: _File) -> Header:
 
 
 def _read_binary(file: _File, header: Header) -> Array:
-    """The elements of a buffer of version 2."""
+    """Read the elements of a buffer of version 2."""
     what = f"buffer {header.name!r}"
     digits = file.expect(_SHAPE, f"the shape of {what}, such as (2, 3), and a space")[1]
     shape = tuple(int(each) for each in digits.split(b",") if each.strip())
     if len(shape) > Dims.MAX_DIMS or math.prod(max(1, length) for length in shape) > LARGEST:
-        file.refuse(f"{what} has the shape {shape}", "no array has so many axes or elements")
+        file.refuse(f"{what} has the shape {shape}", "it has too many axes or elements")
     raw = file.take(math.prod(shape) * header.dtype.itemsize, what)
     if header.dtype == np.bool_ and raw.translate(None, b"\0\1"):
         file.refuse(f"{what} has bytes other than 0 and 1", "its elements are bools")
@@ -187,15 +186,15 @@ def _read_binary(file: _File, header: Header) -> Array:
 
 
 def _read_text(file: _File, header: Header) -> Array:
-    """The elements of a buffer of version 1."""
+    """Read the elements of a buffer of version 1."""
     what = f"buffer {header.name!r}"
     count = int(file.expect(_LENGTH, f"the number of elements of {what}")[1])
     size = file.data.find(b"\n", file.at) - file.at
     if size < 2 * count:
-        file.refuse(f"the line of {what} is too short for {count} elements", "the file was cut short or damaged")
+        file.refuse(f"the line of {what} is too short for {count} elements", "the file was truncated or damaged")
     words = file.take(size, what).split()
     if len(words) != count:
-        file.refuse(f"{what} should have {count} elements, and has {len(words)}")
+        file.refuse(f"{what} needs {count} elements, and has {len(words)}")
     file.end_line(what)
     return _from_hex(file, header, words)
 
@@ -205,7 +204,7 @@ def _from_hex(file: _File, header: Header, words: list[bytes]) -> Array:
     pattern = re.compile(rb"0?[01]" if header.dtype == np.bool_ else rb"[0-9a-fA-F]{1,%d}" % (2 * size))
     wrong = next((each for each in words if not pattern.fullmatch(each)), None)
     if wrong is not None:
-        why = f"{header.dtype} has {2 * size} hexadecimal digits at most"
+        why = f"{header.dtype} has at most {2 * size} hexadecimal digits"
         file.refuse(f"buffer {header.name!r} has the element {wrong[:24]!r}", why)
     raw = b"".join(int(each, 16).to_bytes(size, "little") for each in words)
     return np.frombuffer(raw, header.dtype.newbyteorder("<")).astype(header.dtype)

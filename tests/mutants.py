@@ -287,7 +287,7 @@ MUTANTS = [
     Mutant("a reverse iterator needs no COUNT", RULES,
            "if layer.reverse and layer.loop.limit(TripLimit.COUNT) is None:", "if False:", CHECK),
     Mutant("a knot of loops is told once for each loop around", RULES,
-           "        told |= {first, second}\n", "", CHECK),
+           "        reported |= {first, second}\n", "", CHECK),
     Mutant("a length may be one too small for TensorRT", PORTABILITY,
            "0 <= length < count:", "0 <= length < count - 1:", CHECK),
     Mutant("a WHILE may read an iterator by way of a layer", PORTABILITY,

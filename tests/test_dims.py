@@ -44,7 +44,7 @@ def test_slice_of_dims_is_a_tuple():
 
 
 @pytest.mark.parametrize(
-    ("kept", "fix"), [(Dims((4, 5)), "take list(shape)"), (Permutation((1, 0)), "take list(order)")]
+    ("kept", "fix"), [(Dims((4, 5)), "change list(shape)"), (Permutation((1, 0)), "change list(order)")]
 )
 def test_change_in_place_is_refused_with_what_to_do(kept, fix):
     with pytest.raises(TypeError, match=re.escape(fix)):
@@ -169,17 +169,17 @@ def test_scalar_is_an_array_of_weights():
 
 @pytest.mark.parametrize("given", [3, 3.5, None, "DataType.FLOAT"])
 def test_weights_begin_with_an_array_or_a_type(given):
-    with pytest.raises(TypeError, match="weights are an array, or a DataType"):
+    with pytest.raises(TypeError, match="weights must be an array, or a DataType"):
         Weights(given)
 
 
 def test_weights_of_an_array_take_nothing_else():
-    with pytest.raises(TypeError, match="takes nothing beside the array"):
+    with pytest.raises(TypeError, match="takes no other arguments"):
         Weights(np.zeros(3), 3)
 
 
 def test_list_is_no_array_of_weights():
-    with pytest.raises(TypeError, match="weights is a numpy array or Weights, not list"):
+    with pytest.raises(TypeError, match="weights must be a numpy array or Weights, not list"):
         weights_array([1, 2])
 
 

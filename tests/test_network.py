@@ -61,9 +61,9 @@ def test_two_inputs_may_not_share_a_name(network, x):
 @pytest.mark.parametrize(
     ("arguments", "wanted"),
     [
-        ((3, DataType.FLOAT, ()), "name is str, not 3"),
-        (("x", np.float32, ()), "dtype is a member of DataType, not"),
-        (("x", 0, ()), "dtype is a member of DataType, not 0"),
+        ((3, DataType.FLOAT, ()), "name must be str, not 3"),
+        (("x", np.float32, ()), "dtype must be a member of DataType, not"),
+        (("x", 0, ()), "dtype must be a member of DataType, not 0"),
         (("x", DataType.FLOAT, 3), "Dims takes a sequence of ints, not 3"),
         (("x", DataType.FLOAT, (1.5,)), "float"),
     ],
@@ -166,12 +166,12 @@ def test_unmarking_what_is_no_output_does_nothing(network, x):
 
 def test_tensor_of_another_network_is_no_output(network):
     foreign = INetworkDefinition().add_input("foreign", DataType.FLOAT, ())
-    with pytest.raises(NetworkError, match="NL103: tensor 'foreign' is of another network"):
+    with pytest.raises(NetworkError, match="NL103: tensor 'foreign' belongs to another network"):
         network.mark_output(foreign)
 
 
 def test_layer_is_no_output(network, x):
-    with pytest.raises(TypeError, match=r"tensor is an ITensor, not IIdentityLayer: give its output"):
+    with pytest.raises(TypeError, match=r"tensor must be an ITensor, not IIdentityLayer: give its output"):
         network.mark_output(network.add_identity(x))
 
 
@@ -284,14 +284,14 @@ def test_arguments_can_be_named(network, x):
 @pytest.mark.parametrize("name", ["input1", "input2"])
 def test_error_of_a_wrong_argument_names_it(network, x, name):
     arguments = {"input1": x, "input2": x, name: "x"}
-    with pytest.raises(TypeError, match=f"{name} is an ITensor, not str"):
+    with pytest.raises(TypeError, match=f"{name} must be an ITensor, not str"):
         network.add_elementwise(**arguments, op=ElementWiseOperation.SUM)
 
     assert len(network) == 0
 
 
 def test_error_in_a_list_of_tensors_names_the_element(network, x):
-    with pytest.raises(TypeError, match=r"inputs\[1\] is an ITensor, not int"):
+    with pytest.raises(TypeError, match=r"inputs\[1\] must be an ITensor, not int"):
         network.add_concatenation([x, 3])
 
 

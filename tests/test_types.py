@@ -168,12 +168,12 @@ def test_negative_axis_counts_from_the_end(axis, expected):
 
 @pytest.mark.parametrize("axis", [3, -4])
 def test_axis_past_the_rank_is_an_error(axis):
-    with pytest.raises(LayerError, match=rf"axis {axis} is none of the 3 axes \(0 to 2, or negative from the end\)"):
+    with pytest.raises(LayerError, match=rf"axis {axis} is not one of the 3 axes \(0 to 2, or negative from the end\)"):
         normal_axis(axis, 3)
 
 
 def test_scalar_has_no_axis():
-    with pytest.raises(LayerError, match="the iterator's axis 0 is none of the axes: there are none"):
+    with pytest.raises(LayerError, match="the iterator's axis 0 is not one of the axes: there are none"):
         normal_axis(0, 0, "the iterator's axis")
 
 
@@ -183,5 +183,5 @@ def test_bitmask_names_an_axis_by_each_bit():
 
 @pytest.mark.parametrize("mask", [0b1000, -1])
 def test_bitmask_past_the_rank_is_an_error(mask):
-    with pytest.raises(LayerError, match="names axes past the 3 of the input"):
+    with pytest.raises(LayerError, match="has bits past the 3 axes of the input"):
         axes_of(mask, 3)

@@ -112,7 +112,7 @@ def test_loaded_arrays_can_be_written_to(tmp_path):
     ],
 )
 def test_what_no_file_can_hold_is_refused(tmp_path, weights):
-    with pytest.raises(ValueError, match=r"name|files have"):
+    with pytest.raises(ValueError, match=r"name|the format has"):
         wts.save(tmp_path / "some.wts", weights)
 
     assert os.listdir(tmp_path) == []
@@ -151,7 +151,7 @@ MALFORMED = {
     "trailing bytes":           (BINARY + b"\n",                            "1 bytes follow the last of 2"),
     "no name":                  (b"1\n 0 (1,) 1234\n",                      "a name, a type and a shape"),
     "name that is not UTF-8":   (b"1\n\xff\xfe 0 (1,) 1234\n",              "is not UTF-8"),
-    "name twice":               (b"2\nx 2 (1,) 1\nx 2 (1,) 1\n",            "'x' is there twice"),
+    "name twice":               (b"2\nx 2 (1,) 1\nx 2 (1,) 1\n",            "two buffers are named 'x'"),
     "unknown type":             (b"1\nx 5 (1,) 1\n",                        "'x' is of type 5"),
     "negative type":            (b"1\nx -1 (1,) 1\n",                       "a name, a type and a shape"),
     "type that is no number":   (b"1\nx float (1,) 1\n",                    "a name, a type and a shape"),
@@ -162,14 +162,14 @@ MALFORMED = {
     "nine axes":                (b"1\nx 0 (1,1,1,1,1,1,1,1,1) 1234\n",      "has the shape (1, 1"),
     "a thousand axes":          (b"1\nx 0 (" + b"1," * 1000 + b") 1234\n",  "the shape of buffer 'x'"),
     "name that does not end":   (b"1\n" + b"x" * 5000 + b" 0 (1,) 1234\n",  "a name, a type and a shape"),
-    "huge length":              (b"1\nx 0 (999999999999999999,) 1234\n",    "should have 3999999999999999996 bytes"),
+    "huge length":              (b"1\nx 0 (999999999999999999,) 1234\n",    "needs 3999999999999999996 bytes"),
     "huge product":             (b"1\nx 2 (4294967296, 4294967296) 1\n",    "has the shape (4294967296"),
     "huge beside an empty one": (b"1\nx 2 (0, 4294967296, 4294967296) \n",  "has the shape (0, 4294967296"),
     "length of 5000 digits":    (b"1\nx 0 (" + b"9" * 5000 + b",) 1\n",     "the shape of buffer 'x'"),
     "more bytes than told":     (b"1\nx 2 (1,) 12\n",                       "no newline follows buffer 'x'"),
     "bool of 2":                (b"1\nx 4 (2,) \0\2\n",                     "bytes other than 0 and 1"),
-    "text, too few":            (b"1\nx 0 3 0 000000\n",                    "should have 3 elements, and has 2"),
-    "text, too many":           (b"1\nx 0 1 0 0\n",                         "should have 1 elements, and has 2"),
+    "text, too few":            (b"1\nx 0 3 0 000000\n",                    "needs 3 elements, and has 2"),
+    "text, too many":           (b"1\nx 0 1 0 0\n",                         "needs 1 elements, and has 2"),
     "text, huge count":         (b"1\nx 0 999999999999999999 0\n",          "is too short for 999999999999999999"),
     "text, negative count":     (b"1\nx 0 -1 0\n",                          "the number of elements of buffer 'x'"),
     "text, no hexadecimal":     (b"1\nx 0 1 0x3f8\n",                       "has the element b'0x3f8'"),

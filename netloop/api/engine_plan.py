@@ -14,12 +14,12 @@ from netloop.diagnostics import FileFormatError, Finding
 from netloop.layers.sources import IConstantLayer
 from netloop.network import INetworkDefinition
 from netloop.passes import PASSES
-from netloop.plan.document import Node
+from netloop.plan.json_reader import JsonValue
 
-OPTIONAL: dict[str, Callable[[Node], Any]] = {
+OPTIONAL: dict[str, Callable[[JsonValue], Any]] = {
     "max_trips": lambda node: node.whole(0),
-    "interruptible": Node.flag,
-    "marked_only": Node.flag,
+    "interruptible": JsonValue.flag,
+    "marked_only": JsonValue.flag,
     "passes": lambda node: frozenset(each.text() for each in node.items()).intersection(PASSES),
     "donated": lambda node: frozenset(each.text() for each in node.items()),
     "tactic_sources": lambda node: node.whole(0),
@@ -65,7 +65,7 @@ def _written_range(name: str, numbers: Range) -> list[Any]:
     return [name, *(list(each) for each in numbers)]
 
 
-def _profile(node: Node) -> IOptimizationProfile:
+def _profile(node: JsonValue) -> IOptimizationProfile:
     made, fields = IOptimizationProfile(), node.fields(("shapes", "values"))
     for key, take in (("shapes", made.set_shape), ("values", made.set_shape_input)):
         for each in fields[key].items():

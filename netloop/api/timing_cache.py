@@ -9,7 +9,7 @@ from typing import Any
 from netloop.api.memory import IHostMemory
 from netloop.diagnostics import FileFormatError
 from netloop.graph.layer import check_instance
-from netloop.plan.document import Node, from_json, to_json
+from netloop.plan.json_reader import JsonValue, from_json, to_json
 
 FORMAT = "netloop timing cache"
 KEY_SIZE = 16
@@ -111,6 +111,6 @@ def read_timing_cache(data: Any) -> ITimingCache | None:
     return made
 
 
-def _entry(node: Node) -> tuple[TimingCacheKey, TimingCacheValue]:
+def _entry(node: JsonValue) -> tuple[TimingCacheKey, TimingCacheValue]:
     key, tactic, time = node.items()
     return TimingCacheKey.parse(key.text()), TimingCacheValue(int(tactic.text()), float(time.text()))

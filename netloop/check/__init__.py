@@ -1,10 +1,9 @@
-"""What is wrong with a network: every rule that it breaks, each with a code and a reason."""
+"""The checks of a network: every rule that it breaks is a finding, with a code and a reason."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
 
 from netloop.check import conditionals, loops, portability, types, wiring
-from netloop.check.explain import explain
 from netloop.check.rule import RULES, Subject
 from netloop.diagnostics import Finding, NetworkError, Severity
 from netloop.graph.infer import TypeTable
@@ -12,31 +11,31 @@ from netloop.graph.layer import ILayer, check_instance
 from netloop.nest import Block, Scopes, nest
 from netloop.network import INetworkDefinition
 
-__all__ = ["ValidatedNetwork", "check", "explain", "require_valid"]
+__all__ = ["ValidatedNetwork", "check", "require_valid"]
 
 _FAMILIES = (wiring, types, loops, conditionals, portability)
-"""The modules whose rules are in the register."""
+"""The modules that register rules; importing them is enough."""
 
 
 def check(network: INetworkDefinition, target: str | None = None) -> list[Finding]:
-    """Everything that is wrong with a network; an empty list if nothing is.
+    """Return all findings for a network; an empty list if it is valid and portable.
 
     Args:
         network: the network.
-        target: ``"tensorrt"`` turns what only TensorRT refuses into errors too.
+        target: ``"tensorrt"`` makes portability findings errors.
 
     Returns:
-        A finding for each rule broken and each thing that breaks it, in the order of the rules' codes.
+        A finding for each violation of each rule, in the order of the rules' codes.
     """
     check_instance("network", network, INetworkDefinition)
     if target not in (None, "tensorrt"):
-        raise ValueError(f"target is None or 'tensorrt', not {target!r}")
+        raise ValueError(f"target must be None or 'tensorrt', not {target!r}")
     findings, _ = _examine(Subject(network, network.types, Scopes(network)))
     return [each.as_error() for each in findings] if target else findings
 
 
 class ValidatedNetwork(NamedTuple):
-    """What is known of a network without errors: in which loops its tensors vary, and the steps that it runs as."""
+    """A network without errors: the scopes of its tensors, and its region tree."""
 
     scopes: Scopes
     block: Block
@@ -45,15 +44,15 @@ class ValidatedNetwork(NamedTuple):
 def require_valid(
     network: INetworkDefinition, types: TypeTable | None = None, also: Iterable[ILayer] = ()
 ) -> ValidatedNetwork:
-    """The scopes and steps of a network without errors.
+    """Return the scopes and region tree of a network, which must have no errors.
 
     Args:
         network: the network.
         types: the types of its tensors for certain inputs, where these are known.
-        also: layers that are to be run even if the network does not need them.
+        also: layers that are live even if no output depends on them.
 
     Raises:
-        NetworkError: it has errors, all of which are told.
+        NetworkError: it has errors; the exception has all of them.
     """
     subject = Subject(network, types or network.types, Scopes(network, also))
     findings, block = _examine(subject)
@@ -63,7 +62,7 @@ def require_valid(
 
 
 def _examine(subject: Subject) -> tuple[list[Finding], Block | None]:
-    """All findings, and the steps that the network runs as; None if it has errors."""
+    """Return all findings, and the region tree; None in its place if there are errors."""
     findings = [found for code in sorted(RULES) for found in RULES[code].apply(subject)]
     if any(each.severity is Severity.ERROR for each in findings):
         return findings, None

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator
 
-from netloop.check.rule import Broken, Subject, rule
+from netloop.check.rule import Subject, Violation, rule
 from netloop.layers.conditional import IConditionLayer
 
 
 @rule("NL301")
-def conditional_has_one_condition(subject: Subject) -> Iterator[Broken]:
-    """one condition decides which branch is taken.
+def conditional_has_one_condition(subject: Subject) -> Iterator[Violation]:
+    """a conditional has exactly one condition, which decides the branch.
 
     Wrong: a conditional without ``set_condition``
     Right: ``conditional.set_condition(is_positive)``
@@ -17,7 +17,7 @@ def conditional_has_one_condition(subject: Subject) -> Iterator[Broken]:
         conditions = [each for each in conditional.layers if isinstance(each, IConditionLayer)]
         if conditional.output_layers and not conditions:
             fix = "call set_condition(tensor) on it, with a bool[]"
-            yield Broken(conditional, f"{conditional.name!r} has no condition", fix)
+            yield Violation(conditional, f"{conditional.name!r} has no condition", fix)
         for second in conditions[1:]:
             fix = f"combine them into one tensor; the first is {conditions[0].name!r}"
-            yield Broken(second, f"{conditional.name!r} has a second condition, {second.name!r}", fix)
+            yield Violation(second, f"{conditional.name!r} has a second condition, {second.name!r}", fix)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from itertools import combinations
 from typing import TypeVar
 
-from netloop.check.rule import Broken, Subject, rule
+from netloop.check.rule import Subject, Violation, rule
 from netloop.diagnostics import Severity
 from netloop.enums import LoopOutput, TripLimit
 from netloop.graph.layer import ILayer
@@ -24,8 +24,8 @@ B = TypeVar("B", bound=ILoopBoundaryLayer)
 
 
 @rule("NL201")
-def loop_has_a_limit(subject: Subject) -> Iterator[Broken]:
-    """a loop ends when its COUNT is reached or its WHILE is false; without either it never does.
+def loop_has_a_limit(subject: Subject) -> Iterator[Violation]:
+    """a loop ends when its COUNT is reached or its WHILE is false; without either it never ends.
 
     Wrong: a loop without ``add_trip_limit``
     Right: ``loop.add_trip_limit(count, TripLimit.COUNT)``
@@ -33,12 +33,12 @@ def loop_has_a_limit(subject: Subject) -> Iterator[Broken]:
     for loop in subject.network.loops:
         if loop.layers and not loop.boundary(ITripLimitLayer):
             fix = "call add_trip_limit(tensor, TripLimit.COUNT) or (tensor, TripLimit.WHILE) on the loop"
-            yield Broken(loop, f"{loop.name!r} has no trip limit", fix)
+            yield Violation(loop, f"{loop.name!r} has no trip limit", fix)
 
 
 @rule("NL202")
-def loop_has_one_limit_of_a_kind(subject: Subject) -> Iterator[Broken]:
-    """a loop has at most one COUNT and one WHILE.
+def loop_has_one_limit_of_a_kind(subject: Subject) -> Iterator[Violation]:
+    """a loop has at most one COUNT limit and one WHILE limit.
 
     Wrong: two COUNT limits on one loop
     Right: one COUNT limit, the smaller of the two
@@ -48,28 +48,28 @@ def loop_has_one_limit_of_a_kind(subject: Subject) -> Iterator[Broken]:
             limits = [each for each in loop.boundary(ITripLimitLayer) if each.kind is kind]
             for second in limits[1:]:
                 fix = f"combine them into one tensor; the first is {limits[0].name!r}"
-                yield Broken(second, f"{loop.name!r} has a second {kind.name} limit, {second.name!r}", fix)
+                yield Violation(second, f"{loop.name!r} has a second {kind.name} limit, {second.name!r}", fix)
 
 
 @rule("NL203")
-def recurrence_has_a_next_value(subject: Subject) -> Iterator[Broken]:
-    """a recurrence is X, Y0, Y1, ...: its input 0 is the first value X, and its input 1 the next value Y.
+def recurrence_has_a_next_value(subject: Subject) -> Iterator[Violation]:
+    """a recurrence is X, Y0, Y1, ...: input 0 is its initial value X, and input 1 its next value Y.
 
-    Wrong: ``loop.add_recurrence(x)`` alone
+    Wrong: ``loop.add_recurrence(x)`` without a next value
     Right: ``recurrence.set_input(1, y)`` after it
     """
     for layer in _boundary(subject, IRecurrenceLayer):
         if layer.get_input(1) is None:
-            fix = "call set_input(1, tensor) on the layer, with the value that the next trip is to see"
-            yield Broken(layer, f"{layer.name!r} has no next value", fix)
+            fix = "call set_input(1, tensor) on the layer, with the value for the next iteration"
+            yield Violation(layer, f"{layer.name!r} has no next value", fix)
 
 
 @rule("NL204", Severity.PORTABILITY)
-def last_value_is_of_a_recurrence(subject: Subject) -> Iterator[Broken]:
-    """TensorRT takes the last value of a recurrence alone.
+def last_value_is_of_a_recurrence(subject: Subject) -> Iterator[Violation]:
+    """TensorRT supports LAST_VALUE only for recurrences.
 
-    A loop of n trips makes the elements X0 ... Xn-1 of every tensor in it. LAST_VALUE asks for Xn, one past the last
-    trip. A recurrence has that element; of any other tensor netloop computes it, and TensorRT refuses to.
+    In a loop of n iterations, every tensor is a sequence X0 ... Xn-1. LAST_VALUE is Xn, one past the last iteration. A
+    recurrence has that element; for any other tensor netloop computes it, and TensorRT refuses to.
 
     Wrong: ``loop.add_loop_output(total.get_output(0), LoopOutput.LAST_VALUE)``
     Right: ``loop.add_loop_output(running.get_output(0), LoopOutput.LAST_VALUE)``
@@ -82,17 +82,16 @@ def last_value_is_of_a_recurrence(subject: Subject) -> Iterator[Broken]:
         if tensor.producer in recurrences:
             continue
         fed = [each.name for each in recurrences if each.get_input(1) is tensor]
-        what = (
-            f"the LAST_VALUE output {layer.name!r} reads {tensor.name!r}, which is no recurrence of {layer.loop.name!r}"
-        )
-        yield Broken(layer, what, f"read the recurrence that it feeds, {fed[0]!r}" if fed else "")
+        loop = layer.loop.name
+        what = f"the LAST_VALUE output {layer.name!r} reads {tensor.name!r}, which is not a recurrence of {loop!r}"
+        yield Violation(layer, what, f"read the recurrence that it feeds, {fed[0]!r}" if fed else "")
 
 
 @rule("NL205")
-def recurrence_keeps_its_type(subject: Subject) -> Iterator[Broken]:
-    """the value of a recurrence has one element type and shape in all trips.
+def recurrence_keeps_its_type(subject: Subject) -> Iterator[Violation]:
+    """the value of a recurrence has the same element type and shape in all iterations.
 
-    With ``keeps_shape`` set to False its lengths may change, but not the number of its axes.
+    With ``keeps_shape`` set to False its dims may change, but not its rank.
 
     Wrong: a state that grows by concatenation
     Right: a buffer of fixed length and a scatter into it, or a CONCATENATE output
@@ -104,17 +103,15 @@ def recurrence_keeps_its_type(subject: Subject) -> Iterator[Broken]:
         if first.dtype != second.dtype:
             fix = "convert one of them with add_cast"
         elif not first.is_tensor and join(first, second) is not None:
-            fix = "set keeps_shape to False, as what it holds changes"
+            fix = "set keeps_shape to False, since its contents change"
         else:
-            fix = (
-                "keep the shape: collect what grows with a CONCATENATE output, or write into a buffer with add_scatter"
-            )
+            fix = "keep the shape: collect values with a CONCATENATE output, or write into a buffer with add_scatter"
         if not _follows(first, second, layer.keeps_shape):
-            yield Broken(layer, f"{layer.name!r} starts as {first}, and its next value is {second}", fix)
+            yield Violation(layer, f"{layer.name!r} starts as {first}, and its next value is {second}", fix)
 
 
 def _follows(first: TensorType, second: TensorType, keeps_shape: bool) -> bool:
-    """Whether a value of the second type can come after one of the first."""
+    """Whether a recurrence of the first type may have a next value of the second."""
     either = join(first, second)
     if either is None or not keeps_shape:
         return either is not None
@@ -122,8 +119,8 @@ def _follows(first: TensorType, second: TensorType, keeps_shape: bool) -> bool:
 
 
 @rule("NL220", Severity.PORTABILITY)
-def lengths_of_a_recurrence_stay(subject: Subject) -> Iterator[Broken]:
-    """TensorRT's recurrences keep the lengths of their axes.
+def lengths_of_a_recurrence_stay(subject: Subject) -> Iterator[Violation]:
+    """TensorRT requires the dims of a recurrence to stay the same.
 
     Wrong: ``recurrence.keeps_shape = False`` and a state that grows by concatenation
     Right: a buffer of fixed length and a scatter into it, or a CONCATENATE output
@@ -131,12 +128,12 @@ def lengths_of_a_recurrence_stay(subject: Subject) -> Iterator[Broken]:
     for layer in _boundary(subject, IRecurrenceLayer):
         first, made = subject.type(layer.get_input(0)), subject.type(layer.outputs[0])
         if first is not None and made is not None and first.shape != made.shape:
-            yield Broken(layer, f"the lengths of {layer.name!r} change from trip to trip: it starts as {first}")
+            yield Violation(layer, f"the dims of {layer.name!r} change between iterations: it starts as {first}")
 
 
 @rule("NL208")
-def what_a_loop_starts_from_is_outside(subject: Subject) -> Iterator[Broken]:
-    """initial values, iterated tensors, counts and lengths are known before the first trip, so they are not made in it.
+def what_a_loop_starts_from_is_outside(subject: Subject) -> Iterator[Violation]:
+    """initial values, iterated tensors, counts and lengths are needed before a loop starts, so it cannot make them.
 
     Wrong: ``loop.add_iterator(recurrence.get_output(0))``
     Right: ``loop.add_iterator(x)`` with an ``x`` from outside
@@ -148,9 +145,8 @@ def what_a_loop_starts_from_is_outside(subject: Subject) -> Iterator[Broken]:
                 scope = frozenset[ILoop]() if tensor is None else subject.scopes.of(tensor)
                 if tensor is not None and loop in scope and not _unclean(subject, scope):
                     what = f"{role} of {layer.name!r}, {tensor.name!r}, is made inside {loop.name!r} itself"
-                    yield Broken(
-                        layer, what, "use a tensor from outside the loop, or one of its loop outputs in another"
-                    )
+                    fix = "use a tensor from outside the loop, or one of its loop outputs in another loop"
+                    yield Violation(layer, what, fix)
 
 
 def _from_outside(layer: ILayer) -> dict[int, str]:
@@ -165,40 +161,40 @@ def _from_outside(layer: ILayer) -> dict[int, str]:
 
 
 @rule("NL209")
-def loops_nest_cleanly(subject: Subject) -> Iterator[Broken]:
-    """of two loops that share tensors one is inside the other; neither can be inside each other.
+def loops_nest_cleanly(subject: Subject) -> Iterator[Violation]:
+    """if two loops share tensors, exactly one of them is inside the other.
 
     Wrong: a loop L whose recurrence takes its next value from inside M, where M iterates over something inside L
     Right: let the value out of M with a loop output, and use that
     """
-    told: set[ILoop] = set()
+    reported: set[ILoop] = set()
     for first, second in sorted(_knots(subject), key=lambda pair: -sum(len(subject.scopes.around(x)) for x in pair)):
-        if told.isdisjoint((first, second)):
+        if reported.isdisjoint((first, second)):
             one, other = _proof(subject, first, second), _proof(subject, second, first)
             what = (
                 f"{first.name!r} and {second.name!r} are each inside the other: {second.name!r} uses {one!r} from "
                 f"inside {first.name!r}, and {first.name!r} uses {other!r} from inside {second.name!r}"
             )
-            yield Broken(second, what, f"let {other!r} out of {second.name!r} with add_loop_output")
-        told |= {first, second}
+            yield Violation(second, what, f"let {other!r} out of {second.name!r} with add_loop_output")
+        reported |= {first, second}
 
 
 def _knots(subject: Subject) -> Iterator[tuple[ILoop, ILoop]]:
-    """The pairs of loops that are each inside the other; a loop around one of them may be in another pair."""
+    """Pairs of loops that are each inside the other; a loop around one of them may be in another pair."""
     for first, second in combinations(subject.network.loops, 2):
         if first in subject.scopes.around(second) and second in subject.scopes.around(first):
             yield first, second
 
 
 def _proof(subject: Subject, outer: ILoop, inner: ILoop) -> str:
-    """The name of a tensor that varies in ``outer`` and that the boundary of ``inner`` reads."""
+    """The name of a tensor that varies in ``outer`` and is read by the boundary of ``inner``."""
     tensors = (tensor for layer in inner.layers for tensor in layer.inputs if tensor is not None)
     return next(each.name for each in tensors if outer in subject.scopes.of(each))
 
 
 @rule("NL210")
-def outputs_are_outside_all_loops(subject: Subject) -> Iterator[Broken]:
-    """inside a loop a tensor is a sequence, a value for each trip; only a loop output lets values out.
+def outputs_are_outside_all_loops(subject: Subject) -> Iterator[Violation]:
+    """inside a loop a tensor is a sequence, one value per iteration; only a loop output lets values out.
 
     Wrong: ``network.mark_output(recurrence.get_output(0))``
     Right: ``network.mark_output(loop.add_loop_output(recurrence.get_output(0), LAST_VALUE).get_output(0))``
@@ -209,14 +205,13 @@ def outputs_are_outside_all_loops(subject: Subject) -> Iterator[Broken]:
             continue
         loop = subject.scopes.chain(scope)[-1]
         what = f"the network output {tensor.name!r} varies in {loop.name!r}: it escapes the loop"
-        yield Broken(
-            tensor.producer or tensor, what, f"let it out of {loop.name!r} with add_loop_output, and mark that output"
-        )
+        fix = f"let it out of {loop.name!r} with add_loop_output, and mark that output"
+        yield Violation(tensor.producer or tensor, what, fix)
 
 
 @rule("NL211")
-def tensor_varies_in_nested_loops(subject: Subject) -> Iterator[Broken]:
-    """a tensor varies in one loop and those around it; two loops side by side have no trips in common.
+def tensor_varies_in_nested_loops(subject: Subject) -> Iterator[Violation]:
+    """a tensor varies in one loop and those around it; two separate loops have no iterations in common.
 
     Wrong: ``network.add_elementwise(tensor_of_loop_1, tensor_of_loop_2, SUM)``
     Right: let one of them out with a loop output first
@@ -230,18 +225,18 @@ def tensor_varies_in_nested_loops(subject: Subject) -> Iterator[Broken]:
             yield _mixed(subject, layer, inputs)
 
 
-def _mixed(subject: Subject, layer: ILayer, inputs: list[ITensor]) -> Broken:
+def _mixed(subject: Subject, layer: ILayer, inputs: list[ITensor]) -> Violation:
     shown = [
         f"{each.name!r} varies in {subject.scopes.chain(scope)[-1].name!r}"
         for each in inputs
         if (scope := subject.scopes.of(each))
     ]
     what = f"{layer.name!r} mixes loops that are not nested" + (": " + " and ".join(shown) if shown else "")
-    return Broken(layer, what, "let one of the tensors out of its loop with add_loop_output")
+    return Violation(layer, what, "let one of the tensors out of its loop with add_loop_output")
 
 
 def _is_chain(subject: Subject, scope: Loops) -> bool:
-    """Whether the loops of a scope are one and all that is around it."""
+    """Whether a scope is one loop and all loops around it."""
     if not scope:
         return True
     innermost = subject.scopes.chain(scope)[-1]
@@ -251,21 +246,21 @@ def _is_chain(subject: Subject, scope: Loops) -> bool:
 
 
 def _unclean(subject: Subject, scope: Loops) -> bool:
-    """Whether a loop of a scope is inside another one that is inside it."""
+    """Whether a scope has two loops that are each inside the other."""
     return any(a in subject.scopes.around(b) for a in scope for b in subject.scopes.around(a))
 
 
 @rule("NL212")
-def reverse_iterator_has_a_count(subject: Subject) -> Iterator[Broken]:
-    """a reverse iterator begins at the last element that the COUNT limit reaches, so there must be one.
+def reverse_iterator_has_a_count(subject: Subject) -> Iterator[Violation]:
+    """a reverse iterator starts at the last element that the COUNT limit reaches, so its loop needs a COUNT limit.
 
-    Wrong: ``loop.add_iterator(x, 0, reverse=True)`` in a loop with a WHILE limit alone
-    Right: a COUNT limit beside it, the length of the axis
+    Wrong: ``loop.add_iterator(x, 0, reverse=True)`` in a loop with only a WHILE limit
+    Right: a COUNT limit too, of the length of the axis
     """
     for layer in _boundary(subject, IIteratorLayer):
         if layer.reverse and layer.loop.limit(TripLimit.COUNT) is None:
-            what = f"{layer.name!r} goes backwards, and {layer.loop.name!r} has no COUNT limit to begin at"
-            yield Broken(layer, what, f"give {layer.loop.name!r} one with add_trip_limit(length, TripLimit.COUNT)")
+            what = f"{layer.name!r} is a reverse iterator, and {layer.loop.name!r} has no COUNT limit to start from"
+            yield Violation(layer, what, f"give {layer.loop.name!r} one with add_trip_limit(length, TripLimit.COUNT)")
 
 
 def _boundary(subject: Subject, kind: type[B]) -> Iterator[B]:

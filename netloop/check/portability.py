@@ -1,12 +1,12 @@
-"""Rules about what has a meaning here, and which TensorRT refuses, leaves undefined or runs otherwise.
+"""Rules about constructs that netloop runs and TensorRT refuses, leaves undefined or runs otherwise.
 
-Each is stated by TensorRT's documentation. What is merely slow there, or left out for want of use, is not among them.
+Each follows from TensorRT's documentation. Constructs that are only slow in TensorRT are not among them.
 """
 
 from collections.abc import Iterable, Iterator
 from typing import TypeVar
 
-from netloop.check.rule import Broken, Subject, rule
+from netloop.check.rule import Subject, Violation, rule
 from netloop.diagnostics import Severity
 from netloop.enums import DataType, LoopOutput, TripLimit
 from netloop.graph.layer import ILayer, Operation
@@ -32,7 +32,7 @@ from netloop.plugins.jax_plugin import JaxPlugin
 from netloop.types import OWN, UNKNOWN, TensorType, data_type, normal_axis
 
 MOST_CONCATENATED = 10_000
-"""TensorRT's documentation of IConcatenationLayer."""
+"""The limit that TensorRT's documentation of IConcatenationLayer gives."""
 
 L = TypeVar("L", bound=ILayer)
 
@@ -42,7 +42,7 @@ def _live(subject: Subject, kind: type[L]) -> Iterator[L]:
 
 
 def _known(subject: Subject, tensor: ITensor | None) -> int | None:
-    """The value of a scalar that is known before the network runs."""
+    """The value of a scalar, if it is known before the network runs."""
     found = subject.type(tensor)
     values = found.ints() if found is not None and found.rank == 0 and found.is_index else None
     return values[0] if values else None
@@ -52,10 +52,10 @@ def _known(subject: Subject, tensor: ITensor | None) -> int | None:
 
 
 @rule("NL108", Severity.PORTABILITY)
-def output_is_no_input(subject: Subject) -> Iterator[Broken]:
-    """TensorRT does not give out an input as it is.
+def output_is_no_input(subject: Subject) -> Iterator[Violation]:
+    """TensorRT cannot return an input unchanged.
 
-    Here the output is the array that was given.
+    Here the output is the array that was passed in.
 
     Wrong: ``network.mark_output(x)`` of an input ``x``
     Right: ``network.mark_output(network.add_identity(x).get_output(0))``
@@ -63,34 +63,34 @@ def output_is_no_input(subject: Subject) -> Iterator[Broken]:
     for tensor in subject.network.outputs:
         if tensor.is_network_input:
             fix = "mark the output of network.add_identity(tensor) instead"
-            yield Broken(tensor, f"the network output {tensor.name!r} is an input of the network", fix)
+            yield Violation(tensor, f"the network output {tensor.name!r} is an input of the network", fix)
 
 
 # ---------------------------------------------------------------------------- loops
 
 
 @rule("NL213", Severity.PORTABILITY)
-def while_follows_from_recurrences(subject: Subject) -> Iterator[Broken]:
-    """TensorRT asks a WHILE before each trip, of the recurrences of its loop and of what is known before the loop.
+def while_follows_from_recurrences(subject: Subject) -> Iterator[Violation]:
+    """TensorRT computes a WHILE before each iteration, from recurrences of its loop and tensors from outside.
 
-    The layers between hold no iterator, and no output of a loop inside. Here the condition is computed from the state
-    of the coming trip, whatever it reads.
+    The layers in between include no iterator, and no output of an inner loop. Here the condition is computed from the
+    state of the coming iteration, whatever it reads.
 
     Wrong: a WHILE limit that compares the slice of an iterator
-    Right: a recurrence that carries the comparison, made from the slice of the trip before
+    Right: a recurrence that carries the comparison, made from the slice of the iteration before
     """
     for limit in _live(subject, ITripLimitLayer):
         source = limit.get_input(0)
         if limit.kind is not TripLimit.WHILE or source is None:
             continue
-        read = next(_read_before_a_trip(subject, limit.loop, source), None)
+        read = next(_read_before_an_iteration(subject, limit.loop, source), None)
         if read is not None:
             what = f"the WHILE limit of {limit.loop.name!r} depends on {read.name!r}, {_an(read)}"
-            yield Broken(limit, what, "carry the value through a recurrence of the loop, and read that")
+            yield Violation(limit, what, "carry the value through a recurrence of the loop, and read that")
 
 
-def _read_before_a_trip(subject: Subject, loop: ILoop, tensor: ITensor) -> Iterator[ILayer]:
-    """The iterators and loop outputs from which a tensor of a loop follows within one trip."""
+def _read_before_an_iteration(subject: Subject, loop: ILoop, tensor: ITensor) -> Iterator[ILayer]:
+    """The iterators and loop outputs that a tensor of a loop depends on within one iteration."""
     stack, seen = [tensor], {tensor}
     while stack:
         made = stack.pop()
@@ -110,10 +110,10 @@ def _an(layer: ILayer) -> str:
 
 
 @rule("NL214", Severity.PORTABILITY)
-def what_is_stacked_is_made_inside(subject: Subject) -> Iterator[Broken]:
-    """TensorRT lets tensors out of a loop that are made inside it.
+def what_is_stacked_is_made_inside(subject: Subject) -> Iterator[Violation]:
+    """TensorRT's loop outputs take only tensors that are made inside the loop.
 
-    A tensor that does not vary in the loop is outside of it. Here its value is stacked, once for each trip.
+    A tensor that does not vary in the loop is outside it. Here its value is stacked, once for each iteration.
 
     Wrong: ``loop.add_loop_output(x, LoopOutput.CONCATENATE)`` with an ``x`` from outside
     Right: the same with ``loop.add_recurrence(x)``, whose next value is ``x`` again; or no loop output at all
@@ -123,64 +123,61 @@ def what_is_stacked_is_made_inside(subject: Subject) -> Iterator[Broken]:
         if not layer.stacks or tensor is None or subject.type(layer.outputs[0]) is None:
             continue
         if layer.loop not in subject.scopes.of(tensor):
-            what = (
-                f"the {layer.kind.name} output {layer.name!r} reads {tensor.name!r}, made outside {layer.loop.name!r}"
-            )
-            yield Broken(layer, what, f"hand {tensor.name!r} through a recurrence of {layer.loop.name!r}")
+            loop = layer.loop.name
+            what = f"the {layer.kind.name} output {layer.name!r} reads {tensor.name!r}, made outside {loop!r}"
+            yield Violation(layer, what, f"pass {tensor.name!r} through a recurrence of {loop!r}")
 
 
 @rule("NL215", Severity.PORTABILITY)
-def length_has_room_for_the_count(subject: Subject) -> Iterator[Broken]:
-    """TensorRT calls a length below the number of trips a run-time error.
+def length_has_room_for_the_count(subject: Subject) -> Iterator[Violation]:
+    """TensorRT reports a length below the number of iterations as a run-time error.
 
-    Here it is one (NL601) only if the output is needed in that run, which what is in a branch not taken is not. So the
-    network has a meaning, and this is no error of it. It is found where COUNT and length are known before the run, and
-    no WHILE may end the loop earlier.
+    Here it is an error of the run (NL601), and only if the output is needed, which in a branch not taken it is not. So
+    the network is valid. The rule applies where COUNT and length are known before the run, and no WHILE may end the
+    loop earlier.
 
-    Wrong: a length of 4 in a loop of 5 trips
-    Right: a length of 5; what is past the last trip is 0
+    Wrong: a length of 4 in a loop of 5 iterations
+    Right: a length of 5; elements past the last iteration are 0
     """
     for layer in _live(subject, ILoopOutputLayer):
-        count, length = _trips(subject, layer.loop), _known(subject, layer.get_input(1))
+        count, length = _trip_count(subject, layer.loop), _known(subject, layer.get_input(1))
         if layer.stacks and count is not None and length is not None and 0 <= length < count:
-            what = f"{layer.name!r} has room for {length} elements, and {layer.loop.name!r} makes {count} trips"
-            yield Broken(layer, what, f"give it a length of {count}")
+            what = f"{layer.name!r} has room for {length} elements, and {layer.loop.name!r} runs {count} iterations"
+            yield Violation(layer, what, f"give it a length of {count}")
 
 
 @rule("NL216", Severity.PORTABILITY)
-def axis_has_an_element_for_each_trip(subject: Subject) -> Iterator[Broken]:
-    """TensorRT leaves open what an iterator reads past its axis.
+def axis_has_an_element_for_each_trip(subject: Subject) -> Iterator[Violation]:
+    """TensorRT leaves undefined what an iterator reads past the end of its axis.
 
-    Here it is an error of the run (NL601), and only if what was read is needed. So the network has a meaning, and this
-    is no error of it. It is found where the COUNT and the length of the axis are known before the run, and no WHILE
-    may end the loop earlier.
+    Here it is an error of the run (NL601), and only if the element is needed. So the network is valid. The rule applies
+    where the COUNT and the length of the axis are known before the run, and no WHILE may end the loop earlier.
 
-    Wrong: an iterator along an axis of 3 elements in a loop of 4 trips
-    Right: 3 trips
+    Wrong: an iterator along an axis of 3 elements in a loop of 4 iterations
+    Right: 3 iterations
     """
     for layer in _live(subject, IIteratorLayer):
-        count, found = _trips(subject, layer.loop), subject.type(layer.get_input(0))
+        count, found = _trip_count(subject, layer.loop), subject.type(layer.get_input(0))
         if count is None or found is None or subject.type(layer.outputs[0]) is None:
             continue
         length = found.shape[normal_axis(layer.axis, found.rank)]
         if length != UNKNOWN and length < count:
-            what = (
-                f"{layer.name!r} goes along an axis of {length} elements, and {layer.loop.name!r} makes {count} trips"
-            )
-            yield Broken(layer, what, f"limit {layer.loop.name!r} to {length} trips")
+            loop = layer.loop.name
+            what = f"{layer.name!r} iterates over an axis of {length} elements, and {loop!r} runs {count} iterations"
+            yield Violation(layer, what, f"limit {loop!r} to {length} iterations")
 
 
-def _trips(subject: Subject, loop: ILoop) -> int | None:
-    """The number of trips of a loop that is known before the network runs."""
+def _trip_count(subject: Subject, loop: ILoop) -> int | None:
+    """The number of iterations of a loop, if it is known before the network runs."""
     limit = loop.limit(TripLimit.COUNT)
     return None if limit is None or loop.limit(TripLimit.WHILE) else _known(subject, limit.get_input(0))
 
 
 @rule("NL217", Severity.PORTABILITY)
-def axes_of_a_loop_count_from_the_front(subject: Subject) -> Iterator[Broken]:
-    """TensorRT does not document a negative axis of an iterator or a loop output.
+def axes_of_a_loop_count_from_the_front(subject: Subject) -> Iterator[Violation]:
+    """TensorRT does not document a negative axis of an iterator or loop output.
 
-    Here it counts from the end; for a loop output from the end of the stacked shape.
+    Here it counts from the end; for a loop output, from the end of the stacked shape.
 
     Wrong: ``loop.add_iterator(x, axis=-1)``
     Right: ``loop.add_iterator(x, axis=len(x.shape) - 1)``
@@ -191,21 +188,21 @@ def axes_of_a_loop_count_from_the_front(subject: Subject) -> Iterator[Broken]:
         if axis >= 0 or found is None or subject.type(layer.outputs[0]) is None:
             continue
         rank = found.rank + isinstance(layer, ILoopOutputLayer)
-        yield Broken(layer, f"the axis {axis} of {layer.name!r} is negative", f"write axis {axis + rank}")
+        yield Violation(layer, f"the axis {axis} of {layer.name!r} is negative", f"write axis {axis + rank}")
 
 
 def _axis(layer: ILoopBoundaryLayer) -> int:
-    """The axis of a boundary layer; 0 where it has none, or makes no use of it."""
+    """The axis of a boundary layer; 0 where it has none, or does not use it."""
     if isinstance(layer, ILoopOutputLayer):
         return layer.axis if layer.kind is not LoopOutput.LAST_VALUE else 0
     return layer.axis if isinstance(layer, IIteratorLayer) else 0
 
 
 @rule("NL218", Severity.PORTABILITY)
-def recurrence_decides_no_shape(subject: Subject) -> Iterator[Broken]:
-    """TensorRT does not let a recurrence decide a shape.
+def recurrence_decides_no_shape(subject: Subject) -> Iterator[Violation]:
+    """TensorRT does not allow a shape to depend on a recurrence.
 
-    Sizes, starts and lengths are to follow from constants, shapes and inputs.
+    There, sizes, starts and lengths must follow from constants, shapes and inputs.
 
     Wrong: ``shuffle.set_input(1, recurrence.get_output(0))``
     Right: the same with a tensor from outside the loop
@@ -214,20 +211,20 @@ def recurrence_decides_no_shape(subject: Subject) -> Iterator[Broken]:
     deciding = subject.network.shape_tensors() if recurrences else frozenset[ITensor]()
     for layer in recurrences:
         if layer.outputs[0] in deciding and not _has_a_length_from_inside(subject, layer.loop):
-            yield Broken(layer, f"a shape depends on the value of the recurrence {layer.name!r}")
+            yield Violation(layer, f"a shape depends on the value of the recurrence {layer.name!r}")
 
 
 def _has_a_length_from_inside(subject: Subject, loop: ILoop) -> bool:
-    """Whether NL208 tells of the loop already."""
+    """Whether NL208 reports the loop already."""
     lengths = [each.get_input(1) for each in loop.boundary(ILoopOutputLayer)]
     return any(each is not None and loop in subject.scopes.of(each) for each in lengths)
 
 
 @rule("NL219", Severity.PORTABILITY)
-def count_is_not_negative(subject: Subject) -> Iterator[Broken]:
+def count_is_not_negative(subject: Subject) -> Iterator[Violation]:
     """TensorRT does not document a negative COUNT.
 
-    Here it is 0 trips.
+    Here it means 0 iterations.
 
     Wrong: a COUNT of -1
     Right: a COUNT of 0
@@ -235,18 +232,18 @@ def count_is_not_negative(subject: Subject) -> Iterator[Broken]:
     for layer in _live(subject, ITripLimitLayer):
         count = _known(subject, layer.get_input(0))
         if count is not None and count < 0:
-            yield Broken(layer, f"the COUNT limit of {layer.loop.name!r} is {count}", "give it 0")
+            yield Violation(layer, f"the COUNT limit of {layer.loop.name!r} is {count}", "give it 0")
 
 
 # ---------------------------------------------------------------------------- conditionals
 
 
 @rule("NL302", Severity.PORTABILITY)
-def lazy_branches_have_inputs(subject: Subject) -> Iterator[Broken]:
-    """TensorRT skips only those layers of a branch that depend on an input of the conditional.
+def lazy_branches_have_inputs(subject: Subject) -> Iterator[Violation]:
+    """TensorRT skips only the layers of a branch that depend on an input of the conditional.
 
-    Without any, both branches run: what they give is the same, but it takes the time of both, and what fails in the
-    branch not taken fails. Here a branch owns what only it needs, with inputs or without.
+    Without inputs both branches run: the result is the same, but it takes the time of both, and an error in the branch
+    not taken is an error. Here a branch owns the layers that only it needs, with inputs or without.
 
     Wrong: ``conditional.add_output(slow(x), x)``
     Right: ``conditional.add_output(slow(inside), x)`` with ``inside = conditional.add_input(x).get_output(0)``
@@ -259,11 +256,11 @@ def lazy_branches_have_inputs(subject: Subject) -> Iterator[Broken]:
         lazy = next(_only_for_a_branch(subject, conditional), None)
         if lazy is not None:
             what = f"{conditional.name!r} has no input, so both of its branches run; {lazy.name!r} is in one of them"
-            yield Broken(conditional, what, "bring what the branches read into them with add_input")
+            yield Violation(conditional, what, "pass the tensors that the branches read through add_input")
 
 
 def _decided(subject: Subject, conditional: IIfConditional) -> bool:
-    """Whether the branch that is taken is known before the network runs, or the condition has no type."""
+    """Whether the branch is known before the network runs, or the condition has no type."""
     found = subject.type(conditional.condition)
     return found is None or found.value is not None
 
@@ -272,42 +269,41 @@ _NOTHING_TO_COMPUTE = (IConstantLayer, IRecurrenceLayer, IIteratorLayer)
 
 
 def _only_for_a_branch(subject: Subject, conditional: IIfConditional) -> Iterator[ILayer]:
-    """Layers that run where the conditional does, and are there for one branch alone."""
+    """Layers that run in the scope of the conditional, and that only one of its branches needs."""
     outputs = [each for each in conditional.output_layers if each in subject.live_set]
     for output in outputs:
         for branch, tensor in enumerate(output.inputs):
             layer = None if tensor is None else tensor.producer
             if tensor is None or layer is None or isinstance(layer, _NOTHING_TO_COMPUTE):
                 continue
-            alone = not tensor.is_network_output and all(
+            only_here = not tensor.is_network_output and all(
                 (user in outputs and position == branch) or user not in subject.live_set
                 for user, position in tensor.uses
             )
-            if alone and subject.scopes.of(tensor) == subject.scopes.of_layer(output):
+            if only_here and subject.scopes.of(tensor) == subject.scopes.of_layer(output):
                 yield layer
 
 
 @rule("NL303", Severity.PORTABILITY)
-def what_is_in_a_conditional_stays_there(subject: Subject) -> Iterator[Broken]:
-    """TensorRT lets tensors out of a conditional through its outputs alone.
+def tensors_leave_a_conditional_by_its_outputs(subject: Subject) -> Iterator[Violation]:
+    """TensorRT lets tensors leave a conditional only through its outputs.
 
-    An input of a conditional, and all that depends on it, is inside. Here an input is the tensor itself, and can be
-    used anywhere.
+    An input of a conditional, and all that depends on it, is inside. Here the output of an input layer is the tensor
+    itself, and can be used anywhere.
 
     Wrong: ``network.mark_output(conditional.add_input(x).get_output(0))``
     Right: ``network.mark_output(conditional.add_output(inside, other).get_output(0))``
     """
     for conditional in subject.network.conditionals:
         for tensor in _escaping(subject, conditional):
-            what = (
-                f"the network output {tensor.name!r} comes from inside {conditional.name!r}, and not by an output of it"
-            )
-            fix = f"compute it from what {conditional.name!r} takes in, or let it out with add_output"
-            yield Broken(tensor.producer or tensor, what, fix)
+            name = conditional.name
+            what = f"the network output {tensor.name!r} comes from inside {name!r}, not through one of its outputs"
+            fix = f"compute it from the tensors that {name!r} takes as inputs, or let it out with add_output"
+            yield Violation(tensor.producer or tensor, what, fix)
 
 
 def _escaping(subject: Subject, conditional: IIfConditional) -> Iterator[ITensor]:
-    """The network outputs that depend on an input of a conditional by another way than its outputs."""
+    """The network outputs that depend on an input of a conditional other than through its outputs."""
     stack = [each for each in conditional.layers if isinstance(each, IIfConditionalInputLayer)]
     inside: dict[ILayer, None] = dict.fromkeys(stack)
     queue: list[ILayer] = list(stack)
@@ -322,7 +318,7 @@ def _escaping(subject: Subject, conditional: IIfConditional) -> Iterator[ITensor
 
 
 def _dependents(layer: ILayer) -> Iterable[ILayer]:
-    """The layers that depend on a layer directly: its readers, and what its loop or conditional gives out."""
+    """The layers that directly depend on a layer; on a limit or condition, the outputs of its loop or conditional."""
     if isinstance(layer, ITripLimitLayer):
         return layer.loop.boundary(ILoopOutputLayer)
     if isinstance(layer, IConditionLayer):
@@ -335,8 +331,8 @@ def _is_output_of(layer: ILayer, conditional: IIfConditional) -> bool:
 
 
 @rule("NL304", Severity.PORTABILITY)
-def branches_have_one_element_type(subject: Subject) -> Iterator[Broken]:
-    """TensorRT gives both branches of a conditional one element type, even if its condition is a constant.
+def branches_have_one_element_type(subject: Subject) -> Iterator[Violation]:
+    """TensorRT requires both branches of a conditional to have one element type, even if its condition is a constant.
 
     Here the type is that of the branch taken.
 
@@ -349,33 +345,34 @@ def branches_have_one_element_type(subject: Subject) -> Iterator[Broken]:
         first, second = (subject.type(each) for each in layer.inputs[:2])
         if first is not None and second is not None and first.dtype != second.dtype:
             what = f"the branches of {layer.conditional.name!r} give {first} and {second}"
-            yield Broken(layer, what, "convert one of them with add_cast")
+            yield Violation(layer, what, "convert one of them with add_cast")
 
 
 # ---------------------------------------------------------------------------- types
 
 
 @rule("NL402", Severity.PORTABILITY)
-def element_types_are_tensorrts(subject: Subject) -> Iterator[Broken]:
-    """TensorRT has no tensors of some element types.
+def element_types_are_tensorrts(subject: Subject) -> Iterator[Violation]:
+    """TensorRT does not support this element type.
 
-    It has no float64, no integers of 2 or 16 bits, none without a sign but uint8, and of the floating-point numbers of
-    8 bits E4M3FN and E8M0 alone. It is told where such a type comes into the network: inputs, constants and casts. What
-    is computed from them follows.
+    It has no float64, no integers of 2 or 16 bits, no unsigned integers except uint8, and of the 8-bit floating-point
+    types only E4M3FN and E8M0. The rule reports where such a type enters the network: inputs, constants and casts.
 
     Wrong: ``network.add_input("x", trt.float64, (3,))``
     Right: ``network.add_input("x", trt.float32, (3,))``
     """
     for tensor in subject.network.inputs:
         if tensor.declared is not None and not tensor.declared.is_tensor:
-            yield Broken(tensor, f"the input {tensor.name!r} is {tensor.declared}", "declare an input for each tensor")
+            yield Violation(
+                tensor, f"the input {tensor.name!r} is {tensor.declared}", "declare an input for each tensor"
+            )
         elif (found := _own(subject, tensor)) is not None:
             fix = f"declare it as {NEAREST[data_type(found.dtype)]}"
-            yield Broken(tensor, f"the input {tensor.name!r} is {tensor.declared}", fix)
+            yield Violation(tensor, f"the input {tensor.name!r} is {tensor.declared}", fix)
     for layer in subject.network.layers:
         made = next(filter(None, (_own(subject, each) for each in layer.outputs)), None)
         if made is not None and not any(_own(subject, each) for each in layer.type_inputs()):
-            yield Broken(layer, f"{layer.name!r} makes {made}", f"make it {NEAREST[data_type(made.dtype)]}")
+            yield Violation(layer, f"{layer.name!r} makes {made}", f"make it {NEAREST[data_type(made.dtype)]}")
 
 
 # fmt: off
@@ -393,17 +390,17 @@ NEAREST = {
     DataType.UINT4:    "int8",
 }
 # fmt: on
-"""What TensorRT has in the place of the types that it has not."""
+"""The nearest type that TensorRT has, for each that it lacks."""
 
 
 def _own(subject: Subject, tensor: ITensor | None) -> TensorType | None:
-    """The type of a tensor, if it is one that TensorRT has not."""
+    """The type of a tensor, if TensorRT lacks it."""
     found = subject.type(tensor)
     return found if found is not None and found.dtype in OWN else None
 
 
 @rule("NL403", Severity.PORTABILITY)
-def concatenation_is_not_endless(subject: Subject) -> Iterator[Broken]:
+def concatenation_is_not_endless(subject: Subject) -> Iterator[Violation]:
     """TensorRT concatenates at most 10,000 tensors.
 
     Wrong: a concatenation of 20,000 tensors
@@ -411,15 +408,15 @@ def concatenation_is_not_endless(subject: Subject) -> Iterator[Broken]:
     """
     for layer in subject.network.layers:
         if isinstance(layer, IConcatenationLayer) and layer.num_inputs > MOST_CONCATENATED:
-            yield Broken(layer, f"{layer.name!r} has {layer.num_inputs} inputs", "concatenate parts of them first")
+            yield Violation(layer, f"{layer.name!r} has {layer.num_inputs} inputs", "concatenate groups of them first")
 
 
 @rule("NL404", Severity.PORTABILITY)
-def layers_are_tensorrts(subject: Subject) -> Iterator[Broken]:
-    """TensorRT's layers take fewer element types and fewer settings than those here.
+def layers_are_tensorrts(subject: Subject) -> Iterator[Violation]:
+    """TensorRT's layers accept fewer element types and settings than netloop's.
 
-    Where the meaning is clear, layers here take what they can compute: integers of any width, every axis, numbers
-    beyond the limits of TensorRT's kernels. Some layers and operations are netloop's own.
+    Where the meaning is clear, netloop's layers accept all that they can compute: integers of any width, every axis,
+    numbers beyond the limits of TensorRT's kernels. Some layers and operations are netloop's own.
 
     Wrong: ``network.add_matrix_multiply(a, NONE, b, NONE)`` with int32 tensors
     Right: the same with both cast to float32, if that is exact enough
@@ -428,21 +425,23 @@ def layers_are_tensorrts(subject: Subject) -> Iterator[Broken]:
         if isinstance(layer, Operation) and all(subject.type(each) is not None for each in layer.outputs):
             what = layer.beyond_tensorrt(*(subject.type(each) for each in layer.inputs))
             if what:
-                yield Broken(layer, f"{layer.name!r} {what}")
+                yield Violation(layer, f"{layer.name!r} {what}")
 
 
 # ---------------------------------------------------------------------------- plugins
 
 
 @rule("NL413", Severity.PORTABILITY)
-def plugin_is_of_tensorrt(subject: Subject) -> Iterator[Broken]:
-    """TensorRT knows no functions of JAX.
+def plugin_is_of_tensorrt(subject: Subject) -> Iterator[Violation]:
+    """TensorRT cannot run JAX functions.
 
-    Its plugins derive from IPluginV3, and work on the memory of the device.
+    Its plugins derive from IPluginV3, and work on device memory.
 
     Wrong: ``network.add_plugin_v3([x], [], netloop.JaxPlugin(jnp.sin))``
     Right: a plugin that derives from IPluginV3 and its three parts
     """
     for layer in _live(subject, IPluginV3Layer):
         if isinstance(layer.plugin, JaxPlugin):
-            yield Broken(layer, f"the plugin of {layer.name!r} is {layer.plugin!r}", "derive a plugin from IPluginV3")
+            yield Violation(
+                layer, f"the plugin of {layer.name!r} is {layer.plugin!r}", "derive a plugin from IPluginV3"
+            )

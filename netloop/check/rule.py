@@ -1,11 +1,11 @@
-"""A rule, and the register of all rules."""
+"""Rules, and the register of all rules."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from netloop.diagnostics import Code, Finding, Severity, enter
+from netloop.diagnostics import Code, Finding, Severity, add_code
 from netloop.graph.infer import TypeTable
 from netloop.graph.layer import ILayer
 from netloop.graph.tensor import ITensor
@@ -16,7 +16,7 @@ from netloop.types import TensorType
 
 @dataclass(frozen=True)
 class Subject:
-    """What a rule looks at: a network, the types of its tensors, and the loops in which they vary."""
+    """The input of a rule: a network, the types of its tensors, and the loops in which they vary."""
 
     network: INetworkDefinition
     types: TypeTable
@@ -24,22 +24,22 @@ class Subject:
 
     @property
     def live(self) -> list[ILayer]:
-        """The layers that count for the nesting."""
+        """The live layers."""
         return self.scopes.live
 
     @cached_property
     def live_set(self) -> frozenset[ILayer]:
-        """The same, to ask whether one is among them."""
+        """The live layers as a set."""
         return frozenset(self.live)
 
     def type(self, tensor: ITensor | None) -> TensorType | None:
-        """The type of a tensor; None if it has none, which another rule tells."""
+        """The type of a tensor; None if it has none, which another rule reports."""
         found = None if tensor is None else self.types.of(tensor)
         return found if isinstance(found, TensorType) else None
 
 
-class Broken(NamedTuple):
-    """A thing that breaks a rule: the layer, loop, conditional or tensor, what is wrong with it, and what to do."""
+class Violation(NamedTuple):
+    """One violation of a rule: the layer, loop, conditional or tensor, what is wrong with it, and the fix."""
 
     at: Any
     what: str
@@ -48,15 +48,15 @@ class Broken(NamedTuple):
 
 @dataclass(frozen=True)
 class Rule:
-    """A rule that every network obeys.
+    """A rule for networks.
 
     Attributes:
         code: its code, with the reason.
-        find: the function that finds what breaks it.
+        find: the function that finds the violations in a network.
     """
 
     code: Code
-    find: Callable[[Subject], Iterator[Broken | Finding]]
+    find: Callable[[Subject], Iterator[Violation | Finding]]
 
     def apply(self, subject: Subject) -> Iterator[Finding]:
         """The findings of the rule in a network."""
@@ -72,10 +72,10 @@ RULES: dict[str, Rule] = {}
 
 
 def rule(code: str, severity: Severity = Severity.ERROR) -> Callable[..., Any]:
-    """Enter a function into the registers as the rule ``code``; its docstring is the text of the code."""
+    """Register a function as the rule ``code``; its docstring is the text of the code."""
 
-    def register(find: Callable[[Subject], Iterator[Broken | Finding]]) -> Any:
-        RULES[code] = Rule(enter(code, find.__doc__ or "", severity), find)
+    def register(find: Callable[[Subject], Iterator[Violation | Finding]]) -> Any:
+        RULES[code] = Rule(add_code(code, find.__doc__ or "", severity), find)
         return find
 
     return register

@@ -8,19 +8,17 @@ from netloop.cli import check, demo, explain, operators, passes, rules
 from netloop.diagnostics import NetloopError
 
 COMMANDS = (check, explain, rules, operators, passes, demo)
-"""The modules of the commands. Each has ``add_to(commands)``, which adds its parser and says what to run."""
+"""The modules of the commands. Each has ``add_to(commands)``, which adds its parser and sets the function to run."""
 
 MISUSED = 2
-"""The exit status of a command that could not run, as an argument or a file is wrong. One that ran gives 0 for yes and
-1 for no.
-"""
+"""The exit status of a command that could not run because of an argument or a file; one that ran returns 0 or 1."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command.
 
     Args:
-        argv: what the user wrote after ``netloop``; by default what this process was started with.
+        argv: the arguments after ``netloop``; by default those of this process.
 
     Returns:
         The exit status.

@@ -1,4 +1,4 @@
-"""``netloop check``: what is wrong with the network that a Python file builds."""
+"""``netloop check``: the findings for the network that a Python file builds."""
 
 import argparse
 import contextlib
@@ -13,21 +13,21 @@ from typing import Any
 import netloop as trt
 
 MODULE = "netloop_checked"
-"""What the file is called while it is imported: not ``__main__``, so that a script does not run."""
+"""The module name of the file while it is imported: not ``__main__``, so that a script does not run."""
 
 
 class _Unusable(Exception):
-    """The file gives no network."""
+    """The file does not build a network."""
 
 
 def add_to(commands: Any) -> None:
     """Add the command to a command line."""
-    says = "tell everything that is wrong with the network that a Python file builds"
-    more = "The exit status is 0 without errors, 1 with errors, 2 if the file gives no network."
+    says = "print all findings for the network that a Python file builds"
+    more = "The exit status is 0 without errors, 1 with errors, 2 if the file does not build a network."
     parser = commands.add_parser("check", help=says, description=f"{says[0].upper()}{says[1:]}. {more}")
     parser.add_argument("file", type=Path, metavar="FILE", help="a file with a function build() that returns a network")
     parser.add_argument("--json", action="store_true", help="print the findings as a list of JSON objects")
-    parser.add_argument("--target", choices=["tensorrt"], help="what only this target refuses is an error too")
+    parser.add_argument("--target", choices=["tensorrt"], help="treat portability findings for this target as errors")
     parser.set_defaults(run=run)
 
 
@@ -65,27 +65,27 @@ def _counted(number: int, what: str) -> str:
 
 
 def _network(file: Path) -> trt.INetworkDefinition:
-    """The network that a file builds. What the file prints meanwhile goes to stderr, apart from the findings.
+    """Return the network that a file builds; the output of the file goes to stderr, apart from the findings.
 
     Raises:
-        _Unusable: it builds none.
+        _Unusable: it does not build a network.
     """
     if not file.is_file():
         raise _Unusable(f"there is no file {str(file)!r}")
-    with contextlib.redirect_stdout(sys.stderr), _found_beside(file):
+    with contextlib.redirect_stdout(sys.stderr), _folder_on_path(file):
         build = _call(file, "importing it", lambda: runpy.run_path(str(file), run_name=MODULE)).get("build")
         if not callable(build):
             raise _Unusable(f"{file} has no function build(); write one that returns the network")
         network = _call(file, "build()", build)
     if not isinstance(network, trt.INetworkDefinition):
         hint = "; does it end without a return?" if network is None else ""
-        raise _Unusable(f"build() of {file} returned {type(network).__name__}, and is to return a network{hint}")
+        raise _Unusable(f"build() of {file} returned {type(network).__name__}, not a network{hint}")
     return network
 
 
 @contextlib.contextmanager
-def _found_beside(file: Path) -> Generator[None]:
-    """What is beside a file can be imported, as when Python runs the file."""
+def _folder_on_path(file: Path) -> Generator[None]:
+    """Allow imports from the folder of a file, as when Python runs the file."""
     path = list(sys.path)
     sys.path.insert(0, str(file.parent.resolve()))
     try:
@@ -95,7 +95,7 @@ def _found_beside(file: Path) -> Generator[None]:
 
 
 def _call(file: Path, what: str, function: Callable[[], Any]) -> Any:
-    """What a function of the user's file returns; what it raises is shown as far as it is the user's."""
+    """Call a function of the user's file; the traceback of an exception begins at the user's own code."""
     try:
         return function()
     except (Exception, SystemExit) as error:
@@ -103,4 +103,4 @@ def _call(file: Path, what: str, function: Callable[[], Any]) -> Any:
         while frames is not None and frames.tb_frame.f_code.co_filename != str(file):
             frames = frames.tb_next
         shown = "".join(traceback.format_exception(type(error), error, frames))
-        raise _Unusable(f"{shown}\n{file} gives no network: {what} raised {type(error).__name__}") from None
+        raise _Unusable(f"{shown}\n{file} does not build a network: {what} raised {type(error).__name__}") from None

@@ -1,4 +1,4 @@
-"""``netloop demo``: a language model that generates a text in a loop of its own, checked, compiled and compared."""
+"""``netloop demo``: a language model that generates text in a loop, checked, compiled and compared."""
 
 import argparse
 import time
@@ -15,7 +15,7 @@ SEED = "ROMEO"
 LENGTH = 200
 LONGEST = 1_000_000
 COMPARED = 16
-"""How many characters the reference works out too; it is slow."""
+"""The number of characters that the reference generates too; it is slow."""
 
 
 def add_to(commands: Any) -> None:
@@ -49,7 +49,7 @@ def run(given: argparse.Namespace) -> int:
 
 
 def _generate(network: trt.INetworkDefinition, inputs: dict[str, Array], built: float) -> Array:
-    """The ids that the engine generates. It is called twice, as the first call compiles."""
+    """Return the ids that the engine generates. It is called twice, because the first call compiles."""
     begin = time.perf_counter()
     engine = trt.compile(network)
     np.asarray(engine(inputs)["generated"])
@@ -63,7 +63,7 @@ def _generate(network: trt.INetworkDefinition, inputs: dict[str, Array], built: 
 
 
 def _compare(network: trt.INetworkDefinition, seed: Array, generated: Array) -> int:
-    """Work out the first characters by the reference too: 0 if they are the same, else 1."""
+    """Generate the first characters with the reference too; return 0 if they are the same, else 1."""
     first = generated[:COMPARED]
     expected = trt.evaluate(network, {"seed": seed, "count": np.array(len(first), np.int32)})["generated"]
     if np.array_equal(first, expected):

@@ -1,4 +1,4 @@
-"""``netloop explain``: what a code of a finding stands for."""
+"""``netloop explain``: the text of a code."""
 
 import argparse
 import sys
@@ -9,7 +9,7 @@ import netloop as trt
 
 def add_to(commands: Any) -> None:
     """Add the command to a command line."""
-    says = "say what a code such as NL204 stands for, with examples"
+    says = "explain a code such as NL204, with examples"
     parser = commands.add_parser("explain", help=says, description=says[0].upper() + says[1:] + ".")
     parser.add_argument("code", metavar="CODE", help="the code of a finding")
     parser.set_defaults(run=run)

@@ -1,14 +1,14 @@
-"""``netloop rules``: all codes as a page of Markdown."""
+"""``netloop rules``: the texts of all codes, as a page of Markdown."""
 
 import argparse
 from typing import Any
 
-from netloop.check.explain import rules_page
+from netloop.diagnostics.explanations import rules_page
 
 
 def add_to(commands: Any) -> None:
     """Add the command to a command line."""
-    says = "print what all codes stand for, as a page of Markdown"
+    says = "print the texts of all codes, as a page of Markdown"
     parser = commands.add_parser("rules", help=says, description=says[0].upper() + says[1:] + ".")
     parser.set_defaults(run=run)
 

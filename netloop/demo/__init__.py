@@ -1,1 +1,1 @@
-"""A model to try netloop with: the network of TensorRT's sampleCharRNN, and weights trained for it."""
+"""The demo's model: the network of TensorRT's sampleCharRNN, and weights trained for it."""

@@ -1,7 +1,7 @@
 """A character-level language model of two LSTM layers, built as TensorRT's sampleCharRNN builds it.
 
-Three networks share its layers: one makes a step when the host asks for it, one generates a whole text in a loop of its
-own, and one reads whole sequences, to be trained.
+Three networks share its layers: one makes a single step per call, one generates a whole text in a loop, and one reads
+whole sequences, for training.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from netloop.demo.weights import load as load
 from netloop.demo.weights import untrained as untrained
 
 
-class State(NamedTuple):
-    """The state of an LSTM layer, or of all of them, one below the other."""
+class LstmState(NamedTuple):
+    """The state of an LSTM layer, or of all layers, in rows."""
 
     hidden: trt.ITensor
     cell: trt.ITensor
 
 
-class Cell(NamedTuple):
+class LstmWeights(NamedTuple):
     """The weights of an LSTM layer, and its number."""
 
     number: int
@@ -42,13 +42,13 @@ class Cell(NamedTuple):
     recurrent_bias: trt.ITensor
 
 
-class Steps(NamedTuple):
-    """What an LSTM layer reads.
+class LstmInput(NamedTuple):
+    """The input of an LSTM layer.
 
     Attributes:
         data: a row for each step.
-        length: how many steps it makes.
-        room: for how many rows its output has room.
+        length: the number of steps.
+        room: the number of rows of its output.
     """
 
     data: trt.ITensor
@@ -57,7 +57,7 @@ class Steps(NamedTuple):
 
 
 class Assembly:
-    """A network of the model in the making.
+    """A network of the model while it is built.
 
     Attributes:
         network: the network.
@@ -82,7 +82,7 @@ class Assembly:
         return self.output(self.network.add_constant((), np.array(value, np.int32)), name)
 
     def output(self, layer: trt.ILayer, name: str = "") -> trt.ITensor:
-        """The first output of a layer, which may be given a name."""
+        """The first output of a layer; the layer may be given a name."""
         layer.name = name or layer.name
         return layer.outputs[0]
 
@@ -114,7 +114,7 @@ class Assembly:
         return self.output(self.network.add_elementwise(a, b, trt.ElementWiseOperation.PROD))
 
     def activation(self, x: trt.ITensor, kind: trt.ActivationType) -> trt.ITensor:
-        """A function of every element."""
+        """An element-wise function."""
         return self.output(self.network.add_activation(x, kind))
 
     def times(self, vector: trt.ITensor, kernel: trt.ITensor) -> trt.ITensor:
@@ -127,7 +127,7 @@ class Assembly:
         size = self.model.hidden
         return self.reshape(self.output(self.network.add_slice(gates, [number * size], [size], [1])), size)
 
-    def step(self, cell: Cell, x: trt.ITensor, state: State) -> State:
+    def step(self, cell: LstmWeights, x: trt.ITensor, state: LstmState) -> LstmState:
         """The state of an LSTM layer after one more step."""
         sigmoid, tanh = trt.ActivationType.SIGMOID, trt.ActivationType.TANH
         products = self.sum(self.times(x, cell.input_kernel), self.times(state.hidden, cell.recurrent_kernel))
@@ -137,60 +137,60 @@ class Assembly:
         kept = self.activation(self.gate(gates, 2), sigmoid)
         shown = self.activation(self.gate(gates, 3), sigmoid)
         memory = self.sum(self.product(kept, state.cell), self.product(new, candidate))
-        return State(self.product(shown, self.activation(memory, tanh)), memory)
+        return LstmState(self.product(shown, self.activation(memory, tanh)), memory)
 
-    def cell(self, number: int) -> Cell:
+    def cell(self, number: int) -> LstmWeights:
         """The weights of an LSTM layer."""
         kernel, bias = KERNEL.format(number), BIAS.format(number)
         names = (f"{kernel}_input", f"{kernel}_recurrent", f"{bias}_input", f"{bias}_recurrent")
-        return Cell(number, *map(self.constant, names))
+        return LstmWeights(number, *map(self.constant, names))
 
-    def add_lstm(self, cell: Cell, steps: Steps, first: State) -> tuple[trt.ITensor, State]:
+    def add_lstm(self, cell: LstmWeights, steps: LstmInput, first: LstmState) -> tuple[trt.ITensor, LstmState]:
         """The hidden states of an LSTM layer after each step, a row each, and its last state."""
         loop = self.network.add_loop()
         loop.name = f"lstm{cell.number}"
         loop.add_trip_limit(steps.length, trt.TripLimit.COUNT)
         x = loop.add_iterator(steps.data).outputs[0]
         hidden, memory = loop.add_recurrence(first.hidden), loop.add_recurrence(first.cell)
-        after = self.step(cell, x, State(hidden.outputs[0], memory.outputs[0]))
+        after = self.step(cell, x, LstmState(hidden.outputs[0], memory.outputs[0]))
         memory.set_input(1, after.cell)
         hidden.set_input(1, after.hidden)
         rows = loop.add_loop_output(after.hidden, trt.LoopOutput.CONCATENATE)
         rows.set_input(1, steps.room)
         last = [loop.add_loop_output(each.outputs[0], trt.LoopOutput.LAST_VALUE) for each in (hidden, memory)]
-        return self.output(rows, f"lstm{cell.number}"), State(*(each.outputs[0] for each in last))
+        return self.output(rows, f"lstm{cell.number}"), LstmState(*(each.outputs[0] for each in last))
 
-    def add_lstms(self, steps: Steps, first: State) -> tuple[trt.ITensor, list[Cell], list[State]]:
+    def add_lstms(self, steps: LstmInput, first: LstmState) -> tuple[trt.ITensor, list[LstmWeights], list[LstmState]]:
         """All LSTM layers, each reading the one before: the rows of the last one, all weights and all last states."""
-        data, cells, states = steps.data, list[Cell](), list[State]()
+        data, cells, states = steps.data, list[LstmWeights](), list[LstmState]()
         for number in range(LAYERS):
             index = self.number(number, f"layer{number}")
-            begin = State(self.row(first.hidden, index), self.row(first.cell, index))
+            begin = LstmState(self.row(first.hidden, index), self.row(first.cell, index))
             cells.append(self.cell(number))
             data, last = self.add_lstm(cells[-1], steps._replace(data=data), begin)
             states.append(last)
         return data, cells, states
 
-    def below_each_other(self, vectors: Sequence[trt.ITensor]) -> trt.ITensor:
+    def stack_rows(self, vectors: Sequence[trt.ITensor]) -> trt.ITensor:
         """Vectors as the rows of a matrix."""
         layer = self.network.add_concatenation([self.reshape(each, 1, self.model.hidden) for each in vectors])
         layer.axis = 0
         return self.output(layer)
 
-    # ------------------------------------------------------------------ what comes next
+    # ------------------------------------------------------------------ prediction
 
     def head(self) -> tuple[trt.ITensor, trt.ITensor]:
         """The weights and biases of the projection onto the characters."""
         return self.constant(SOFTMAX_W), self.constant(SOFTMAX_B)
 
     def logits(self, head: tuple[trt.ITensor, trt.ITensor], rows: trt.ITensor) -> trt.ITensor:
-        """A column for each row: how likely each character is to be next, as a logarithm, up to a constant."""
+        """A column for each row: the logarithms of the probabilities of the next character, up to a constant."""
         weights, bias = head
         none, transposed = trt.MatrixOperation.NONE, trt.MatrixOperation.TRANSPOSE
         return self.sum(self.output(self.network.add_matrix_multiply(weights, none, rows, transposed)), bias)
 
     def likeliest(self, logits: trt.ITensor) -> trt.ITensor:
-        """The id of the character that is likeliest to be next."""
+        """The id of the most likely next character."""
         largest = trt.TopKOperation.MAX
         layer = self.network.add_topk(logits, largest, 1, 1 << 0, trt.int32)
         return layer.outputs[1]
@@ -200,23 +200,23 @@ class Assembly:
 
 
 def step_network(model: CharRnn) -> trt.INetworkDefinition:
-    """The network of sampleCharRNN, which makes one step at a time.
+    """Return the network of sampleCharRNN, which makes one step at a time.
 
     Inputs: ``data`` [1, width], the vector of a character; ``hiddenIn`` and ``cellIn`` [2, hidden], the states;
-    ``seqLen`` [], how many steps to make, which is 1. Outputs: ``hiddenOut``, ``cellOut``; ``pred`` [1, 1], the id of
+    ``seqLen`` [], the number of steps, which is 1. Outputs: ``hiddenOut``, ``cellOut``; ``pred`` [1, 1], the id of
     the next character.
     """
     make = Assembly(model, "char_rnn_step")
     data = make.network.add_input("data", trt.float32, (1, model.width))
     first = _state_inputs(make)
     length = make.network.add_input("seqLen", trt.int32, ())
-    rows, _, last = make.add_lstms(Steps(data, length, make.number(1, "maxSeqSize")), first)
+    rows, _, last = make.add_lstms(LstmInput(data, length, make.number(1, "maxSeqSize")), first)
     hidden, cell = _stacked(make, last)
     return make.mark(hiddenOut=hidden, cellOut=cell, pred=make.likeliest(make.logits(make.head(), rows)))
 
 
 def training_network(model: CharRnn, length: int) -> trt.INetworkDefinition:
-    """The same layers over a whole sequence.
+    """Return a network of the same layers over a whole sequence.
 
     Inputs: ``ids`` [length]; ``hiddenIn`` and ``cellIn`` [2, hidden]. Outputs: ``logits`` [length, 65], for the
     character after each of the sequence; ``hiddenOut``, ``cellOut``.
@@ -225,7 +225,7 @@ def training_network(model: CharRnn, length: int) -> trt.INetworkDefinition:
     ids = make.network.add_input("ids", trt.int32, (length,))
     first = _state_inputs(make)
     steps = make.number(length, "length")
-    rows, _, last = make.add_lstms(Steps(make.row(make.constant(EMBEDDING), ids), steps, steps), first)
+    rows, _, last = make.add_lstms(LstmInput(make.row(make.constant(EMBEDDING), ids), steps, steps), first)
     by_row = make.network.add_shuffle(make.logits(make.head(), rows))
     by_row.first_transpose = trt.Permutation((1, 0))
     hidden, cell = _stacked(make, last)
@@ -233,9 +233,10 @@ def training_network(model: CharRnn, length: int) -> trt.INetworkDefinition:
 
 
 def generating_network(model: CharRnn) -> trt.INetworkDefinition:
-    """The same layers, and a loop that continues a text by itself.
+    """Return a network of the same layers and a loop that continues a text.
 
-    Inputs: ``seed`` [-1], the ids of a text; ``count`` [], how many characters to add. Output: ``generated`` [count].
+    Inputs: ``seed`` [-1], the ids of a text; ``count`` [], the number of characters to add. Output: ``generated``
+    [count].
     """
     make = Assembly(model, "char_rnn_generating")
     seed = make.network.add_input("seed", trt.int32, (-1,))
@@ -245,7 +246,7 @@ def generating_network(model: CharRnn) -> trt.INetworkDefinition:
     zeros = make.output(
         make.network.add_constant((LAYERS, model.hidden), np.zeros((LAYERS, model.hidden), np.float32)), "zeros"
     )
-    _, cells, states = make.add_lstms(Steps(make.row(embedding, seed), length, length), State(zeros, zeros))
+    _, cells, states = make.add_lstms(LstmInput(make.row(embedding, seed), length, length), LstmState(zeros, zeros))
     head = make.head()
 
     def next_id(hidden: trt.ITensor) -> trt.ITensor:
@@ -258,7 +259,7 @@ def generating_network(model: CharRnn) -> trt.INetworkDefinition:
     x = make.row(embedding, character.outputs[0])
     for cell, first in zip(cells, states, strict=True):
         recurrences = [loop.add_recurrence(each) for each in first]
-        after = make.step(cell, x, State(*(each.outputs[0] for each in recurrences)))
+        after = make.step(cell, x, LstmState(*(each.outputs[0] for each in recurrences)))
         for recurrence, value in zip(recurrences, after, strict=True):
             recurrence.set_input(1, value)
         x = after.hidden
@@ -268,10 +269,10 @@ def generating_network(model: CharRnn) -> trt.INetworkDefinition:
     return make.mark(generated=make.output(generated))
 
 
-def _state_inputs(make: Assembly) -> State:
+def _state_inputs(make: Assembly) -> LstmState:
     shape = (LAYERS, make.model.hidden)
-    return State(*(make.network.add_input(name, trt.float32, shape) for name in ("hiddenIn", "cellIn")))
+    return LstmState(*(make.network.add_input(name, trt.float32, shape) for name in ("hiddenIn", "cellIn")))
 
 
-def _stacked(make: Assembly, states: Sequence[State]) -> State:
-    return State(*(make.below_each_other(each) for each in zip(*states, strict=True)))
+def _stacked(make: Assembly, states: Sequence[LstmState]) -> LstmState:
+    return LstmState(*(make.stack_rows(each) for each in zip(*states, strict=True)))

@@ -15,7 +15,7 @@ from netloop.diagnostics import FileFormatError, Finding, InputError
 from netloop.types import Array
 
 VOCABULARY = "\n! $'&-,.3;:?ACBEDGFIHKJMLONQPSRUTWVYXZacbedgfihkjmlonqpsrutwvyxz"
-"""Character number i is the one with the id i; the order is that of the training code that the sample names."""
+"""The characters in the order of their ids, which is that of the training code that the sample names."""
 
 WEIGHTS = Path(__file__).with_name("char_rnn.wts")
 """The weights that come with netloop."""
@@ -37,17 +37,19 @@ def encode(text: str) -> Array:
         InputError: a character is not in the vocabulary, or there is none.
     """
     if not text:
-        raise InputError(Finding("NL703", "the text is empty", why="what comes next follows from what is there"))
+        raise InputError(
+            Finding("NL703", "the text is empty", why="the model predicts the next character from those before it")
+        )
     strange = sorted(set(text) - set(VOCABULARY))
     if strange:
         what = f"the text has {'characters' if strange[1:] else 'a character'} that the model does not know: {strange}"
-        why = f"the model was made for these {len(VOCABULARY)}: {VOCABULARY!r}"
+        why = f"the model knows these {len(VOCABULARY)}: {VOCABULARY!r}"
         raise InputError(Finding("NL703", what, why=why))
     return np.array([VOCABULARY.index(each) for each in text], np.int32)
 
 
 def decode(ids: Iterable[Any]) -> str:
-    """The text of some ids."""
+    """Return the text of ids."""
     return "".join(VOCABULARY[int(each)] for each in ids)
 
 
@@ -63,7 +65,7 @@ class CharRnn:
 
     Attributes:
         arrays: float32, by the names that the sample's weight file has.
-        source: where they came from, for messages.
+        source: the file that they came from, for messages.
     """
 
     arrays: Mapping[str, Array]
@@ -84,11 +86,11 @@ class CharRnn:
 
     @property
     def width(self) -> int:
-        """The length of the vector that stands for a character."""
+        """The length of the embedding of a character."""
         return self._array(EMBEDDING).size // len(VOCABULARY)
 
     def _shapes(self) -> dict[str, tuple[int, ...]]:
-        """What the shapes should be; those first after which the others go."""
+        """The expected shapes, first those that decide the others."""
         hidden, characters = self.hidden, len(VOCABULARY)
         shapes: dict[str, tuple[int, ...]] = {EMBEDDING: (characters, self.width)}
         for layer in range(LAYERS):
@@ -120,7 +122,7 @@ class CharRnn:
 
 
 def from_constants(constants: Mapping[str, Any]) -> CharRnn:
-    """The model whose networks have these constants: the inverse of ``CharRnn.constants``."""
+    """Return the model whose networks have these constants: the inverse of ``CharRnn.constants``."""
     given = {name: np.array(array, np.float32) for name, array in constants.items()}
     arrays: dict[str, Array] = {}
     for layer in range(LAYERS):
@@ -136,7 +138,7 @@ def _transposed(array: Array) -> Array:
 
 
 def load(path: str | os.PathLike[str] = WEIGHTS) -> CharRnn:
-    """The model of a weight file.
+    """Return the model of a weight file.
 
     Raises:
         FileFormatError: the file is damaged, or its buffers are not those of this model.
@@ -145,7 +147,7 @@ def load(path: str | os.PathLike[str] = WEIGHTS) -> CharRnn:
 
 
 def untrained(hidden: int, width: int, seed: int = 0) -> CharRnn:
-    """A model that has learned nothing yet: small random weights, and gates f that remember."""
+    """Return an untrained model, with small random weights and a forget bias of 1."""
     random = np.random.default_rng(seed)
 
     def matrix(rows: int, columns: int) -> Array:

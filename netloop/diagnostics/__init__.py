@@ -1,10 +1,11 @@
-"""Findings: what is wrong, where, why and what to do; and the register of their codes.
+"""Findings: what is wrong, where, why and how to fix it; and the register of their codes.
 
-The rules of ``netloop/check`` register themselves, from their docstrings. The codes here are raised elsewhere.
+Every code is in ``registry.CODES`` with a text: its reason, an explanation and examples. A rule of ``netloop/check``
+adds its code by the decorator ``rule``, with its docstring as the text. The codes of all other findings have their
+texts in ``network_codes`` and ``file_codes``, since several places raise them. ``explanations`` prints the texts, and
+generates ``docs/rules.md`` from them.
 """
 
-from netloop.diagnostics import file_codes as file_codes
-from netloop.diagnostics import network_codes as network_codes
 from netloop.diagnostics.finding import ExecutionError as ExecutionError
 from netloop.diagnostics.finding import FileFormatError as FileFormatError
 from netloop.diagnostics.finding import Finding as Finding
@@ -20,5 +21,5 @@ from netloop.diagnostics.finding import listed as listed
 from netloop.diagnostics.finding import require as require
 from netloop.diagnostics.registry import CODES as CODES
 from netloop.diagnostics.registry import Code as Code
-from netloop.diagnostics.registry import enter as enter
+from netloop.diagnostics.registry import add_code as add_code
 from netloop.diagnostics.registry import reason as reason

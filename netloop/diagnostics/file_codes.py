@@ -1,236 +1,169 @@
-"""Codes of what is wrong with files."""
+"""Texts of the codes of files: weights, the demo's model, plans, and models of ONNX and OpenVINO."""
 
-from netloop.diagnostics.registry import enter
+TEXTS = {
+    "NL701": """
+        a weight file is complete, in version 1 or 2 of the format of TensorRT's samples.
 
-enter(
-    "NL701",
-    """
-    a weight file is of version 1 or 2 of the format of TensorRT's samples, and whole.
+        The message gives the byte at which it is not.
 
-    The message tells the byte at which it is not.
+        Wrong: a file that a download cut short
+        Right: what ``netloop.wts.save`` writes
+        """,
+    "NL702": """
+        the buffers of the demo's model fit together.
 
-    Wrong: a file that a download cut short
-    Right: what ``netloop.wts.save`` writes
-    """,
-)
-enter(
-    "NL702",
-    """
-    the buffers of the demo's model fit together.
+        All sizes follow from those of the embedding and of the first bias.
 
-    The sizes of all follow from those of the embedding and of the first bias.
+        Wrong: a weight file without ``softmax_softmax_w``
+        Right: the file that comes with netloop, or one with its names
+        """,
+    "NL703": """
+        the demo continues a text that is not empty and has only characters that its model knows.
 
-    Wrong: a weight file without ``softmax_softmax_w``
-    Right: the file that comes with netloop, or one with its names
-    """,
-)
-enter(
-    "NL703",
-    """
-    the demo continues a text of characters that its model knows, and of one at least.
+        Wrong: ``python -m netloop demo --seed ""``
+        Right: ``python -m netloop demo --seed ROMEO``
+        """,
+    "NL711": """
+        a plan is a complete file, and every byte of it matches its manifest.
 
-    Wrong: ``python -m netloop demo --seed ""``
-    Right: ``python -m netloop demo --seed ROMEO``
-    """,
-)
-enter(
-    "NL711",
-    """
-    a plan is a whole file, every byte of which is what its manifest tells.
+        Wrong: a plan that was cut short, or edited
+        Right: what ``netloop.plan.save`` writes
+        """,
+    "NL712": """
+        a plan is of a format version that this netloop knows.
 
-    Wrong: a plan that was cut short, or edited
-    Right: what ``netloop.plan.save`` writes
-    """,
-)
-enter(
-    "NL712",
-    """
-    a plan is of a version of the format that this netloop knows.
+        A netloop reads the plans of all versions before its own.
 
-    A netloop reads the plans of all versions before its own.
+        Wrong: a plan of a later netloop
+        Right: the same network, saved by this one
+        """,
+    "NL713": """
+        a plan contains only what netloop writes.
 
-    Wrong: a plan of a later netloop
-    Right: the same network, saved by this one
-    """,
-)
-enter(
-    "NL713",
-    """
-    what a plan says is what netloop writes.
+        The file is intact, but does not describe a network: an attribute is missing, of another type, or invalid.
 
-    The file is whole, and its network is none: an attribute is missing, of another type, or of no meaning.
+        Wrong: a plan that another program wrote
+        Right: what ``netloop.plan.save`` writes
+        """,
+    "NL714": """
+        a plan can hold only what the calls of a network accept.
 
-    Wrong: a plan that another program wrote
-    Right: what ``netloop.plan.save`` writes
-    """,
-)
-enter(
-    "NL714",
-    """
-    a plan has room for what the calls of a network take.
+        Wrong: a layer of a class of your own
+        Right: layers that the ``add_`` methods made
+        """,
+    "NL715": """
+        a plan names the plugins of a network, and contains none of their code.
 
-    Wrong: a layer of a class of your own
-    Right: layers that the ``add_`` methods made
-    """,
-)
-enter(
-    "NL715",
-    """
-    a plan names the plugins of a network, and holds none of their code.
+        The reader must first register their creators, under the same name, version and namespace.
 
-    Who reads it has registered what makes them, under the same name, version and namespace.
+        Wrong: ``netloop.plan.load(path)`` before the module with the plugins is imported
+        Right: after
+        """,
+    "NL716": """
+        a plan without weights is an engine that waits for them, not a network.
 
-    Wrong: ``netloop.plan.load(path)`` before the module with the plugins is imported
-    Right: after
-    """,
-)
-enter(
-    "NL716",
-    """
-    a plan without weights is an engine that waits for them, and no network.
+        Wrong: ``netloop.plan.loads`` of what was built with ``BuilderFlag.STRIP_PLAN``
+        Right: ``Runtime.deserialize_cuda_engine``, and a ``Refitter``
+        """,
+    "NL721": """
+        a stream reader returns at least one byte when asked for more of a plan, and never more than asked for.
 
-    Wrong: ``netloop.plan.loads`` of what was built with ``BuilderFlag.STRIP_PLAN``
-    Right: ``Runtime.deserialize_cuda_engine``, and a ``Refitter``
-    """,
-)
-enter(
-    "NL721",
-    """
-    a stream reader gives some bytes whenever it is asked for more of a plan, and never more than asked for.
+        Wrong: ``read`` that returns ``b""`` in the middle of a plan
+        Right: ``return self.file.read(num_bytes)``
+        """,
+    "NL722": """
+        a stream writer accepts at least one byte of those it is given, and returns how many.
 
-    Wrong: ``read`` that returns ``b""`` in the middle of a plan
-    Right: ``return self.file.read(num_bytes)``
-    """,
-)
-enter(
-    "NL722",
-    """
-    a stream writer takes some bytes whenever it is given some, and tells how many.
+        Wrong: ``write`` without ``return``
+        Right: ``return self.file.write(data)``
+        """,
+    "NL731": """
+        an ONNX model has only the operators and types of ONNX.
 
-    Wrong: ``write`` without ``return``
-    Right: ``return self.file.write(data)``
-    """,
-)
-enter(
-    "NL741",
-    """
-    an ONNX model is a whole protobuf message, with a graph, and of a size that fits somewhere.
+        Nearly every layer is one operator or several; all that are not are reported at once. ``netloop.plan`` saves
+        every network.
 
-    Wrong: a file that a download cut short
-    Right: what ``onnx.save`` writes
-    """,
-)
-enter(
-    "NL742",
-    """
-    what a version of ONNX means is known once it is there.
+        Wrong: ``netloop.onnx.save`` of a network with an assertion
+        Right: the same with ``drop_assertions=True``
+        """,
+    "NL732": """
+        an OpenVINO model has only the operators and types of OpenVINO.
 
-    The newest version of the operators is that of the package ``onnx``.
+        Most layers are one operator or several; all that are not are reported at once. ``netloop.plan`` saves every
+        network.
 
-    Wrong: a model of a later version of ONNX
-    Right: ``pip install --upgrade onnx``, or an export for an older version
-    """,
-)
-enter(
-    "NL743",
-    """
-    a model may read files beside it alone, and by no links.
+        Wrong: ``netloop.openvino.save`` of a network with an assertion
+        Right: the same with ``drop_assertions=True``
+        """,
+    "NL741": """
+        an ONNX model is a complete protobuf message with a graph, of a size that can be loaded.
 
-    A model from a stranger could otherwise read any file of its user into a tensor.
+        Wrong: a file that a download cut short
+        Right: what ``onnx.save`` writes
+        """,
+    "NL742": """
+        a version of ONNX has a defined meaning only once it is released.
 
-    Wrong: the location ``../../etc/passwd`` for the data of a tensor
-    Right: ``weights.bin``, in the folder of the model
-    """,
-)
-enter(
-    "NL744",
-    """
-    only what netloop knows becomes layers.
+        The newest version of the operators is that of the package ``onnx``.
 
-    ``netloop.onnx.supports("Add")`` tells of an operator of ONNX, ``netloop.openvino.supports("Add")`` of OpenVINO. One
-    of ONNX that is a function in the model, or that the standard makes up of others, needs no support of its own.
+        Wrong: a model of a later version of ONNX
+        Right: ``pip install --upgrade onnx``, or an export for an older version
+        """,
+    "NL743": """
+        a model may read only files in its own folder, and not through links.
 
-    Wrong: an operator of another domain, without a function in the model
-    Right: the function beside it
-    """,
-)
-enter(
-    "NL745",
-    """
-    a graph gives each name one value, before it is read, and each node what its operator takes.
+        Otherwise an untrusted model could read any file of its user into a tensor.
 
-    Wrong: a node that reads what a later one makes
-    Right: the nodes in an order in which each reads what is there
-    """,
-)
-enter(
-    "NL746",
-    """
-    the elements of a tensor are numbers or truth values, of the types that TensorRT has, or float64.
+        Wrong: the location ``../../etc/passwd`` for the data of a tensor
+        Right: ``weights.bin``, in the folder of the model
+        """,
+    "NL744": """
+        only operators that netloop knows become layers.
 
-    Wrong: an input of strings
-    Right: an input of their numbers in a vocabulary
-    """,
-)
-enter(
-    "NL748",
-    """
-    an engine takes the weights of the model that it was made of, or of one that differs in their numbers alone.
+        ``netloop.onnx.supports("Add")`` answers for an operator of ONNX, ``netloop.openvino.supports("Add")`` for one
+        of OpenVINO. An ONNX operator that is a function in the model, or that the standard defines by other operators,
+        needs no support of its own.
 
-    Wrong: ``OnnxParserRefitter.refit_from_file`` with a model that has another layer
-    Right: an engine that is built of this model
-    """,
-)
-enter(
-    "NL731",
-    """
-    an ONNX model has the operators and types of ONNX.
+        Wrong: an operator of another domain, without a function in the model
+        Right: the same model with the function
+        """,
+    "NL745": """
+        a graph gives each name one value, before it is read, and each node the inputs and attributes of its operator.
 
-    Nearly all layers are one operator or several; what is not is told, all of it at once. ``netloop.plan`` saves every
-    network.
+        Wrong: a node that reads what a later one makes
+        Right: the nodes in an order in which each reads what earlier ones made
+        """,
+    "NL746": """
+        the elements of a tensor are numbers or bools, of the types that TensorRT has, or float64.
 
-    Wrong: ``netloop.onnx.save`` of a network with an assertion
-    Right: the same with ``drop_assertions=True``
-    """,
-)
-enter(
-    "NL732",
-    """
-    an OpenVINO model has the operators and types of OpenVINO.
+        Wrong: an input of strings
+        Right: an input of their numbers in a vocabulary
+        """,
+    "NL748": """
+        an engine takes the weights of its own model, or of one that differs from it only in their values.
 
-    Most layers are one operator or several; what is not is told, all of it at once. ``netloop.plan`` saves every
-    network.
+        Wrong: ``OnnxParserRefitter.refit_from_file`` with a model that has another layer
+        Right: an engine that is built from this model
+        """,
+    "NL751": """
+        an OpenVINO model is a complete XML document without DOCTYPE, of version 10 or 11.
 
-    Wrong: ``netloop.openvino.save`` of a network with an assertion
-    Right: the same with ``drop_assertions=True``
-    """,
-)
-enter(
-    "NL751",
-    """
-    an OpenVINO model is a whole XML document without DOCTYPE, of version 10 or 11.
+        The definitions of a DOCTYPE could expand beyond any memory, or read a file of the user.
 
-    What a DOCTYPE defines could stand for more than fits anywhere, or for a file of the reader.
+        Wrong: a file that a download cut short
+        Right: what ``openvino.save_model`` writes
+        """,
+    "NL752": """
+        the numbers of a model are in its weights file, which is next to it unless ``weights`` names another.
 
-    Wrong: a file that a download cut short
-    Right: what ``openvino.save_model`` writes
-    """,
-)
-enter(
-    "NL752",
-    """
-    the numbers of a model are in its file of weights, which is beside it unless ``weights`` tells another.
+        Wrong: ``model.xml`` copied without ``model.bin``
+        Right: both, in one folder
+        """,
+    "NL753": """
+        in a graph each number belongs to one layer, each input has one edge, and only back edges close cycles.
 
-    Wrong: ``model.xml`` copied without ``model.bin``
-    Right: both, in one folder
-    """,
-)
-enter(
-    "NL753",
-    """
-    in a graph each number is that of one layer, each input has one edge, and what goes round goes by back edges.
-
-    Wrong: an edge from a port that no layer has
-    Right: the ports that the layers list
-    """,
-)
+        Wrong: an edge from a port that no layer has
+        Right: the ports that the layers list
+        """,
+}
+"""The text of each code, in the form of ``Code.text``."""

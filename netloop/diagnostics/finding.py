@@ -1,4 +1,4 @@
-"""The one form of every complaint: what is wrong, where, why, and what to do."""
+"""Findings, the one form of every report (what is wrong, where, why, how to fix it), and the errors that carry them."""
 
 import difflib
 from collections.abc import Iterable, Sequence
@@ -8,17 +8,15 @@ from typing import Any
 
 
 class Severity(Enum):
-    """How much a finding weighs."""
+    """Whether a finding is an error."""
 
     ERROR = "error"  # the network has no meaning
-    PORTABILITY = (
-        "portability"  # it means something here, and TensorRT refuses it, leaves it undefined or runs it otherwise
-    )
+    PORTABILITY = "portability"  # it is defined here, and TensorRT refuses it, leaves it undefined or runs it otherwise
 
 
 @dataclass(frozen=True)
 class SourceLocation:
-    """A line of the user's source."""
+    """A line of the user's script."""
 
     file: str
     line: int
@@ -34,12 +32,12 @@ class Finding:
     Attributes:
         code: the rule that it breaks, ``NL204``.
         what: what is wrong, beginning with the thing that the user made.
-        where: the place and the layer, ``model.py:41, ILoopOutputLayer 'total'``.
+        where: the source location and the layer, ``model.py:41, ILoopOutputLayer 'total'``.
         why: the reason.
         fix: what to write instead; empty where that cannot be known.
-        severity: how much it weighs.
+        severity: whether it is an error.
         at: the layer, loop or tensor itself.
-        cause: the exception of the user's own code that it tells of; None as a rule.
+        cause: the exception that the user's own code raised; None if there is none.
     """
 
     code: str
@@ -52,14 +50,14 @@ class Finding:
     cause: BaseException | None = None
 
     def as_error(self) -> "Finding":
-        """The same finding, weighing as an error."""
+        """The same finding as an error."""
         return replace(self, severity=Severity.ERROR)
 
     def as_json(self) -> dict[str, Any]:
-        """The finding in types that JSON has.
+        """The finding as a dict for JSON.
 
-        ``where`` has the file, the line, and as ``layer`` the name of the layer, loop, conditional or tensor; each is
-        None where it is not known.
+        ``where`` has the file, the line, and as ``layer`` the name of the layer, loop, conditional or tensor, each None
+        where it is not known.
         """
         place = getattr(self.at, "source_location", None)
         known = isinstance(place, SourceLocation)
@@ -88,10 +86,10 @@ class Finding:
 
 
 class NetloopError(Exception):
-    """What every error of netloop is.
+    """The base class of netloop's errors.
 
     Attributes:
-        findings: what is wrong, one or more; the first that has a cause gives its own to the error.
+        findings: one or more; the first cause among them is the cause of the error.
     """
 
     def __init__(self, *findings: Finding) -> None:
@@ -101,27 +99,27 @@ class NetloopError(Exception):
 
 
 class NetworkError(NetloopError):
-    """A network that has no meaning, with every reason."""
+    """An invalid network, with all its findings."""
 
 
 class InputError(NetloopError):
-    """A value that does not fit the input that it was given for."""
+    """An argument that does not fit the input that it was given for."""
 
 
 class ExecutionError(NetloopError):
-    """A run that met something without a meaning, such as more trips than an output has room for."""
+    """A run that reached an undefined operation, such as more iterations than an output has room for."""
 
 
 class FileFormatError(NetloopError):
-    """A file that is damaged, cut short or of another format."""
+    """A file that is damaged, truncated or of another format."""
 
 
 class ModelError(NetloopError):
-    """A model of another format that does not become a network, with every reason."""
+    """A model of another format that cannot be imported, with all reasons."""
 
 
 class LayerError(Exception):
-    """A layer's complaint about its inputs or attributes; whoever knows the layer makes it a finding."""
+    """An error in the inputs or attributes of a layer; its caller, which has the layer, turns it into a finding."""
 
     CODE = "NL401"
 
@@ -131,22 +129,22 @@ class LayerError(Exception):
 
 
 def require(holds: bool, what: str, why: str = "", fix: str = "") -> None:
-    """Complain unless something holds.
+    """Check a condition on the inputs or attributes of a layer.
 
     Raises:
-        LayerError: it does not.
+        LayerError: it does not hold.
     """
     if not holds:
         raise LayerError(what, why, fix)
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """``did you mean 'x'?`` if exactly one known name is close, else nothing."""
+    """``did you mean 'x'?`` if exactly one known name is close, else an empty string."""
     close = difflib.get_close_matches(name, list(known), n=2, cutoff=0.75)
     return f"did you mean {close[0]!r}?" if len(close) == 1 else ""
 
 
 def listed(names: Sequence[str], most: int = 8) -> str:
-    """Names in quotes, cut short after ``most``."""
+    """Quoted names, separated by commas; only the number of those after the first ``most``."""
     shown = ", ".join(repr(name) for name in names[:most])
     return shown if len(names) <= most else f"{shown} and {len(names) - most} more"

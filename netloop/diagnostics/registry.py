@@ -3,18 +3,19 @@
 import inspect
 from dataclasses import dataclass
 
+from netloop.diagnostics import file_codes, network_codes
 from netloop.diagnostics.finding import Severity
 
 
 @dataclass(frozen=True)
 class Code:
-    """What a code stands for. It never changes its meaning.
+    """A code and its text. It never changes its meaning.
 
     Attributes:
         name: the code, ``NL204``.
-        severity: how much its findings weigh.
-        text: the reason, as messages give it; then what there is to know; then, as ``Wrong: ...`` and ``Right: ...``,
-            what breaks it and what does not. A blank line stands between them.
+        severity: the severity of its findings.
+        text: the reason, as messages give it after "because"; then an explanation; then, as ``Wrong: ...`` and
+            ``Right: ...``, an example that breaks the rule and one that keeps it. Blank lines separate these parts.
     """
 
     name: str
@@ -28,7 +29,7 @@ class Code:
 
     @property
     def paragraphs(self) -> list[str]:
-        """The parts of the text, each on one line, but for the examples, which have a line each."""
+        """The parts of the text, each on one line; each of the two examples is a part of its own."""
         parts = self.text.strip().split("\n\n")
         examples = parts.pop().replace("\nRight: ", "\0Right: ") if parts[-1].startswith("Wrong: ") else ""
         return [" ".join(each.split()) for part in (*parts, *examples.split("\0")) if (each := part.strip())]
@@ -38,11 +39,16 @@ CODES: dict[str, Code] = {}
 """Every code; those of the rules are here once ``netloop.check`` is imported."""
 
 
-def enter(name: str, text: str, severity: Severity = Severity.ERROR) -> Code:
-    """Enter a code into the register."""
-    assert name not in CODES, f"{name} stands for something already"
+def add_code(name: str, text: str, severity: Severity = Severity.ERROR) -> Code:
+    """Add a code to the register."""
+    assert name not in CODES, f"{name} is in the register already"
     CODES[name] = made = Code(name, severity, inspect.cleandoc(text))
     return made
+
+
+for _texts in (network_codes.TEXTS, file_codes.TEXTS):
+    for _name, _text in _texts.items():
+        add_code(_name, _text)
 
 
 def reason(name: str) -> str:

@@ -1,4 +1,4 @@
-"""What the ``add_`` methods of a network stand on; they are beside the layers that they add."""
+"""Base classes of the ``add_`` methods, each of which is in the module of the layer that it adds."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ from typing import Any, TypeVar
 
 from netloop.diagnostics import Finding, LayerError, NetworkError
 from netloop.dims import UNORDERED
-from netloop.graph.infer import TypeTable
+from netloop.graph.infer import Owner, TypeTable
 from netloop.graph.layer import ILayer, check_tensor
-from netloop.graph.owner import Owner
 from netloop.graph.tensor import ITensor
 from netloop.types import TensorType
 
@@ -21,14 +20,14 @@ L = TypeVar("L", bound=ILayer)
 
 
 class Adding(ABC):
-    """What has methods that add layers to a network: the network itself, its loops and its conditionals.
+    """An object with methods that add layers to a network: the network itself, a loop or a conditional.
 
-    Where ``network.none_on_error``, these methods answer what raises NetworkError with None, once it is logged and the
-    network is as it was before.
+    With ``network.none_on_error``, where such a method would raise NetworkError, it restores the network, logs the
+    findings and returns None.
     """
 
-    ADDING = ("add_", "set_condition")
-    """What the names of these methods begin with."""
+    PREFIXES = ("add_", "set_condition")
+    """The prefixes of the names of these methods."""
 
     @property
     @abstractmethod
@@ -38,13 +37,13 @@ class Adding(ABC):
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
         for name, method in list(vars(cls).items()):
-            if name.startswith(Adding.ADDING):
-                setattr(cls, name, _answering(method))
+            if name.startswith(Adding.PREFIXES):
+                setattr(cls, name, _none_on_error(method))
 
 
-def _answering(method: Callable[..., Any]) -> Callable[..., Any]:
+def _none_on_error(method: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(method)
-    def answer(self: Adding, *arguments: Any, **named: Any) -> Any:
+    def call(self: Adding, *arguments: Any, **named: Any) -> Any:
         network = self.network
         count = len(network.layers)
         try:
@@ -57,18 +56,18 @@ def _answering(method: Callable[..., Any]) -> Callable[..., Any]:
                 network.report(finding)
             return None
 
-    return answer
+    return call
 
 
 class AddsLayers(Adding, Owner):
-    """A network, so far as the methods that add layers know it.
+    """The part of a network that the ``add_`` methods use.
 
     They raise TypeError for an argument of the wrong Python type, and NetworkError for a tensor of another network.
 
     Attributes:
         layers: the layers, in the order in which they were added.
         types: the types of the tensors.
-        none_on_error: whether a method whose layer cannot be made logs why, and gives None.
+        none_on_error: whether a method whose layer is invalid logs the reason and returns None.
     """
 
     layers: list[ILayer]
@@ -81,48 +80,48 @@ class AddsLayers(Adding, Owner):
 
     @property
     def none_on_error(self) -> bool:
-        """Whether a method whose layer cannot be made logs why, and gives None."""
+        """Whether a method whose layer is invalid logs the reason and returns None."""
         return False
 
     def report(self, finding: Finding) -> None:
-        """Log why a layer cannot be made."""
+        """Log the reason why a layer is invalid."""
 
     def add(self, layer: L, inputs: Sequence[ITensor | None]) -> L:
         """Add a layer, wired to ``inputs``.
 
         Raises:
-            NetworkError: an input is of another network; or, where ``none_on_error``, the layer has no meaning,
-                whatever is set later.
+            NetworkError: an input is of another network; or, with ``none_on_error``, the layer is invalid, whatever is
+                set later.
         """
         layer.attach(self.types, len(self.layers), inputs)
         self.layers.append(layer)
-        complaint = self.types.complaint(layer) if self.none_on_error else None
-        if complaint is not None and _is_wrong_anyway(layer):
-            raise NetworkError(complaint)
+        finding = self.types.finding(layer) if self.none_on_error else None
+        if finding is not None and _stays_invalid(layer):
+            raise NetworkError(finding)
         return layer
 
     def withdraw(self, count: int) -> None:
-        """Take the layers after the first ``count`` away again."""
+        """Remove all layers after the first ``count``."""
         while len(self.layers) > count:
             self.layers.pop().detach()
 
 
-# ---------------------------------------------------------------------------- what is wrong whatever is set later
+# ---------------------------------------------------------------------------- errors that no later call can fix
 
 
 class _OpenError(Exception):
-    """Something was asked for that may be set later."""
+    """Type inference read an attribute or input that may still be set."""
 
 
 class _OpenInput:
-    """An input that ``set_input`` may give later, of which nothing is known."""
+    """An input that ``set_input`` may still give."""
 
     def __getattr__(self, name: str) -> Any:
         raise _OpenError(name)
 
 
 class _AsAdded:
-    """A layer as its own ``infer`` may know it when it is added: attributes that have a default may be set later."""
+    """A layer as its own ``infer`` may see it when it is added: attributes with a default may still be set."""
 
     def __init__(self, layer: ILayer) -> None:
         open_ones = (each.name for each in fields(layer) if each.default is not MISSING)  # pyright: ignore[reportArgumentType]
@@ -138,8 +137,10 @@ class _AsAdded:
         return found.__get__(self, type(self._layer)) if hasattr(found, "__get__") else found
 
 
-def _is_wrong_anyway(layer: ILayer) -> bool:
-    """Whether a layer that is wrong now stays so, whichever attributes and inputs are set later."""
+def _stays_invalid(layer: ILayer) -> bool:
+    """Whether an invalid layer stays invalid, whichever attributes and inputs are set later."""
+    # A layer is checked when it is added, before its attributes and further inputs are set. Only an error that does not
+    # depend on any of these is certain: so infer runs on a stand-in that raises as soon as it reads one of them.
     tensors = [*layer.type_inputs()]
     tensors += [None] * (layer.MAX_INPUTS - len(tensors))
     known = (_OpenInput() if each is None else layer.types.of(each) for each in tensors)
@@ -156,17 +157,17 @@ def _is_wrong_anyway(layer: ILayer) -> bool:
 
 
 def check_tensors(inputs: Iterable[ITensor], name: str = "inputs") -> list[ITensor]:
-    """The elements of ``inputs``, if all are tensors.
+    """Return ``inputs`` as a list.
 
     Raises:
-        TypeError: one is not.
+        TypeError: an element is not a tensor.
     """
     if not isinstance(inputs, Iterable) or isinstance(inputs, UNORDERED):
-        raise TypeError(f"{name} is a sequence of tensors, not {inputs!r}")
+        raise TypeError(f"{name} must be a sequence of tensors, not {inputs!r}")
     return [check_tensor(each, f"{name}[{position}]") for position, each in enumerate(inputs)]
 
 
 def third_from_end(tensor: ITensor) -> int:
-    """The axis that TensorRT takes where none is given."""
+    """The axis that TensorRT uses by default."""
     found = check_tensor(tensor, "input").types.of(tensor)
     return max(0, found.rank - 3) if isinstance(found, TensorType) else 0

@@ -1,4 +1,4 @@
-"""The types of the tensors of a network, found when asked for and remembered until an edit."""
+"""Type inference: the types of the tensors of a network, computed on demand and kept until an edit."""
 
 from __future__ import annotations
 
@@ -9,30 +9,42 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from netloop.diagnostics import Finding, LayerError, reason, require
-from netloop.graph.owner import Owner
 from netloop.types import LARGEST_KNOWN_VALUE, LARGEST_TENSOR, Array, OptionalType, TensorType, join
 
 if TYPE_CHECKING:
+    from netloop.enums import DataType
     from netloop.graph.layer import ILayer, Types
     from netloop.graph.tensor import ITensor
 
-NO_TENSOR = (
-    "sequences and optional values are for the layers of their own family, and go through loops and conditionals"
-)
+TENSORS_ONLY = "only their own family of layers, loops and conditionals take sequences and optional values"
 
 Known = TensorType | Finding
-"""The type of a tensor, or the reason why it has none."""
+"""The type of a tensor, or the finding why it has none."""
+
+
+class Owner:
+    """The interface by which tensors and layers call their network. This class, for those in none, does nothing."""
+
+    def shape_tensors(self) -> frozenset[ITensor]:
+        """The tensors whose values decide the shape of some tensor."""
+        return frozenset()
+
+    def convert(self, tensor: ITensor, dtype: DataType) -> None:
+        """Give an input or output another element type than the layers compute with."""
+
+    def advise(self, topic: str, what: str) -> None:
+        """Log a hint, once for each topic."""
 
 
 class TypeTable:
     """The types of all tensors of a network.
 
-    A layer's types follow from those of its inputs (``ILayer.infer``); where all inputs are known values, so is the
-    output, by the layer's own ``evaluate``.
-    The walk keeps its own stack, so that a network may be of any depth.
+    The types of a layer's outputs follow from those of its inputs (``ILayer.infer``); where the values of all inputs
+    are known, the value of the output is too, by the layer's ``evaluate``. The walk keeps its own stack, so that a
+    network may have any depth.
 
     Args:
-        given: types that are known already, such as those of the inputs of a call.
+        given: known types, such as those of the inputs of a call.
 
     Attributes:
         owner: the network that the tensors are in.
@@ -41,24 +53,24 @@ class TypeTable:
     def __init__(self, given: Mapping[ITensor, TensorType] | None = None) -> None:
         self._known: dict[ITensor, Known] = dict(given or {})
         self._widened: dict[ITensor, TensorType] = {}
-        self._unsettled: list[ILayer] = []
+        self._unchecked: list[ILayer] = []
         self.owner = Owner()
 
     def __getitem__(self, tensor: ITensor) -> TensorType:
-        """The type of a tensor that is known to have one."""
+        """The type of a tensor, which must have one."""
         found = self.of(tensor)
         assert isinstance(found, TensorType), f"no type for {tensor.name!r}: {found}"
         return found
 
     def of(self, tensor: ITensor) -> Known:
-        """The type of a tensor, or the finding that tells why it has none."""
+        """The type of a tensor, or the finding why it has none."""
         while tensor not in self._known:
             self._walk(tensor)
-            self._settle()
+            self._widen()
         return self._known[tensor]
 
-    def complaint(self, layer: ILayer) -> Finding | None:
-        """What is wrong with a layer itself; None if nothing is, or only with what it depends on."""
+    def finding(self, layer: ILayer) -> Finding | None:
+        """The finding at a layer itself; None if it is valid, or only something that it depends on is not."""
         for tensor in layer.type_inputs():
             if tensor is not None:
                 self.of(tensor)
@@ -66,12 +78,12 @@ class TypeTable:
         return found if isinstance(found, Finding) and found.at is layer else None
 
     def forget(self, tensors: Iterable[ITensor]) -> None:
-        """Forget the types of some tensors, and of all that depend on them."""
+        """Forget the types of tensors, and of all that depend on them."""
         for tensor in self._forgotten(tensors):
             self._widened.pop(tensor, None)
 
     def _forgotten(self, tensors: Iterable[ITensor]) -> list[ITensor]:
-        """The tensors whose types are forgotten with those of some."""
+        """Forget types, except widened ones, and return the tensors that had them."""
         stack = list(tensors)
         forgotten: list[ITensor] = []
         while stack:
@@ -81,10 +93,11 @@ class TypeTable:
                 stack.extend(each for layer, _ in tensor.uses for each in layer.dependent_tensors())
         return forgotten
 
-    def _settle(self) -> None:
-        """Leave lengths open that do not stay what they were, until what comes round fits where it came from."""
-        while self._unsettled:
-            layer = self._unsettled.pop()
+    def _widen(self) -> None:
+        """Make lengths of recurrences unknown that the next values change, until all next values fit."""
+        # This ends, since types only lose information here: a length never becomes known again.
+        while self._unchecked:
+            layer = self._unchecked.pop()
             following = layer.feedback()
             if following is None:
                 continue
@@ -120,17 +133,17 @@ class TypeTable:
                     self._learn(layer, self._infer(layer))
 
     def _cycle(self, layer: ILayer, entered: set[ILayer]) -> Finding:
-        """The finding that a layer depends on itself; the layers entered and still without types are the way around."""
-        way = [layer]
-        while way.count(way[-1]) == 1:
-            unknown = (each.producer for each in way[-1].type_inputs() if each is not None and each not in self._known)
-            way.append(next(each for each in unknown if each in entered))
-        loop = way[way.index(way[-1]) :]
+        """The finding that a layer depends on itself, by a cycle of layers that were entered and have no types yet."""
+        path = [layer]
+        while path.count(path[-1]) == 1:
+            unknown = (each.producer for each in path[-1].type_inputs() if each is not None and each not in self._known)
+            path.append(next(each for each in unknown if each in entered))
+        cycle = path[path.index(path[-1]) :]
         return layer.finding(
             "NL102",
-            f"{layer.name!r} depends on itself: " + " <- ".join(repr(each.name) for each in loop[:10]),
+            f"{layer.name!r} depends on itself: " + " <- ".join(repr(each.name) for each in cycle[:10]),
             reason("NL102"),
-            "let the value go around through ILoop.add_recurrence",
+            "carry the value through ILoop.add_recurrence",
         )
 
     def _learn(self, layer: ILayer, found: Types | Finding) -> None:
@@ -141,7 +154,7 @@ class TypeTable:
                 type = join(type, wide) or type
             self._known.setdefault(tensor, type)
         if layer.feedback() is not None:
-            self._unsettled.append(layer)
+            self._unchecked.append(layer)
 
     def _infer(self, layer: ILayer) -> Types | Finding:
         types: list[TensorType | None] = []
@@ -152,7 +165,7 @@ class TypeTable:
             if found is None and position < layer.REQUIRED_INPUTS:
                 return missing_input(layer, position)
             if found is not None and layer.TENSORS_ONLY and not found.is_tensor:
-                return layer.finding_of(LayerError(f"input {position} takes a tensor, not {_a(found)}", NO_TENSOR))
+                return layer.finding_of(LayerError(f"input {position} takes a tensor, not {_a(found)}", TENSORS_ONLY))
             types.append(found)
         try:
             return _with_values(layer, types, _possible(layer.infer(*types)))
@@ -165,18 +178,18 @@ def _a(found: TensorType) -> str:
 
 
 def _possible(types: Types) -> Types:
-    """The types of the outputs, if tensors can be so large.
+    """Return ``types``, none of which may be too large for a tensor.
 
     Raises:
-        LayerError: one cannot.
+        LayerError: one is.
     """
     for each in types if isinstance(types, tuple) else (types,):
-        require(each.is_possible, f"the output is {each}", f"no tensor has more than {LARGEST_TENSOR} bytes")
+        require(each.is_possible, f"the output is {each}", f"a tensor has at most {LARGEST_TENSOR} bytes")
     return types
 
 
 def missing_input(layer: ILayer, position: int) -> Finding:
-    """The finding that a layer lacks an input it cannot do without."""
+    """The finding that a layer lacks a required input."""
     return layer.finding(
         "NL101",
         f"input {position} of {layer.name!r} is missing",
@@ -186,7 +199,7 @@ def missing_input(layer: ILayer, position: int) -> Finding:
 
 
 def _with_values(layer: ILayer, inputs: list[TensorType | None], outputs: Types) -> Types:
-    """The types of the outputs, with their values where these follow from known values and are small."""
+    """Return the types of the outputs, with their values where these are small and follow from known values."""
     evaluate = getattr(layer, "evaluate", None)
     types = outputs if isinstance(outputs, tuple) else (outputs,)
     if evaluate is None or not types or not _foldable(layer, inputs, types):

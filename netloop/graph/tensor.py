@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -10,7 +11,7 @@ from netloop.checked_attributes import Settings, text
 from netloop.diagnostics import Finding, NetworkError
 from netloop.dims import Dims
 from netloop.enums import DataType, TensorFormat, TensorLocation
-from netloop.graph.tensor_compat import TensorHints, check_data_type
+from netloop.graph.attributes import check_member
 from netloop.types import LARGEST_TENSOR, UNKNOWN, TensorType, data_type, numpy_type, type_in_form
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ LONGEST_NAME = 4095
 def declared_type(
     dtype: DataType, shape: Sequence[int] | None, sequence: bool = False, optional: bool = False
 ) -> TensorType:
-    """The type of an input: of a tensor, or of a sequence of tensors of a shape, that may be absent if it is optional.
+    """Return the type of an input: a tensor or a sequence of tensors, either of which may be optional.
 
     Args:
         dtype: the element type.
@@ -33,12 +34,12 @@ def declared_type(
         optional: whether it may be absent.
 
     Raises:
-        ValueError: no tensor has such a shape.
+        ValueError: no tensor can have this shape.
     """
-    lengths = None if sequence and shape is None else tuple(Dims(shape))  # pyright: ignore[reportArgumentType]
-    declared = type_in_form(numpy_type(dtype), lengths, sequence, optional)
-    if min(lengths or (), default=0) < UNKNOWN:
-        raise ValueError(f"the shape {lengths} has a length below -1, which stands for one that is not known yet")
+    dims = None if sequence and shape is None else tuple(Dims(shape))  # pyright: ignore[reportArgumentType]
+    declared = type_in_form(numpy_type(dtype), dims, sequence, optional)
+    if min(dims or (), default=0) < UNKNOWN:
+        raise ValueError(f"the shape {dims} has a length below -1, which stands for an unknown length")
     if not declared.is_possible:
         raise ValueError(f"{declared} has more than {LARGEST_TENSOR} bytes")
     return declared
@@ -50,21 +51,21 @@ def _check_name(label: str, name: Any) -> None:
         raise ValueError(f"the name of a tensor has at most {LONGEST_NAME} bytes")
 
 
-class ITensor(Settings, TensorHints):
-    """A tensor of a network: an input, or an output of a layer. Inside a loop, a sequence of them.
+class ITensor(Settings):
+    """A tensor of a network: an input, or an output of a layer. Inside a loop it has a value for each iteration.
 
     Attributes:
         name: the name; unique among the inputs and outputs of a network, and of at most 4095 bytes.
         producer: the layer whose output it is; None for an input of the network.
-        position: its number among the outputs of its producer, or the inputs of the network.
+        position: its index among the outputs of its producer, or the inputs of the network.
         declared: the type of an input, as given; None for the output of a layer.
         types: the types of the tensors of its network.
-        dimension_names: the names of some axes.
+        dimension_names: the names of axes, by their index.
         is_network_output: whether it is an output of the network.
-        is_converted: whether a cast, which setting ``dtype`` put there, makes it.
-        is_inner: whether such a cast reads it, and gives the output of the network that it was.
-        asked_dtype: what ``dtype`` was set to while it was no input or output; None if it was not.
-        uses: the layers that read it, each with the number of its input, in the order in which they came to it.
+        is_converted: whether it is the output of a cast that setting ``dtype`` added.
+        is_inner: whether it is the input of such a cast, whose output is the network output in its place.
+        asked_dtype: the value that ``dtype`` was set to before it was an input or output; None if it was not.
+        uses: the layers that read it, each with the index of its input, in the order in which they were wired.
     """
 
     name: str = ""
@@ -82,6 +83,7 @@ class ITensor(Settings, TensorHints):
     is_converted: bool
     is_inner: bool
     asked_dtype: DataType | None
+    _range: tuple[float, float] | None
 
     CHECKS = {"name": _check_name}
 
@@ -100,13 +102,14 @@ class ITensor(Settings, TensorHints):
         own["is_converted"] = False
         own["is_inner"] = False
         own["asked_dtype"] = None
+        own["_range"] = None
 
     @property
     def type(self) -> TensorType:
         """Element type and shape.
 
         Raises:
-            NetworkError: it has none, for the reason that the finding gives.
+            NetworkError: it has none; the finding gives the reason.
         """
         found = self.types.of(self)
         if isinstance(found, Finding):
@@ -115,12 +118,12 @@ class ITensor(Settings, TensorHints):
 
     @property
     def shape(self) -> Dims:
-        """The lengths of the axes, -1 where unknown; it can be set for an input of the network.
+        """The dims, -1 where unknown; settable for an input of the network.
 
-        What is no single tensor has ``(-1,)``.
+        A sequence or optional value has ``(-1,)``.
 
         Raises:
-            NetworkError: it has none, for the reason that the finding gives.
+            NetworkError: it has none; the finding gives the reason.
         """
         return Dims(self.type.shape)
 
@@ -137,22 +140,22 @@ class ITensor(Settings, TensorHints):
     def dtype(self) -> DataType:
         """The element type.
 
-        It can be set for an input, which from then on is given in this type, and for an output of the network, which
-        is then told in it: a cast stands between it and the layers that there are, and these compute as before. For
-        any other tensor it waits until the tensor is marked as an output.
+        It can be set for an input or output of the network, which from then on has this type in calls: a cast is put
+        between it and the layers, which compute as before. For any other tensor the value takes effect when the tensor
+        is marked as an output.
 
         Raises:
-            NetworkError: it has none, for the reason that the finding gives.
+            NetworkError: it has none; the finding gives the reason.
         """
         return data_type(self.type.dtype)
 
     @dtype.setter
     def dtype(self, dtype: DataType) -> None:
-        self.types.owner.convert(self, check_data_type("the dtype of a tensor", dtype))
+        self.types.owner.convert(self, check_member("the dtype of a tensor", dtype, DataType))
 
     @property
     def as_converted(self) -> ITensor:
-        """The output of the network that this tensor is converted to; itself where there is none."""
+        """The output of the cast that ``dtype`` added for this tensor; the tensor itself where there is none."""
         if not self.is_inner:
             return self
         made = (each for reader, _ in self.uses for each in reader.outputs)
@@ -165,12 +168,12 @@ class ITensor(Settings, TensorHints):
 
     @property
     def is_shape_tensor(self) -> bool:
-        """Whether a shape somewhere depends on its value, so far as the network is wired now."""
+        """Whether the shape of some tensor depends on its value, as the network is wired now."""
         return self in self.types.owner.shape_tensors()
 
     @property
     def is_execution_tensor(self) -> bool:
-        """Whether it is computed while the network runs; true of every tensor but an input needed for shapes alone."""
+        """Whether it is computed while the network runs: true except for an input that only shapes need."""
         return not (self.is_network_input and self.is_shape_tensor)
 
     def set_dimension_name(self, index: int, name: str) -> None:
@@ -180,6 +183,34 @@ class ITensor(Settings, TensorHints):
     def get_dimension_name(self, index: int) -> str | None:
         """The name of an axis, or None."""
         return self.dimension_names.get(index)
+
+    # ------------------------------------------------------------------ of TensorRT 10, without effect
+
+    @property
+    def dynamic_range(self) -> tuple[float, float] | None:
+        """The range that ``set_dynamic_range`` recorded, without effect; None if there is none."""
+        return self._range
+
+    @dynamic_range.setter
+    def dynamic_range(self, limits: Sequence[float]) -> None:
+        if not isinstance(limits, Sequence) or len(limits) != 2:
+            raise TypeError(f"a dynamic range must be two numbers, not {limits!r}")
+        self.set_dynamic_range(*limits)
+
+    def set_dynamic_range(self, min: float, max: float) -> bool:
+        """Record the range of the elements; return False if ``min`` and ``max`` are not finite and in order."""
+        for limit in (min, max):
+            if not isinstance(limit, float | int):
+                raise TypeError(f"a dynamic range must be two numbers, and {limit!r} is not one")
+        if not (math.isfinite(min) and math.isfinite(max) and min <= max):
+            return False
+        self._range = float(min), float(max)
+        self.types.owner.advise("dynamic_range", "dynamic ranges have no effect: only add_quantize quantizes")
+        return True
+
+    def reset_dynamic_range(self) -> None:
+        """Remove the recorded range."""
+        self._range = None
 
     def __repr__(self) -> str:
         found = self.types.of(self)

@@ -10,7 +10,7 @@ from netloop.diagnostics import require
 from netloop.enums import LayerType
 from netloop.graph.adding import AddsLayers
 from netloop.graph.layer import Elementary, Operation, check_int, check_tensor, layer
-from netloop.graph.layer_compat import hint
+from netloop.graph.layer_compat import recorded_type
 from netloop.graph.tensor import ITensor
 from netloop.types import UNKNOWN, Array, TensorType, agree, axes_of, wide
 
@@ -52,7 +52,7 @@ class INormalizationLayer(Elementary):
     num_groups: int = 1
     is_v2: bool = False
 
-    compute_precision = hint("compute_precision")
+    compute_precision = recorded_type("compute_precision")
 
     def infer(self, x: TensorType, scale: TensorType, bias: TensorType) -> TensorType:
         require(x.is_float, f"the input is {x}, and must be floating-point", fix="convert it with add_cast")

@@ -12,7 +12,7 @@ from netloop.graph.adding import AddsLayers, check_tensors
 from netloop.graph.call_site import call_site
 from netloop.graph.layer import Operation, check_instance, layer
 from netloop.graph.tensor import ITensor
-from netloop.plugins.host import HostKernel
+from netloop.plugins.host_kernel import HostKernel
 from netloop.plugins.interfaces import IPluginV3
 from netloop.plugins.jax_plugin import JaxKernel, JaxPlugin
 from netloop.plugins.kernel import Kernel, calling

@@ -11,8 +11,8 @@ from netloop.diagnostics import require
 from netloop.enums import ActivationType, DataType, ElementWiseOperation, LayerType, UnaryOperation
 from netloop.graph.adding import AddsLayers
 from netloop.graph.layer import Elementary, Operation, check_tensor, layer
+from netloop.graph.layer_compat import PLAIN
 from netloop.graph.tensor import ITensor
-from netloop.graph.tensor_compat import PLAIN
 from netloop.layers.element_conversion import convert, lower_conversion
 from netloop.types import HALVES, OWN, TINY, Array, TensorType, broadcast, numpy_type
 

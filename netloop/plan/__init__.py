@@ -1,10 +1,10 @@
-"""Plans: networks with their weights as files, that load to the same network or not at all.
+"""Plans: files of networks with their weights, which load to the same network or not at all.
 
 A plan is a zip that any zip tool opens (see ``container``): a manifest with the SHA-256 of every member, the network as
 JSON (see ``network_json``) and the weights as ``.npy`` (see ``arrays``). The same network gives the same bytes. Nothing
-is unpickled, nothing is compressed, and hashes are verified before anything is decoded. So a file that was damaged or
-cut short, wherever it is, gives one FileFormatError, and so does one that somebody made to do harm. A hash is no
-signature: who can write the file can write another plan.
+is unpickled, nothing is compressed, and hashes are verified before anything is decoded. So a file that is damaged,
+truncated or malicious raises one FileFormatError. A hash is not a signature: whoever can write the file can write
+another plan.
 """
 
 import os
@@ -19,66 +19,66 @@ from netloop.layers.sources import IConstantLayer
 from netloop.network import INetworkDefinition
 from netloop.plan import arrays
 from netloop.plan.container import NETWORK, Part, draw, pack, unpack
-from netloop.plan.document import Node, from_json, to_json
-from netloop.plan.network_json import BUILD, Reader, Writer
+from netloop.plan.json_reader import JsonValue, from_json, to_json
+from netloop.plan.network_json import BUILD, NetworkReader, NetworkWriter
 
 __all__ = ["Plan", "draw", "dumps", "load", "loads", "read", "save"]
 
 
 class Plan(NamedTuple):
-    """What is in a plan.
+    """The contents of a plan.
 
     Attributes:
         network: the network.
-        build: what was kept of its build; None if nothing was.
+        build: the record of its build; None if there is none.
         absent: the constants whose weights were left out; they are zeros.
     """
 
     network: INetworkDefinition
-    build: Node | None
+    build: JsonValue | None
     absent: list[IConstantLayer]
 
 
 def dumps(
     network: INetworkDefinition, build: Mapping[str, Any] | None = None, without: Sequence[IConstantLayer] = ()
 ) -> bytes:
-    """The plan of a network, which may have errors; equal networks give equal bytes.
+    """Return the plan of a network, which may have errors; equal networks give equal bytes.
 
     Args:
         network: the network.
-        build: what an engine keeps of its build, in the types of JSON; ``read`` gives it back.
+        build: the record of an engine's build, in the types of JSON; ``read`` returns it.
         without: constants whose weights are left out.
 
     Raises:
-        NetworkError: something in it has no form in a plan, such as a layer of a kind that netloop does not have.
+        NetworkError: a plan cannot hold something in it, such as a layer of a kind that netloop does not have.
     """
     return b"".join(_pieces(network, build, without))
 
 
 def loads(data: bytes | bytearray | memoryview) -> INetworkDefinition:
-    """The network of a plan; its weights cannot be written to, and equal ones are one array.
+    """Return the network of a plan; its weights are read-only, and equal ones are one array.
 
     Raises:
-        FileFormatError: the plan is damaged, cut short, of a newer version, or no plan.
+        FileFormatError: the plan is damaged, truncated, of a newer version, or not a plan.
     """
     found = read(data)
     if found.absent:
         what = f"the plan has no weights for {listed([each.name for each in found.absent])}"
-        fix = "load it with Runtime.deserialize_cuda_engine, and give the engine weights with a Refitter"
+        fix = "load it with Runtime.deserialize_cuda_engine, and set the weights with a Refitter"
         raise FileFormatError(Finding("NL716", what, why=reason("NL716"), fix=fix))
     return found.network
 
 
 def read(data: bytes | bytearray | memoryview) -> Plan:
-    """The network of a plan, and what was kept of its build.
+    """Return the contents of a plan.
 
     Raises:
-        FileFormatError: the plan is damaged, cut short, of a newer version, or no plan.
+        FileFormatError: the plan is damaged, truncated, of a newer version, or not a plan.
     """
     if not isinstance(data, bytes | bytearray | memoryview):
-        raise TypeError(f"a plan is bytes, not {type(data).__name__}")
+        raise TypeError(f"a plan must be bytes, not {type(data).__name__}")
     document, files = unpack(bytes(data))
-    reader = Reader(from_json(document, NETWORK), files)
+    reader = NetworkReader(from_json(document, NETWORK), files)
     network = reader.network()
     return Plan(network, reader.build, reader.absent)
 
@@ -86,19 +86,19 @@ def read(data: bytes | bytearray | memoryview) -> Plan:
 def save(network: INetworkDefinition, path: str | os.PathLike[str]) -> None:
     """Write the plan of a network.
 
-    It is written beside ``path`` and then renamed: whatever happens meanwhile, the old file or the new one is there.
+    The file is written next to ``path`` and then renamed, so that at any time the old file or the new one exists.
 
     Raises:
-        NetworkError: something in it has no form in a plan.
+        NetworkError: a plan cannot hold something in it.
     """
     write_whole(Path(path), _pieces(network))
 
 
 def load(path: str | os.PathLike[str]) -> INetworkDefinition:
-    """The network of a plan in a file; see ``loads``.
+    """Return the network of a plan in a file; see ``loads``.
 
     Raises:
-        FileFormatError: the plan is damaged, cut short, of a newer version, or no plan.
+        FileFormatError: the plan is damaged, truncated, of a newer version, or not a plan.
     """
     data = Path(path).read_bytes()
     try:
@@ -110,7 +110,7 @@ def load(path: str | os.PathLike[str]) -> INetworkDefinition:
 def _pieces(
     network: INetworkDefinition, build: Mapping[str, Any] | None = None, without: Sequence[IConstantLayer] = ()
 ) -> list[Part]:
-    writer = Writer(network, without)
+    writer = NetworkWriter(network, without)
     document = to_json(writer.document() | ({} if build is None else {BUILD: dict(build)}))
     files = [[arrays.header(dtype, array.shape), arrays.elements(array, dtype)] for dtype, array in writer.present]
     try:

@@ -1,7 +1,7 @@
 """Arrays as ``.npy`` files, version 1.0, in C order and little-endian.
 
-Element types that plain numpy lacks are stored as raw integers of their width. A file is read only if it is, to the
-byte, the one that would be written for its element type and shape, which are known beforehand: nothing is parsed.
+Element types that numpy itself lacks are stored as raw integers of their width. A file is accepted only if its header
+is, to the byte, the one written for its element type and shape, which the document gives: nothing is parsed.
 """
 
 import math
@@ -41,18 +41,18 @@ STORED: dict[DataType, str] = {
     DataType.BOOL:     "|b1",
 }
 # fmt: on
-"""What the elements of each type are in the file."""
+"""The numpy type in the file of each element type."""
 
 TINY_INTEGERS = {DataType.INT2: (-2, 1), DataType.UINT2: (0, 3), DataType.INT4: (-8, 7), DataType.UINT4: (0, 15)}
 BYTES_OF_VALUES = {DataType.BOOL: (0, 1), DataType.FP4: (0, 15), **TINY_INTEGERS}
-"""The least and the greatest byte that is a value, where not every byte is one."""
+"""The smallest and the largest valid byte, for types that do not use all."""
 
 ALIGNMENT = 64
 MOST_AXES = 64
 
 
 def header(dtype: DataType, shape: Sequence[int]) -> bytes:
-    """How the file of an array begins."""
+    """The header of the file of an array."""
     text = f"{{'descr': '{STORED[dtype]}', 'fortran_order': False, 'shape': {tuple(shape)}, }}"
     start = b"\x93NUMPY\x01\x00"
     room = -(len(start) + 2 + len(text) + 1) % ALIGNMENT
@@ -60,7 +60,7 @@ def header(dtype: DataType, shape: Sequence[int]) -> bytes:
 
 
 def elements(array: Array, dtype: DataType) -> memoryview:
-    """How the file of an array goes on; the bytes of the array itself on a little-endian machine."""
+    """The contents of the file of an array; its own memory, not a copy, on a little-endian machine."""
     stored = np.dtype(STORED[dtype])
     flat = array.reshape(-1)
     raw = flat.astype(stored) if dtype in TINY_INTEGERS else flat.view(stored.newbyteorder("="))
@@ -68,16 +68,16 @@ def elements(array: Array, dtype: DataType) -> memoryview:
 
 
 def load(file: memoryview, dtype: DataType, shape: Sequence[int]) -> Array:
-    """The array of an element type and shape in a file; it cannot be written to.
+    """Return the array in a file, which is read-only.
 
     Raises:
-        ValueError: the file holds no such array.
+        ValueError: the file is not one of this element type and shape.
     """
     if len(shape) > MOST_AXES:
-        raise ValueError(f"the shape has {len(shape)} axes, and no array has more than {MOST_AXES}")
+        raise ValueError(f"the shape has {len(shape)} axes, and an array has at most {MOST_AXES}")
     start, stored = header(dtype, shape), np.dtype(STORED[dtype])
     if len(file) != len(start) + math.prod(shape) * stored.itemsize or bytes(file[: len(start)]) != start:
-        raise ValueError(f"it is not the .npy file of {dtype.name} elements in the shape {tuple(shape)}")
+        raise ValueError(f"it is not the .npy file of {dtype.name} elements of shape {tuple(shape)}")
     raw: Array = np.frombuffer(file, stored, offset=len(start)).astype(stored.newbyteorder("="))
     _check_values(raw, dtype)
     made = raw.astype(numpy_type(dtype)) if dtype in TINY_INTEGERS else raw.view(numpy_type(dtype))
@@ -91,4 +91,4 @@ def _check_values(raw: Array, dtype: DataType) -> None:
         least, most = BYTES_OF_VALUES[dtype]
         numbers: np.ndarray[Any, np.dtype[np.int8]] = raw.view(np.int8)
         if numbers.min() < least or numbers.max() > most:
-            raise ValueError(f"it has elements that are no {dtype.name}")
+            raise ValueError(f"it has elements that are not valid {dtype.name}")

@@ -1,4 +1,4 @@
-"""The file that a plan is: a zip of one exact form.
+"""The file format of plans: a zip of one exact form.
 
 The members come in this order, stored and not compressed::
 
@@ -8,11 +8,11 @@ The members come in this order, stored and not compressed::
     ...
 
 The comment of the zip, and so the end of the file, is ``netloop plan, SHA-256 `` and the hash of all bytes before the
-hash, as 64 hexadecimal digits. It is verified first, so that no damage, wherever it is, reaches a decoder. After that a
-plan can still be made by somebody who means ill, and is taken only if it is, to the byte, the zip that would be written
-for its members: no other names, no compression, nothing before, between or behind. So every zip tool sees the same
-members as netloop. Sizes and offsets have always 64 bits (zip64), and dates are 1980-01-01, so that the same members
-give the same bytes. In every version of the format the manifest is the first member, and the comment has this form.
+hash, as 64 hexadecimal digits. It is verified first, so that no damage reaches a decoder. A plan may still be
+malicious, and is accepted only if it is, to the byte, the zip that would be written for its members: no other names, no
+compression, nothing before, between or after them. So every zip tool sees the same members as netloop. Sizes and
+offsets always have 64 bits (zip64), and dates are 1980-01-01, so that the same members give the same bytes. In every
+version of the format the manifest is the first member, and the comment has this form.
 """
 
 import hashlib
@@ -25,7 +25,7 @@ from importlib import metadata
 from typing import Any, NamedTuple, NoReturn
 
 from netloop.diagnostics import FileFormatError, Finding
-from netloop.plan.document import Node, from_json, to_json
+from netloop.plan.json_reader import JsonValue, from_json, to_json
 
 Part = bytes | memoryview
 
@@ -34,7 +34,7 @@ VERSION = 1
 MANIFEST, NETWORK = "manifest.json", "network.json"
 
 LARGEST_DOCUMENT = 1 << 28
-"""No manifest and no network is longer, in bytes; arrays have no limit but the length of the file."""
+"""The most bytes of the manifest and of the network; arrays are limited only by the length of the file."""
 
 LONGEST_NAME = 64
 COMMENT = b"netloop plan, SHA-256 "
@@ -57,26 +57,26 @@ ELSEWHERE, ELSEWHERE_16 = 0xFFFFFFFF, 0xFFFF  # the number is in a zip64 field
 
 
 class Member(NamedTuple):
-    """A member as it is written: its name, and what it holds."""
+    """A member of the zip: its name and contents."""
 
     name: str
     parts: Sequence[Part]
 
     @property
     def size(self) -> int:
-        """The number of its bytes."""
+        """The size in bytes."""
         return sum(map(len, self.parts))
 
 
 @dataclass(frozen=True)
 class _Entry:
-    """What the zip tells of a member.
+    """The data of a member in its header and in the directory.
 
     Attributes:
         name: its name.
-        size: the number of its bytes.
-        crc: their CRC-32.
-        offset: where its header is.
+        size: its size in bytes.
+        crc: its CRC-32.
+        offset: the position of its header.
     """
 
     name: str
@@ -92,7 +92,7 @@ class _Entry:
         return _LOCAL.pack(b"PK\3\4", *fields) + name + sizes
 
     def central(self) -> bytes:
-        """The entry in the directory."""
+        """The entry of the member in the directory."""
         name = self.name.encode("ascii")
         made_by = UNIX << 8 | ZIP_VERSION
         fields = (made_by, ZIP_VERSION, 0, STORED, 0, DATE, self.crc, ELSEWHERE, ELSEWHERE, len(name))
@@ -102,7 +102,7 @@ class _Entry:
 
 
 def _directory(entries: Sequence[_Entry], offset: int) -> bytes:
-    """What follows the last member, up to the hash at the end."""
+    """The bytes after the last member, up to the hash at the end."""
     central = b"".join(each.central() for each in entries)
     count = len(entries)
     end_64 = (_END_64.size - 12, ZIP_VERSION, ZIP_VERSION, 0, 0, count, count, len(central), offset)
@@ -112,7 +112,7 @@ def _directory(entries: Sequence[_Entry], offset: int) -> bytes:
 
 
 def member_name(position: int) -> str:
-    """What member number ``position`` is called."""
+    """The name of member number ``position``."""
     return (MANIFEST, NETWORK)[position] if position < 2 else f"weights/{position - 2:04}.npy"
 
 
@@ -120,25 +120,27 @@ def member_name(position: int) -> str:
 
 
 def pack(network: bytes, arrays: Sequence[Sequence[Part]]) -> list[Part]:
-    """The file of a network and its arrays, in pieces.
+    """Return the file of a network and its arrays, in pieces.
 
     Raises:
         ValueError: the network is longer than a plan can hold.
     """
     if len(network) > LARGEST_DOCUMENT:
-        raise ValueError(f"the network takes {len(network)} bytes without its arrays; a plan has {LARGEST_DOCUMENT}")
+        raise ValueError(
+            f"the network takes {len(network)} bytes without its arrays; a plan can hold {LARGEST_DOCUMENT}"
+        )
     members = [Member(member_name(number), parts) for number, parts in enumerate([[network], *arrays], 1)]
     return zipped([Member(MANIFEST, [manifest(members)]), *members])
 
 
 def manifest(members: Sequence[Member]) -> bytes:
-    """The manifest of the other members."""
+    """Return the manifest of the other members."""
     listed = [{"name": each.name, "size": each.size, "sha256": _sha256(each.parts)} for each in members]
     return to_json({"format": FORMAT, "version": VERSION, "netloop": _release(), "members": listed})
 
 
 def zipped(members: Sequence[Member]) -> list[Part]:
-    """The zip of some members, in pieces."""
+    """Return the zip of some members, in pieces."""
     pieces: list[Part] = []
     entries: list[_Entry] = []
     offset = 0
@@ -177,17 +179,17 @@ def _release() -> str:
 
 
 def unpack(data: bytes) -> tuple[bytes, list[memoryview]]:
-    """The network in a file, and the files of its arrays, all hashes verified.
+    """Verify all hashes of a file, and return the network in it and the files of its arrays.
 
     Raises:
-        FileFormatError: the file is damaged, cut short, of a newer version, or no plan.
+        FileFormatError: the file is damaged, truncated, of a newer version, or not a plan.
     """
     _verify(data)
-    walk = _Walk(data)
-    first = next(walk, None)
+    reader = _ZipReader(data)
+    first = next(reader, None)
     listed = _manifest(bytes(_document(first))) if first is not None else []
-    members = list(walk)
-    walk.expect_directory()
+    members = list(reader)
+    reader.expect_directory()
     _compare(listed, members)
     if not members:
         _refuse(f"the plan has no {NETWORK}", MANIFEST)
@@ -195,22 +197,22 @@ def unpack(data: bytes) -> tuple[bytes, list[memoryview]]:
 
 
 def draw(take: Callable[[int], bytes]) -> bytes:
-    """The bytes of a file, not verified, from a function that gives the next so many of them.
+    """Return the bytes of a file, not verified, from a function that returns the next bytes of a given number.
 
-    The manifest comes first and tells the sizes of the rest, so that not a byte too many is asked for.
+    The manifest comes first and has the sizes of the rest, so that the function is never asked for a byte too many.
 
     Raises:
-        FileFormatError: it does not begin as plans do.
+        FileFormatError: the file does not start like a plan.
     """
     opening = take(len(_Entry(MANIFEST, 0, 0, 0).local()))
     size: int = _LOCAL_SIZES.unpack_from(opening, len(opening) - _LOCAL_SIZES.size)[2]
     if opening[:4] != b"PK\3\4" or not 0 < size <= LARGEST_DOCUMENT:
-        _refuse("the file does not begin as plans do")
+        _refuse("the file does not start like a plan")
     document = take(size)
     entries = [_Entry(MANIFEST, size, 0, 0)]
     for node in _manifest(document):
-        told = node.fields(("name", "size", "sha256"))["size"].whole(0)
-        entries.append(_Entry(member_name(len(entries)), told, 0, 0))
+        listed = node.fields(("name", "size", "sha256"))["size"].whole(0)
+        entries.append(_Entry(member_name(len(entries)), listed, 0, 0))
     length = sum(len(each.local()) + each.size for each in entries) + len(_directory(entries, 0)) + DIGEST_SIZE
     return opening + document + take(length - len(opening) - size)
 
@@ -219,13 +221,13 @@ def _verify(data: bytes) -> None:
     """Compare the hash at the end of a file with its bytes."""
     end = len(data) - DIGEST_SIZE
     if end < len(COMMENT) or data[end - len(COMMENT) : end] != COMMENT:
-        _refuse("the file does not end as plans do", why="it is no plan, was cut short, or something follows it")
+        _refuse("the file does not end like a plan", why="it is not a plan, was truncated, or something follows it")
     if _sha256([memoryview(data)[:end]]).encode("ascii") != data[end:]:
-        _refuse("the file does not have the SHA-256 that it ends with", why="it was damaged")
+        _refuse("the SHA-256 at the end of the file does not match its contents", why="the file was damaged")
 
 
-class _Walk(Iterator[Member]):
-    """The members of a zip, one after the other from its first byte."""
+class _ZipReader(Iterator[Member]):
+    """Iterates over the members of a zip, from its first byte."""
 
     def __init__(self, data: bytes) -> None:
         self._data = memoryview(data)[:-DIGEST_SIZE]
@@ -239,13 +241,13 @@ class _Walk(Iterator[Member]):
         content = self._data[start : start + size]
         entry = _Entry(name, size, zlib.crc32(content), self._at)
         if bytes(self._data[self._at : start]) != entry.local():
-            self._refuse(f"the header of {name!r} is not as plans have it, or its CRC-32 is false")
+            self._refuse(f"the header of {name!r} is not that of a plan, or its CRC-32 is wrong")
         self._entries.append(entry)
         self._at = start + size
         return Member(name, [content])
 
     def _sizes(self) -> tuple[str, int, int]:
-        """The name and size that the next header tells, and where the member begins."""
+        """The name and size in the next header, and the position of the member's first byte."""
         expected = member_name(len(self._entries))
         start = self._at + _LOCAL.size + len(expected) + _LOCAL_SIZES.size
         if start > len(self._data):
@@ -253,18 +255,18 @@ class _Walk(Iterator[Member]):
         _, _, _, method, *_, name_size, _ = _LOCAL.unpack_from(self._data, self._at)
         name = bytes(self._data[self._at + _LOCAL.size :][: min(name_size, LONGEST_NAME)])
         if name != expected.encode("ascii"):
-            self._refuse(f"member {len(self._entries)} is called {name!r}, and should be {expected!r}")
+            self._refuse(f"member {len(self._entries)} is named {name!r}, and should be {expected!r}")
         if method != STORED:
-            self._refuse(f"{expected!r} is compressed", "nothing in a plan is")
+            self._refuse(f"{expected!r} is compressed", "the members of a plan are not")
         size = _LOCAL_SIZES.unpack_from(self._data, start - _LOCAL_SIZES.size)[2]
         if size > len(self._data) - start:
-            self._refuse(f"{expected!r} should have {size} bytes, and {len(self._data) - start} are left")
+            self._refuse(f"{expected!r} needs {size} bytes, and {len(self._data) - start} are left")
         return expected, size, start
 
     def expect_directory(self) -> None:
-        """Complain unless the directory of the members comes next, and nothing else."""
+        """Check that the rest of the file is the directory of the members."""
         if bytes(self._data[self._at :]) != _directory(self._entries, self._at):
-            self._refuse("after the last member should be the directory of the members, and nothing else")
+            self._refuse("the bytes after the last member are not the directory of the members")
 
     def _refuse(self, what: str, why: str = "") -> NoReturn:
         _refuse(what, f"byte {self._at}", why)
@@ -273,12 +275,12 @@ class _Walk(Iterator[Member]):
 def _document(member: Member) -> Part:
     (content,) = member.parts
     if len(content) > LARGEST_DOCUMENT:
-        _refuse(f"{member.name} has {len(content)} bytes", member.name, f"it has {LARGEST_DOCUMENT} at most")
+        _refuse(f"{member.name} has {len(content)} bytes", member.name, f"it can have at most {LARGEST_DOCUMENT}")
     return content
 
 
-def _manifest(data: bytes) -> list[Node]:
-    """The members that a manifest lists, if its version is known here."""
+def _manifest(data: bytes) -> list[JsonValue]:
+    """Return the members that a manifest lists, if its version is known here."""
     document = from_json(data, MANIFEST)
     about = document.fields(
         {"format", "version", "netloop"}, document.value if isinstance(document.value, dict) else ()
@@ -288,24 +290,24 @@ def _manifest(data: bytes) -> list[Node]:
     version, release = about["version"].whole(1), about["netloop"].text()
     if version > VERSION:
         what = f"the plan is of version {version} of the format, written by netloop {release[:LONGEST_NAME]}"
-        fix = "update netloop, or write the plan with this netloop"
+        fix = "update netloop, or write the plan with this version of netloop"
         finding = Finding("NL712", what, MANIFEST, f"this is netloop {_release()}, which reads up to {VERSION}", fix)
         raise FileFormatError(finding)
     return document.fields(("format", "version", "netloop", "members"))["members"].items()
 
 
-def _compare(listed: Sequence[Node], members: Sequence[Member]) -> None:
-    """Compare the members of a file with those that its manifest lists."""
+def _compare(listed: Sequence[JsonValue], members: Sequence[Member]) -> None:
+    """Check that the members of a file are those that its manifest lists."""
     if len(listed) != len(members):
         _refuse(f"the manifest lists {len(listed)} members, and there are {len(members)}", MANIFEST)
     for node, member in zip(listed, members, strict=True):
-        told = node.fields(("name", "size", "sha256"))
+        fields = node.fields(("name", "size", "sha256"))
         has: dict[str, Any] = {"name": member.name, "size": member.size, "sha256": _sha256(member.parts)}
         for key, value in has.items():
-            if told[key].value != value:
-                told[key].refuse(f"the {key} of {member.name!r} is not what the manifest tells")
+            if fields[key].value != value:
+                fields[key].refuse(f"the {key} of {member.name!r} is not the one in the manifest")
 
 
 def _refuse(what: str, where: str = "", why: str = "") -> NoReturn:
-    why = why or "the file is damaged, or no plan that netloop wrote"
-    raise FileFormatError(Finding("NL711", what, where, why, "get or write the plan anew, as netloop.plan.save does"))
+    why = why or "the file is damaged, or not a plan that netloop wrote"
+    raise FileFormatError(Finding("NL711", what, where, why, "get the plan again, or write it with netloop.plan.save"))

@@ -1,4 +1,4 @@
-"""A network as JSON, and back.
+"""The conversion of networks to JSON and back.
 
 ::
 
@@ -13,17 +13,17 @@
                  "inputs": [[-1, 0]], "outputs": [{"name": "..."}]}],
      "outputs": [[7, 0]]}
 
-A tensor is ``[layer, output]``, or ``[-1, input]`` for an input of the network; a layer may read what comes later, and
-``null`` is an input that is missing. A place is ``[file, line]``. Loops, conditionals and arrays are numbers where
-attributes refer to them; enumerations are names. Numbers without a finite value are the strings nan, inf and -inf. What
-a tensor or layer has beside this is there only if it is not as usual: ``metadata``, ``num_ranks``, ``location``,
-``allowed_formats``, ``broadcast_across_batch``, ``dimension_names``; ``is_inner`` is a tensor that a layer made before
-its ``dtype`` was set, and ``is_converted`` what a cast then makes of it. An input that is a ``sequence`` has that as
-true, and the shape of each tensor, or null; one that is ``optional`` has that as true. An array that is ``absent`` has
-no file.
-``marks``, if there, has what is marked: ``debug`` and ``shapes`` are tensors, ``unfused`` is true, ``names`` are pairs
-of a layer's number and the name of its weights, ``refittable`` are such names. ``build``, if there, is what an engine
-keeps of its build; whoever wrote it knows what it means.
+A tensor is ``[layer, output]``, or ``[-1, input]`` for an input of the network; a layer may read tensors of later ones,
+and ``null`` is a missing input. A place is ``[file, line]``. Attributes refer to loops, conditionals and arrays by
+number, and to members of enumerations by name. Numbers that are not finite are the strings nan, inf and -inf. Other
+properties of a tensor or layer are present only if they differ from the default: ``metadata``, ``num_ranks``,
+``location``, ``allowed_formats``, ``broadcast_across_batch``, ``dimension_names``; ``is_inner`` for a tensor whose
+``dtype`` was set, and ``is_converted`` for the output of the cast that follows it. An input that is a ``sequence`` has
+that as true, and the shape of each tensor, or null; one that is ``optional`` has that as true. An array that is
+``absent`` has no file.
+``marks``, if present, has the marks: ``debug`` and ``shapes`` are tensors, ``unfused`` is true, ``names`` are pairs of
+a layer's number and the name of its weights, ``refittable`` are such names. ``build``, if present, is the record of an
+engine's build, in a form that only its writer defines.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ from netloop.layers.sources import IConstantLayer
 from netloop.marking import Marks
 from netloop.network import INetworkDefinition
 from netloop.plan import arrays
-from netloop.plan.document import Node
-from netloop.plan.kinds import Form, Kind, form_of, kind_of, kinds
+from netloop.plan.json_reader import JsonValue
+from netloop.plan.layer_kinds import Form, LayerKind, form_of, kind_of, kinds
 from netloop.types import Array, OptionalType, SequenceType, data_type, numpy_type, type_in_form
 
-Fields = dict[str, Node]
+Fields = dict[str, JsonValue]
 G = TypeVar("G", ILoop, IIfConditional)
 
 NETWORK_INPUT = -1
@@ -70,7 +70,7 @@ OUTPUT_EXTRAS: dict[str, tuple[Form, Any]] = {
     "is_converted":            (form_of(bool),           False),
 }
 # fmt: on
-"""What all layers, all tensors, and the outputs of layers have, each with its form and what is usual."""
+"""The optional properties of layers, of tensors, and of outputs of layers, each with its form and default."""
 
 NAMES = "dimension_names"
 SEQUENCE, OPTIONAL = "sequence", "optional"
@@ -84,16 +84,16 @@ FIELDS = ("name", "flags", "files", "arrays", "inputs", "loops", "conditionals",
 # ---------------------------------------------------------------------------- writing
 
 
-class Writer:
-    """A network on its way into a document.
+class NetworkWriter:
+    """Writes a network as a document.
 
     Args:
         network: the network.
         without: constants whose weights are left out.
 
     Attributes:
-        arrays: the arrays that the document refers to by number, each with its element type; equal ones are there once.
-        absent: the numbers of those that are left out.
+        arrays: the arrays that the document refers to by number, each with its element type, without duplicates.
+        absent: the numbers of arrays that are left out.
     """
 
     def __init__(self, network: INetworkDefinition, without: Sequence[IConstantLayer] = ()) -> None:
@@ -111,10 +111,10 @@ class Writer:
             self._tensors.update((each, [number, each.position]) for each in layer.outputs)
 
     def document(self) -> dict[str, Any]:
-        """The document.
+        """Return the document.
 
         Raises:
-            NetworkError: something in the network has no form in a document.
+            NetworkError: a document cannot hold something in the network.
         """
         network = self._network
         made: dict[str, Any] = dict.fromkeys(FIELDS)
@@ -166,9 +166,8 @@ class Writer:
 
     def _layer(self, layer: ILayer) -> dict[str, Any]:
         if kinds().get(type(layer).__name__) is not type(layer):
-            raise _unwritable(
-                layer, f"{layer.described} is of no kind that plans have", "only netloop's own can be read"
-            )
+            what = f"{layer.described} is of a kind that plans do not have"
+            raise _unwritable(layer, what, "only netloop's own kinds of layers can be read")
         forms = kind_of(type(layer)).forms.items()
         return {
             "kind": type(layer).__name__,
@@ -205,13 +204,13 @@ class Writer:
         }
 
     def _place(self, place: SourceLocation | None) -> list[int]:
-        assert place is not None, "what is in a network has a place"
+        assert place is not None, "layers in a network have a source location"
         return [self._files.setdefault(place.file, len(self._files)), place.line]
 
     def _reference(self, tensor: ITensor, reader: Any) -> list[int]:
         if tensor not in self._tensors:
             what = f"tensor {tensor.name!r} is no longer in the network"
-            raise _unwritable(reader, what, "it is still used, though its input was removed with remove_tensor")
+            raise _unwritable(reader, what, "remove_tensor removed this input, and it is still in use")
         return self._tensors[tensor]
 
     def _form(self, at: Any, name: str, form: Form) -> Any:
@@ -232,19 +231,19 @@ def _unwritable(at: Any, what: str, why: str = "") -> NetworkError:
 # ---------------------------------------------------------------------------- reading
 
 
-class Reader:
-    """A document on its way into a network.
+class NetworkReader:
+    """Reads a document as a network.
 
     Args:
         document: the document.
         files: the files of the arrays.
 
     Attributes:
-        build: what was kept of a build; None if nothing was.
+        build: the record of the build; None if there is none.
         absent: the constants whose weights were left out; they are zeros.
     """
 
-    def __init__(self, document: Node, files: Sequence[memoryview]) -> None:
+    def __init__(self, document: JsonValue, files: Sequence[memoryview]) -> None:
         self._fields = document.fields(FIELDS, (BUILD, MARKS))
         self.build = self._fields.get(BUILD)
         self._files = [each.text() for each in self._fields["files"].items()]
@@ -252,13 +251,13 @@ class Reader:
         self._arrays = self._read_arrays(files)
         self._made = INetworkDefinition(None, self._fields["flags"].whole(0))
         self._made.name = self._fields["name"].text()
-        self._wiring: list[Node] = []
+        self._wiring: list[JsonValue] = []
 
     def network(self) -> INetworkDefinition:
-        """The network.
+        """Return the network.
 
         Raises:
-            FileFormatError: the document describes none.
+            FileFormatError: the document does not describe a network.
         """
         made, fields = self._made, self._fields
         made.inputs.extend(self._input(node, position) for position, node in enumerate(fields["inputs"].items()))
@@ -275,15 +274,15 @@ class Reader:
             vars(made)["marks"] = self._marks(fields[MARKS])
         return made
 
-    def loop(self, node: Node) -> ILoop:
+    def loop(self, node: JsonValue) -> ILoop:
         """The loop with a number."""
         return node.numbered(self._made.loops, "a loop")
 
-    def conditional(self, node: Node) -> IIfConditional:
+    def conditional(self, node: JsonValue) -> IIfConditional:
         """The conditional with a number."""
         return node.numbered(self._made.conditionals, "a conditional")
 
-    def array(self, node: Node) -> Array:
+    def array(self, node: JsonValue) -> Array:
         """The array with a number."""
         return node.numbered(self._arrays, "an array")
 
@@ -291,13 +290,13 @@ class Reader:
         nodes = [(node, node.fields(("dtype", "shape"), (ABSENT,))) for node in self._fields["arrays"].items()]
         there = sum(ABSENT not in fields for _, fields in nodes)
         if there != len(files):
-            self._fields["arrays"].refuse(f"here should be {len(files)} arrays, and are {there}")
+            self._fields["arrays"].refuse(f"expected {len(files)} arrays, found {there}")
         left = iter(files)
         made = [_array(node, fields, None if ABSENT in fields else next(left)) for node, fields in nodes]
         self._zeros = {id(array) for (_, fields), array in zip(nodes, made, strict=True) if ABSENT in fields}
         return made
 
-    def _marks(self, node: Node) -> Marks:
+    def _marks(self, node: JsonValue) -> Marks:
         fields = node.fields((), ("debug", "unfused", "shapes", "names", "refittable"))
         debug, shapes, names, refittable = (
             fields[key].items() if key in fields else [] for key in ("debug", "shapes", "names", "refittable")
@@ -310,43 +309,43 @@ class Reader:
             dict.fromkeys(each.text() for each in refittable),
         )
 
-    def _shape_output(self, node: Node) -> ITensor:
+    def _shape_output(self, node: JsonValue) -> ITensor:
         tensor = self._reference(node)
         if not tensor.is_network_output:
-            node.refuse(f"tensor {tensor.name!r} is no output")
+            node.refuse(f"tensor {tensor.name!r} is not an output")
         return tensor
 
-    def _named_weights(self, node: Node) -> tuple[IConstantLayer, str]:
+    def _named_weights(self, node: JsonValue) -> tuple[IConstantLayer, str]:
         number, name = node.pair()
         layer = number.numbered(self._made.layers, "a layer")
         if not isinstance(layer, IConstantLayer):
-            number.refuse(f"layer {layer.name!r} is no constant")
+            number.refuse(f"layer {layer.name!r} is not a constant")
         return layer, name.text()
 
-    def _input(self, node: Node, position: int) -> ITensor:
+    def _input(self, node: JsonValue, position: int) -> ITensor:
         fields = node.fields(("name", "dtype", "shape"), (SEQUENCE, OPTIONAL, *TENSOR_EXTRAS, NAMES))
         sequence, optional = (each in fields and fields[each].flag() for each in (SEQUENCE, OPTIONAL))
         shape = None if sequence and fields["shape"].value is None else self._shape(fields["shape"])
         declared = type_in_form(numpy_type(fields["dtype"].member(DataType)), shape, sequence, optional)
         return self._tensor(ITensor("", self._made.types, None, position, declared), fields)
 
-    def _shape(self, node: Node) -> tuple[int, ...]:
+    def _shape(self, node: JsonValue) -> tuple[int, ...]:
         shape = tuple(each.whole() for each in node.items())
         if len(shape) > Dims.MAX_DIMS:
-            node.refuse(f"the shape has {len(shape)} axes", f"a tensor has {Dims.MAX_DIMS} at most")
+            node.refuse(f"the shape has {len(shape)} axes", f"a tensor has at most {Dims.MAX_DIMS}")
         return shape
 
-    def _output(self, node: Node, producer: ILayer, position: int) -> ITensor:
+    def _output(self, node: JsonValue, producer: ILayer, position: int) -> ITensor:
         fields = node.fields(("name",), (*TENSOR_EXTRAS, *OUTPUT_EXTRAS, NAMES))
         tensor = self._tensor(ITensor("", self._made.types, producer, position), fields)
         own = {name: form.read(fields[name], self) for name, (form, _) in OUTPUT_EXTRAS.items() if name in fields}
         if own.get("is_converted") and not isinstance(producer, ICastLayer):
-            node.refuse(f"tensor {tensor.name!r} is converted, and no cast makes it")
+            node.refuse(f"tensor {tensor.name!r} is converted, and is not the output of a cast")
         vars(tensor).update(own)
         return tensor
 
     def _tensor(self, tensor: ITensor, fields: Fields) -> ITensor:
-        """A tensor with the name and the unusual things that fields tell."""
+        """Set the name and the optional properties of a tensor from fields."""
         try:
             tensor.name = fields["name"].text()
         except ValueError as error:
@@ -361,11 +360,11 @@ class Reader:
             tensor.set_dimension_name(axis.whole(), name.text())
         return tensor
 
-    def _group(self, node: Node, cls: Callable[..., G]) -> G:
+    def _group(self, node: JsonValue, cls: Callable[..., G]) -> G:
         fields = node.fields(("name", "place"))
         return cls(self._made, fields["name"].text(), self._place(fields["place"]))
 
-    def _layer(self, node: Node, index: int) -> ILayer:
+    def _layer(self, node: JsonValue, index: int) -> ILayer:
         fields = node.fields(LAYER_FIELDS, LAYER_EXTRAS)
         self._wiring.append(fields["inputs"])
         kind = kind_of(fields["kind"].one_of(kinds(), "a kind of layer"))
@@ -381,7 +380,7 @@ class Reader:
         )
         nodes = fields["outputs"].items()
         if len(nodes) != layer.NUM_OUTPUTS:
-            fields["outputs"].refuse(f"the layer has {len(nodes)} outputs, and its kind {layer.NUM_OUTPUTS}")
+            fields["outputs"].refuse(f"the layer has {len(nodes)} outputs, its kind {layer.NUM_OUTPUTS}")
         own["outputs"] = tuple(self._output(each, layer, position) for position, each in enumerate(nodes))
         if isinstance(layer, ILoopBoundaryLayer):
             layer.loop.layers.append(layer)
@@ -389,54 +388,53 @@ class Reader:
             layer.conditional.layers.append(layer)
         return layer
 
-    def _attributes(self, node: Node, kind: Kind) -> dict[str, Any]:
+    def _attributes(self, node: JsonValue, kind: LayerKind) -> dict[str, Any]:
         fields = node.fields(kind.required, kind.forms)
         return {name: self._attribute(fields[name], kind, name) for name in kind.forms if name in fields}
 
-    def _attribute(self, node: Node, kind: Kind, name: str) -> Any:
+    def _attribute(self, node: JsonValue, kind: LayerKind, name: str) -> Any:
         value = kind.forms[name].read(node, self)
         if id(value) in self._zeros:
-            return (
-                value if kind.cls is IConstantLayer else node.refuse("the array is absent, and the layer no constant")
-            )
+            if kind.cls is not IConstantLayer:
+                node.refuse("the array is absent, and the layer is not a constant")
+            return value
         try:
             return kind.cls.ATTRIBUTES[name](name, value)
         except (TypeError, ValueError) as error:
             node.refuse(str(error))
 
-    def _inputs(self, node: Node, kind: Kind) -> list[ITensor | None]:
+    def _inputs(self, node: JsonValue, kind: LayerKind) -> list[ITensor | None]:
         nodes = node.items()
         if not kind.least_inputs <= len(nodes) <= kind.most_inputs:
             takes = f"{kind.least_inputs}" if kind.least_inputs == kind.most_inputs else f"up to {kind.most_inputs}"
             node.refuse(f"the layer has {len(nodes)} inputs, and its kind takes {takes}")
         return [None if each.value is None else self._reference(each) for each in nodes]
 
-    def _reference(self, node: Node) -> ITensor:
+    def _reference(self, node: JsonValue) -> ITensor:
         layer, position = node.pair()
         if layer.value == NETWORK_INPUT:
             return position.numbered(self._made.inputs, "an input")
         return position.numbered(layer.numbered(self._made.layers, "a layer").outputs, "an output")
 
-    def _mark(self, node: Node) -> None:
+    def _mark(self, node: JsonValue) -> None:
         tensor = self._reference(node)
         if tensor.is_network_output:
             node.refuse(f"tensor {tensor.name!r} is marked as an output twice")
         self._made.mark_output(tensor)
 
-    def _place(self, node: Node) -> SourceLocation:
+    def _place(self, node: JsonValue) -> SourceLocation:
         file, line = node.pair()
         return SourceLocation(file.numbered(self._files, "a file"), line.whole(0))
 
 
-def _array(node: Node, fields: Fields, file: memoryview | None) -> Array:
+def _array(node: JsonValue, fields: Fields, file: memoryview | None) -> Array:
     dtype, shape = fields["dtype"].member(DataType), [each.whole(0) for each in fields["shape"].items()]
     try:
         if file is None:
             return np.broadcast_to(np.zeros((), numpy_type(dtype)), shape)
         return arrays.load(file, dtype, shape)
     except MemoryError:
-        node.refuse("there is no memory for the array")
+        node.refuse("there is not enough memory for the array")
     except ValueError as error:
-        node.refuse(
-            f"the file of the array is another: {error}" if file is not None else f"there is no such array: {error}"
-        )
+        what = "there is no such array" if file is None else "the file does not fit the array"
+        node.refuse(f"{what}: {error}")

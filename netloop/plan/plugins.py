@@ -1,12 +1,11 @@
-"""Plugins in plans: by name, version and namespace, with their fields, for a creator to make again.
+"""Plugins in plans: name, version, namespace and fields, from which a registered creator makes the plugin again.
 
 ::
 
     {"name": "circular_pad", "version": "1", "namespace": "example",
      "fields": [{"name": "pads", "type": "INT32", "data": 3}]}
 
-The data of a field is the number of an array of bytes. What makes a plugin again is code of the reader, that of the
-creator in his registry; the plan holds none.
+The data of a field is the number of an array of bytes. The plan contains no code: the creator is the reader's own.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ import numpy as np
 
 from netloop.diagnostics import FileFormatError, Finding, LayerError, did_you_mean, reason
 from netloop.layers.plugin import kernel_of
-from netloop.plan.document import Node
+from netloop.plan.json_reader import JsonValue
 from netloop.plugins.enums import PluginCapabilityType, PluginFieldType, TensorRTPhase
 from netloop.plugins.fields import PluginField, PluginFieldCollection_
 from netloop.plugins.interfaces import IPluginCreatorV3One, IPluginV3, IPluginV3OneCore
@@ -29,27 +28,27 @@ from netloop.types import Array
 NAMES = ("name", "version", "namespace")
 
 
-class Writes(Protocol):
-    """What gives numbers to arrays."""
+class ArrayWriter(Protocol):
+    """A writer that numbers arrays."""
 
     def number_of_array(self, array: Array) -> int:
         """The number of an array."""
         ...
 
 
-class Reads(Protocol):
-    """What finds arrays by number."""
+class ArrayReader(Protocol):
+    """A reader that finds arrays by number."""
 
-    def array(self, node: Node) -> Array:
+    def array(self, node: JsonValue) -> Array:
         """The array with a number."""
         ...
 
 
-def write(plugin: IPluginV3, plan: Writes) -> dict[str, Any]:
-    """A plugin as JSON.
+def write(plugin: IPluginV3, plan: ArrayWriter) -> dict[str, Any]:
+    """Convert a plugin to JSON.
 
     Raises:
-        ValueError: it has no name, or fails.
+        ValueError: it has no name, or raises an exception.
     """
     kind = type(plugin).__name__
     try:
@@ -67,26 +66,26 @@ def write(plugin: IPluginV3, plan: Writes) -> dict[str, Any]:
 
 def _names(plugin: IPluginV3, core: Any) -> tuple[str, str, str]:
     if not isinstance(core, IPluginV3OneCore):
-        raise ValueError(f"has the CORE capability {core!r}, and no IPluginV3OneCore")
+        raise ValueError(f"has the CORE capability {core!r}, which is not an IPluginV3OneCore")
     names = core.plugin_name, core.plugin_version, core.plugin_namespace
     if not all(isinstance(each, str) for each in names):
-        raise ValueError(f"is called {names!r}, and these are to be strings")
+        raise ValueError(f"has the name, version and namespace {names!r}, which must be strings")
     if not names[0]:
         how = "netloop.jax_plugin(name) before the function" if isinstance(plugin, JaxPlugin) else "plugin_name"
-        raise ValueError(f"has no name, by which a plan could know it; give it one with {how}")
+        raise ValueError(f"has no name, by which a plan could identify it; give it one with {how}")
     return names
 
 
-def _field(field: PluginField, plan: Writes) -> dict[str, Any]:
+def _field(field: PluginField, plan: ArrayWriter) -> dict[str, Any]:
     data = np.frombuffer(field.data.tobytes(), np.uint8)
     return {"name": field.name, "type": field.type.name, "data": plan.number_of_array(data)}
 
 
-def read(node: Node, plan: Reads) -> IPluginV3:
-    """The plugin that a registered creator makes.
+def read(node: JsonValue, plan: ArrayReader) -> IPluginV3:
+    """Make a plugin with its registered creator.
 
     Raises:
-        FileFormatError: the node describes none, no creator of the name is registered, or it fails.
+        FileFormatError: the node does not describe a plugin, no creator is registered for it, or the creator fails.
     """
     parts = node.fields((*NAMES, "fields"))
     name, version, namespace = (parts[each].text() for each in NAMES)
@@ -96,7 +95,7 @@ def read(node: Node, plan: Reads) -> IPluginV3:
         with calling(f"create_plugin of {type(creator).__name__} {name!r}"):
             made: Any = creator.create_plugin(name, fields, TensorRTPhase.RUNTIME)
         if not isinstance(made, IPluginV3):
-            raise LayerError(f"create_plugin of {type(creator).__name__} gave {made!r}, and no IPluginV3")
+            raise LayerError(f"create_plugin of {type(creator).__name__} returned {made!r}, which is not an IPluginV3")
         kernel_of(made)
     except LayerError as error:
         where = f"{node.where}, plugin {name!r}"
@@ -104,19 +103,19 @@ def read(node: Node, plan: Reads) -> IPluginV3:
     return made
 
 
-def _creator(node: Node, name: str, version: str, namespace: str) -> IPluginCreatorV3One:
+def _creator(node: JsonValue, name: str, version: str, namespace: str) -> IPluginCreatorV3One:
     registry = get_plugin_registry()
     found = registry.get_creator(name, version, namespace)
     if found is None:
         known = f"plugin {name!r} of version {version!r} in namespace {namespace!r}"
-        what = f"the plan has the {known}, and no creator of it is registered"
+        what = f"the plan has the {known}, and no creator is registered for it"
         hint = did_you_mean(name, {each.name for each in registry.all_creators} - {name})
         fix = f"register its creator before the plan is read{hint and f'; {hint}'}"
         raise FileFormatError(Finding("NL715", what, node.where, reason("NL715"), fix))
     return found
 
 
-def _read_field(node: Node, plan: Reads) -> PluginField:
+def _read_field(node: JsonValue, plan: ArrayReader) -> PluginField:
     parts = node.fields(("name", "type", "data"))
     data, type = plan.array(parts["data"]), parts["type"].member(PluginFieldType)
     try:

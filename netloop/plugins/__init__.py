@@ -1,1 +1,1 @@
-"""Layers that users write: TensorRT's plugin interfaces, the registry, and plugins that are functions of JAX."""
+"""Plugins, the layers that users write: TensorRT's interfaces, their registry, and plugins that are JAX functions."""

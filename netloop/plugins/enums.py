@@ -4,14 +4,14 @@ from netloop.enums import TensorRTEnum
 
 
 class APILanguage(TensorRTEnum):
-    """What an interface is written in."""
+    """The language that an interface is written in."""
 
     CPP = 0
     PYTHON = 1
 
 
 class DimensionOperation(TensorRTEnum):
-    """What two lengths are combined by."""
+    """The operations on two lengths."""
 
     SUM = 0
     PROD = 1
@@ -25,7 +25,7 @@ class DimensionOperation(TensorRTEnum):
 
 
 class PluginCapabilityType(TensorRTEnum):
-    """The part of a plugin that is asked for."""
+    """The parts of a plugin."""
 
     CORE = 0
     BUILD = 1
@@ -33,7 +33,7 @@ class PluginCapabilityType(TensorRTEnum):
 
 
 class PluginCreatorVersion(TensorRTEnum):
-    """The version of a creator of old."""
+    """The version of a creator of the old interfaces."""
 
     V1 = 0
     V1_PYTHON = 64
@@ -59,7 +59,7 @@ class PluginFieldType(TensorRTEnum):
 
 
 class TensorRTPhase(TensorRTEnum):
-    """What a plugin is created for: a network that is built, or a plan that is read."""
+    """The purpose of a plugin: to build a network, or to read a plan."""
 
     BUILD = 0
     RUNTIME = 1

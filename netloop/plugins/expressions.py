@@ -1,4 +1,4 @@
-"""Lengths as plugins compute them: known, or not yet."""
+"""Expressions of lengths, known or unknown, with which plugins compute shapes."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ class IDimensionExpr:
     """A length of an axis.
 
     Attributes:
-        value: the length; None if it is not known yet.
-        size_output: the number of the output that tells the length in the run; None for a length that is no such.
+        value: the length; None if it is unknown.
+        size_output: for a data-dependent length, the index of the output that is the length; else None.
     """
 
     value: int | None = None
@@ -30,14 +30,14 @@ class IDimensionExpr:
         """The length.
 
         Raises:
-            ValueError: it is not known yet.
+            ValueError: it is unknown.
         """
         if self.value is None or self.is_size_tensor():
-            raise ValueError("the length is not known yet; ask is_constant() first")
+            raise ValueError("the length is not known yet; check is_constant() first")
         return self.value
 
     def is_size_tensor(self) -> bool:
-        """Whether an output of the plugin tells the length in the run."""
+        """Whether the length is data-dependent, the value of an output of the plugin."""
         return self.size_output is not None
 
 
@@ -45,7 +45,7 @@ class DimsExprs(list[Any]):
     """The lengths of the axes of a tensor, each an ``IDimensionExpr``.
 
     Args:
-        arg0: the lengths, or their number; then each is to be set.
+        arg0: the lengths, or their number; then each must be set.
     """
 
     def __init__(self, arg0: Iterable[IDimensionExpr] | int = ()) -> None:
@@ -68,36 +68,36 @@ OPERATIONS: dict[DimensionOperation, Callable[[int, int], int]] = {
 
 
 class IExprBuilder:
-    """Makes lengths of lengths."""
+    """Builds expressions of lengths."""
 
     def constant(self, arg0: int) -> IDimensionExpr:
-        """A length that is known."""
+        """A known length."""
         return IDimensionExpr(operator.index(arg0))
 
     def operation(self, arg0: DimensionOperation, arg1: IDimensionExpr, arg2: IDimensionExpr) -> IDimensionExpr:
-        """Two lengths combined; known if both are.
+        """An operation on two lengths; known if both are.
 
         Raises:
-            TypeError: an argument is of another type, or a length that an output tells.
+            TypeError: an argument is of another type, or a data-dependent length.
             ZeroDivisionError: a length is divided by 0.
         """
         if arg0 not in OPERATIONS:
-            raise TypeError(f"an operation is a member of DimensionOperation, not {arg0!r}")
+            raise TypeError(f"an operation must be a member of DimensionOperation, not {arg0!r}")
         for each in (arg1, arg2):
             if not isinstance(each, IDimensionExpr) or each.is_size_tensor():
-                raise TypeError(f"lengths are combined that are IDimensionExpr and no size tensors, not {each!r}")
+                raise TypeError(f"an operand must be an IDimensionExpr that is not a size tensor, not {each!r}")
         if arg1.value is None or arg2.value is None:
             return IDimensionExpr()
         return IDimensionExpr(OPERATIONS[arg0](arg1.value, arg2.value))
 
     def declare_size_tensor(self, arg0: int, arg1: IDimensionExpr, arg2: IDimensionExpr) -> IDimensionExpr:
-        """A length that output number ``arg0``, an int32 or int64 scalar, tells in the run.
+        """A data-dependent length, the value of output ``arg0``, an int32 or int64 scalar.
 
         Args:
-            arg0: the number of the output.
-            arg1: the usual length, which changes nothing here.
-            arg2: the largest, for which room is made.
+            arg0: the index of the output.
+            arg1: the typical length, which has no effect here.
+            arg2: the largest length, for which memory is reserved.
         """
         if not isinstance(arg2, IDimensionExpr):
-            raise TypeError(f"the largest length is IDimensionExpr, not {arg2!r}")
+            raise TypeError(f"the largest length must be an IDimensionExpr, not {arg2!r}")
         return IDimensionExpr(arg2.value, operator.index(arg0))

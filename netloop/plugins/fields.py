@@ -1,4 +1,4 @@
-"""What plugins are told: their fields, and what their tensors are."""
+"""The fields of plugins, and the descriptions of their tensors."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FIELD_TYPES: dict[PluginFieldType, np.dtype[Any]] = {
     PluginFieldType.FP8:     np.dtype(jnp.float8_e4m3fn),
 }
 # fmt: on
-"""The numpy types of the elements of fields; those of the other types are whatever is given."""
+"""The numpy types of the elements of fields; other field types take any elements."""
 
 
 class PluginField:
@@ -41,14 +41,14 @@ class PluginField:
 
     Raises:
         TypeError: the data is neither an array nor a buffer, or another argument is of another type.
-        ValueError: an array has elements of another type, or a buffer no whole number of elements.
+        ValueError: an array has elements of another type, or a buffer is not a whole number of elements.
     """
 
     def __init__(self, name: str = "", data: Any = b"", type: PluginFieldType = PluginFieldType.UNKNOWN) -> None:
         if not isinstance(name, str):
-            raise TypeError(f"the name of a field is a str, not {name!r}")
+            raise TypeError(f"the name of a field must be a str, not {name!r}")
         if not isinstance(type, PluginFieldType):
-            raise TypeError(f"the type of the field {name!r} is a member of PluginFieldType, not {type!r}")
+            raise TypeError(f"the type of the field {name!r} must be a member of PluginFieldType, not {type!r}")
         self.name = name
         self.type = type
         self.data = data
@@ -77,25 +77,25 @@ def _elements(name: str, data: Any, dtype: np.dtype[Any] | None) -> Array:
     if isinstance(data, bytes | bytearray | memoryview):
         return np.frombuffer(bytes(data), np.uint8 if dtype is None else dtype)
     if not isinstance(data, np.ndarray | np.generic):
-        raise TypeError(f"the data of the field {name!r} is an array or a buffer, not {type(data).__name__}")
+        raise TypeError(f"the data of the field {name!r} must be an array or a buffer, not {type(data).__name__}")
     array = np.ascontiguousarray(data)
     if not array.size and dtype is not None:
         return np.empty(0, dtype)
     bytes_alike = dtype is not None and array.dtype.itemsize == dtype.itemsize == 1  # int8 for CHAR
     if dtype is not None and array.dtype != dtype and not bytes_alike:
-        raise ValueError(f"the data of the field {name!r} is {array.dtype}, and its type says {dtype}")
+        raise ValueError(f"the data of the field {name!r} is {array.dtype}, and its type is {dtype}")
     return array
 
 
 class PluginFieldCollection(list[PluginField]):
-    """The fields of a plugin, in a list."""
+    """A list of the fields of a plugin."""
 
     def __init__(self, arg0: Iterable[PluginField] = ()) -> None:
         super().__init__(map(_field, arg0))
 
 
 class PluginFieldCollection_(tuple[PluginField, ...]):
-    """The fields that a creator is given, which do not change."""
+    """The fields that are passed to a creator, as a tuple."""
 
     def __new__(cls, arg0: Iterable[PluginField]) -> PluginFieldCollection_:
         return super().__new__(cls, map(_field, arg0))
@@ -103,13 +103,13 @@ class PluginFieldCollection_(tuple[PluginField, ...]):
 
 def _field(value: Any) -> PluginField:
     if not isinstance(value, PluginField):
-        raise TypeError(f"fields are PluginField, not {type(value).__name__}")
+        raise TypeError(f"fields must be PluginField, not {type(value).__name__}")
     return value
 
 
 @dataclass
 class PluginTensorDesc:
-    """What a tensor is.
+    """The description of a tensor.
 
     Attributes:
         dims: its shape.
@@ -126,11 +126,11 @@ class PluginTensorDesc:
 
 @dataclass
 class DynamicPluginTensorDesc:
-    """What a tensor is, and between which shapes it may be.
+    """The description of a tensor, and the range of its shapes.
 
     Attributes:
-        desc: what it is; -1 in its shape stands for a length that each run tells.
-        min, max, opt: the least, the largest and the usual shape.
+        desc: the description; -1 in its shape is a length that may differ in each run.
+        min, max, opt: the smallest, the largest and the typical shape.
     """
 
     desc: PluginTensorDesc = field(default_factory=PluginTensorDesc)

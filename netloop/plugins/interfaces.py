@@ -1,7 +1,6 @@
-"""What plugins and their creators derive from, as in TensorRT: the family of IPluginV3.
+"""TensorRT's base classes of plugins and their creators: the family of IPluginV3.
 
-All sizes and types come to a plugin as in TensorRT, and so do the addresses of its tensors, but that here they are
-always addresses of the host's memory.
+A plugin receives sizes, types and addresses of tensors as in TensorRT, except that addresses are always in host memory.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ class InterfaceInfo:
 
 
 class IVersionedInterface:
-    """What is written against a version of an interface."""
+    """A class that implements a version of an interface."""
 
     INTERFACE: ClassVar[str] = ""
 
@@ -48,7 +47,7 @@ class IVersionedInterface:
 
 
 def _to_override(plugin: object, method: str) -> NoReturn:
-    raise NotImplementedError(f"{type(plugin).__name__} has to override {method}")
+    raise NotImplementedError(f"{type(plugin).__name__} must override {method}")
 
 
 class IPluginCapability(IVersionedInterface):
@@ -56,7 +55,7 @@ class IPluginCapability(IVersionedInterface):
 
 
 class IPluginResourceContext:
-    """What a plugin is attached to."""
+    """The context that a plugin is attached to."""
 
     @property
     def error_recorder(self) -> None:
@@ -64,31 +63,31 @@ class IPluginResourceContext:
 
     @property
     def gpu_allocator(self) -> None:
-        """None: the memory is that of the host, and Python's to give."""
+        """None: Python allocates the memory, on the host."""
 
 
 class IPluginV3(IVersionedInterface):
-    """A plugin: a layer that a user writes. Derive from it and from its three parts."""
+    """A plugin, a layer that a user writes. Derive from it and from its three parts."""
 
     INTERFACE = "PLUGIN_V3"
 
     def get_capability_interface(self, type: PluginCapabilityType) -> Any:
-        """The part of a kind; as a rule the plugin itself, which is all three."""
+        """Return one of the three parts; usually the plugin itself is all three."""
         _to_override(self, "get_capability_interface")
 
     def clone(self) -> IPluginV3:
-        """A plugin with equal attributes."""
+        """Return a plugin with equal attributes."""
         _to_override(self, "clone")
 
     def destroy(self) -> None:
-        """Nothing: Python frees what is not used."""
+        """Do nothing: Python frees unused objects."""
 
 
 class IPluginV3OneCore(IPluginCapability):
-    """What a plugin is called.
+    """The name of a plugin.
 
     Attributes:
-        plugin_name, plugin_version, plugin_namespace: what its creator is found by.
+        plugin_name, plugin_version, plugin_namespace: the key by which its creator is found.
     """
 
     INTERFACE = "PLUGIN_V3ONE_CORE"
@@ -99,11 +98,11 @@ class IPluginV3OneCore(IPluginCapability):
 
 
 class IPluginV3OneBuild(IPluginCapability):
-    """What a plugin says while a network is built.
+    """The part of a plugin that is used while a network is built.
 
     Attributes:
         num_outputs: the number of its outputs.
-        format_combination_limit, metadata_string, timing_cache_id: recorded, and of no effect.
+        format_combination_limit, metadata_string, timing_cache_id: recorded, without effect.
     """
 
     INTERFACE = "PLUGIN_V3ONE_BUILD"
@@ -115,51 +114,51 @@ class IPluginV3OneBuild(IPluginCapability):
     timing_cache_id: str = ""
 
     def get_output_data_types(self, input_types: Sequence[DataType]) -> list[DataType]:
-        """The element types of the outputs."""
+        """Return the element types of the outputs."""
         _to_override(self, "get_output_data_types")
 
     def get_output_shapes(
         self, inputs: Sequence[DimsExprs], shape_inputs: Sequence[DimsExprs], expr_builder: IExprBuilder
     ) -> list[DimsExprs]:
-        """The shapes of the outputs.
+        """Return the shapes of the outputs.
 
         Args:
             inputs: the shapes of the inputs.
             shape_inputs: the values of the shape inputs.
-            expr_builder: makes lengths of lengths.
+            expr_builder: builds expressions of lengths.
         """
         _to_override(self, "get_output_shapes")
 
     def supports_format_combination(self, pos: int, in_out: Sequence[DynamicPluginTensorDesc], num_inputs: int) -> bool:
-        """Whether the plugin can work on tensor number ``pos``, inputs first, given those before."""
+        """Whether the plugin supports tensor ``pos``, counted from the inputs on, given the tensors before it."""
         _to_override(self, "supports_format_combination")
 
     def configure_plugin(self, inp: Sequence[DynamicPluginTensorDesc], out: Sequence[DynamicPluginTensorDesc]) -> None:
-        """Take what the tensors are, before any run of such shapes."""
+        """Receive the descriptions of the tensors, before any run with these shapes."""
 
     def get_workspace_size(self, inp: Sequence[DynamicPluginTensorDesc], out: Sequence[DynamicPluginTensorDesc]) -> int:
-        """How many bytes of memory a run needs beside its tensors."""
+        """Return the number of bytes that a run needs in addition to its tensors."""
         return 0
 
     def get_valid_tactics(self) -> list[int]:
-        """The ways to compute that the plugin knows, positive numbers; here the first is taken."""
+        """Return the algorithms that the plugin has, as positive numbers; netloop uses the first."""
         return []
 
 
 class IPluginV3OneRuntime(IPluginCapability):
-    """What a plugin does when a network runs."""
+    """The part of a plugin that is used while a network runs."""
 
     INTERFACE = "PLUGIN_V3ONE_RUNTIME"
 
     def attach_to_context(self, resource_context: IPluginResourceContext) -> Any:
-        """The plugin that runs in a context, as a rule a clone."""
+        """Return the plugin that runs in a context, usually a clone."""
         _to_override(self, "attach_to_context")
 
     def set_tactic(self, tactic: int) -> None:
-        """Compute in a way of ``get_valid_tactics``; 0 if there is none."""
+        """Receive the algorithm, one of ``get_valid_tactics``; 0 if there are none."""
 
     def on_shape_change(self, inp: Sequence[PluginTensorDesc], out: Sequence[PluginTensorDesc]) -> None:
-        """Take the shapes of the runs to come; a length that an output tells is -1."""
+        """Receive the shapes of the following runs, in which data-dependent lengths are -1."""
 
     def enqueue(
         self,
@@ -170,32 +169,32 @@ class IPluginV3OneRuntime(IPluginCapability):
         workspace: int,
         stream: int,
     ) -> None:
-        """Compute; an exception, or a number other than 0 returned, fails the layer.
+        """Compute the outputs; an exception, or a return value other than 0, is an error.
 
         Args:
-            input_desc: what the inputs are.
-            output_desc: what the outputs are.
-            inputs: the addresses of the inputs, row-major, in the memory of the host.
-            outputs: the addresses of the outputs, alike; there is room for the largest size, and all is 0.
+            input_desc: the descriptions of the inputs.
+            output_desc: the descriptions of the outputs.
+            inputs: the addresses of the inputs, row-major, in host memory.
+            outputs: the addresses of the outputs, likewise; they have room for the largest size, and are 0.
             workspace: the address of the memory that ``get_workspace_size`` asked for.
             stream: 0.
         """
         _to_override(self, "enqueue")
 
     def get_fields_to_serialize(self) -> PluginFieldCollection:
-        """What a plan keeps of the plugin; its creator is given it when the plan is read."""
+        """Return the fields that a plan stores; the creator receives them when the plan is read."""
         _to_override(self, "get_fields_to_serialize")
 
 
 class IPluginCreatorInterface(IVersionedInterface):
-    """What makes plugins."""
+    """The base class of creators of plugins."""
 
 
 class IPluginCreatorV3One(IPluginCreatorInterface):
-    """Makes plugins of one kind; derive from it and override ``create_plugin``.
+    """A creator of plugins of one kind; derive from it and override ``create_plugin``.
 
     Attributes:
-        name, plugin_version, plugin_namespace: what it is found by.
+        name, plugin_version, plugin_namespace: the key by which it is found.
         field_names: the fields that its plugins have.
     """
 
@@ -207,19 +206,19 @@ class IPluginCreatorV3One(IPluginCreatorInterface):
     field_names: Any = ()
 
     def create_plugin(self, name: str, field_collection: PluginFieldCollection_, phase: TensorRTPhase) -> IPluginV3:
-        """A plugin with some fields."""
+        """Return a plugin with the given fields."""
         _to_override(self, "create_plugin")
 
 
 class IPluginResource(IVersionedInterface, ABC):
-    """What several plugins share; see ``IPluginRegistry.acquire_plugin_resource``."""
+    """A resource that several plugins share; see ``IPluginRegistry.acquire_plugin_resource``."""
 
     INTERFACE = "IPluginResource"
 
     def clone(self) -> IPluginResource:
-        """The one that is kept."""
+        """Return the copy that the registry keeps."""
         _to_override(self, "clone")
 
     def release(self) -> None:
-        """Give back what it holds."""
+        """Release the resource."""
         _to_override(self, "release")

@@ -1,4 +1,4 @@
-"""Plugins that are functions of JAX."""
+"""Plugins that are JAX functions."""
 
 from __future__ import annotations
 
@@ -19,33 +19,33 @@ from netloop.diagnostics import LayerError
 from netloop.plugins.enums import PluginCapabilityType, PluginFieldType, TensorRTPhase
 from netloop.plugins.fields import PluginField, PluginFieldCollection, PluginFieldCollection_
 from netloop.plugins.interfaces import IPluginCreatorV3One, IPluginV3, IPluginV3OneCore
-from netloop.plugins.kernel import Kernel, Types, calling, keep
+from netloop.plugins.kernel import Kernel, Types, calling, ensure
 from netloop.plugins.registry import get_plugin_registry
 from netloop.types import UNKNOWN, Array, TensorType, agree, data_type, merge
 
 Function = Callable[..., Any]
 
 PROBES = (8, 1, 2, 32, 224)
-"""Lengths that are tried in place of unknown ones, until the function takes one."""
+"""Lengths that are tried in place of unknown ones, until the function accepts one."""
 
 ATTRIBUTES = "attributes"
-"""The one field of a plugin, which holds its attributes as JSON."""
+"""The only field of a plugin, which has its attributes as JSON."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class JaxPlugin(IPluginV3, IPluginV3OneCore):
-    """A plugin that is a function of JAX: give it to ``add_plugin_v3``. It does not change.
+    """A plugin that is a JAX function, for ``add_plugin_v3``. It is immutable.
 
     ``function(*inputs, *shape_inputs)`` takes JAX arrays, and for shape inputs numpy arrays, whose values it may use
-    for shapes. It gives an array, or a tuple of them, and is pure: how often and when it runs is not its business. It
-    is traced with 64-bit types on, so that ``jnp.zeros(3)`` is float64; name types. A plan can hold only what a
-    function under ``jax_plugin`` makes.
+    for shapes. It returns an array, or a tuple of them, and must be pure, as it may run any number of times. It is
+    traced with 64-bit types enabled, so that ``jnp.zeros(3)`` is float64; name the types. A plan can hold only plugins
+    that are made with ``jax_plugin``.
 
     Args:
         function: the function.
         num_outputs: the number of its outputs.
-        output_types: what gives the types of the outputs from those of the inputs, ``TensorType`` each, with -1 for a
-            length that is not known; without it they are found by tracing the function. What it promises is checked.
+        output_types: a function from the types of the inputs to those of the outputs, ``TensorType`` each, with -1 for
+            an unknown length; its result is checked. Without it, the function is traced for the types.
 
     Raises:
         TypeError: an argument is of another type.
@@ -61,18 +61,18 @@ class JaxPlugin(IPluginV3, IPluginV3OneCore):
         if self.output_types is not None:
             _check_function("output_types", self.output_types)
         if type(self.num_outputs) is not int or self.num_outputs < 1:
-            raise TypeError(f"num_outputs is an int of 1 or more, not {self.num_outputs!r}")
+            raise TypeError(f"num_outputs must be an int of 1 or more, not {self.num_outputs!r}")
 
     def get_capability_interface(self, type: PluginCapabilityType) -> Any:
-        """The core, which has its names; it builds and runs as a function does."""
+        """Return the core, which has the names; the other parts are not needed."""
         return self if type is PluginCapabilityType.CORE else None
 
     def clone(self) -> JaxPlugin:
-        """Itself, as it never changes."""
+        """Return the plugin itself, which is immutable."""
         return self
 
     def get_fields_to_serialize(self) -> PluginFieldCollection:
-        """Its attributes, as JSON."""
+        """Return the attributes, as JSON."""
         text = json.dumps(dict(self.attributes), sort_keys=True)
         return PluginFieldCollection([PluginField(ATTRIBUTES, text, PluginFieldType.CHAR)])
 
@@ -82,9 +82,9 @@ class JaxPlugin(IPluginV3, IPluginV3OneCore):
 
 
 class JaxPluginCreator(IPluginCreatorV3One):
-    """A function of JAX with a name, which plans know it by; see ``jax_plugin``.
+    """A JAX function with a name, by which plans identify it; see ``jax_plugin``.
 
-    Calling it with attributes gives a plugin.
+    Calling it with attributes returns a plugin.
     """
 
     def __init__(
@@ -104,27 +104,27 @@ class JaxPluginCreator(IPluginCreatorV3One):
         self._num_outputs, self._output_types = checked.num_outputs, checked.output_types
 
     def __call__(self, **attributes: Any) -> JaxPlugin:
-        """A plugin with some attributes, which come to the function by keyword.
+        """Return a plugin with attributes, which the function receives by keyword.
 
         Attributes are bools, ints, floats, strings, None, and sequences of these, which become tuples.
 
         Raises:
-            TypeError: an attribute is of another type, or the function takes none of this name.
+            TypeError: an attribute is of another type, or the function does not take it.
         """
         attributes = {name: _attribute(name, value) for name, value in attributes.items()}
         _require_taken(self.function, attributes)
-        promise = None if self._output_types is None else functools.partial(self._output_types, **attributes)
-        plugin = JaxPlugin(functools.partial(self.function, **attributes), self._num_outputs, promise)
+        types = None if self._output_types is None else functools.partial(self._output_types, **attributes)
+        plugin = JaxPlugin(functools.partial(self.function, **attributes), self._num_outputs, types)
         names = {"plugin_version": self.plugin_version, "plugin_namespace": self.plugin_namespace}
         vars(plugin).update(names, plugin_name=self.name, attributes=MappingProxyType(attributes))
         return plugin
 
     def create_plugin(self, name: str, field_collection: PluginFieldCollection_, phase: TensorRTPhase) -> JaxPlugin:
-        """A plugin with the attributes that a plan kept."""
+        """Return a plugin with the attributes from a plan."""
         texts = [each.data.tobytes() for each in field_collection if each.name == ATTRIBUTES]
         found = json.loads(texts[0]) if texts else {}
         if not isinstance(found, dict):
-            raise ValueError(f"the attributes of {self.name!r} are no object of JSON")
+            raise ValueError(f"the attributes of {self.name!r} are not a JSON object")
         return self(**found)
 
 
@@ -136,17 +136,17 @@ def jax_plugin(
     num_outputs: int = 1,
     output_types: Function | None = None,
 ) -> Callable[[Function], JaxPluginCreator]:
-    """Make a function of JAX a kind of plugin, and register it, so that plans can hold it.
+    """Make a JAX function a kind of plugin, and register it, so that plans can hold it.
 
-    What is called with attributes, as ``circular_pad(pads=(1, 1))``, is then a ``JaxPlugin``. A function of the same
-    module and name takes the place of the one before, as when a cell of a notebook is run again.
+    Calling it with attributes, as in ``circular_pad(pads=(1, 1))``, then returns a ``JaxPlugin``. A function of the
+    same module and name replaces the earlier one, as when a cell of a notebook is run again.
 
     Args:
-        name: what plans know it by, together with the next two.
+        name: its name, by which plans identify it, together with the version and namespace.
         version: its version.
-        namespace: whose it is.
+        namespace: its namespace.
         num_outputs: as for ``JaxPlugin``.
-        output_types: as for ``JaxPlugin``; it is given the attributes too.
+        output_types: as for ``JaxPlugin``; it receives the attributes too.
 
     Raises:
         TypeError: an argument is of another type.
@@ -167,7 +167,7 @@ def jax_plugin(
 
 
 class JaxKernel(Kernel):
-    """A function of JAX at work."""
+    """Runs a JAX function."""
 
     on_host = False
 
@@ -179,10 +179,10 @@ class JaxKernel(Kernel):
         self._name = plugin.plugin_name or _name_of(plugin.function)
 
     def find_types(self, inputs: Sequence[TensorType], shape_inputs: Sequence[TensorType]) -> Types:
-        """The types of the outputs: as promised, or as a trace of the function tells.
+        """Return the types of the outputs, from ``output_types`` or a trace of the function.
 
         Raises:
-            LayerError: the function does not take such inputs, fails, or breaks the promise.
+            LayerError: the function does not accept these inputs, fails, or contradicts ``output_types``.
         """
         values = [each.value for each in shape_inputs]
         known = all(each.is_fixed for each in inputs) and all(each is not None for each in values)
@@ -190,7 +190,7 @@ class JaxKernel(Kernel):
         if known:
             traced = self._trace([each.shape for each in inputs], inputs, values)
             return traced if promised is None else self._kept(promised, traced)
-        return self._foreseen(inputs, shape_inputs) if promised is None else promised
+        return self._partial_types(inputs, shape_inputs) if promised is None else promised
 
     def _trace(self, shapes: Sequence[Any], inputs: Sequence[TensorType], values: Sequence[Any]) -> Types:
         with jax.enable_x64(True):
@@ -203,33 +203,34 @@ class JaxKernel(Kernel):
         try:
             data_type(made.dtype)
         except ValueError as error:
-            keep(False, f"{self._name} returned {made.dtype} elements: {error}")
+            ensure(False, f"{self._name} returned {made.dtype} elements: {error}")
         shape = (length if isinstance(length, int) else UNKNOWN for length in made.shape)
         return TensorType(np.dtype(made.dtype), tuple(shape))
 
     def _call(self, inputs: Sequence[Any], values: Sequence[Any]) -> tuple[jax.Array, ...]:
-        """The outputs as JAX arrays."""
+        """Call the function, and return its outputs as JAX arrays."""
         with calling(self._name):
             made = self._function(*map(jnp.asarray, inputs), *values)
         outputs = tuple(made) if isinstance(made, list | tuple) else (made,)
         count = f"{len(outputs)} outputs, and num_outputs is {self.num_outputs}"
-        keep(len(outputs) == self.num_outputs, f"{self._name} returned {count}")
+        ensure(len(outputs) == self.num_outputs, f"{self._name} returned {count}")
         for each in outputs:
-            keep(isinstance(each, _ARRAYS), f"{self._name} returned {type(each).__name__}, and no array")
+            ensure(isinstance(each, _ARRAYS), f"{self._name} returned {type(each).__name__}, not an array")
         return tuple(map(jnp.asarray, outputs))
 
-    # ------------------------------------------------------------------ lengths that are not known yet
+    # ------------------------------------------------------------------ unknown lengths
 
-    def _foreseen(self, inputs: Sequence[TensorType], shape_inputs: Sequence[TensorType]) -> Types:
-        """The types of the outputs as far as they follow from lengths of which some are not known."""
+    def _partial_types(self, inputs: Sequence[TensorType], shape_inputs: Sequence[TensorType]) -> Types:
+        """The types of the outputs, as far as they can be found while some lengths are unknown."""
         if all(each.value is not None for each in shape_inputs):
             try:
                 return self._trace(_symbolic(inputs), inputs, [each.value for each in shape_inputs])
             except LayerError:
                 pass  # as where the function needs two unknown lengths to be equal
-        return self._probed(inputs, shape_inputs)
+        return self._probe(inputs, shape_inputs)
 
-    def _probed(self, inputs: Sequence[TensorType], shape_inputs: Sequence[TensorType]) -> Types:
+    def _probe(self, inputs: Sequence[TensorType], shape_inputs: Sequence[TensorType]) -> Types:
+        """The element types and ranks of the outputs, found by tracing with example lengths."""
         first: LayerError | None = None
         for probe in PROBES:
             shapes = [_filled(each, probe) for each in inputs]
@@ -241,29 +242,29 @@ class JaxKernel(Kernel):
             else:
                 return tuple(each.with_shape([UNKNOWN] * each.rank) for each in found)
         assert first is not None
-        first.fix = "give output_types, as the function takes no lengths but its own"
+        first.fix = "pass output_types, since the function accepts only certain lengths"
         raise first
 
-    # ------------------------------------------------------------------ promises
+    # ------------------------------------------------------------------ output_types
 
     def _promised(self, promise: Function, inputs: Sequence[TensorType]) -> Types:
         with calling(f"output_types of {self._name}"):
             made = promise(*inputs)
         types = tuple(made) if isinstance(made, list | tuple) else (made,)
         right = len(types) == self.num_outputs and all(isinstance(each, TensorType) for each in types)
-        keep(right, f"output_types of {self._name} gave {made!r}, and is to give {self.num_outputs} TensorType")
+        ensure(right, f"output_types of {self._name} returned {made!r}, and must return {self.num_outputs} TensorType")
         return tuple(each.without_value() for each in types)
 
     def _kept(self, promised: Types, traced: Types) -> Types:
-        for number, (said, found) in enumerate(zip(promised, traced, strict=True)):
-            holds = said.dtype == found.dtype and agree(said.shape, found.shape)
-            keep(holds, f"output {number} of {self._name} is {found}, and output_types promised {said}")
+        for number, (promise, found) in enumerate(zip(promised, traced, strict=True)):
+            holds = promise.dtype == found.dtype and agree(promise.shape, found.shape)
+            ensure(holds, f"output {number} of {self._name} is {found}, and output_types returned {promise}")
         return tuple(b.with_shape(merge(a.shape, b.shape)) for a, b in zip(promised, traced, strict=True))
 
     # ------------------------------------------------------------------ runs
 
     def evaluate(self, inputs: Sequence[Array], shape_inputs: Sequence[Array]) -> tuple[Array, ...]:
-        """The outputs of the function, as numpy arrays.
+        """Return the outputs of the function as numpy arrays.
 
         Raises:
             LayerError: the function fails.
@@ -272,7 +273,7 @@ class JaxKernel(Kernel):
             return tuple(map(np.asarray, self._call(inputs, shape_inputs)))
 
     def lower(self, inputs: Sequence[Any], shape_inputs: Sequence[Array]) -> tuple[Any, ...]:
-        """The outputs of the function, in a program.
+        """Return the outputs of the function, in a compiled program.
 
         Raises:
             LayerError: the function fails.
@@ -284,7 +285,7 @@ _ARRAYS = (jax.Array, np.ndarray, np.generic, bool, int, float)
 
 
 def _symbolic(inputs: Sequence[TensorType]) -> list[tuple[Any, ...]]:
-    """The shapes of the inputs, with a symbol for each unknown length."""
+    """The shapes of the inputs, with a symbolic dimension for each unknown length."""
     unknown = sum(each.shape.count(UNKNOWN) for each in inputs)
     symbols = iter(export.symbolic_shape(", ".join(f"n{number}" for number in range(unknown))))
     return [tuple(next(symbols) if length == UNKNOWN else length for length in each.shape) for each in inputs]
@@ -300,13 +301,13 @@ def _attribute(name: str, value: Any) -> Any:
     if isinstance(value, list | tuple):
         return tuple(_attribute(name, each) for each in value)
     if value is not None and not isinstance(value, bool | int | float | str):
-        what = f"the attribute {name!r} is {type(value).__name__}, and no bool, int, float, str or sequence of these"
-        raise TypeError(f"{what}; arrays are inputs: add_constant makes a tensor of one")
+        what = f"the attribute {name!r} is {type(value).__name__}, not a bool, int, float, str or sequence of these"
+        raise TypeError(f"{what}; pass arrays as inputs, made with add_constant")
     return value
 
 
 def _require_taken(function: Function, attributes: Mapping[str, Any]) -> None:
-    """Complain of an attribute that a function does not take."""
+    """Check that a function takes all attributes."""
     try:
         parameters = inspect.signature(function).parameters.values()
     except ValueError:
@@ -316,15 +317,15 @@ def _require_taken(function: Function, attributes: Mapping[str, Any]) -> None:
     names = [each.name for each in parameters if each.kind in (each.KEYWORD_ONLY, each.POSITIONAL_OR_KEYWORD)]
     for name in attributes:
         if name not in names:
-            raise TypeError(f"{_name_of(function)} takes no attribute {name!r}")
+            raise TypeError(f"{_name_of(function)} does not take the attribute {name!r}")
 
 
 def _check_function(name: str, value: Any) -> None:
     if not callable(value):
-        raise TypeError(f"{name} is a function, not {value!r}")
+        raise TypeError(f"{name} must be a function, not {value!r}")
 
 
 def _name_of(function: Function) -> str:
-    """Module and name of a function, as messages put it."""
+    """The qualified name of a function, for messages."""
     inner = function.func if isinstance(function, functools.partial) else function
     return str(getattr(inner, "__qualname__", None) or type(inner).__name__)

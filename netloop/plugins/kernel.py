@@ -1,4 +1,4 @@
-"""What a layer asks of a plugin, of whichever form."""
+"""The interface by which the plugin layer runs a plugin of either form."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from netloop.diagnostics import LayerError, reason
 from netloop.types import Array, TensorType
 
 MOST_REMEMBERED = 64
-"""For how many sets of input types the types of the outputs are kept."""
+"""The number of sets of input types whose results are cached."""
 
 Types = tuple[TensorType, ...]
 Key = tuple[Any, ...]
 
 
 class Kernel(ABC):
-    """A plugin at work.
+    """The execution of a plugin.
 
     Attributes:
         num_outputs: the number of its outputs.
-        on_host: whether it computes on the host alone, and in no program.
+        on_host: whether it computes only on the host, and cannot be compiled.
     """
 
     num_outputs: int
@@ -32,10 +32,10 @@ class Kernel(ABC):
         self._remembered: dict[Key, Types] = {}
 
     def types(self, inputs: Sequence[TensorType], shape_inputs: Sequence[TensorType]) -> Types:
-        """The types of the outputs; those of a set of inputs are found once.
+        """Return the types of the outputs, cached by the types of the inputs.
 
         Raises:
-            LayerError: the plugin does not take such inputs, or fails.
+            LayerError: the plugin does not accept these inputs, or fails.
         """
         key = key_of(inputs, shape_inputs)
         if key not in self._remembered:
@@ -47,15 +47,15 @@ class Kernel(ABC):
 
     @abstractmethod
     def find_types(self, inputs: Sequence[TensorType], shape_inputs: Sequence[TensorType]) -> Types:
-        """The types of the outputs, found anew.
+        """Return the types of the outputs, not cached.
 
         Raises:
-            LayerError: the plugin does not take such inputs, or fails.
+            LayerError: the plugin does not accept these inputs, or fails.
         """
 
     @abstractmethod
     def evaluate(self, inputs: Sequence[Array], shape_inputs: Sequence[Array]) -> tuple[Array, ...]:
-        """The outputs.
+        """Compute the outputs.
 
         Raises:
             LayerError: the plugin fails.
@@ -63,7 +63,7 @@ class Kernel(ABC):
 
     @abstractmethod
     def lower(self, inputs: Sequence[Any], shape_inputs: Sequence[Array]) -> tuple[Any, ...]:
-        """The outputs as JAX arrays, in a program; never asked of a plugin that is on the host alone.
+        """Return the outputs as JAX arrays, in a compiled program; never called if ``on_host``.
 
         Raises:
             LayerError: the plugin fails.
@@ -71,33 +71,33 @@ class Kernel(ABC):
 
 
 def key_of(inputs: Sequence[TensorType], shape_inputs: Sequence[TensorType]) -> Key:
-    """What the types of the outputs depend on."""
+    """The cache key of the types of the outputs: the types of the inputs and the values of the shape inputs."""
     values = (None if each.value is None else each.value.tobytes() for each in shape_inputs)
     return (*inputs, None, *shape_inputs, *values)
 
 
 @contextmanager
 def calling(what: str) -> Generator[None]:
-    """Run code of the user: what it raises becomes a complaint, with the exception as its cause.
+    """Run the user's code, and turn an exception into a LayerError with the exception as its cause.
 
     Raises:
-        LayerError: it raised an exception.
+        LayerError: the code raised an exception.
     """
     try:
         yield
     except LayerError:
         raise
     except Exception as error:
-        said = str(error).strip().partition("\n")[0]
-        found = f"{what} raised {type(error).__name__}{said and f': {said}'}"
+        first_line = str(error).strip().partition("\n")[0]
+        found = f"{what} raised {type(error).__name__}{first_line and f': {first_line}'}"
         raise LayerError(found, reason("NL411"), code="NL411") from error
 
 
-def keep(holds: bool, what: str, fix: str = "") -> None:
-    """Complain of a plugin that does not do what it is to do.
+def ensure(holds: bool, what: str, fix: str = "") -> None:
+    """Check a condition that the interface of a plugin requires.
 
     Raises:
-        LayerError: it does not.
+        LayerError: it does not hold.
     """
     if not holds:
         raise LayerError(what, reason("NL412"), fix, "NL412")

@@ -1,4 +1,4 @@
-"""Where the creators of plugins are found."""
+"""The registry of the creators of plugins."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ class IPluginRegistry(Settings):
     """The creators of plugins, by name, version and namespace; there is one, ``get_plugin_registry()``.
 
     Attributes:
-        error_recorder: recorded, and of no effect.
-        parent_search_enabled: recorded, and of no effect: no registry is above.
+        error_recorder: recorded, without effect.
+        parent_search_enabled: recorded, without effect: there is no parent registry.
     """
 
     error_recorder: Any = None
@@ -32,21 +32,21 @@ class IPluginRegistry(Settings):
 
     @property
     def all_creators_recursive(self) -> list[IPluginCreatorV3One]:
-        """The creators of this registry, above which there is none."""
+        """The creators of this registry, which has no parent."""
         return self.all_creators
 
     def register_creator(self, creator: IPluginCreatorInterface, plugin_namespace: str = "") -> bool:
-        """Register a creator in a namespace, that of the creator if none is given; False if the name is taken.
+        """Register a creator in a namespace, by default its own; return False if the name is taken.
 
         Raises:
-            TypeError: it is no ``IPluginCreatorV3One``.
+            TypeError: it is not an ``IPluginCreatorV3One``.
             ValueError: it has no name.
         """
         if not isinstance(creator, IPluginCreatorV3One):
-            raise TypeError(f"creator is an object that derives from IPluginCreatorV3One, not {creator!r}")
+            raise TypeError(f"creator must be an object that derives from IPluginCreatorV3One, not {creator!r}")
         for name in ("name", "plugin_version", "plugin_namespace"):
             if not isinstance(getattr(creator, name), str):
-                raise TypeError(f"{name} of {type(creator).__name__} is a str, not {getattr(creator, name)!r}")
+                raise TypeError(f"{name} of {type(creator).__name__} must be a str, not {getattr(creator, name)!r}")
         if not creator.name:
             raise ValueError(f"{type(creator).__name__} has no name")
         key = creator.name, creator.plugin_version, plugin_namespace or creator.plugin_namespace
@@ -57,30 +57,30 @@ class IPluginRegistry(Settings):
         return True
 
     def deregister_creator(self, creator: IPluginCreatorInterface) -> bool:
-        """Forget a creator; False if it is not registered."""
+        """Remove a creator; return False if it is not registered."""
         keys = [key for key, each in self._creators.items() if each is creator]
         for key in keys:
             del self._creators[key]
         return bool(keys)
 
     def get_creator(self, type: str, version: str, plugin_namespace: str = "") -> IPluginCreatorV3One | None:
-        """The creator of a name, version and namespace; None if there is none."""
+        """Return the creator of a name, version and namespace; None if there is none."""
         return self._creators.get((type, version, plugin_namespace))
 
     def acquire_plugin_resource(self, key: str, resource: IPluginResource) -> IPluginResource:
-        """The resource that is kept under ``key``, at first a clone of the one given, which others share from now on.
+        """Return the shared resource of ``key``; the first call for a key stores a clone of ``resource``.
 
         Raises:
-            TypeError: it is no ``IPluginResource``.
+            TypeError: it is not an ``IPluginResource``.
         """
         if not isinstance(resource, IPluginResource):
-            raise TypeError(f"resource is an object that derives from IPluginResource, not {resource!r}")
+            raise TypeError(f"resource must be an object that derives from IPluginResource, not {resource!r}")
         kept, users = self._resources.get(key) or (resource.clone(), 0)
         self._resources[key] = kept, users + 1
         return kept
 
     def release_plugin_resource(self, key: str) -> int:
-        """Use the resource under ``key`` no more; the last user releases it. 0, or -1 if there is none."""
+        """Stop using the resource of ``key``, which the last user releases; return 0, or -1 if there is none."""
         if key not in self._resources:
             return -1
         kept, users = self._resources.pop(key)
@@ -95,5 +95,5 @@ _REGISTRY = IPluginRegistry()
 
 
 def get_plugin_registry() -> IPluginRegistry:
-    """The registry, in which plans look up the plugins that they name."""
+    """Return the registry, in which plans look up the plugins that they name."""
     return _REGISTRY

@@ -196,7 +196,7 @@ def test_engine_of_another_network_is_refused(network):
 
 def test_engine_is_an_engine(network):
     squares(network)
-    with pytest.raises(TypeError, match="engine is ICudaEngine, not 3"):
+    with pytest.raises(TypeError, match="engine must be ICudaEngine, not 3"):
         trt.compare(network, {}, 3)
 
 

@@ -282,7 +282,7 @@ def test_tensor_of_another_network_is_not_marked():
     network, _ = straight()
     with pytest.raises(trt.NetworkError, match="NL103"):
         network.mark_debug(trt.INetworkDefinition().add_input("x", trt.float32, ()))
-    with pytest.raises(TypeError, match="tensor is an ITensor"):
+    with pytest.raises(TypeError, match="tensor must be an ITensor"):
         network.mark_debug(network.get_layer(0))
 
 
@@ -307,7 +307,7 @@ def test_listener_that_raises_ends_the_run_with_its_words():
 
 def test_other_objects_than_listeners_are_refused():
     network, _ = straight()
-    with pytest.raises(TypeError, match="listener is None or IDebugListener"):
+    with pytest.raises(TypeError, match="listener must be None or IDebugListener"):
         built(network).create_execution_context().set_debug_listener(print)
 
 

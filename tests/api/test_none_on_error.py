@@ -194,7 +194,7 @@ def test_layer_that_is_completed_later_is_there(network, x, complete, log):
 
 
 def test_wrong_python_type_is_a_type_error(network, x):
-    with pytest.raises(TypeError, match="input1 is an ITensor"):
+    with pytest.raises(TypeError, match="input1 must be an ITensor"):
         network.add_elementwise(None, x, Op.SUM)
 
     assert len(network) == 0
@@ -212,7 +212,7 @@ def test_switch_is_off_at_first():
 
 @pytest.mark.parametrize("value", [1, None, "yes"])
 def test_switch_is_a_bool(value):
-    with pytest.raises(TypeError, match=r"Builder.none_on_error is bool"):
+    with pytest.raises(TypeError, match=r"Builder.none_on_error must be bool"):
         trt.Builder(Log()).none_on_error = value
 
 

@@ -141,5 +141,5 @@ def test_other_bytes_than_models_are_refused(parser, data):
 
 @pytest.mark.parametrize("arguments", [(None, Log()), (Log(), Log())])
 def test_refitter_is_needed(arguments):
-    with pytest.raises(TypeError, match="refitter is Refitter"):
+    with pytest.raises(TypeError, match="refitter must be Refitter"):
         trt.OnnxParserRefitter(*arguments)

@@ -103,7 +103,7 @@ def test_network_with_errors_reaches_no_writer():
 
 
 def test_other_objects_than_writers_are_refused():
-    with pytest.raises(TypeError, match="writer is IStreamWriter"):
+    with pytest.raises(TypeError, match="writer must be IStreamWriter"):
         build_to(io.BytesIO())
 
 
@@ -142,7 +142,7 @@ def test_stream_that_ends_too_early_gives_none_with_the_byte(kept):
 
 def test_stream_of_something_else_gives_none():
     assert load(Reader(b"no plan" * 1000), log := Log()) is None
-    assert "NL711: the file does not begin as plans do" in log.errors()[0]
+    assert "NL711: the file does not start like a plan" in log.errors()[0]
 
 
 def test_damage_in_a_stream_is_found():

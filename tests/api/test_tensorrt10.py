@@ -74,7 +74,7 @@ def test_loop_over_all_layers_that_asks_for_halves_changes_no_number(network, x,
     assert made.dtype == np.float32
     assert made.tolist() == [3 + 2**-11] * 2
     assert len(log.lines) == 2
-    assert log.lines[0].startswith("precision changes nothing")
+    assert log.lines[0].startswith("precision has no effect")
 
 
 def test_int8_in_all_layers_changes_no_number(network, x):
@@ -116,7 +116,7 @@ def test_output_type_that_the_layer_cannot_make_is_not_taken(network, x, log):
     layer.set_output_type(0, trt.float16)
 
     assert not layer.output_type_is_set(0)
-    assert log.lines == ["'lengths' stays INT64, as its layer does not convert to HALF: use add_cast"]
+    assert log.lines == ["'lengths' stays INT64, since its layer does not convert to HALF: use add_cast"]
 
 
 def test_copy_of_a_network_keeps_hints_of_its_own(network, x):
@@ -139,11 +139,11 @@ def test_normalization_has_a_precision_to_compute_in(network):
 @pytest.mark.parametrize("value", ["HALF", None, 1, np.float16])
 def test_precision_is_an_element_type(network, x, value):
     layer = network.add_identity(x)
-    with pytest.raises(TypeError, match=r"IIdentityLayer.precision is a member of DataType"):
+    with pytest.raises(TypeError, match=r"IIdentityLayer.precision must be a member of DataType"):
         layer.precision = value
-    with pytest.raises(TypeError, match=r"dtype is a member of DataType"):
+    with pytest.raises(TypeError, match=r"dtype must be a member of DataType"):
         layer.set_output_type(0, value)
-    with pytest.raises(TypeError, match=r"the dtype of a tensor is a member of DataType"):
+    with pytest.raises(TypeError, match=r"the dtype of a tensor must be a member of DataType"):
         x.dtype = value
 
 
@@ -367,7 +367,7 @@ def test_range_of_a_tensor_is_returned(x, log):
 
 @pytest.mark.parametrize("given", [5, None, (1,), ("a", "b"), (1, None)])
 def test_range_is_two_numbers(x, given):
-    with pytest.raises(TypeError, match="a dynamic range is two numbers"):
+    with pytest.raises(TypeError, match="a dynamic range must be two numbers"):
         x.dynamic_range = given
 
 

@@ -1,4 +1,4 @@
-"""A right network that is broken in one place has one finding more, with the code of that break."""
+"""A valid network that breaks a rule in one place has one more finding, with the code of the rule."""
 
 from random import Random
 
@@ -51,7 +51,7 @@ def check_break(code, seed):
 
 
 def check_refused(network, inputs):
-    """What computes the network tells the same errors as its check."""
+    """Every function that runs the network reports the same errors as ``check``."""
     errors = [(each.code, each.at) for each in trt.check(network) if each.severity is trt.Severity.ERROR]
     for run in (lambda: trt.evaluate(network, inputs), lambda: trt.compile(network)):
         with pytest.raises(trt.NetworkError) as caught:

@@ -1,4 +1,4 @@
-"""What check says as a whole."""
+"""The function ``check`` as a whole."""
 
 import numpy as np
 import pytest
@@ -77,7 +77,7 @@ def test_what_tensorrt_refuses_is_an_error_for_tensorrt(network):
 
 
 def test_target_is_tensorrt(network):
-    with pytest.raises(ValueError, match="target is None or 'tensorrt', not 'onnx'"):
+    with pytest.raises(ValueError, match="target must be None or 'tensorrt', not 'onnx'"):
         trt.check(network, "onnx")
 
 
@@ -101,8 +101,8 @@ def test_finding_is_printed_with_place_reason_and_fix(network):
     assert str(found).splitlines() == [
         "NL203: 'h' has no next value",
         f"  at {state.source_location}, IRecurrenceLayer 'h'",
-        "  because a recurrence is X, Y0, Y1, ...: its input 0 is the first value X, and its input 1 the next value Y",
-        "  fix: call set_input(1, tensor) on the layer, with the value that the next trip is to see",
+        "  because a recurrence is X, Y0, Y1, ...: input 0 is its initial value X, and input 1 its next value Y",
+        "  fix: call set_input(1, tensor) on the layer, with the value for the next iteration",
     ]
 
 

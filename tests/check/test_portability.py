@@ -136,7 +136,7 @@ def test_stacking_what_is_made_outside(network, x, kind):
     found = only(network, "NL214", output)
     assert found.severity is PORTABILITY
     assert found.what == f"the {kind.name} output 'rows' reads 'x', made outside 'L'"
-    assert found.fix == "hand 'x' through a recurrence of 'L'"
+    assert found.fix == "pass 'x' through a recurrence of 'L'"
 
 
 def test_stacking_what_a_recurrence_hands_through(network, x):
@@ -164,7 +164,7 @@ def test_length_below_the_count(network):
 
     found = only(network, "NL215", output)
     assert found.severity is PORTABILITY
-    assert found.what == "'rows' has room for 4 elements, and 'L' makes 5 trips"
+    assert found.what == "'rows' has room for 4 elements, and 'L' runs 5 iterations"
     assert found.fix == "give it a length of 5"
 
 
@@ -208,8 +208,8 @@ def test_count_past_the_axis(network, x, reverse):
 
     found = only(network, "NL216", iterator)
     assert found.severity is PORTABILITY
-    assert found.what == "'element' goes along an axis of 3 elements, and 'L' makes 4 trips"
-    assert found.fix == "limit 'L' to 3 trips"
+    assert found.what == "'element' iterates over an axis of 3 elements, and 'L' runs 4 iterations"
+    assert found.fix == "limit 'L' to 3 iterations"
 
 
 @pytest.mark.parametrize("trips", [2, 3])
@@ -319,7 +319,7 @@ def test_conditional_without_inputs_around_a_layer(network, x, choice):
     found = only(network, "NL302", choice)
     assert found.severity is PORTABILITY
     assert found.what == "'which' has no input, so both of its branches run; 'twice' is in one of them"
-    assert found.fix == "bring what the branches read into them with add_input"
+    assert found.fix == "pass the tensors that the branches read through add_input"
     assert found.where == line_of(__file__, "made = network.add_if_conditional()  # which") + ", IIfConditional 'which'"
 
 
@@ -373,8 +373,8 @@ def test_input_of_a_conditional_that_is_used_outside(network, x, choice):
 
     found = only(network, "NL303", after)
     assert found.severity is PORTABILITY
-    assert found.what == "the network output 'z' comes from inside 'which', and not by an output of it"
-    assert found.fix == "compute it from what 'which' takes in, or let it out with add_output"
+    assert found.what == "the network output 'z' comes from inside 'which', not through one of its outputs"
+    assert found.fix == "compute it from the tensors that 'which' takes as inputs, or let it out with add_output"
 
 
 def test_input_of_a_conditional_that_ends_a_loop_outside(network, choice):
@@ -465,7 +465,7 @@ def test_concatenation_of_too_many(network):
 
     (found,) = trt.check(network)
     assert (found.code, found.severity, found.at) == ("NL403", PORTABILITY, layer)
-    assert (found.what, found.fix) == ("'all' has 10001 inputs", "concatenate parts of them first")
+    assert (found.what, found.fix) == ("'all' has 10001 inputs", "concatenate groups of them first")
 
 
 def test_concatenation_of_just_enough(network):

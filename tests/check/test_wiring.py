@@ -40,14 +40,14 @@ def test_layers_that_feed_each_other(network, x):
     found = only(network, "NL102")
     assert "'a'" in found.what
     assert "'b'" in found.what
-    assert found.fix == "let the value go around through ILoop.add_recurrence"
+    assert found.fix == "carry the value through ILoop.add_recurrence"
 
 
 def test_tensor_of_another_network(network, x):
     other = trt.INetworkDefinition()
-    with pytest.raises(trt.NetworkError, match="NL103: tensor 'x' is of another network"):
+    with pytest.raises(trt.NetworkError, match="NL103: tensor 'x' belongs to another network"):
         other.add_identity(x)
-    with pytest.raises(trt.NetworkError, match="NL103: tensor 'x' is of another network") as caught:
+    with pytest.raises(trt.NetworkError, match="NL103: tensor 'x' belongs to another network") as caught:
         other.mark_output(x)
 
     assert caught.value.findings[0].where == line_of(__file__, "other.mark_output(x)")
@@ -73,7 +73,7 @@ def test_output_of_a_name_that_is_taken(network, x, name):
     network.mark_output(second.get_output(0))
 
     found = only(network, "NL106", second)
-    assert found.what == f"two inputs or outputs of the network are called {name!r}"
+    assert found.what == f"two inputs or outputs of the network are named {name!r}"
     assert line_of(__file__, "second = network.add_identity(x)") in found.where
 
 

@@ -63,8 +63,8 @@ def test_errors(write, capsys):
     assert out.splitlines() == [
         "NL203: 'h' has no next value",
         "  at model.py:11, IRecurrenceLayer 'h'",
-        "  because a recurrence is X, Y0, Y1, ...: its input 0 is the first value X, and its input 1 the next value Y",
-        "  fix: call set_input(1, tensor) on the layer, with the value that the next trip is to see",
+        "  because a recurrence is X, Y0, Y1, ...: input 0 is its initial value X, and input 1 its next value Y",
+        "  fix: call set_input(1, tensor) on the layer, with the value for the next iteration",
         "model.py: 5 layers, 1 error",
     ]
 
@@ -97,8 +97,8 @@ def test_findings_as_json(write, capsys):
             "severity": "error",
             "what": "'h' has no next value",
             "where": {"file": "model.py", "line": 11, "layer": "h"},
-            "why": "a recurrence is X, Y0, Y1, ...: its input 0 is the first value X, and its input 1 the next value Y",
-            "fix": "call set_input(1, tensor) on the layer, with the value that the next trip is to see",
+            "why": "a recurrence is X, Y0, Y1, ...: input 0 is its initial value X, and input 1 its next value Y",
+            "fix": "call set_input(1, tensor) on the layer, with the value for the next iteration",
         }
     ]
 
@@ -160,8 +160,8 @@ def test_file_without_build(write, capsys, source):
 @pytest.mark.parametrize(
     ("returned", "said"),
     [
-        ("3", "build() of model.py returned int, and is to return a network\n"),
-        ("None", "build() of model.py returned NoneType, and is to return a network; does it end without a return?\n"),
+        ("3", "build() of model.py returned int, not a network\n"),
+        ("None", "build() of model.py returned NoneType, not a network; does it end without a return?\n"),
     ],
 )
 def test_build_that_returns_no_network(write, capsys, returned, said):
@@ -181,7 +181,7 @@ def test_exception_in_build_is_shown_from_the_file_on(write, capsys):
         '  File "model.py", line 2, in build',
         "    return 1 / 0",
     ]
-    assert lines[-1] == "model.py gives no network: build() raised ZeroDivisionError"
+    assert lines[-1] == "model.py does not build a network: build() raised ZeroDivisionError"
     assert "netloop" not in err
 
 
@@ -194,7 +194,7 @@ def test_file_that_cannot_be_imported(write, capsys, source, raised):
     status, out, err = check(capsys)
 
     assert (status, out) == (2, "")
-    assert err.endswith(f"model.py gives no network: importing it raised {raised}\n")
+    assert err.endswith(f"model.py does not build a network: importing it raised {raised}\n")
 
 
 def test_network_error_in_build_tells_its_finding(write, capsys):

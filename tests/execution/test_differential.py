@@ -13,7 +13,7 @@ from netloop.check import require_valid
 from netloop.layers.conditional import IIfConditionalBoundaryLayer
 from netloop.layers.loop import ILoopBoundaryLayer
 from netloop.nest import Block, IfStep, LoopStep, live_layers
-from netloop.plan.kinds import kinds
+from netloop.plan.layer_kinds import kinds
 from tests.support.layer_recipes import RECIPES
 from tests.support.networks import (
     CONCATENATE,

@@ -64,8 +64,8 @@ def test_every_input_that_is_wrong_is_reported(network):
         trt.compile(network),
         {"a": np.float64(1), "b": F([1])},
         "NL603",
-        "input 'a' is float32[], and was given float64[]",
-        "input 'b' is float32[], and was given float32[1]",
+        "input 'a' is float32[], and its value is float64[]",
+        "input 'b' is float32[], and its value is float32[1]",
     )
 
 
@@ -74,7 +74,7 @@ def test_other_element_type_is_refused_with_the_right_one():
         trt.compile(running_sum()),
         {"x": X.astype(np.float64)},
         "NL603",
-        "input 'x' is float32[5,3], and was given float64[5,3]",
+        "input 'x' is float32[5,3], and its value is float64[5,3]",
     )
 
     assert found.fix == "pass an array of dtype float32"
@@ -87,19 +87,22 @@ def test_other_shape_is_refused(shape):
         trt.compile(running_sum()),
         {"x": np.zeros(shape, F)},
         "NL603",
-        f"input 'x' is float32[5,3], and was given float32[{shown}]",
+        f"input 'x' is float32[5,3], and its value is float32[{shown}]",
     )
 
 
 def test_other_rank_is_refused_where_lengths_are_open():
     refused(
-        trt.compile(dynamic_axis()), {"x": F([1, 2])}, "NL603", "input 'x' is float32[-1,2], and was given float32[2]"
+        trt.compile(dynamic_axis()),
+        {"x": F([1, 2])},
+        "NL603",
+        "input 'x' is float32[-1,2], and its value is float32[2]",
     )
 
 
 @pytest.mark.parametrize("inputs", [None, [X], X, {"x"}, "x"])
 def test_inputs_are_a_mapping(inputs):
-    with pytest.raises(TypeError, match="inputs are a dict from names to arrays, not"):
+    with pytest.raises(TypeError, match="inputs must be a dict from names to arrays, not"):
         trt.compile(running_sum())(inputs)
 
 

@@ -257,9 +257,9 @@ def test_plan_without_max_trips_has_none(network):
 def test_max_trips_is_checked(network, wrong, error):
     loop_of(network, 5)
     config = trt.Builder(trt.Logger()).create_builder_config()
-    with pytest.raises(error, match="max_trips is"):
+    with pytest.raises(error, match="max_trips must be"):
         trt.compile(network, max_trips=wrong)
-    with pytest.raises(error, match="max_trips is"):
+    with pytest.raises(error, match="max_trips must be"):
         config.max_trips = wrong
 
 

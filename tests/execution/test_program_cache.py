@@ -148,10 +148,10 @@ def test_inputs_in_another_order_are_those_of_their_names(engine):
 @pytest.mark.parametrize(
     ("change", "what"),
     [
-        ({"b": np.zeros(2)}, r"input 'b' is float32\[2\], and was given float64\[2\]"),
+        ({"b": np.zeros(2)}, r"input 'b' is float32\[2\], and its value is float64\[2\]"),
         ({"b": np.zeros(2, ">f4")}, "input 'b'"),
-        ({"b": np.zeros((1, 2), F)}, r"input 'b' is float32\[2\], and was given float32\[1,2\]"),
-        ({"b": jnp.zeros(2, jnp.int32)}, r"input 'b' is float32\[2\], and was given int32\[2\]"),
+        ({"b": np.zeros((1, 2), F)}, r"input 'b' is float32\[2\], and its value is float32\[1,2\]"),
+        ({"b": jnp.zeros(2, jnp.int32)}, r"input 'b' is float32\[2\], and its value is int32\[2\]"),
         ({"b": None}, "input 'b' is"),
         ({"d": np.zeros(2, F)}, "no input 'd'"),
     ],

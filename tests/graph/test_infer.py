@@ -152,7 +152,7 @@ def test_cycle_is_named(network, x):
     assert found.code == "NL102"
     assert found.at in (a, b, c)
     assert found.what == "'c' depends on itself: 'c' <- 'b' <- 'a' <- 'c'"
-    assert found.fix == "let the value go around through ILoop.add_recurrence"
+    assert found.fix == "carry the value through ILoop.add_recurrence"
 
 
 def test_cycle_is_named_without_what_leads_to_it(network, x):

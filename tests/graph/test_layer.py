@@ -43,19 +43,19 @@ def test_number_becomes_a_float(layer, value):
 
 @pytest.mark.parametrize("value", ["2", None, True, [2.0], np.bool_(True)])
 def test_number_is_nothing_else(layer, value):
-    with pytest.raises(TypeError, match=r"IActivationLayer.alpha is a number, not"):
+    with pytest.raises(TypeError, match=r"IActivationLayer.alpha must be a number, not"):
         layer.alpha = value
 
 
 @pytest.mark.parametrize("value", [4, "TANH", LayerType.ACTIVATION, None])
 def test_enumeration_takes_its_members_alone(layer, value):
-    with pytest.raises(TypeError, match=r"IActivationLayer.type is a member of ActivationType, not"):
+    with pytest.raises(TypeError, match=r"IActivationLayer.type must be a member of ActivationType, not"):
         layer.type = value
 
 
 def test_name_of_a_layer_is_a_str(layer):
     layer.name = "activation"
-    with pytest.raises(TypeError, match=r"IActivationLayer.name is a str, not 3"):
+    with pytest.raises(TypeError, match=r"IActivationLayer.name must be a str, not 3"):
         layer.name = 3
 
     assert layer.name == "activation"
@@ -64,7 +64,7 @@ def test_name_of_a_layer_is_a_str(layer):
 @pytest.mark.parametrize("value", [True, 1.0, "1", None])
 def test_axis_is_an_int(network, x, value):
     iterator = network.add_loop().add_iterator(x)
-    with pytest.raises(TypeError, match=r"IIteratorLayer.axis is an int, not"):
+    with pytest.raises(TypeError, match=r"IIteratorLayer.axis must be an int, not"):
         iterator.axis = value
 
 
@@ -78,12 +78,12 @@ def test_numpy_int_is_an_axis(network, x):
 @pytest.mark.parametrize("value", ["yes", 2, None, 0.0])
 def test_flag_is_a_bool(network, x, value):
     iterator = network.add_loop().add_iterator(x)
-    with pytest.raises(TypeError, match=r"IIteratorLayer.reverse is a bool, not"):
+    with pytest.raises(TypeError, match=r"IIteratorLayer.reverse must be a bool, not"):
         iterator.reverse = value
 
 
 def test_attributes_are_checked_when_the_layer_is_made():
-    with pytest.raises(TypeError, match=r"IUnaryLayer.op is a member of UnaryOperation, not 3"):
+    with pytest.raises(TypeError, match=r"IUnaryLayer.op must be a member of UnaryOperation, not 3"):
         IUnaryLayer(op=3)
 
 
@@ -232,20 +232,20 @@ def test_number_of_an_input_is_an_int(layer, x):
 
 @pytest.mark.parametrize("given", [None, "x", 3])
 def test_input_is_a_tensor(layer, given):
-    with pytest.raises(TypeError, match=f"tensor is an ITensor, not {type(given).__name__}"):
+    with pytest.raises(TypeError, match=f"tensor must be an ITensor, not {type(given).__name__}"):
         layer.set_input(0, given)
 
 
 def test_layer_in_place_of_a_tensor_gets_the_way_to_its_output(network, layer):
     with pytest.raises(
-        TypeError, match=r"input is an ITensor, not IActivationLayer: give its output, layer.get_output\(0\)"
+        TypeError, match=r"input must be an ITensor, not IActivationLayer: give its output, layer.get_output\(0\)"
     ):
         network.add_activation(layer, ActivationType.RELU)
 
 
 def test_tensor_of_another_network_cannot_be_set(layer):
     foreign = INetworkDefinition().add_input("foreign", DataType.FLOAT, ())
-    with pytest.raises(NetworkError, match="NL103: tensor 'foreign' is of another network"):
+    with pytest.raises(NetworkError, match="NL103: tensor 'foreign' belongs to another network"):
         layer.set_input(0, foreign)
 
     assert layer.get_input(0).name == "x"
@@ -253,7 +253,7 @@ def test_tensor_of_another_network_cannot_be_set(layer):
 
 def test_layer_cannot_be_added_to_a_tensor_of_another_network(network, x):
     foreign = INetworkDefinition().add_input("foreign", DataType.FLOAT, (2, 3))
-    with pytest.raises(NetworkError, match="tensor 'foreign' is of another network"):
+    with pytest.raises(NetworkError, match="tensor 'foreign' belongs to another network"):
         network.add_elementwise(x, foreign, ElementWiseOperation.SUM)
 
     assert len(network) == 0
@@ -291,7 +291,7 @@ def test_finding_tells_the_place_and_the_layer(network, layer):
     assert (found.code, found.at) == ("NL401", layer)
     assert found.where == f"{layer.source_location}, IActivationLayer 'leak'"
     assert found.what == "alpha is inf, and must be finite"
-    assert found.why == "the layer means: Apply an activation function to every element."
+    assert found.why == "the documentation of the layer says: Apply an activation function to every element."
 
 
 # ---------------------------------------------------------------------------- kinds

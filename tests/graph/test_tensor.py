@@ -41,7 +41,7 @@ def test_renamed_tensor_leaves_the_name_of_its_layer(network, x):
 
 
 def test_name_of_a_tensor_is_a_str(x):
-    with pytest.raises(TypeError, match="the name of a tensor is a str, not 3"):
+    with pytest.raises(TypeError, match="the name of a tensor must be a str, not 3"):
         x.name = 3
 
 
@@ -52,7 +52,7 @@ def test_name_has_room_in_bytes(x):
 
 
 def test_name_is_text(x):
-    with pytest.raises(ValueError, match="half a character"):
+    with pytest.raises(ValueError, match="half of a surrogate pair"):
         x.name = "\ud800"
 
 

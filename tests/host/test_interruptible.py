@@ -121,7 +121,7 @@ def test_engine_is_not_interruptible_by_default():
 
 
 def test_interruptible_is_a_bool():
-    with pytest.raises(TypeError, match="interruptible is bool, not 'yes'"):
+    with pytest.raises(TypeError, match="interruptible must be bool, not 'yes'"):
         trt.compile(chain_in_loop(1, 2), interruptible="yes")
 
 

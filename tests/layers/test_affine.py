@@ -155,7 +155,7 @@ def test_scale_of_integers_is_refused():
 
 
 def test_channel_axis_that_is_not_there_is_refused():
-    refuses(scale(CHANNEL, channel_axis=4), X, match="channel_axis 4 is none of the 4 axes")
+    refuses(scale(CHANNEL, channel_axis=4), X, match="channel_axis 4 is not one of the 4 axes")
 
 
 @pytest.mark.parametrize("dtype", [np.int32, np.bool_])

@@ -57,7 +57,7 @@ def test_network_takes_an_assertion():
 
 
 def test_message_that_is_no_text_is_refused():
-    with pytest.raises(TypeError, match=r"IAssertionLayer\.message is a str, not 3"):
+    with pytest.raises(TypeError, match=r"IAssertionLayer\.message must be a str, not 3"):
         LAYER.message = 3
 
 

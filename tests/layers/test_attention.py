@@ -484,7 +484,7 @@ def test_causal_is_upper_left(is_causal, kind):
 
 def test_causal_is_a_bool():
     network, x = network_of(q=Q.shape, k=K.shape, v=V.shape)
-    with pytest.raises(TypeError, match="causal is bool, not"):
+    with pytest.raises(TypeError, match="causal must be bool, not"):
         network.add_attention(x["q"], x["k"], x["v"], SOFTMAX, UPPER_LEFT)
 
 
@@ -497,7 +497,7 @@ def test_attributes_of_the_attention_are_those_of_its_output_layer():
     assert (network[1].causal_kind, network[1].name, network[1].decomposable) == (LOWER_RIGHT, "look", True)
     assert repr(attention) == "<IAttention 'look'>"
     np.testing.assert_allclose(both_ways(network, **FEED), result(LOWER), rtol=1e-5)
-    with pytest.raises(TypeError, match="norm_op is a member of AttentionNormalizationOp"):
+    with pytest.raises(TypeError, match="norm_op must be a member of AttentionNormalizationOp"):
         attention.norm_op = 1
 
 

@@ -86,7 +86,7 @@ def test_tensor_that_does_not_fit_is_told_when_it_is_set_later(method):
             tensor = network.add_input("misfit", dtype, shape)
             check_told(network, "tensor", partial(layer.set_input, index, tensor))
         for value in (None, "x", 3, layer):
-            with pytest.raises(TypeError, match=r"\btensor is an ITensor"):
+            with pytest.raises(TypeError, match=r"\btensor must be an ITensor"):
                 layer.set_input(index, value)
 
 
@@ -97,7 +97,7 @@ def test_tensor_of_another_network_is_refused(method):
         network, arguments, call = method.prepare()
         before = len(network)
         arguments[name] = foreign
-        with pytest.raises(trt.NetworkError, match="NL103: tensor 'foreign' is of another network"):
+        with pytest.raises(trt.NetworkError, match="NL103: tensor 'foreign' belongs to another network"):
             call(**arguments)
         assert len(network) == before
     _, layer = layer_of(method)

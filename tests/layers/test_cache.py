@@ -220,7 +220,7 @@ def test_update_lengths_are_input_3():
 
     layer.update_lengths = None
     assert layer.get_input(3) is None
-    with pytest.raises(TypeError, match="tensor is an ITensor, not int"):
+    with pytest.raises(TypeError, match="tensor must be an ITensor, not int"):
         layer.update_lengths = 3
     with pytest.raises(AttributeError, match="did you mean 'update_form'"):
         layer.update_forms = PACKED

@@ -468,7 +468,7 @@ def test_boundary_layers_know_their_conditional(network, conditional, x):
 )
 def test_wrong_python_type_is_refused_at_the_call(network, conditional, x, call):
     before = len(network)
-    with pytest.raises(TypeError, match="is an ITensor, not"):
+    with pytest.raises(TypeError, match="must be an ITensor, not"):
         call(conditional, x)
 
     assert len(network) == before

@@ -452,7 +452,7 @@ def test_padding_nd_reads_the_padding_before():
 def test_padding_nd_of_another_type_is_refused():
     layer = convolve(W)
 
-    with pytest.raises(TypeError, match="is a sequence of ints"):
+    with pytest.raises(TypeError, match="must be a sequence of ints"):
         layer.padding_nd = 3
 
 
@@ -492,5 +492,5 @@ def test_kernel_that_is_no_array_is_refused():
     network = INetworkDefinition()
     x = network.add_input("x", DataType.FLOAT, (1, 1, 3, 3))
 
-    with pytest.raises(TypeError, match="kernel is a numpy array or Weights"):
+    with pytest.raises(TypeError, match="kernel must be a numpy array or Weights"):
         network.add_convolution_nd(x, 1, (2, 2), [1, 2, 3, 4])

@@ -391,7 +391,7 @@ def test_unique_of_what_is_no_number_is_refused():
 
 
 def test_unique_along_an_axis_that_is_not_there_is_refused():
-    refuses(IUniqueLayer(axis=1), f32(2), match="axis 1 is none of the 1 axes")
+    refuses(IUniqueLayer(axis=1), f32(2), match="axis 1 is not one of the 1 axes")
 
 
 def test_engine_finds_unique_elements():

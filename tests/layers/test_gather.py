@@ -281,7 +281,7 @@ def test_gather_from_a_scalar_is_refused() -> None:
 
 
 def test_gather_along_an_axis_that_is_not_there_is_refused() -> None:
-    refuses(IGatherLayer(axis=2), X, ints([0]), match="axis 2 is none of the 2 axes")
+    refuses(IGatherLayer(axis=2), X, ints([0]), match="axis 2 is not one of the 2 axes")
 
 
 def test_gather_with_two_elementwise_dims_is_refused() -> None:
@@ -417,7 +417,7 @@ def test_one_hot_of_no_depth_is_refused(depth: int) -> None:
 
 @pytest.mark.parametrize("axis", [-3, 2])
 def test_one_hot_along_an_axis_that_is_not_there_is_refused(axis: int) -> None:
-    refuses(IOneHotLayer(axis=axis), ints([0]), OFF_ON, ints(3), match=f"axis {axis} is none of the 2 axes")
+    refuses(IOneHotLayer(axis=axis), ints([0]), OFF_ON, ints(3), match=f"axis {axis} is not one of the 2 axes")
 
 
 # ---------------------------------------------------------------------------- against numpy

@@ -150,7 +150,7 @@ def test_no_axes_are_refused():
 
 
 def test_axes_past_the_last_are_refused():
-    refuses(over(0b1000), X, ONE, ZERO, match="names axes past the 3 of the input")
+    refuses(over(0b1000), X, ONE, ZERO, match="has bits past the 3 axes of the input")
 
 
 def test_no_groups_are_refused():

@@ -150,7 +150,7 @@ def test_sequences_along_the_axis_of_the_batch_are_refused():
 
 
 def test_axis_that_is_not_there_is_refused():
-    refuses(reverse(2, 0), TABLE, i32(1, 1, 1), match="batch_axis 2 is none of the 2 axes")
+    refuses(reverse(2, 0), TABLE, i32(1, 1, 1), match="batch_axis 2 is not one of the 2 axes")
 
 
 def test_lengths_of_floats_are_refused():

@@ -466,7 +466,7 @@ def test_elementwise_converts_nothing_silently():
 def test_elementwise_adds_no_axes():
     sum_ = elementwise(ElementWiseOperation.SUM)
 
-    refuses(sum_, np.zeros((2, 3)), np.zeros(3), match="the inputs have 2 and 1 axes, and must have equally many")
+    refuses(sum_, np.zeros((2, 3)), np.zeros(3), match="the inputs have 2 and 1 axes, and must have the same number")
 
 
 def test_elementwise_stretches_only_axes_of_length_one():

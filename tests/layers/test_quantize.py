@@ -314,7 +314,7 @@ def test_dequantize_leads_from_few_bits_to_real_numbers(x, kind, match):
         (dynamic(FP8, FLOAT, -1), [f32(0)], "axis 0 has 0 elements, so its blocks have no largest element"),
         (dynamic(FP8, FLOAT, 1, 1), [f32(4)], "block_shape is (1, 1), and must be 1 positive numbers"),
         (dynamic(FP8, FLOAT), [f32(4)], "block_size is 0, and must be positive"),
-        (dynamic(FP8, FLOAT, block_size=2, axis=1), [f32(4)], "axis 1 is none of the 1 axes"),
+        (dynamic(FP8, FLOAT, block_size=2, axis=1), [f32(4)], "axis 1 is not one of the 1 axes"),
     ],
 )
 def test_what_cannot_be_quantised_dynamically_is_refused(layer, inputs, match):

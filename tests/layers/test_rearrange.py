@@ -265,7 +265,7 @@ def test_squeeze_of_an_empty_axis_is_refused():
 
 
 def test_squeeze_of_an_axis_that_is_not_there_is_refused():
-    refuses(ISqueezeLayer(), GRID, i64(2), match="axis 2 is none of the 2 axes")
+    refuses(ISqueezeLayer(), GRID, i64(2), match="axis 2 is not one of the 2 axes")
 
 
 def test_squeeze_of_an_axis_named_twice_is_refused():
@@ -300,7 +300,7 @@ def test_unsqueeze_of_unknown_axes_has_a_known_rank():
 
 
 def test_unsqueeze_past_the_output_is_refused():
-    refuses(IUnsqueezeLayer(), GRID, i64(3), match="axis 3 is none of the 3 axes")
+    refuses(IUnsqueezeLayer(), GRID, i64(3), match="axis 3 is not one of the 3 axes")
 
 
 def test_unsqueeze_of_an_axis_named_twice_is_refused():
@@ -383,7 +383,7 @@ def test_join_of_numbers_without_axes_is_refused():
 
 
 def test_join_along_an_axis_that_is_not_there_is_refused():
-    refuses(concatenation(2), GRID, GRID, match="axis 2 is none of the 2 axes")
+    refuses(concatenation(2), GRID, GRID, match="axis 2 is not one of the 2 axes")
 
 
 def test_join_of_nothing_is_refused():

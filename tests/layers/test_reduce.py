@@ -127,7 +127,7 @@ def test_reduce_along_unknown_axes_has_a_known_rank() -> None:
     ("axes", "match"),
     [
         (np.array([0, -3]), "the axes [0, -3] list an axis twice"),
-        (np.array([3]), "axis 3 is none of the 3 axes"),
+        (np.array([3]), "axis 3 is not one of the 3 axes"),
         (np.array([0.0]), "the axes are int32 or int64, and 1-D, not float64[1]"),
         (TensorType(I64, (4,)), "the axes are 4, and the input has 3"),
         (TensorType(I64, (-1,)), "the number of axes in int64[-1] is unknown"),
@@ -167,7 +167,7 @@ def test_reduce_of_no_axis_is_refused() -> None:
 
 @pytest.mark.parametrize("axes", [0b100, -1])
 def test_reduce_of_an_axis_that_is_not_there_is_refused(axes: int) -> None:
-    refuses(IReduceLayer(op=SUM, axes=axes, keep_dims=False), X, match="names axes past the 2 of the input")
+    refuses(IReduceLayer(op=SUM, axes=axes, keep_dims=False), X, match="has bits past the 2 axes of the input")
 
 
 def test_derivative_of_sum_is_one() -> None:
@@ -273,7 +273,7 @@ def test_cumulative_along_a_vector_of_axes_is_refused() -> None:
 
 
 def test_cumulative_along_an_axis_that_is_not_there_is_refused() -> None:
-    refuses(RUNNING_SUM, X, np.array(-3, np.int32), match="axis -3 is none of the 2 axes")
+    refuses(RUNNING_SUM, X, np.array(-3, np.int32), match="axis -3 is not one of the 2 axes")
 
 
 def test_derivative_of_a_running_sum_counts_the_sums_with_the_element() -> None:
@@ -324,7 +324,7 @@ def test_softmax_along_other_than_one_axis_is_refused(axes: int, count: int) -> 
 
 
 def test_softmax_along_an_axis_that_is_not_there_is_refused() -> None:
-    refuses(ISoftMaxLayer(axes=4), X, match="names axes past the 2 of the input")
+    refuses(ISoftMaxLayer(axes=4), X, match="has bits past the 2 axes of the input")
 
 
 def test_derivative_of_softmax() -> None:

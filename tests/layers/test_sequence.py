@@ -212,7 +212,7 @@ def test_sequence_that_changes_needs_a_recurrence_that_may():
 
     (found,) = [each for each in trt.check(network) if each.code == "NL205"]
     assert found.what.endswith("starts as sequence of float32[...], and its next value is sequence of float32[-1]")
-    assert found.fix == "set keeps_shape to False, as what it holds changes"
+    assert found.fix == "set keeps_shape to False, since its contents change"
 
 
 def test_loop_output_does_not_stack_sequences():
@@ -289,11 +289,11 @@ def test_what_is_not_there_is_an_error(ask, message):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (F([1]), "a sequence is a list or tuple of arrays, not ndarray"),
-        (None, "a sequence is a list or tuple of arrays, not NoneType"),
-        ([np.zeros(2)], "input 's' is sequence of float32[-1], and was given float64[2]"),
-        ([F([1]), F([[1]])], "input 's' is sequence of float32[-1], and was given float32[1,1]"),
-        ([F([1]), "one"], "input 's' is sequence of float32[-1], and was given"),
+        (F([1]), "a sequence must be a list or tuple of arrays, not ndarray"),
+        (None, "a sequence must be a list or tuple of arrays, not NoneType"),
+        ([np.zeros(2)], "input 's' is sequence of float32[-1], and its value is float64[2]"),
+        ([F([1]), F([[1]])], "input 's' is sequence of float32[-1], and its value is float32[1,1]"),
+        ([F([1]), "one"], "input 's' is sequence of float32[-1], and its value is"),
     ],
 )
 def test_call_gives_a_list_of_fitting_arrays(given, message):

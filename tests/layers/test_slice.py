@@ -287,7 +287,7 @@ def test_several_fill_values_are_refused():
 
 
 def test_axis_that_is_not_there_is_refused():
-    refuses(cut((0,), (1,), (1,), axes=(2,)), GRID, match="axis 2 is none of the 2 axes")
+    refuses(cut((0,), (1,), (1,), axes=(2,)), GRID, match="axis 2 is not one of the 2 axes")
 
 
 def test_axis_named_twice_is_refused():

@@ -195,7 +195,7 @@ def test_alpha_and_beta_are_int64_with_int64_elements():
 def test_alpha_that_is_no_number_is_refused():
     layer = fill((1,))
 
-    with pytest.raises(TypeError, match=r"IFillLayer\.alpha is a number, not \[1\]"):
+    with pytest.raises(TypeError, match=r"IFillLayer\.alpha must be a number, not \[1\]"):
         layer.alpha = [1]
 
 

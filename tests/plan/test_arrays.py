@@ -70,5 +70,5 @@ WRONG = {
 @pytest.mark.parametrize("name", WRONG)
 def test_another_file_is_refused(name):
     data, dtype, shape = WRONG[name]
-    with pytest.raises(ValueError, match=r"it is not|it has elements|no array has|dimension|broken"):
+    with pytest.raises(ValueError, match=r"it is not|it has elements|the shape has|dimension|broken"):
         arrays.load(memoryview(data), dtype, shape)

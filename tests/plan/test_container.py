@@ -106,7 +106,7 @@ def test_every_flipped_bit_is_found_by_the_other_hashes_too():
 
 
 def test_a_plan_has_one_form():
-    """What has the right members, and was written by another tool, is refused."""
+    """A zip with the right members that another tool wrote is refused."""
     made = io.BytesIO()
     with zipfile.ZipFile(made, "w") as archive:
         for each in members():
@@ -149,8 +149,8 @@ FIRST_SIZE = 30 + len("manifest.json") + 4
 HOSTILE = {
     "bytes before":         (lambda: sealed(b"#!/bin/sh\n" + PLAN),                         "after the last member"),
     "bytes between":        (appended,                                                      "after the last member"),
-    "bytes behind":         (lambda: PLAN + b"\n",                                          "does not end as plans do"),
-    "bytes behind, sealed": (lambda: sealed(PLAN + b"\n"),                                  "does not end as plans do"),
+    "bytes behind":         (lambda: PLAN + b"\n",                                          "does not end like a plan"),
+    "bytes behind, sealed": (lambda: sealed(PLAN + b"\n"),                                  "does not end like a plan"),
     "a zip behind":         (lambda: PLAN + PLAN,                                           "SHA-256"),
     "a zip behind, sealed": (lambda: sealed(PLAN + PLAN),                                   "after the last member"),
     "compressed":           (lambda: sealed(compressed()),                                  "is compressed"),
@@ -158,26 +158,26 @@ HOSTILE = {
     "with a descriptor":    (lambda: patched(6, 8, 2),                                      "header"),
     "other CRC-32":         (lambda: patched(14, 0, 4),                                     "CRC-32"),
     "size in short form":   (lambda: patched(18, 5, 4),                                     "header"),
-    "claims 2 GB":          (lambda: patched(FIRST_SIZE, 2 << 30, 8),                       "should have 2147483648"),
+    "claims 2 GB":          (lambda: patched(FIRST_SIZE, 2 << 30, 8),                       "needs 2147483648"),
     "claims 2^64 - 1":      (lambda: patched(FIRST_SIZE, 2**64 - 1, 8),                     "are left"),
     "claims a byte less":   (lambda: patched(FIRST_SIZE, len(members()[0].parts[0]) - 1, 8), "header"),
-    "long name":            (lambda: patched(26, 65535, 2),                                 "is called"),
-    "no name":              (lambda: patched(26, 0, 2),                                     "is called b''"),
+    "long name":            (lambda: patched(26, 65535, 2),                                 "is named"),
+    "no name":              (lambda: patched(26, 0, 2),                                     "is named b''"),
     "cut in a header":      (lambda: sealed(PLAN[:40] + PLAN[-86:]),                        "ends in a header"),
     "no member":            (lambda: zipped([]),                                            "no network.json"),
     "manifest alone":       (lambda: with_names(*NAMES[:1]),                                "lists"),
     "a member less":        (lambda: zipped(members()[:-1]),                                "lists"),
     "a member more":        (lambda: zipped([*members(), Member(container.member_name(len(NAMES)), [b""])]), "lists"),
-    "a member twice":       (lambda: zipped([*members(), members()[-1]]),                   "is called"),
-    "manifest twice":       (lambda: zipped([*members()[:1], *members()]),                  "is called b'man"),
-    "network first":        (lambda: zipped(members()[1:]),                                 "is called b'net"),
-    "other order":          (lambda: zipped([*members()[:2], *members()[:1:-1]]),           "is called"),
-    "unknown member":       (lambda: zipped([*members(), Member("extra.bin", [b"x"])]),     "is called b'extra.bin'"),
-    "climbing path":        (lambda: with_names(*NAMES[:2], "../../etc/passwd"),            "is called"),
-    "absolute path":        (lambda: with_names(*NAMES[:2], "/weights/0000.npy"),           "is called"),
-    "backslash":            (lambda: with_names(*NAMES[:2], "weights\\0000.npy"),           "is called"),
-    "zero byte in a name":  (lambda: with_names("manifest.json\0"),                         "is called"),
-    "other case":           (lambda: with_names("MANIFEST.JSON"),                           "is called"),
+    "a member twice":       (lambda: zipped([*members(), members()[-1]]),                   "is named"),
+    "manifest twice":       (lambda: zipped([*members()[:1], *members()]),                  "is named b'man"),
+    "network first":        (lambda: zipped(members()[1:]),                                 "is named b'net"),
+    "other order":          (lambda: zipped([*members()[:2], *members()[:1:-1]]),           "is named"),
+    "unknown member":       (lambda: zipped([*members(), Member("extra.bin", [b"x"])]),     "is named b'extra.bin'"),
+    "climbing path":        (lambda: with_names(*NAMES[:2], "../../etc/passwd"),            "is named"),
+    "absolute path":        (lambda: with_names(*NAMES[:2], "/weights/0000.npy"),           "is named"),
+    "backslash":            (lambda: with_names(*NAMES[:2], "weights\\0000.npy"),           "is named"),
+    "zero byte in a name":  (lambda: with_names("manifest.json\0"),                         "is named"),
+    "other case":           (lambda: with_names("MANIFEST.JSON"),                           "is named"),
 }
 # fmt: on
 
@@ -220,7 +220,7 @@ def test_newer_version_is_refused_with_the_versions():
     assert finding.code == "NL712"
     assert finding.what == "the plan is of version 2 of the format, written by netloop 9.9"
     assert finding.why == f"this is netloop {trt.__version__}, which reads up to 1"
-    assert finding.fix == "update netloop, or write the plan with this netloop"
+    assert finding.fix == "update netloop, or write the plan with this version of netloop"
 
 
 def test_newer_version_may_have_other_members():
@@ -234,18 +234,18 @@ LISTED = json.loads(members()[0].parts[0])["members"]
 MANIFESTS = {
     "other format":     ({"format": "zip"},                                  "the format should be 'netloop plan'"),
     "version 0":        ({"version": 0},                                     "a number from 1"),
-    "version 1.0":      ({"version": 1.0},                                   "a whole number, and is 1.0"),
-    "version true":     ({"version": True},                                  "a whole number, and is true"),
-    "no release":       ({"netloop": None},                                  "a string, and is null"),
-    "unknown key":      ({"signature": "x"},                                 "has 'signature', unknown here"),
-    "members no list":  ({"members": {}},                                    "a list, and is an object"),
+    "version 1.0":      ({"version": 1.0},                                   "a whole number, found 1.0"),
+    "version true":     ({"version": True},                                  "a whole number, found true"),
+    "no release":       ({"netloop": None},                                  "a string, found null"),
+    "unknown key":      ({"signature": "x"},                                 "has unknown keys 'signature'"),
+    "members no list":  ({"members": {}},                                    "a list, found an object"),
     "none listed":      ({"members": []},                                    "lists 0 members"),
     "listed twice":     ({"members": [*LISTED, LISTED[-1]]},                 f"lists {len(LISTED) + 1} members"),
     "other hash":       ({"members": [*LISTED[:-1], {**LISTED[-1], "sha256": "0" * 64}]}, "the sha256 of"),
     "capital hash":     ({"members": [{**each, "sha256": each["sha256"].upper()} for each in LISTED]}, "the sha256 of"),
     "other size":       ({"members": [{**LISTED[0], "size": 10**12}, *LISTED[1:]]},       "the size of"),
     "other name":       ({"members": [{**LISTED[0], "name": "../network.json"}, *LISTED[1:]]}, "the name of"),
-    "entry with more":  ({"members": [{**LISTED[0], "mode": 7}, *LISTED[1:]]},            "has 'mode', unknown here"),
+    "entry with more":  ({"members": [{**LISTED[0], "mode": 7}, *LISTED[1:]]},            "has unknown keys 'mode'"),
 }
 # fmt: on
 

@@ -79,11 +79,11 @@ def nothing(*_):
 
 
 UNWRITABLE = {
-    "without a name": ({"plugin_name": ""}, "has no name, by which a plan could know it"),
-    "with a number as name": ({"plugin_name": 3}, "these are to be strings"),
+    "without a name": ({"plugin_name": ""}, "has no name, by which a plan could identify it"),
+    "with a number as name": ({"plugin_name": 3}, "which must be strings"),
     "that fails": ({"get_fields_to_serialize": nothing}, "get_fields_to_serialize of Plugin raised RuntimeError"),
     "without fields": ({"get_fields_to_serialize": lambda: None}, "get_fields_to_serialize of Plugin raised TypeError"),
-    "with other fields": ({"get_fields_to_serialize": lambda: [3]}, "fields are PluginField, not int"),
+    "with other fields": ({"get_fields_to_serialize": lambda: [3]}, "fields must be PluginField, not int"),
 }
 
 
@@ -129,7 +129,7 @@ def test_creator_that_fails_is_told(creator):
 
 @pytest.mark.parametrize(
     ("made", "match"),
-    [(None, "gave None, and no IPluginV3"), (Plugin(num_outputs=0), "num_outputs of Plugin is 0")],
+    [(None, "returned None, which is not an IPluginV3"), (Plugin(num_outputs=0), "num_outputs of Plugin is 0")],
 )
 def test_creator_of_no_plugin_is_told(creator, made, match):
     data = plan.dumps(network_of(CircularPad(pads=PADS)))
@@ -146,13 +146,13 @@ DOCUMENT, FILES = forge.taken_apart(plan.dumps(network_of(circular_pad(pads=((1,
 PLUGIN = DOCUMENT["layers"][0]["attributes"]["plugin"]
 
 CHANGES = {
-    "no fields": ({"fields": None}, "here should be a list"),
-    "no name": ({"name": 3}, "here should be a string"),
-    "another plugin": ({"name": "circular_pads"}, "and no creator of it is registered"),
+    "no fields": ({"fields": None}, "expected a list"),
+    "no name": ({"name": 3}, "expected a string"),
+    "another plugin": ({"name": "circular_pads"}, "and no creator is registered for it"),
     "a type that is none": ({"fields": [{"name": "a", "type": "FLOAT", "data": 0}]}, "the name of a PluginFieldType"),
-    "an array that is none": ({"fields": [{"name": "a", "type": "CHAR", "data": 9}]}, "the number of an array"),
+    "an array that is none": ({"fields": [{"name": "a", "type": "CHAR", "data": 9}]}, "the index of an array"),
     "a part of an element": ({"fields": [{"name": "a", "type": "INT64", "data": 0}]}, "does not fit its type"),
-    "more than fields": ({"code": "1"}, "has 'code', unknown here"),
+    "more than fields": ({"code": "1"}, "has unknown keys 'code'"),
 }
 
 

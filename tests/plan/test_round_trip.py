@@ -14,7 +14,7 @@ import netloop as trt
 from netloop import plan
 from netloop.dims import DimsLike, PermutationLike
 from netloop.graph.layer import ILayer, Operation, layer
-from netloop.plan.kinds import Numbers, kind_of, kinds
+from netloop.plan.layer_kinds import Numbers, kind_of, kinds
 from netloop.types import NUMPY_TYPES, Array
 from tests.execution.test_differential import SETTINGS
 from tests.support import networks
@@ -26,7 +26,7 @@ ROOT = Path(__file__).parent.parent.parent
 
 
 def again(network: trt.INetworkDefinition) -> trt.INetworkDefinition:
-    """The network after a round trip, of which the bytes are equal."""
+    """The network after a round trip, which must give equal bytes again."""
     data = plan.dumps(network)
     loaded = plan.loads(data)
     assert plan.dumps(loaded) == data
@@ -357,7 +357,7 @@ def test_layer_of_a_foreign_kind_is_refused():
     network = networks.chain(1)
     network.add(IIdentityLayer(), [network.get_input(0)])
 
-    assert "is of no kind that plans have" in str(unsaved(network))
+    assert "is of a kind that plans do not have" in str(unsaved(network))
 
 
 @pytest.mark.parametrize("value", [2**63, -(2**63) - 1, 10**5000], ids=["high", "low", "huge"])
@@ -378,7 +378,7 @@ def test_input_that_was_removed_but_is_read_is_refused():
 
 
 def test_plan_is_bytes():
-    with pytest.raises(TypeError, match="a plan is bytes, not str"):
+    with pytest.raises(TypeError, match="a plan must be bytes, not str"):
         plan.loads("plan")
 
 

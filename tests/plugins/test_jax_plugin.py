@@ -1,4 +1,4 @@
-"""Plugins that are functions of JAX, against numpy and torch."""
+"""Plugins that are JAX functions, compared with numpy and torch."""
 
 import functools
 
@@ -116,12 +116,12 @@ def test_shape_input_decides_a_shape():
 REFUSED = {
     "two outputs for one": (lambda x: (x, x), {}, "returned 2 outputs, and num_outputs is 1"),
     "one output for two": (lambda x: x, {"num_outputs": 2}, "returned 1 outputs, and num_outputs is 2"),
-    "no array": (lambda x: {"x": x}, {}, "returned dict, and no array"),
-    "nothing": (lambda x: None, {}, "returned NoneType, and no array"),
+    "no array": (lambda x: {"x": x}, {}, "returned dict, not an array"),
+    "nothing": (lambda x: None, {}, "returned NoneType, not an array"),
     "complex numbers": (lambda x: x * 1j, {}, "returned complex64 elements"),
     "another rank than promised": (lambda x: x[0], {"output_types": lambda x: x}, "is float32[3], and output_types"),
     "another type than promised": (lambda x: x > 0, {"output_types": lambda x: x}, "is bool[2,3], and output_types"),
-    "no types promised": (lambda x: x, {"output_types": lambda x: None}, "is to give 1 TensorType"),
+    "no types promised": (lambda x: x, {"output_types": lambda x: None}, "must return 1 TensorType"),
     "a promise that fails": (lambda x: x, {"output_types": lambda x: 1 // 0}, "output_types of <lambda> raised Zero"),
     "an exception": (lambda x: x.reshape(5), {}, "raised TypeError: cannot reshape array of shape (2, 3)"),
     "a decision by value": (lambda x: x if x[0, 0] else -x, {}, "raised TracerBoolConversionError"),
@@ -145,7 +145,7 @@ def test_function_that_takes_no_probe_is_told_to_declare_types():
     with pytest.raises(trt.diagnostics.LayerError, match="only_15 raised ValueError: 15 elements") as caught:
         types(only_15, (-1,))
 
-    assert caught.value.fix == "give output_types, as the function takes no lengths but its own"
+    assert caught.value.fix == "pass output_types, since the function accepts only certain lengths"
 
 
 def test_exception_of_the_function_is_the_cause():
@@ -313,15 +313,15 @@ def test_what_the_device_cannot_do_is_told_as_a_failure():
 
 
 BAD = {
-    "no function": (lambda: JaxPlugin(3), "function is a function, not 3"),
-    "no outputs": (lambda: JaxPlugin(jnp.sin, num_outputs=0), "num_outputs is an int of 1 or more, not 0"),
-    "outputs of a word": (lambda: JaxPlugin(jnp.sin, num_outputs="1"), "num_outputs is an int of 1 or more"),
-    "no promise": (lambda: JaxPlugin(jnp.sin, output_types=3), "output_types is a function, not 3"),
-    "unknown attribute": (lambda: circular_pad(pad=3), "circular_pad takes no attribute 'pad'"),
-    "array": (lambda: circular_pad(pads=np.zeros(2)), "arrays are inputs: add_constant makes a tensor of one"),
+    "no function": (lambda: JaxPlugin(3), "function must be a function, not 3"),
+    "no outputs": (lambda: JaxPlugin(jnp.sin, num_outputs=0), "num_outputs must be an int of 1 or more, not 0"),
+    "outputs of a word": (lambda: JaxPlugin(jnp.sin, num_outputs="1"), "num_outputs must be an int of 1 or more"),
+    "no promise": (lambda: JaxPlugin(jnp.sin, output_types=3), "output_types must be a function, not 3"),
+    "unknown attribute": (lambda: circular_pad(pad=3), "circular_pad does not take the attribute 'pad'"),
+    "array": (lambda: circular_pad(pads=np.zeros(2)), "pass arrays as inputs, made with add_constant"),
     "object within": (lambda: circular_pad(pads=[[object()]]), "the attribute 'pads' is object"),
-    "no name": (lambda: jax_plugin(3)(jnp.sin), "name of JaxPluginCreator is a str, not 3"),
-    "decorator without a name": (lambda: jax_plugin(jnp.sin)(jnp.sin), "name of JaxPluginCreator is a str"),
+    "no name": (lambda: jax_plugin(3)(jnp.sin), "name of JaxPluginCreator must be a str, not 3"),
+    "decorator without a name": (lambda: jax_plugin(jnp.sin)(jnp.sin), "name of JaxPluginCreator must be a str"),
 }
 
 

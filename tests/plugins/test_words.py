@@ -1,4 +1,4 @@
-"""Fields, lengths, the registry and the interfaces: what plugins are made with."""
+"""The parts of plugins: fields, expressions of lengths, the registry and the interfaces."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -44,7 +44,7 @@ def test_field_without_data_is_empty():
 
 
 def test_array_of_another_type_than_the_field_says_is_refused():
-    with pytest.raises(ValueError, match="the data of the field 'pads' is int64, and its type says int32"):
+    with pytest.raises(ValueError, match="the data of the field 'pads' is int64, and its type is int32"):
         trt.PluginField("pads", np.int64([1]), INT32)
 
 
@@ -54,14 +54,14 @@ def test_part_of_an_element_is_refused():
 
 
 def test_name_and_type_of_a_field_are_checked():
-    with pytest.raises(TypeError, match="the name of a field is a str, not 3"):
+    with pytest.raises(TypeError, match="the name of a field must be a str, not 3"):
         trt.PluginField(3)
-    with pytest.raises(TypeError, match="the type of the field 'a' is a member of PluginFieldType, not 5"):
+    with pytest.raises(TypeError, match="the type of the field 'a' must be a member of PluginFieldType, not 5"):
         trt.PluginField("a", b"", 5)
 
 
 def test_list_is_no_data():
-    with pytest.raises(TypeError, match="the data of the field 'pads' is an array or a buffer, not list"):
+    with pytest.raises(TypeError, match="the data of the field 'pads' must be an array or a buffer, not list"):
         trt.PluginField("pads", [1], INT32)
 
 
@@ -70,7 +70,7 @@ def test_collection_holds_fields_alone(cls):
     field = trt.PluginField("a")
 
     assert list(cls([field])) == [field]
-    with pytest.raises(TypeError, match="fields are PluginField, not int"):
+    with pytest.raises(TypeError, match="fields must be PluginField, not int"):
         cls([3])
 
 
@@ -112,7 +112,7 @@ def test_size_tensor_is_no_constant():
 
     assert size.is_size_tensor()
     assert not size.is_constant()
-    with pytest.raises(TypeError, match="no size tensors"):
+    with pytest.raises(TypeError, match="not a size tensor"):
         EXPR.operation(OP.SUM, size, size)
 
 
@@ -252,7 +252,7 @@ def test_interface_has_a_name_and_a_version():
     ],
 )
 def test_method_without_a_default_has_to_be_overridden(interface, method, count):
-    with pytest.raises(NotImplementedError, match=f"{interface.__name__} has to override {method}"):
+    with pytest.raises(NotImplementedError, match=f"{interface.__name__} must override {method}"):
         getattr(interface(), method)(*[None] * count)
 
 

@@ -1,4 +1,4 @@
-"""What the tests of the rules ask of findings."""
+"""Helpers for the tests of rules."""
 
 from pathlib import Path
 from typing import Any
@@ -7,7 +7,7 @@ import netloop as trt
 
 
 def only(network: trt.INetworkDefinition, code: str, at: Any = None) -> trt.Finding:
-    """The finding of a network that has one, of this code and at this thing; a build tells it too if it is an error."""
+    """Return the only finding of a network, of this code and object; a build must report it too if it is an error."""
     (found,) = trt.check(network)
     assert found.code == code
     assert at is None or found.at is at

@@ -4,7 +4,7 @@ import netloop as trt
 
 
 class Log(trt.ILogger):
-    """A logger that keeps what it is told."""
+    """A logger that records all messages."""
 
     def __init__(self):
         super().__init__()

@@ -194,7 +194,7 @@ class Method:
 def methods_of(cls: type) -> Iterator[str]:
     """The methods of a class that add layers."""
     skipped = NOT_LAYERS if cls is trt.INetworkDefinition else frozenset[str]()
-    return (name for name in dir(cls) if name.startswith(Adding.ADDING) and name not in skipped)
+    return (name for name in dir(cls) if name.startswith(Adding.PREFIXES) and name not in skipped)
 
 
 METHODS = [Method(cls, name) for cls, (_, arguments) in RECEIVERS.items() for name in arguments]

@@ -11,7 +11,7 @@ import pytest
 import netloop as trt
 from netloop import plan
 from netloop.plan import container
-from netloop.plan.document import to_json
+from netloop.plan.json_reader import to_json
 from tests.support import networks
 
 

@@ -1,4 +1,4 @@
-"""Ways to break a right network in one place, one for each code that a network can have."""
+"""Edits that break one rule in a valid network, one for each code that a network can have."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -20,21 +20,20 @@ from tests.support.strategies import Grower
 ROOM = 2 * Grower.most_trips
 
 BREAKERS: dict[str, Callable[["Wrecker"], Any]] = {}
-"""By code: what breaks a network and gives the thing that the finding is at; None if this network has no place for it.
-"""
+"""By code: edits that break a network and return the object of the finding; None if the network does not allow it."""
 
 REFUSED_BY_CALLS: dict[str, Callable[["Wrecker"], Any]] = {}
-"""By code: calls that are refused at once."""
+"""By code: calls that raise at once."""
 
 REFUSED_BY_JAX: dict[str, Callable[["Wrecker"], Any]] = {}
-"""By code: what makes of a network one that has a meaning, and is no pure function."""
+"""By code: edits after which a network is valid, but not a pure function."""
 
 NOT_OF_A_NETWORK = {
     "NL109": "of a profile, which is no part of a network",
     "NL6": "of a call, a run or a device",
     "NL7": "of a file, or of the demo",
 }
-"""The codes, or the beginnings of codes, that no network has by itself, and what they are of."""
+"""Codes, or prefixes of codes, that no network has by itself, and their subjects."""
 
 
 def breaks(code: str, register: dict[str, Any] = BREAKERS) -> Callable[[Any], Any]:
@@ -104,7 +103,7 @@ class Wrecker:
         return self.scopes.chain(self.scopes.around(loop))
 
     def trips(self, loop: trt.ILoop) -> int:
-        """The number of its trips, if it is known; else 0."""
+        """The number of iterations, if it is known; else 0."""
         limit = loop.limit(COUNT)
         known = None if limit is None or loop.limit(WHILE) else limit.tensor(0).type.ints()
         return known[0] if known else 0

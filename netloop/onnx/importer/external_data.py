@@ -80,7 +80,7 @@ def _closing(file: int) -> Generator[None]:
         os.close(file)
 
 
-WHY = "a model may read files beside it alone, and by no links"
+WHY = "a model may read only files in its own folder, and not through links"
 FIX = "copy the file, so that it has one name"
 
 

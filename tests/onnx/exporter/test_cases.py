@@ -8,7 +8,7 @@ from netloop.layers.assertion import IAssertionLayer
 from netloop.layers.conditional import IIfConditionalBoundaryLayer
 from netloop.layers.loop import ILoopBoundaryLayer
 from netloop.onnx_graph.exporter_table import EXPORTERS
-from netloop.plan.kinds import kinds
+from netloop.plan.layer_kinds import kinds
 from netloop.types import data_type
 from tests.support.laws import Case, assert_close
 from tests.support.layer_cases import all_cases, network_of

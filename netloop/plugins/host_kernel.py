@@ -1,4 +1,4 @@
-"""An IPluginV3 at work, on the memory of the host."""
+"""The execution of IPluginV3 plugins in host memory."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ from netloop.plugins.interfaces import (
     IPluginV3OneBuild,
     IPluginV3OneRuntime,
 )
-from netloop.plugins.kernel import MOST_REMEMBERED, Kernel, Key, Types, calling, keep, key_of
+from netloop.plugins.kernel import MOST_REMEMBERED, Kernel, Key, Types, calling, ensure, key_of
 from netloop.types import UNKNOWN, Array, TensorType, data_type, numpy_type
 
 C = TypeVar("C")
 
 PACKED = (DataType.INT4, DataType.FP4)
-"""Types with two elements to a byte in TensorRT, and one here."""
+"""Types with two elements per byte in TensorRT, and one here."""
 
 
 @dataclass(frozen=True)
-class Output:
-    """An output as a plugin describes it.
+class PluginOutput:
+    """An output, as the plugin describes it.
 
     Attributes:
-        type: its type; the lengths that an output tells are -1.
-        room: the shape for which room is made.
-        sizes: the axes whose lengths an output tells, each with the number of that output.
+        type: its type; data-dependent lengths are -1.
+        room: the shape for which memory is reserved.
+        sizes: the axes with data-dependent lengths, each with the index of the output that is the length.
     """
 
     type: TensorType
@@ -45,18 +45,18 @@ class Output:
 
 
 @dataclass(frozen=True)
-class _Ready:
-    """A plugin that is ready for runs with inputs of certain types."""
+class _PreparedPlugin:
+    """A plugin that is prepared to run with inputs of certain types."""
 
     runtime: IPluginV3OneRuntime
-    outputs: Sequence[Output]
+    outputs: Sequence[PluginOutput]
     input_desc: list[PluginTensorDesc]
     output_desc: list[PluginTensorDesc]
     workspace: Array
 
 
 class HostKernel(Kernel):
-    """An IPluginV3 at work: a runtime is attached for each set of input types, and one run follows the other.
+    """Runs an IPluginV3, with a runtime attached for each set of input types; runs are serialized by a lock.
 
     Raises:
         LayerError: a part of the plugin is missing, or fails.
@@ -71,14 +71,14 @@ class HostKernel(Kernel):
         self._runtime = self._part(plugin, PluginCapabilityType.RUNTIME, IPluginV3OneRuntime)
         self.num_outputs = self._build.num_outputs
         counted = type(self.num_outputs) is int and self.num_outputs > 0
-        keep(counted, f"num_outputs of {self._name} is {self.num_outputs!r}, and has to be 1 or more")
-        self._ready: dict[Key, _Ready] = {}
+        ensure(counted, f"num_outputs of {self._name} is {self.num_outputs!r}, and must be 1 or more")
+        self._prepared_plugins: dict[Key, _PreparedPlugin] = {}
         self._lock = threading.RLock()
 
     def _part(self, plugin: IPluginV3, kind: PluginCapabilityType, cls: type[C]) -> C:
         with self._calling("get_capability_interface"):
             found = plugin.get_capability_interface(kind)
-        keep(isinstance(found, cls), f"the {kind.name} capability of {self._name} is {found!r}, and no {cls.__name__}")
+        ensure(isinstance(found, cls), f"the {kind.name} capability of {self._name} is {found!r}, not a {cls.__name__}")
         return found
 
     def _calling(self, method: str) -> Any:
@@ -87,17 +87,19 @@ class HostKernel(Kernel):
     # ------------------------------------------------------------------ types
 
     def find_types(self, inputs: Sequence[TensorType], shape_inputs: Sequence[TensorType]) -> Types:
-        """The types of the outputs; a length that an output tells is not known.
+        """Return the types of the outputs, in which data-dependent lengths are unknown.
 
         Raises:
-            LayerError: the plugin does not take such inputs, breaks a promise, or fails.
+            LayerError: the plugin does not accept these inputs, violates its interface, or fails.
         """
         return tuple(each.type for each in self._outputs(inputs, shape_inputs))
 
-    def _outputs(self, inputs: Sequence[TensorType], shape_inputs: Sequence[TensorType]) -> list[Output]:
+    def _outputs(self, inputs: Sequence[TensorType], shape_inputs: Sequence[TensorType]) -> list[PluginOutput]:
         types = [data_type(each.dtype) for each in inputs]
-        keep(
-            not any(each in PACKED for each in types), f"{self._name} is given packed elements", "convert with add_cast"
+        ensure(
+            not any(each in PACKED for each in types),
+            f"an input of {self._name} has packed elements",
+            "convert with add_cast",
         )
         with self._calling("get_output_data_types"):
             made = self._build.get_output_data_types(list(types))
@@ -115,71 +117,73 @@ class HostKernel(Kernel):
 
     def _counted(self, method: str, made: Any, cls: type[C]) -> Sequence[C]:
         right = isinstance(made, list | tuple) and all(isinstance(each, cls) for each in cast(Sequence[Any], made))
-        keep(right, f"{method} of {self._name} gave {made!r}, and is to give a list, one for each output")
-        count = f"{len(made)} of {self.num_outputs} outputs"
-        keep(len(made) == self.num_outputs, f"{method} of {self._name} tells of {count}")
+        ensure(right, f"{method} of {self._name} returned {made!r}, not a list with an element for each output")
+        count = f"{len(made)} elements for {self.num_outputs} outputs"
+        ensure(len(made) == self.num_outputs, f"{method} of {self._name} returned {count}")
         return made
 
-    def _output(self, number: int, dtype: DataType, dims: Sequence[Any]) -> Output:
-        keep(dtype not in PACKED, f"output {number} of {self._name} has packed elements")
-        keep(len(dims) <= Dims.MAX_DIMS, f"output {number} of {self._name} has {len(dims)} axes, and 8 are the most")
+    def _output(self, number: int, dtype: DataType, dims: Sequence[Any]) -> PluginOutput:
+        ensure(dtype not in PACKED, f"output {number} of {self._name} has packed elements")
+        ensure(
+            len(dims) <= Dims.MAX_DIMS, f"output {number} of {self._name} has {len(dims)} axes, and may have at most 8"
+        )
         for axis, each in enumerate(dims):
-            what = f"length {axis} of output {number} of {self._name} is {each!r}, and no IDimensionExpr"
-            keep(isinstance(each, IDimensionExpr), what, "make it with expr_builder")
+            what = f"length {axis} of output {number} of {self._name} is {each!r}, not an IDimensionExpr"
+            ensure(isinstance(each, IDimensionExpr), what, "make it with expr_builder")
             negative = each.value is not None and each.value < 0
-            keep(not negative, f"length {axis} of output {number} of {self._name} is {each.value}")
+            ensure(not negative, f"length {axis} of output {number} of {self._name} is {each.value}")
         lengths = (UNKNOWN if each.value is None or each.is_size_tensor() else each.value for each in dims)
         room = tuple(UNKNOWN if each.value is None else each.value for each in dims)
         sizes = {axis: each.size_output for axis, each in enumerate(dims) if each.size_output is not None}
-        return Output(TensorType(numpy_type(dtype), tuple(lengths)), room, sizes)
+        return PluginOutput(TensorType(numpy_type(dtype), tuple(lengths)), room, sizes)
 
-    def _require_scalars(self, output: Output, outputs: Sequence[Output]) -> None:
+    def _require_scalars(self, output: PluginOutput, outputs: Sequence[PluginOutput]) -> None:
         for number in output.sizes.values():
             found = outputs[number].type if 0 <= number < len(outputs) else None
             is_size = found is not None and found.is_index and found.rank == 0
-            what = f"{self._name} declares output {number} a size, which is {found or 'none of its outputs'}"
-            keep(is_size, what, "a size is an int32 or int64 scalar")
+            what = f"{self._name} declares output {number} as a size, which is {found or 'not one of its outputs'}"
+            ensure(is_size, what, "a size is an int32 or int64 scalar")
 
-    def _require_support(self, inputs: Sequence[TensorType], outputs: Sequence[Output]) -> None:
+    def _require_support(self, inputs: Sequence[TensorType], outputs: Sequence[PluginOutput]) -> None:
         types = [*inputs, *(each.type for each in outputs)]
         for position, each in enumerate(types):
             with self._calling("supports_format_combination"):
                 taken = self._build.supports_format_combination(position, list(map(_dynamic, types)), len(inputs))
             role = f"input {position}" if position < len(inputs) else f"output {position - len(inputs)}"
-            keep(bool(taken), f"{self._name} does not support {role} as {each} in rows", "convert with add_cast")
+            ensure(bool(taken), f"{self._name} does not support {role} as row-major {each}", "convert with add_cast")
 
     # ------------------------------------------------------------------ runs
 
     def evaluate(self, inputs: Sequence[Array], shape_inputs: Sequence[Array]) -> tuple[Array, ...]:
-        """The outputs, by ``enqueue``, which works on copies of the inputs.
+        """Compute the outputs by ``enqueue``, which works on copies of the inputs.
 
         Raises:
-            LayerError: the plugin fails, or an output tells a length for which there is no room.
+            LayerError: the plugin fails, or a data-dependent length is too large.
         """
         with self._lock:
-            ready = self._prepared(
+            plugin = self._prepared_for(
                 [TensorType.of(each) for each in inputs], [TensorType.of(each) for each in shape_inputs]
             )
             given = [np.array(each, order="C") for each in inputs]
-            made: list[Array] = [np.zeros(each.room, each.type.dtype) for each in ready.outputs]
-            described, workspace = (ready.input_desc, ready.output_desc), ready.workspace.ctypes.data
+            made: list[Array] = [np.zeros(each.room, each.type.dtype) for each in plugin.outputs]
+            described, workspace = (plugin.input_desc, plugin.output_desc), plugin.workspace.ctypes.data
             with self._calling("enqueue"):
-                status: Any = ready.runtime.enqueue(*described, _addresses(given), _addresses(made), workspace, 0)
-            keep(not status, f"enqueue of {self._name} returned {status!r}")
-            return tuple(self._cut(number, ready.outputs, made) for number in range(len(made)))
+                status: Any = plugin.runtime.enqueue(*described, _addresses(given), _addresses(made), workspace, 0)
+            ensure(not status, f"enqueue of {self._name} returned {status!r}")
+            return tuple(self._cut(number, plugin.outputs, made) for number in range(len(made)))
 
-    def _prepared(self, inputs: Sequence[TensorType], shape_inputs: Sequence[TensorType]) -> _Ready:
+    def _prepared_for(self, inputs: Sequence[TensorType], shape_inputs: Sequence[TensorType]) -> _PreparedPlugin:
         key = key_of(inputs, shape_inputs)
-        if key not in self._ready:
+        if key not in self._prepared_plugins:
             made = self._prepare(inputs, self._outputs(inputs, shape_inputs))
-            if len(self._ready) >= MOST_REMEMBERED:
-                self._ready.clear()
-            self._ready[key] = made
-        return self._ready[key]
+            if len(self._prepared_plugins) >= MOST_REMEMBERED:
+                self._prepared_plugins.clear()
+            self._prepared_plugins[key] = made
+        return self._prepared_plugins[key]
 
-    def _prepare(self, inputs: Sequence[TensorType], outputs: Sequence[Output]) -> _Ready:
+    def _prepare(self, inputs: Sequence[TensorType], outputs: Sequence[PluginOutput]) -> _PreparedPlugin:
         fixed = all(UNKNOWN not in each.room for each in outputs)
-        keep(fixed, f"get_output_shapes of {self._name} leaves a length open, and all inputs are known")
+        ensure(fixed, f"get_output_shapes of {self._name} leaves a length unknown, though all inputs are known")
         dynamic = list(map(_dynamic, inputs)), [_dynamic(each.type, each.room) for each in outputs]
         descriptions = list(map(_description, inputs)), [_description(each.type) for each in outputs]
         with self._calling("configure_plugin"):
@@ -193,28 +197,31 @@ class HostKernel(Kernel):
             runtime.set_tactic(tactic)
         with self._calling("on_shape_change"):
             runtime.on_shape_change(*descriptions)
-        return _Ready(runtime, outputs, *descriptions, workspace)
+        return _PreparedPlugin(runtime, outputs, *descriptions, workspace)
 
     def _attached(self) -> IPluginV3OneRuntime:
         with self._calling("attach_to_context"):
             found = self._runtime.attach_to_context(IPluginResourceContext())
-        keep(isinstance(found, IPluginV3), f"attach_to_context of {self._name} gave {found!r}, and no IPluginV3")
+        ensure(
+            isinstance(found, IPluginV3),
+            f"attach_to_context of {self._name} returned {found!r}, which is not an IPluginV3",
+        )
         return self._part(found, PluginCapabilityType.RUNTIME, IPluginV3OneRuntime)
 
-    def _cut(self, number: int, outputs: Sequence[Output], made: Sequence[Array]) -> Array:
-        """An output without the room that it does not need."""
+    def _cut(self, number: int, outputs: Sequence[PluginOutput], made: Sequence[Array]) -> Array:
+        """Cut an output to its data-dependent lengths."""
         output, array = outputs[number], made[number]
         shape = list(array.shape)
         for axis, size in output.sizes.items():
             length = int(made[size])
-            what = f"output {size} of {self._name} tells a length of {length}, and there is room for {shape[axis]}"
-            keep(0 <= length <= shape[axis], what)
+            what = f"output {size} of {self._name} is the length {length}, and there is room for {shape[axis]}"
+            ensure(0 <= length <= shape[axis], what)
             shape[axis] = length
         return array.reshape(-1)[: int(np.prod(shape, dtype=np.int64))].reshape(shape) if output.sizes else array
 
     def lower(self, inputs: Sequence[Any], shape_inputs: Sequence[Array]) -> NoReturn:
-        """Nothing: no program holds it."""
-        raise AssertionError(f"{self._name} computes on the host alone")
+        """Never called: the plugin cannot be compiled."""
+        raise AssertionError(f"{self._name} computes only on the host")
 
 
 def _addresses(arrays: Sequence[Array]) -> list[int]:
@@ -226,8 +233,8 @@ def _expression(length: int) -> IDimensionExpr:
 
 
 def _values(type: TensorType) -> list[int]:
-    """The elements of a shape input, -1 for each that is not known."""
-    keep(type.is_fixed, f"a shape input is {type}, and its number of elements is to be known")
+    """The elements of a shape input, -1 for unknown ones."""
+    ensure(type.is_fixed, f"a shape input is {type}, and its number of elements must be known")
     known = type.ints()
     return [UNKNOWN] * type.volume if known is None else known
 

@@ -1,4 +1,4 @@
-"""JSON that nobody vouches for: a value is read as what it should be, or refused with its place in the document."""
+"""Reading of untrusted JSON: each value has the expected form, or is refused with its path in the document."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ T = TypeVar("T")
 E = TypeVar("E", bound=Enum)
 
 LEAST, MOST = -(2**63), 2**63 - 1
-"""Whole numbers in a document have 64 bits."""
+"""The range of whole numbers, which have 64 bits."""
 
 MOST_DIGITS = 20
 DEEPEST = 16
-"""Lists and objects within each other; plans have half as many."""
+"""The deepest nesting of lists and objects that is accepted; plans use half of it."""
 
 LONGEST_SHOWN = 40
 
@@ -29,29 +29,32 @@ _NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 
 
 def to_json(value: Any) -> bytes:
-    """A value as JSON: the same value, its keys in the same order, gives the same bytes."""
+    """Encode a value as JSON; equal values with keys in the same order give the same bytes."""
     return json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":")).encode("ascii")
 
 
-def from_json(data: bytes, name: str) -> Node:
-    """The document ``name``.
+def from_json(data: bytes, name: str) -> JsonValue:
+    """Decode the document ``name``.
 
     Raises:
-        FileFormatError: it is no JSON, is nested too deeply, has a key twice in one object, or a number too long.
+        FileFormatError: it is not JSON, is nested too deeply, has a duplicate key, or a number that is too long.
     """
+    # Before json.loads, which recurses once per level and would use up Python's stack.
     if _is_deep(data):
-        raise _refusal(f"the document has more than {DEEPEST} lists and objects within each other, or open ones", name)
+        raise _refusal(f"the document has more than {DEEPEST} nested lists and objects, or unclosed ones", name)
     try:
-        value = json.loads(data.decode(), parse_int=_whole, parse_constant=_no_number, object_pairs_hook=_without_twins)
+        value = json.loads(
+            data.decode(), parse_int=_whole, parse_constant=_no_number, object_pairs_hook=_without_duplicates
+        )
     except RecursionError:
-        raise _refusal("the document is nested deeper than Python's stack has room left", name) from None
+        raise _refusal("the document is nested deeper than Python's stack allows", name) from None
     except ValueError as error:
-        raise _refusal(f"the document is no JSON that plans have: {error}", name) from None
-    return Node(value, name)
+        raise _refusal(f"the document is not the JSON of a plan: {error}", name) from None
+    return JsonValue(value, name)
 
 
 def _is_deep(data: bytes) -> bool:
-    """Whether brackets are nested too deeply, or do not match; found without recursion, as the decoder has it."""
+    """Whether brackets are nested too deeply or unbalanced, found without the recursion of the decoder."""
     brackets = _STRING.sub(b"", data).translate(_BRACKETS, _NO_BRACKETS)
     for _ in range(DEEPEST):
         brackets = brackets.replace(b"[]", b"")
@@ -65,37 +68,37 @@ def _whole(digits: str) -> int:
 
 
 def _no_number(word: str) -> NoReturn:
-    raise ValueError(f"{word} is no number of JSON")
+    raise ValueError(f"{word} is not a number in JSON")
 
 
-def _without_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     made = dict(pairs)
     if len(made) != len(pairs):
-        raise ValueError("an object has a key twice")
+        raise ValueError("an object has a duplicate key")
     return made
 
 
 def _refusal(what: str, where: str, why: str = "") -> FileFormatError:
-    return FileFormatError(Finding("NL713", what, where, why or "netloop writes no such plan"))
+    return FileFormatError(Finding("NL713", what, where, why or "netloop does not write such plans"))
 
 
-class Node:
-    """A value in a document, and where it is.
+class JsonValue:
+    """A value in a document, and its path.
 
     Attributes:
-        value: what the JSON decoder made of it.
+        value: the decoded value.
     """
 
     __slots__ = ("_key", "_parent", "value")
 
-    def __init__(self, value: Any, key: str | int, parent: Node | None = None) -> None:
+    def __init__(self, value: Any, key: str | int, parent: JsonValue | None = None) -> None:
         self.value = value
         self._key = key
         self._parent = parent
 
     @property
     def where(self) -> str:
-        """The place, as ``network.json: layers[3].inputs``."""
+        """The path, such as ``network.json: layers[3].inputs``."""
         keys: list[str | int] = []
         node = self
         while node._parent is not None:
@@ -106,14 +109,14 @@ class Node:
         return f"{node._key}: {path}" if path else str(node._key)
 
     def refuse(self, what: str, why: str = "") -> NoReturn:
-        """Complain about this value.
+        """Raise an error about this value.
 
         Raises:
             FileFormatError: always.
         """
         raise _refusal(what, self.where, why)
 
-    # ------------------------------------------------------------------ what a value should be
+    # ------------------------------------------------------------------ expected forms
 
     def text(self) -> str:
         """A string."""
@@ -128,11 +131,11 @@ class Node:
         if type(self.value) is not int:
             self._unlike("a whole number")
         if not least <= self.value <= most:
-            self.refuse(f"here should be a number from {least} to {most}, and is {self.value}")
+            self.refuse(f"expected a number from {least} to {most}, found {self.value}")
         return self.value
 
     def number(self) -> float:
-        """A floating-point number; those that JSON lacks are the strings nan, inf and -inf."""
+        """A floating-point number; the strings nan, inf and -inf stand for those that JSON lacks."""
         if self.value in ("nan", "inf", "-inf"):
             return float(self.value)
         if type(self.value) is not float or not math.isfinite(self.value):
@@ -140,51 +143,51 @@ class Node:
         return self.value
 
     def member(self, enum: type[E]) -> E:
-        """The name of a member of an enumeration."""
+        """A member of an enumeration, by its name."""
         return self.one_of(enum.__members__, f"the name of a {enum.__name__}")
 
     def one_of(self, known: Mapping[str, T], what: str) -> T:
-        """What a known name stands for."""
+        """One of the values of ``known``, by its name."""
         name = self.text()
         if name not in known:
             hint = did_you_mean(name[:LONGEST_SHOWN], known)
-            self.refuse(f"here should be {what}, and is {_shown(name)}{hint and f'; {hint}'}")
+            self.refuse(f"expected {what}, found {_shown(name)}{hint and f'; {hint}'}")
         return known[name]
 
     def numbered(self, items: Sequence[T], what: str) -> T:
-        """What the number of one of ``items`` stands for."""
+        """One of ``items``, by its index."""
         number = self.whole()
         if not 0 <= number < len(items):
-            self.refuse(f"here should be the number of {what}, of which there are {len(items)}, and is {number}")
+            self.refuse(f"expected the index of {what}, of which there are {len(items)}, found {number}")
         return items[number]
 
-    def items(self) -> list[Node]:
+    def items(self) -> list[JsonValue]:
         """The elements of a list."""
         if not isinstance(self.value, list):
             self._unlike("a list")
-        return [Node(each, position, self) for position, each in enumerate(self.value)]
+        return [JsonValue(each, position, self) for position, each in enumerate(self.value)]
 
-    def pair(self) -> list[Node]:
+    def pair(self) -> list[JsonValue]:
         """The elements of a list of two."""
         items = self.items()
         if len(items) != 2:
-            self.refuse(f"here should be a list of 2 elements, and has {len(items)}")
+            self.refuse(f"expected a list of 2 elements, found {len(items)}")
         return items
 
-    def fields(self, required: Collection[str], optional: Collection[str] = ()) -> dict[str, Node]:
-        """The values of an object that has certain keys and no others."""
+    def fields(self, required: Collection[str], optional: Collection[str] = ()) -> dict[str, JsonValue]:
+        """The values of an object, which has all required keys, and otherwise only optional ones."""
         if not isinstance(self.value, dict):
             self._unlike("an object")
         missing = [key for key in required if key not in self.value]
         unknown = [key[:LONGEST_SHOWN] for key in self.value if key not in required and key not in optional]
         if missing or unknown:
             lacks = [f"lacks {listed(missing)}"] if missing else []
-            has = [f"has {listed(unknown)}, unknown here"] if unknown else []
+            has = [f"has unknown keys {listed(unknown)}"] if unknown else []
             self.refuse(f"the object {' and '.join(lacks + has)}")
-        return {key: Node(value, key, self) for key, value in self.value.items()}
+        return {key: JsonValue(value, key, self) for key, value in self.value.items()}
 
     def _unlike(self, wanted: str) -> NoReturn:
-        self.refuse(f"here should be {wanted}, and is {_shown(self.value)}")
+        self.refuse(f"expected {wanted}, found {_shown(self.value)}")
 
 
 def _shown(value: Any) -> str:

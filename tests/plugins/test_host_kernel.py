@@ -1,4 +1,4 @@
-"""Plugins of TensorRT's interfaces, on the memory of the host, against numpy and torch."""
+"""Plugins of TensorRT's interfaces, in host memory, compared with numpy and torch."""
 
 import functools
 import threading
@@ -32,7 +32,7 @@ def added(network, plugin, *inputs, shape_inputs=()):
 
 
 def runs(network):
-    """What runs a network: an engine, and the reference."""
+    """The two ways to run a network: an engine, and the reference."""
     return trt.compile(network), functools.partial(trt.evaluate, network)
 
 
@@ -79,7 +79,7 @@ def test_length_without_room_is_an_error(network, x, told):
     mark(network, y=added(network, NonZero(told=told), x))
 
     for run in runs(network):
-        with pytest.raises(trt.ExecutionError, match=f"tells a length of {told}, and there is room for 6"):
+        with pytest.raises(trt.ExecutionError, match=f"is the length {told}, and there is room for 6"):
             run({"x": X})
 
 
@@ -344,27 +344,27 @@ def const(value):
 
 EXPR = trt.IExprBuilder()
 MISBEHAVING = {
-    "no list of types": ({"get_output_data_types": const(trt.float32)}, "is to give a list, one for each output"),
-    "numpy types": ({"get_output_data_types": const([np.float32])}, "is to give a list, one for each output"),
-    "too many types": ({"get_output_data_types": const([trt.int32] * 2)}, "tells of 2 of 1 outputs"),
+    "no list of types": ({"get_output_data_types": const(trt.float32)}, "not a list with an element for each output"),
+    "numpy types": ({"get_output_data_types": const([np.float32])}, "not a list with an element for each output"),
+    "too many types": ({"get_output_data_types": const([trt.int32] * 2)}, "returned 2 elements for 1 outputs"),
     "packed elements": ({"get_output_data_types": const([trt.int4])}, "output 0 of Plugin has packed elements"),
-    "no shapes": ({"get_output_shapes": const(None)}, "get_output_shapes of Plugin gave None"),
-    "a length not set": ({"get_output_shapes": const([trt.DimsExprs(2)])}, "is None, and no IDimensionExpr"),
+    "no shapes": ({"get_output_shapes": const(None)}, "get_output_shapes of Plugin returned None"),
+    "a length not set": ({"get_output_shapes": const([trt.DimsExprs(2)])}, "is None, not an IDimensionExpr"),
     "a plain number": (
         {"get_output_shapes": const([[3]])},
-        "length 0 of output 0 of Plugin is 3, and no IDimensionExpr",
+        "length 0 of output 0 of Plugin is 3, not an IDimensionExpr",
     ),
     "a negative length": ({"get_output_shapes": const([[EXPR.constant(-2)]])}, "length 0 of output 0 of Plugin is -2"),
-    "nine axes": ({"get_output_shapes": const([[EXPR.constant(1)] * 9])}, "has 9 axes, and 8 are the most"),
+    "nine axes": ({"get_output_shapes": const([[EXPR.constant(1)] * 9])}, "has 9 axes, and may have at most 8"),
     "no such size": (
         {"get_output_shapes": const([[EXPR.declare_size_tensor(3, EXPR.constant(1), EXPR.constant(1))]])},
-        "declares output 3 a size, which is none of its outputs",
+        "declares output 3 as a size, which is not one of its outputs",
     ),
     "a size that is none": (
         {"get_output_shapes": const([[EXPR.declare_size_tensor(0, EXPR.constant(1), EXPR.constant(1))]])},
-        "declares output 0 a size, which is float32[-1]",
+        "declares output 0 as a size, which is float32[-1]",
     ),
-    "a huge output": ({"get_output_shapes": const([[EXPR.constant(2**50)]])}, "no tensor has more than"),
+    "a huge output": ({"get_output_shapes": const([[EXPR.constant(2**50)]])}, "a tensor has at most"),
     "a format that is not supported": ({"supports_format_combination": const(False)}, "does not support input 0"),
     "a method that fails": (
         {"get_output_shapes": lambda *_: 1 // 0},
@@ -386,11 +386,11 @@ def test_plugin_that_breaks_its_interface_is_found(network, x, name):
 
 
 RUN_BADLY = {
-    "a length left open": ({"get_output_shapes": const([[trt.IDimensionExpr()]])}, "leaves a length open"),
+    "a length left open": ({"get_output_shapes": const([[trt.IDimensionExpr()]])}, "leaves a length unknown"),
     "no workspace": ({"get_workspace_size": const(-1)}, "get_workspace_size of Plugin raised ValueError"),
     "workspace of a word": ({"get_workspace_size": const("1")}, "get_workspace_size of Plugin raised TypeError"),
     "no tactics": ({"get_valid_tactics": const(None)}, "get_valid_tactics of Plugin raised TypeError"),
-    "attached to nothing": ({"attach_to_context": const(None)}, "attach_to_context of Plugin gave None"),
+    "attached to nothing": ({"attach_to_context": const(None)}, "attach_to_context of Plugin returned None"),
     "shapes refused": ({"on_shape_change": lambda *_: 1 // 0}, "on_shape_change of Plugin raised ZeroDivisionError"),
 }
 
@@ -454,10 +454,10 @@ def test_tensor_of_another_network_is_refused(network):
 
 
 BAD_PARTS = {
-    "nothing overridden": (Bare(), "clone of Bare raised NotImplementedError: Bare has to override clone"),
-    "clone of nothing": (Plugin(clone=const(None)), "the result of clone is IPluginV3, not None"),
+    "nothing overridden": (Bare(), "clone of Bare raised NotImplementedError: Bare must override clone"),
+    "clone of nothing": (Plugin(clone=const(None)), "IPluginV3, not None"),
     "no parts": (Plugin(get_capability_interface=const(None)), "the BUILD capability of Plugin is None"),
-    "no outputs": (Plugin(num_outputs=0), "num_outputs of Plugin is 0, and has to be 1 or more"),
+    "no outputs": (Plugin(num_outputs=0), "num_outputs of Plugin is 0, and must be 1 or more"),
     "outputs of a word": (Plugin(num_outputs="1"), "num_outputs of Plugin is '1'"),
 }
 

@@ -1,4 +1,4 @@
-"""What each code stands for, in words and as a page."""
+"""The texts of codes, one at a time and as a page."""
 
 import re
 from pathlib import Path
@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 import netloop as trt
-from netloop.check.explain import CHAPTERS, rules_page
 from netloop.check.rule import RULES
 from netloop.cli import main
-from netloop.diagnostics import CODES, Code, enter
+from netloop.diagnostics import CODES, Code, add_code
+from netloop.diagnostics.explanations import CHAPTERS, rules_page
 
 PACKAGE = Path(trt.__file__).parent
 PAGE = PACKAGE.parent / "docs" / "rules.md"
@@ -17,11 +17,11 @@ PAGE = PACKAGE.parent / "docs" / "rules.md"
 
 def test_a_rule_is_explained_by_its_docstring():
     assert trt.explain("NL204").splitlines() == [
-        "NL204 (portability): TensorRT takes the last value of a recurrence alone",
+        "NL204 (portability): TensorRT supports LAST_VALUE only for recurrences",
         "",
-        "A loop of n trips makes the elements X0 ... Xn-1 of every tensor in it.",
-        "LAST_VALUE asks for Xn, one past the last trip. A recurrence has that element;",
-        "of any other tensor netloop computes it, and TensorRT refuses to.",
+        "In a loop of n iterations, every tensor is a sequence X0 ... Xn-1. LAST_VALUE is",
+        "Xn, one past the last iteration. A recurrence has that element; for any other",
+        "tensor netloop computes it, and TensorRT refuses to.",
         "",
         "Wrong: `loop.add_loop_output(total.get_output(0), LoopOutput.LAST_VALUE)`",
         "Right: `loop.add_loop_output(running.get_output(0), LoopOutput.LAST_VALUE)`",
@@ -30,7 +30,7 @@ def test_a_rule_is_explained_by_its_docstring():
 
 def test_what_is_raised_elsewhere_is_explained_too():
     assert trt.explain("NL104").startswith(
-        "NL104 (error): the inputs and outputs of a network are told apart by name\n"
+        "NL104 (error): the inputs and outputs of a network are identified by name\n"
     )
 
 
@@ -55,7 +55,7 @@ def test_unknown_code_of_a_known_chapter():
 
 
 def test_code_that_is_no_text():
-    with pytest.raises(TypeError, match="a code is a str, not int"):
+    with pytest.raises(TypeError, match="a code must be a str, not int"):
         trt.explain(204)
 
 
@@ -92,8 +92,8 @@ def test_every_code_is_raised():
 
 
 def test_code_has_one_meaning():
-    with pytest.raises(AssertionError, match="NL101 stands for something already"):
-        enter("NL101", "another reason")
+    with pytest.raises(AssertionError, match="NL101 is in the register already"):
+        add_code("NL101", "another reason")
 
 
 def test_text_is_cut_into_reason_paragraphs_and_examples():

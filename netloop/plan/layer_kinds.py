@@ -1,7 +1,7 @@
-"""The kinds of layers that a plan can hold, and how their attributes are written and read.
+"""The kinds of layers that a plan can hold, and the forms in which their attributes are written and read.
 
-The names in a plan are looked up in tables, and never in modules: a kind is a class of ``netloop.layers``, and its
-attributes are the fields of the class.
+Names in a plan are looked up in tables, never in modules: a kind is a class of ``netloop.layers``, and its attributes
+are the fields of the class.
 """
 
 import inspect
@@ -18,38 +18,30 @@ from netloop.graph.layer import ILayer
 from netloop.layers.conditional import IIfConditional
 from netloop.layers.loop import ILoop
 from netloop.plan import plugins
-from netloop.plan.document import LEAST, MOST, Node
+from netloop.plan.json_reader import LEAST, MOST, JsonValue
 from netloop.plugins.interfaces import IPluginV3
 from netloop.types import Array
 
 Numbers = tuple[float, ...]
 
 
-class Writes(Protocol):
-    """What gives numbers to the things that attributes refer to."""
+class PlanWriter(plugins.ArrayWriter, Protocol):
+    """A writer that numbers the objects that attributes refer to."""
 
     def number_of(self, part: Any) -> int:
         """The number of a loop or conditional."""
         ...
 
-    def number_of_array(self, array: Array) -> int:
-        """The number of an array."""
-        ...
 
+class PlanReader(plugins.ArrayReader, Protocol):
+    """A reader that finds the objects that attributes refer to by number."""
 
-class Reads(Protocol):
-    """What finds the things that attributes refer to by number."""
-
-    def loop(self, node: Node) -> ILoop:
+    def loop(self, node: JsonValue) -> ILoop:
         """The loop with a number."""
         ...
 
-    def conditional(self, node: Node) -> IIfConditional:
+    def conditional(self, node: JsonValue) -> IIfConditional:
         """The conditional with a number."""
-        ...
-
-    def array(self, node: Node) -> Array:
-        """The array with a number."""
         ...
 
 
@@ -58,23 +50,23 @@ class Form:
     """The form of a value in a plan.
 
     Attributes:
-        write: the value as JSON; a ValueError says why that cannot be.
-        read: the value of a node.
+        write: converts a value to JSON; raises a ValueError with the reason if it cannot.
+        read: returns the value of a node.
     """
 
-    write: Callable[[Any, Writes], Any]
-    read: Callable[[Node, Reads], Any]
+    write: Callable[[Any, PlanWriter], Any]
+    read: Callable[[JsonValue, PlanReader], Any]
 
 
 @dataclass(frozen=True)
-class Kind:
+class LayerKind:
     """A kind of layer.
 
     Attributes:
         cls: its class.
         forms: the forms of its attributes.
-        required: those that have no default.
-        least_inputs, most_inputs: how many inputs a layer can have, those that are missing counted.
+        required: those without a default.
+        least_inputs, most_inputs: the range of the number of inputs, including missing ones.
     """
 
     cls: type[ILayer]
@@ -85,52 +77,52 @@ class Kind:
 
 
 def whole(value: Any) -> int:
-    """``value``, if it is a whole number of 64 bits."""
+    """Return ``value``, which must be an int of 64 bits."""
     if type(value) is not int:
-        raise ValueError(f"is {value!r}, and a plan has a whole number there")
+        raise ValueError(f"is {value!r}, and must be an int")
     if not LEAST <= value <= MOST:
-        raise ValueError(f"has {value.bit_length()} bits and a sign, and numbers in a plan have 64")
+        raise ValueError(f"has {value.bit_length()} bits and a sign, and an int in a plan has 64")
     return value
 
 
 def text(value: Any) -> str:
-    """``value``, if it is a string."""
+    """Return ``value``, which must be a string."""
     if not isinstance(value, str):
-        raise ValueError(f"is {value!r}, and a plan has a string there")
+        raise ValueError(f"is {value!r}, and must be a string")
     return value
 
 
 def flag(value: Any) -> bool:
-    """``value``, if it is true or false."""
+    """Return ``value``, which must be a bool."""
     if not isinstance(value, bool):
-        raise ValueError(f"is {value!r}, and a plan has true or false there")
+        raise ValueError(f"is {value!r}, and must be a bool")
     return value
 
 
 def member(value: Any, enum: type[Enum]) -> str:
-    """The name of ``value``, if it is a member of an enumeration."""
+    """Return the name of ``value``, which must be a member of an enumeration."""
     if not isinstance(value, enum):
-        raise ValueError(f"is {value!r}, and a plan has a {enum.__name__} there")
+        raise ValueError(f"is {value!r}, and must be a {enum.__name__}")
     return value.name
 
 
 def number(value: float) -> float | str:
-    """A number as JSON can hold it, to the last bit."""
+    """Convert a number to JSON, exactly."""
     return value if math.isfinite(value) else str(value)
 
 
 def wholes(values: Any) -> list[int]:
-    """A shape or a permutation as a list."""
+    """Convert a shape or a permutation to a list."""
     return [whole(each) for each in values]
 
 
-def read_wholes(node: Node) -> list[int]:
-    """A list of whole numbers."""
+def read_wholes(node: JsonValue) -> list[int]:
+    """Read a list of whole numbers."""
     return [each.whole() for each in node.items()]
 
 
-def read_numbers(node: Node) -> tuple[float, ...]:
-    """A list of floating-point numbers."""
+def read_numbers(node: JsonValue) -> tuple[float, ...]:
+    """Read a list of floating-point numbers."""
     return tuple(each.number() for each in node.items())
 
 
@@ -152,7 +144,7 @@ FORMS: dict[Any, Form] = {
 
 
 def form_of(hint: Any) -> Form:
-    """The form of an attribute annotated ``hint``."""
+    """Return the form of an attribute annotated ``hint``."""
     if get_origin(hint) in (Union, UnionType):
         (inner,) = (each for each in get_args(hint) if each is not type(None))
         return _or_null(form_of(inner))
@@ -171,7 +163,7 @@ def _or_null(form: Form) -> Form:
 
 @cache
 def kinds() -> dict[str, type[ILayer]]:
-    """The classes of the kinds of layers by their names."""
+    """The classes of all kinds of layers, by their names."""
     return {cls.__name__: cls for cls in _classes(ILayer)}
 
 
@@ -183,15 +175,15 @@ def _classes(above: type[ILayer]) -> Iterator[type[ILayer]]:
 
 
 @cache
-def kind_of(cls: type[ILayer]) -> Kind:
-    """The kind of layer that a class is."""
+def kind_of(cls: type[ILayer]) -> LayerKind:
+    """The kind of layer of a class."""
     hints = get_type_hints(cls, include_extras=True)
     required = [each.name for each in fields(cls) if each.default is MISSING]  # pyright: ignore[reportArgumentType]
     forms = {name: form_of(hints[name]) for name in cls.ATTRIBUTES}
     least, most = (0, math.inf) if _is_variadic(cls) else (cls.REQUIRED_INPUTS, cls.MAX_INPUTS or cls.REQUIRED_INPUTS)
-    return Kind(cls, forms, frozenset(required), least, most)
+    return LayerKind(cls, forms, frozenset(required), least, most)
 
 
 def _is_variadic(cls: type[ILayer]) -> bool:
-    """Whether its type rule takes any number of inputs."""
+    """Whether ``infer`` takes any number of inputs."""
     return any(each.kind is each.VAR_POSITIONAL for each in inspect.signature(cls.infer).parameters.values())
