@@ -43,8 +43,8 @@ class IScaleLayer(Elementary):
     channel_axis: int = 1
 
     def infer(self, x: TensorType) -> TensorType:
-        require(x.is_float, f"the input is {x}, and must be floating-point", fix="convert it with add_cast")
-        require(x.rank >= 4, f"the input {x} has {x.rank} axes, and must have at least 4")
+        require(x.is_float, f"the input is {x}, but must be floating-point", fix="convert it with add_cast")
+        require(x.rank >= 4, f"the input {x} has {x.rank} axes, but must have at least 4")
         shape = self._weights_shape(x.shape)
         for name in ("shift", "scale", "power"):
             weights: Array | None = getattr(self, name)
@@ -96,7 +96,7 @@ class IParametricReLULayer(Elementary):
     REQUIRED_INPUTS = 2
 
     def infer(self, x: TensorType, slopes: TensorType) -> TensorType:
-        require(x.is_float, f"the input is {x}, and must be floating-point", fix="convert it with add_cast")
+        require(x.is_float, f"the input is {x}, but must be floating-point", fix="convert it with add_cast")
         require(
             x.dtype == slopes.dtype,
             f"the slopes are {slopes}, and the input is {x}",

@@ -133,13 +133,13 @@ class IAttentionOutputLayer(IAttentionBoundaryLayer):
         require(query.is_float, f"the query is floating-point, not {query}", fix="convert it with add_cast")
         require(
             query.dtype == key.dtype == value.dtype,
-            f"query, key and value are {query.dtype}, {key.dtype} and {value.dtype}, and must be of one type",
+            f"query, key and value are {query.dtype}, {key.dtype} and {value.dtype}, but must be of one type",
             why="TensorRT's networks are strongly typed: nothing is converted silently",
             fix="convert them with add_cast",
         )
         _check_form("query", query, self.query_form)
         _check_form("key", key, self.key_value_form)
-        require(agree(key.shape, value.shape), f"the key is {key}, the value {value}, and must be of one shape")
+        require(agree(key.shape, value.shape), f"the key is {key}, the value {value}, but must be of one shape")
         _check_heads(query, key)
         queries = self._batch("query", query, self.query_form, query_lengths)
         keys = self._batch("key_value", key, self.key_value_form, key_value_lengths)
@@ -162,7 +162,7 @@ class IAttentionOutputLayer(IAttentionBoundaryLayer):
         )
         require(
             lengths is None or (lengths.is_index and agree(lengths.shape, x.shape[:1])),
-            f"the {name}_lengths are {lengths}, and must be int32[{x.shape[0]}]",
+            f"the {name}_lengths are {lengths}, but must be int32[{x.shape[0]}]",
             why=f"each padded sequence of {x} has a length",
         )
         return x.shape[0]
@@ -178,14 +178,14 @@ class IAttentionOutputLayer(IAttentionBoundaryLayer):
         require(PACKED not in forms, "there is a mask, and packed sequences have no common length for it")
         require(
             mask.is_bool or mask.dtype == query.dtype,
-            f"the mask is {mask}, and must be bool or {query.dtype}",
+            f"the mask is {mask}, but must be bool or {query.dtype}",
             fix="convert it with add_cast",
         )
         wanted = (*query.shape[:3], key.shape[2])
         stretched = tuple(1 if own == 1 and axis < 2 else wanted[axis] for axis, own in enumerate(mask.shape[:4]))
         require(
             mask.rank == 4 and agree(mask.shape, stretched),
-            f"the mask is {mask}, and must be {mask.with_shape(wanted)}; its first two lengths may be 1",
+            f"the mask is {mask}, but must be {mask.with_shape(wanted)}; its first two lengths may be 1",
             why=f"it is added to, or forbids, products of the query {query} with the key {key}",
         )
 
@@ -204,7 +204,7 @@ class IAttentionOutputLayer(IAttentionBoundaryLayer):
         )
         require(
             scale is None or (scale.is_float and scale.rank <= 1 and scale.volume in (1, UNKNOWN)),
-            f"the normalization_quantize_scale is {scale}, and must be one floating-point number",
+            f"the normalization_quantize_scale is {scale}, but must be one floating-point number",
         )
 
     # ------------------------------------------------------------------ values
@@ -220,7 +220,7 @@ def _check_form(name: str, x: TensorType, form: AttentionIOForm) -> None:
     axes = "[batch, head, token, element]" if form is PADDED else "[token, head, element]"
     require(
         x.rank == (4 if form is PADDED else 3),
-        f"the {name} is {x}, and must be {axes}",
+        f"the {name} is {x}, but must be {axes}",
         why=f"its form is {form.name}",
         fix="reshape it with add_shuffle, or set another form",
     )

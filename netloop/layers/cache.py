@@ -70,12 +70,12 @@ class IKVCacheUpdateLayer(Operation):
         wanted = (UNKNOWN, heads, elements) if self._is_packed else (batch, heads, UNKNOWN, elements)
         require(
             update.dtype == cache.dtype and agree(update.shape, wanted),
-            f"the update is {update}, and must be {cache.with_shape(wanted)} (-1 for any number of tokens)",
+            f"the update is {update}, but must be {cache.with_shape(wanted)} (-1 for any number of tokens)",
             why=f"the cache is {cache}, and update_form {self.update_form.name}",
         )
         require(
             places.is_index and agree(places.shape, (batch,)),
-            f"the write_indices are {places}, and must be int32[{batch}] or int64[{batch}]",
+            f"the write_indices are {places}, but must be int32[{batch}] or int64[{batch}]",
             why="each sequence has a place where writing begins",
         )
         self._check_lengths(batch, lengths)

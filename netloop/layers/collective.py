@@ -106,7 +106,7 @@ class IDistCollectiveLayer(Operation):
 
     def _check_ranks(self) -> None:
         ranks = self.num_ranks
-        require(ranks > 0, f"num_ranks is {ranks}, and must be positive")
+        require(ranks > 0, f"num_ranks is {ranks}, but must be positive")
         require(
             tuple(self.groups) in ((), tuple(range(min(ranks, len(self.groups) + 1)))),
             f"groups are {tuple(self.groups)}, and there are {ranks} ranks",

@@ -151,18 +151,18 @@ class SlidingWindow(Operation):
 
     def _check_numbers(self, x: TensorType) -> None:
         window, count = next(iter(self.LEAST)), len(self.window)
-        require(x.is_number, f"the input is {x}, and must be of numbers", fix="convert it with add_cast")
+        require(x.is_number, f"the input is {x}, but must be of numbers", fix="convert it with add_cast")
         require(
             1 <= count <= 3, f"{window} is {self.window}, and has 1 to 3 numbers", why="it is the shape of a window"
         )
         require(
             x.rank == count + 2,
-            f"the input {x} has {x.rank} axes, and must have {count + 2}",
+            f"the input {x} has {x.rank} axes, but must have {count + 2}",
             why=f"they are batch, channel, and one for each number in {window} {self.window}",
         )
         for name, least in self.LEAST.items():
             numbers: Sequence[int] = getattr(self, name)
-            require(len(numbers) == count, f"{name} is {numbers}, and must have {count} numbers, one for each axis")
+            require(len(numbers) == count, f"{name} is {numbers}, but must have {count} numbers, one for each axis")
             require(min(numbers) >= least, f"{name} is {numbers}, and its numbers are at least {least}")
 
 
@@ -201,8 +201,8 @@ class WeightedWindow(SlidingWindow):
     def _check_groups(self, x: TensorType) -> None:
         channels, maps, groups = x.shape[1], self.num_output_maps, self.num_groups
         require(channels != 0, f"the input {x} has no channels")
-        require(maps >= 1, f"num_output_maps is {maps}, and must be at least 1")
-        require(groups >= 1, f"num_groups is {groups}, and must be at least 1")
+        require(maps >= 1, f"num_output_maps is {maps}, but must be at least 1")
+        require(groups >= 1, f"num_groups is {groups}, but must be at least 1")
         why = f"they are shared out evenly among num_groups = {groups}"
         require(channels == UNKNOWN or channels % groups == 0, f"the input {x} has {channels} channels", why)
         require(maps % groups == 0, f"num_output_maps is {maps}", why)
@@ -407,16 +407,16 @@ def _check_weights(name: str, own: Array | None, given: TensorType | None, wante
             not is_given(own), f"the {name} is given both as weights and as a tensor", fix=f"set {name} to Weights()"
         )
         fits = given.dtype == wanted.dtype and agree(given.shape, wanted.shape)
-        require(fits, f"the {name} is {given}, and must be {wanted}")
+        require(fits, f"the {name} is {given}, but must be {wanted}")
     elif own is not None and is_given(own):
         require(
             own.dtype == wanted.dtype,
-            f"the {name} is {own.dtype}, and must be {wanted.dtype} as the input",
+            f"the {name} is {own.dtype}, but must be {wanted.dtype} as the input",
             why="TensorRT's networks are strongly typed: nothing is converted silently",
         )
         known = math.prod(length for length in wanted.shape if length != UNKNOWN)
         fits = own.size == known if wanted.is_fixed else own.size % known == 0
-        require(fits, f"the {name} has {own.size} elements, and must have those of {wanted}")
+        require(fits, f"the {name} has {own.size} elements, but must have those of {wanted}")
 
 
 def _inside(position: Shape, lengths: Shape) -> bool:

@@ -19,7 +19,7 @@ IOU_THRESHOLD, SCORE_THRESHOLD = 3, 4
 
 def _check_indices_type(indices_type: DataType) -> None:
     is_index = indices_type in (DataType.INT32, DataType.INT64)
-    require(is_index, f"indices_type is {indices_type.name}, and must be INT32 or INT64")
+    require(is_index, f"indices_type is {indices_type.name}, but must be INT32 or INT64")
 
 
 @layer(LayerType.NON_ZERO, "NonZero")
@@ -168,7 +168,7 @@ class INMSLayer(Operation):
         for name, threshold in (("IoU", overlap), ("score", least)):
             is_scalar = threshold is None or (threshold.rank == 0 and threshold.is_float)
             require(is_scalar, f"the {name} threshold is a floating-point scalar, not {threshold}")
-        require(self.topk_box_limit > 0, f"topk_box_limit is {self.topk_box_limit}, and must be positive")
+        require(self.topk_box_limit > 0, f"topk_box_limit is {self.topk_box_limit}, but must be positive")
         _check_indices_type(self.indices_type)
         indices = TensorType(numpy_type(self.indices_type), (UNKNOWN, 3))
         return indices, TensorType(np.dtype(np.int32))
@@ -214,7 +214,7 @@ class INMSLayer(Operation):
 def _check_boxes(boxes: TensorType, scores: TensorType) -> None:
     require(
         boxes.is_float and boxes.rank in (3, 4) and boxes.shape[-1] in (4, UNKNOWN),
-        f"the boxes are {boxes}, and must be floating-point, [batch, box, 4] or [batch, box, class, 4]",
+        f"the boxes are {boxes}, but must be floating-point, [batch, box, 4] or [batch, box, class, 4]",
     )
     require(scores.rank == 3, f"the scores are {scores}, and have 3 axes: batch, box, class")
     require(

@@ -179,9 +179,9 @@ class IMoELayer(Operation):
     def _check_parameters(self) -> None:
         for name in ("alpha", "beta"):
             value = getattr(self, f"swiglu_param_{name}")
-            require(math.isfinite(value), f"swiglu_param_{name} is {value}, and must be finite")
+            require(math.isfinite(value), f"swiglu_param_{name} is {value}, but must be finite")
         limit = self.swiglu_param_limit
-        require(limit > 0, f"swiglu_param_limit is {limit}, and must be positive")
+        require(limit > 0, f"swiglu_param_limit is {limit}, but must be positive")
 
     def _check_quantisation(self, scale: TensorType | None, experts: int) -> None:
         kind = self.quantization_to_type
@@ -199,7 +199,7 @@ class IMoELayer(Operation):
             why="what goes into down is quantised to FP8, or not at all",
         )
         fits = scale.rank == 0 or (scale.rank == 1 and UNKNOWN in (*scale.shape, experts)) or scale.shape == (experts,)
-        require(scale.is_float and fits, f"the scale is {scale}, and must be floating-point, [] or [{experts}]")
+        require(scale.is_float and fits, f"the scale is {scale}, but must be floating-point, [] or [{experts}]")
         positive = scale.value is None or bool((scale.value > 0).all())
         require(positive, "the scale has an element that is not positive")
 

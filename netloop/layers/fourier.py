@@ -68,7 +68,7 @@ class IDFTLayer(Operation):
         parts = (1, 2) if not self.onesided else (2,) if self.inverse else (1,)
         require(
             x.shape[-1] in (*parts, UNKNOWN),
-            f"the last axis of {x} has {x.shape[-1]} elements, and must have {' or '.join(map(str, parts))}",
+            f"the last axis of {x} has {x.shape[-1]} elements, but must have {' or '.join(map(str, parts))}",
             why="they are the real and the imaginary part; one half stands for all only if the other side is real",
         )
         last = 1 if self.onesided and self.inverse else 2

@@ -269,7 +269,7 @@ class IScatterLayer(Operation):
             fix="convert one of them with add_cast",
         )
         known = ", ".join(each.name for each in COMBINED)
-        require(self.reduction in COMBINED, f"the reduction is {self.reduction.name}, and must be one of {known}")
+        require(self.reduction in COMBINED, f"the reduction is {self.reduction.name}, but must be one of {known}")
         require(
             self.reduction is ReduceOperation.NONE or data.is_number,
             f"the reduction {self.reduction.name} takes numbers, not {data}",
@@ -278,7 +278,7 @@ class IScatterLayer(Operation):
         wanted = self._updates_shape(data, indices)
         require(
             agree(updates.shape, wanted),
-            f"the updates are {updates}, and must be {updates.with_shape(wanted)}",
+            f"the updates are {updates}, but must be {updates.with_shape(wanted)}",
             why=f"data {data} and indices {indices} leave that shape for them in mode {self.mode.name}",
         )
         return data.without_value()
@@ -365,7 +365,7 @@ class IOneHotLayer(Operation):
         _require_index_type(indices)
         require(
             agree(values.shape, (2,)),
-            f"the values are {values}, and must have 2 elements",
+            f"the values are {values}, but must have 2 elements",
             why="they are what stands off and on the index",
         )
         require(depth.is_index and depth.rank == 0, f"the depth is an int32 or int64 scalar, not {depth}")
@@ -377,7 +377,7 @@ class IOneHotLayer(Operation):
         if depth.value is None:
             return UNKNOWN
         length = int(depth.value)
-        require(length > 0, f"the depth is {length}, and must be above 0", why="it is the length of the new axis")
+        require(length > 0, f"the depth is {length}, but must be above 0", why="it is the length of the new axis")
         return length
 
     def evaluate(self, indices: Array, values: Array, depth: Array) -> Array:

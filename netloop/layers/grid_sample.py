@@ -64,7 +64,7 @@ class IGridSampleLayer(Operation):
         axes = x.rank - 2
         require(
             grid.rank == x.rank and grid.shape[-1] in (axes, UNKNOWN),
-            f"the grid is {grid}, and must have {x.rank} axes, the last of {axes} elements",
+            f"the grid is {grid}, but must have {x.rank} axes, the last of {axes} elements",
             why="it has a number for each axis of the image, the last axis first, for each pixel of the output",
         )
         require(

@@ -265,8 +265,8 @@ def test_packed_attention_of_unknown_lengths():
 @pytest.mark.parametrize(
     ("form", "shape", "match"),
     [
-        (PADDED, (2, 3, 4), "the query is float32[2,3,4], and must be [batch, head, token, element]"),
-        (PACKED, (2, 3, 4, 5), "the query is float32[2,3,4,5], and must be [token, head, element]"),
+        (PADDED, (2, 3, 4), "the query is float32[2,3,4], but must be [batch, head, token, element]"),
+        (PACKED, (2, 3, 4, 5), "the query is float32[2,3,4,5], but must be [token, head, element]"),
     ],
 )
 def test_query_of_the_other_form_is_refused(form, shape, match):
@@ -274,7 +274,7 @@ def test_query_of_the_other_form_is_refused(form, shape, match):
 
 
 def test_key_of_the_other_form_is_refused():
-    refuses(attending(key_value_form=PACKED), Q, K, V, match="the key is float32[1,1,4,2], and must be [token, head,")
+    refuses(attending(key_value_form=PACKED), Q, K, V, match="the key is float32[1,1,4,2], but must be [token, head,")
 
 
 def test_attention_of_integers_is_refused():
@@ -286,7 +286,7 @@ def test_attention_of_several_types_is_refused():
 
 
 def test_value_of_another_shape_is_refused():
-    refuses(attending(), Q, K, V[..., :1], match="and must be of one shape")
+    refuses(attending(), Q, K, V[..., :1], match="but must be of one shape")
 
 
 def test_heads_that_cannot_share_are_refused():
@@ -329,7 +329,7 @@ def test_lengths_of_padded_queries_are_refused():
 @pytest.mark.parametrize("lengths", [index(2), f32(1), index()])
 def test_lengths_of_padded_keys_are_one_for_each_sequence(lengths):
     refuses(
-        attending(), Q, K, V, None, None, lengths, match=f"the key_value_lengths are {lengths}, and must be int32[1]"
+        attending(), Q, K, V, None, None, lengths, match=f"the key_value_lengths are {lengths}, but must be int32[1]"
     )
 
 
@@ -344,7 +344,7 @@ def test_mask_of_packed_sequences_is_refused():
 
 @pytest.mark.parametrize("dtype", [np.float16, np.int32])
 def test_mask_of_another_type_is_refused(dtype):
-    refuses(attending(), Q, K, V, ADDED.astype(dtype), match="and must be bool or float32")
+    refuses(attending(), Q, K, V, ADDED.astype(dtype), match="but must be bool or float32")
 
 
 @pytest.mark.parametrize("shape", [(3, 4), (1, 1, 1, 4), (1, 1, 3, 1), (2, 1, 3, 4), (1, 1, 1, 3, 4)])
@@ -375,7 +375,7 @@ def test_scale_that_is_not_one_number_is_refused(scale):
 
 
 def test_padded_lengths_beyond_the_keys_are_an_error():
-    with pytest.raises(LayerError, match=r"the key_value_lengths are \[5\], and must go from 0 to 4"):
+    with pytest.raises(LayerError, match=r"the key_value_lengths are \[5\], but must go from 0 to 4"):
         attending().evaluate(Q, K, V, None, None, i32(5))
 
 

@@ -154,7 +154,7 @@ def test_sum_over_ranks_has_a_derivative():
 @pytest.mark.parametrize(
     ("layer", "x", "match"),
     [
-        (collective(ALL_REDUCE, ranks=0), f32(2), "num_ranks is 0, and must be positive"),
+        (collective(ALL_REDUCE, ranks=0), f32(2), "num_ranks is 0, but must be positive"),
         (collective(ALL_REDUCE, ranks=2, groups=(0,)), f32(2), "groups are (0,), and there are 2 ranks"),
         (collective(ALL_REDUCE, ranks=2, groups=(1, 0)), f32(2), "groups are (1, 0), and there are 2 ranks"),
         (collective(ALL_REDUCE, NONE, ranks=2), f32(2), "ALL_REDUCE has the reduction NONE"),

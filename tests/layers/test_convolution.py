@@ -276,21 +276,21 @@ def test_unknown_kernel_lengths_are_no_error():
 
 
 def test_kernel_of_another_size_is_refused():
-    refuses(convolve(W, maps=3), X, match="the kernel has 4 elements, and must have those of float32[3,1,2,2]")
+    refuses(convolve(W, maps=3), X, match="the kernel has 4 elements, but must have those of float32[3,1,2,2]")
 
 
 def test_kernel_of_no_multiple_of_the_unknown_channels_is_refused():
     refuses(
-        convolve(W, maps=3), f32(1, -1, 3, 3), match="the kernel has 4 elements, and must have those of float32[3,-1"
+        convolve(W, maps=3), f32(1, -1, 3, 3), match="the kernel has 4 elements, but must have those of float32[3,-1"
     )
 
 
 def test_kernel_of_a_deconvolution_has_the_channels_first():
-    refuses(deconvolve(W), X2, match="the kernel has 4 elements, and must have those of float32[2,1,2,2]")
+    refuses(deconvolve(W), X2, match="the kernel has 4 elements, but must have those of float32[2,1,2,2]")
 
 
 def test_kernel_of_another_type_is_refused():
-    refuses(convolve(W.astype(np.float16)), X, match="the kernel is float16, and must be float32 as the input")
+    refuses(convolve(W.astype(np.float16)), X, match="the kernel is float16, but must be float32 as the input")
 
 
 def test_kernel_tensor_of_another_shape_is_refused():
@@ -298,7 +298,7 @@ def test_kernel_tensor_of_another_shape_is_refused():
         tensors(IConvolutionLayer, 2, (2, 2)),
         X2,
         W,
-        match="the kernel is float32[1,1,2,2], and must be float32[2,2,2,2]",
+        match="the kernel is float32[1,1,2,2], but must be float32[2,2,2,2]",
     )
 
 
@@ -319,11 +319,11 @@ def test_missing_kernel_is_refused_with_both_ways_out(kernel):
 
 
 def test_bias_of_another_size_is_refused():
-    refuses(convolve(W, bias=BIAS), X, match="the bias has 2 elements, and must have those of float32[1]")
+    refuses(convolve(W, bias=BIAS), X, match="the bias has 2 elements, but must have those of float32[1]")
 
 
 def test_bias_tensor_of_another_shape_is_refused():
-    refuses(convolve(W), X, None, BIAS, match="the bias is float32[2], and must be float32[1]")
+    refuses(convolve(W), X, None, BIAS, match="the bias is float32[2], but must be float32[1]")
 
 
 def test_bias_given_twice_is_refused():
@@ -331,7 +331,7 @@ def test_bias_given_twice_is_refused():
 
 
 def test_bool_is_refused():
-    refuses(convolve(W), X > 0, match="the input is bool[1,1,3,3], and must be of numbers")
+    refuses(convolve(W), X > 0, match="the input is bool[1,1,3,3], but must be of numbers")
 
 
 BYTES = np.random.default_rng(0).integers(-128, 128, (1, 4, 5)), np.random.default_rng(1).integers(-128, 128, (6, 2, 3))
@@ -359,7 +359,7 @@ def test_deconvolution_of_integers_is_the_transpose_of_the_convolution():
 
 
 def test_rank_that_does_not_fit_the_window_is_refused():
-    refuses(convolve(W), ROW, match="the input float32[1,1,5] has 3 axes, and must have 4")
+    refuses(convolve(W), ROW, match="the input float32[1,1,5] has 3 axes, but must have 4")
 
 
 def test_window_of_no_axes_is_refused():
@@ -384,7 +384,7 @@ def test_axis_without_elements_is_refused():
 
 @pytest.mark.parametrize("name", ["stride_nd", "dilation_nd", "pre_padding", "post_padding"])
 def test_numbers_for_another_number_of_axes_are_refused(name):
-    refuses(convolve(W, **{name: (1,)}), X, match=f"{name} is (1,), and must have 2 numbers")
+    refuses(convolve(W, **{name: (1,)}), X, match=f"{name} is (1,), but must have 2 numbers")
 
 
 @pytest.mark.parametrize(
@@ -407,11 +407,11 @@ def test_maps_that_groups_do_not_share_evenly_are_refused():
 
 
 def test_no_groups_are_refused():
-    refuses(convolve(W, num_groups=0), X, match="num_groups is 0, and must be at least 1")
+    refuses(convolve(W, num_groups=0), X, match="num_groups is 0, but must be at least 1")
 
 
 def test_no_maps_are_refused():
-    refuses(convolve(W, maps=0), X, match="num_output_maps is 0, and must be at least 1")
+    refuses(convolve(W, maps=0), X, match="num_output_maps is 0, but must be at least 1")
 
 
 def test_no_channels_are_refused():

@@ -91,7 +91,7 @@ def test_non_zero_of_other_integers(dtype):
 
 
 def test_indices_are_whole_numbers():
-    refuses(INonZeroLayer(indices_type=FLOAT), f32(2), match="indices_type is FLOAT, and must be INT32 or INT64")
+    refuses(INonZeroLayer(indices_type=FLOAT), f32(2), match="indices_type is FLOAT, but must be INT32 or INT64")
     refuses(INMSLayer(indices_type=FLOAT), f32(1, 2, 4), f32(1, 2, 1), i32(), match="indices_type is FLOAT")
 
 

@@ -167,10 +167,10 @@ def test_what_makes_no_mixture_is_refused(inputs, match):
 @pytest.mark.parametrize(
     ("named", "match"),
     [
-        ({"limit": 0}, "swiglu_param_limit is 0.0, and must be positive"),
-        ({"limit": math.nan}, "swiglu_param_limit is nan, and must be positive"),
-        ({"alpha": math.inf}, "swiglu_param_alpha is inf, and must be finite"),
-        ({"beta": math.nan}, "swiglu_param_beta is nan, and must be finite"),
+        ({"limit": 0}, "swiglu_param_limit is 0.0, but must be positive"),
+        ({"limit": math.nan}, "swiglu_param_limit is nan, but must be positive"),
+        ({"alpha": math.inf}, "swiglu_param_alpha is inf, but must be finite"),
+        ({"beta": math.nan}, "swiglu_param_beta is nan, but must be finite"),
         ({"quantization_to_type": FP8}, "quantization_to_type is FP8, and there is no scale"),
         ({"quantization_block_shape": (1, 16)}, "set_quantization_dynamic_dbl_q is not there in netloop"),
     ],
@@ -182,7 +182,7 @@ def test_parameters_without_a_meaning_are_refused(named, match):
 @pytest.mark.parametrize(
     ("scale", "kind", "match"),
     [
-        (f32(5), FP8, "the scale is float32[5], and must be floating-point, [] or [6]"),
+        (f32(5), FP8, "the scale is float32[5], but must be floating-point, [] or [6]"),
         (f32(1, 6), FP8, "the scale is float32[1,6]"),
         (i32(), FP8, "the scale is int32[]"),
         (f32(), DataType.INT8, "quantization_to_type is INT8, and there is a scale"),

@@ -374,7 +374,7 @@ def test_scatter_sums_half_types_in_float32() -> None:
 def test_scatter_by_an_average_is_refused() -> None:
     layer = IScatterLayer(mode=SCATTER_ND, reduction=ReduceOperation.AVG)
 
-    refuses(layer, X, ints([[0]]), X[:1], match="the reduction is AVG, and must be one of NONE, SUM, PROD, MAX, MIN")
+    refuses(layer, X, ints([[0]]), X[:1], match="the reduction is AVG, but must be one of NONE, SUM, PROD, MAX, MIN")
 
 
 def test_scatter_adds_no_truth_values() -> None:

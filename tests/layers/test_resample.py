@@ -698,7 +698,7 @@ def test_image_of_integers_is_refused():
 
 def test_grid_of_three_coordinates_is_refused():
     refuses(
-        sampled(), IMAGE, f32(1, 1, 1, 3), match="the grid is float32[1,1,1,3], and must have 4 axes, the last of 2"
+        sampled(), IMAGE, f32(1, 1, 1, 3), match="the grid is float32[1,1,1,3], but must have 4 axes, the last of 2"
     )
 
 
