@@ -10,13 +10,8 @@ from hypothesis import strategies as st
 from netloop.diagnostics import LayerError, NetworkError
 from netloop.dims import Weights
 from netloop.enums import DataType, PaddingMode
-from netloop.layers.convolution import (
-    IConvolutionLayer,
-    IDeconvolutionLayer,
-    Window,
-    places_read,
-    places_written,
-)
+from netloop.layers.convolution import IConvolutionLayer, IDeconvolutionLayer
+from netloop.layers.windows import Window, places_read, places_written
 from netloop.network import INetworkDefinition
 from netloop.types import TensorType
 from tests.support.laws import Case, check_laws, refuses

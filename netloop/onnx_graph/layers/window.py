@@ -9,16 +9,10 @@ import numpy as np
 
 from netloop.diagnostics import require
 from netloop.enums import PaddingMode, PoolingType
-from netloop.layers.convolution import (
-    SAME,
-    IConvolutionLayer,
-    IDeconvolutionLayer,
-    SlidingWindow,
-    WeightedWindow,
-    is_given,
-)
+from netloop.layers.convolution import IConvolutionLayer, IDeconvolutionLayer, WeightedWindow, is_given
 from netloop.layers.pooling import ILRNLayer, IPoolingIndicesLayer, IPoolingLayer
 from netloop.layers.reduce import lowest
+from netloop.layers.windows import SAME, SlidingWindow
 from netloop.onnx_graph.exporter_table import exports
 from netloop.onnx_graph.graph import Value
 from netloop.onnx_graph.node_builder import INT64, UINT64, NodeBuilder, carrier
