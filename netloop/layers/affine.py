@@ -123,7 +123,9 @@ class IParametricReLULayer(Elementary):
 
 
 class AffineMethods(AddsLayers):
-    """The methods of a network that add layers of this file."""
+    """The ``add_`` methods of this family."""
+
+    FAMILY = "normalization and scale"
 
     def add_scale(
         self,

@@ -47,7 +47,9 @@ class IAssertionLayer(ILayer):
 
 
 class AssertionMethods(AddsLayers):
-    """The methods of a network that add layers of this file."""
+    """The ``add_`` methods of this family."""
+
+    FAMILY = "errors"
 
     def add_assertion(self, condition: ITensor, message: str) -> IAssertionLayer:
         """End the run with ``message`` if an element of ``condition`` is false."""

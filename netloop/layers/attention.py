@@ -367,7 +367,9 @@ def _causal_kind(causal: bool) -> CausalMaskKind:
 
 
 class AttentionMethods(AddsLayers):
-    """The methods of a network that add attention, and the layers that come with it."""
+    """The ``add_`` methods of this family."""
+
+    FAMILY = "transformers"
 
     def add_attention(
         self, query: ITensor, key: ITensor, value: ITensor, norm_op: AttentionNormalizationOp, causal: bool

@@ -54,7 +54,9 @@ class IBitCastLayer(Operation):
 
 
 class BitMethods(AddsLayers):
-    """The methods of a network that add layers of this file."""
+    """The ``add_`` methods of this family."""
+
+    FAMILY = "element by element"
 
     def add_bit_cast(self, input: ITensor, to_type: DataType) -> IBitCastLayer:
         """The bits of every element read as a number of another type; netloop's own."""

@@ -180,7 +180,9 @@ class IDistCollectiveLayer(Operation):
 
 
 class CollectiveMethods(AddsLayers):
-    """The methods of a network that add layers of this file."""
+    """The ``add_`` methods of this family."""
+
+    FAMILY = "several devices"
 
     def add_dist_collective(
         self,

@@ -237,7 +237,9 @@ def _overlaps(box: Array, others: list[Array]) -> Array:
 
 
 class DetectionMethods(AddsLayers):
-    """The methods of a network that add layers of this file."""
+    """The ``add_`` methods of this family."""
+
+    FAMILY = "selection by value"
 
     def add_non_zero(self, input: ITensor, indices_type: DataType = DataType.INT32) -> INonZeroLayer:
         """The places of all elements that are not 0."""

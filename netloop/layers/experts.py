@@ -301,7 +301,9 @@ def _routed(run: Callable[[Any, Any], Any], rows: Any, chosen: Any, experts: int
 
 
 class ExpertMethods(AddsLayers):
-    """The methods of a network that add layers of this file."""
+    """The ``add_`` methods of this family."""
+
+    FAMILY = "transformers"
 
     def add_moe(
         self, hidden_states: ITensor, selected_experts_for_tokens: ITensor, scores_for_selected_experts: ITensor

@@ -133,7 +133,9 @@ def _lower_real(x: Any, n: int, axis: int) -> Any:
 
 
 class FourierMethods(AddsLayers):
-    """The methods of a network that add layers of this file."""
+    """The ``add_`` methods of this family."""
+
+    FAMILY = "products and transforms"
 
     def add_dft(self, input: ITensor, axis: int = -2, inverse: bool = False, onesided: bool = False) -> IDFTLayer:
         """The discrete Fourier transform along an axis; netloop's own."""

@@ -397,7 +397,9 @@ class IOneHotLayer(Operation):
 
 
 class IndexMethods(AddsLayers):
-    """The methods of a network that add layers of this file."""
+    """The ``add_`` methods of this family."""
+
+    FAMILY = "by index"
 
     def add_gather(self, input: ITensor, indices: ITensor, axis: int) -> IGatherLayer:
         """The slices of ``input`` along ``axis`` that ``indices`` name."""

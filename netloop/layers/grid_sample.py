@@ -177,7 +177,9 @@ def _along(image: Any, place: Sequence[Any]) -> Iterator[tuple[Any, int]]:
 
 
 class GridSampleMethods(AddsLayers):
-    """The methods of a network that add layers of this file."""
+    """The ``add_`` methods of this family."""
+
+    FAMILY = "images"
 
     def add_grid_sample(self, input: ITensor, grid: ITensor) -> IGridSampleLayer:
         """The images of ``input`` read at the places of ``grid``."""

@@ -352,6 +352,8 @@ class IDeterminantLayer(Operation):
 class ProductMethods(AddsLayers):
     """The methods of a network that add layers of this file."""
 
+    FAMILY = "products and transforms"
+
     def add_matrix_multiply(
         self, input0: ITensor, op0: MatrixOperation, input1: ITensor, op1: MatrixOperation
     ) -> IMatrixMultiplyLayer:

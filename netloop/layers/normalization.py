@@ -177,6 +177,8 @@ class IRaggedSoftMaxLayer(Operation):
 class NormalizationMethods(AddsLayers):
     """The methods of a network that add layers of this file."""
 
+    FAMILY = "normalization and scale"
+
     def add_normalization(self, input: ITensor, scale: ITensor, bias: ITensor, axesMask: int) -> INormalizationLayer:
         """``input`` normalised over the axes of a bitmask; with groups, scale and bias have a number for each."""
         return self._add_normalization(INormalizationLayer(axes=check_int("axesMask", axesMask)), input, scale, bias)

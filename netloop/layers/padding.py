@@ -126,6 +126,8 @@ class IReverseSequenceLayer(Operation):
 class PaddingMethods(AddsLayers):
     """The methods of a network that add layers of this file."""
 
+    FAMILY = "rearranging"
+
     def add_padding_nd(self, input: ITensor, pre_padding: Sequence[int], post_padding: Sequence[int]) -> IPaddingLayer:
         """Zeros around the last two axes of ``input``; a negative number cuts off."""
         made = IPaddingLayer(

@@ -432,6 +432,8 @@ POINTWISE = IActivationLayer, ICastLayer, IElementWiseLayer, IIdentityLayer, ISe
 class PointwiseMethods(AddsLayers):
     """The methods of a network that add layers of this file."""
 
+    FAMILY = "element by element"
+
     def add_activation(self, input: ITensor, type: ActivationType) -> IActivationLayer:
         """An activation function of every element."""
         parameters = SELU if type is ActivationType.SELU else {}

@@ -275,6 +275,8 @@ LRN_LIMITS = {"alpha": (-1e20, 1e20), "beta": (0.01, 1e5), "k": (1e-5, 1e10)}
 class PoolingMethods(AddsLayers):
     """The methods of a network that add layers of this file."""
 
+    FAMILY = "convolution and pooling"
+
     def add_pooling_nd(self, input: ITensor, type: PoolingType, window_size: Sequence[int]) -> IPoolingLayer:
         """The maximum or the average of a window slid over ``input``."""
         return self.add(

@@ -457,6 +457,8 @@ def _lower_powers_of_two(largest: Any, most: float) -> Any:
 class QuantizationMethods(AddsLayers):
     """The methods of a network that add layers of this file."""
 
+    FAMILY = "quantization"
+
     def add_quantize(self, input: ITensor, scale: ITensor, output_type: DataType = DataType.INT8) -> IQuantizeLayer:
         """``input`` divided by a scale and rounded to a type of few bits."""
         tensors = [check_tensor(input, "input"), check_tensor(scale, "scale")]

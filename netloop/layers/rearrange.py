@@ -296,6 +296,8 @@ def lower_joined(parts: Sequence[Any], axis: int) -> Any:
 class RearrangingMethods(AddsLayers):
     """The methods of a network that add layers of this file."""
 
+    FAMILY = "rearranging"
+
     def add_shuffle(self, input: ITensor) -> IShuffleLayer:
         """Transpose, reshape, transpose."""
         return self.add(IShuffleLayer(), [check_tensor(input, "input")])

@@ -353,6 +353,8 @@ def _require_count(count: int, axis: int, length: int) -> None:
 class ReductionMethods(AddsLayers):
     """The methods of a network that add layers of this file."""
 
+    FAMILY = "along axes"
+
     def add_softmax(self, input: ITensor) -> ISoftMaxLayer:
         """Softmax along one axis, the third from the end until ``axes`` is set."""
         return self.add(ISoftMaxLayer(axes=1 << third_from_end(input)), [check_tensor(input, "input")])

@@ -451,6 +451,8 @@ def cubic_weights(t: Any, a: float) -> Any:
 class ResizingMethods(AddsLayers):
     """The methods of a network that add layers of this file."""
 
+    FAMILY = "images"
+
     def add_resize(self, input: ITensor) -> IResizeLayer:
         """``input`` with other lengths, which ``shape`` or ``scales`` of the layer tell, or its input 1."""
         return self.add(IResizeLayer(), [check_tensor(input, "input")])

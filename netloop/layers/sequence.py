@@ -324,6 +324,8 @@ class IOptionalGetLayer(HostOperation):
 class SequenceMethods(AddsLayers):
     """The methods of a network that add layers of this file."""
 
+    FAMILY = "sequences and optional values"
+
     def add_sequence(self, inputs: Sequence[ITensor], dtype: DataType | None = None) -> ISequenceLayer:
         """The sequence of some tensors of one element type, which only an empty one must be given; netloop's own."""
         return self.add(ISequenceLayer(dtype=dtype), check_tensors(inputs))

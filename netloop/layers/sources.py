@@ -234,6 +234,8 @@ class IShapeLayer(Operation):
 class SourceMethods(AddsLayers):
     """The methods of a network that add layers of this file."""
 
+    FAMILY = "sources"
+
     def add_constant(self, shape: Sequence[int], weights: Array | Weights) -> IConstantLayer:
         """The numbers ``weights`` in the shape ``shape``."""
         return self.add(IConstantLayer(shape=shape, weights=weights_array(weights, "weights")), [])
