@@ -139,11 +139,11 @@ def test_slopes_of_unknown_length_are_no_error():
 def test_weights_of_another_size_are_refused(mode, wanted, name):
     layer = scale(mode, **{name: f32(1, 2, 3)})
 
-    refuses(layer, X, match=f"{name} has 3 elements, and {mode.name} takes {wanted}")
+    refuses(layer, X, match=f"{name} has 3 elements, but {mode.name} takes {wanted}")
 
 
 def test_weights_of_another_type_are_refused():
-    refuses(scale(UNIFORM, shift=np.float16([1])), X, match="shift is float16, and the input float32")
+    refuses(scale(UNIFORM, shift=np.float16([1])), X, match="shift is float16, but the input float32")
 
 
 def test_scale_of_three_axes_is_refused():
@@ -164,7 +164,7 @@ def test_parametric_rectifier_of_no_numbers_with_a_point_is_refused(dtype):
 
 
 def test_slopes_of_another_type_are_refused():
-    refuses(IParametricReLULayer(), ROW, ROW.astype(np.float16), match="the slopes are float16[2,2], and the input is")
+    refuses(IParametricReLULayer(), ROW, ROW.astype(np.float16), match="the slopes are float16[2,2], but the input is")
 
 
 def test_slopes_of_another_rank_are_refused():

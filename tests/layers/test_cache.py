@@ -160,14 +160,14 @@ def test_unknown_lengths_of_a_packed_update():
 @pytest.mark.parametrize(
     ("form", "inputs", "match"),
     [
-        (PADDED, (f32(2, 3, 4), NEW, index(2)), "the cache is float32[2,3,4], and has 4 axes"),
-        (PADDED, (index(2, 1, 3, 2), NEW, index(2)), "the cache is floating-point, not int32[2,1,3,2]"),
+        (PADDED, (f32(2, 3, 4), NEW, index(2)), "the cache is float32[2,3,4], but must have 4 axes"),
+        (PADDED, (index(2, 1, 3, 2), NEW, index(2)), "the cache must be floating-point, not int32[2,1,3,2]"),
         (PADDED, (CACHE, NEW[0], index(2)), "the update is float32[1,2,2], but must be float32[2,1,-1,2]"),
         (PADDED, (CACHE, NEW.astype(np.float16), index(2)), "the update is float16[2,1,2,2], but must be float32"),
         (PACKED, (CACHE, NEW, index(2), index(3)), "the update is float32[2,1,2,2], but must be float32[-1,1,2]"),
         (PADDED, (CACHE, NEW, f32(2)), "the write_indices are float32[2], but must be int32[2]"),
         (PADDED, (CACHE, NEW, index(3)), "the write_indices are int32[3], but must be int32[2]"),
-        (PADDED, (CACHE, NEW, index(2), index(3)), "there are update_lengths, int32[3], and update_form is PADDED"),
+        (PADDED, (CACHE, NEW, index(2), index(3)), "there are update_lengths, int32[3], but update_form is PADDED"),
         (PACKED, (CACHE, f32(4, 1, 2), index(2)), "there are no update_lengths"),
         (
             PACKED,
