@@ -28,7 +28,9 @@ class IAssertionLayer(ILayer):
 
     def infer(self, condition: TensorType) -> tuple[()]:
         require(condition.is_bool, f"the condition must be bool, not {condition}", fix="compare with add_elementwise")
-        require(condition.rank <= 1, f"the condition must be 0-D or 1-D, not {condition}", fix="flatten it with add_shuffle")
+        require(
+            condition.rank <= 1, f"the condition must be 0-D or 1-D, not {condition}", fix="flatten it with add_shuffle"
+        )
         require(
             condition.volume <= MOST_CONDITIONS,
             f"the condition has {condition.volume} elements, but may have at most {MOST_CONDITIONS}",

@@ -162,7 +162,11 @@ def test_sum_over_ranks_has_a_derivative():
         (collective(REDUCE), TensorType(np.dtype(np.bool_), (2,)), "SUM does not reduce bool[2]"),
         (collective(ALL_GATHER), f32(), "ALL_GATHER works along axis 0, and the input is float32[]"),
         (collective(SCATTER, ranks=2), f32(3), "axis 0 has 3 elements, which cannot be divided evenly among 2 ranks"),
-        (collective(ALL_TO_ALL, ranks=2), f32(3), "axis 0 has 3 elements, which cannot be divided evenly among 2 ranks"),
+        (
+            collective(ALL_TO_ALL, ranks=2),
+            f32(3),
+            "axis 0 has 3 elements, which cannot be divided evenly among 2 ranks",
+        ),
     ],
 )
 def test_what_ranks_cannot_exchange_is_refused(layer, x, match):
