@@ -160,7 +160,7 @@ def test_sum_over_ranks_has_a_derivative():
         (collective(ALL_REDUCE, NONE, ranks=2), f32(2), "ALL_REDUCE has the reduction NONE"),
         (collective(ALL_REDUCE, AVG), i32(2), "AVG does not reduce int32[2]"),
         (collective(REDUCE), TensorType(np.dtype(np.bool_), (2,)), "SUM does not reduce bool[2]"),
-        (collective(ALL_GATHER), f32(), "ALL_GATHER works along axis 0, and the input is float32[]"),
+        (collective(ALL_GATHER), f32(), "ALL_GATHER needs an axis 0, but the input is float32[]"),
         (collective(SCATTER, ranks=2), f32(3), "axis 0 has 3 elements, which cannot be divided evenly among 2 ranks"),
         (
             collective(ALL_TO_ALL, ranks=2),

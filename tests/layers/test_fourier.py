@@ -63,7 +63,7 @@ def test_dft_obeys_the_laws(case: Case) -> None:
     ("attributes", "shape", "message"),
     [
         ({"axis": -1}, (3, 2), "the axis is 1, the last"),
-        ({}, (3,), r"has an axis to transform"),
+        ({}, (3,), r"must have an axis to transform"),
         ({}, (3, 4), "has 4 elements, but must have 1 or 2"),
         ({"onesided": True}, (3, 2), "has 2 elements, but must have 1"),
         ({"onesided": True, "inverse": True}, (3, 1), "has 1 elements, but must have 2"),

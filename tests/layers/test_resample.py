@@ -703,7 +703,7 @@ def test_grid_of_three_coordinates_is_refused():
 
 
 def test_grid_of_another_type_is_refused():
-    refuses(sampled(), IMAGE, GRID.astype(np.float16), match="the grid is float16, and the input float32")
+    refuses(sampled(), IMAGE, GRID.astype(np.float16), match="the grid is float16, but the input float32")
 
 
 def test_grid_of_another_batch_is_refused():
