@@ -259,7 +259,7 @@ def test_dynamic_quantisation_is_recorded_until_static_takes_its_place():
 
     assert recorded == (DataType.FP4, (1, 1, 16), FP8)
     assert [each.what for each in found] == [
-        "the dynamic quantisation of netloop does not support the dynamic quantization"
+        "netloop does not support the dynamic quantization of set_quantization_dynamic_dbl_q"
     ]
     assert netloop.check(network) == []
 
