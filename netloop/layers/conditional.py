@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from netloop.diagnostics import require
 from netloop.enums import LayerType
@@ -57,6 +58,7 @@ class IIfConditional(ControlFlow):
         return [each for each in self.layers if isinstance(each, IIfConditionalOutputLayer)]
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class IIfConditionalBoundaryLayer(BoundaryLayer):
     """A layer at the boundary of a conditional.
 
@@ -79,8 +81,6 @@ class IConditionLayer(IIfConditionalBoundaryLayer):
 
     NUM_OUTPUTS = 0
 
-    conditional: IIfConditional
-
     def dependent_tensors(self) -> Sequence[ITensor]:
         return [tensor for each in self.conditional.output_layers for tensor in each.outputs]
 
@@ -102,8 +102,6 @@ class IIfConditionalInputLayer(IIfConditionalBoundaryLayer):
 
     TENSORS_ONLY = False
 
-    conditional: IIfConditional
-
     def infer(self, x: TensorType) -> TensorType:
         return x
 
@@ -124,8 +122,6 @@ class IIfConditionalOutputLayer(IIfConditionalBoundaryLayer):
 
     REQUIRED_INPUTS = 2
     TENSORS_ONLY = False
-
-    conditional: IIfConditional
 
     def type_inputs(self) -> Sequence[ITensor | None]:
         return [*self.inputs, self.conditional.condition]

@@ -7,6 +7,7 @@ of its output: a generator that yields each tensor and iteration it needs, and i
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
@@ -110,6 +111,7 @@ class ILoop(ControlFlow):
         return Finding("NL609", what, self.where, reason("NL609"), fix, at=self)
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class ILoopBoundaryLayer(BoundaryLayer):
     """A layer at the boundary of a loop.
 
@@ -136,7 +138,6 @@ class ITripLimitLayer(ILoopBoundaryLayer):
 
     NUM_OUTPUTS = 0
 
-    loop: ILoop
     kind: TripLimit
 
     def infer(self, x: TensorType) -> Types:
@@ -167,7 +168,6 @@ class IRecurrenceLayer(ILoopBoundaryLayer):
     MAX_INPUTS = 2
     TENSORS_ONLY = False
 
-    loop: ILoop
     keeps_shape: bool = True
 
     def type_inputs(self) -> Sequence[ITensor | None]:
@@ -200,7 +200,6 @@ class IIteratorLayer(ILoopBoundaryLayer):
         reverse: whether to start at slice M-1 and go backwards.
     """
 
-    loop: ILoop
     axis: int = 0
     reverse: bool = False
 
@@ -250,7 +249,6 @@ class ILoopOutputLayer(ILoopBoundaryLayer):
     TENSORS_ONLY = False
     SHAPE_INPUTS = frozenset({1})
 
-    loop: ILoop
     kind: LoopOutput
     axis: int = 0
 
