@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from netloop.checked_attributes import Settings
 from netloop.diagnostics import Finding, NetworkError, reason
@@ -24,6 +24,8 @@ from netloop.layers.pointwise import ICastLayer
 from netloop.layers.sources import IShapeLayer
 from netloop.marking import MarkMethods, Marks
 from netloop.types import numpy_type
+
+G = TypeVar("G", ILoop, IIfConditional)
 
 
 class INetworkDefinition(LayerMethods, MarkMethods, Settings):
@@ -295,8 +297,8 @@ class INetworkDefinition(LayerMethods, MarkMethods, Settings):
         made = INetworkDefinition(self.builder, self.flags)
         made.name = self.name
         copies = _Copies(made, shares_weights)
-        made.loops.extend(copies.of_loop(each) for each in self.loops)
-        made.conditionals.extend(copies.of_conditional(each) for each in self.conditionals)
+        made.loops.extend(copies.of_group(each) for each in self.loops)
+        made.conditionals.extend(copies.of_group(each) for each in self.conditionals)
         made.inputs.extend(copies.of_tensor(each, None) for each in self.inputs)
         made.layers.extend(copies.of_layer(each) for each in self.layers)
         for layer, copied in zip(self.layers, made.layers, strict=True):
@@ -315,12 +317,8 @@ class _Copies:
         self.tensors: dict[ITensor, ITensor] = {}
         self.groups: dict[Any, Any] = {}
 
-    def of_loop(self, loop: ILoop) -> ILoop:
-        self.groups[loop] = made = ILoop(self.network, loop.name, loop.source_location)
-        return made
-
-    def of_conditional(self, conditional: IIfConditional) -> IIfConditional:
-        self.groups[conditional] = made = IIfConditional(self.network, conditional.name, conditional.source_location)
+    def of_group(self, group: G) -> G:
+        self.groups[group] = made = type(group)(self.network, group.name, group.source_location)
         return made
 
     def of_tensor(self, tensor: ITensor, producer: ILayer | None) -> ITensor:

@@ -2,10 +2,12 @@
 
 A class holds all of a kind: its attributes, its type rule (``infer``), its reference in numpy (``evaluate``) and its
 lowering to JAX (``lower``). The class ``...Methods`` at the end of a file has the methods that add its layers to a
-network; a new one is listed below. Helpers, without layers of their own that users add: ``attention_formula`` (the
-computation of attention), ``cache`` and ``rotary`` (kinds that ``attention`` adds), ``control_flow`` (the base of
+network; a new one is listed below. Helpers, which have no methods of their own: ``attention_formula`` (the computation
+of attention), ``cache`` and ``rotary`` (kinds added by methods in ``attention``), ``control_flow`` (the base of
 ``loop`` and ``conditional``), ``element_conversion`` (the arithmetic of casts), ``packed_sequences`` (ragged batches)
 and ``windows`` (the base of ``convolution`` and ``pooling``).
+
+Source: https://docs.nvidia.com/deeplearning/tensorrt/operators/ has a page for each of TensorRT's kinds.
 """
 
 from netloop.layers.affine import AffineMethods
@@ -60,8 +62,4 @@ class LayerMethods(
     AssertionMethods,
     PluginMethods,
 ):
-    """The methods that add layers to a network, in the order of README.md's table of families.
-
-    Attributes:
-        FAMILY: of each base class: its row of the table.
-    """
+    """The methods that add layers to a network: the rows of README.md's table, each named by ``FAMILY``."""

@@ -156,11 +156,7 @@ class IDistCollectiveLayer(Operation):
                 return lax.all_to_all(x, axis, 0, 0, tiled=True)
 
     def _axis(self) -> str:
-        """The name of the axis of the ranks.
-
-        Raises:
-            NetworkError: JAX traces without such an axis, or with one of another size.
-        """
+        """The name of the axis of the ranks; NetworkError if JAX has none, or one of another size."""
         name = self.metadata or AXIS_NAME
         try:
             size = lax.axis_size(name)

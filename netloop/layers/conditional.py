@@ -1,4 +1,7 @@
-"""Conditionals and their three kinds of boundary layers; ``docs/loops.md`` defines their meaning."""
+"""Conditionals and their three kinds of boundary layers; ``docs/loops.md`` defines their meaning.
+
+Source: https://docs.nvidia.com/deeplearning/tensorrt/latest/inference-library/work-with-conditionals.html
+"""
 
 from __future__ import annotations
 
@@ -73,11 +76,7 @@ class IIfConditionalBoundaryLayer(BoundaryLayer):
 
 @layer(LayerType.CONDITION, "Condition")
 class IConditionLayer(IIfConditionalBoundaryLayer):
-    """The condition of a conditional, a bool scalar. The layer has no output.
-
-    Attributes:
-        conditional: the conditional.
-    """
+    """The condition of a conditional, a bool scalar. The layer has no output."""
 
     NUM_OUTPUTS = 0
 
@@ -94,11 +93,7 @@ class IConditionLayer(IIfConditionalBoundaryLayer):
 
 @layer(LayerType.CONDITIONAL_INPUT, "Input")
 class IIfConditionalInputLayer(IIfConditionalBoundaryLayer):
-    """The input, passed into the branches of a conditional unchanged.
-
-    Attributes:
-        conditional: the conditional.
-    """
+    """The input, passed into the branches of a conditional unchanged."""
 
     TENSORS_ONLY = False
 
@@ -115,9 +110,6 @@ class IIfConditionalOutputLayer(IIfConditionalBoundaryLayer):
 
     Both have the same element type and rank; a dim in which they differ is data-dependent. If the condition is a
     compile-time constant, the type is that of the branch taken, whatever the type of the other.
-
-    Attributes:
-        conditional: the conditional.
     """
 
     REQUIRED_INPUTS = 2

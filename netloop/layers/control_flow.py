@@ -16,10 +16,8 @@ from netloop.graph.tensor import ITensor
 
 Trips = dict[Any, int]
 """The number of the iteration, from 0, in each enclosing ``ILoop``."""
-Demand = tuple[Any, Trips]
-"""An element that is needed: a tensor, or an ``ILoop`` for its trip count, and the iterations."""
-Meaning = Generator[Demand, Any, Any]
-"""Yields what it needs, is sent the values, and returns an element."""
+Meaning = Generator[tuple[Any, Trips], Any, Any]
+"""Computes an element: yields a tensor, or an ``ILoop`` for its trip count, and iterations; is sent the value."""
 
 B = TypeVar("B", bound=ILayer)
 

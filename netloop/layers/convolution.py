@@ -78,10 +78,7 @@ class WeightedWindow(SlidingWindow):
     def lower_window(
         self, x: Any, kernel: Any, steps: Sequence[int], padding: Sequence[tuple[int, int]], spread: Sequence[int]
     ) -> Any:
-        """Convolve by a kernel [K, C / groups, ..] an input dilated by ``spread`` and then padded.
-
-        Half types give float32.
-        """
+        """Convolve ``x``, dilated by ``spread`` and then padded, by a kernel [K, C / groups, ..]; half types wide."""
         if x.dtype in INTEGERS:
             return self._lower_taps(x, kernel, steps, padding, spread)
         return lax.conv_general_dilated(
@@ -99,10 +96,7 @@ class WeightedWindow(SlidingWindow):
     def _lower_taps(
         self, x: Any, kernel: Any, steps: Sequence[int], padding: Sequence[tuple[int, int]], spread: Sequence[int]
     ) -> Any:
-        """Compute ``lower_window`` as a sum of products, one per element of the window.
-
-        Few devices can convolve integers.
-        """
+        """``lower_window`` as a sum of products, one per element of the window: few devices convolve integers."""
         around = [(before, after, step - 1) for (before, after), step in zip(padding, spread, strict=True)]
         wide = lax.pad(x, jnp.zeros((), x.dtype), [(0, 0, 0), (0, 0, 0), *around])
         lengths = [

@@ -2,6 +2,8 @@
 
 Inside a loop a tensor is a lazy sequence X0, X1, .... The method ``element`` of a boundary layer computes one element
 of its output: a generator that yields each tensor and iteration it needs, and is sent the value.
+
+Source: https://docs.nvidia.com/deeplearning/tensorrt/latest/inference-library/work-with-loops.html
 """
 
 from __future__ import annotations

@@ -285,7 +285,7 @@ def test_kernel_of_a_deconvolution_has_the_channels_first():
 
 
 def test_kernel_of_another_type_is_refused():
-    refuses(convolve(W.astype(np.float16)), X, match="the kernel is float16, but must be float32 as the input")
+    refuses(convolve(W.astype(np.float16)), X, match="the kernel is float16, but must be float32 like the input")
 
 
 def test_kernel_tensor_of_another_shape_is_refused():
@@ -302,7 +302,7 @@ def test_kernel_tensor_of_another_type_is_refused():
 
 
 def test_kernel_given_twice_is_refused():
-    refuses(convolve(W), X, W, match="the kernel is given both as weights and as a tensor")
+    refuses(convolve(W), X, W, match="the kernel is set both as weights and as a tensor")
 
 
 @pytest.mark.parametrize("kernel", [None, np.zeros(0, np.float32)])
@@ -322,7 +322,7 @@ def test_bias_tensor_of_another_shape_is_refused():
 
 
 def test_bias_given_twice_is_refused():
-    refuses(convolve(W, bias=BIAS[:1].copy()), X, None, BIAS, match="the bias is given both as weights and as a tensor")
+    refuses(convolve(W, bias=BIAS[:1].copy()), X, None, BIAS, match="the bias is set both as weights and as a tensor")
 
 
 def test_bool_is_refused():
@@ -358,7 +358,7 @@ def test_rank_that_does_not_fit_the_window_is_refused():
 
 
 def test_window_of_no_axes_is_refused():
-    refuses(tensors(IConvolutionLayer, 1, ()), X, match="kernel_size_nd is (), and has 1 to 3 numbers")
+    refuses(tensors(IConvolutionLayer, 1, ()), X, match="kernel_size_nd is (), but must have 1 to 3 numbers")
 
 
 def test_window_that_does_not_fit_is_refused():
@@ -386,11 +386,11 @@ def test_numbers_for_another_number_of_axes_are_refused(name):
     ("name", "least"), [("stride_nd", 1), ("dilation_nd", 1), ("pre_padding", 0), ("post_padding", 0)]
 )
 def test_numbers_that_are_too_small_are_refused(name, least):
-    refuses(convolve(W, **{name: (1, least - 1)}), X, match=f"{name} is (1, {least - 1}), and its numbers are at least")
+    refuses(convolve(W, **{name: (1, least - 1)}), X, match=f"{name} is (1, {least - 1}), but its numbers must be at least")
 
 
 def test_kernel_size_of_0_is_refused():
-    refuses(tensors(IConvolutionLayer, 1, (0, 1)), X, match="kernel_size_nd is (0, 1), and its numbers are at least 1")
+    refuses(tensors(IConvolutionLayer, 1, (0, 1)), X, match="kernel_size_nd is (0, 1), but its numbers must be at least 1")
 
 
 def test_channels_that_groups_do_not_share_evenly_are_refused():
@@ -476,7 +476,7 @@ def test_kernel_emptied_after_the_tensor_is_set_keeps_the_tensor():
     x = network.add_input("x", DataType.FLOAT, (1, 1, 3, 3))
     made = network.add_convolution_nd(x, 1, (2, 2), W)
     made.set_input(1, network.add_constant((1, 1, 2, 2), W).get_output(0))
-    with pytest.raises(NetworkError, match="the kernel is given both as weights and as a tensor"):
+    with pytest.raises(NetworkError, match="the kernel is set both as weights and as a tensor"):
         _ = made.get_output(0).shape
     made.kernel = Weights()
 

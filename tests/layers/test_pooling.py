@@ -235,7 +235,7 @@ def test_rank_that_does_not_fit_the_window_is_refused():
 
 
 def test_window_of_four_axes_is_refused():
-    refuses(pool(MAX, (1, 1, 1, 1)), BOX, match="window_size_nd is (1, 1, 1, 1), and has 1 to 3 numbers")
+    refuses(pool(MAX, (1, 1, 1, 1)), BOX, match="window_size_nd is (1, 1, 1, 1), but must have 1 to 3 numbers")
 
 
 def test_window_that_does_not_fit_is_refused():
@@ -249,11 +249,11 @@ def test_axis_without_elements_is_refused():
 
 
 def test_stride_of_0_is_refused():
-    refuses(pool(MAX, (1, 1), stride_nd=(0, 1)), GRID, match="stride_nd is (0, 1), and its numbers are at least 1")
+    refuses(pool(MAX, (1, 1), stride_nd=(0, 1)), GRID, match="stride_nd is (0, 1), but its numbers must be at least 1")
 
 
 def test_negative_padding_is_refused():
-    refuses(pool(MAX, (1,), pre_padding=(-1,)), ROW, match="pre_padding is (-1,), and its numbers are at least 0")
+    refuses(pool(MAX, (1,), pre_padding=(-1,)), ROW, match="pre_padding is (-1,), but its numbers must be at least 0")
 
 
 def test_stride_for_another_number_of_axes_is_refused():
