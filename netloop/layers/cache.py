@@ -115,7 +115,7 @@ class IKVCacheUpdateLayer(Operation):
         else:
             rows, within = tokens_of(jnp.asarray(lengths), update.shape[0])
             tokens, columns = update, places.at[rows].get(mode="clip") + within
-        beyond = jnp.where(columns < 0, cache.shape[2], columns)
+        beyond = jnp.where(columns < 0, cache.shape[2], columns)  # JAX counts negative indices from the end
         return cache.at[rows, :, beyond].set(tokens, mode="drop")
 
 

@@ -386,11 +386,11 @@ def test_numbers_for_another_number_of_axes_are_refused(name):
     ("name", "least"), [("stride_nd", 1), ("dilation_nd", 1), ("pre_padding", 0), ("post_padding", 0)]
 )
 def test_numbers_that_are_too_small_are_refused(name, least):
-    refuses(convolve(W, **{name: (1, least - 1)}), X, match=f"{name} is (1, {least - 1}), but its numbers must be at least")
+    refuses(convolve(W, **{name: (1, least - 1)}), X, match=f"{name} is (1, {least - 1}), but its numbers must")
 
 
 def test_kernel_size_of_0_is_refused():
-    refuses(tensors(IConvolutionLayer, 1, (0, 1)), X, match="kernel_size_nd is (0, 1), but its numbers must be at least 1")
+    refuses(tensors(IConvolutionLayer, 1, (0, 1)), X, match="kernel_size_nd is (0, 1), but its numbers must be")
 
 
 def test_channels_that_groups_do_not_share_evenly_are_refused():
