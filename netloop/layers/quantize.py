@@ -475,8 +475,12 @@ class QuantizationMethods(AddsLayers):
         self, input: ITensor, axis: int, block_size: int, output_type: DataType, scale_type: DataType
     ) -> IDynamicQuantizeLayer:
         """Blocks of ``block_size`` elements along an axis, quantised each by a scale of its own."""
-        to_type = check_member("output_type", output_type, DataType)
-        made = IDynamicQuantizeLayer(axis=axis, block_size=block_size, to_type=to_type, scale_type=scale_type)
+        made = IDynamicQuantizeLayer(
+            axis=axis,
+            block_size=block_size,
+            to_type=check_member("output_type", output_type, DataType),
+            scale_type=scale_type,
+        )
         return self.add(made, [check_tensor(input, "input")])
 
     def add_dynamic_quantize_v2(

@@ -145,7 +145,7 @@ class SlidingWindow(Operation):
 
     def _check_numbers(self, x: TensorType) -> None:
         window, count = next(iter(self.LEAST)), len(self.window)
-        require(x.is_number, f"the input is {x}, but must be of numbers", fix="convert it with add_cast")
+        require(x.is_number, f"the input is {x}, but must be numeric", fix="convert it with add_cast")
         require(
             1 <= count <= 3, f"{window} is {self.window}, but must have 1 to 3 numbers", why="a window has 1 to 3 axes"
         )

@@ -326,7 +326,7 @@ def test_bias_given_twice_is_refused():
 
 
 def test_bool_is_refused():
-    refuses(convolve(W), X > 0, match="the input is bool[1,1,3,3], but must be of numbers")
+    refuses(convolve(W), X > 0, match="the input is bool[1,1,3,3], but must be numeric")
 
 
 BYTES = np.random.default_rng(0).integers(-128, 128, (1, 4, 5)), np.random.default_rng(1).integers(-128, 128, (6, 2, 3))

@@ -402,7 +402,7 @@ def test_padding_alone_has_no_place():
 
 
 def test_indices_of_bool_are_refused():
-    refuses(places((1,)), ROW > 0, match="the input is bool[1,1,5], but must be of numbers")
+    refuses(places((1,)), ROW > 0, match="the input is bool[1,1,5], but must be numeric")
 
 
 def test_indices_are_whole_numbers():
