@@ -231,7 +231,7 @@ MUTANTS = [
            "step.body.needed(following)", "step.body.steps", PASSES),
     Mutant("a token that is before the cache is written into it", CACHE,
            "(number >= 0) & (number < tokens)", "number < tokens", "tests/layers/test_cache.py"),
-    Mutant("the tokens of a slice that begins late are written from the first on", CACHE,
+    Mutant("the tokens of a stretch that begins late are written from the first on", CACHE,
            "update.at[:, number]", "update.at[:, number - number[0]]", "tests/layers/test_cache.py"),
     Mutant("a logistic function that is also added goes through tanh", FORMS,
            "return bool(readers) and all(", "return bool(readers) and any(", PASSES),
