@@ -25,6 +25,12 @@ PAGES = {
     "docs/openvino-operators.md": ("netloop", "operators", "openvino"),
 }
 """The pages that a module prints, with its arguments. Tests compare the files with what is printed."""
+PARTS = {
+    "ARCHITECTURE.md": "tests.project.levels",
+    "README.md": "tests.project.methods",
+    "netloop/__init__.py": "tests.project.exports",
+}
+"""The files of which a module writes a part. Tests compare the files with what it writes."""
 
 
 @nox.session
@@ -81,8 +87,10 @@ def benchmarks(session: nox.Session) -> None:
 
 @nox.session
 def pages(session: nox.Session) -> None:
-    """The generated pages of docs/, made anew."""
+    """The generated pages of docs/ and parts of other files, made anew."""
     session.install("-e", ".[onnx]")
+    for module in PARTS.values():
+        session.run("python", "-m", module)
     for page, arguments in PAGES.items():
         # a page that cannot be made leaves the old one as it is
         made = subprocess.run([_python(session), "-m", *arguments], cwd=ROOT, stdout=subprocess.PIPE, check=True)

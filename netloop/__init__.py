@@ -1,4 +1,4 @@
-"""TensorRT's network builder, loops and all, on every device that JAX has.
+"""TensorRT's network builder with loops and conditionals, on every device that JAX supports.
 
 ``import netloop as trt``, build a network as for TensorRT, and then
 
@@ -272,7 +272,7 @@ _ON_DEMAND = {
     "OnnxParserRefitter": "netloop.api.onnx_refitter",
     "ParserError": "netloop.api.onnx_parser",
 }
-"""What is imported when it is first asked for: it needs a package that netloop itself does not, or is seldom used."""
+"""Names that are imported on first use: they need an optional package, or are rarely used."""
 
 
 def __getattr__(name: str) -> _Any:

@@ -136,7 +136,7 @@ class LayerType(TensorRTEnum):
     KV_CACHE_UPDATE = 54
     MOE = 55
     DIST_COLLECTIVE = 56
-    # from here on netloop's own, which no TensorRT has
+    # netloop's own kinds have numbers from 100 on, which TensorRT does not use; a new one takes the next
     BIT_CAST = 100
     DETERMINANT = 101
     UNIQUE = 102

@@ -1,12 +1,13 @@
-"""A network: its inputs, outputs and layers. The methods that add layers are beside the layers, in ``layers/``,
-and those that mark something in ``marks``.
+"""The network that users build: its inputs, outputs and layers.
+
+The methods that add layers are in ``layers/``, next to the layers; the methods that mark tensors are in ``marking.py``.
 """
 
 from __future__ import annotations
 
 import operator
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from netloop.checked_attributes import Settings
 from netloop.diagnostics import Finding, NetworkError, reason
@@ -16,80 +17,37 @@ from netloop.graph.infer import TypeTable
 from netloop.graph.layer import ILayer, check_instance, check_member
 from netloop.graph.layer_compat import PLAIN
 from netloop.graph.tensor import ITensor, declared_type
-from netloop.layers.affine import AffineMethods
-from netloop.layers.assertion import AssertionMethods
-from netloop.layers.attention import AttentionMethods
-from netloop.layers.bits import BitMethods
-from netloop.layers.collective import CollectiveMethods
+from netloop.layers import LayerMethods
 from netloop.layers.conditional import IIfConditional
-from netloop.layers.convolution import ConvolutionMethods
-from netloop.layers.detection import DetectionMethods
-from netloop.layers.experts import ExpertMethods
-from netloop.layers.fourier import FourierMethods
-from netloop.layers.gather import IndexMethods
-from netloop.layers.grid_sample import GridSampleMethods
 from netloop.layers.loop import ILoop
-from netloop.layers.matrix import ProductMethods
-from netloop.layers.normalization import NormalizationMethods
-from netloop.layers.padding import PaddingMethods
-from netloop.layers.plugin import PluginMethods
-from netloop.layers.pointwise import ICastLayer, PointwiseMethods
-from netloop.layers.pooling import PoolingMethods
-from netloop.layers.quantize import QuantizationMethods
-from netloop.layers.rearrange import RearrangingMethods
-from netloop.layers.reduce import ReductionMethods
-from netloop.layers.resample import ResizingMethods
-from netloop.layers.sequence import SequenceMethods
-from netloop.layers.slice import SliceMethods
-from netloop.layers.sources import IShapeLayer, SourceMethods
+from netloop.layers.pointwise import ICastLayer
+from netloop.layers.sources import IShapeLayer
 from netloop.marking import MarkMethods, Marks
 from netloop.types import numpy_type
 
+G = TypeVar("G", ILoop, IIfConditional)
 
-class INetworkDefinition(
-    SourceMethods,
-    PointwiseMethods,
-    ProductMethods,
-    ReductionMethods,
-    IndexMethods,
-    RearrangingMethods,
-    SliceMethods,
-    ConvolutionMethods,
-    PoolingMethods,
-    AffineMethods,
-    PaddingMethods,
-    BitMethods,
-    ResizingMethods,
-    GridSampleMethods,
-    NormalizationMethods,
-    AttentionMethods,
-    ExpertMethods,
-    QuantizationMethods,
-    DetectionMethods,
-    FourierMethods,
-    CollectiveMethods,
-    AssertionMethods,
-    PluginMethods,
-    SequenceMethods,
-    MarkMethods,
-    Settings,
-):
+
+class INetworkDefinition(LayerMethods, MarkMethods, Settings):
     """A network, built layer by layer. ``network[i]`` is layer number ``i``.
 
     The ``add_`` methods raise TypeError for an argument of the wrong Python type. Whether types and shapes fit is
-    told by :func:`netloop.check`, by :func:`netloop.compile`, and by reading ``shape`` or ``dtype`` of a tensor: until
-    then ``set_input`` may mend it. Where ``Builder.none_on_error`` is set, they log what is wrong, and give None.
+    checked by :func:`netloop.check`, by :func:`netloop.compile`, and when ``shape`` or ``dtype`` of a tensor is read;
+    until then ``set_input`` can still correct them. With ``Builder.none_on_error``, the methods log an error that no
+    later call can correct, and return None.
 
     Attributes:
-        name: its name.
-        builder: the builder that made it.
-        flags: the creation flags, a bit each.
-        layers: its layers, in the order in which they were added.
-        inputs, outputs: its inputs and outputs, in the order in which they were added and marked.
-        loops, conditionals: those that were added.
-        types: the types of its tensors.
-        marks: what is marked in it beside its outputs.
+        name: the name.
+        builder: the builder that made the network.
+        flags: the creation flags, one bit each.
+        layers: the layers, in the order in which they were added.
+        inputs, outputs: the inputs and outputs, in the order in which they were added and marked.
+        loops, conditionals: the loops and conditionals, in the order in which they were added.
+        types: the types of the tensors.
+        marks: what is marked in addition to the outputs.
     """
+
+    FAMILY = "structure"
 
     name: str = "Unnamed Network 0"
     error_recorder: Any = None
@@ -114,39 +72,39 @@ class INetworkDefinition(
     # ------------------------------------------------------------------ inputs, outputs, layers
 
     def add_input(self, name: str, dtype: DataType, shape: Sequence[int]) -> ITensor:
-        """An input of the network; -1 in the shape stands for a length that each run tells.
+        """Add an input; a dim of -1 in the shape is known only when the network is called.
 
         Raises:
-            NetworkError: an input of this name is there already.
+            NetworkError: the network already has an input of this name.
         """
         return self._add_input(name, dtype, shape)
 
     def add_sequence_input(self, name: str, dtype: DataType, shape: Sequence[int] | None = None) -> ITensor:
-        """An input that is a sequence of tensors: each call gives a list of arrays; netloop's own.
+        """Add an input that is a sequence of tensors, passed as a list of arrays; a netloop extension.
 
         Args:
             name: the name.
             dtype: the element type of all tensors.
-            shape: the shape of each tensor, -1 for a length that varies; None where even the number of axes does.
+            shape: the shape of each tensor, with -1 for a dim that varies; None if the rank varies too.
 
         Raises:
-            NetworkError: an input of this name is there already.
+            NetworkError: the network already has an input of this name.
         """
         return self._add_input(name, dtype, shape, sequence=True)
 
     def add_optional_input(
         self, name: str, dtype: DataType, shape: Sequence[int] | None = None, sequence: bool = False
     ) -> ITensor:
-        """An input that may be absent: a call may give None for it; netloop's own.
+        """Add an input that may be absent: a call may pass None for it; a netloop extension.
 
         Args:
             name: the name.
             dtype: the element type.
-            shape: the shape of the tensor, or of each tensor of a sequence; only for a sequence it may be None.
-            sequence: whether it is a sequence of tensors.
+            shape: the shape of the tensor, or of each tensor of a sequence; None is allowed only for a sequence.
+            sequence: whether the input is a sequence of tensors.
 
         Raises:
-            NetworkError: an input of this name is there already.
+            NetworkError: the network already has an input of this name.
         """
         return self._add_input(name, dtype, shape, check_instance("sequence", sequence, bool), optional=True)
 
@@ -156,7 +114,7 @@ class INetworkDefinition(
         check_instance("name", name, str)
         check_member("dtype", dtype, DataType)
         if any(each.name == name for each in self.inputs):
-            what = f"an input {name!r} is there already"
+            what = f"the network already has an input {name!r}"
             raise NetworkError(Finding("NL104", what, str(call_site()), reason("NL104"), at=self))
         declared = declared_type(dtype, shape, sequence, optional)
         tensor = ITensor("", self.types, None, len(self.inputs), declared)
@@ -165,13 +123,13 @@ class INetworkDefinition(
         return tensor
 
     def mark_output(self, tensor: ITensor) -> None:
-        """Make a tensor an output of the network, of the type that its ``dtype`` was set to."""
+        """Make a tensor an output of the network, with the element type that its ``dtype`` was set to."""
         super().mark_output(tensor)
         if tensor.asked_dtype is not None:
             self.convert(tensor, tensor.asked_dtype)
 
     def remove_tensor(self, tensor: ITensor) -> None:
-        """Take away an input that no layer reads; any other tensor stays."""
+        """Remove an input that no layer reads; for any other tensor, do nothing."""
         if tensor in self.inputs and not tensor.uses and not tensor.is_network_output:
             self.inputs.remove(tensor)
             self.marks.debug.pop(tensor, None)
@@ -180,7 +138,7 @@ class INetworkDefinition(
 
     @property
     def num_layers(self) -> int:
-        """The number of layers, the boundary layers of loops and conditionals counted."""
+        """The number of layers, including the boundary layers of loops and conditionals."""
         return len(self.layers)
 
     @property
@@ -195,7 +153,7 @@ class INetworkDefinition(
 
     @property
     def has_implicit_batch_dimension(self) -> bool:
-        """False: every axis is in the shape."""
+        """False: all axes are part of the shapes."""
         return False
 
     def get_layer(self, index: int) -> ILayer | None:
@@ -232,33 +190,33 @@ class INetworkDefinition(
     # ------------------------------------------------------------------ loops and conditionals
 
     def add_loop(self) -> ILoop:
-        """A loop; its own methods give it limits, iterators, recurrences and outputs."""
+        """Add a loop; its methods add its trip limits, iterators, recurrences and outputs."""
         loop = ILoop(self, f"(Unnamed Loop* {len(self.loops)})")
         self.loops.append(loop)
         return loop
 
     def add_if_conditional(self) -> IIfConditional:
-        """A conditional; its own methods give it a condition, inputs and outputs."""
+        """Add a conditional; its methods set its condition, and add its inputs and outputs."""
         conditional = IIfConditional(self, f"(Unnamed IfConditional* {len(self.conditionals)})")
         self.conditionals.append(conditional)
         return conditional
 
-    # ------------------------------------------------------------------ types that TensorRT 10 let scripts set
+    # ------------------------------------------------------------------ settable types of tensors, as in TensorRT 10
 
     def convert(self, tensor: ITensor, dtype: DataType) -> None:
-        """Take an input, or give an output, in another element type than the layers compute with."""
+        """Accept an input, or return an output, in an element type other than the one the layers compute with."""
         is_seen = tensor.is_network_input or tensor.is_network_output
         vars(tensor)["asked_dtype"] = None if is_seen else dtype
         if not tensor.type.is_tensor:
-            raise AttributeError(f"{tensor.name!r} is {tensor.type}, the element type of which cannot be set")
+            raise AttributeError(f"{tensor.name!r} is {tensor.type}, and its element type cannot be set")
         if tensor.dtype is dtype:
             return
         if not is_seen:
             what = f"{tensor.name!r} stays {tensor.dtype.name} until it is marked as an output"
             self.advise(f"dtype of {tensor.name}", what)
         elif not {tensor.dtype, dtype} <= PLAIN:
-            what = f"{tensor.name!r} stays {tensor.dtype.name}: between it and {dtype.name} there is a scale"
-            self.advise(f"dtype of {tensor.name}", f"{what}, which add_quantize or add_dequantize takes")
+            what = f"{tensor.name!r} stays {tensor.dtype.name}: a conversion to {dtype.name} needs a scale"
+            self.advise(f"dtype of {tensor.name}", f"{what}; use add_quantize or add_dequantize")
         elif tensor.is_network_input:
             self._convert_input(tensor, dtype)
         else:
@@ -287,11 +245,11 @@ class INetworkDefinition(
         assert isinstance(producer, ICastLayer)
         producer.to_type = dtype
 
-    # ------------------------------------------------------------------ what the builder is told
+    # ------------------------------------------------------------------ reports to the builder
 
     @property
     def none_on_error(self) -> bool:
-        """Whether its builder wants ``add_`` methods to log why a layer cannot be made, and to give None."""
+        """Whether ``add_`` methods log why a layer cannot be made and return None, as the builder decides."""
         return self.builder is not None and self.builder.none_on_error
 
     def report(self, finding: Finding) -> None:
@@ -299,7 +257,7 @@ class INetworkDefinition(
         self.builder.report(finding)
 
     def advise(self, topic: str, what: str) -> None:
-        """Log something that does no harm, once for each topic, if a builder made the network."""
+        """Log a harmless difference, once per topic, if a builder made the network."""
         if self.builder is not None and topic not in self._advised:
             self._advised.add(topic)
             self.builder.advise(what)
@@ -331,27 +289,27 @@ class INetworkDefinition(
         return self.copy()
 
     def copy(self, *, shares_weights: bool = False) -> INetworkDefinition:
-        """A network of its own with equal layers, wired alike, and with arrays of its own.
+        """Return a network with copies of all layers, their wiring and their arrays.
 
         Args:
-            shares_weights: whether layers have the same arrays in both, to which nobody may write then.
+            shares_weights: whether the layers of both share their arrays, which must not be written to then.
         """
-        twin = INetworkDefinition(self.builder, self.flags)
-        twin.name = self.name
-        twins = _Twins(twin, shares_weights)
-        twin.loops.extend(twins.of_loop(each) for each in self.loops)
-        twin.conditionals.extend(twins.of_conditional(each) for each in self.conditionals)
-        twin.inputs.extend(twins.of_tensor(each, None) for each in self.inputs)
-        twin.layers.extend(twins.of_layer(each) for each in self.layers)
-        for layer, made in zip(self.layers, twin.layers, strict=True):
-            made.wire(twins.tensors[each] if each is not None else None for each in layer.inputs)
-        twin.outputs.extend(twins.tensors[each] for each in self.outputs)
-        vars(twin)["marks"] = self.marks.copied(twins.tensors, twin.layers)
-        return twin
+        made = INetworkDefinition(self.builder, self.flags)
+        made.name = self.name
+        copies = _Copies(made, shares_weights)
+        made.loops.extend(copies.of_group(each) for each in self.loops)
+        made.conditionals.extend(copies.of_group(each) for each in self.conditionals)
+        made.inputs.extend(copies.of_tensor(each, None) for each in self.inputs)
+        made.layers.extend(copies.of_layer(each) for each in self.layers)
+        for layer, copied in zip(self.layers, made.layers, strict=True):
+            copied.wire(copies.tensors[each] if each is not None else None for each in layer.inputs)
+        made.outputs.extend(copies.tensors[each] for each in self.outputs)
+        vars(made)["marks"] = self.marks.copied(copies.tensors, made.layers)
+        return made
 
 
-class _Twins:
-    """The copies of the parts of a network, by their originals."""
+class _Copies:
+    """The parts of a copied network, by their originals."""
 
     def __init__(self, network: INetworkDefinition, shares_weights: bool) -> None:
         self.network = network
@@ -359,36 +317,32 @@ class _Twins:
         self.tensors: dict[ITensor, ITensor] = {}
         self.groups: dict[Any, Any] = {}
 
-    def of_loop(self, loop: ILoop) -> ILoop:
-        self.groups[loop] = twin = ILoop(self.network, loop.name, loop.source_location)
-        return twin
-
-    def of_conditional(self, conditional: IIfConditional) -> IIfConditional:
-        self.groups[conditional] = twin = IIfConditional(self.network, conditional.name, conditional.source_location)
-        return twin
+    def of_group(self, group: G) -> G:
+        self.groups[group] = made = type(group)(self.network, group.name, group.source_location)
+        return made
 
     def of_tensor(self, tensor: ITensor, producer: ILayer | None) -> ITensor:
-        self.tensors[tensor] = twin = object.__new__(ITensor)
-        own = vars(twin)
+        self.tensors[tensor] = made = object.__new__(ITensor)
+        own = vars(made)
         own.update(vars(tensor))
         own["types"], own["producer"], own["uses"] = self.network.types, producer, {}
         own["dimension_names"] = dict(tensor.dimension_names)
-        return twin
+        return made
 
     def of_layer(self, layer: ILayer) -> ILayer:
-        twin = object.__new__(type(layer))
-        own = vars(twin)
+        made = object.__new__(type(layer))
+        own = vars(made)
         own.update(vars(layer))
         own["types"] = self.network.types
-        own["outputs"] = tuple(self.of_tensor(each, twin) for each in layer.outputs)
+        own["outputs"] = tuple(self.of_tensor(each, made) for each in layer.outputs)
         own.update(layer.unshared())
         if not self.shares_weights:
             own.update(layer.unshared_arrays())
         for name in ("loop", "conditional"):
             if name in own:
                 own[name] = self.groups[own[name]]
-                own[name].layers.append(twin)
-        return twin
+                own[name].layers.append(made)
+        return made
 
 
 def _at(items: Sequence[Any], index: int) -> Any:

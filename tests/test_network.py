@@ -51,7 +51,7 @@ def test_inputs_come_in_the_order_in_which_they_were_added(network, x):
 
 
 def test_two_inputs_may_not_share_a_name(network, x):
-    with pytest.raises(NetworkError, match="NL104: an input 'x' is there already") as caught:
+    with pytest.raises(NetworkError, match="NL104: the network already has an input 'x'") as caught:
         network.add_input("x", DataType.INT32, ())
 
     assert __file__ in caught.value.findings[0].where

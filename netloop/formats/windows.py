@@ -12,7 +12,8 @@ from netloop.dims import Weights
 from netloop.enums import PaddingMode, ReduceOperation, SampleMode
 from netloop.formulas.composer import FormulaBuilder
 from netloop.graph.tensor import ITensor
-from netloop.layers.convolution import SlidingWindow, WeightedWindow
+from netloop.layers.convolution import WeightedWindow
+from netloop.layers.windows import SlidingWindow
 from netloop.types import UNKNOWN
 
 

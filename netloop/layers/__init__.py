@@ -1,1 +1,65 @@
-"""What each kind of layer means: one file a family, one class a kind."""
+"""The meaning of every layer kind: one file per family, one class per kind.
+
+A class holds all of a kind: its attributes, its type rule (``infer``), its reference in numpy (``evaluate``) and its
+lowering to JAX (``lower``). The class ``...Methods`` at the end of a file has the methods that add its layers to a
+network; a new one is listed below. Helpers, which have no methods of their own: ``attention_formula`` (the computation
+of attention), ``cache`` and ``rotary`` (kinds added by methods in ``attention``), ``control_flow`` (the base of
+``loop`` and ``conditional``), ``element_conversion`` (the arithmetic of casts), ``packed_sequences`` (ragged batches)
+and ``windows`` (the base of ``convolution`` and ``pooling``).
+
+Source: https://docs.nvidia.com/deeplearning/tensorrt/operators/ has a page for each of TensorRT's kinds.
+"""
+
+from netloop.layers.affine import AffineMethods
+from netloop.layers.assertion import AssertionMethods
+from netloop.layers.attention import AttentionMethods
+from netloop.layers.bits import BitMethods
+from netloop.layers.collective import CollectiveMethods
+from netloop.layers.convolution import ConvolutionMethods
+from netloop.layers.detection import DetectionMethods
+from netloop.layers.experts import ExpertMethods
+from netloop.layers.fourier import FourierMethods
+from netloop.layers.gather import IndexMethods
+from netloop.layers.grid_sample import GridSampleMethods
+from netloop.layers.matrix import ProductMethods
+from netloop.layers.normalization import NormalizationMethods
+from netloop.layers.padding import PaddingMethods
+from netloop.layers.plugin import PluginMethods
+from netloop.layers.pointwise import PointwiseMethods
+from netloop.layers.pooling import PoolingMethods
+from netloop.layers.quantize import QuantizationMethods
+from netloop.layers.rearrange import RearrangingMethods
+from netloop.layers.reduce import ReductionMethods
+from netloop.layers.resample import ResizingMethods
+from netloop.layers.sequence import SequenceMethods
+from netloop.layers.slice import SliceMethods
+from netloop.layers.sources import SourceMethods
+
+
+class LayerMethods(
+    SourceMethods,
+    PointwiseMethods,
+    BitMethods,
+    ProductMethods,
+    FourierMethods,
+    ReductionMethods,
+    IndexMethods,
+    SliceMethods,
+    DetectionMethods,
+    RearrangingMethods,
+    PaddingMethods,
+    ConvolutionMethods,
+    PoolingMethods,
+    ResizingMethods,
+    GridSampleMethods,
+    NormalizationMethods,
+    AffineMethods,
+    AttentionMethods,
+    ExpertMethods,
+    QuantizationMethods,
+    SequenceMethods,
+    CollectiveMethods,
+    AssertionMethods,
+    PluginMethods,
+):
+    """The methods that add layers to a network: the rows of README.md's table, each named by ``FAMILY``."""

@@ -1,4 +1,4 @@
-"""Layers that multiply and shift each element: scale, and the rectifier with slopes of its own."""
+"""Scale and parametric ReLU."""
 
 from typing import Any
 
@@ -19,20 +19,20 @@ class IScaleLayer(Elementary):
 
     output = (input * scale + shift) ^ power
 
-    ===========  ========================================================================
+    ===========  ==================================================================
     UNIFORM      one number for all elements
-    CHANNEL      one for each place along ``channel_axis``
-    ELEMENTWISE  one for each place along ``channel_axis`` and all axes after it together
-    ===========  ========================================================================
+    CHANNEL      one number for each channel
+    ELEMENTWISE  one number for each element of ``channel_axis`` and all axes after it
+    ===========  ==================================================================
 
-    Floating-point in and out, the shape kept, 4 axes at least; the weights are of the same type. Half types are
-    computed in float32 and rounded once.
+    Floating-point input of at least 4 axes; the output has its shape. The weights have the same element type. Half
+    types are computed in float32 and rounded once.
 
     Attributes:
-        mode: which elements have numbers of their own.
-        shift: the numbers added; 0 where empty.
-        scale: the factors; 1 where empty.
-        power: the powers; 1 where empty.
+        mode: which elements share weights.
+        shift: the numbers added; empty for 0.
+        scale: the factors; empty for 1.
+        power: the exponents; empty for 1.
         channel_axis: the axis of the channels.
     """
 
@@ -43,8 +43,8 @@ class IScaleLayer(Elementary):
     channel_axis: int = 1
 
     def infer(self, x: TensorType) -> TensorType:
-        require(x.is_float, f"the input is {x}, and must be floating-point", fix="convert it with add_cast")
-        require(x.rank >= 4, f"the input {x} has {x.rank} axes, and must have at least 4")
+        require(x.is_float, f"the input is {x}, but must be floating-point", fix="convert it with add_cast")
+        require(x.rank >= 4, f"the input {x} has {x.rank} axes, but must have at least 4")
         shape = self._weights_shape(x.shape)
         for name in ("shift", "scale", "power"):
             weights: Array | None = getattr(self, name)
@@ -55,17 +55,17 @@ class IScaleLayer(Elementary):
     def _check_weights(self, name: str, weights: Array, wanted: TensorType) -> None:
         require(
             weights.dtype == wanted.dtype,
-            f"{name} is {weights.dtype}, and the input {wanted.dtype}",
+            f"{name} is {weights.dtype}, but the input {wanted.dtype}",
             why="TensorRT's networks are strongly typed: nothing is converted silently",
         )
         require(
             wanted.volume in (UNKNOWN, weights.size),
-            f"{name} has {weights.size} elements, and {self.mode.name} takes {wanted.volume}",
-            why=f"axis {self.channel_axis} is the axis of the channels",
+            f"{name} has {weights.size} elements, but {self.mode.name} takes {wanted.volume}",
+            why=f"axis {self.channel_axis} is the channel axis",
         )
 
     def _weights_shape(self, shape: Shape) -> Shape:
-        """The shape in which weights stretch to an input of some shape."""
+        """The shape in which weights broadcast to an input of shape ``shape``."""
         axis = normal_axis(self.channel_axis, len(shape), "channel_axis")
         end = {ScaleMode.UNIFORM: axis, ScaleMode.CHANNEL: axis + 1, ScaleMode.ELEMENTWISE: len(shape)}[self.mode]
         return tuple(length if axis <= each < end else 1 for each, length in enumerate(shape))
@@ -85,35 +85,35 @@ class IScaleLayer(Elementary):
 
 @layer(LayerType.PARAMETRIC_RELU, "Parametric ReLU")
 class IParametricReLULayer(Elementary):
-    """Keep what is not negative, and multiply the rest by a slope.
+    """Multiply negative elements by a slope, and keep all others.
 
     output = input if input >= 0, else slopes * input
 
-    Floating-point, both inputs of one type. The slopes have as many axes as the input, each as long or of length 1,
-    which is stretched; the output has the shape of the input.
+    Floating-point, both inputs of the same type. The slopes have the rank of the input, and broadcast to its shape:
+    each dim is equal or 1. The output has the shape of the input.
     """
 
     REQUIRED_INPUTS = 2
 
     def infer(self, x: TensorType, slopes: TensorType) -> TensorType:
-        require(x.is_float, f"the input is {x}, and must be floating-point", fix="convert it with add_cast")
+        require(x.is_float, f"the input is {x}, but must be floating-point", fix="convert it with add_cast")
         require(
             x.dtype == slopes.dtype,
-            f"the slopes are {slopes}, and the input is {x}",
+            f"the slopes are {slopes}, but the input is {x}",
             why="TensorRT's networks are strongly typed: nothing is converted silently",
             fix="convert one of them with add_cast",
         )
         require(
             x.rank == slopes.rank,
-            f"the slopes {slopes} have {slopes.rank} axes, and the input {x} has {x.rank}",
-            why="TensorRT stretches axes of length 1, but never adds an axis",
+            f"the slopes {slopes} have {slopes.rank} axes, but the input {x} has {x.rank}",
+            why="TensorRT broadcasts axes of length 1, but adds no axes",
             fix="add the missing axes with add_shuffle and reshape_dims, or add_unsqueeze",
         )
         for axis, (own, length) in enumerate(zip(slopes.shape, x.shape, strict=True)):
             require(
                 own in (1, length, UNKNOWN) or length == UNKNOWN,
-                f"along axis {axis} the slopes {slopes} have {own} elements, and the input {x} has {length}",
-                why="the slopes are stretched to the input, and never the other way",
+                f"along axis {axis} the slopes {slopes} have {own} elements, but the input {x} has {length}",
+                why="the slopes are broadcast to the input, never the input to the slopes",
             )
         known = (own if own > 1 else length for own, length in zip(slopes.shape, x.shape, strict=True))
         return x.with_shape(known)
@@ -123,7 +123,9 @@ class IParametricReLULayer(Elementary):
 
 
 class AffineMethods(AddsLayers):
-    """The methods of a network that add layers of this file."""
+    """The ``add_`` methods of this family."""
+
+    FAMILY = "normalization and scale"
 
     def add_scale(
         self,
@@ -133,7 +135,7 @@ class AffineMethods(AddsLayers):
         scale: Array | Weights | None = None,
         power: Array | Weights | None = None,
     ) -> IScaleLayer:
-        """(input * scale + shift) ^ power; channels are axis 1, and ELEMENTWISE weights go with the last three axes."""
+        """(input * scale + shift) ^ power, with channels on axis 1; ELEMENTWISE weights cover the last three axes."""
         axis = max(1, third_from_end(input)) if mode is ScaleMode.ELEMENTWISE else 1
         return self.add_scale_nd(input, mode, shift, scale, power, axis)
 
@@ -146,12 +148,12 @@ class AffineMethods(AddsLayers):
         power: Array | Weights | None = None,
         channel_axis: int = 1,
     ) -> IScaleLayer:
-        """(input * scale + shift) ^ power, the channels being those of ``channel_axis``."""
+        """(input * scale + shift) ^ power, with channels on ``channel_axis``."""
         named = {"shift": shift, "scale": scale, "power": power}
         given = {name: None if each is None else weights_array(each, name) for name, each in named.items()}
         made = IScaleLayer(mode=mode, channel_axis=channel_axis, **given)
         return self.add(made, [check_tensor(input, "input")])
 
     def add_parametric_relu(self, input: ITensor, slopes: ITensor) -> IParametricReLULayer:
-        """The elements of ``input``, the negative ones multiplied by ``slopes``."""
+        """The elements of ``input``, negative ones multiplied by ``slopes``."""
         return self.add(IParametricReLULayer(), [check_tensor(input, "input"), check_tensor(slopes, "slopes")])

@@ -1,4 +1,4 @@
-"""Assertion."""
+"""Assertions."""
 
 from typing import Any
 
@@ -14,12 +14,12 @@ MOST_CONDITIONS = 64
 
 @layer(LayerType.ASSERTION, "Assertion")
 class IAssertionLayer(ILayer):
-    """End the run unless every element of the condition is true.
+    """Stop with an error unless every element of the condition is true.
 
-    The condition is bool, 0-D or 1-D, with at most 64 elements; without any it holds. There is no output.
+    The condition is bool, 0-D or 1-D, with at most 64 elements; an empty one holds. There is no output.
 
     Attributes:
-        message: what is said if it does not hold.
+        message: the message of the error.
     """
 
     NUM_OUTPUTS = 0
@@ -27,18 +27,20 @@ class IAssertionLayer(ILayer):
     message: str
 
     def infer(self, condition: TensorType) -> tuple[()]:
-        require(condition.is_bool, f"the condition is bool, not {condition}", fix="compare first, with add_elementwise")
-        require(condition.rank <= 1, f"the condition is 0-D or 1-D, not {condition}", fix="flatten it with add_shuffle")
+        require(condition.is_bool, f"the condition must be bool, not {condition}", fix="compare with add_elementwise")
+        require(
+            condition.rank <= 1, f"the condition must be 0-D or 1-D, not {condition}", fix="flatten it with add_shuffle"
+        )
         require(
             condition.volume <= MOST_CONDITIONS,
-            f"the condition has {condition.volume} elements, and may have {MOST_CONDITIONS}",
-            fix="combine them first",
+            f"the condition has {condition.volume} elements, but may have at most {MOST_CONDITIONS}",
+            fix="combine them into fewer elements",
         )
         return ()
 
     @staticmethod
     def holds(condition: Any) -> Any:
-        """Whether every element is true; a bool of numpy or JAX, as the condition is."""
+        """Whether every element is true, as a scalar of the condition's array module."""
         return condition.all()
 
     def failure(self) -> Finding:
@@ -47,8 +49,10 @@ class IAssertionLayer(ILayer):
 
 
 class AssertionMethods(AddsLayers):
-    """The methods of a network that add layers of this file."""
+    """The ``add_`` methods of this family."""
+
+    FAMILY = "errors"
 
     def add_assertion(self, condition: ITensor, message: str) -> IAssertionLayer:
-        """End the run with ``message`` if an element of ``condition`` is false."""
+        """Stop with ``message`` if an element of ``condition`` is false."""
         return self.add(IAssertionLayer(message=message), [check_tensor(condition, "condition")])

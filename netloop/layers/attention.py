@@ -1,8 +1,8 @@
-"""Attention, and the layers at its boundary.
+"""Attention, and the methods that add rotary embeddings and key-value caches.
 
-An ``IAttention`` is no layer: it is the view of the two layers that stand for it in the network. The input layer gives
-out query, key and value as they are; the output layer computes from them, and has all attributes and the other inputs.
-So each is an ordinary operation, which types, reference and lowering need not know to be half of something.
+An ``IAttention`` is not a layer but a view of two: the input layer returns query, key and value unchanged; the output
+layer computes the result, and has all attributes and the other inputs. Each is an ordinary operation, so that type
+inference, reference and lowering need no special case.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from netloop.enums import AttentionIOForm, AttentionNormalizationOp, CausalMaskK
 from netloop.graph.adding import AddsLayers
 from netloop.graph.layer import Operation, check_instance, check_tensor, layer
 from netloop.graph.tensor import ITensor
-from netloop.layers.attention_formula import PACKED, PADDED, QUANTISED, Attending, Extras
+from netloop.layers.attention_formula import PACKED, PADDED, QUANTIZED, Attending, Extras
 from netloop.layers.cache import IKVCacheUpdateLayer
 from netloop.layers.packed_sequences import batch_of
 from netloop.layers.rotary import IRotaryEmbeddingLayer
 from netloop.types import UNKNOWN, Array, TensorType, agree
 
 MASK, QUERY_LENGTHS, KEY_VALUE_LENGTHS, QUANTIZE_SCALE = 3, 4, 5, 6
-"""The numbers of the inputs of the output layer after query, key and value."""
+"""The indices of the output layer's inputs after query, key and value."""
 
 
 class IAttentionBoundaryLayer(Operation):
@@ -31,7 +31,7 @@ class IAttentionBoundaryLayer(Operation):
 
     @property
     def attention(self) -> IAttention:
-        """The attention."""
+        """The attention that the layer belongs to."""
         return IAttention(self._output_layer())
 
     def _output_layer(self) -> IAttentionOutputLayer:
@@ -41,7 +41,7 @@ class IAttentionBoundaryLayer(Operation):
 
 @layer(LayerType.ATTENTION_INPUT, "AttentionInput")
 class IAttentionInputLayer(IAttentionBoundaryLayer):
-    """Query, key and value, as they are: where a tensor enters an attention."""
+    """The input side of an attention: query, key and value, unchanged."""
 
     NUM_OUTPUTS = 3
     REQUIRED_INPUTS = 3
@@ -58,39 +58,39 @@ class IAttentionInputLayer(IAttentionBoundaryLayer):
 
 @layer(LayerType.ATTENTION_OUTPUT, "AttentionOutput")
 class IAttentionOutputLayer(IAttentionBoundaryLayer):
-    """For each query the mean of the values, weighted by the softmax of the products of the query with the keys.
+    """Dot-product attention: for each query, the mean of the values weighted by its softmax over the keys.
 
     ::
 
         scores[i, j] = query[i] . key[j] (+ mask[i, j])          -infinity where query i may not attend to key j
         output[i]    = the sum over j of softmax(scores[i])[j] value[j]
 
-    for each sequence and head. The products are not divided by anything: scale the query before. With norm_op NONE the
-    scores themselves are the weights, 0 where attention is forbidden. A query that may attend to no key gives 0.
+    for each sequence and head. The products are not scaled: scale the query before. With norm_op NONE the scores
+    themselves are the weights, 0 where attention is forbidden. A query that may attend to no key gives 0.
 
     ===========  ================================================================================================
     PADDED_BHND  query [B, Hq, Sq, D]; key and value [B, Hkv, Skv, D], and key_value_lengths [B] if some are shorter
     PACKED_NHD   query [Tq, Hq, D]; key and value [Tkv, Hkv, D]; with cumulative lengths [B + 1], from 0 to Tq or Tkv
     ===========  ================================================================================================
 
-    Query on one hand, key and value on the other may have either form; the output has shape and type of the query.
-    Hq is a multiple of Hkv, and Hq / Hkv heads after one another share keys and values. All three are floating-point,
-    of one type; softmax and sums are formed in float32 for half types.
+    The form of the query is independent of that of key and value; the output has the shape and type of the query. Hq
+    is a multiple of Hkv, and Hq / Hkv consecutive heads share keys and values. All three are floating-point, of one
+    type; for half types, softmax and sums are computed in float32.
 
     The mask [B or 1, Hq or 1, Sq, Skv] is for padded forms: bool, true where query i may attend to key j, or of the
-    type of the query. A causal kind takes its place: UPPER_LEFT lets query i attend to the keys j <= i, LOWER_RIGHT
-    to j <= i + skv - sq, skv and sq being the lengths of the sequence.
+    type of the query and added. A causal kind excludes a mask: UPPER_LEFT lets query i attend to the keys j <= i,
+    LOWER_RIGHT to j <= i + skv - sq, where skv and sq are the lengths of the sequence.
 
-    With normalization_quantize_to_type INT8 or FP8 and a scale s, the weights w become s quantised(w / s); nothing
-    flows back through the rounding of INT8.
+    With normalization_quantize_to_type INT8 or FP8 and a scale s, the weights w become s quantized(w / s); the
+    gradient of the rounding to INT8 is 0.
 
     Attributes:
         norm_op: SOFTMAX or NONE.
-        causal_kind: which keys a query may attend to.
-        decomposable: whether TensorRT may use several kernels; here it makes no difference.
+        causal_kind: the keys that a query may attend to.
+        decomposable: whether TensorRT may use several kernels; without effect in netloop.
         query_form: the form of query and output.
         key_value_form: the form of key and value.
-        normalization_quantize_to_type: the type that the weights are quantised to; FLOAT for none.
+        normalization_quantize_to_type: the type that the weights are quantized to; FLOAT for none.
     """
 
     REQUIRED_INPUTS = 3
@@ -112,7 +112,7 @@ class IAttentionOutputLayer(IAttentionBoundaryLayer):
         return Attending(self.norm_op, self.causal_kind, *forms, self.normalization_quantize_to_type)
 
     def place_input(self, index: int, tensor: ITensor | None) -> None:
-        """Read ``tensor`` as input number ``index``, or nothing."""
+        """Read ``tensor`` as input ``index``; None removes the input."""
         if tensor is not None:
             self.set_input(index, tensor)
         elif index < self.num_inputs:
@@ -130,23 +130,23 @@ class IAttentionOutputLayer(IAttentionBoundaryLayer):
         key_value_lengths: TensorType | None = None,
         quantize_scale: TensorType | None = None,
     ) -> TensorType:
-        require(query.is_float, f"the query is floating-point, not {query}", fix="convert it with add_cast")
+        require(query.is_float, f"the query must be floating-point, not {query}", fix="convert it with add_cast")
         require(
             query.dtype == key.dtype == value.dtype,
-            f"query, key and value are {query.dtype}, {key.dtype} and {value.dtype}, and must be of one type",
+            f"query, key and value are {query.dtype}, {key.dtype} and {value.dtype}, but must be of one type",
             why="TensorRT's networks are strongly typed: nothing is converted silently",
             fix="convert them with add_cast",
         )
         _check_form("query", query, self.query_form)
         _check_form("key", key, self.key_value_form)
-        require(agree(key.shape, value.shape), f"the key is {key}, the value {value}, and must be of one shape")
+        require(agree(key.shape, value.shape), f"the key is {key}, the value {value}, but must be of one shape")
         _check_heads(query, key)
         queries = self._batch("query", query, self.query_form, query_lengths)
         keys = self._batch("key_value", key, self.key_value_form, key_value_lengths)
-        require(agree((queries,), (keys,)), f"there are queries of {queries} sequences, and keys of {keys}")
+        require(agree((queries,), (keys,)), f"the query has {queries} sequences, but the key {keys}")
         if mask is not None:
             self._check_mask(mask, query, key)
-        self._check_quantisation(quantize_scale)
+        self._check_quantization(quantize_scale)
         return query.without_value()
 
     @staticmethod
@@ -156,55 +156,55 @@ class IAttentionOutputLayer(IAttentionBoundaryLayer):
             return batch_of(f"{name}_lengths", lengths)
         require(
             lengths is None or name == "key_value",
-            f"there are {name}_lengths, {lengths}, and {name}_form is PADDED_BHND",
-            why="every padded query is computed; what is too much may be left unread",
+            f"there are {name}_lengths, {lengths}, but {name}_form is PADDED_BHND",
+            why="all padded queries are computed",
             fix="set query_form to PACKED_NHD, or query_lengths to None",
         )
         require(
             lengths is None or (lengths.is_index and agree(lengths.shape, x.shape[:1])),
-            f"the {name}_lengths are {lengths}, and must be int32[{x.shape[0]}]",
-            why=f"each padded sequence of {x} has a length",
+            f"the {name}_lengths are {lengths}, but must be int32[{x.shape[0]}]",
+            why=f"{x} has one length per padded sequence",
         )
         return x.shape[0]
 
     def _check_mask(self, mask: TensorType, query: TensorType, key: TensorType) -> None:
         require(
             self.causal_kind is CausalMaskKind.NONE,
-            f"there is a mask, and causal_kind is {self.causal_kind.name}",
-            why="TensorRT takes one or the other",
-            fix="set causal_kind to NONE, and make the mask forbid what comes later",
+            f"there is a mask, but causal_kind is {self.causal_kind.name}",
+            why="TensorRT accepts only one of them",
+            fix="set causal_kind to NONE, and exclude later keys in the mask",
         )
         forms = (self.query_form, self.key_value_form)
-        require(PACKED not in forms, "there is a mask, and packed sequences have no common length for it")
+        require(PACKED not in forms, "there is a mask, but packed sequences have no common length for it")
         require(
             mask.is_bool or mask.dtype == query.dtype,
-            f"the mask is {mask}, and must be bool or {query.dtype}",
+            f"the mask is {mask}, but must be bool or {query.dtype}",
             fix="convert it with add_cast",
         )
         wanted = (*query.shape[:3], key.shape[2])
-        stretched = tuple(1 if own == 1 and axis < 2 else wanted[axis] for axis, own in enumerate(mask.shape[:4]))
+        accepted = tuple(1 if own == 1 and axis < 2 else wanted[axis] for axis, own in enumerate(mask.shape[:4]))
         require(
-            mask.rank == 4 and agree(mask.shape, stretched),
-            f"the mask is {mask}, and must be {mask.with_shape(wanted)}; its first two lengths may be 1",
-            why=f"it is added to, or forbids, products of the query {query} with the key {key}",
+            mask.rank == 4 and agree(mask.shape, accepted),
+            f"the mask is {mask}, but must be {mask.with_shape(wanted)}; its first two dims may be 1",
+            why=f"it applies to the products of the query {query} with the key {key}",
         )
 
-    def _check_quantisation(self, scale: TensorType | None) -> None:
+    def _check_quantization(self, scale: TensorType | None) -> None:
         kind = self.normalization_quantize_to_type
         require(
-            kind in QUANTISED or kind is DataType.FLOAT,
+            kind in QUANTIZED or kind is DataType.FLOAT,
             f"normalization_quantize_to_type is {kind.name}",
-            why="the weights can be quantised to INT8 or FP8; FLOAT leaves them as they are",
+            why="the weights can be quantized to INT8 or FP8; FLOAT leaves them unchanged",
         )
         require(
-            (scale is not None) == (kind in QUANTISED),
-            f"normalization_quantize_to_type is {kind.name}, and there is "
+            (scale is not None) == (kind in QUANTIZED),
+            f"normalization_quantize_to_type is {kind.name}, but there is "
             f"{'no ' if scale is None else 'a '}normalization_quantize_scale",
-            why="quantisation needs both a type and a scale",
+            why="quantization needs both a type and a scale",
         )
         require(
             scale is None or (scale.is_float and scale.rank <= 1 and scale.volume in (1, UNKNOWN)),
-            f"the normalization_quantize_scale is {scale}, and must be one floating-point number",
+            f"the normalization_quantize_scale is {scale}, but must be one floating-point number",
         )
 
     # ------------------------------------------------------------------ values
@@ -220,7 +220,7 @@ def _check_form(name: str, x: TensorType, form: AttentionIOForm) -> None:
     axes = "[batch, head, token, element]" if form is PADDED else "[token, head, element]"
     require(
         x.rank == (4 if form is PADDED else 3),
-        f"the {name} is {x}, and must be {axes}",
+        f"the {name} is {x}, but must be {axes}",
         why=f"its form is {form.name}",
         fix="reshape it with add_shuffle, or set another form",
     )
@@ -230,13 +230,13 @@ def _check_heads(query: TensorType, key: TensorType) -> None:
     heads, groups = query.shape[1], key.shape[1]
     require(
         UNKNOWN in (heads, groups) or (groups > 0 and heads % groups == 0),
-        f"the query has {heads} heads, and the key {groups}",
-        why="the heads of the query share those of the key evenly",
+        f"the query has {heads} heads, but the key {groups}",
+        why="each head of the key is shared by the same number of heads of the query",
     )
     require(
         agree(query.shape[-1:], key.shape[-1:]),
         f"the query {query} and the key {key} differ in their last axis",
-        why="their products are formed along it",
+        why="their dot products are formed along it",
     )
 
 
@@ -244,7 +244,7 @@ def _check_heads(query: TensorType, key: TensorType) -> None:
 
 
 def _attribute(name: str) -> Any:
-    """A property that is an attribute of the output layer."""
+    """A property for an attribute of the output layer."""
 
     def read(self: IAttention) -> Any:
         return getattr(self.output_layer, name)
@@ -256,7 +256,7 @@ def _attribute(name: str) -> Any:
 
 
 def _optional_input(index: int) -> Any:
-    """A property that is an input of the output layer."""
+    """A property for an input of the output layer."""
 
     def read(self: IAttention) -> ITensor | None:
         return self.output_layer.get_input(index)
@@ -268,25 +268,25 @@ def _optional_input(index: int) -> Any:
 
 
 class IAttention:
-    """An attention: for each query the mean of the values, weighted by the softmax of its products with the keys.
+    """An attention: for each query, the mean of the values weighted by its softmax over the keys.
 
-    It is a view of two layers of the network, ``IAttentionInputLayer`` and ``IAttentionOutputLayer``; the latter says
-    what is computed. Two views of one attention are equal.
+    A view of two layers of the network, ``IAttentionInputLayer`` and ``IAttentionOutputLayer``, the documentation of
+    which defines the computation. Two views of one attention are equal.
 
     Attributes:
-        norm_op: what turns the products into weights.
+        norm_op: SOFTMAX or NONE.
         causal: whether causal_kind is UPPER_LEFT.
-        causal_kind: which keys a query may attend to.
-        mask: which keys a query may attend to, or what is added to the products; None for neither.
-        decomposable: whether TensorRT may use several kernels; here it makes no difference.
+        causal_kind: the keys that a query may attend to.
+        mask: the keys that a query may attend to, or numbers that are added to the products; None for neither.
+        decomposable: whether TensorRT may use several kernels; without effect in netloop.
         query_form: the form of query and output, padded or packed.
         key_value_form: the form of key and value, padded or packed.
         query_lengths: the cumulative lengths of packed queries; None for padded ones.
-        key_value_lengths: the cumulative lengths of packed keys, or the lengths of padded ones; None for whole ones.
-        normalization_quantize_to_type: the type that the weights are quantised to; FLOAT for none.
-        normalization_quantize_scale: the scale of that; None for none.
-        name: that of the output layer, as are metadata and num_ranks.
-        output_layer: the layer that computes.
+        key_value_lengths: the cumulative lengths of packed keys, or the lengths of padded ones; None for full ones.
+        normalization_quantize_to_type: the type that the weights are quantized to; FLOAT for none.
+        normalization_quantize_scale: the scale of the quantization; None for none.
+        name, metadata, num_ranks: those of the output layer.
+        output_layer: the layer that computes the result.
     """
 
     norm_op: AttentionNormalizationOp = _attribute("norm_op")
@@ -308,7 +308,7 @@ class IAttention:
 
     @property
     def input_layer(self) -> IAttentionInputLayer:
-        """The layer that query, key and value go through."""
+        """The layer that reads query, key and value."""
         tensor = self.output_layer.inputs[0]
         assert tensor is not None
         assert isinstance(tensor.producer, IAttentionInputLayer), f"{self.name!r} has lost its input layer"
@@ -316,7 +316,7 @@ class IAttention:
 
     @property
     def causal(self) -> bool:
-        """Whether a query attends only to the keys at or before its own place; setting it sets causal_kind."""
+        """Whether a query attends only to keys at or before its own position; setting it sets causal_kind."""
         return self.causal_kind is CausalMaskKind.UPPER_LEFT
 
     @causal.setter
@@ -334,18 +334,18 @@ class IAttention:
         return self.output_layer.num_outputs
 
     def get_input(self, index: int) -> ITensor | None:
-        """Query, key or value: input 0, 1 or 2; None if there is none of this number."""
+        """Query, key or value: input 0, 1 or 2; None for any other index."""
         return self.input_layer.get_input(index)
 
     def get_output(self, index: int) -> ITensor | None:
-        """The result, output 0; None if there is none of this number."""
+        """The result, output 0; None for any other index."""
         return self.output_layer.get_output(index)
 
     def set_input(self, index: int, tensor: ITensor) -> bool:
-        """Read ``tensor`` as query, key or value from now on: input 0, 1 or 2.
+        """Replace query, key or value: input 0, 1 or 2.
 
         Raises:
-            TypeError: it is no tensor.
+            TypeError: ``tensor`` is not a tensor.
             IndexError: there is no such input.
         """
         self.input_layer.set_input(index, tensor)
@@ -367,12 +367,14 @@ def _causal_kind(causal: bool) -> CausalMaskKind:
 
 
 class AttentionMethods(AddsLayers):
-    """The methods of a network that add attention, and the layers that come with it."""
+    """The ``add_`` methods of this family."""
+
+    FAMILY = "transformers"
 
     def add_attention(
         self, query: ITensor, key: ITensor, value: ITensor, norm_op: AttentionNormalizationOp, causal: bool
     ) -> IAttention:
-        """The mean of the values for each query, weighted by its products with the keys; causal is UPPER_LEFT."""
+        """Dot-product attention; ``causal`` means UPPER_LEFT."""
         return self.add_attention_v2(query, key, value, norm_op, _causal_kind(causal))
 
     def add_attention_v2(
@@ -383,7 +385,7 @@ class AttentionMethods(AddsLayers):
         norm_op: AttentionNormalizationOp,
         causal_kind: CausalMaskKind,
     ) -> IAttention:
-        """The mean of the values for each query, weighted by its products with the keys."""
+        """Dot-product attention: for each query, the mean of the values weighted by its products with the keys."""
         made = IAttentionOutputLayer(norm_op=norm_op, causal_kind=causal_kind)
         tensors = [check_tensor(query, "query"), check_tensor(key, "key"), check_tensor(value, "value")]
         source = self.add(IAttentionInputLayer(), tensors)
@@ -392,7 +394,7 @@ class AttentionMethods(AddsLayers):
     def add_rotary_embedding(
         self, input: ITensor, cos_cache: ITensor, sin_cache: ITensor, interleaved: bool, rotary_embedding_dim: int
     ) -> IRotaryEmbeddingLayer:
-        """Pairs of elements of each token of ``input`` turned by the angles of the caches."""
+        """Rotate pairs of elements of each token of ``input`` by the angles of the caches."""
         made = IRotaryEmbeddingLayer(interleaved=interleaved, rotary_embedding_dim=rotary_embedding_dim)
         tensors = [check_tensor(input, "input"), check_tensor(cos_cache, "cos_cache")]
         return self.add(made, [*tensors, check_tensor(sin_cache, "sin_cache")])
@@ -400,7 +402,7 @@ class AttentionMethods(AddsLayers):
     def add_kv_cache_update(
         self, cache: ITensor, update: ITensor, write_indices: ITensor, cache_mode: KVCacheMode
     ) -> IKVCacheUpdateLayer:
-        """``cache`` with the tokens of ``update`` written from the places ``write_indices`` on."""
+        """``cache`` with the tokens of ``update`` written from the positions ``write_indices`` on."""
         tensors = [check_tensor(cache, "cache"), check_tensor(update, "update")]
         made = IKVCacheUpdateLayer(cache_mode=cache_mode)
         return self.add(made, [*tensors, check_tensor(write_indices, "write_indices")])

@@ -1,4 +1,4 @@
-"""What an attention computes: its reference, a product at a time, and its lowering."""
+"""Helper of ``attention.py``: the computation, as a reference of single dot products and as a lowering to JAX."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ PADDED, PACKED = AttentionIOForm.PADDED_BHND, AttentionIOForm.PACKED_NHD
 SOFTMAX = AttentionNormalizationOp.SOFTMAX
 
 # fmt: off
-QUANTISED: dict[DataType, Any] = {
+QUANTIZED: dict[DataType, Any] = {
     DataType.INT8: lambda xp, x: xp.clip(xp.round(x), -128, 127),
     DataType.FP8:  lambda xp, x: xp.clip(x, -448, 448).astype(jnp.float8_e4m3fn).astype(x.dtype),
 }
 # fmt: on
-"""The nearest number of a type that weights may be quantised to."""
+"""Rounding to the types that weights can be quantized to."""
 
 
 @dataclass(frozen=True)
 class Extras:
-    """What an attention may read beside query, key and value, each a tensor or None."""
+    """The optional inputs of an attention, None if missing."""
 
     mask: Any = None
     query_lengths: Any = None
@@ -39,13 +39,13 @@ class Extras:
 
 @dataclass(frozen=True)
 class Attending:
-    """The computation of an attention, as its attributes say."""
+    """The computation of an attention with the given attributes."""
 
     norm_op: AttentionNormalizationOp
     causal_kind: CausalMaskKind
     query_form: AttentionIOForm
     key_value_form: AttentionIOForm
-    quantised_to: DataType
+    quantized_to: DataType
 
     # ------------------------------------------------------------------ the reference
 
@@ -68,12 +68,12 @@ class Attending:
         made = np.zeros(query.shape, query.dtype)
         for head in range(len(query)):
             weights = self._weights(query[head], key[head // sharing], None if mask is None else mask[head])
-            weights = weights if scale is None else self._quantised(np, weights, wide(scale))
+            weights = weights if scale is None else self._quantized(np, weights, wide(scale))
             made[head] = weights @ value[head // sharing]
         return made
 
     def _weights(self, query: Array, key: Array, mask: Array | None) -> Array:
-        """What each query of one head of one sequence takes of the value of each key."""
+        """The weight of each key for each query, for one head of one sequence."""
         made = np.zeros((len(query), len(key)), query.dtype)
         for i in range(len(query)):
             for j in range(len(key)):
@@ -81,7 +81,7 @@ class Attending:
             if mask is not None:
                 row = mask[i, : len(key)]
                 made[i] = np.where(row, made[i], -np.inf) if row.dtype == np.bool_ else made[i] + wide(row)
-            made[i] = self._normalised(made[i])
+            made[i] = self._normalized(made[i])
         return made
 
     def _may_attend(self, i: int, j: int, queries: int, keys: int) -> bool:
@@ -93,16 +93,16 @@ class Attending:
             case CausalMaskKind.LOWER_RIGHT:
                 return j <= i + keys - queries
 
-    def _normalised(self, scores: Array) -> Array:
+    def _normalized(self, scores: Array) -> Array:
         highest = np.max(scores, initial=-np.inf)
         if self.norm_op is not SOFTMAX or highest == -np.inf:
             return np.where(scores == -np.inf, 0, scores)
         terms = np.exp(scores - highest)
         return terms / terms.sum()
 
-    def _quantised(self, xp: Any, weights: Any, scale: Any) -> Any:
+    def _quantized(self, xp: Any, weights: Any, scale: Any) -> Any:
         step = scale.reshape(()).astype(weights.dtype)
-        return QUANTISED[self.quantised_to](xp, weights / step) * step
+        return QUANTIZED[self.quantized_to](xp, weights / step) * step
 
     # ------------------------------------------------------------------ the lowering
 
@@ -121,7 +121,7 @@ class Attending:
         return made.reshape(query.shape[1], query.shape[0], *query.shape[2:]).swapaxes(0, 1)
 
     def _lower_masks(self, query: Shape, key: Shape, mask: Any, lengths: Any) -> tuple[Any, Any]:
-        """Where attention is allowed, and what is added to the scores, as [B, Hkv, Hq / Hkv, Sq, Skv]."""
+        """The mask of allowed pairs, and the numbers added to the scores, as [B, Hkv, Hq / Hkv, Sq, Skv]."""
         i, j = jnp.arange(query[2])[:, None], jnp.arange(key[2])
         count = key[2] if lengths is None else jnp.asarray(lengths)[:, None, None, None, None]
         allowed = j < count
@@ -135,7 +135,7 @@ class Attending:
         return (allowed & mask, None) if mask.dtype == jnp.bool_ else (allowed, mask)
 
     def _same_sequence(self, queries: _Tokens, keys: _Tokens) -> Any:
-        """Where a query and a key are of one sequence, and the query may attend to the key."""
+        """The mask of pairs of one sequence in which the query may attend to the key."""
         sequence = queries.sequence[:, None]
         allowed = (sequence == keys.sequence) & queries.exists[:, None] & keys.exists
         if self.causal_kind is CausalMaskKind.NONE:
@@ -153,13 +153,13 @@ class Attending:
         exactly: dict[str, Any] = {"precision": PRECISION, "preferred_element_type": wide}
         scores = jnp.einsum("bhgqd,bhkd->bhgqk", shared, key, **exactly)
         scores = scores if added is None else scores + added.astype(wide)
-        weights = self._lower_normalised(jnp.where(allowed, scores, -jnp.inf))
-        weights = weights if scale is None else self._quantised(jnp, weights, scale)
+        weights = self._lower_normalized(jnp.where(allowed, scores, -jnp.inf))
+        weights = weights if scale is None else self._quantized(jnp, weights, scale)
         weights = weights.astype(value.dtype) if self.norm_op is SOFTMAX else weights
         made = jnp.einsum("bhgqk,bhkd->bhgqd", weights, value, **exactly)
         return made.reshape(query.shape).astype(query.dtype)
 
-    def _lower_normalised(self, scores: Any) -> Any:
+    def _lower_normalized(self, scores: Any) -> Any:
         if self.norm_op is not SOFTMAX:
             return jnp.where(scores == -jnp.inf, 0, scores)
         highest = jax.lax.stop_gradient(jnp.max(scores, -1, keepdims=True, initial=-jnp.inf))
@@ -177,7 +177,7 @@ def _sequences(x: Array, form: AttentionIOForm, lengths: Array | None) -> list[A
         return list(x)
     require(
         all(0 <= each <= x.shape[2] for each in lengths),
-        f"the key_value_lengths are {lengths.tolist()}, and must go from 0 to {x.shape[2]}",
+        f"the key_value_lengths are {lengths.tolist()}, but must go from 0 to {x.shape[2]}",
     )
     return [each[:, : int(length)] for each, length in zip(x, lengths, strict=True)]
 
@@ -190,12 +190,12 @@ def _masks(mask: Array | None, queries: list[Array]) -> list[Any]:
 
 
 class _Tokens(NamedTuple):
-    """All tokens of all sequences in one row.
+    """The tokens of all sequences, concatenated.
 
     Attributes:
-        sequence: the number of the sequence of each.
-        position: its place in the sequence.
-        exists: whether it is of any sequence.
+        sequence: the index of each token's sequence.
+        position: the position in the sequence.
+        exists: whether the token belongs to a sequence, and is not padding.
         lengths: the lengths of the sequences.
     """
 

@@ -1,4 +1,4 @@
-"""A layer that reads the bits of numbers as other numbers."""
+"""Reinterpretation of bits."""
 
 from typing import Any
 
@@ -16,11 +16,12 @@ from netloop.types import TINY, Array, TensorType, data_type, numpy_type
 
 @layer(LayerType.BIT_CAST, "BitCast")
 class IBitCastLayer(Operation):
-    """The bits of every element, read as a number of another type.
+    """Reinterpret the bits of every element as another element type.
 
-    Any type but bool in, any but bool of as many bits out, the shape kept: float32 1.0 is 0x3F800000 as uint32.
+    Input of any type except bool; output of any type except bool with the same number of bits, and of the same shape.
+    Example: float32 1.0 is 0x3F800000 as uint32.
 
-    The layer is netloop's own, and means what ONNX's operator BitCast does; TensorRT has none.
+    A netloop extension with the meaning of ONNX's operator BitCast.
 
     Attributes:
         to_type: the new element type.
@@ -31,14 +32,14 @@ class IBitCastLayer(Operation):
     def infer(self, x: TensorType) -> TensorType:
         made = numpy_type(self.to_type)
         require(
-            not x.is_bool and made != np.bool_, "bool has no bits of its own", fix="convert it with add_cast, to UINT8"
+            not x.is_bool and made != np.bool_, "bool has no bits of its own", fix="convert it to UINT8 with add_cast"
         )
         before, after = (int(8 * each.itemsize) for each in (data_type(x.dtype), self.to_type))
-        require(before == after, f"the input is {x}, with {before} bits to an element, and {made} has {after}")
+        require(before == after, f"the input is {x}, with {before} bits per element, but {made} has {after}")
         return x.with_dtype(made)
 
     def beyond_tensorrt(self, x: TensorType) -> str:
-        return "reads bits as numbers of another type"
+        return "reinterprets bits as another type"
 
     def evaluate(self, x: Array) -> Array:
         bits = int(8 * data_type(x.dtype).itemsize)
@@ -54,8 +55,10 @@ class IBitCastLayer(Operation):
 
 
 class BitMethods(AddsLayers):
-    """The methods of a network that add layers of this file."""
+    """The ``add_`` methods of this family."""
+
+    FAMILY = "element by element"
 
     def add_bit_cast(self, input: ITensor, to_type: DataType) -> IBitCastLayer:
-        """The bits of every element read as a number of another type; netloop's own."""
+        """Reinterpret the bits of every element as ``to_type``; a netloop extension."""
         return self.add(IBitCastLayer(to_type=to_type), [check_tensor(input, "input")])

@@ -1,4 +1,4 @@
-"""Key-value caches."""
+"""Key-value caches; the method that adds them is in ``attention.py``."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from netloop.layers.packed_sequences import batch_of, sequences_of, tokens_of
 from netloop.types import UNKNOWN, Array, TensorType, agree
 
 LENGTHS = 3
-"""The number of the input with the lengths."""
+"""The index of the input ``update_lengths``."""
 
 
 @layer(LayerType.KV_CACHE_UPDATE, "KVCacheUpdate")
 class IKVCacheUpdateLayer(Operation):
-    """The cache, with the tokens of an update written one after another from a place on that each sequence tells.
+    """The cache, with the tokens of an update written in sequence from a position per batch item.
 
     output[i, :, write_indices[i] + s, :] = update[i, :, s, :], and the cache elsewhere.
 
-    Cache [B, H, Smax, D]; update [B, H, S, D], or [T, H, D] if packed, and then input 3 has the B + 1 cumulative
-    lengths; write_indices [B]; both int32 or int64. Cache and update are floating-point, of one type. A token beyond
-    the cache is not written.
+    Cache [B, H, Smax, D]; update [B, H, S, D], or packed [T, H, D] with the B + 1 cumulative lengths as input 3;
+    write_indices [B]. Indices and lengths are int32 or int64; cache and update are floating-point, of one type. A
+    token outside of the cache is not written.
 
-    TensorRT writes into the memory of the cache, which has to be an input of the network, and the output one of its
-    outputs. Here the cache may be any tensor, and keeps its value.
+    TensorRT writes in place: the cache must be an input of the network, and the output an output of it. In netloop
+    the cache may be any tensor, and keeps its value.
 
     Attributes:
-        cache_mode: how it is written.
+        cache_mode: how the cache is written.
         update_form: whether the update is padded or packed.
         update_lengths: input 3; None if there is none.
     """
@@ -64,19 +64,19 @@ class IKVCacheUpdateLayer(Operation):
     def infer(
         self, cache: TensorType, update: TensorType, places: TensorType, lengths: TensorType | None = None
     ) -> TensorType:
-        require(cache.rank == 4, f"the cache is {cache}, and has 4 axes: batch, head, token, element")
-        require(cache.is_float, f"the cache is floating-point, not {cache}", fix="convert it with add_cast")
+        require(cache.rank == 4, f"the cache is {cache}, but must have 4 axes: batch, head, token, element")
+        require(cache.is_float, f"the cache must be floating-point, not {cache}", fix="convert it with add_cast")
         batch, heads, _, elements = cache.shape
         wanted = (UNKNOWN, heads, elements) if self._is_packed else (batch, heads, UNKNOWN, elements)
         require(
             update.dtype == cache.dtype and agree(update.shape, wanted),
-            f"the update is {update}, and must be {cache.with_shape(wanted)} (-1 for any number of tokens)",
+            f"the update is {update}, but must be {cache.with_shape(wanted)} (-1 for any number of tokens)",
             why=f"the cache is {cache}, and update_form {self.update_form.name}",
         )
         require(
             places.is_index and agree(places.shape, (batch,)),
-            f"the write_indices are {places}, and must be int32[{batch}] or int64[{batch}]",
-            why="each sequence has a place where writing begins",
+            f"the write_indices are {places}, but must be int32[{batch}] or int64[{batch}]",
+            why="each sequence has one position at which writing starts",
         )
         self._check_lengths(batch, lengths)
         return cache.without_value()
@@ -86,13 +86,13 @@ class IKVCacheUpdateLayer(Operation):
             found = batch_of("update_lengths", lengths)
             require(
                 UNKNOWN in (batch, found) or batch == found,
-                f"the update_lengths are of {found} sequences, and the cache has {batch}",
+                f"the update_lengths are of {found} sequences, but the cache has {batch}",
             )
         else:
             require(
                 lengths is None,
-                f"there are update_lengths, {lengths}, and update_form is PADDED_BHND",
-                why="they tell where the sequences of a packed update begin",
+                f"there are update_lengths, {lengths}, but update_form is PADDED_BHND",
+                why="they delimit the sequences of a packed update",
                 fix="set update_form to PACKED_NHD, or update_lengths to None",
             )
 
@@ -108,23 +108,23 @@ class IKVCacheUpdateLayer(Operation):
     def lower(self, cache: Any, update: Any, places: Any, lengths: Any = None) -> Any:
         cache, update, places = jnp.asarray(cache), jnp.asarray(update), jnp.asarray(places)
         if lengths is None and len(cache) == 1 and 0 < update.shape[2] <= cache.shape[2]:
-            return _with_stretch(cache[0], update[0], places[0])[None]
+            return _overwritten(cache[0], update[0], places[0])[None]
         if lengths is None:
             tokens, rows = update.swapaxes(1, 2), np.arange(cache.shape[0])[:, None]
             columns = places[:, None] + jnp.arange(update.shape[2], dtype=places.dtype)
         else:
             rows, within = tokens_of(jnp.asarray(lengths), update.shape[0])
             tokens, columns = update, places.at[rows].get(mode="clip") + within
-        beyond = jnp.where(columns < 0, cache.shape[2], columns)
+        beyond = jnp.where(columns < 0, cache.shape[2], columns)  # JAX counts negative indices from the end
         return cache.at[rows, :, beyond].set(tokens, mode="drop")
 
 
-def _with_stretch(cache: jax.Array, update: jax.Array, place: jax.Array) -> jax.Array:
-    """The cache of one sequence with the stretch written on which tokens fall: XLA does this in place."""
+def _overwritten(cache: jax.Array, update: jax.Array, place: jax.Array) -> jax.Array:
+    """The cache of one sequence, with the tokens written as one contiguous slice, which XLA updates in place."""
     length, tokens = cache.shape[1], update.shape[1]
     first = jnp.clip(place, 0, length - tokens)
     number = first - place + jnp.arange(tokens, dtype=place.dtype)
-    falls = ((number >= 0) & (number < tokens))[:, None]
-    stretch = lax.dynamic_slice_in_dim(cache, first, tokens, 1)
-    written = jnp.where(falls, update.at[:, number].get(mode="clip"), stretch)
+    is_written = ((number >= 0) & (number < tokens))[:, None]
+    old = lax.dynamic_slice_in_dim(cache, first, tokens, 1)
+    written = jnp.where(is_written, update.at[:, number].get(mode="clip"), old)
     return lax.dynamic_update_slice_in_dim(cache, written, first, 1)

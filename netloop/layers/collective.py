@@ -1,4 +1,4 @@
-"""Layers that let the ranks of a network, each with tensors of its own, exchange them."""
+"""Collective communication between the ranks that run a network."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -15,7 +15,7 @@ from netloop.graph.tensor import ITensor
 from netloop.types import UNKNOWN, Array, TensorType, wide
 
 AXIS_NAME = "ranks"
-"""The name of the JAX axis along which the ranks lie, unless the metadata of the layer name another."""
+"""The default name of the JAX axis of the ranks; the metadata of a layer can name another."""
 
 NO_ROOT = -1
 
@@ -43,34 +43,35 @@ REDUCTIONS: dict[ReduceOperation, Callable[[Any, str], Any]] = {
 
 @layer(LayerType.DIST_COLLECTIVE, "DistCollective")
 class IDistCollectiveLayer(Operation):
-    """Exchange tensors between ranks, of which each runs the network on inputs of its own.
+    """Exchange tensors between ranks, each of which runs the network on its own inputs.
 
-    With n ranks, x[r] the input of rank r, and pieces along axis 0:
+    With n ranks, x[r] the input of rank r, and chunks along axis 0, the output of rank r is:
 
-    ==============  ==============================================================
+    ==============  =================================================================
     ALL_REDUCE      the sum, product, maximum, minimum or mean of x[0], ..., x[n - 1]
     REDUCE          the same, on the root
-    REDUCE_SCATTER  piece r of n of the same
-    ALL_GATHER      x[0], ..., x[n - 1] one after the other
+    REDUCE_SCATTER  chunk r of n of the same
+    ALL_GATHER      the concatenation of x[0], ..., x[n - 1]
     GATHER          the same, on the root
     BROADCAST       x[root]
-    SCATTER         piece r of n of x[root]
-    ALL_TO_ALL      piece r of n of x[0], ..., of x[n - 1] one after the other
-    ==============  ==============================================================
+    SCATTER         chunk r of n of x[root]
+    ALL_TO_ALL      the concatenation of chunk r of n of x[0], ..., x[n - 1]
+    ==============  =================================================================
 
-    Any element type, but for BOOL and, for the mean, integers where numbers are reduced; half types are reduced in
-    float32. What REDUCE and GATHER give elsewhere than on the root has no meaning. With one rank all are the identity.
+    Any element type; for a reduction any except BOOL, and for the mean only floating-point. Half types are reduced in
+    float32. The outputs of REDUCE and GATHER are undefined on ranks other than the root. With one rank, all
+    operations are the identity.
 
-    The reference knows one rank only. In JAX the ranks lie along an axis: run the function of ``to_jax`` under
+    The reference supports only one rank. In JAX the ranks are an axis: run the function of ``to_jax`` under
     ``jax.shard_map`` or ``jax.vmap`` with an axis of that name.
 
     Attributes:
-        operation: what is exchanged.
-        reduce_operation: how numbers are reduced; NONE where none are.
-        root: the rank that gives or gets; -1 for none.
-        groups: the ranks that take part, () for all; netloop knows no other groups than all.
+        operation: the kind of exchange.
+        reduce_operation: the reduction; NONE for operations without one.
+        root: the rank that sends or receives; -1 for none.
+        groups: the ranks that take part, () for all; netloop supports only groups of all ranks.
         num_ranks: the number of ranks.
-        metadata: the name of the axis; ``ranks`` if it is empty.
+        metadata: the name of the axis; empty for ``ranks``.
     """
 
     operation: CollectiveOperation
@@ -89,11 +90,11 @@ class IDistCollectiveLayer(Operation):
             self._check_reduction(x)
         if self.operation not in GROWING | SPLITTING:
             return x.without_value()
-        require(x.rank > 0, f"{self.operation.name} works along axis 0, and the input is {x}")
+        require(x.rank > 0, f"{self.operation.name} needs an axis 0, but the input is {x}")
         length = x.shape[0]
         require(
             self.operation not in SPLITTING or length == UNKNOWN or length % self.num_ranks == 0,
-            f"axis 0 has {length} elements, which {self.num_ranks} ranks cannot share evenly",
+            f"axis 0 has {length} elements, which cannot be divided evenly among {self.num_ranks} ranks",
         )
         return x.with_shape((self._length(length), *x.shape[1:]))
 
@@ -106,22 +107,22 @@ class IDistCollectiveLayer(Operation):
 
     def _check_ranks(self) -> None:
         ranks = self.num_ranks
-        require(ranks > 0, f"num_ranks is {ranks}, and must be positive")
+        require(ranks > 0, f"num_ranks is {ranks}, but must be positive")
         require(
             tuple(self.groups) in ((), tuple(range(min(ranks, len(self.groups) + 1)))),
-            f"groups are {tuple(self.groups)}, and there are {ranks} ranks",
-            why="netloop lets all ranks take part, in their order",
-            fix="give [], or set num_ranks",
+            f"groups are {tuple(self.groups)}, but there are {ranks} ranks",
+            why="netloop supports only the group of all ranks, in order",
+            fix="pass [], or set num_ranks",
         )
         require(
             self.operation not in ROOTED or 0 <= self.root < ranks,
-            f"the root of {self.operation.name} is {self.root}, and the ranks are 0 to {ranks - 1}",
-            fix="give another root, or set num_ranks",
+            f"the root of {self.operation.name} is {self.root}, but the ranks are 0 to {ranks - 1}",
+            fix="choose another root, or set num_ranks",
         )
 
     def _check_reduction(self, x: TensorType) -> None:
         kind = self.reduce_operation
-        require(kind in REDUCTIONS, f"{self.operation.name} has the reduction {kind.name}", "it reduces numbers")
+        require(kind in REDUCTIONS, f"{self.operation.name} has the reduction {kind.name}", "it needs a reduction")
         takes = x.is_float or (x.is_integer and kind is not ReduceOperation.AVG)
         require(takes, f"{kind.name} does not reduce {x}", fix="convert the input with add_cast")
 
@@ -129,7 +130,7 @@ class IDistCollectiveLayer(Operation):
         require(
             self.num_ranks == 1,
             f"the network runs on {self.num_ranks} ranks",
-            why="the reference has the inputs of one rank only",
+            why="the reference has only the inputs of one rank",
             fix="run netloop.to_jax(network) under jax.shard_map or jax.vmap with an axis for the ranks",
         )
         return x
@@ -155,7 +156,7 @@ class IDistCollectiveLayer(Operation):
                 return lax.all_to_all(x, axis, 0, 0, tiled=True)
 
     def _axis(self) -> str:
-        """The name of the axis of the ranks, which is there and has as many as there are ranks."""
+        """The name of the axis of the ranks; NetworkError if JAX has none, or one of another size."""
         name = self.metadata or AXIS_NAME
         try:
             size = lax.axis_size(name)
@@ -163,9 +164,9 @@ class IDistCollectiveLayer(Operation):
             size = None
         if size == self.num_ranks:
             return name
-        what = f"{self.name!r} runs on {self.num_ranks} ranks, and "
+        what = f"{self.name!r} runs on {self.num_ranks} ranks, but "
         what += f"there is no axis {name!r}" if size is None else f"the axis {name!r} has {size}"
-        why = "the ranks lie along an axis of JAX, whose name the metadata of the layer give"
+        why = "the ranks are an axis of JAX, named by the metadata of the layer"
         fix = f"run netloop.to_jax(network) under jax.shard_map or jax.vmap with an axis {name!r} of {self.num_ranks}"
         raise NetworkError(self.finding("NL401", what, why, fix))
 
@@ -180,7 +181,9 @@ class IDistCollectiveLayer(Operation):
 
 
 class CollectiveMethods(AddsLayers):
-    """The methods of a network that add layers of this file."""
+    """The ``add_`` methods of this family."""
+
+    FAMILY = "several devices"
 
     def add_dist_collective(
         self,
@@ -190,7 +193,7 @@ class CollectiveMethods(AddsLayers):
         root: int | None,
         groups: Sequence[int] | None,
     ) -> IDistCollectiveLayer:
-        """An exchange between ranks, whose number is ``num_ranks`` of the layer."""
+        """An exchange between ranks; set the attribute ``num_ranks`` of the layer to their number."""
         made = IDistCollectiveLayer(
             operation=check_member("dist_collective_op", dist_collective_op, CollectiveOperation),
             root=NO_ROOT if root is None else root,

@@ -1,4 +1,4 @@
-"""Layers that find things, and so make as many results as there are: elements that are not 0, or unique; boxes."""
+"""Layers whose number of results depends on data: nonzero elements, unique elements, non-maximum suppression."""
 
 import math
 from collections.abc import Iterator
@@ -14,21 +14,20 @@ from netloop.graph.tensor import ITensor
 from netloop.types import OWN, UNKNOWN, Array, TensorType, agree, normal_axis, numpy_type, wide
 
 IOU_THRESHOLD, SCORE_THRESHOLD = 3, 4
-"""The numbers of the inputs with the thresholds."""
+"""The indices of the inputs with the thresholds."""
 
 
 def _check_indices_type(indices_type: DataType) -> None:
     is_index = indices_type in (DataType.INT32, DataType.INT64)
-    require(is_index, f"indices_type is {indices_type.name}, and must be INT32 or INT64")
+    require(is_index, f"indices_type is {indices_type.name}, but must be INT32 or INT64")
 
 
 @layer(LayerType.NON_ZERO, "NonZero")
 class INonZeroLayer(Operation):
-    """The places of all elements that are not 0: column j of the output has the indices of the j-th of them.
+    """The indices of all elements that are not 0: column j of the output has the indices of the j-th one.
 
-    Input of any rank r, of bool or numbers; NaN is not 0. Output [r, n], where the places
-    are in row-major order. n depends on the values: an engine computes it on the host, and ``to_jax``,
-    whose shapes are fixed, refuses it.
+    Input of any rank r, of bool or numbers; NaN is not 0. Output [r, n], in row-major order of the elements. n is
+    data-dependent: an engine computes the layer on the host, and ``to_jax``, which needs fixed shapes, refuses it.
 
     Attributes:
         indices_type: the type of the output, INT32 or INT64.
@@ -37,41 +36,41 @@ class INonZeroLayer(Operation):
     indices_type: DataType = DataType.INT32
 
     def infer(self, x: TensorType) -> TensorType:
-        require(x.is_bool or x.is_number, f"the input is bool or numbers, not {x}", fix="convert it with add_cast")
+        require(x.is_bool or x.is_number, f"the input must be bool or numbers, not {x}", fix="convert it with add_cast")
         _check_indices_type(self.indices_type)
         return TensorType(numpy_type(self.indices_type), (x.rank, UNKNOWN))
 
     def beyond_tensorrt(self, x: TensorType) -> str:
         takes = x.is_bool or x.is_index or x.is_float or x.dtype in OWN
-        return "" if takes else f"goes through {x.dtype}"
+        return "" if takes else f"takes {x.dtype}"
 
     def evaluate(self, x: Array) -> Array:
         return np.argwhere(x != 0).T.astype(numpy_type(self.indices_type), order="C")
 
     def lower(self, x: Any) -> NoReturn:
-        raise AssertionError("only the run tells how many elements are not 0, and programs have fixed shapes")
+        raise AssertionError("the number of nonzero elements is data-dependent, and programs have fixed shapes")
 
 
 @layer(LayerType.UNIQUE, "Unique")
 class IUniqueLayer(Operation):
-    """The elements that the input has, each once; or the slices along an axis, each once.
+    """The unique elements of the input, or its unique slices along an axis.
 
-    Input of bool or numbers, whose NaN are equal, as are 0 and -0. Outputs, n of which only the run tells:
+    Input of bool or numbers; all NaN are equal, as are 0 and -0. Outputs, where n is data-dependent:
 
     ::
 
-        0  the unique elements, [n], of the type of the input; or with an axis the input with n slices along it
-        1  where each is found first, [n]: the index among all elements, in row-major order, or along the axis
-        2  for each element, or slice, the index of its like in output 0, 1-D
-        3  how many of each there are, [n]
+        0  the unique elements, [n], of the type of the input; with an axis, the input with n slices along it
+        1  the first occurrence of each, [n]: the index among all elements, in row-major order, or along the axis
+        2  for each element or slice, the index of its equal in output 0, 1-D
+        3  the number of occurrences of each, [n]
 
-    An engine computes n on the host, and ``to_jax``, whose shapes are fixed, refuses it. The layer is netloop's own,
-    and means what ONNX's operator Unique does; TensorRT has none.
+    An engine computes the layer on the host, and ``to_jax``, which needs fixed shapes, refuses it. A netloop extension
+    with the meaning of ONNX's operator Unique.
 
     Attributes:
-        axis: the axis of the slices, negative from the end; None for the elements of all axes.
-        sorted: whether the smallest come first, slices being compared element by element, and NaN being the largest;
-            else they are in the order in which they are found.
+        axis: the axis of the slices; a negative value counts from the end; None for elements.
+        sorted: whether the output is in ascending order, with slices compared element by element and NaN largest;
+            otherwise it is in the order of first occurrence.
         indices_type: the type of outputs 1 to 3, INT32 or INT64.
     """
 
@@ -82,7 +81,7 @@ class IUniqueLayer(Operation):
     indices_type: DataType = DataType.INT32
 
     def infer(self, x: TensorType) -> tuple[TensorType, ...]:
-        require(x.is_bool or x.is_number, f"the input is bool or numbers, not {x}", fix="convert it with add_cast")
+        require(x.is_bool or x.is_number, f"the input must be bool or numbers, not {x}", fix="convert it with add_cast")
         _check_indices_type(self.indices_type)
         indices = TensorType(numpy_type(self.indices_type), (UNKNOWN,))
         if self.axis is None:
@@ -97,33 +96,33 @@ class IUniqueLayer(Operation):
     def evaluate(self, x: Array) -> tuple[Array, ...]:
         along = x.reshape(-1) if self.axis is None else x
         axis = 0 if self.axis is None else self.axis % x.ndim
-        first, like, count = self._found(_ranks(np.moveaxis(along, axis, 0)))
+        first, equal, count = self._found(_ranks(np.moveaxis(along, axis, 0)))
         if not self.sorted:
             order = np.argsort(first)
-            first, count, like = first[order], count[order], np.argsort(order)[like]
+            first, count, equal = first[order], count[order], np.argsort(order)[equal]
         dtype = numpy_type(self.indices_type)
-        return along.take(first, axis), first.astype(dtype), like.reshape(-1).astype(dtype), count.astype(dtype)
+        return along.take(first, axis), first.astype(dtype), equal.reshape(-1).astype(dtype), count.astype(dtype)
 
     @staticmethod
     def _found(rows: Array) -> tuple[Array, Array, Array]:
-        """Where the unique rows are found first, which of them each row is, and how many there are of each."""
+        """The first occurrence of each unique row, the index of each row among them, and their counts."""
         if rows.size == 0:
             some = min(len(rows), 1)
             return np.zeros(some, int), np.zeros(len(rows), int), np.full(some, len(rows))
         return np.unique(rows, return_index=True, return_inverse=True, return_counts=True, axis=0)[1:]
 
     def lower(self, x: Any) -> NoReturn:
-        raise AssertionError("only the run tells how many elements are unique, and programs have fixed shapes")
+        raise AssertionError("the number of unique elements is data-dependent, and programs have fixed shapes")
 
 
 def _ranks(rows: Array) -> Array:
-    """For each row the places of its elements in the order of all, in which NaN is the last."""
+    """The rows with each element replaced by its rank among all elements; NaN ranks last."""
     return np.unique(wide(rows), return_inverse=True)[1].reshape(len(rows), math.prod(rows.shape[1:]))
 
 
 @layer(LayerType.NMS, "NMS")
 class INMSLayer(Operation):
-    """Non-maximum suppression: of boxes of one class that overlap much, keep the one with the highest score.
+    """Non-maximum suppression: of boxes of one class that overlap, keep the one with the highest score.
 
     ::
 
@@ -131,19 +130,19 @@ class INMSLayer(Operation):
             select the pair if score > score threshold, fewer than max_output_boxes_per_class of its class are selected,
             and IoU <= IoU threshold for all boxes selected of its class
 
-    where IoU is the area that two boxes share over the area that they cover, 0 if they have none. Of equal scores the
-    smaller class, and then the smaller box, comes first.
+    where IoU is the area of the intersection of two boxes over that of their union, 0 if the union is empty. Ties are
+    broken by the smaller class, then the smaller box index.
 
-    Boxes [B, N, 4], or [B, N, C, 4] if each class has its own; scores [B, N, C], of the same floating-point type.
-    Inputs 2, 3 and 4 are scalars: the most boxes of a class, int32 or int64; the IoU threshold; the score threshold,
-    both floating-point, and 0 if they are left out. Output 0, [n, 3], has rows of batch item, class and box, by batch
-    item, and then from the highest score down; output 1, a scalar, int32, is n. n depends on the values: an engine
-    computes it on the host, and ``to_jax``, whose shapes are fixed, refuses it.
+    Boxes [B, N, 4], or [B, N, C, 4] if they differ by class; scores [B, N, C], of the same floating-point type.
+    Inputs 2, 3 and 4 are scalars: the maximum number of boxes per class, int32 or int64; the IoU threshold and the
+    score threshold, floating-point, by default 0. Output 0, [n, 3], has rows of batch item, class and box, ordered by
+    batch item, then by descending score; output 1 is n, an int32 scalar. n is data-dependent: an engine computes the
+    layer on the host, and ``to_jax``, which needs fixed shapes, refuses it.
 
     Attributes:
         bounding_box_format: CORNER_PAIRS, (x1, y1, x2, y2), two opposite corners in any order; or CENTER_SIZES,
             (x, y, width, height).
-        topk_box_limit: of each batch item only so many pairs, those with the highest scores, are looked at.
+        topk_box_limit: the number of pairs with the highest scores that are considered in each batch item.
         indices_type: the type of output 0, INT32 or INT64.
     """
 
@@ -164,11 +163,13 @@ class INMSLayer(Operation):
         least: TensorType | None = None,
     ) -> tuple[TensorType, TensorType]:
         _check_boxes(boxes, scores)
-        require(most.rank == 0 and most.is_index, f"max_output_boxes_per_class is an int32 or int64 scalar, not {most}")
+        require(
+            most.rank == 0 and most.is_index, f"max_output_boxes_per_class must be an int32 or int64 scalar, not {most}"
+        )
         for name, threshold in (("IoU", overlap), ("score", least)):
             is_scalar = threshold is None or (threshold.rank == 0 and threshold.is_float)
-            require(is_scalar, f"the {name} threshold is a floating-point scalar, not {threshold}")
-        require(self.topk_box_limit > 0, f"topk_box_limit is {self.topk_box_limit}, and must be positive")
+            require(is_scalar, f"the {name} threshold must be a floating-point scalar, not {threshold}")
+        require(self.topk_box_limit > 0, f"topk_box_limit is {self.topk_box_limit}, but must be positive")
         _check_indices_type(self.indices_type)
         indices = TensorType(numpy_type(self.indices_type), (UNKNOWN, 3))
         return indices, TensorType(np.dtype(np.int32))
@@ -188,7 +189,7 @@ class INMSLayer(Operation):
     def _selected(
         self, boxes: Array, scores: Array, most: int, overlap: float, least: float
     ) -> Iterator[tuple[int, int]]:
-        """Pairs of class and box of one batch item, from the highest score down."""
+        """The selected pairs of class and box of one batch item, from the highest score down."""
         pairs = [(of_class, box) for box, of_class in np.argwhere(scores > least).tolist()]
         pairs.sort(key=lambda pair: (-scores[pair[::-1]], *pair))
         corners = self._corners(boxes)
@@ -208,27 +209,27 @@ class INMSLayer(Operation):
         return np.stack([np.minimum(first, second), np.maximum(first, second)], -2)
 
     def lower(self, *inputs: Any) -> NoReturn:
-        raise AssertionError("only the run tells how many boxes are kept, and programs have fixed shapes")
+        raise AssertionError("the number of selected boxes is data-dependent, and programs have fixed shapes")
 
 
 def _check_boxes(boxes: TensorType, scores: TensorType) -> None:
     require(
         boxes.is_float and boxes.rank in (3, 4) and boxes.shape[-1] in (4, UNKNOWN),
-        f"the boxes are {boxes}, and must be floating-point, [batch, box, 4] or [batch, box, class, 4]",
+        f"the boxes are {boxes}, but must be floating-point, [batch, box, 4] or [batch, box, class, 4]",
     )
-    require(scores.rank == 3, f"the scores are {scores}, and have 3 axes: batch, box, class")
+    require(scores.rank == 3, f"the scores are {scores}, but must have 3 axes: batch, box, class")
     require(
         scores.dtype == boxes.dtype,
-        f"the scores are {scores.dtype}, and the boxes {boxes.dtype}; the two are of one element type",
+        f"the scores are {scores.dtype}, but the boxes {boxes.dtype}; both must have the same element type",
         fix="convert one of them with add_cast",
     )
     mine = boxes.shape[:-1]
     wanted = (*mine, UNKNOWN) if boxes.rank == 3 else mine
-    require(agree(scores.shape, wanted), f"the scores {scores} are not of the boxes {boxes}")
+    require(agree(scores.shape, wanted), f"the scores {scores} do not fit the boxes {boxes}")
 
 
 def _overlaps(box: Array, others: list[Array]) -> Array:
-    """The area that a box shares with each of some others over the area that the two cover."""
+    """The IoU of a box with each of ``others``."""
     corners = np.reshape(others, (len(others), 2, 2)).astype(np.float64)
     sides = np.minimum(box[1], corners[:, 1]) - np.maximum(box[0], corners[:, 0])
     shared = np.maximum(sides, 0).prod(-1)
@@ -237,16 +238,18 @@ def _overlaps(box: Array, others: list[Array]) -> Array:
 
 
 class DetectionMethods(AddsLayers):
-    """The methods of a network that add layers of this file."""
+    """The ``add_`` methods of this family."""
+
+    FAMILY = "selection by value"
 
     def add_non_zero(self, input: ITensor, indices_type: DataType = DataType.INT32) -> INonZeroLayer:
-        """The places of all elements that are not 0."""
+        """The indices of all elements that are not 0."""
         return self.add(INonZeroLayer(indices_type=indices_type), [check_tensor(input, "input")])
 
     def add_unique(
         self, input: ITensor, axis: int | None = None, sorted: bool = True, indices_type: DataType = DataType.INT32
     ) -> IUniqueLayer:
-        """The elements, or the slices along an axis, each once, where they are and how many; netloop's own."""
+        """The unique elements, or slices along an axis, with their indices and counts; a netloop extension."""
         made = IUniqueLayer(axis=axis, sorted=sorted, indices_type=indices_type)
         return self.add(made, [check_tensor(input, "input")])
 
@@ -257,7 +260,7 @@ class DetectionMethods(AddsLayers):
         max_output_boxes_per_class: ITensor,
         indices_type: DataType = DataType.INT32,
     ) -> INMSLayer:
-        """The boxes with the highest scores that do not overlap much."""
+        """The boxes with the highest scores, without those that overlap a selected one."""
         tensors = [check_tensor(boxes, "boxes"), check_tensor(scores, "scores")]
         tensors.append(check_tensor(max_output_boxes_per_class, "max_output_boxes_per_class"))
         return self.add(INMSLayer(indices_type=indices_type), tensors)

@@ -1,7 +1,7 @@
-"""Numbers of one element type as those of another: what ``ICastLayer`` means, and how XLA is made to do it.
+"""Helper of ``ICastLayer``: conversion between element types, in numpy and in JAX.
 
-Between floating-point and signed integers of 32 and 64 bits XLA converts as it should, and unsigned ones are converted
-by way of these: LLVM, on its way to CPUs, takes ``float(unsigned(int(x)))`` for x without its fraction, of any sign.
+XLA converts correctly between floating-point types and signed integers of 32 and 64 bits; unsigned integers are
+converted via these. On CPUs LLVM simplifies ``float(unsigned(int(x)))`` to x without its fraction, whatever its sign.
 """
 
 from collections.abc import Callable
@@ -21,7 +21,7 @@ U8, U32, U64 = np.dtype(np.uint8), np.dtype(np.uint32), np.dtype(np.uint64)
 
 
 def convert(x: Array, dtype: np.dtype[Any]) -> Array:
-    """``x`` converted, as ``ICastLayer`` says."""
+    """``x`` converted to ``dtype``, as ``ICastLayer`` defines it: the reference."""
     with np.errstate(all="ignore"):
         if jnp.issubdtype(x.dtype, jnp.floating) and jnp.issubdtype(dtype, jnp.integer):
             if dtype == U8:
@@ -33,7 +33,7 @@ def convert(x: Array, dtype: np.dtype[Any]) -> Array:
 
 
 def _to_odd(x: Array) -> Array:
-    """``x`` in float32, from which a further rounding to the nearest is that of ``x``: what is inexact is odd."""
+    """``x`` rounded to odd in float32, so that a second rounding to nearest gives the same result as one of ``x``."""
     near = x.astype(np.float32)
     again = near.astype(x.dtype)
     below = np.where(np.abs(again) > np.abs(x), np.nextafter(near, np.float32(0)), near)
@@ -52,9 +52,9 @@ def _to_integer(x: Array, dtype: np.dtype[Any]) -> Array:
 
 
 def lower_conversion(x: Any, dtype: np.dtype[Any]) -> jax.Array:
-    """The same by JAX; numbers next to 0 are 0, as they are to XLA."""
+    """``x`` converted to ``dtype`` in JAX; subnormal numbers are 0, as for XLA."""
     x = jnp.asarray(x)
-    x = x.astype(F32) if x.dtype == FP4 else x  # XLA takes it for infinite on the way to an integer
+    x = x.astype(F32) if x.dtype == FP4 else x  # XLA converts float4 to an integer as if it were infinite
     if jnp.issubdtype(dtype, jnp.floating):
         return _lower_to_float(x, dtype)
     if jnp.issubdtype(x.dtype, jnp.floating) and jnp.issubdtype(dtype, jnp.integer):
@@ -80,15 +80,17 @@ def _lower_to_float(x: jax.Array, dtype: np.dtype[Any]) -> jax.Array:
         x = signed.astype(F64) + jnp.where(signed < 0, 2.0**32, 0)
     if dtype in (BF16, FP4, E8M0) and x.dtype.itemsize >= F32.itemsize and x.dtype != F32:
         x = _by_signed(_lower_to_odd, x)
-    if dtype == FP4 and jnp.issubdtype(x.dtype, jnp.floating):  # XLA folds an infinite constant to 0
+    if dtype == FP4 and jnp.issubdtype(
+        x.dtype, jnp.floating
+    ):  # XLA folds an infinite constant to 0 instead of the largest number
         x = jnp.clip(x.astype(F32), -6, 6)
-    if dtype == E8M0 != x.dtype:  # XLA folds what is not positive to powers of two
+    if dtype == E8M0 != x.dtype:  # XLA folds constants that are not positive to powers of two instead of NaN
         x = jnp.where(x.astype(F32) > 0, x.astype(F32), np.nan)
     return _by_signed(lambda each: each.astype(dtype), x)
 
 
 def _by_signed(convert: Callable[[jax.Array], jax.Array], x: jax.Array) -> jax.Array:
-    """``x`` converted to floating-point, if it is of uint64 by the half of it, whose last bit tells what it left."""
+    """``x`` converted to floating-point; uint64 beyond int64 by way of its half, whose last bit is sticky."""
     if x.dtype != U64:
         return convert(x)
     half = (x >> np.uint64(1) | x & np.uint64(1)).astype(jnp.int64)
@@ -97,7 +99,7 @@ def _by_signed(convert: Callable[[jax.Array], jax.Array], x: jax.Array) -> jax.A
 
 
 def _lower_to_odd(x: jax.Array) -> jax.Array:
-    """``x`` in float32, an inexact number with its last bit set, as XLA would round it to float32 and then again."""
+    """``_to_odd`` in JAX: XLA itself would round twice, to float32 and then to the narrow type."""
     near = x.astype(F32)
     again = near.astype(x.dtype)
     is_over = jnp.abs(again) > jnp.abs(x)

@@ -1,4 +1,4 @@
-"""Mixtures of experts: many small networks, of which each token goes through a few."""
+"""Mixtures of experts: many small networks, a few of which are applied to each token."""
 
 import math
 from collections.abc import Callable
@@ -20,11 +20,11 @@ from netloop.layers.quantize import lower_quantised, quantised
 from netloop.types import UNKNOWN, Array, TensorType, wide
 
 LEAST_ROWS, MOST_ROWS = 8, 128
-"""How many rows go through an expert at once."""
+"""The bounds of the number of rows in a block that one expert is applied to."""
 
 
 class _Parts(NamedTuple):
-    """What the experts are made of: inputs 3 and on, None for one that is not there."""
+    """The weights, biases and scale of the experts, inputs 3 to 9; None for a missing one."""
 
     gate: Any = None
     up: Any = None
@@ -43,13 +43,13 @@ class _Parts(NamedTuple):
         return self.gate_bias, self.up_bias, self.down_bias
 
     def of(self, expert: Any) -> "_Parts":
-        """What one expert is made of."""
+        """The weights, biases and scale of one expert."""
         return _Parts(*(None if each is None else each[expert] if each.ndim else each for each in self))
 
 
 FIRST_PART = 3
 BIASES, SCALE = FIRST_PART + 3, FIRST_PART + 6
-"""The numbers of the inputs with the first of the biases and with the scale."""
+"""The indices of the inputs with the first bias and with the scale."""
 
 # fmt: off
 AXES = {
@@ -64,12 +64,12 @@ AXES = {
     "fc_down_biases":              "EH",
 }
 # fmt: on
-"""The axes of the inputs: batch, sequence, hidden, expert, inside of an expert, and the K experts of a token."""
+"""The axes of the inputs: Batch, Sequence, Hidden, Expert, Inner dim of an expert, and the K experts of a token."""
 
 
 @layer(LayerType.MOE, "MoE")
 class IMoELayer(Operation):
-    """Mixture of experts: the sum over the experts of a token of its score times what the expert makes of the token.
+    """Mixture of experts: the sum over the selected experts of a token, each applied to it and weighted by its score.
 
     ::
 
@@ -81,19 +81,19 @@ class IMoELayer(Operation):
         SILU   h = (u' + beta) g' / (1 + exp(-alpha g'))
                g', u' = min(g, limit), max(-limit, min(u, limit))
 
-    hidden_states and output [B, S, H]; the experts, int32 or int64, and their scores [B, S, K]; weights gate and up
-    [E, H, I], down [E, I, H]; biases, all or none, gate and up [E, I], down [E, H]. All are floating-point, of one
-    type, but for the experts; half types are summed in float32, and h is rounded to the half type.
+    hidden_states and output [B, S, H]; selected experts, int32 or int64, and their scores [B, S, K]; weights gate and
+    up [E, H, I], down [E, I, H]; biases, all or none, gate and up [E, I], down [E, H]. All inputs except the selected
+    experts are floating-point, of one type; half types are summed in float32, and h is rounded to the half type.
 
-    The weights, biases and the scale of h are inputs 3 to 9, which methods set. Static quantisation replaces h by
-    s FP8(h / s) for a scale s of all experts, 0-D, or one for each, [E]. An expert out of range is an error in the
-    reference; a compiled network takes any one.
+    The weights, the biases and the scale of h are inputs 3 to 9, set by the methods below. Static quantization
+    replaces h by s FP8(h / s), with a scale s for all experts, 0-D, or one for each, [E]. An expert out of range is an
+    error in the reference; a compiled network uses an arbitrary expert.
 
     Attributes:
-        activation_type: what becomes of g.
+        activation_type: the activation of g.
         swiglu_param_limit, swiglu_param_alpha, swiglu_param_beta: limit, alpha and beta.
-        quantization_to_type: the type that h is quantised to, FP8; FLOAT for none.
-        quantization_block_shape, dyn_q_output_scale_type: of dynamic quantisation, which netloop does not compute.
+        quantization_to_type: the type that h is quantized to, FP8; FLOAT for none.
+        quantization_block_shape, dyn_q_output_scale_type: for dynamic quantization, which netloop does not support.
     """
 
     REQUIRED_INPUTS = 3
@@ -116,18 +116,18 @@ class IMoELayer(Operation):
         fc_down_weights: ITensor,
         activation_type: MoEActType,
     ) -> None:
-        """Read the weights of the experts from tensors."""
+        """Set the weights of the experts and the activation."""
         self.activation_type = activation_type
         for index, tensor in enumerate((fc_gate_weights, fc_up_weights, fc_down_weights), FIRST_PART):
             self.set_input(index, tensor)
 
     def set_gated_biases(self, fc_gate_biases: ITensor, fc_up_biases: ITensor, fc_down_biases: ITensor) -> None:
-        """Read the biases of the experts from tensors."""
+        """Set the biases of the experts."""
         for index, tensor in enumerate((fc_gate_biases, fc_up_biases, fc_down_biases), BIASES):
             self.set_input(index, tensor)
 
     def set_quantization_static(self, fc_down_activation_scale: ITensor, data_type: DataType) -> None:
-        """Quantise what goes into down by a scale that is given."""
+        """Quantize h, the operand of down, by a fixed scale."""
         self.quantization_to_type = data_type
         self.quantization_block_shape = ()
         self.set_input(SCALE, fc_down_activation_scale)
@@ -139,7 +139,7 @@ class IMoELayer(Operation):
         block_shape: Dims,
         dyn_q_output_scale_type: DataType,
     ) -> None:
-        """Quantise what goes into down by scales that follow from it; a network with such a layer is refused."""
+        """Quantize h by scales computed from it; netloop refuses a network with such a layer."""
         self.quantization_to_type = data_type
         self.quantization_block_shape = block_shape
         self.dyn_q_output_scale_type = dyn_q_output_scale_type
@@ -158,48 +158,48 @@ class IMoELayer(Operation):
         require(
             None not in parts.weights,
             "the experts have no weights",
-            fix="give them with set_gated_weights(gate, up, down, activation_type)",
+            fix="set them with set_gated_weights(gate, up, down, activation_type)",
         )
-        require(parts.biases.count(None) in (0, 3), "some biases are missing", "there are three of them, or none")
+        require(parts.biases.count(None) in (0, 3), "some biases are missing", "all three must be set, or none")
         require(
-            hidden.is_float, f"the hidden_states are floating-point, not {hidden}", fix="convert them with add_cast"
+            hidden.is_float, f"the hidden_states must be floating-point, not {hidden}", fix="convert them with add_cast"
         )
-        require(experts.is_index, f"the selected experts are int32 or int64, not {experts}")
+        require(experts.is_index, f"the selected experts must be int32 or int64, not {experts}")
         lengths: dict[str, int] = {}
         for name, type in zip(AXES, (hidden, experts, scores, *parts[:-1]), strict=True):
             if type is not None:
                 same = name == "selected_experts_for_tokens" or type.dtype == hidden.dtype
-                require(same, f"{name} is {type.dtype}, and hidden_states {hidden.dtype}", fix="convert one of them")
-                _learn(lengths, name, type)
-        require(lengths["E"] != 0, "there are 0 experts")
+                require(same, f"{name} is {type.dtype}, but hidden_states {hidden.dtype}", fix="convert one of them")
+                _match_axes(lengths, name, type)
+        require(lengths["E"] != 0, "the number of experts is 0")
         self._check_parameters()
-        self._check_quantisation(parts.scale, lengths["E"])
+        self._check_quantization(parts.scale, lengths["E"])
         return hidden.with_shape(lengths[each] for each in "BSH")
 
     def _check_parameters(self) -> None:
         for name in ("alpha", "beta"):
             value = getattr(self, f"swiglu_param_{name}")
-            require(math.isfinite(value), f"swiglu_param_{name} is {value}, and must be finite")
+            require(math.isfinite(value), f"swiglu_param_{name} is {value}, but must be finite")
         limit = self.swiglu_param_limit
-        require(limit > 0, f"swiglu_param_limit is {limit}, and must be positive")
+        require(limit > 0, f"swiglu_param_limit is {limit}, but must be positive")
 
-    def _check_quantisation(self, scale: TensorType | None, experts: int) -> None:
+    def _check_quantization(self, scale: TensorType | None, experts: int) -> None:
         kind = self.quantization_to_type
         require(
             not self.quantization_block_shape,
-            "the dynamic quantisation of set_quantization_dynamic_dbl_q is not there in netloop",
-            fix="leave it out, or call set_quantization_static",
+            "netloop does not support the dynamic quantization of set_quantization_dynamic_dbl_q",
+            fix="omit it, or call set_quantization_static",
         )
         if scale is None:
-            require(kind is DataType.FLOAT, f"quantization_to_type is {kind.name}, and there is no scale")
+            require(kind is DataType.FLOAT, f"quantization_to_type is {kind.name}, but there is no scale")
             return
         require(
             kind is DataType.FP8,
-            f"quantization_to_type is {kind.name}, and there is a scale",
-            why="what goes into down is quantised to FP8, or not at all",
+            f"quantization_to_type is {kind.name}, but there is a scale",
+            why="the operand of down can only be quantized to FP8",
         )
         fits = scale.rank == 0 or (scale.rank == 1 and UNKNOWN in (*scale.shape, experts)) or scale.shape == (experts,)
-        require(scale.is_float and fits, f"the scale is {scale}, and must be floating-point, [] or [{experts}]")
+        require(scale.is_float and fits, f"the scale is {scale}, but must be floating-point, [] or [{experts}]")
         positive = scale.value is None or bool((scale.value > 0).all())
         require(positive, "the scale has an element that is not positive")
 
@@ -218,12 +218,12 @@ class IMoELayer(Operation):
         with np.errstate(all="ignore"):
             for b, s, k in np.ndindex(*experts.shape):
                 expert, count = int(experts[b, s, k]), len(parts.gate)
-                require(0 <= expert < count, f"expert {expert} is selected, and there are {count}")
+                require(0 <= expert < count, f"expert {expert} is selected, but there are only {count}")
                 made[b, s] += wide(scores[b, s, k]) * self._expert(hidden[b, s], parts.of(expert))
         return made.astype(hidden.dtype)
 
     def _expert(self, x: Array, part: _Parts) -> Array:
-        """What one expert makes of one token."""
+        """Apply one expert to one token."""
         biases = [0 if each is None else wide(each) for each in part.biases]
         g, u = (wide(x) @ wide(w) + bias for w, bias in zip(part.weights[:2], biases[:2], strict=True))
         h = self._activated(np, g, u)
@@ -245,7 +245,7 @@ class IMoELayer(Operation):
         return weighted.reshape(*experts.shape, hidden.shape[2]).sum(2).astype(hidden.dtype)
 
     def _lower_expert(self, rows: Any, part: _Parts) -> Any:
-        """What one expert makes of some tokens."""
+        """Apply one expert to several tokens."""
         g, u = (_product(rows, each, bias) for each, bias in zip(part.weights[:2], part.biases[:2], strict=True))
         h = self._activated(jnp, g, u)
         if part.scale is not None:
@@ -258,16 +258,16 @@ def _sigmoid(xp: Any, x: Any) -> Any:
     return jax.nn.sigmoid(x) if xp is jnp else 1 / (1 + np.exp(-x))
 
 
-def _learn(lengths: dict[str, int], name: str, type: TensorType) -> None:
-    """Check a tensor against the lengths of axes that are known, and learn those that were not."""
+def _match_axes(lengths: dict[str, int], name: str, type: TensorType) -> None:
+    """Check the dims of an input against those known so far, and add the new ones to ``lengths``."""
     axes = AXES[name]
     shown = ", ".join(axes)
-    require(type.rank == len(axes), f"{name} is {type}, and has {len(axes)} axes: [{shown}]")
+    require(type.rank == len(axes), f"{name} is {type}, but must have {len(axes)} axes: [{shown}]")
     for axis, length in zip(axes, type.shape, strict=True):
         known = lengths.get(axis, UNKNOWN)
         require(
             UNKNOWN in (known, length) or known == length,
-            f"{name} is {type}, its axes [{shown}], and {axis} is {known} elsewhere",
+            f"{name} is {type} with the axes [{shown}], but {axis} is {known} elsewhere",
         )
         lengths[axis] = length if known == UNKNOWN else known
 
@@ -278,10 +278,10 @@ def _product(rows: Any, weights: Any, bias: Any) -> Any:
 
 
 def _routed(run: Callable[[Any, Any], Any], rows: Any, chosen: Any, experts: int) -> Any:
-    """What ``run`` makes of each row and the expert chosen for it.
+    """Apply to each row the expert chosen for it, by ``run``.
 
-    Few rows take the weights of their experts along. Many are sorted by expert into blocks, which the experts fill up
-    or not, and each block goes through one expert.
+    For few rows, the weights of their experts are gathered. Many rows are sorted into blocks of one expert each, padded
+    to a common size, and the experts are applied block by block.
     """
     if len(rows) <= experts:
         return jax.vmap(run)(rows[:, None], chosen)[:, 0]
@@ -301,12 +301,14 @@ def _routed(run: Callable[[Any, Any], Any], rows: Any, chosen: Any, experts: int
 
 
 class ExpertMethods(AddsLayers):
-    """The methods of a network that add layers of this file."""
+    """The ``add_`` methods of this family."""
+
+    FAMILY = "transformers"
 
     def add_moe(
         self, hidden_states: ITensor, selected_experts_for_tokens: ITensor, scores_for_selected_experts: ITensor
     ) -> IMoELayer:
-        """A mixture of experts, whose weights ``set_gated_weights`` of the layer gives."""
+        """A mixture of experts; set its weights with ``set_gated_weights`` of the layer."""
         tensors = [
             check_tensor(hidden_states, "hidden_states"),
             check_tensor(selected_experts_for_tokens, "selected_experts_for_tokens"),

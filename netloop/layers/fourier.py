@@ -22,7 +22,7 @@ FAST: dict[tuple[bool, bool], Callable[..., Any]] = {
     (True,  True):  jnp.fft.irfft,
 }
 # fmt: on
-"""JAX's transforms, by whether they are inverse, and whether one half stands for all."""
+"""JAX's transforms, by ``inverse`` and ``onesided``."""
 
 
 @layer(LayerType.DFT, "DFT")
@@ -34,21 +34,22 @@ class IDFTLayer(Operation):
         output[k] = sum over j < n of input[j] e^(-2 pi i j k / n)
         inverse:    sum over j < n of input[j] e^( 2 pi i j k / n) / n
 
-    Numbers are complex: the last axis has real part and imaginary part, or the real part alone. n is input 1, int32 or
-    int64, 0-D; it is by default the length of the axis, of which n elements count, zeros added where it has fewer.
-    Output as the input, n elements along the axis, and real and imaginary part along the last. Floating-point, half
-    types in float32.
+    Numbers are complex: the last axis has the real and the imaginary part, or only the real part. n is input 1, an
+    int32 or int64 scalar, by default the length of the axis; the axis is truncated or padded with zeros to n. The
+    output has the shape of the input, but n elements along the axis, and 2 along the last. Floating-point; half types
+    are computed in float32.
 
-    With ``onesided`` only elements 0 to n / 2, rounded down, are there; of a transform of real numbers the others are
-    their conjugates, backwards. So the input of the transform is real, and that of the inverse is those elements, n
-    being by default twice the length of the axis less 2; its output is real, with one element along the last axis.
+    With ``onesided``, a transform takes real numbers and its output has only elements 0 to floor(n / 2); the others
+    are their conjugates in reverse order. The inverse takes these elements, with n by default twice the length of the
+    axis minus 2, and its output is real, with one element along the last axis.
 
-    The layer is netloop's own, and means what ONNX's operator DFT does; TensorRT has none.
+    A netloop extension with the meaning of ONNX's operator DFT.
 
     Attributes:
-        axis: the axis, any but the last; negative from the end. Input 2, int32 or int64, 0-D, takes its place.
-        inverse: whether it is the inverse.
-        onesided: whether one half stands for all.
+        axis: the axis, any except the last; a negative value counts from the end. Input 2, an int32 or int64 scalar,
+            replaces it.
+        inverse: whether to compute the inverse.
+        onesided: whether complex numbers are represented by one half of a conjugate-symmetric axis.
     """
 
     MAX_INPUTS = 3
@@ -60,25 +61,25 @@ class IDFTLayer(Operation):
     onesided: bool = False
 
     def infer(self, x: TensorType, length: TensorType | None = None, axis: TensorType | None = None) -> TensorType:
-        require(x.is_float, f"the input is floating-point, not {x}", fix="convert it with add_cast")
-        require(x.rank >= 2, f"the input is {x}, and has an axis to transform and then that of the parts")
+        require(x.is_float, f"the input must be floating-point, not {x}", fix="convert it with add_cast")
+        require(x.rank >= 2, f"the input is {x}, but must have an axis to transform before the last axis")
         for name, each in (("length", length), ("axis", axis)):
             takes = each is None or (each.rank == 0 and each.is_index)
-            require(takes, f"the {name} is an int32 or int64 scalar, not {each}")
+            require(takes, f"the {name} must be an int32 or int64 scalar, not {each}")
         parts = (1, 2) if not self.onesided else (2,) if self.inverse else (1,)
         require(
             x.shape[-1] in (*parts, UNKNOWN),
-            f"the last axis of {x} has {x.shape[-1]} elements, and must have {' or '.join(map(str, parts))}",
-            why="they are the real and the imaginary part; one half stands for all only if the other side is real",
+            f"the last axis of {x} has {x.shape[-1]} elements, but must have {' or '.join(map(str, parts))}",
+            why="they are the real and the imaginary part; onesided implies real numbers on the other side",
         )
         last = 1 if self.onesided and self.inverse else 2
         if axis is not None and axis.value is None:
             return x.with_shape((*[UNKNOWN] * (x.rank - 1), last))
         along = self._axis(x.rank, None if axis is None else axis.value)
-        require(along != x.rank - 1, f"the axis is {along}, the last, which has the real and imaginary part")
+        require(along != x.rank - 1, f"the axis is {along}, the last, which has the real and the imaginary part")
         given = None if length is None else UNKNOWN if length.value is None else int(length.value)
         count = self._count(x.shape[along], given)
-        require(count > 0 or count == UNKNOWN, f"{count} elements have no transform")
+        require(count > 0 or count == UNKNOWN, f"a transform of {count} elements is not defined")
         is_half = self.onesided and not self.inverse and count != UNKNOWN
         return x.with_shape((*x.shape[:along], count // 2 + 1 if is_half else count, *x.shape[along + 1 : -1], last))
 
@@ -86,13 +87,13 @@ class IDFTLayer(Operation):
         return normal_axis(self.axis if given is None else int(given), rank)
 
     def _count(self, own: int, given: int | None) -> int:
-        """The number n of elements that the transform is of, by the length of the axis and input 1."""
+        """The number n of elements of the transform, from the length of the axis and input 1."""
         if given is not None:
             return given
         return 2 * (own - 1) if self.onesided and self.inverse and own != UNKNOWN else own
 
     def beyond_tensorrt(self, x: TensorType, length: TensorType | None = None, axis: TensorType | None = None) -> str:
-        return "is a Fourier transform, of which no TensorRT has a layer"
+        return "is a Fourier transform"
 
     def evaluate(self, x: Array, length: Array | None = None, axis: Array | None = None) -> Array:
         along = self._axis(x.ndim, axis)
@@ -126,16 +127,18 @@ class IDFTLayer(Operation):
 
 
 def _lower_real(x: Any, n: int, axis: int) -> Any:
-    """The transform of real numbers, one half of which are the conjugates of the other."""
+    """The transform of real numbers; one half of the result is the conjugate of the other."""
     half = jnp.fft.rfft(x, n, axis)
     rest = jax.lax.slice_in_dim(half, 1, (n + 1) // 2, axis=axis)
     return jnp.concatenate([half, jnp.flip(rest, axis).conj()], axis)
 
 
 class FourierMethods(AddsLayers):
-    """The methods of a network that add layers of this file."""
+    """The ``add_`` methods of this family."""
+
+    FAMILY = "products and transforms"
 
     def add_dft(self, input: ITensor, axis: int = -2, inverse: bool = False, onesided: bool = False) -> IDFTLayer:
-        """The discrete Fourier transform along an axis; netloop's own."""
+        """The discrete Fourier transform along an axis; a netloop extension."""
         made = IDFTLayer(axis=axis, inverse=inverse, onesided=onesided)
         return self.add(made, [check_tensor(input, "input")])

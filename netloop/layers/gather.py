@@ -1,4 +1,4 @@
-"""Layers that read and write by index: gather, scatter, one-hot."""
+"""Indexing: gather, scatter and one-hot."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -17,24 +17,24 @@ from netloop.types import UNKNOWN, Array, Shape, TensorType, agree, broadcast, m
 
 @layer(LayerType.GATHER, "Gather")
 class IGatherLayer(Operation):
-    """Read the elements or slices of the data that the indices name.
+    """Read elements or slices of the data by index.
 
     ::
 
-        DEFAULT   output[a.., i.., c..] = data[a.., indices[i..], c..]     indices in the place of the axis
-        ELEMENT   output[p] = data[p, but indices[p] along the axis]       shape of the indices
+        DEFAULT   output[a.., i.., c..] = data[a.., indices[i..], c..]     the axis is replaced by those of the indices
+        ELEMENT   output[p] = data[p, with indices[p] on the axis]         shape of the indices
         ND        output[i.., c..] = data[indices[i.., :], c..]            the last axis of the indices is a position
 
-    With ``num_elementwise_dims`` e, the first e axes of data, indices and output go together, and the formula holds
-    inside them; in mode DEFAULT such an axis may have one element on one side.
+    With ``num_elementwise_dims`` e, the first e axes of data, indices and output are batch axes, and the formula holds
+    for each batch item; in mode DEFAULT a batch axis of length 1 is broadcast.
 
     The indices are int32 or int64; negative ones count from the end. An index out of range is an error in the
-    reference; a compiled network reads 0 there, or False.
+    reference; a compiled network reads 0 or False there.
 
     Attributes:
-        mode: which of the three.
-        axis: the axis of the data, for DEFAULT and ELEMENT; negative from the end.
-        num_elementwise_dims: how many leading axes are batch axes; 0 or 1 for DEFAULT, 0 for ELEMENT.
+        mode: DEFAULT, ELEMENT or ND.
+        axis: the axis of the data, for DEFAULT and ELEMENT; a negative value counts from the end.
+        num_elementwise_dims: the number of leading batch axes; 0 or 1 for DEFAULT, 0 for ELEMENT.
     """
 
     REQUIRED_INPUTS = 2
@@ -55,20 +55,20 @@ class IGatherLayer(Operation):
 
     def _shape_by_axis(self, data: TensorType, indices: TensorType) -> Shape:
         axis, batch = _axis_of(self.axis, data), self.num_elementwise_dims
-        require(batch in (0, 1), f"num_elementwise_dims is {batch}, and mode DEFAULT takes 0 or 1")
+        require(batch in (0, 1), f"num_elementwise_dims is {batch}, but mode DEFAULT takes 0 or 1")
         require(
             axis >= batch,
             "axis 0 is the batch axis, and cannot be gathered along",
-            why="num_elementwise_dims is 1: axis 0 of the data and axis 0 of the indices go together",
+            why="num_elementwise_dims is 1: axis 0 of data and indices is the batch",
             fix="gather along a later axis, or set num_elementwise_dims to 0",
         )
-        require(indices.rank >= batch, "the indices are a scalar, and num_elementwise_dims is 1: they need axis 0")
+        require(indices.rank >= batch, "the indices are a scalar, but need axis 0, as num_elementwise_dims is 1")
         together = broadcast(data.shape[:batch], indices.shape[:batch])
         return together + data.shape[batch:axis] + indices.shape[batch:] + data.shape[axis + 1 :]
 
     def _shape_by_element(self, data: TensorType, indices: TensorType) -> Shape:
         batch = self.num_elementwise_dims
-        require(batch == 0, f"num_elementwise_dims is {batch}, and mode ELEMENT takes 0")
+        require(batch == 0, f"num_elementwise_dims is {batch}, but mode ELEMENT takes 0")
         _require_within(data, indices, _axis_of(self.axis, data))
         return indices.shape
 
@@ -78,13 +78,13 @@ class IGatherLayer(Operation):
         most = min(data.rank, indices.rank - 1)
         require(
             0 <= batch <= most,
-            f"num_elementwise_dims is {batch}, and goes from 0 to {most} here",
-            why=f"the data {data} and, before their last axis, the indices {indices} have that many axes in common",
+            f"num_elementwise_dims is {batch}, but must be 0 to {most} here",
+            why=f"the data {data} and the indices {indices}, without their last axis, have {most} axes in common",
         )
         require(
             agree(data.shape[:batch], indices.shape[:batch]),
             f"the data {data} and the indices {indices} differ in their first {batch} axes",
-            why=f"num_elementwise_dims is {batch}: these axes go together",
+            why=f"num_elementwise_dims is {batch}: these are batch axes",
         )
         depth = _depth_of(indices, data.rank - batch)
         together = merge(data.shape[:batch], indices.shape[:batch])
@@ -118,26 +118,26 @@ class IGatherLayer(Operation):
 
 
 def _require_index_type(indices: TensorType) -> None:
-    require(indices.is_index, f"the indices are int32 or int64, not {indices}", fix="convert them with add_cast")
+    require(indices.is_index, f"the indices must be int32 or int64, not {indices}", fix="convert them with add_cast")
 
 
 def _axis_of(axis: int, data: TensorType) -> int:
-    require(data.rank > 0, f"the data is a scalar, {data}, and has no axis to index")
+    require(data.rank > 0, f"the data is a scalar, {data}, without an axis to index")
     return normal_axis(axis, data.rank)
 
 
 def _require_within(data: TensorType, indices: TensorType, axis: int) -> None:
-    """Complain unless the indices have the axes of the data, and off ``axis`` no more elements."""
+    """Raise LayerError unless the indices have the rank of the data and, except on ``axis``, no larger dims."""
     require(
         data.rank == indices.rank,
-        f"the data has {data.rank} axes and the indices {indices.rank}; mode ELEMENT takes equally many",
-        why="each index takes the place of one coordinate of its own position",
+        f"the data has {data.rank} axes and the indices {indices.rank}; mode ELEMENT needs equal numbers",
+        why="each index replaces one coordinate of its own position",
     )
     for other, (length, reach) in enumerate(zip(data.shape, indices.shape, strict=True)):
         require(
             other == axis or UNKNOWN in (length, reach) or reach <= length,
-            f"axis {other} has {reach} indices, and the data only {length} elements",
-            why=f"off axis {axis}, an index stands at the position of its element",
+            f"axis {other} has {reach} indices, but the data only {length} elements",
+            why=f"on all axes except {axis}, an index has the position of its element",
         )
 
 
@@ -146,7 +146,7 @@ def _require_positions(indices: TensorType) -> None:
     require(
         indices.shape[-1] != UNKNOWN,
         f"the last axis of the indices {indices} has an unknown length",
-        why="it is the number of axes that they index, which decides how many are left",
+        why="it is the number of axes that they index, and determines the rank of the output",
     )
 
 
@@ -154,8 +154,8 @@ def _depth_of(indices: TensorType, most: int) -> int:
     depth = indices.shape[-1]
     require(
         1 <= depth <= most,
-        f"the last axis of the indices has {depth} elements, and takes 1 to {most} here",
-        why="it is a position in the data, with a coordinate for each axis that is indexed",
+        f"the last axis of the indices has {depth} elements, but must have 1 to {most} here",
+        why="it is a position in the data, with one coordinate for each indexed axis",
     )
     return depth
 
@@ -165,7 +165,7 @@ def _require_in_range(indices: Array, axis: int, length: int) -> None:
     require(
         wrong.size == 0,
         f"index {wrong[0] if wrong.size else ''} is out of range: axis {axis} has {length} elements",
-        why=f"an index is at least {-length} and less than {length}",
+        why=f"an index must be at least {-length} and less than {length}",
     )
 
 
@@ -233,24 +233,24 @@ def _coordinates(positions: jax.Array) -> tuple[jax.Array, ...]:
 
 @layer(LayerType.SCATTER, "Scatter")
 class IScatterLayer(Operation):
-    """The data, with the updates written, or combined with what is there, where the indices say.
+    """Write updates into the data by index, or combine them with its elements.
 
     ::
 
-        ELEMENT   output[p, but indices[p] along the axis] = updates[p]      indices and updates have one shape
+        ELEMENT   output[p, with indices[p] on the axis] = updates[p]        indices and updates have the same shape
         ND        output[indices[i.., :], c..] = updates[i.., c..]           the last axis of the indices is a position
 
-    With a reduction each update is added, multiplied, or kept if it is larger or smaller than what is there, and all
-    updates of one place count, half types in float32; TensorRT has none.
+    With a reduction, the old element and all updates of one position are summed, multiplied, or their maximum or
+    minimum taken, half types in float32; TensorRT has no reductions.
 
-    The indices are int32 or int64; negative ones count from the end. Data and updates have one element type, which is
-    any, and with a reduction numbers. An index out of range is an error in the reference; a compiled network drops its
-    update. Where several updates go to one place without a reduction, TensorRT leaves open which stays, and so does a
-    compiled network; in the reference it is the last.
+    The indices are int32 or int64; negative ones count from the end. Data and updates have the same element type: any,
+    with a reduction numbers. An index out of range is an error in the reference; a compiled network drops its update.
+    If several updates go to one position without a reduction, the last one stays in the reference; in TensorRT and in
+    a compiled network it is undefined which.
 
     Attributes:
-        mode: which of the two.
-        axis: the axis of the data, for ELEMENT; negative from the end.
+        mode: ELEMENT or ND.
+        axis: the axis of the data, for ELEMENT; a negative value counts from the end.
         reduction: NONE to write, or SUM, PROD, MAX or MIN.
     """
 
@@ -264,12 +264,12 @@ class IScatterLayer(Operation):
         _require_index_type(indices)
         require(
             data.dtype == updates.dtype,
-            f"the updates are {updates.dtype}, and the data {data.dtype}; the two are of one element type",
+            f"the updates are {updates.dtype}, but the data {data.dtype}; both must have the same element type",
             why="TensorRT's networks are strongly typed: nothing is converted silently",
             fix="convert one of them with add_cast",
         )
         known = ", ".join(each.name for each in COMBINED)
-        require(self.reduction in COMBINED, f"the reduction is {self.reduction.name}, and must be one of {known}")
+        require(self.reduction in COMBINED, f"the reduction is {self.reduction.name}, but must be one of {known}")
         require(
             self.reduction is ReduceOperation.NONE or data.is_number,
             f"the reduction {self.reduction.name} takes numbers, not {data}",
@@ -278,8 +278,8 @@ class IScatterLayer(Operation):
         wanted = self._updates_shape(data, indices)
         require(
             agree(updates.shape, wanted),
-            f"the updates are {updates}, and must be {updates.with_shape(wanted)}",
-            why=f"data {data} and indices {indices} leave that shape for them in mode {self.mode.name}",
+            f"the updates are {updates}, but must be {updates.with_shape(wanted)}",
+            why=f"that shape follows from data {data} and indices {indices} in mode {self.mode.name}",
         )
         return data.without_value()
 
@@ -302,7 +302,7 @@ class IScatterLayer(Operation):
         return made.astype(data.dtype)
 
     def _writes(self, data: Array, indices: Array, updates: Array) -> Iterator[tuple[Any, Any]]:
-        """Places of the data, each with its update."""
+        """The positions in the data, each with its update."""
         if self.mode is ScatterMode.ELEMENT:
             axis = self.axis % data.ndim
             _require_in_range(indices, axis, data.shape[axis])
@@ -326,7 +326,7 @@ class IScatterLayer(Operation):
         return write(into.at[coordinates], self._wide(updates)).astype(data.dtype)
 
     def _wide(self, x: Any) -> Any:
-        """``x``, half types in float32 if updates are combined."""
+        """``x``, with half types in float32 for a reduction."""
         return x if self.reduction is ReduceOperation.NONE else wide(x)
 
 
@@ -339,21 +339,21 @@ COMBINED: dict[ReduceOperation, tuple[Callable[[Any, Any], Any], Callable[[Any, 
     ReduceOperation.MIN:  (np.minimum,           lambda at, new: at.min(new, mode="drop")),
 }
 # fmt: on
-"""How an update goes together with what is there: for the reference, and for the places of an array of JAX."""
+"""How an update is combined with the old element: in the reference, and in JAX's indexed updates."""
 
 
 @layer(LayerType.ONE_HOT, "OneHot")
 class IOneHotLayer(Operation):
-    """Along a new axis, the second of the values at the place that an index names, and the first everywhere else.
+    """One-hot encoding of indices along a new axis, with given values for off and on.
 
     output[a.., d, b..] = values[1] if d == indices[a.., b..] else values[0], for d from 0 to depth - 1.
 
-    The indices are int32, or int64; the values, [off, on], are of any type, which is that of the output; the depth is
-    a scalar above 0. A row whose index is none of 0 to depth - 1 is all off: a negative index does not count from the
-    end.
+    The indices are int32 or int64; the values, [off, on], are of any type, which is that of the output; the depth is
+    a positive scalar. An index outside of 0 to depth - 1 gives only off values; negative indices do not count from
+    the end.
 
     Attributes:
-        axis: where the output has the new axis; negative from the end of the output.
+        axis: the position of the new axis in the output; a negative value counts from the end of the output.
     """
 
     REQUIRED_INPUTS = 3
@@ -365,10 +365,10 @@ class IOneHotLayer(Operation):
         _require_index_type(indices)
         require(
             agree(values.shape, (2,)),
-            f"the values are {values}, and must have 2 elements",
-            why="they are what stands off and on the index",
+            f"the values are {values}, but must have 2 elements",
+            why="they are the values for off and on",
         )
-        require(depth.is_index and depth.rank == 0, f"the depth is an int32 or int64 scalar, not {depth}")
+        require(depth.is_index and depth.rank == 0, f"the depth must be an int32 or int64 scalar, not {depth}")
         axis = normal_axis(self.axis, indices.rank + 1)
         return values.with_shape((*indices.shape[:axis], self._length(depth), *indices.shape[axis:]))
 
@@ -377,7 +377,7 @@ class IOneHotLayer(Operation):
         if depth.value is None:
             return UNKNOWN
         length = int(depth.value)
-        require(length > 0, f"the depth is {length}, and must be above 0", why="it is the length of the new axis")
+        require(length > 0, f"the depth is {length}, but must be positive", why="it is the length of the new axis")
         return length
 
     def evaluate(self, indices: Array, values: Array, depth: Array) -> Array:
@@ -397,24 +397,26 @@ class IOneHotLayer(Operation):
 
 
 class IndexMethods(AddsLayers):
-    """The methods of a network that add layers of this file."""
+    """The ``add_`` methods of this family."""
+
+    FAMILY = "by index"
 
     def add_gather(self, input: ITensor, indices: ITensor, axis: int) -> IGatherLayer:
-        """The slices of ``input`` along ``axis`` that ``indices`` name."""
+        """The slices of ``input`` along ``axis`` at ``indices``."""
         tensors = [check_tensor(input, "input"), check_tensor(indices, "indices")]
         return self.add(IGatherLayer(axis=axis), tensors)
 
     def add_gather_v2(self, input: ITensor, indices: ITensor, mode: GatherMode) -> IGatherLayer:
-        """The parts of ``input`` that ``indices`` name, as ``mode`` reads them."""
+        """The elements or slices of ``input`` at ``indices``, which ``mode`` interprets."""
         tensors = [check_tensor(input, "input"), check_tensor(indices, "indices")]
         return self.add(IGatherLayer(mode=mode), tensors)
 
     def add_scatter(self, data: ITensor, indices: ITensor, updates: ITensor, mode: ScatterMode) -> IScatterLayer:
-        """``data`` with ``updates`` written where ``indices`` say."""
+        """``data`` with ``updates`` written at ``indices``."""
         tensors = [check_tensor(data, "data"), check_tensor(indices, "indices"), check_tensor(updates, "updates")]
         return self.add(IScatterLayer(mode=mode), tensors)
 
     def add_one_hot(self, indices: ITensor, values: ITensor, depth: ITensor, axis: int) -> IOneHotLayer:
-        """Along a new axis of length ``depth``, ``values[1]`` where the index is, ``values[0]`` elsewhere."""
+        """``values[1]`` at the index along a new axis of length ``depth``, and ``values[0]`` elsewhere."""
         tensors = [check_tensor(indices, "indices"), check_tensor(values, "values"), check_tensor(depth, "depth")]
         return self.add(IOneHotLayer(axis=axis), tensors)

@@ -1,4 +1,4 @@
-"""Grid sample, which reads images between pixels."""
+"""Grid sample: interpolation of images at arbitrary positions."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -20,36 +20,37 @@ from netloop.types import UNKNOWN, Array, TensorType, agree, wide
 FILL, CLAMP, REFLECT = SampleMode.FILL, SampleMode.CLAMP, SampleMode.REFLECT
 
 CUBIC_COEFF = -0.75
-"""The coefficient of the cubic curves, as in ONNX and PyTorch."""
+"""The coefficient of cubic interpolation, as in ONNX and PyTorch."""
 
 
 @layer(LayerType.GRID_SAMPLE, "GridSample")
 class IGridSampleLayer(Operation):
-    """Read images at the places that a grid names, one place for each pixel of the output.
+    """Sample images at the positions of a grid, one position for each pixel of the output.
 
     output[n, c, i, j] = input[n, c, py, px] for (x, y) = grid[n, i, j], where -1 and 1 are the edges of the image:
 
     ::
 
         px = ((x + 1) W - 1) / 2       the edges are the outer borders of the corner pixels
-        px = (x + 1) (W - 1) / 2       with align_corners: the edges are their centres
+        px = (x + 1) (W - 1) / 2       with align_corners: the edges are the centers of the corner pixels
 
-    and py likewise. Input [N, C, H, W], grid [N, Ho, Wo, 2], output [N, C, Ho, Wo]; or images of one axis or three
-    [N, C, D, H, W] and a grid [N, Do, Ho, Wo, 3] of (x, y, z), which TensorRT has not. Floating-point, all of one type,
-    half types in float32. NEAREST rounds a half to the even neighbour; CUBIC has the coefficient -0.75. Outside:
+    and likewise py. Input [N, C, H, W], grid [N, Ho, Wo, 2], output [N, C, Ho, Wo]. TensorRT supports only these;
+    netloop also images of one axis, or of three with a grid [N, Do, Ho, Wo, 3] of (x, y, z). Floating-point, all of
+    one type; half types are computed in float32. NEAREST rounds halves to even; CUBIC has the coefficient -0.75.
+    Outside of the image:
 
-    =======  ====================================================================
+    =======  ===================================================================================================
     FILL     is 0
-    CLAMP    the nearest place in the image is read
-    REFLECT  the image is mirrored at its edges, or with align_corners at the centres of its outermost pixels
-    =======  ====================================================================
+    CLAMP    is the nearest position in the image
+    REFLECT  is the image mirrored at its edges, or with align_corners at the centers of its outermost pixels
+    =======  ===================================================================================================
 
-    A grid that is not finite is an error in the reference; a compiled network reads any element.
+    A grid that is not finite is an error in the reference; a compiled network reads an arbitrary element.
 
     Attributes:
-        interpolation_mode: how to read between pixels.
-        align_corners: what -1 and 1 are.
-        sample_mode: what lies outside; FILL, CLAMP or REFLECT.
+        interpolation_mode: the interpolation between pixels.
+        align_corners: whether -1 and 1 are the centers of the corner pixels.
+        sample_mode: the values outside of the image; FILL, CLAMP or REFLECT.
     """
 
     REQUIRED_INPUTS = 2
@@ -59,17 +60,17 @@ class IGridSampleLayer(Operation):
     sample_mode: SampleMode = FILL
 
     def infer(self, x: TensorType, grid: TensorType) -> TensorType:
-        require(3 <= x.rank <= 5, f"the input is {x}, and has a batch, a channel, and 1 to 3 axes of an image")
-        require(x.is_float, f"the input is floating-point, not {x}", fix="convert it with add_cast")
+        require(3 <= x.rank <= 5, f"the input is {x}, but must have batch, channel, and 1 to 3 axes of an image")
+        require(x.is_float, f"the input must be floating-point, not {x}", fix="convert it with add_cast")
         axes = x.rank - 2
         require(
             grid.rank == x.rank and grid.shape[-1] in (axes, UNKNOWN),
-            f"the grid is {grid}, and must have {x.rank} axes, the last of {axes} elements",
-            why="it has a number for each axis of the image, the last axis first, for each pixel of the output",
+            f"the grid is {grid}, but must have {x.rank} axes, the last of {axes} elements",
+            why="it has one number per axis of the image, the last axis first, for each pixel of the output",
         )
         require(
             grid.dtype == x.dtype,
-            f"the grid is {grid.dtype}, and the input {x.dtype}; the two are of one element type",
+            f"the grid is {grid.dtype}, but the input {x.dtype}; both must have the same element type",
             fix="convert one of them with add_cast",
         )
         require(agree(x.shape[:1], grid.shape[:1]), f"input {x} and grid {grid} differ in axis 0, the batch")
@@ -77,17 +78,17 @@ class IGridSampleLayer(Operation):
         require(
             self.sample_mode in modes,
             f"sample_mode is {self.sample_mode.name}",
-            why="a grid sample knows FILL, CLAMP and REFLECT",
+            why="a grid sample supports FILL, CLAMP and REFLECT",
         )
-        require(0 not in x.shape[2:] or 0 in grid.shape, f"the images of {x} have no pixel to read")
+        require(0 not in x.shape[2:] or 0 in grid.shape, f"the images of {x} have no pixels")
         batch = grid.shape[0] if x.shape[0] == UNKNOWN else x.shape[0]
         return x.with_shape((batch, x.shape[1], *grid.shape[1:-1]))
 
     def beyond_tensorrt(self, x: TensorType, grid: TensorType) -> str:
-        return "" if x.rank == 4 else f"reads images of {x.rank - 2} axes"
+        return "" if x.rank == 4 else f"samples images of {x.rank - 2} axes"
 
     def evaluate(self, x: Array, grid: Array) -> Array:
-        require(bool(np.isfinite(grid.astype(np.float32)).all()), "the grid has a place that is not finite")
+        require(bool(np.isfinite(grid.astype(np.float32)).all()), "the grid has a position that is not finite")
         images, places = wide(x), wide(grid)
         made = np.zeros((*x.shape[:2], *grid.shape[1:-1]), images.dtype)
         for n, *pixel in np.ndindex(*grid.shape[:-1]):
@@ -99,7 +100,7 @@ class IGridSampleLayer(Operation):
         return made.astype(x.dtype)
 
     def _taps(self, place: Any, length: int) -> list[tuple[int, Any]]:
-        """The pixels that a place is made of; none where it is filled."""
+        """The pixels that a position is interpolated from, each with its weight; pixels of FILL are left out."""
         place = self._pixels(place, length)
         if self.interpolation_mode is not CUBIC:
             place = self._inside(place, length)
@@ -115,11 +116,11 @@ class IGridSampleLayer(Operation):
         return [(int(each), weight) for each, weight in taps if 0 <= each < length]
 
     def _pixels(self, place: Any, length: int) -> Any:
-        """A place from -1 to 1 counted in pixels."""
+        """A position from -1 to 1 in units of pixels."""
         return (place + 1) * (length - 1) / 2 if self.align_corners else ((place + 1) * length - 1) / 2
 
     def _inside(self, place: Any, length: int) -> Any:
-        """The place in the image that another one stands for; FILL leaves it."""
+        """A position clamped or reflected into the image; unchanged for FILL."""
         if self.sample_mode is REFLECT:
             low, span = (0, length - 1) if self.align_corners else (-0.5, length)
             away = (place - low) % (2 * span) if span else place * 0
@@ -141,7 +142,7 @@ class IGridSampleLayer(Operation):
         return total
 
     def _lower_taps(self, places: Any, length: int) -> Sequence[tuple[Any, Any]]:
-        """The same for arrays of places; a pixel of FILL may be outside of the image."""
+        """``_taps`` for arrays of positions; a pixel of FILL may be outside of the image."""
         places = self._pixels(places, length)
         if self.interpolation_mode is NEAREST:
             return [(jnp.round(self._lower_inside(places, length)), 1)]
@@ -150,7 +151,7 @@ class IGridSampleLayer(Operation):
         first = jnp.floor(places)
         if self.interpolation_mode is LINEAR:
             rest = places - first
-            if self.sample_mode is not FILL:  # next to the last pixel is none, as an infinite one times 0 would be NaN
+            if self.sample_mode is not FILL:  # past the last pixel, weight 0 times infinity would be NaN
                 rest = jnp.where(first < length - 1, rest, 0)
             return list(zip((first, first + 1), linear_weights(rest), strict=True))
         near = [self._lower_inside(first + offset, length) for offset in range(-1, 3)]
@@ -166,7 +167,7 @@ class IGridSampleLayer(Operation):
 
 
 def _read(image: Any, place: Sequence[Any]) -> Any:
-    """Pixels of all channels, 0 where there are none."""
+    """The pixels at ``place`` in all channels, 0 outside of the image."""
     inside = math.prod((at >= 0) & (at < length) for at, length in _along(image, place))
     found = image[:, *(at.clip(0, length - 1).astype(jnp.int32) for at, length in _along(image, place))]
     return jnp.where(inside != 0, found, 0)
@@ -177,9 +178,11 @@ def _along(image: Any, place: Sequence[Any]) -> Iterator[tuple[Any, int]]:
 
 
 class GridSampleMethods(AddsLayers):
-    """The methods of a network that add layers of this file."""
+    """The ``add_`` methods of this family."""
+
+    FAMILY = "images"
 
     def add_grid_sample(self, input: ITensor, grid: ITensor) -> IGridSampleLayer:
-        """The images of ``input`` read at the places of ``grid``."""
+        """The images of ``input`` sampled at the positions of ``grid``."""
         tensors = [check_tensor(input, "input"), check_tensor(grid, "grid")]
         return self.add(IGridSampleLayer(), tensors)

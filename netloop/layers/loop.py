@@ -1,107 +1,86 @@
-"""Loops, and the meaning of their four boundary layers.
+"""Loops and their four kinds of boundary layers; ``docs/loops.md`` defines their meaning, in the same order.
 
-Inside a loop a tensor is a lazy sequence X0, X1, ...; a boundary layer says which one, in ``element``: a generator that
-yields what it needs, a tensor and the trips at which, and is sent its value. Read it beside ``docs/loops.md``.
+Inside a loop a tensor is a lazy sequence X0, X1, .... The method ``element`` of a boundary layer computes one element
+of its output: a generator that yields each tensor and iteration it needs, and is sent the value.
+
+Source: https://docs.nvidia.com/deeplearning/tensorrt/latest/inference-library/work-with-loops.html
 """
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
 
-from netloop.checked_attributes import Settings, whole
-from netloop.diagnostics import Finding, SourceLocation, reason, require
+from netloop.checked_attributes import whole
+from netloop.diagnostics import Finding, reason, require
 from netloop.enums import LayerType, LoopOutput, TripLimit
-from netloop.graph.adding import Adding, AddsLayers
-from netloop.graph.call_site import call_site
 from netloop.graph.infer import TypeTable
-from netloop.graph.layer import ILayer, Types, check_tensor, layer
+from netloop.graph.layer import Types, layer
 from netloop.graph.tensor import ITensor
+from netloop.layers.control_flow import BoundaryLayer, ControlFlow, Meaning, Trips
 from netloop.types import UNKNOWN, Array, TensorType, normal_axis
-
-Trips = dict["ILoop", int]
-"""The number of the trip, from 0, in each loop around."""
-Demand = tuple["ITensor | ILoop", Trips]
-"""What is needed at some trips: an element of a tensor, or the number of trips of a loop."""
-Meaning = Generator[Demand, Any, Any]
 
 B = TypeVar("B", bound="ILoopBoundaryLayer")
 
 
 def check_max_trips(name: str, value: Any) -> None:
-    """Complain unless ``value`` is a number of trips that a loop may make, or None for any.
+    """Raise unless ``value`` is the largest number of iterations that a loop may execute, or None for no limit.
 
     Raises:
-        TypeError: it is no int.
-        ValueError: it is negative, or 64 bits do not hold it.
+        TypeError: it is neither an int nor None.
+        ValueError: it is negative, or does not fit in 64 bits.
     """
     if value is not None:
         whole(0, (1 << 63) - 1)(name, value)
 
 
-class ILoop(Adding, Settings):
+class ILoop(ControlFlow):
     """A loop of a network, made by :meth:`INetworkDefinition.add_loop`.
 
-    Nothing is put into a loop: a layer is in it if its inputs vary from trip to trip.
+    No layer is put into a loop: a layer belongs to it if one of its inputs varies from iteration to iteration.
 
     Attributes:
-        name: its name, for messages.
-        layers: its boundary layers, in the order in which they were added.
-        source_location: the line of the user's source that made it.
+        name: the name, used in messages.
+        layers: the boundary layers, in the order in which they were added.
+        source_location: the line of the user's script that added the loop.
     """
 
     name: str = ""
     layers: list[ILoopBoundaryLayer]
-    source_location: SourceLocation
-
-    def __init__(self, network: AddsLayers, name: str, source_location: SourceLocation | None = None) -> None:
-        self._network = network
-        self.name = name
-        vars(self).update(layers=[], source_location=source_location or call_site())
-
-    @property
-    def network(self) -> AddsLayers:
-        """The network that it is in."""
-        return self._network
 
     def add_trip_limit(self, tensor: ITensor, kind: TripLimit) -> ITripLimitLayer:
-        """End the loop after ``tensor`` trips (COUNT: int32 or int64, 0-D, from outside), or before the first trip in
-        which it is false (WHILE: bool, 0-D).
+        """End the loop after ``tensor`` iterations (COUNT: int32 or int64, 0-D, from outside the loop), or before the
+        first iteration in which ``tensor`` is false (WHILE: bool, 0-D).
         """
-        return self._bound(ITripLimitLayer(loop=self, kind=kind), tensor)
+        return self._bound(ITripLimitLayer(loop=self, kind=kind), tensor=tensor)
 
     def add_iterator(self, tensor: ITensor, axis: int = 0, reverse: bool = False) -> IIteratorLayer:
-        """Read a tensor from outside one slice of ``axis`` a trip; the axis is dropped."""
-        return self._bound(IIteratorLayer(loop=self, axis=axis, reverse=reverse), tensor)
+        """Read one slice of a tensor from outside the loop along ``axis`` per iteration; the axis is dropped."""
+        return self._bound(IIteratorLayer(loop=self, axis=axis, reverse=reverse), tensor=tensor)
 
     def add_recurrence(self, initial_value: ITensor) -> IRecurrenceLayer:
-        """Carry a value from trip to trip; ``set_input(1, tensor)`` on the layer gives the next one."""
-        return self._bound(IRecurrenceLayer(loop=self), initial_value, name="initial_value")
+        """Carry a value from iteration to iteration; ``set_input(1, tensor)`` on the layer sets the next value."""
+        return self._bound(IRecurrenceLayer(loop=self), initial_value=initial_value)
 
     def add_loop_output(self, tensor: ITensor, kind: LoopOutput, axis: int = 0) -> ILoopOutputLayer:
-        """Let a tensor out of the loop: its last value, or its values stacked on a new ``axis``, whose length is
-        input 1 of the layer.
+        """Make a tensor available outside the loop: its last value, or its values stacked along a new ``axis``, the
+        length of which is input 1 of the layer.
         """
-        return self._bound(ILoopOutputLayer(loop=self, kind=kind, axis=axis), tensor)
-
-    def _bound(self, made: B, tensor: ITensor, name: str = "tensor") -> B:
-        self._network.add(made, [check_tensor(tensor, name)])
-        self.layers.append(made)
-        return made
+        return self._bound(ILoopOutputLayer(loop=self, kind=kind, axis=axis), tensor=tensor)
 
     def boundary(self, kind: type[B]) -> list[B]:
         """The boundary layers of one class, in the order in which they were added."""
         return [each for each in self.layers if isinstance(each, kind)]
 
     def limit(self, kind: TripLimit) -> ITripLimitLayer | None:
-        """The trip limit of a kind; None if it has none."""
+        """The trip limit of one kind; None if there is none."""
         return next((each for each in self.boundary(ITripLimitLayer) if each.kind is kind), None)
 
     def count(self, at: Trips) -> Meaning:
-        """The value of the COUNT limit, never below 0."""
+        """The value of the COUNT limit; 0 if it is negative."""
         limit = self.limit(TripLimit.COUNT)
         require(limit is not None, f"{self.name!r} has no COUNT limit")
         assert limit is not None
@@ -109,8 +88,8 @@ class ILoop(Adding, Settings):
         return max(0, int(value))
 
     def trips(self, at: Trips, most: int) -> Meaning:
-        """The number of trips: the count, or the least n for which element n of the WHILE limit is false; or ``most``,
-        if there are more.
+        """The trip count: the value of the COUNT limit or the least n for which element n of the WHILE limit is false,
+        whichever is smaller, but at most ``most``.
         """
         if self.limit(TripLimit.COUNT) is not None:
             most = min(most, (yield from self.count(at)))
@@ -124,20 +103,18 @@ class ILoop(Adding, Settings):
 
     @property
     def where(self) -> str:
-        """SourceLocation and name, as messages put it."""
+        """Source location and name, for messages."""
         return f"{self.source_location}, ILoop {self.name!r}"
 
     def endless(self, max_trips: int) -> Finding:
-        """The finding that it makes more trips than it may."""
-        what = f"{self.name!r} makes more than {max_trips} trips"
-        fix = "raise max_trips, or mend the limit that should have ended the loop"
+        """The finding that the loop executes more iterations than allowed."""
+        what = f"{self.name!r} executes more than {max_trips} iterations"
+        fix = "raise max_trips, or correct the limit that should have ended the loop"
         return Finding("NL609", what, self.where, reason("NL609"), fix, at=self)
 
-    def __repr__(self) -> str:
-        return f"<ILoop {self.name!r}>"
 
-
-class ILoopBoundaryLayer(ILayer):
+@dataclass(eq=False, repr=False, kw_only=True)
+class ILoopBoundaryLayer(BoundaryLayer):
     """A layer at the boundary of a loop.
 
     Attributes:
@@ -148,22 +125,13 @@ class ILoopBoundaryLayer(ILayer):
 
     loop: ILoop
 
-    @abstractmethod
-    def element(self, at: Trips, types: TypeTable) -> Meaning:
-        """The value of the output at the trips ``at``."""
-
-    def tensor(self, index: int) -> ITensor:
-        """Input number ``index``, which is there in a network that passed the check."""
-        found = self.inputs[index]
-        assert found is not None, f"{self.described} has no input {index}"
-        return found
-
 
 @layer(LayerType.TRIP_LIMIT, "TripLimit")
 class ITripLimitLayer(ILoopBoundaryLayer):
-    """What ends a loop: COUNT after a number of trips, WHILE before the first trip in which it is false.
+    """End a loop: COUNT after a number of iterations, WHILE before the first iteration in which the input is false.
 
-    COUNT takes int32 or int64, 0-D, and a negative one is 0 trips; WHILE takes bool, 0-D. The layer has no output.
+    COUNT takes an int32 or int64 scalar, negative values meaning 0 iterations; WHILE takes a bool scalar. With both,
+    the loop ends at whichever comes first. The layer has no output.
 
     Attributes:
         loop: the loop.
@@ -172,14 +140,13 @@ class ITripLimitLayer(ILoopBoundaryLayer):
 
     NUM_OUTPUTS = 0
 
-    loop: ILoop
     kind: TripLimit
 
     def infer(self, x: TensorType) -> Types:
         fits = x.is_index if self.kind is TripLimit.COUNT else x.is_bool
         wanted = "an int32[] or int64[]" if self.kind is TripLimit.COUNT else "a bool[]"
-        what = f"the {self.kind.name} limit of {self.loop.name!r} is {x}, and must be {wanted}"
-        fix = "" if x.rank == 0 else "take one number of it with add_gather, or reshape it to () with add_shuffle"
+        what = f"the {self.kind.name} limit of {self.loop.name!r} is {x}, but must be {wanted}"
+        fix = "" if x.rank == 0 else "take one element with add_gather, or reshape it to () with add_shuffle"
         require(fits and x.rank == 0, what, fix=fix)
         return ()
 
@@ -191,19 +158,18 @@ class ITripLimitLayer(ILoopBoundaryLayer):
 class IRecurrenceLayer(ILoopBoundaryLayer):
     """The sequence X, Y0, Y1, ... for an initial value X (input 0) and a next value Y (input 1).
 
-    Both have one element type and shape. All recurrences of a loop step at once: each next value is made from the old
-    ones.
+    Both have the same element type and shape. All recurrences of a loop advance together: each next value is computed
+    from the old values of the others.
 
     Attributes:
         loop: the loop.
-        keeps_shape: whether the value has one shape in all trips, as in TensorRT. If not, the number of its axes still
-            stays, and a loop in which a length does change runs step by step.
+        keeps_shape: whether the value has the same shape in all iterations, as in TensorRT. If False, its rank is still
+            fixed, and a loop in which a dim does change is executed on the host, step by step.
     """
 
     MAX_INPUTS = 2
     TENSORS_ONLY = False
 
-    loop: ILoop
     keeps_shape: bool = True
 
     def type_inputs(self) -> Sequence[ITensor | None]:
@@ -225,22 +191,22 @@ class IRecurrenceLayer(ILoopBoundaryLayer):
 
 @layer(LayerType.ITERATOR, "Iterator")
 class IIteratorLayer(ILoopBoundaryLayer):
-    """The slices of a tensor along an axis, one a trip: X[0], X[1], ...; in reverse X[M-1], X[M-2], ... for a count M.
+    """The slices X[0], X[1], ... of a tensor along an axis, one per iteration; in reverse X[M-1], X[M-2], ....
 
-    The axis is dropped. To read past its end is an error, but only if something needs what was read.
+    M is the value of the loop's COUNT limit. The axis is dropped. Reading past the end of the axis is an error, which
+    is raised only if an output or an assertion depends on the slice.
 
     Attributes:
         loop: the loop.
-        axis: the axis; a negative one counts from the end.
-        reverse: whether to go backwards, from the element before the COUNT limit of the loop.
+        axis: the axis; a negative value counts from the end.
+        reverse: whether to start at slice M-1 and go backwards.
     """
 
-    loop: ILoop
     axis: int = 0
     reverse: bool = False
 
     def infer(self, x: TensorType) -> TensorType:
-        require(x.rank > 0, f"an iterator goes along an axis, and its input {x} has none")
+        require(x.rank > 0, f"an iterator reads along an axis, and its input {x} has none")
         axis = normal_axis(self.axis, x.rank)
         return x.with_shape(x.shape[:axis] + x.shape[axis + 1 :])
 
@@ -254,48 +220,47 @@ class IIteratorLayer(ILoopBoundaryLayer):
 
     @property
     def trips(self) -> ITensor | None:
-        """The COUNT limit, before which it begins if it goes in reverse; None if it does not."""
+        """The COUNT limit, from which a reverse iterator counts down; None for a forward one."""
         limit = self.loop.limit(TripLimit.COUNT) if self.reverse else None
         return None if limit is None else limit.tensor(0)
 
     def past_the_end(self, length: int) -> tuple[str, str, str]:
-        """What to say when the loop reads where the axis is not."""
+        """The message (what, why, fix) for a slice beyond the axis."""
         return (
             f"{self.name!r} reads past the end of axis {self.axis}, which has {length} elements",
-            f"{self.loop.name!r} makes more trips than the axis has elements",
+            f"{self.loop.name!r} executes more iterations than the axis has elements",
             "limit the loop to the length of the axis",
         )
 
 
 @layer(LayerType.LOOP_OUTPUT, "LoopOutput")
 class ILoopOutputLayer(ILoopBoundaryLayer):
-    """What leaves a loop of n trips: element n of a sequence, or elements 0 to n-1 stacked on a new axis.
+    """The value of a tensor after a loop of n iterations: element n, or elements 0 to n-1 stacked along a new axis.
 
-    LAST_VALUE gives element n, which for a recurrence is the value that the next trip would have seen. CONCATENATE and
-    REVERSE take the length L of the new axis as input 1 (int32 or int64, 0-D): the n elements, or the same in opposite
-    order, come first, and zeros up to L last. A length below n is an error.
+    LAST_VALUE is element n: for a recurrence, the value with which the next iteration would have started. CONCATENATE
+    and REVERSE take the length L of the new axis as input 1 (an int32 or int64 scalar): the n elements come first, in
+    order or in reverse, followed by L - n zeros. L < n is an error.
 
     Attributes:
         loop: the loop.
         kind: LAST_VALUE, CONCATENATE or REVERSE.
-        axis: where the new axis goes, 0 to the rank of the element; a negative one counts from the end.
+        axis: the position of the new axis, 0 to the rank of the element; a negative value counts from the end.
     """
 
     MAX_INPUTS = 2
     TENSORS_ONLY = False
     SHAPE_INPUTS = frozenset({1})
 
-    loop: ILoop
     kind: LoopOutput
     axis: int = 0
 
     @property
     def stacks(self) -> bool:
-        """Whether it lets out all elements, and not only the last."""
+        """Whether the output stacks all elements."""
         return self.kind is not LoopOutput.LAST_VALUE
 
     def set_input(self, index: int, tensor: ITensor) -> None:
-        """Read ``tensor`` as input ``index``; a length makes a LAST_VALUE output CONCATENATE, as in TensorRT."""
+        """Read ``tensor`` as input ``index``; setting a length turns LAST_VALUE into CONCATENATE, as in TensorRT."""
         super().set_input(index, tensor)
         if index == 1 and not self.stacks:
             vars(self)["kind"] = LoopOutput.CONCATENATE
@@ -308,14 +273,14 @@ class ILoopOutputLayer(ILoopBoundaryLayer):
         require(
             length is not None,
             f"the {self.kind.name} output {self.name!r} has no length",
-            "its new axis has room for a number of elements that the trips alone do not tell",
+            "the trip count does not determine the length of the new axis",
             "call set_input(1, length) on the layer, with an int32 or int64 scalar",
         )
         assert length is not None
-        require(length.is_index and length.rank == 0, f"the length is {length}, and must be an int32[] or int64[]")
+        require(length.is_index and length.rank == 0, f"the length is {length}, but must be an int32[] or int64[]")
         known = length.ints()
         room = known[0] if known else UNKNOWN
-        require(known is None or room >= 0, f"the length is {room}, and cannot be negative")
+        require(known is None or room >= 0, f"the length is {room}, but cannot be negative")
         axis = normal_axis(self.axis, x.rank + 1)
         return x.with_shape((*x.shape[:axis], room, *x.shape[axis:]))
 
@@ -331,21 +296,21 @@ class ILoopOutputLayer(ILoopBoundaryLayer):
         return self.stack(rows, length, types[self.tensor(0)])
 
     def stack(self, rows: Sequence[Array], length: int, row: TensorType) -> Array:
-        """The elements on the new axis, in the order of the kind, and zeros up to its length.
+        """The elements along the new axis, in the order of the kind, and zeros up to its length.
 
         Args:
-            rows: the elements, in the order of the trips.
+            rows: the elements, in the order of the iterations.
             length: the length of the axis.
-            row: the type of an element; without any, a length that it leaves open is 0.
+            row: the type of an element; if there are no elements, its unknown dims are taken as 0.
 
         Raises:
-            LayerError: the elements are of several shapes.
+            LayerError: the elements differ in shape.
         """
-        shapes = {each.shape for each in rows} or {tuple(max(0, length) for length in row.shape)}
+        shapes = {each.shape for each in rows} or {tuple(max(0, dim) for dim in row.shape)}
         require(
             len(shapes) == 1,
             f"{self.name!r} stacks elements of the shapes {' and '.join(map(str, sorted(shapes)))}",
-            "what is stacked has one shape in all trips",
+            "a stacked tensor must have the same shape in all iterations",
         )
         (shape,) = shapes
         if self.kind is LoopOutput.REVERSE:
@@ -356,9 +321,9 @@ class ILoopOutputLayer(ILoopBoundaryLayer):
         return np.moveaxis(stacked, 0, normal_axis(self.axis, len(shape) + 1))
 
     def too_short(self, length: int) -> tuple[str, str, str]:
-        """What to say when there are more elements than room."""
+        """The message (what, why, fix) for more elements than the axis has."""
         return (
-            f"{self.name!r} has room for {length} elements, and {self.loop.name!r} made more than {length} trips",
-            "a length below the number of trips has no meaning",
-            "give the output a length of at least the number of trips",
+            f"{self.name!r} has room for {length} elements, and {self.loop.name!r} executed more iterations",
+            "a stacked output has one element for each iteration",
+            "give the output a length that is at least the trip count",
         )

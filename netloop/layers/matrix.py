@@ -354,6 +354,8 @@ class IDeterminantLayer(Operation):
 class ProductMethods(AddsLayers):
     """The ``add_`` methods of this family."""
 
+    FAMILY = "products and transforms"
+
     def add_matrix_multiply(
         self, input0: ITensor, op0: MatrixOperation, input1: ITensor, op1: MatrixOperation
     ) -> IMatrixMultiplyLayer:

@@ -177,6 +177,8 @@ class IRaggedSoftMaxLayer(Operation):
 class NormalizationMethods(AddsLayers):
     """The ``add_`` methods of this family."""
 
+    FAMILY = "normalization and scale"
+
     def add_normalization(self, input: ITensor, scale: ITensor, bias: ITensor, axesMask: int) -> INormalizationLayer:
         """Add a normalization over the axes of a bitmask; with groups, scale and bias have one number per group."""
         return self._add_normalization(INormalizationLayer(axes=check_int("axesMask", axesMask)), input, scale, bias)

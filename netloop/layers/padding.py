@@ -128,6 +128,8 @@ class IReverseSequenceLayer(Operation):
 class PaddingMethods(AddsLayers):
     """The ``add_`` methods of this family."""
 
+    FAMILY = "rearranging"
+
     def add_padding_nd(self, input: ITensor, pre_padding: Sequence[int], post_padding: Sequence[int]) -> IPaddingLayer:
         """Add zero padding of the last two axes of ``input``; negative padding crops."""
         made = IPaddingLayer(

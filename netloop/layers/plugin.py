@@ -113,6 +113,8 @@ def cloned(plugin: IPluginV3) -> IPluginV3:
 class PluginMethods(AddsLayers):
     """The ``add_`` methods of this family."""
 
+    FAMILY = "[plugins](docs/plugins.md): functions of JAX, or TensorRT's `IPluginV3`"
+
     def add_plugin_v3(
         self, inputs: Sequence[ITensor], shape_inputs: Sequence[ITensor], plugin: IPluginV3
     ) -> IPluginV3Layer:

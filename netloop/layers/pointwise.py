@@ -430,6 +430,8 @@ POINTWISE = IActivationLayer, ICastLayer, IElementWiseLayer, IIdentityLayer, ISe
 class PointwiseMethods(AddsLayers):
     """The ``add_`` methods of this family."""
 
+    FAMILY = "element by element"
+
     def add_activation(self, input: ITensor, type: ActivationType) -> IActivationLayer:
         """Add an activation function."""
         parameters = SELU if type is ActivationType.SELU else {}

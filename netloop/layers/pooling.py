@@ -14,9 +14,9 @@ from netloop.enums import DataType, LayerType, PoolingType
 from netloop.graph.adding import AddsLayers
 from netloop.graph.layer import Operation, check_int, check_tensor, layer
 from netloop.graph.tensor import ITensor
-from netloop.layers.convolution import Places, SlidingWindow, Window, places_read
 from netloop.layers.matrix import reference_type
 from netloop.layers.reduce import lowest
+from netloop.layers.windows import Places, SlidingWindow
 from netloop.types import HALVES, OWN, Array, Shape, TensorType, numpy_type
 
 # fmt: off
@@ -66,9 +66,6 @@ class IPoolingLayer(SlidingWindow):
     window_size_nd: DimsLike
     blend_factor: float = 0.0
     average_count_excludes_padding: bool = True
-
-    def places_along(self, length: int, window: Window) -> Places:
-        return places_read(length, window, self.padding_mode)
 
     def infer(self, x: TensorType) -> TensorType:
         lengths = self.infer_lengths(x)
@@ -172,9 +169,6 @@ class IPoolingIndicesLayer(SlidingWindow):
 
     window_size_nd: DimsLike
     indices_type: DataType = DataType.INT32
-
-    def places_along(self, length: int, window: Window) -> Places:
-        return places_read(length, window, self.padding_mode)
 
     def infer(self, x: TensorType) -> TensorType:
         lengths = self.infer_lengths(x)
@@ -280,6 +274,8 @@ LRN_LIMITS = {"alpha": (-1e20, 1e20), "beta": (0.01, 1e5), "k": (1e-5, 1e10)}
 
 class PoolingMethods(AddsLayers):
     """The ``add_`` methods of this family."""
+
+    FAMILY = "convolution and pooling"
 
     def add_pooling_nd(self, input: ITensor, type: PoolingType, window_size: Sequence[int]) -> IPoolingLayer:
         """Add pooling of a window that slides over ``input``."""

@@ -466,6 +466,8 @@ def _lower_powers_of_two(largest: Any, most: float) -> Any:
 class QuantizationMethods(AddsLayers):
     """The ``add_`` methods of this family."""
 
+    FAMILY = "quantization"
+
     def add_quantize(self, input: ITensor, scale: ITensor, output_type: DataType = DataType.INT8) -> IQuantizeLayer:
         """Add the quantization of ``input`` by a scale."""
         tensors = [check_tensor(input, "input"), check_tensor(scale, "scale")]

@@ -303,6 +303,8 @@ def lower_joined(parts: Sequence[Any], axis: int) -> Any:
 class RearrangingMethods(AddsLayers):
     """The ``add_`` methods of this family."""
 
+    FAMILY = "rearranging"
+
     def add_shuffle(self, input: ITensor) -> IShuffleLayer:
         """Add a transpose, reshape and transpose."""
         return self.add(IShuffleLayer(), [check_tensor(input, "input")])

@@ -352,6 +352,8 @@ def _require_count(count: int, axis: int, length: int) -> None:
 class ReductionMethods(AddsLayers):
     """The ``add_`` methods of this family."""
 
+    FAMILY = "along axes"
+
     def add_softmax(self, input: ITensor) -> ISoftMaxLayer:
         """Add a softmax along ``axes``, by default the third axis from the end."""
         return self.add(ISoftMaxLayer(axes=1 << third_from_end(input)), [check_tensor(input, "input")])

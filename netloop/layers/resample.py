@@ -452,6 +452,8 @@ def cubic_weights(t: Any, a: float) -> Any:
 class ResizingMethods(AddsLayers):
     """The ``add_`` methods of this family."""
 
+    FAMILY = "images"
+
     def add_resize(self, input: ITensor) -> IResizeLayer:
         """Add a resize of ``input``; ``shape`` or ``scales`` of the layer, or its input 1, sets the size."""
         return self.add(IResizeLayer(), [check_tensor(input, "input")])

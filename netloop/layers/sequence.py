@@ -323,6 +323,8 @@ class IOptionalGetLayer(HostOperation):
 class SequenceMethods(AddsLayers):
     """The ``add_`` methods of this family."""
 
+    FAMILY = "sequences and optional values"
+
     def add_sequence(self, inputs: Sequence[ITensor], dtype: DataType | None = None) -> ISequenceLayer:
         """Add a sequence of tensors of one element type; ``dtype`` is required if it is empty. A netloop extension."""
         return self.add(ISequenceLayer(dtype=dtype), check_tensors(inputs))

@@ -275,6 +275,8 @@ def _at_best(places: _Places) -> tuple[int, int]:
 class SliceMethods(AddsLayers):
     """The ``add_`` methods of this family."""
 
+    FAMILY = "by index"
+
     def add_slice(
         self, input: ITensor, start: Sequence[int], shape: Sequence[int], stride: Sequence[int]
     ) -> ISliceLayer:

@@ -234,6 +234,8 @@ class IShapeLayer(Operation):
 class SourceMethods(AddsLayers):
     """The ``add_`` methods of this family."""
 
+    FAMILY = "sources"
+
     def add_constant(self, shape: Sequence[int], weights: Array | Weights) -> IConstantLayer:
         """Add a constant of the given shape and numbers."""
         return self.add(IConstantLayer(shape=shape, weights=weights_array(weights, "weights")), [])

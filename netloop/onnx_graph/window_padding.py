@@ -4,7 +4,7 @@ from typing import Any
 
 from netloop.enums import PaddingMode
 from netloop.formats.vocabulary import AUTO_PADS
-from netloop.layers.convolution import SAME, SlidingWindow
+from netloop.layers.windows import SAME, SlidingWindow
 from netloop.onnx_graph.graph import Value
 from netloop.onnx_graph.node_builder import NodeBuilder
 from netloop.types import UNKNOWN, Shape

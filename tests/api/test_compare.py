@@ -240,5 +240,5 @@ def test_loop_that_only_the_engine_does_not_end_is_found(network, wrong):
     found = trt.compare(network, {}, max_trips=10)
 
     assert not found.agrees
-    assert "makes more than 10 trips" in str(found.engine_error)
+    assert "executes more than 10 iterations" in str(found.engine_error)
     assert found.reference_error is None

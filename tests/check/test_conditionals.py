@@ -54,7 +54,7 @@ def test_condition_of_another_type(network, value):
     mark(network, y=conditional.add_output(one, one).get_output(0))
 
     found = only(network, "NL401", condition)
-    assert f"the condition of {conditional.name!r} is {condition.get_input(0).type}, and must be a bool[]" in found.what
+    assert f"the condition of {conditional.name!r} is {condition.get_input(0).type}, but must be a bool[]" in found.what
 
 
 @pytest.mark.parametrize(("dtype", "shape"), [(trt.int32, (2,)), (trt.float32, ()), (trt.float32, (2, 1))])

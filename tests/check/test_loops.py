@@ -315,11 +315,11 @@ def test_reverse_iterator_without_a_count(network):
 @pytest.mark.parametrize(
     ("kind", "value", "wanted"),
     [
-        (COUNT, F(2), "is float32[], and must be an int32[] or int64[]"),
-        (COUNT, np.int32([2]), "is int32[1], and must be an int32[] or int64[]"),
-        (COUNT, np.bool_(True), "is bool[], and must be an int32[] or int64[]"),
-        (WHILE, np.int32(1), "is int32[], and must be a bool[]"),
-        (WHILE, np.bool_([True]), "is bool[1], and must be a bool[]"),
+        (COUNT, F(2), "is float32[], but must be an int32[] or int64[]"),
+        (COUNT, np.int32([2]), "is int32[1], but must be an int32[] or int64[]"),
+        (COUNT, np.bool_(True), "is bool[], but must be an int32[] or int64[]"),
+        (WHILE, np.int32(1), "is int32[], but must be a bool[]"),
+        (WHILE, np.bool_([True]), "is bool[1], but must be a bool[]"),
     ],
 )
 def test_limit_of_another_type(network, kind, value, wanted):
@@ -362,9 +362,9 @@ def test_new_axis_where_there_is_no_place(network, axis):
     ("length", "wanted"),
     [
         (None, "has no length"),
-        (F(2), "the length is float32[], and must be an int32[] or int64[]"),
-        (np.int32([2]), "the length is int32[1], and must be an int32[] or int64[]"),
-        (np.int32(-1), "the length is -1, and cannot be negative"),
+        (F(2), "the length is float32[], but must be an int32[] or int64[]"),
+        (np.int32([2]), "the length is int32[1], but must be an int32[] or int64[]"),
+        (np.int32(-1), "the length is -1, but cannot be negative"),
     ],
 )
 def test_length_that_is_none(network, length, wanted):

@@ -54,7 +54,7 @@ def test_tensor_of_another_network(network, x):
 
 
 def test_two_inputs_of_one_name(network, x):
-    with pytest.raises(trt.NetworkError, match="NL104: an input 'x' is there already"):
+    with pytest.raises(trt.NetworkError, match="NL104: the network already has an input 'x'"):
         network.add_input("x", trt.float32, ())
 
 

@@ -207,7 +207,7 @@ def test_network_error_in_build_tells_its_finding(write, capsys):
     status, _, err = check(capsys)
 
     assert status == 2
-    assert "NL104: an input 'x' is there already\n  at model.py:11\n" in err
+    assert "NL104: the network already has an input 'x'\n  at model.py:11\n" in err
 
 
 def test_it_is_a_command_of_the_module(write, tmp_path):

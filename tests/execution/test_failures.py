@@ -199,7 +199,7 @@ def test_engine_makes_max_trips_iterations(network, limit):
 def test_known_count_above_max_trips_is_an_error_in_the_call(network):
     loop_of(network, 1 << 30)
     engine = trt.compile(network, max_trips=1000)
-    with pytest.raises(trt.ExecutionError, match="makes more than 1000 trips"):
+    with pytest.raises(trt.ExecutionError, match="executes more than 1000 iterations"):
         engine({})
 
 
@@ -208,7 +208,7 @@ def test_assertion_in_a_loop_that_exceeds_max_trips_is_not_checked(network):
     network.add_assertion(combine(network, counter(network, loop), 3, Op.LESS), "the trip is below 3")
     mark(network, y=constant(network, 1, np.int32))
     for run in (trt.evaluate, lambda network, inputs, **named: trt.compile(network, **named)(inputs)):
-        with pytest.raises(trt.ExecutionError, match="makes more than 5 trips"):
+        with pytest.raises(trt.ExecutionError, match="executes more than 5 iterations"):
             run(network, {}, max_trips=5)
 
 
@@ -241,7 +241,7 @@ def test_max_trips_is_part_of_a_plan(network):
     engine = trt.Runtime(logger).deserialize_cuda_engine(builder.build_serialized_network(network, config))
 
     assert engine.max_trips == 4
-    with pytest.raises(trt.ExecutionError, match="makes more than 4 trips"):
+    with pytest.raises(trt.ExecutionError, match="executes more than 4 iterations"):
         engine({})
 
 

@@ -139,19 +139,19 @@ def test_slopes_of_unknown_length_are_no_error():
 def test_weights_of_another_size_are_refused(mode, wanted, name):
     layer = scale(mode, **{name: f32(1, 2, 3)})
 
-    refuses(layer, X, match=f"{name} has 3 elements, and {mode.name} takes {wanted}")
+    refuses(layer, X, match=f"{name} has 3 elements, but {mode.name} takes {wanted}")
 
 
 def test_weights_of_another_type_are_refused():
-    refuses(scale(UNIFORM, shift=np.float16([1])), X, match="shift is float16, and the input float32")
+    refuses(scale(UNIFORM, shift=np.float16([1])), X, match="shift is float16, but the input float32")
 
 
 def test_scale_of_three_axes_is_refused():
-    refuses(scale(UNIFORM), X[0], match="the input float32[2,1,2] has 3 axes, and must have at least 4")
+    refuses(scale(UNIFORM), X[0], match="the input float32[2,1,2] has 3 axes, but must have at least 4")
 
 
 def test_scale_of_integers_is_refused():
-    refuses(scale(UNIFORM), X.astype(np.int32), match="the input is int32[2,2,1,2], and must be floating-point")
+    refuses(scale(UNIFORM), X.astype(np.int32), match="the input is int32[2,2,1,2], but must be floating-point")
 
 
 def test_channel_axis_that_is_not_there_is_refused():
@@ -160,11 +160,11 @@ def test_channel_axis_that_is_not_there_is_refused():
 
 @pytest.mark.parametrize("dtype", [np.int32, np.bool_])
 def test_parametric_rectifier_of_no_numbers_with_a_point_is_refused(dtype):
-    refuses(IParametricReLULayer(), ROW.astype(dtype), ROW.astype(dtype), match="and must be floating-point")
+    refuses(IParametricReLULayer(), ROW.astype(dtype), ROW.astype(dtype), match="but must be floating-point")
 
 
 def test_slopes_of_another_type_are_refused():
-    refuses(IParametricReLULayer(), ROW, ROW.astype(np.float16), match="the slopes are float16[2,2], and the input is")
+    refuses(IParametricReLULayer(), ROW, ROW.astype(np.float16), match="the slopes are float16[2,2], but the input is")
 
 
 def test_slopes_of_another_rank_are_refused():

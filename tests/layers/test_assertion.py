@@ -35,15 +35,15 @@ def test_assertion_about_nothing_holds():
 
 
 def test_condition_of_numbers_is_refused():
-    refuses(LAYER, np.int32([1]), match="the condition is bool, not int32[1]")
+    refuses(LAYER, np.int32([1]), match="the condition must be bool, not int32[1]")
 
 
 def test_condition_of_two_axes_is_refused():
-    refuses(LAYER, boolean(2, 2), match="the condition is 0-D or 1-D, not bool[2,2]")
+    refuses(LAYER, boolean(2, 2), match="the condition must be 0-D or 1-D, not bool[2,2]")
 
 
 def test_condition_of_65_elements_is_refused():
-    refuses(LAYER, boolean(65), match="the condition has 65 elements, and may have 64")
+    refuses(LAYER, boolean(65), match="the condition has 65 elements, but may have at most 64")
 
 
 def test_network_takes_an_assertion():

@@ -12,7 +12,7 @@ from netloop.layers.attention import (
     IAttentionInputLayer,
     IAttentionOutputLayer,
 )
-from netloop.layers.attention_formula import QUANTISED
+from netloop.layers.attention_formula import QUANTIZED
 from netloop.network import INetworkDefinition
 from netloop.types import TensorType
 from tests.support.laws import Case, check_laws, refuses
@@ -265,8 +265,8 @@ def test_packed_attention_of_unknown_lengths():
 @pytest.mark.parametrize(
     ("form", "shape", "match"),
     [
-        (PADDED, (2, 3, 4), "the query is float32[2,3,4], and must be [batch, head, token, element]"),
-        (PACKED, (2, 3, 4, 5), "the query is float32[2,3,4,5], and must be [token, head, element]"),
+        (PADDED, (2, 3, 4), "the query is float32[2,3,4], but must be [batch, head, token, element]"),
+        (PACKED, (2, 3, 4, 5), "the query is float32[2,3,4,5], but must be [token, head, element]"),
     ],
 )
 def test_query_of_the_other_form_is_refused(form, shape, match):
@@ -274,11 +274,13 @@ def test_query_of_the_other_form_is_refused(form, shape, match):
 
 
 def test_key_of_the_other_form_is_refused():
-    refuses(attending(key_value_form=PACKED), Q, K, V, match="the key is float32[1,1,4,2], and must be [token, head,")
+    refuses(attending(key_value_form=PACKED), Q, K, V, match="the key is float32[1,1,4,2], but must be [token, head,")
 
 
 def test_attention_of_integers_is_refused():
-    refuses(attending(), *(each.astype(np.int32) for each in (Q, K, V)), match="the query is floating-point, not int32")
+    refuses(
+        attending(), *(each.astype(np.int32) for each in (Q, K, V)), match="the query must be floating-point, not int32"
+    )
 
 
 def test_attention_of_several_types_is_refused():
@@ -286,12 +288,12 @@ def test_attention_of_several_types_is_refused():
 
 
 def test_value_of_another_shape_is_refused():
-    refuses(attending(), Q, K, V[..., :1], match="and must be of one shape")
+    refuses(attending(), Q, K, V[..., :1], match="but must be of one shape")
 
 
 def test_heads_that_cannot_share_are_refused():
     refuses(
-        attending(), f32(1, 3, 2, 2), f32(1, 2, 2, 2), f32(1, 2, 2, 2), match="the query has 3 heads, and the key 2"
+        attending(), f32(1, 3, 2, 2), f32(1, 2, 2, 2), f32(1, 2, 2, 2), match="the query has 3 heads, but the key 2"
     )
 
 
@@ -300,7 +302,7 @@ def test_keys_of_other_elements_are_refused():
 
 
 def test_keys_of_another_batch_are_refused():
-    refuses(attending(), Q, K.repeat(2, 0), V.repeat(2, 0), match="there are queries of 1 sequences, and keys of 2")
+    refuses(attending(), Q, K.repeat(2, 0), V.repeat(2, 0), match="the query has 1 sequences, but the key 2")
 
 
 def test_packed_queries_without_lengths_are_refused():
@@ -319,22 +321,22 @@ def test_cumulative_lengths_of_another_type_are_refused(lengths):
 
 def test_packed_queries_of_another_batch_are_refused():
     layer = attending(query_form=PACKED)
-    refuses(layer, f32(5, 2, 2), K, V, None, index(3), match="there are queries of 2 sequences, and keys of 1")
+    refuses(layer, f32(5, 2, 2), K, V, None, index(3), match="the query has 2 sequences, but the key 1")
 
 
 def test_lengths_of_padded_queries_are_refused():
-    refuses(attending(), Q, K, V, None, index(1), match="there are query_lengths, int32[1], and query_form is PADDED")
+    refuses(attending(), Q, K, V, None, index(1), match="there are query_lengths, int32[1], but query_form is PADDED")
 
 
 @pytest.mark.parametrize("lengths", [index(2), f32(1), index()])
 def test_lengths_of_padded_keys_are_one_for_each_sequence(lengths):
     refuses(
-        attending(), Q, K, V, None, None, lengths, match=f"the key_value_lengths are {lengths}, and must be int32[1]"
+        attending(), Q, K, V, None, None, lengths, match=f"the key_value_lengths are {lengths}, but must be int32[1]"
     )
 
 
 def test_mask_beside_a_causal_kind_is_refused():
-    refuses(attending(causal_kind=UPPER_LEFT), Q, K, V, ALLOWED, match="there is a mask, and causal_kind is UPPER_LEFT")
+    refuses(attending(causal_kind=UPPER_LEFT), Q, K, V, ALLOWED, match="there is a mask, but causal_kind is UPPER_LEFT")
 
 
 def test_mask_of_packed_sequences_is_refused():
@@ -344,12 +346,12 @@ def test_mask_of_packed_sequences_is_refused():
 
 @pytest.mark.parametrize("dtype", [np.float16, np.int32])
 def test_mask_of_another_type_is_refused(dtype):
-    refuses(attending(), Q, K, V, ADDED.astype(dtype), match="and must be bool or float32")
+    refuses(attending(), Q, K, V, ADDED.astype(dtype), match="but must be bool or float32")
 
 
 @pytest.mark.parametrize("shape", [(3, 4), (1, 1, 1, 4), (1, 1, 3, 1), (2, 1, 3, 4), (1, 1, 1, 3, 4)])
 def test_mask_of_another_shape_is_refused(shape):
-    refuses(attending(), Q, K, V, f32(*shape), match="; its first two lengths may be 1")
+    refuses(attending(), Q, K, V, f32(*shape), match="; its first two dims may be 1")
 
 
 def test_quantisation_to_another_type_is_refused():
@@ -359,12 +361,12 @@ def test_quantisation_to_another_type_is_refused():
 
 def test_quantisation_without_scale_is_refused():
     layer = attending(normalization_quantize_to_type=DataType.INT8)
-    refuses(layer, Q, K, V, match="normalization_quantize_to_type is INT8, and there is no")
+    refuses(layer, Q, K, V, match="normalization_quantize_to_type is INT8, but there is no")
 
 
 def test_scale_without_quantisation_is_refused():
     refuses(
-        attending(), Q, K, V, None, None, None, f32(), match="normalization_quantize_to_type is FLOAT, and there is a"
+        attending(), Q, K, V, None, None, None, f32(), match="normalization_quantize_to_type is FLOAT, but there is a"
     )
 
 
@@ -375,7 +377,7 @@ def test_scale_that_is_not_one_number_is_refused(scale):
 
 
 def test_padded_lengths_beyond_the_keys_are_an_error():
-    with pytest.raises(LayerError, match=r"the key_value_lengths are \[5\], and must go from 0 to 4"):
+    with pytest.raises(LayerError, match=r"the key_value_lengths are \[5\], but must go from 0 to 4"):
         attending().evaluate(Q, K, V, None, None, i32(5))
 
 
@@ -405,7 +407,7 @@ def test_gradient_stays_finite_where_nothing_is_allowed():
 
 
 def test_every_quantised_type_is_a_type_of_arrays():
-    assert set(QUANTISED) == {DataType.INT8, DataType.FP8}
+    assert set(QUANTIZED) == {DataType.INT8, DataType.FP8}
 
 
 # ---------------------------------------------------------------------------- attention in a network
@@ -525,7 +527,7 @@ def test_complaints_about_attention_name_its_output_layer():
 
     (finding,) = netloop.check(network)
     assert finding.at is network[1]
-    with pytest.raises(NetworkError, match="there is a mask, and causal_kind is UPPER_LEFT"):
+    with pytest.raises(NetworkError, match="there is a mask, but causal_kind is UPPER_LEFT"):
         _ = attention.get_output(0).shape
 
 

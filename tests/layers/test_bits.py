@@ -43,7 +43,7 @@ def test_bits_of_a_scalar():
 
 
 def test_bits_of_another_number_are_refused():
-    wanted = "the input is float32[2], with 32 bits to an element, and int64 has 64"
+    wanted = "the input is float32[2], with 32 bits per element, but int64 has 64"
 
     refuses(IBitCastLayer(to_type=trt.int64), np.zeros(2, np.float32), match=wanted)
 
@@ -51,7 +51,7 @@ def test_bits_of_another_number_are_refused():
 def test_tiny_types_have_as_many_bits_as_they_have():
     x = TensorType(np.dtype(jnp.int4), (2,))
 
-    refuses(IBitCastLayer(to_type=trt.int8), x, match="with 4 bits to an element, and int8 has 8")
+    refuses(IBitCastLayer(to_type=trt.int8), x, match="with 4 bits per element, but int8 has 8")
 
 
 @pytest.mark.parametrize(("dtype", "to_type"), [(np.bool_, trt.uint8), (np.uint8, trt.bool)])
@@ -66,5 +66,5 @@ def test_bit_cast_in_a_network_is_told_to_be_netloops_own():
     mark(network, y=layer.get_output(0))
 
     (found,) = trt.check(network)
-    assert (found.code, found.what) == ("NL404", "'bits' reads bits as numbers of another type")
+    assert (found.code, found.what) == ("NL404", "'bits' reinterprets bits as another type")
     assert np.asarray(trt.compile(network)({"x": np.float32([1, 0])})["y"]).tolist() == [0x3F800000, 0]

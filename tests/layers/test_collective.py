@@ -154,15 +154,19 @@ def test_sum_over_ranks_has_a_derivative():
 @pytest.mark.parametrize(
     ("layer", "x", "match"),
     [
-        (collective(ALL_REDUCE, ranks=0), f32(2), "num_ranks is 0, and must be positive"),
-        (collective(ALL_REDUCE, ranks=2, groups=(0,)), f32(2), "groups are (0,), and there are 2 ranks"),
-        (collective(ALL_REDUCE, ranks=2, groups=(1, 0)), f32(2), "groups are (1, 0), and there are 2 ranks"),
+        (collective(ALL_REDUCE, ranks=0), f32(2), "num_ranks is 0, but must be positive"),
+        (collective(ALL_REDUCE, ranks=2, groups=(0,)), f32(2), "groups are (0,), but there are 2 ranks"),
+        (collective(ALL_REDUCE, ranks=2, groups=(1, 0)), f32(2), "groups are (1, 0), but there are 2 ranks"),
         (collective(ALL_REDUCE, NONE, ranks=2), f32(2), "ALL_REDUCE has the reduction NONE"),
         (collective(ALL_REDUCE, AVG), i32(2), "AVG does not reduce int32[2]"),
         (collective(REDUCE), TensorType(np.dtype(np.bool_), (2,)), "SUM does not reduce bool[2]"),
-        (collective(ALL_GATHER), f32(), "ALL_GATHER works along axis 0, and the input is float32[]"),
-        (collective(SCATTER, ranks=2), f32(3), "axis 0 has 3 elements, which 2 ranks cannot share evenly"),
-        (collective(ALL_TO_ALL, ranks=2), f32(3), "axis 0 has 3 elements, which 2 ranks cannot share evenly"),
+        (collective(ALL_GATHER), f32(), "ALL_GATHER needs an axis 0, but the input is float32[]"),
+        (collective(SCATTER, ranks=2), f32(3), "axis 0 has 3 elements, which cannot be divided evenly among 2 ranks"),
+        (
+            collective(ALL_TO_ALL, ranks=2),
+            f32(3),
+            "axis 0 has 3 elements, which cannot be divided evenly among 2 ranks",
+        ),
     ],
 )
 def test_what_ranks_cannot_exchange_is_refused(layer, x, match):
@@ -222,7 +226,7 @@ def test_engine_has_no_ranks():
     network, layer = network_of(ALL_GATHER, NONE, -1, [])
     layer.num_ranks = 2
 
-    with pytest.raises(NetworkError, match="runs on 2 ranks, and there is no axis 'ranks'"):
+    with pytest.raises(NetworkError, match="runs on 2 ranks, but there is no axis 'ranks'"):
         netloop.compile(network)
 
 
@@ -241,7 +245,7 @@ def test_axis_has_as_many_places_as_there_are_ranks():
     layer.num_ranks = 3
     function, weights = netloop.to_jax(network)
 
-    with pytest.raises(NetworkError, match="runs on 3 ranks, and the axis 'ranks' has 2"):
+    with pytest.raises(NetworkError, match="runs on 3 ranks, but the axis 'ranks' has 2"):
         jax.vmap(lambda x: function(weights, {"x": x})["y"], axis_name="ranks")(BOTH)
 
 

@@ -10,13 +10,8 @@ from hypothesis import strategies as st
 from netloop.diagnostics import LayerError, NetworkError
 from netloop.dims import Weights
 from netloop.enums import DataType, PaddingMode
-from netloop.layers.convolution import (
-    IConvolutionLayer,
-    IDeconvolutionLayer,
-    Window,
-    places_read,
-    places_written,
-)
+from netloop.layers.convolution import IConvolutionLayer, IDeconvolutionLayer
+from netloop.layers.windows import Window, places_read, places_written
 from netloop.network import INetworkDefinition
 from netloop.types import TensorType
 from tests.support.laws import Case, check_laws, refuses
@@ -276,21 +271,21 @@ def test_unknown_kernel_lengths_are_no_error():
 
 
 def test_kernel_of_another_size_is_refused():
-    refuses(convolve(W, maps=3), X, match="the kernel has 4 elements, and must have those of float32[3,1,2,2]")
+    refuses(convolve(W, maps=3), X, match="the kernel has 4 elements, but must have those of float32[3,1,2,2]")
 
 
 def test_kernel_of_no_multiple_of_the_unknown_channels_is_refused():
     refuses(
-        convolve(W, maps=3), f32(1, -1, 3, 3), match="the kernel has 4 elements, and must have those of float32[3,-1"
+        convolve(W, maps=3), f32(1, -1, 3, 3), match="the kernel has 4 elements, but must have those of float32[3,-1"
     )
 
 
 def test_kernel_of_a_deconvolution_has_the_channels_first():
-    refuses(deconvolve(W), X2, match="the kernel has 4 elements, and must have those of float32[2,1,2,2]")
+    refuses(deconvolve(W), X2, match="the kernel has 4 elements, but must have those of float32[2,1,2,2]")
 
 
 def test_kernel_of_another_type_is_refused():
-    refuses(convolve(W.astype(np.float16)), X, match="the kernel is float16, and must be float32 as the input")
+    refuses(convolve(W.astype(np.float16)), X, match="the kernel is float16, but must be float32 like the input")
 
 
 def test_kernel_tensor_of_another_shape_is_refused():
@@ -298,7 +293,7 @@ def test_kernel_tensor_of_another_shape_is_refused():
         tensors(IConvolutionLayer, 2, (2, 2)),
         X2,
         W,
-        match="the kernel is float32[1,1,2,2], and must be float32[2,2,2,2]",
+        match="the kernel is float32[1,1,2,2], but must be float32[2,2,2,2]",
     )
 
 
@@ -307,7 +302,7 @@ def test_kernel_tensor_of_another_type_is_refused():
 
 
 def test_kernel_given_twice_is_refused():
-    refuses(convolve(W), X, W, match="the kernel is given both as weights and as a tensor")
+    refuses(convolve(W), X, W, match="the kernel is set both as weights and as a tensor")
 
 
 @pytest.mark.parametrize("kernel", [None, np.zeros(0, np.float32)])
@@ -319,19 +314,19 @@ def test_missing_kernel_is_refused_with_both_ways_out(kernel):
 
 
 def test_bias_of_another_size_is_refused():
-    refuses(convolve(W, bias=BIAS), X, match="the bias has 2 elements, and must have those of float32[1]")
+    refuses(convolve(W, bias=BIAS), X, match="the bias has 2 elements, but must have those of float32[1]")
 
 
 def test_bias_tensor_of_another_shape_is_refused():
-    refuses(convolve(W), X, None, BIAS, match="the bias is float32[2], and must be float32[1]")
+    refuses(convolve(W), X, None, BIAS, match="the bias is float32[2], but must be float32[1]")
 
 
 def test_bias_given_twice_is_refused():
-    refuses(convolve(W, bias=BIAS[:1].copy()), X, None, BIAS, match="the bias is given both as weights and as a tensor")
+    refuses(convolve(W, bias=BIAS[:1].copy()), X, None, BIAS, match="the bias is set both as weights and as a tensor")
 
 
 def test_bool_is_refused():
-    refuses(convolve(W), X > 0, match="the input is bool[1,1,3,3], and must be numeric")
+    refuses(convolve(W), X > 0, match="the input is bool[1,1,3,3], but must be numeric")
 
 
 BYTES = np.random.default_rng(0).integers(-128, 128, (1, 4, 5)), np.random.default_rng(1).integers(-128, 128, (6, 2, 3))
@@ -359,11 +354,11 @@ def test_deconvolution_of_integers_is_the_transpose_of_the_convolution():
 
 
 def test_rank_that_does_not_fit_the_window_is_refused():
-    refuses(convolve(W), ROW, match="the input float32[1,1,5] has 3 axes, and must have 4")
+    refuses(convolve(W), ROW, match="the input float32[1,1,5] has 3 axes, but must have 4")
 
 
 def test_window_of_no_axes_is_refused():
-    refuses(tensors(IConvolutionLayer, 1, ()), X, match="kernel_size_nd is (), and has 1 to 3 numbers")
+    refuses(tensors(IConvolutionLayer, 1, ()), X, match="kernel_size_nd is (), but must have 1 to 3 numbers")
 
 
 def test_window_that_does_not_fit_is_refused():
@@ -384,18 +379,18 @@ def test_axis_without_elements_is_refused():
 
 @pytest.mark.parametrize("name", ["stride_nd", "dilation_nd", "pre_padding", "post_padding"])
 def test_numbers_for_another_number_of_axes_are_refused(name):
-    refuses(convolve(W, **{name: (1,)}), X, match=f"{name} is (1,), and must have 2 numbers")
+    refuses(convolve(W, **{name: (1,)}), X, match=f"{name} is (1,), but must have 2 numbers")
 
 
 @pytest.mark.parametrize(
     ("name", "least"), [("stride_nd", 1), ("dilation_nd", 1), ("pre_padding", 0), ("post_padding", 0)]
 )
 def test_numbers_that_are_too_small_are_refused(name, least):
-    refuses(convolve(W, **{name: (1, least - 1)}), X, match=f"{name} is (1, {least - 1}), and its numbers are at least")
+    refuses(convolve(W, **{name: (1, least - 1)}), X, match=f"{name} is (1, {least - 1}), but its numbers must")
 
 
 def test_kernel_size_of_0_is_refused():
-    refuses(tensors(IConvolutionLayer, 1, (0, 1)), X, match="kernel_size_nd is (0, 1), and its numbers are at least 1")
+    refuses(tensors(IConvolutionLayer, 1, (0, 1)), X, match="kernel_size_nd is (0, 1), but its numbers must be")
 
 
 def test_channels_that_groups_do_not_share_evenly_are_refused():
@@ -407,11 +402,11 @@ def test_maps_that_groups_do_not_share_evenly_are_refused():
 
 
 def test_no_groups_are_refused():
-    refuses(convolve(W, num_groups=0), X, match="num_groups is 0, and must be at least 1")
+    refuses(convolve(W, num_groups=0), X, match="num_groups is 0, but must be at least 1")
 
 
 def test_no_maps_are_refused():
-    refuses(convolve(W, maps=0), X, match="num_output_maps is 0, and must be at least 1")
+    refuses(convolve(W, maps=0), X, match="num_output_maps is 0, but must be at least 1")
 
 
 def test_no_channels_are_refused():
@@ -481,7 +476,7 @@ def test_kernel_emptied_after_the_tensor_is_set_keeps_the_tensor():
     x = network.add_input("x", DataType.FLOAT, (1, 1, 3, 3))
     made = network.add_convolution_nd(x, 1, (2, 2), W)
     made.set_input(1, network.add_constant((1, 1, 2, 2), W).get_output(0))
-    with pytest.raises(NetworkError, match="the kernel is given both as weights and as a tensor"):
+    with pytest.raises(NetworkError, match="the kernel is set both as weights and as a tensor"):
         _ = made.get_output(0).shape
     made.kernel = Weights()
 

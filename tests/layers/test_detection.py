@@ -91,7 +91,7 @@ def test_non_zero_of_other_integers(dtype):
 
 
 def test_indices_are_whole_numbers():
-    refuses(INonZeroLayer(indices_type=FLOAT), f32(2), match="indices_type is FLOAT, and must be INT32 or INT64")
+    refuses(INonZeroLayer(indices_type=FLOAT), f32(2), match="indices_type is FLOAT, but must be INT32 or INT64")
     refuses(INMSLayer(indices_type=FLOAT), f32(1, 2, 4), f32(1, 2, 1), i32(), match="indices_type is FLOAT")
 
 
@@ -213,14 +213,20 @@ def test_no_boxes_make_no_rows():
         ([f32(1, 2, 3), f32(1, 2, 1), i32()], "the boxes are float32[1,2,3]"),
         ([f32(2, 4), f32(1, 2, 1), i32()], "the boxes are float32[2,4]"),
         ([i32(1, 2, 4), f32(1, 2, 1), i32()], "the boxes are int32[1,2,4]"),
-        ([f32(1, 2, 4), f32(1, 2), i32()], "the scores are float32[1,2], and have 3 axes"),
-        ([f32(1, 2, 4), f32(1, 3, 1), i32()], "the scores float32[1,3,1] are not of the boxes float32[1,2,4]"),
-        ([f32(1, 2, 3, 4), f32(1, 2, 1), i32()], "the scores float32[1,2,1] are not of the boxes float32[1,2,3,4]"),
-        ([f32(1, 2, 4), TensorType(np.dtype(np.float16), (1, 2, 1)), i32()], "the scores are float16, and the boxes"),
-        ([f32(1, 2, 4), f32(1, 2, 1), f32()], "max_output_boxes_per_class is an int32 or int64 scalar, not float32[]"),
-        ([f32(1, 2, 4), f32(1, 2, 1), i32(1)], "max_output_boxes_per_class is an int32 or int64 scalar, not int32[1]"),
-        ([f32(1, 2, 4), f32(1, 2, 1), i32(), i32()], "the IoU threshold is a floating-point scalar, not int32[]"),
-        ([f32(1, 2, 4), f32(1, 2, 1), i32(), None, f32(1)], "the score threshold is a floating-point scalar"),
+        ([f32(1, 2, 4), f32(1, 2), i32()], "the scores are float32[1,2], but must have 3 axes"),
+        ([f32(1, 2, 4), f32(1, 3, 1), i32()], "the scores float32[1,3,1] do not fit the boxes float32[1,2,4]"),
+        ([f32(1, 2, 3, 4), f32(1, 2, 1), i32()], "the scores float32[1,2,1] do not fit the boxes float32[1,2,3,4]"),
+        ([f32(1, 2, 4), TensorType(np.dtype(np.float16), (1, 2, 1)), i32()], "the scores are float16, but the boxes"),
+        (
+            [f32(1, 2, 4), f32(1, 2, 1), f32()],
+            "max_output_boxes_per_class must be an int32 or int64 scalar, not float32[]",
+        ),
+        (
+            [f32(1, 2, 4), f32(1, 2, 1), i32(1)],
+            "max_output_boxes_per_class must be an int32 or int64 scalar, not int32[1]",
+        ),
+        ([f32(1, 2, 4), f32(1, 2, 1), i32(), i32()], "the IoU threshold must be a floating-point scalar, not int32[]"),
+        ([f32(1, 2, 4), f32(1, 2, 1), i32(), None, f32(1)], "the score threshold must be a floating-point scalar"),
     ],
 )
 def test_what_are_no_boxes_is_refused(inputs, match):

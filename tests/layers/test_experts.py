@@ -126,7 +126,7 @@ def test_laws(case):
 
 
 def test_expert_out_of_range_is_an_error_of_the_reference():
-    with pytest.raises(LayerError, match="expert 3 is selected, and there are 3"):
+    with pytest.raises(LayerError, match="expert 3 is selected, but there are only 3"):
         mixture().evaluate(FEW[0], np.full_like(FEW[1], 3), *FEW[2:])
 
 
@@ -144,20 +144,20 @@ F16 = TensorType(np.dtype(np.float16), (2, 3, 2))
         ([X, CHOICE, SCORE], "the experts have no weights"),
         ([X, CHOICE, SCORE, *WEIGHTS[:2]], "the experts have no weights"),
         ([X, CHOICE, SCORE, *WEIGHTS, BIASES[0]], "some biases are missing"),
-        ([i32(2, 3, 4), CHOICE, SCORE, *WEIGHTS], "the hidden_states are floating-point, not int32[2,3,4]"),
-        ([X, SCORE, SCORE, *WEIGHTS], "the selected experts are int32 or int64, not float32[2,3,2]"),
-        ([X, CHOICE, F16, *WEIGHTS], "scores_for_selected_experts is float16, and hidden_states float32"),
-        ([f32(3, 4), CHOICE, SCORE, *WEIGHTS], "hidden_states is float32[3,4], and has 3 axes: [B, S, H]"),
+        ([i32(2, 3, 4), CHOICE, SCORE, *WEIGHTS], "the hidden_states must be floating-point, not int32[2,3,4]"),
+        ([X, SCORE, SCORE, *WEIGHTS], "the selected experts must be int32 or int64, not float32[2,3,2]"),
+        ([X, CHOICE, F16, *WEIGHTS], "scores_for_selected_experts is float16, but hidden_states float32"),
+        ([f32(3, 4), CHOICE, SCORE, *WEIGHTS], "hidden_states is float32[3,4], but must have 3 axes: [B, S, H]"),
         (
             [X, i32(2, 4, 2), SCORE, *WEIGHTS],
-            "selected_experts_for_tokens is int32[2,4,2], its axes [B, S, K], and S is 3 elsewhere",
+            "selected_experts_for_tokens is int32[2,4,2] with the axes [B, S, K], but S is 3 elsewhere",
         ),
-        ([X, CHOICE, f32(2, 3, 1), *WEIGHTS], "and K is 2 elsewhere"),
+        ([X, CHOICE, f32(2, 3, 1), *WEIGHTS], "but K is 2 elsewhere"),
         ([X, CHOICE, SCORE, f32(6, 3, 5), *WEIGHTS[1:]], "fc_gate_weights is float32[6,3,5]"),
         ([X, CHOICE, SCORE, *WEIGHTS[:2], f32(6, 4, 5)], "fc_down_weights is float32[6,4,5]"),
         ([X, CHOICE, SCORE, *WEIGHTS, *BIASES[:2], f32(6, 5)], "fc_down_biases is float32[6,5]"),
-        ([X, CHOICE, SCORE, f32(0, 4, 5), f32(0, 4, 5), f32(0, 5, 4)], "there are 0 experts"),
-        ([X, CHOICE, SCORE, *WEIGHTS, None, None, None, f32()], "quantization_to_type is FLOAT, and there is a scale"),
+        ([X, CHOICE, SCORE, f32(0, 4, 5), f32(0, 4, 5), f32(0, 5, 4)], "the number of experts is 0"),
+        ([X, CHOICE, SCORE, *WEIGHTS, None, None, None, f32()], "quantization_to_type is FLOAT, but there is a scale"),
     ],
 )
 def test_what_makes_no_mixture_is_refused(inputs, match):
@@ -167,12 +167,12 @@ def test_what_makes_no_mixture_is_refused(inputs, match):
 @pytest.mark.parametrize(
     ("named", "match"),
     [
-        ({"limit": 0}, "swiglu_param_limit is 0.0, and must be positive"),
-        ({"limit": math.nan}, "swiglu_param_limit is nan, and must be positive"),
-        ({"alpha": math.inf}, "swiglu_param_alpha is inf, and must be finite"),
-        ({"beta": math.nan}, "swiglu_param_beta is nan, and must be finite"),
-        ({"quantization_to_type": FP8}, "quantization_to_type is FP8, and there is no scale"),
-        ({"quantization_block_shape": (1, 16)}, "set_quantization_dynamic_dbl_q is not there in netloop"),
+        ({"limit": 0}, "swiglu_param_limit is 0.0, but must be positive"),
+        ({"limit": math.nan}, "swiglu_param_limit is nan, but must be positive"),
+        ({"alpha": math.inf}, "swiglu_param_alpha is inf, but must be finite"),
+        ({"beta": math.nan}, "swiglu_param_beta is nan, but must be finite"),
+        ({"quantization_to_type": FP8}, "quantization_to_type is FP8, but there is no scale"),
+        ({"quantization_block_shape": (1, 16)}, "netloop does not support the dynamic quantization"),
     ],
 )
 def test_parameters_without_a_meaning_are_refused(named, match):
@@ -182,10 +182,10 @@ def test_parameters_without_a_meaning_are_refused(named, match):
 @pytest.mark.parametrize(
     ("scale", "kind", "match"),
     [
-        (f32(5), FP8, "the scale is float32[5], and must be floating-point, [] or [6]"),
+        (f32(5), FP8, "the scale is float32[5], but must be floating-point, [] or [6]"),
         (f32(1, 6), FP8, "the scale is float32[1,6]"),
         (i32(), FP8, "the scale is int32[]"),
-        (f32(), DataType.INT8, "quantization_to_type is INT8, and there is a scale"),
+        (f32(), DataType.INT8, "quantization_to_type is INT8, but there is a scale"),
         (np.array(0, np.float32), FP8, "the scale has an element that is not positive"),
     ],
 )
@@ -259,7 +259,7 @@ def test_dynamic_quantisation_is_recorded_until_static_takes_its_place():
 
     assert recorded == (DataType.FP4, (1, 1, 16), FP8)
     assert [each.what for each in found] == [
-        "the dynamic quantisation of set_quantization_dynamic_dbl_q is not there in netloop"
+        "netloop does not support the dynamic quantization of set_quantization_dynamic_dbl_q"
     ]
     assert netloop.check(network) == []
 

@@ -273,7 +273,7 @@ def test_scatter_leaves_its_input_alone(mode: ScatterMode) -> None:
 
 
 def test_gather_by_floating_point_indices_is_refused() -> None:
-    refuses(IGatherLayer(), X, X, match="the indices are int32 or int64, not float32[2,3]")
+    refuses(IGatherLayer(), X, X, match="the indices must be int32 or int64, not float32[2,3]")
 
 
 def test_gather_from_a_scalar_is_refused() -> None:
@@ -309,7 +309,7 @@ def test_gather_element_in_a_batch_is_refused() -> None:
 
 
 def test_gather_element_with_more_indices_off_the_axis_is_refused() -> None:
-    refuses(IGatherLayer(mode=ELEMENT), X, ints([[0, 0, 0, 0]]), match="axis 1 has 4 indices, and the data only 3")
+    refuses(IGatherLayer(mode=ELEMENT), X, ints([[0, 0, 0, 0]]), match="axis 1 has 4 indices, but the data only 3")
 
 
 def test_gather_nd_by_a_scalar_is_refused() -> None:
@@ -324,12 +324,12 @@ def test_gather_nd_by_positions_of_unknown_depth_is_refused() -> None:
 def test_gather_nd_of_wrong_depth_is_refused(depth: int) -> None:
     indices = TensorType(I32, (2, depth))
 
-    refuses(IGatherLayer(mode=ND), X, indices, match=f"has {depth} elements, and takes 1 to 2")
+    refuses(IGatherLayer(mode=ND), X, indices, match=f"has {depth} elements, but must have 1 to 2")
 
 
 @pytest.mark.parametrize("batch", [-1, 2])
 def test_gather_nd_with_too_many_batch_axes_is_refused(batch: int) -> None:
-    refuses(IGatherLayer(mode=ND, num_elementwise_dims=batch), X, ints([[0]]), match="goes from 0 to 1 here")
+    refuses(IGatherLayer(mode=ND, num_elementwise_dims=batch), X, ints([[0]]), match="must be 0 to 1 here")
 
 
 def test_gather_nd_of_different_batches_is_refused() -> None:
@@ -374,7 +374,7 @@ def test_scatter_sums_half_types_in_float32() -> None:
 def test_scatter_by_an_average_is_refused() -> None:
     layer = IScatterLayer(mode=SCATTER_ND, reduction=ReduceOperation.AVG)
 
-    refuses(layer, X, ints([[0]]), X[:1], match="the reduction is AVG, and must be one of NONE, SUM, PROD, MAX, MIN")
+    refuses(layer, X, ints([[0]]), X[:1], match="the reduction is AVG, but must be one of NONE, SUM, PROD, MAX, MIN")
 
 
 def test_scatter_adds_no_truth_values() -> None:
@@ -384,7 +384,7 @@ def test_scatter_adds_no_truth_values() -> None:
 
 
 def test_scatter_by_floating_point_indices_is_refused() -> None:
-    refuses(IScatterLayer(mode=SCATTER_ND), X, X, X, match="the indices are int32 or int64")
+    refuses(IScatterLayer(mode=SCATTER_ND), X, X, X, match="the indices must be int32 or int64")
 
 
 @pytest.mark.parametrize("mode", ScatterMode, ids=str)
@@ -399,7 +399,7 @@ def test_scatter_into_a_scalar_is_refused() -> None:
 
 
 def test_one_hot_of_floating_point_indices_is_refused() -> None:
-    refuses(IOneHotLayer(axis=0), X, OFF_ON, ints(3), match="the indices are int32 or int64")
+    refuses(IOneHotLayer(axis=0), X, OFF_ON, ints(3), match="the indices must be int32 or int64")
 
 
 def test_one_hot_of_three_values_is_refused() -> None:
@@ -407,7 +407,7 @@ def test_one_hot_of_three_values_is_refused() -> None:
 
 
 def test_one_hot_of_a_vector_of_depths_is_refused() -> None:
-    refuses(IOneHotLayer(axis=0), ints([0]), OFF_ON, ints([3]), match="the depth is an int32 or int64 scalar")
+    refuses(IOneHotLayer(axis=0), ints([0]), OFF_ON, ints([3]), match="the depth must be an int32 or int64 scalar")
 
 
 @pytest.mark.parametrize("depth", [0, -2])

@@ -499,7 +499,7 @@ def test_length_below_the_number_of_trips_is_an_error(way, network, kind, count,
     inputs = {} if count == "constant" else {"n": np.int32(3)}
 
     found = fails(way, network, inputs, f"'history' has room for {length} elements, and", output)
-    assert found.fix == "give the output a length of at least the number of trips"
+    assert found.fix == "give the output a length that is at least the trip count"
 
 
 @each_way

@@ -231,11 +231,11 @@ def test_maximum_of_padding_alone_is_the_least_integer():
 
 
 def test_rank_that_does_not_fit_the_window_is_refused():
-    refuses(pool(MAX, (2, 2)), ROW, match="the input float32[1,1,5] has 3 axes, and must have 4")
+    refuses(pool(MAX, (2, 2)), ROW, match="the input float32[1,1,5] has 3 axes, but must have 4")
 
 
 def test_window_of_four_axes_is_refused():
-    refuses(pool(MAX, (1, 1, 1, 1)), BOX, match="window_size_nd is (1, 1, 1, 1), and has 1 to 3 numbers")
+    refuses(pool(MAX, (1, 1, 1, 1)), BOX, match="window_size_nd is (1, 1, 1, 1), but must have 1 to 3 numbers")
 
 
 def test_window_that_does_not_fit_is_refused():
@@ -249,15 +249,15 @@ def test_axis_without_elements_is_refused():
 
 
 def test_stride_of_0_is_refused():
-    refuses(pool(MAX, (1, 1), stride_nd=(0, 1)), GRID, match="stride_nd is (0, 1), and its numbers are at least 1")
+    refuses(pool(MAX, (1, 1), stride_nd=(0, 1)), GRID, match="stride_nd is (0, 1), but its numbers must be at least 1")
 
 
 def test_negative_padding_is_refused():
-    refuses(pool(MAX, (1,), pre_padding=(-1,)), ROW, match="pre_padding is (-1,), and its numbers are at least 0")
+    refuses(pool(MAX, (1,), pre_padding=(-1,)), ROW, match="pre_padding is (-1,), but its numbers must be at least 0")
 
 
 def test_stride_for_another_number_of_axes_is_refused():
-    refuses(pool(MAX, (1,), stride_nd=(1, 1)), ROW, match="stride_nd is (1, 1), and must have 1 numbers")
+    refuses(pool(MAX, (1,), stride_nd=(1, 1)), ROW, match="stride_nd is (1, 1), but must have 1 numbers")
 
 
 @pytest.mark.parametrize("factor", [-0.5, 1.5, np.nan])
@@ -402,7 +402,7 @@ def test_padding_alone_has_no_place():
 
 
 def test_indices_of_bool_are_refused():
-    refuses(places((1,)), ROW > 0, match="the input is bool[1,1,5], and must be numeric")
+    refuses(places((1,)), ROW > 0, match="the input is bool[1,1,5], but must be numeric")
 
 
 def test_indices_are_whole_numbers():

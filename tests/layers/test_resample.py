@@ -655,7 +655,7 @@ def test_other_sample_modes_are_refused(mode):
 
 
 def test_image_of_four_axes_is_refused():
-    wanted = "the input is float32[1,1,1,1,3,4], and has a batch, a channel, and 1 to 3 axes"
+    wanted = "the input is float32[1,1,1,1,3,4], but must have batch, channel, and 1 to 3 axes"
 
     refuses(sampled(), IMAGE[None, None], GRID, match=wanted)
 
@@ -693,17 +693,17 @@ def test_row_is_read_as_an_image_of_one_row():
 
 
 def test_image_of_integers_is_refused():
-    refuses(sampled(), IMAGE.astype(np.int32), GRID, match="the input is floating-point, not int32[1,1,3,4]")
+    refuses(sampled(), IMAGE.astype(np.int32), GRID, match="the input must be floating-point, not int32[1,1,3,4]")
 
 
 def test_grid_of_three_coordinates_is_refused():
     refuses(
-        sampled(), IMAGE, f32(1, 1, 1, 3), match="the grid is float32[1,1,1,3], and must have 4 axes, the last of 2"
+        sampled(), IMAGE, f32(1, 1, 1, 3), match="the grid is float32[1,1,1,3], but must have 4 axes, the last of 2"
     )
 
 
 def test_grid_of_another_type_is_refused():
-    refuses(sampled(), IMAGE, GRID.astype(np.float16), match="the grid is float16, and the input float32")
+    refuses(sampled(), IMAGE, GRID.astype(np.float16), match="the grid is float16, but the input float32")
 
 
 def test_grid_of_another_batch_is_refused():
@@ -711,7 +711,7 @@ def test_grid_of_another_batch_is_refused():
 
 
 def test_image_without_pixels_is_refused():
-    refuses(sampled(), f32(1, 1, 0, 2), GRID, match="the images of float32[1,1,0,2] have no pixel to read")
+    refuses(sampled(), f32(1, 1, 0, 2), GRID, match="the images of float32[1,1,0,2] have no pixels")
 
 
 def test_place_that_is_no_number_is_an_error():

@@ -317,7 +317,7 @@ def test_sequence_has_no_shape_or_element_type_to_set():
 
     with pytest.raises(AttributeError, match="has no shape to set"):
         s.shape = (1,)
-    with pytest.raises(AttributeError, match="the element type of which cannot be set"):
+    with pytest.raises(AttributeError, match="its element type cannot be set"):
         s.dtype = trt.float16
 
 

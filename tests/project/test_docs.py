@@ -14,6 +14,7 @@ import pytest
 import netloop
 from netloop.check.rule import RULES
 from netloop.cli import main
+from tests.project import methods
 from tests.project.test_surface import ABSENT, MISSING, has_method, has_property
 from tests.support.peers import openvino as openvino  # importing it forks, which JAX forbids once it runs
 
@@ -153,21 +154,22 @@ def without_times(text: str) -> str:
     return re.sub(r"\d+\.\d+", "...", text)
 
 
-def methods_named(section: str) -> set[str]:
-    """The ``add_`` methods that a section of the README names."""
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    begin = text.index(f"## {section}\n")
-    return set(re.findall(r"`(add_\w+)`", text[begin : text.index("\n## ", begin)]))
+def test_readme_has_the_table_of_methods():
+    assert methods.PAGE.read_text(encoding="utf-8") == methods.page(), "python -m tests.project.methods"
 
 
-def test_readme_names_every_method_that_is_there():
+def test_table_has_every_method_that_adds_something():
     there = {name for name in dir(netloop.INetworkDefinition) if name.startswith("add_")}
 
-    assert methods_named("What is there") == there
+    assert set(re.findall(r"`(add_\w+)`", methods.table())) == there
 
 
 def test_readme_calls_nothing_missing_that_is_there():
-    assert not [name for name in methods_named("What is not there yet") if hasattr(netloop.INetworkDefinition, name)]
+    _, _, missing = (ROOT / "README.md").read_text(encoding="utf-8").partition("## What is not there yet\n")
+    names = re.findall(r"`(add_\w+)`", missing.partition("\n## ")[0])
+
+    assert names
+    assert not [name for name in names if hasattr(netloop.INetworkDefinition, name)]
 
 
 def section_of(page: str, heading: str) -> str:

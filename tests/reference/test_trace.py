@@ -328,14 +328,14 @@ def test_endless_loop_is_an_error_with_max_trips(network, run):
         run(network, {}, max_trips=5)
 
     (found,) = caught.value.findings
-    assert (found.code, found.what) == ("NL609", "'steps' makes more than 5 trips")
+    assert (found.code, found.what) == ("NL609", "'steps' executes more than 5 iterations")
     assert found.where == f"{network.loops[0].source_location}, ILoop 'steps'"
 
 
 def test_elements_of_an_endless_loop_can_be_looked_at(network):
     trace = trt.trace(endless(network), {}, max_trips=5)
 
-    assert "makes more than 5 trips" in str(trace.error)
+    assert "executes more than 5 iterations" in str(trace.error)
     assert trace["now"].computed == [0, 1, 2, 3, 4, 5]
     assert trace["now"][8] == 8
 
@@ -346,7 +346,7 @@ def test_loop_may_make_max_trips(three, trips):
 
 
 def test_count_above_max_trips_is_an_error(three):
-    with pytest.raises(trt.ExecutionError, match="'steps' makes more than 2 trips"):
+    with pytest.raises(trt.ExecutionError, match="'steps' executes more than 2 iterations"):
         trt.evaluate(three, {}, max_trips=2)
 
 

@@ -8,7 +8,7 @@ from netloop.enums import DataType, PoolingType, ReduceOperation, SampleMode, Un
 from netloop.formats.windows import among_all, pooled
 from netloop.formulas import FormulaBuilder
 from netloop.graph.tensor import ITensor
-from netloop.layers.convolution import SlidingWindow
+from netloop.layers.windows import SlidingWindow
 from netloop.onnx.importer.call import Call
 from netloop.onnx.importer.operator_table import operator
 from netloop.onnx.importer.operators.convolution import padding_of, sliding

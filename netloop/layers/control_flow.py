@@ -1,0 +1,62 @@
+"""The common base of loops and conditionals, and of the layers at their boundary."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Generator
+from typing import Any, TypeVar
+
+from netloop.checked_attributes import Settings
+from netloop.diagnostics import SourceLocation
+from netloop.graph.adding import Adding, AddsLayers
+from netloop.graph.call_site import call_site
+from netloop.graph.infer import TypeTable
+from netloop.graph.layer import ILayer, check_tensor
+from netloop.graph.tensor import ITensor
+
+Trips = dict[Any, int]
+"""The number of the iteration, from 0, in each enclosing ``ILoop``."""
+Meaning = Generator[tuple[Any, Trips], Any, Any]
+"""Computes an element: yields a tensor, or an ``ILoop`` for its trip count, and iterations; is sent the value."""
+
+B = TypeVar("B", bound=ILayer)
+
+
+class ControlFlow(Adding, Settings):
+    """A loop or a conditional: a name, and the boundary layers that its methods add to the network."""
+
+    layers: list[Any]
+    source_location: SourceLocation
+
+    def __init__(self, network: AddsLayers, name: str, source_location: SourceLocation | None = None) -> None:
+        self._network = network
+        self.name = name
+        vars(self).update(layers=[], source_location=source_location or call_site())
+
+    @property
+    def network(self) -> AddsLayers:
+        """The network that it belongs to."""
+        return self._network
+
+    def _bound(self, made: B, **tensors: ITensor) -> B:
+        """Add a boundary layer that reads ``tensors``, each under the name of the caller's parameter."""
+        self._network.add(made, [check_tensor(tensor, name) for name, tensor in tensors.items()])
+        self.layers.append(made)
+        return made
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name!r}>"
+
+
+class BoundaryLayer(ILayer):
+    """A layer at the boundary of a loop or a conditional."""
+
+    @abstractmethod
+    def element(self, at: Trips, types: TypeTable) -> Meaning:
+        """The value of the output at the iterations ``at``."""
+
+    def tensor(self, index: int) -> ITensor:
+        """Input number ``index``, which a validated network has."""
+        found = self.inputs[index]
+        assert found is not None, f"{self.described} has no input {index}"
+        return found

@@ -1,0 +1,32 @@
+"""README.md's table of the methods of a network, made from the classes that have them.
+
+``python -m tests.project.methods`` writes the table into README.md.
+"""
+
+from collections import defaultdict
+from pathlib import Path
+
+from netloop.layers import LayerMethods
+from netloop.network import INetworkDefinition
+
+PAGE = Path(__file__).parents[2] / "README.md"
+BEGIN, END = "<!-- methods -->\n", "<!-- end of methods -->\n"
+
+
+def table() -> str:
+    """The ``add_`` methods by family, as Markdown; classes of one family share a row."""
+    families = defaultdict[str, list[str]](list)
+    for cls in (INetworkDefinition, *LayerMethods.__bases__):
+        families[vars(cls)["FAMILY"]] += [f"`{name}`" for name in vars(cls) if name.startswith("add_")]
+    rows = [f"| {family} | {', '.join(methods)} |" for family, methods in families.items()]
+    return "\n".join(["| family | methods |", "|---|---|", *rows]) + "\n"
+
+
+def page() -> str:
+    """README.md with the table of today."""
+    before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
+    return before + BEGIN + table() + END + rest.partition(END)[2]
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")
