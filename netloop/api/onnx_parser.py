@@ -19,7 +19,7 @@ from netloop.network import INetworkDefinition
 from netloop.onnx import supports
 from netloop.onnx.importer.graph import Importer
 from netloop.onnx.importer.model import Model, read
-from netloop.onnx.importer.node import Node
+from netloop.onnx.importer.node import OnnxNode
 
 # fmt: off
 CODES = {
@@ -42,8 +42,8 @@ class ParserError:
         self._file = file
 
     @property
-    def _node(self) -> Node | None:
-        return self._finding.at if isinstance(self._finding.at, Node) else None
+    def _node(self) -> OnnxNode | None:
+        return self._finding.at if isinstance(self._finding.at, OnnxNode) else None
 
     def code(self) -> ErrorCode:
         """What kind of error it is."""

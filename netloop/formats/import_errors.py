@@ -13,15 +13,15 @@ from typing import Any
 from netloop.diagnostics import Finding, LayerError, ModelError, NetworkError, reason
 
 
-class Broken:
+class Unimported:
     """What stands for a value that a complaint left without one."""
 
 
-class Skip(Exception):
+class InputNotImported(Exception):
     """What reads a broken value; the reason is told already."""
 
 
-class Complaints:
+class ImportErrors:
     """The findings of a model.
 
     Args:
@@ -42,7 +42,7 @@ class Complaints:
         """A finding in the model."""
         return Finding(code, what, f"{self._model}, {where}" if where else self._model, reason(code), fix, at=at)
 
-    def tell(self) -> None:
+    def raise_all(self) -> None:
         """Raise what was found.
 
         Raises:
@@ -52,12 +52,12 @@ class Complaints:
             raise ModelError(*self._findings)
 
     @contextmanager
-    def of(self, part: str, at: Any = None) -> Generator[None]:
+    def collect(self, part: str, at: Any = None) -> Generator[None]:
         """Make findings of the complaints about a part of the model."""
         where = f"{self._model}, {part}"
         try:
             yield
-        except Skip:
+        except InputNotImported:
             pass
         except LayerError as error:
             why = error.why or reason(error.code)
@@ -68,7 +68,7 @@ class Complaints:
             self._findings.append(Finding(self._damage, str(error), where, reason(self._damage), at=at))
 
 
-def bytes_of(path: str, code: str, most: int) -> bytes:
+def read_model_file(path: str, code: str, most: int) -> bytes:
     """The bytes of the file of a model.
 
     Args:

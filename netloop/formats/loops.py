@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Row:
+class StackedOutput:
     """A value that leaves a loop in every trip.
 
     Attributes:
@@ -44,7 +44,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Step:
+class IterationResult:
     """What one trip through a body makes.
 
     Attributes:
@@ -56,20 +56,20 @@ class Step:
 
     goes_on: ITensor
     values: Sequence[ITensor]
-    rows: Sequence[Row] = ()
+    rows: Sequence[StackedOutput] = ()
     finals: Sequence[ITensor] = ()
 
 
-class Body(Protocol):
+class LoopBody(Protocol):
     """The body of a loop. It may be asked for more than once, and adds its layers anew each time."""
 
-    def __call__(self, loop: ILoop, trip: ITensor, values: Sequence[ITensor], /) -> Step:
+    def __call__(self, loop: ILoop, trip: ITensor, values: Sequence[ITensor], /) -> IterationResult:
         """Add the layers of one trip: of this number, with these values going round."""
         ...
 
 
 @dataclass(frozen=True)
-class Limits:
+class LoopLimits:
     """What ends a loop.
 
     Attributes:
@@ -86,7 +86,7 @@ class Limits:
 
 
 @dataclass(frozen=True)
-class Left:
+class LoopResult:
     """What a loop leaves.
 
     Attributes:
@@ -100,7 +100,9 @@ class Left:
     finals: Sequence[ITensor]
 
 
-def looped(make: FormulaBuilder, name: str, initial: Sequence[ITensor], limits: Limits, body: Body) -> Left:
+def build_loop(
+    make: FormulaBuilder, name: str, initial: Sequence[ITensor], limits: LoopLimits, body: LoopBody
+) -> LoopResult:
     """Add a loop.
 
     Args:
@@ -110,36 +112,38 @@ def looped(make: FormulaBuilder, name: str, initial: Sequence[ITensor], limits: 
         limits: what ends it.
         body: its body.
     """
-    made = _Loop(make, name, initial, limits, body)
+    made = _LoopBuilder(make, name, initial, limits, body)
     made.end(limits.most)
     if made.has_room:
-        return Left(made.last(), made.rows(), made.finals())
+        return LoopResult(made.last(), made.rows(), made.finals())
     # only the trips tell how many rows there are: they are counted first, and made again
-    again = _Loop(make, name, initial, Limits(made.trips, None), body)
+    again = _LoopBuilder(make, name, initial, LoopLimits(made.trips, None), body)
     again.end(made.trips)
-    return Left(made.last(), again.rows(), made.finals())
+    return LoopResult(made.last(), again.rows(), made.finals())
 
 
-class _Loop:
+class _LoopBuilder:
     """A loop, its body added to the network.
 
     Within the body the condition is true, for else there would be no trip. So a body that hands on its condition, or
     sets it to true, makes a counted loop.
     """
 
-    def __init__(self, make: FormulaBuilder, name: str, initial: Sequence[ITensor], limits: Limits, body: Body) -> None:
+    def __init__(
+        self, make: FormulaBuilder, name: str, initial: Sequence[ITensor], limits: LoopLimits, body: LoopBody
+    ) -> None:
         self._make = make
         self._limits = limits
         self._loop = make.network.add_loop()
         self._loop.name = name
         self._counter = make.counter(self._loop)
-        self._carried = Carried(make, self._loop, initial)
-        self._step = self._carried.around(lambda values: self._trip(body, values))
+        self._carried = CarriedValues(make, self._loop, initial)
+        self._step = self._carried.through(lambda values: self._trip(body, values))
         self._condition = make.scalar(self._step.goes_on)
         self._early = limits.goes_on is not None and make.known(self._condition) is None
         self._room = limits.room
 
-    def _trip(self, body: Body, values: Sequence[ITensor]) -> tuple[Sequence[ITensor], Step]:
+    def _trip(self, body: LoopBody, values: Sequence[ITensor]) -> tuple[Sequence[ITensor], IterationResult]:
         step = body(self._loop, self._counter.outputs[0], values)
         return step.values, step
 
@@ -227,22 +231,22 @@ class _Loop:
         """The rows of all trips."""
         return [self._joined(each) if each.joined else self._stacked(each) for each in self._step.rows]
 
-    def _stacked(self, row: Row) -> ITensor:
+    def _stacked(self, row: StackedOutput) -> ITensor:
         make = self._make
         assert self._room is not None
         stacked = make.stacked(self._loop, row.value, self._room, row.axis, row.reverse)
         return make.take_first(stacked, self.trips, row.axis) if self._early else stacked
 
-    def _joined(self, row: Row) -> ITensor:
+    def _joined(self, row: StackedOutput) -> ITensor:
         make, value = self._make, row.value
         if value.type.rank == 0:
-            return self._stacked(Row(value, 0, row.reverse))
+            return self._stacked(StackedOutput(value, 0, row.reverse))
         axis = normal_axis(row.axis, value.type.rank)
         if value.type.shape[axis] == 1:
-            return self._stacked(Row(make.squeeze(value, [axis]), axis, row.reverse))
+            return self._stacked(StackedOutput(make.squeeze(value, [axis]), axis, row.reverse))
         if value.type.shape[axis] == UNKNOWN and self._carried.grows:
             return self._grown(value, axis, row.reverse)
-        stacked = self._stacked(Row(value, axis, row.reverse))
+        stacked = self._stacked(StackedOutput(value, axis, row.reverse))
         lengths: list[Length] = [make.length(stacked, each) for each in range(stacked.type.rank)]
         return make.reshape(stacked, [*lengths[:axis], UNKNOWN, *lengths[axis + 2 :]])
 
@@ -260,7 +264,7 @@ def _size(row: TensorType) -> int:
     return math.prod(max(1, length) for length in row.shape) * row.dtype.itemsize
 
 
-class Carried:
+class CarriedValues:
     """The values that go round a loop.
 
     Args:
@@ -283,7 +287,7 @@ class Carried:
         """Whether a length changes from trip to trip."""
         return self._before != [each.type.shape for each in self._values]
 
-    def around(self, body: Callable[[Sequence[ITensor]], tuple[Sequence[ITensor], T]]) -> T:
+    def through(self, body: Callable[[Sequence[ITensor]], tuple[Sequence[ITensor], T]]) -> T:
         """Send the values through a body, which gives the next ones and something else, which is given back.
 
         Where a length turns out to change from trip to trip, the body is made anew: the old one counts on its length.

@@ -9,7 +9,7 @@ from netloop.graph.tensor import ITensor
 ALL = 2**31 - 1
 
 
-def suppressed(
+def non_max_suppression(
     make: FormulaBuilder,
     boxes: ITensor,
     scores: ITensor,

@@ -17,7 +17,7 @@ DIRECTIONS = {"forward": (False,), "reverse": (True,), "bidirectional": (False, 
 """For each direction of an attribute ``direction``, whether it goes backwards."""
 
 
-def unrolled(
+def scan_cell(
     name: str,
     cell: Cell,
     x: ITensor,

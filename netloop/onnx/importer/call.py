@@ -10,7 +10,7 @@ import onnx
 
 from netloop.formulas import FormulaBuilder
 from netloop.graph.tensor import ITensor
-from netloop.onnx.importer.node import Node
+from netloop.onnx.importer.node import OnnxNode
 
 Value = ITensor
 """What a name of a graph stands for."""
@@ -49,7 +49,7 @@ class Call:
         subgraph: the graph in an attribute.
     """
 
-    node: Node
+    node: OnnxNode
     make: FormulaBuilder
     subgraph: Callable[[str], Subgraph]
 

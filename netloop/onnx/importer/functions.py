@@ -9,7 +9,7 @@ import onnx
 from onnx import AttributeProto
 
 from netloop.onnx.importer.call import Value
-from netloop.onnx.importer.node import Node
+from netloop.onnx.importer.node import OnnxNode
 from netloop.onnx.tensors import proto_of
 
 
@@ -18,7 +18,7 @@ def default_attributes(function: onnx.FunctionProto) -> Mapping[str, AttributePr
     return {each.name: each for each in function.attribute_proto}
 
 
-def body_of(node: Node, inputs: Sequence[Value | None]) -> onnx.FunctionProto | None:
+def body_of(node: OnnxNode, inputs: Sequence[Value | None]) -> onnx.FunctionProto | None:
     """The function that the standard gives for an operator; None if it gives none.
 
     Args:
@@ -45,7 +45,7 @@ def _newest(versions: Sequence[int], limit: int) -> int | None:
     return max((each for each in versions if each <= limit), default=None)
 
 
-def _in_context(node: Node, schema: Any, version: int, inputs: Sequence[Value | None]) -> bytes:
+def _in_context(node: OnnxNode, schema: Any, version: int, inputs: Sequence[Value | None]) -> bytes:
     proto = onnx.NodeProto()
     proto.CopyFrom(node.proto)
     del proto.attribute[:]
@@ -65,7 +65,7 @@ def _type_of(value: Value | None) -> onnx.TypeProto:
     return onnx.TypeProto() if value is None else proto_of(value.type)
 
 
-def _give_defaults(function: onnx.FunctionProto, node: Node) -> None:
+def _give_defaults(function: onnx.FunctionProto, node: OnnxNode) -> None:
     """Let a function have the defaults of the standard, which its attributes are otherwise without."""
     schema = node.schema
     assert schema is not None

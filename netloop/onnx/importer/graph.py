@@ -13,7 +13,7 @@ from functools import partial
 import onnx
 
 from netloop.diagnostics import LayerError, ModelError, did_you_mean, reason, require
-from netloop.formats import Broken, Complaints, Skip, keep_live, mark_output, name_layers, name_tensor
+from netloop.formats import ImportErrors, InputNotImported, Unimported, keep_live, mark_output, name_layers, name_tensor
 from netloop.formulas import FormulaBuilder
 from netloop.graph.tensor import ITensor
 from netloop.network import INetworkDefinition
@@ -22,10 +22,10 @@ from netloop.onnx.importer.function_calls import MOST_NODES, domain_of
 from netloop.onnx.importer.functions import body_of, default_attributes
 from netloop.onnx.importer.inputs import Inputs
 from netloop.onnx.importer.model import Model, opsets_of
-from netloop.onnx.importer.node import Node
+from netloop.onnx.importer.node import OnnxNode
 from netloop.onnx.importer.operator_table import entered
 from netloop.onnx.importer.operators import news, version_for
-from netloop.onnx.importer.scope import Meaning, Scope
+from netloop.onnx.importer.scope import Meaning, NameScope
 from netloop.onnx.tensors import array_of, dense_of
 
 DEEPEST = 32
@@ -55,7 +55,7 @@ class Importer:
         self._model = model
         self._inputs = Inputs(model.proto.graph, input_shapes or {}, frozenset(as_inputs))
         self._make = FormulaBuilder(network)
-        self._complaints = Complaints(model.name, damage="NL745")
+        self._errors = ImportErrors(model.name, damage="NL745")
         self._nodes = self._outermost = 0
         self.outputs: dict[str, Sequence[Meaning]] = {}
 
@@ -68,38 +68,38 @@ class Importer:
         graph, network = self._model.proto.graph, self._make.network
         before = len(network.layers)
         network.name = graph.name
-        scope = Scope(self._model.opsets)
+        scope = NameScope(self._model.opsets)
         self._declare(scope)
         self._run(graph, scope)
         for proto in graph.output:
             value = self._read(proto.name, scope, "the outputs")
             if isinstance(value, ITensor):
                 self._mark(proto.name, value)
-        self._complaints.tell()
+        self._errors.raise_all()
         keep_live(network, before)
 
-    def _declare(self, scope: Scope) -> None:
+    def _declare(self, scope: NameScope) -> None:
         """Add the inputs of the model."""
-        with self._complaints.of("the inputs"):
+        with self._errors.collect("the inputs"):
             self._inputs.check_names()
         for proto in self._inputs.protos:
-            scope.values[proto.name] = Broken()
-            with self._complaints.of(f"input {proto.name!r}"):
+            scope.values[proto.name] = Unimported()
+            with self._errors.collect(f"input {proto.name!r}"):
                 scope.values[proto.name] = self._inputs.add(self._make.network, proto)
 
     def _mark(self, name: str, tensor: ITensor) -> None:
         """Make a tensor an output of the network."""
         if all(each.name != name for each in self._make.network.outputs):
-            with self._complaints.of(f"output {name!r}"):
+            with self._errors.collect(f"output {name!r}"):
                 mark_output(self._make, tensor, name, _metadata(name))
 
     # ------------------------------------------------------------------ graphs
 
-    def _run(self, graph: onnx.GraphProto | onnx.FunctionProto, scope: Scope) -> None:
+    def _run(self, graph: onnx.GraphProto | onnx.FunctionProto, scope: NameScope) -> None:
         """Add the nodes of a graph to the network."""
         if scope.depth > DEEPEST:
             what = f"graphs and functions are more than {DEEPEST} inside each other"
-            raise ModelError(self._complaints.finding("NL741", what))
+            raise ModelError(self._errors.finding("NL741", what))
         if isinstance(graph, onnx.GraphProto):
             self._take_initializers(graph, scope)
         for number, proto in enumerate(graph.node):
@@ -107,18 +107,18 @@ class Importer:
             self._outermost = number if scope.depth == 0 else self._outermost
             if self._nodes > MOST_NODES:
                 what = f"the model stands for more than {MOST_NODES} nodes"
-                raise ModelError(self._complaints.finding("NL741", what))
+                raise ModelError(self._errors.finding("NL741", what))
             node = self._node(proto, number, scope)
             values = self._take_node(node, scope)
             if scope.depth == 0:
                 self.outputs[node.label] = values
 
-    def subgraph(self, proto: onnx.GraphProto, scope: Scope, inputs: Sequence[Value]) -> list[Value]:
+    def subgraph(self, proto: onnx.GraphProto, scope: NameScope, inputs: Sequence[Value]) -> list[Value]:
         """The outputs of a graph inside a node, once its nodes are added to the network.
 
         Raises:
             LayerError: it does not have such inputs.
-            Skip: something in it has no meaning, and is told.
+            InputNotImported: something in it has no meaning, and is told.
         """
         names = [each.name for each in proto.input]
         require(len(set(names)) == len(names), f"two inputs of the graph {proto.name!r} have one name")
@@ -128,10 +128,10 @@ class Importer:
         outputs = [self._read(each.name, inner, f"the outputs of {proto.name!r}") for each in proto.output]
         found = [each for each in outputs if isinstance(each, ITensor)]
         if len(found) < len(outputs):
-            raise Skip
+            raise InputNotImported
         return found
 
-    def _take_initializers(self, graph: onnx.GraphProto, scope: Scope) -> None:
+    def _take_initializers(self, graph: onnx.GraphProto, scope: NameScope) -> None:
         directory = self._model.directory
         dense = [(each.name, partial(array_of, each, directory)) for each in graph.initializer]
         sparse = [(each.values.name, partial(dense_of, each, directory)) for each in graph.sparse_initializer]
@@ -139,9 +139,9 @@ class Importer:
         for name, decode in [*dense, *sparse]:
             if name in taken:
                 continue
-            with self._complaints.of(f"initializer {name!r}"):
+            with self._errors.collect(f"initializer {name!r}"):
                 self._check_new(name, scope)
-                scope.values[name] = Broken()
+                scope.values[name] = Unimported()
                 array = decode()
                 layer = self._make.network.add_constant(array.shape, array)
                 layer.name, layer.metadata = name, f"[ONNX Initializer: {name}]"
@@ -149,37 +149,37 @@ class Importer:
 
     # ------------------------------------------------------------------ nodes
 
-    def _node(self, proto: onnx.NodeProto, number: int, scope: Scope) -> Node:
+    def _node(self, proto: onnx.NodeProto, number: int, scope: NameScope) -> OnnxNode:
         version = scope.opsets.get(domain_of(proto.domain), 1)
         directory = self._model.directory
-        return Node(proto, version, number, scope.bindings, directory, self._outermost, scope.functions)
+        return OnnxNode(proto, version, number, scope.bindings, directory, self._outermost, scope.functions)
 
-    def _take_node(self, node: Node, scope: Scope) -> Sequence[Meaning]:
+    def _take_node(self, node: OnnxNode, scope: NameScope) -> Sequence[Meaning]:
         """What the outputs of a node stand for, once its layers are there."""
         before = len(self._make.network.layers)
-        values: Sequence[Meaning] = [Broken()] * len(node.proto.output)
-        with self._complaints.of(f"node {node.label!r} ({node.operator})", node):
+        values: Sequence[Meaning] = [Unimported()] * len(node.proto.output)
+        with self._errors.collect(f"node {node.label!r} ({node.operator})", node):
             node.check()
             values = self._outputs_of(node, scope)
         name_layers(self._make.network, before, node.label, _metadata(node.label))
         for name, value in zip(node.proto.output, values, strict=False):
             if name:
-                with self._complaints.of(f"node {node.label!r} ({node.operator})", node):
+                with self._errors.collect(f"node {node.label!r} ({node.operator})", node):
                     self._check_new(name, scope)
                 scope.values[name] = name_tensor(value, name) if isinstance(value, ITensor) else value
         return values
 
-    def _outputs_of(self, node: Node, scope: Scope) -> Sequence[Meaning]:
+    def _outputs_of(self, node: OnnxNode, scope: NameScope) -> Sequence[Meaning]:
         read = [self._read(each, scope, f"node {node.label!r}", node) if each else None for each in node.proto.input]
-        inputs = [each for each in read if not isinstance(each, Broken)]
+        inputs = [each for each in read if not isinstance(each, Unimported)]
         if len(inputs) < len(read):
-            raise Skip
+            raise InputNotImported
         function = self._function(node)
         if function is None:
             return self._call(node, inputs, scope)
         return _checked(node, function(Call(node, self._make, lambda name: Inner(self, node, name, scope)), *inputs))
 
-    def _function(self, node: Node) -> Operator | None:
+    def _function(self, node: OnnxNode) -> Operator | None:
         """What makes layers of a node; None if the body of a function stands for it."""
         version = version_for(node)
         if node.key in self._model.functions or version is None:
@@ -189,14 +189,14 @@ class Importer:
             raise LayerError(f"{node.operator} has {new}", f"netloop knows it as of version {version}", "", "NL744")
         return entered(node.domain, node.op)[version]
 
-    def _call(self, node: Node, inputs: Sequence[Value | None], scope: Scope) -> Sequence[Meaning]:
+    def _call(self, node: OnnxNode, inputs: Sequence[Value | None], scope: NameScope) -> Sequence[Meaning]:
         """The outputs of a function, once its nodes are added to the network."""
         body = self._model.functions.get(node.key) or body_of(node, inputs)
         if body is None:
             raise LayerError(f"netloop has no operator {node.operator}", reason("NL744"), "", "NL744")
         require(len(inputs) <= len(body.input), f"{node.op!r} takes {len(body.input)} inputs, not {len(inputs)}")
         given = [*inputs, *[None] * (len(body.input) - len(inputs))]
-        inner = Scope(
+        inner = NameScope(
             {**scope.opsets, **opsets_of(body.opset_import)},
             bindings={**default_attributes(body), **node.given},
             functions=(*scope.functions, node.op),
@@ -209,15 +209,15 @@ class Importer:
 
     # ------------------------------------------------------------------ names
 
-    def _read(self, name: str, scope: Scope, reader: str, node: Node | None = None) -> Meaning:
+    def _read(self, name: str, scope: NameScope, reader: str, node: OnnxNode | None = None) -> Meaning:
         holder = scope.holder(name)
         if holder is not None:
             return holder.values[name]
         what = f"{reader} reads {name!r}, which nothing before it gives"
-        self._complaints.add("NL745", what, did_you_mean(name, scope.names()), node)
-        return Broken()
+        self._errors.add("NL745", what, did_you_mean(name, scope.names()), node)
+        return Unimported()
 
-    def _check_new(self, name: str, scope: Scope) -> None:
+    def _check_new(self, name: str, scope: NameScope) -> None:
         if name in scope.values:
             raise LayerError(f"{name!r} is given a value twice", reason("NL745"), "", "NL745")
 
@@ -229,7 +229,7 @@ class Inner:
         proto: the graph.
     """
 
-    def __init__(self, importer: Importer, node: Node, name: str, scope: Scope) -> None:
+    def __init__(self, importer: Importer, node: OnnxNode, name: str, scope: NameScope) -> None:
         self.proto: onnx.GraphProto = node.attribute(name)
         self._importer = importer
         self._scope = scope
@@ -243,7 +243,7 @@ def _metadata(name: str) -> str:
     return f"[ONNX Layer: {name}]"
 
 
-def _checked(node: Node, made: Result) -> Sequence[Value | None]:
+def _checked(node: OnnxNode, made: Result) -> Sequence[Value | None]:
     """The outputs of a node, all of which have types."""
     outputs = [made] if isinstance(made, ITensor) else list(made)
     for tensor in outputs:

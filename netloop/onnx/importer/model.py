@@ -14,7 +14,7 @@ from google.protobuf.message import DecodeError
 from onnx import defs
 
 from netloop.diagnostics import Finding, ModelError, reason
-from netloop.formats import bytes_of
+from netloop.formats import read_model_file
 from netloop.onnx.importer.function_calls import call_damage, domain_of
 from netloop.onnx.importer.text import has_broken_text
 
@@ -59,7 +59,7 @@ def read(model: Any, base_dir: str | PathLike[str] | None, findings: list[Findin
     if isinstance(model, str | PathLike):
         name = os.fspath(model)
         directory = directory or Path(name).parent
-        model = bytes_of(name, "NL741", LARGEST_FILE)
+        model = read_model_file(name, "NL741", LARGEST_FILE)
     if isinstance(model, bytes | bytearray | memoryview):
         model = _parsed(bytes(model), name or "the bytes")
     if not isinstance(model, onnx.ModelProto):

@@ -25,7 +25,7 @@ def schema_of(domain: str, op: str, version: int) -> defs.OpSchema | None:
 
 
 @dataclass(frozen=True)
-class Node:
+class OnnxNode:
     """A node of a model.
 
     Attributes:

@@ -8,7 +8,7 @@ from typing import TypeVar
 from onnx import AttributeProto
 
 from netloop.onnx.importer.call import Operator
-from netloop.onnx.importer.node import Node, schema_of
+from netloop.onnx.importer.node import OnnxNode, schema_of
 
 O = TypeVar("O", bound=Operator)  # noqa: E741 (an operator)
 
@@ -41,12 +41,12 @@ def all_entered() -> Mapping[tuple[str, str], Mapping[int, Operator]]:
     return _TABLE
 
 
-def version_for(node: Node) -> int | None:
+def version_for(node: OnnxNode) -> int | None:
     """The newest version entered that is not newer than that of a node; None if there is none."""
     return max((each for each in entered(node.domain, node.op) if each <= node.since), default=None)
 
 
-def news(node: Node, version: int) -> str:
+def news(node: OnnxNode, version: int) -> str:
     """What a node has that came after the version of its operator that is entered; nothing if it has none."""
     old, new = schema_of(node.domain, node.op, version), node.schema
     if old is None or new is None or old.since_version == new.since_version:
@@ -57,7 +57,7 @@ def news(node: Node, version: int) -> str:
     return "an input" if len(node.proto.input) > old.max_input else ""
 
 
-def _is_set(node: Node, name: str) -> bool:
+def _is_set(node: OnnxNode, name: str) -> bool:
     """Whether an attribute has another value than that of the standard."""
     assert node.schema is not None
     standard = node.schema.attributes[name].default_value

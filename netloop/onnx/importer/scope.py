@@ -7,16 +7,16 @@ from dataclasses import dataclass, field
 
 import onnx
 
-from netloop.formats import Broken
+from netloop.formats import Unimported
 from netloop.onnx.importer.call import Value
 from netloop.onnx.importer.node import Bindings
 
-Meaning = Value | Broken | None
+Meaning = Value | Unimported | None
 """What a name stands for; None for an input that the call of a function left out."""
 
 
 @dataclass
-class Scope:
+class NameScope:
     """The names of one graph or function.
 
     Attributes:
@@ -29,26 +29,26 @@ class Scope:
     """
 
     opsets: Mapping[str, int]
-    around: Scope | None = None
+    around: NameScope | None = None
     bindings: Bindings = field(default_factory=dict[str, onnx.AttributeProto])
     functions: tuple[str, ...] = ()
     depth: int = 0
     values: dict[str, Meaning] = field(default_factory=dict[str, Meaning])
 
-    def inside(self, values: Mapping[str, Meaning]) -> Scope:
+    def inside(self, values: Mapping[str, Meaning]) -> NameScope:
         """The scope of a graph inside this one, some of whose names stand for something already."""
-        return Scope(self.opsets, self, self.bindings, self.functions, self.depth + 1, dict(values))
+        return NameScope(self.opsets, self, self.bindings, self.functions, self.depth + 1, dict(values))
 
-    def holder(self, name: str) -> Scope | None:
+    def holder(self, name: str) -> NameScope | None:
         """The innermost scope that has a name; None if none has."""
-        scope: Scope | None = self
+        scope: NameScope | None = self
         while scope is not None and name not in scope.values:
             scope = scope.around
         return scope
 
     def names(self) -> Iterable[str]:
         """All names that are known here."""
-        scope: Scope | None = self
+        scope: NameScope | None = self
         while scope is not None:
             yield from scope.values
             scope = scope.around

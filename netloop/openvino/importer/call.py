@@ -9,8 +9,8 @@ from typing import Protocol, TypeVar
 from netloop.diagnostics import LayerError, did_you_mean, require
 from netloop.formulas import FormulaBuilder
 from netloop.graph.tensor import ITensor
-from netloop.openvino.importer.model import Body, Layer, integer
-from netloop.openvino.importer.weights import Weights
+from netloop.openvino.importer.model import XmlBody, XmlLayer, integer
+from netloop.openvino.importer.weights import WeightsFile
 
 Result = ITensor | Sequence[ITensor]
 """The outputs of a layer: one tensor, or a list of them."""
@@ -27,7 +27,7 @@ class Inner(Protocol):
         body: the graph, and how it is wired.
     """
 
-    body: Body
+    body: XmlBody
 
     def __call__(self, given: Mapping[int, ITensor]) -> Mapping[int, ITensor]:
         """Add its layers to the network.
@@ -53,9 +53,9 @@ class Call:
         depth: how many graphs are around it.
     """
 
-    layer: Layer
+    layer: XmlLayer
     make: FormulaBuilder
-    weights: Weights
+    weights: WeightsFile
     inner: Mapping[str, Inner] = field(default_factory=dict[str, Inner])
     depth: int = 0
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from os import PathLike
 
-from netloop.formats import bytes_of
+from netloop.formats import read_model_file
 from netloop.network import INetworkDefinition
 from netloop.openvino.importer.graph import Importer
-from netloop.openvino.importer.model import Reader
-from netloop.openvino.importer.weights import Weights
+from netloop.openvino.importer.model import ModelReader
+from netloop.openvino.importer.weights import WeightsFile
 from netloop.openvino.importer.xml import LARGEST_DOCUMENT, parse
 
 
@@ -32,15 +32,15 @@ def load(model: str | PathLike[str] | bytes, weights: str | PathLike[str] | byte
         name, data, path = "the model", model, ""
     elif isinstance(model, str | PathLike):
         name = os.fspath(model)
-        data, path = bytes_of(name, "NL751", LARGEST_DOCUMENT), os.path.splitext(name)[0] + ".bin"
+        data, path = read_model_file(name, "NL751", LARGEST_DOCUMENT), os.path.splitext(name)[0] + ".bin"
     else:
         raise TypeError(f"model is a path or bytes, not {type(model).__name__}")
     if weights is None and path and os.path.exists(path):
         weights = path
     if not isinstance(weights, str | PathLike | bytes | None):
         raise TypeError(f"weights are a path or bytes, not {type(weights).__name__}")
-    graph = Reader(name).model(parse(data, name))
+    graph = ModelReader(name).model(parse(data, name))
     network = INetworkDefinition()
-    with Weights(weights, path) as opened:
+    with WeightsFile(weights, path) as opened:
         Importer(name, graph, opened, network).add()
     return network

@@ -10,7 +10,7 @@ import numpy as np
 from netloop.diagnostics import require
 from netloop.graph.tensor import ITensor
 from netloop.openvino.importer.call import Call
-from netloop.openvino.importer.model import UNCONNECTED, Body, Entry, Layer, PortId
+from netloop.openvino.importer.model import UNCONNECTED, PortEntry, PortId, XmlBody, XmlLayer
 from netloop.openvino.importer.weights import element_type
 from netloop.types import INDICES
 
@@ -21,7 +21,7 @@ TRIPS_PORT, CONDITION_PORT = 0, 1
 
 
 @dataclass(frozen=True)
-class State:
+class CarriedState:
     """What goes round: a Parameter, what it is in the first trip, and the Result that it is in the next."""
 
     parameter: int
@@ -30,7 +30,7 @@ class State:
 
 
 @dataclass
-class Roles:
+class LoopPorts:
     """What the parts of a loop are for. Parameters and Results of the body are told by their numbers.
 
     Attributes:
@@ -45,23 +45,23 @@ class Roles:
         same: what is the same in all trips.
     """
 
-    body: Body
+    body: XmlBody
     trips: ITensor | None = None
     goes_on: ITensor | None = None
     condition: int | None = None
     counter: int | None = None
     certain: list[int] = field(default_factory=list[int])
-    states: list[State] = field(default_factory=list[State])
-    sliced: list[tuple[Entry, ITensor]] = field(default_factory=list[tuple[Entry, ITensor]])
+    states: list[CarriedState] = field(default_factory=list[CarriedState])
+    sliced: list[tuple[PortEntry, ITensor]] = field(default_factory=list[tuple[PortEntry, ITensor]])
     same: dict[int, ITensor] = field(default_factory=dict[int, ITensor])
 
     @property
-    def outputs(self) -> list[Entry]:
+    def outputs(self) -> list[PortEntry]:
         """What leaves the loop."""
         return [each for each in self.body.outputs if each.port != UNCONNECTED]
 
 
-def roles_of(call: Call, inputs: Sequence[ITensor | None]) -> Roles:
+def loop_ports_of(call: Call, inputs: Sequence[ITensor | None]) -> LoopPorts:
     """What the parts of a Loop or TensorIterator are for."""
     return _Finder(call, inputs).found()
 
@@ -83,9 +83,9 @@ class _Finder:
         self._parameters = {each.id: each for each in self._body.graph.of_type("parameter")}
         self._mapped = {each.layer: each for each in self._body.inputs if each.port != UNCONNECTED}
         self._asked: ITensor | None = None
-        self._roles = Roles(self._body)
+        self._roles = LoopPorts(self._body)
 
-    def found(self) -> Roles:
+    def found(self) -> LoopPorts:
         """All roles."""
         roles, marked = self._roles, _marked(self._body.outputs, CONDITION)
         roles.counter = _marked(self._body.inputs, COUNTER)
@@ -131,7 +131,7 @@ class _Finder:
             result = self._body.back_edges.get(id)
             require(result is not None, f"{self._parameters[id].name!r} of the body stands for nothing")
             assert result is not None
-            roles.states.append(State(id, make.constant(True), result))
+            roles.states.append(CarriedState(id, make.constant(True), result))
         numbers = [id for id in free if element_type(type_of(self._parameters[id])) in INDICES]
         if roles.counter is None and len(numbers) == 1:
             roles.counter = numbers[0]
@@ -168,7 +168,7 @@ class _Finder:
             if id != roles.counter:
                 self._take(id, entry, tensor)
 
-    def _take(self, id: int, entry: Entry, tensor: ITensor) -> None:
+    def _take(self, id: int, entry: PortEntry, tensor: ITensor) -> None:
         roles, result = self._roles, self._body.back_edges.get(id)
         name = self._parameters[id].name
         require(entry.axis is None or result is None, f"{name!r} of the body is read part by part, and goes round too")
@@ -177,7 +177,7 @@ class _Finder:
         elif self._is_certain(id, tensor, result):
             roles.certain.append(id)
         elif result is not None:
-            roles.states.append(State(id, tensor, result))
+            roles.states.append(CarriedState(id, tensor, result))
         else:
             roles.same[id] = tensor
 
@@ -195,20 +195,20 @@ class _Finder:
         return self._body.graph.sources.get((layer.id, layer.inputs[0].id)) if layer and layer.inputs else None
 
 
-def _marked(entries: Sequence[Entry], purpose: str) -> int | None:
+def _marked(entries: Sequence[PortEntry], purpose: str) -> int | None:
     return next((each.layer for each in entries if each.purpose == purpose), None)
 
 
-def _is_truth(parameter: Layer) -> bool:
+def _is_truth(parameter: XmlLayer) -> bool:
     return element_type(type_of(parameter)) == np.bool_
 
 
-def type_of(parameter: Layer) -> str:
+def type_of(parameter: XmlLayer) -> str:
     """The element type of a Parameter, as the document calls it."""
     return parameter.data.get("element_type") or parameter.outputs[0].precision
 
 
-def _tells_truth(body: Body, result: Layer) -> bool:
+def _tells_truth(body: XmlBody, result: XmlLayer) -> bool:
     source = body.graph.sources.get((result.id, result.inputs[0].id)) if result.inputs else None
     if source is None:
         return False

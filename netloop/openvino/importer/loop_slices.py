@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from netloop.diagnostics import require
-from netloop.formats import Row
+from netloop.formats import StackedOutput
 from netloop.formulas import FormulaBuilder, Length
 from netloop.graph.tensor import ITensor
 from netloop.layers.loop import ILoop
-from netloop.openvino.importer.model import Entry
+from netloop.openvino.importer.model import PortEntry
 from netloop.types import UNKNOWN, normal_axis
 
 
@@ -32,7 +32,7 @@ class Slices:
         return loop.add_iterator(self.parts, self.axis).outputs[0]
 
 
-def slices_of(make: FormulaBuilder, x: ITensor, entry: Entry) -> Slices:
+def slices_of(make: FormulaBuilder, x: ITensor, entry: PortEntry) -> Slices:
     """A tensor as the parts that an entry of a port map tells of.
 
     They begin at ``start``, and end where ``end`` is the last element; places below 0 count from the end. With a
@@ -83,7 +83,7 @@ def _split(make: FormulaBuilder, x: ITensor, axis: int, size: int) -> ITensor:
     return make.reshape(x, [*lengths[:axis], UNKNOWN, size, *lengths[axis + 1 :]])
 
 
-def _windows(make: FormulaBuilder, x: ITensor, axis: int, entry: Entry, extent: Length) -> ITensor:
+def _windows(make: FormulaBuilder, x: ITensor, axis: int, entry: PortEntry, extent: Length) -> ITensor:
     """Parts that overlap, or have gaps between them."""
     step, size = abs(entry.stride), entry.part_size
     count = make.add(make.div(make.sub(make.tensor(extent), size), step), 1)
@@ -92,7 +92,7 @@ def _windows(make: FormulaBuilder, x: ITensor, axis: int, entry: Entry, extent: 
     return make.gather(x, make.add(first, make.arange(size)), axis)
 
 
-def joined(value: ITensor, entry: Entry) -> Row:
+def joined(value: ITensor, entry: PortEntry) -> StackedOutput:
     """A value of which those of all trips are joined along an axis."""
     assert entry.axis is not None
     whole = (0, -1) if entry.stride > 0 else (-1, 0)
@@ -104,4 +104,4 @@ def joined(value: ITensor, entry: Entry) -> Row:
     size = value.type.shape[normal_axis(entry.axis, value.type.rank)] if value.type.rank else 1
     parts = entry.part_size, abs(entry.stride)
     require(UNKNOWN in (size, *parts) or parts == (size, size) or parts == (1, 1), f"parts of {parts} are not {size}")
-    return Row(value, entry.axis, entry.stride < 0, joined=True)
+    return StackedOutput(value, entry.axis, entry.stride < 0, joined=True)

@@ -26,7 +26,7 @@ PortId = tuple[int, int]
 
 
 @dataclass(frozen=True)
-class Port:
+class XmlPort:
     """An input or output of a layer.
 
     Attributes:
@@ -43,7 +43,7 @@ class Port:
 
 
 @dataclass(frozen=True)
-class Entry:
+class PortEntry:
     """How a port of a layer is wired to a layer of the body inside.
 
     Attributes:
@@ -68,7 +68,7 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Body:
+class XmlBody:
     """A graph inside a layer.
 
     Attributes:
@@ -78,14 +78,14 @@ class Body:
         back_edges: for each Parameter that goes round, the Result that it comes from.
     """
 
-    graph: Graph
-    inputs: Sequence[Entry]
-    outputs: Sequence[Entry]
+    graph: XmlGraph
+    inputs: Sequence[PortEntry]
+    outputs: Sequence[PortEntry]
     back_edges: Mapping[int, int]
 
 
 @dataclass(frozen=True, eq=False)
-class Layer:
+class XmlLayer:
     """A layer.
 
     Attributes:
@@ -107,9 +107,9 @@ class Layer:
     version: str
     line: int
     data: Mapping[str, str]
-    inputs: Sequence[Port]
-    outputs: Sequence[Port]
-    bodies: Mapping[str, Body]
+    inputs: Sequence[XmlPort]
+    outputs: Sequence[XmlPort]
+    bodies: Mapping[str, XmlBody]
     names: Sequence[str] = ()
 
     @property
@@ -120,7 +120,7 @@ class Layer:
 
 
 @dataclass(frozen=True)
-class Graph:
+class XmlGraph:
     """Layers and edges.
 
     Attributes:
@@ -128,15 +128,15 @@ class Graph:
         sources: for each input that an edge leads to, the output from which it comes.
     """
 
-    layers: Mapping[int, Layer]
+    layers: Mapping[int, XmlLayer]
     sources: Mapping[PortId, PortId]
 
-    def of_type(self, type: str) -> list[Layer]:
+    def of_type(self, type: str) -> list[XmlLayer]:
         """The layers of a type, in the order of the document."""
         return [each for each in self.layers.values() if each.type.lower() == type]
 
 
-class Reader:
+class ModelReader:
     """Makes layers of elements.
 
     Args:
@@ -150,7 +150,7 @@ class Reader:
         self.name = name
         self.findings: list[Finding] = []
 
-    def model(self, root: Element) -> Graph:
+    def model(self, root: Element) -> XmlGraph:
         """The graph of a document.
 
         Raises:
@@ -168,23 +168,23 @@ class Reader:
             raise ModelError(*self.findings)
         return graph
 
-    def _graph(self, element: Element) -> Graph:
+    def _graph(self, element: Element) -> XmlGraph:
         holder = element.first("layers", "operations")
         if holder is None:
             self._complain(f"<{element.tag}> has no <layers>", element)
-            return Graph({}, {})
-        layers: dict[int, Layer] = {}
+            return XmlGraph({}, {})
+        layers: dict[int, XmlLayer] = {}
         for each in holder.all("layer", "operation"):
             layer = self._layer(each)
             if layer.id in layers:
                 what = f"layers {layers[layer.id].name!r} and {layer.name!r} have one id, {layer.id}"
                 self._complain(what, each)
             layers.setdefault(layer.id, layer)
-        return Graph(layers, self._edges(element.first("edges"), layers))
+        return XmlGraph(layers, self._edges(element.first("edges"), layers))
 
     # ------------------------------------------------------------------ layers
 
-    def _layer(self, element: Element) -> Layer:
+    def _layer(self, element: Element) -> XmlLayer:
         given = element.attributes
         type, id = given.get("type", ""), self._number(element, "id")
         name = given.get("name") or f"{type}_{id}"
@@ -202,19 +202,19 @@ class Reader:
         attributes = {} if data is None else data.attributes
         names = _names(given.get("output_names", ""))
         version = given.get("version", "")
-        return Layer(id, name, type, version, element.line, attributes, inputs, outputs, bodies, names)
+        return XmlLayer(id, name, type, version, element.line, attributes, inputs, outputs, bodies, names)
 
-    def _ports(self, element: Element | None) -> list[Port]:
+    def _ports(self, element: Element | None) -> list[XmlPort]:
         return [] if element is None else [self._port(each) for each in element.all("port")]
 
-    def _port(self, element: Element) -> Port:
+    def _port(self, element: Element) -> XmlPort:
         dims = tuple(self._integer(each, each.text, "a length") for each in element.all("dim"))
         names = _names(element.attributes.get("names", ""))
-        return Port(self._number(element, "id"), element.attributes.get("precision", ""), dims, names)
+        return XmlPort(self._number(element, "id"), element.attributes.get("precision", ""), dims, names)
 
     # ------------------------------------------------------------------ edges
 
-    def _edges(self, element: Element | None, layers: Mapping[int, Layer]) -> dict[PortId, PortId]:
+    def _edges(self, element: Element | None, layers: Mapping[int, XmlLayer]) -> dict[PortId, PortId]:
         sources: dict[PortId, PortId] = {}
         outputs = {(each.id, port.id) for each in layers.values() for port in each.outputs}
         inputs = {(each.id, port.id) for each in layers.values() for port in each.inputs}
@@ -232,7 +232,7 @@ class Reader:
 
     # ------------------------------------------------------------------ bodies
 
-    def _body(self, layer: Element, element: Element, name: str) -> Body:
+    def _body(self, layer: Element, element: Element, name: str) -> XmlBody:
         graph = self._graph(element)
         port_map = layer.first(BODIES[element.tag])
         entries = [[] if port_map is None else list(port_map.all(each)) for each in ("input", "output")]
@@ -244,16 +244,16 @@ class Reader:
             if target in back_edges:
                 self._complain(f"layer {name!r} has two back edges to layer {target} of its body", edge)
             back_edges[target] = source
-        body = Body(graph, inputs, outputs, back_edges)
+        body = XmlBody(graph, inputs, outputs, back_edges)
         for what in wiring_damage(body):
             self._complain(f"layer {name!r} {what}", layer)
         return body
 
-    def _entry(self, element: Element) -> Entry:
+    def _entry(self, element: Element) -> PortEntry:
         given = element.attributes
         numbers = {each: self._number(element, each) for each in NUMBERS if each in given}
         purpose = given.get("purpose", "execution_condition" if given.get("condition", "").lower() == "true" else "")
-        return Entry(
+        return PortEntry(
             self._number(element, "external_port_id"), self._number(element, *INSIDE), **numbers, purpose=purpose
         )
 
@@ -317,7 +317,7 @@ def integer(text: str) -> int:
     return number
 
 
-def wiring_damage(body: Body) -> list[str]:
+def wiring_damage(body: XmlBody) -> list[str]:
     """What is wrong with the wiring of a body."""
     parameters, results = ({each.id for each in body.graph.of_type(type)} for type in ("parameter", "result"))
     found: list[str] = []

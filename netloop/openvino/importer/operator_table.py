@@ -8,7 +8,7 @@ from inspect import Parameter, signature
 from typing import TypeVar
 
 from netloop.openvino.importer.call import Operator
-from netloop.openvino.importer.model import Layer
+from netloop.openvino.importer.model import XmlLayer
 
 O = TypeVar("O", bound=Operator)  # noqa: E741 (an operator)
 
@@ -53,7 +53,7 @@ def operator(name: str, *versions: str) -> Callable[[O], O]:
     return enter
 
 
-def function_of(layer: Layer) -> Operator | None:
+def function_of(layer: XmlLayer) -> Operator | None:
     """What makes layers of a layer; None if nothing does."""
     return find(layer.type, layer.version or f"opset{min(_TABLE.get(layer.type.lower(), {1: None}))}")
 

@@ -6,12 +6,12 @@ from netloop.diagnostics import LayerError, require
 from netloop.formulas import as_dtype
 from netloop.graph.tensor import ITensor
 from netloop.network import INetworkDefinition
-from netloop.openvino.importer.model import Layer, integer
+from netloop.openvino.importer.model import XmlLayer, integer
 from netloop.openvino.importer.weights import element_type
 from netloop.types import UNKNOWN
 
 
-def add_input(network: INetworkDefinition, layer: Layer) -> ITensor:
+def add_input(network: INetworkDefinition, layer: XmlLayer) -> ITensor:
     """Add the input that a Parameter stands for.
 
     It is called as the Parameter is, or if that is no name of its tensor, by the first of those.
@@ -29,7 +29,7 @@ def add_input(network: INetworkDefinition, layer: Layer) -> ITensor:
     return network.add_input(name, dtype, shape)
 
 
-def declared_shape(layer: Layer) -> tuple[int, ...] | None:
+def declared_shape(layer: XmlLayer) -> tuple[int, ...] | None:
     """The shape of a Parameter or Const; None where the number of axes is unknown."""
     text = layer.data.get("shape")
     return layer.outputs[0].dims if text is None else shape_of(text)

@@ -50,7 +50,7 @@ def element_type(name: str) -> np.dtype[Any]:
     return numpy_type(found)
 
 
-class Weights(AbstractContextManager["Weights"]):
+class WeightsFile(AbstractContextManager["WeightsFile"]):
     """The file of weights of a model.
 
     Args:

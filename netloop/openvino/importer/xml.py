@@ -45,7 +45,7 @@ class Element:
         return next(self.all(*tags), None)
 
 
-class _Tree:
+class _TreeBuilder:
     """What grows while a document is read."""
 
     def __init__(self, name: str) -> None:
@@ -107,4 +107,4 @@ def parse(data: bytes, name: str) -> Element:
     """
     if len(data) > LARGEST_DOCUMENT:
         raise ModelError(Finding("NL751", f"the document has {len(data)} bytes", name, reason("NL751")))
-    return _Tree(name).read(data)
+    return _TreeBuilder(name).read(data)

@@ -8,7 +8,7 @@ import numpy as np
 import onnx
 
 from netloop.diagnostics import require
-from netloop.formats import Limits, Row, Step, looped
+from netloop.formats import IterationResult, LoopLimits, StackedOutput, build_loop
 from netloop.formulas import FormulaBuilder
 from netloop.graph.tensor import ITensor
 from netloop.layers.loop import ILoop
@@ -45,25 +45,25 @@ def loop(call: Call, trips: ITensor | None = None, goes_on: ITensor | None = Non
     most = None if trips is None else make.maximum(make.cast(make.scalar(trips), np.int64), 0)
     true = make.constant(True)
 
-    def body(loop: ILoop, trip: ITensor, values: Sequence[ITensor]) -> Step:
+    def body(loop: ILoop, trip: ITensor, values: Sequence[ITensor]) -> IterationResult:
         given = [true, *values] if goes_on is not None else values
         condition, *outputs = call.subgraph("body")(trip, *given)
         outputs, rows = split(outputs, len(initial))
-        return Step(condition, outputs if goes_on is not None else [make.scalar(condition), *outputs], rows)
+        return IterationResult(condition, outputs if goes_on is not None else [make.scalar(condition), *outputs], rows)
 
     declared = call.subgraph("body").proto.output[1 + len(initial) :]
     # without a condition the loop goes on whatever the body says, and the body sees what it said
     if goes_on is None:
-        left = looped(make, call.node.label, [true, *initial], Limits(most, None), body)
+        left = build_loop(make, call.node.label, [true, *initial], LoopLimits(most, None), body)
         return [*left.last[1:], *as_declared(make, left.rows, declared)]
-    left = looped(make, call.node.label, initial, Limits(most, make.scalar(goes_on), most), body)
+    left = build_loop(make, call.node.label, initial, LoopLimits(most, make.scalar(goes_on), most), body)
     return [*left.last, *as_declared(make, left.rows, declared)]
 
 
-def split(outputs: Sequence[ITensor], count: int) -> tuple[list[ITensor], list[Row]]:
+def split(outputs: Sequence[ITensor], count: int) -> tuple[list[ITensor], list[StackedOutput]]:
     """The outputs of a body that go round, and those that are rows."""
     require(len(outputs) >= count, f"the body has {len(outputs)} outputs for {count} values that it carries")
-    return list(outputs[:count]), [Row(each) for each in outputs[count:]]
+    return list(outputs[:count]), [StackedOutput(each) for each in outputs[count:]]
 
 
 def as_declared(

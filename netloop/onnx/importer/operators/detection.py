@@ -8,7 +8,7 @@ import numpy as np
 
 from netloop.diagnostics import require
 from netloop.enums import ReduceOperation, TripLimit, UnaryOperation
-from netloop.formats.nms import suppressed
+from netloop.formats.nms import non_max_suppression
 from netloop.formulas import FormulaBuilder, Length
 from netloop.graph.tensor import ITensor
 from netloop.onnx.importer.call import Call
@@ -31,7 +31,7 @@ def suppress(
         return make.constant(np.zeros((0, 3), np.int64))
     overlap = make.constant(0.0) if overlap is None else overlap
     least = make.constant(-np.inf) if least is None else least
-    return suppressed(make, boxes, scores, most, overlap, least, bool(call.attribute("center_point_box")))
+    return non_max_suppression(make, boxes, scores, most, overlap, least, bool(call.attribute("center_point_box")))
 
 
 # ---------------------------------------------------------------------------- samples of regions

@@ -6,7 +6,7 @@ import numpy as np
 
 from netloop.diagnostics import require
 from netloop.enums import TopKOperation
-from netloop.formats.nms import suppressed
+from netloop.formats.nms import non_max_suppression
 from netloop.graph.tensor import ITensor
 from netloop.openvino.importer.call import Call
 from netloop.openvino.importer.operator_table import operator
@@ -32,7 +32,7 @@ def suppress(
     most = make.constant(0) if most is None else make.cast(most, np.int64)
     overlap, least = (make.constant(0.0, dtype) if each is None else each for each in (overlap, least))
     centers = call.choice("box_encoding", CENTERS, "corner")
-    rows = suppressed(make, boxes, scores, most, overlap, least, centers)
+    rows = non_max_suppression(make, boxes, scores, most, overlap, least, centers)
     found = make.gather_nd(scores, rows)
     count = make.tensor(make.length(rows, 0))
     if call.flag("sort_result_descending", True):
