@@ -1,4 +1,4 @@
-"""The common part of all model formats: what importers and exporters share."""
+"""The common part of the importers and exporters of all model formats."""
 
 from netloop.formats.import_errors import ImportErrors as ImportErrors
 from netloop.formats.import_errors import InputNotImported as InputNotImported

@@ -1,4 +1,4 @@
-"""What is wrong with a model: all of it is collected, and told at once."""
+"""The errors of a model: collected while it is imported, and raised at once."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from netloop.diagnostics import Finding, LayerError, ModelError, NetworkError, r
 
 
 class Unimported:
-    """What stands for a value that a complaint left without one."""
+    """Placeholder for a value that could not be imported."""
 
 
 class InputNotImported(Exception):
-    """What reads a broken value; the reason is told already."""
+    """Raised to skip a node that reads an ``Unimported`` value; the error behind it is reported already."""
 
 
 class ImportErrors:
     """The findings of a model.
 
     Args:
-        model: what messages call it.
-        damage: the code of what no layer complains of by itself.
+        model: the model in messages.
+        damage: the code of errors that have no code of their own.
     """
 
     def __init__(self, model: str, damage: str) -> None:
@@ -35,7 +35,7 @@ class ImportErrors:
         self._findings: list[Finding] = []
 
     def add(self, code: str, what: str, fix: str = "", at: Any = None, where: str = "") -> None:
-        """Remember a finding."""
+        """Add a finding."""
         self._findings.append(self.finding(code, what, fix, at, where))
 
     def finding(self, code: str, what: str, fix: str = "", at: Any = None, where: str = "") -> Finding:
@@ -43,7 +43,7 @@ class ImportErrors:
         return Finding(code, what, f"{self._model}, {where}" if where else self._model, reason(code), fix, at=at)
 
     def raise_all(self) -> None:
-        """Raise what was found.
+        """Raise all findings so far.
 
         Raises:
             ModelError: there are findings.
@@ -53,7 +53,7 @@ class ImportErrors:
 
     @contextmanager
     def collect(self, part: str, at: Any = None) -> Generator[None]:
-        """Make findings of the complaints about a part of the model."""
+        """Turn errors that the import of a part of the model raises into findings."""
         where = f"{self._model}, {part}"
         try:
             yield
@@ -69,20 +69,20 @@ class ImportErrors:
 
 
 def read_model_file(path: str, code: str, most: int) -> bytes:
-    """The bytes of the file of a model.
+    """Read the file of a model.
 
     Args:
         path: its path.
         code: the code of a finding about it.
-        most: how many bytes it may have.
+        most: the greatest size allowed, in bytes.
 
     Raises:
-        ModelError: it cannot be read, or has more.
+        ModelError: the file cannot be read, is not a regular file, or is larger.
     """
     try:
         found = os.stat(path)
         if not stat.S_ISREG(found.st_mode):
-            raise ModelError(Finding(code, "there is no plain file", path, reason(code)))
+            raise ModelError(Finding(code, "this is not a regular file", path, reason(code)))
         if found.st_size > most:
             raise ModelError(Finding(code, f"the file has {found.st_size} bytes", path, reason(code)))
         return Path(path).read_bytes()

@@ -1,4 +1,4 @@
-"""Loops as models describe them: a body, values that go round, what ends it, and what leaves it."""
+"""Loops of models: built from a body, carried values, limits, and outputs of each or of the last iteration."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from netloop.layers.loop import ILoop, IRecurrenceLayer
 from netloop.types import UNKNOWN, TensorType, join, normal_axis
 
 LARGEST_BUFFER = 1 << 28
-"""Up to so many bytes there is room for the rows of all trips that a loop may make."""
+"""The largest buffer, in bytes, reserved for the rows of all iterations that a loop can have."""
 
 MANY = (1 << 63) - 1
-"""More trips than any loop makes."""
+"""More iterations than any loop has."""
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class StackedOutput:
-    """A value that leaves a loop in every trip.
+    """An output of a loop with a row for each iteration.
 
     Attributes:
-        value: the value.
-        axis: where the values of all trips are side by side.
-        reverse: whether that of the last trip comes first.
-        joined: whether they are joined along an axis that they have, and not stacked on a new one.
+        value: the row of one iteration.
+        axis: the axis of the output along which the rows are.
+        reverse: whether the row of the last iteration comes first.
+        joined: whether rows are concatenated along an axis of their own, and not stacked along a new one.
     """
 
     value: ITensor
@@ -45,13 +45,13 @@ class StackedOutput:
 
 @dataclass(frozen=True)
 class IterationResult:
-    """What one trip through a body makes.
+    """The results of one iteration of a body.
 
     Attributes:
-        goes_on: whether there is another trip.
-        values: the next values of what goes round.
-        rows: what leaves the loop in every trip.
-        finals: what leaves it in the last trip, and does not go round.
+        goes_on: whether there is another iteration.
+        values: the next values of the carried values.
+        rows: the outputs with a row for each iteration.
+        finals: the outputs of the last iteration that are not carried.
     """
 
     goes_on: ITensor
@@ -61,22 +61,22 @@ class IterationResult:
 
 
 class LoopBody(Protocol):
-    """The body of a loop. It may be asked for more than once, and adds its layers anew each time."""
+    """The body of a loop. It may be called more than once, and adds new layers each time."""
 
     def __call__(self, loop: ILoop, trip: ITensor, values: Sequence[ITensor], /) -> IterationResult:
-        """Add the layers of one trip: of this number, with these values going round."""
+        """Add the layers of iteration number ``trip``, which starts with these carried values."""
         ...
 
 
 @dataclass(frozen=True)
 class LoopLimits:
-    """What ends a loop.
+    """The limits of a loop.
 
     Attributes:
-        most: after so many trips, if it is not None.
-        goes_on: whether there is a first trip; the body tells of the others. If it is None, nobody is asked.
-        room: how many trips there are at the most, where a condition may end the loop earlier.
-        endless: whether a count below 0 stands for any number of trips, and not for none.
+        most: the trip count; None if there is none.
+        goes_on: whether there is a first iteration, where the body decides about the others; None without a condition.
+        room: an upper bound of the trip count, for loops that a condition may end earlier.
+        endless: whether a trip count below 0 means any number of iterations, and not none.
     """
 
     most: ITensor | None
@@ -87,12 +87,12 @@ class LoopLimits:
 
 @dataclass(frozen=True)
 class LoopResult:
-    """What a loop leaves.
+    """The outputs of a loop.
 
     Attributes:
-        last: the values that go round, after the last trip.
-        rows: the rows of all trips.
-        finals: the finals of the last trip; zeros if there is none.
+        last: the carried values after the last iteration.
+        rows: the rows of all iterations.
+        finals: the final values of the last iteration; zeros if there is none.
     """
 
     last: Sequence[ITensor]
@@ -103,30 +103,30 @@ class LoopResult:
 def build_loop(
     make: FormulaBuilder, name: str, initial: Sequence[ITensor], limits: LoopLimits, body: LoopBody
 ) -> LoopResult:
-    """Add a loop.
+    """Add a loop to the network.
 
     Args:
-        make: what adds layers.
+        make: the builder of its layers.
         name: its name.
-        initial: what goes round, before the first trip.
-        limits: what ends it.
+        initial: the carried values before the first iteration.
+        limits: its limits.
         body: its body.
     """
     made = _LoopBuilder(make, name, initial, limits, body)
     made.end(limits.most)
     if made.has_room:
         return LoopResult(made.last(), made.rows(), made.finals())
-    # only the trips tell how many rows there are: they are counted first, and made again
+    # the number of rows is data-dependent: a first loop counts its iterations, a second stacks the rows
     again = _LoopBuilder(make, name, initial, LoopLimits(made.trips, None), body)
     again.end(made.trips)
     return LoopResult(made.last(), again.rows(), made.finals())
 
 
 class _LoopBuilder:
-    """A loop, its body added to the network.
+    """A loop with its body, to be given its limits and outputs.
 
-    Within the body the condition is true, for else there would be no trip. So a body that hands on its condition, or
-    sets it to true, makes a counted loop.
+    Within the body the condition is true, as there would be no iteration otherwise. So the loop is counted if the body
+    returns the condition that it was given, or true.
     """
 
     def __init__(
@@ -148,7 +148,7 @@ class _LoopBuilder:
         return step.values, step
 
     def end(self, most: ITensor | None) -> None:
-        """End the loop after ``most`` trips, and before the first in which the condition is false."""
+        """End the loop after ``most`` iterations, and before the first one in which the condition is false."""
         count = self._count(most)
         if count is not None:
             self._loop.add_trip_limit(count, TripLimit.COUNT)
@@ -178,7 +178,7 @@ class _LoopBuilder:
         return make.minimum(make.where(make.less(most, 0), 1, most) if self._limits.endless else most, 1)
 
     def _ending(self, most: ITensor) -> ITensor:
-        """The count of a loop that nothing else ends."""
+        """The trip count, of a loop that nothing else ends."""
         make, goes_on = self._make, self._limits.goes_on
         if not self._limits.endless or make.known(most) is not None:
             return most
@@ -190,12 +190,12 @@ class _LoopBuilder:
 
     @property
     def trips(self) -> ITensor:
-        """The number of trips that it makes."""
+        """The number of iterations that it has."""
         return self._make.last(self._loop, self._counter)
 
     @property
     def has_room(self) -> bool:
-        """Whether there is room for the rows of all trips that there can be."""
+        """Whether a buffer for the rows of all iterations that it can have is small enough."""
         rows = self._step.rows
         if not self._early or not rows:
             return True
@@ -204,11 +204,11 @@ class _LoopBuilder:
         return self._room is not None and (most is None or most[0] * row <= LARGEST_BUFFER)
 
     def last(self) -> list[ITensor]:
-        """The values after the last trip."""
+        """The carried values after the last iteration."""
         return self._carried.last()
 
     def finals(self) -> list[ITensor]:
-        """The finals of the last trip; zeros if there is none."""
+        """The final values of the last iteration; zeros if there is none."""
         return [self._final(each) for each in self._step.finals]
 
     def _final(self, value: ITensor) -> ITensor:
@@ -228,7 +228,7 @@ class _LoopBuilder:
     # ------------------------------------------------------------------ rows
 
     def rows(self) -> list[ITensor]:
-        """The rows of all trips."""
+        """The rows of all iterations."""
         return [self._joined(each) if each.joined else self._stacked(each) for each in self._step.rows]
 
     def _stacked(self, row: StackedOutput) -> ITensor:
@@ -251,7 +251,7 @@ class _LoopBuilder:
         return make.reshape(stacked, [*lengths[:axis], UNKNOWN, *lengths[axis + 2 :]])
 
     def _grown(self, value: ITensor, axis: int, reverse: bool) -> ITensor:
-        """Values of several lengths, joined."""
+        """Rows of different lengths, concatenated iteration by iteration."""
         shape = [0 if each == axis else max(length, 0) for each, length in enumerate(value.type.shape)]
         so_far = self._loop.add_recurrence(self._zeros(shape, value))
         so_far.keeps_shape = False
@@ -265,12 +265,12 @@ def _size(row: TensorType) -> int:
 
 
 class CarriedValues:
-    """The values that go round a loop.
+    """The loop-carried values of a loop.
 
     Args:
-        make: what adds layers.
+        make: the builder of its layers.
         loop: the loop.
-        initial: what they are before the first trip.
+        initial: their values before the first iteration.
     """
 
     def __init__(self, make: FormulaBuilder, loop: ILoop, initial: Sequence[ITensor]) -> None:
@@ -284,37 +284,38 @@ class CarriedValues:
 
     @property
     def grows(self) -> bool:
-        """Whether a length changes from trip to trip."""
+        """Whether a length changes between iterations."""
         return self._before != [each.type.shape for each in self._values]
 
     def through(self, body: Callable[[Sequence[ITensor]], tuple[Sequence[ITensor], T]]) -> T:
-        """Send the values through a body, which gives the next ones and something else, which is given back.
+        """Pass the values through a body, which returns their next values and a result of its own; return the latter.
 
-        Where a length turns out to change from trip to trip, the body is made anew: the old one counts on its length.
-        So it is where a sequence turns out to hold something else, or a value to be absent.
+        The body is built again whenever the next values widen the type of a carried value, as the layers so far assume
+        the narrower one: where a length changes between iterations, a sequence gets tensors of another type, or a value
+        may be absent.
         """
         while True:
             types = [each.type for each in self._values]
-            following, rest = body(self._values)
-            self._step(following)
+            following, result = body(self._values)
+            self._set_next(following)
             if types == [each.type for each in self._values]:
-                return rest
+                return result
 
-    def _step(self, following: Sequence[ITensor]) -> None:
+    def _set_next(self, following: Sequence[ITensor]) -> None:
         for number, (recurrence, value) in enumerate(zip(self._recurrences, following, strict=True)):
             before, after = recurrence.outputs[0].type, value.type
             require(
                 join(before, after) is not None,
-                f"carried value {number} goes in as {before}, and comes out as {after}",
-                "lengths may change from trip to trip, but neither the element type nor the number of axes",
+                f"carried value {number} is {before} before an iteration, and {after} after it",
+                "lengths may change between iterations, but neither the element type nor the number of axes",
             )
         for recurrence, value in zip(self._recurrences, following, strict=True):
             recurrence.set_input(1, value)
 
     def holder(self, value: ITensor) -> IRecurrenceLayer | None:
-        """What carries a value on to the next trip; None if nothing does."""
+        """The recurrence that carries a value to the next iteration; None if there is none."""
         return next((each for each in self._recurrences if each.get_input(1) is value), None)
 
     def last(self) -> list[ITensor]:
-        """The values after the last trip."""
+        """The values after the last iteration."""
         return [self._make.last(self._loop, each) for each in self._recurrences]

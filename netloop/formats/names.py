@@ -1,4 +1,4 @@
-"""Layers and tensors named as a model names them."""
+"""Names of layers, tensors and outputs, as the model has them."""
 
 from netloop.formulas.composer import FormulaBuilder
 from netloop.graph.tensor import LONGEST_NAME, ITensor
@@ -6,7 +6,7 @@ from netloop.network import INetworkDefinition
 
 
 def name_tensor(tensor: ITensor, name: str) -> ITensor:
-    """The tensor, under a name, unless it is an input or the name is too long for one."""
+    """Name a tensor, unless it is an input of the network or the name is too long; return the tensor."""
     if not tensor.is_network_input and len(name.encode()) <= LONGEST_NAME:
         tensor.name = name
     return tensor
@@ -20,7 +20,7 @@ def name_layers(network: INetworkDefinition, start: int, name: str, metadata: st
 
 
 def mark_output(make: FormulaBuilder, tensor: ITensor, name: str, metadata: str) -> None:
-    """Make a tensor an output of the network; one that is there under another name gets a copy."""
+    """Mark a tensor as an output of the network, or its copy if it is an input or output of another name."""
     network = make.network
     if tensor.name != name and (tensor.is_network_input or tensor.is_network_output):
         before = len(network.layers)
