@@ -17,7 +17,7 @@ from netloop.graph.layer import check_instance, check_member
 from netloop.graph.tensor import ITensor
 from netloop.network import INetworkDefinition
 from netloop.onnx import supports
-from netloop.onnx.importer.graph import Importer
+from netloop.onnx.importer.graph import OnnxImporter
 from netloop.onnx.importer.model import Model, read
 from netloop.onnx.importer.node import OnnxNode
 
@@ -123,9 +123,9 @@ class ReadsModels:
         self._loaded = opened
         return True
 
-    def _add(self, model: Model, network: INetworkDefinition) -> Importer | None:
+    def _add(self, model: Model, network: INetworkDefinition) -> OnnxImporter | None:
         """What has added a model to a network; None if something is wrong with it."""
-        importer = Importer(model, network)
+        importer = OnnxImporter(model, network)
         try:
             importer.add()
         except ModelError as error:

@@ -114,7 +114,7 @@ class ModelImporter(ABC):
 
     def _call(
         self, node: ModelNode, count: int, function: Operator, call: Any, inputs: Sequence[ITensor | None]
-    ) -> list[ITensor | None]:
+    ) -> Sequence[ITensor | None]:
         """Call the function of a node with ``count`` outputs.
 
         Raises:
@@ -125,7 +125,7 @@ class ModelImporter(ABC):
         what = f"the {self.NODE} has {len(inputs)} inputs, and {node.operator} takes {takes}"
         require(least <= len(inputs) <= most, what)
         made = function(call, *inputs)
-        outputs = [made] if isinstance(made, ITensor) else list(made)
+        outputs = [made] if isinstance(made, ITensor) else [*made]
         require(len(outputs) >= count, f"the {self.NODE} has {count} outputs, and {node.operator} has {len(outputs)}")
         for tensor in outputs:
             assert tensor is None or tensor.type  # reading the type checks the layer

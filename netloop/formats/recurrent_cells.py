@@ -41,7 +41,7 @@ ACTIVATIONS: dict[str, tuple[ActivationType | None, tuple[float, ...]]] = {
 def activation_function(
     make: FormulaBuilder, name: str, alphas: Iterator[float], betas: Iterator[float], clip: float | None = None
 ) -> Function:
-    """The activation function ``name`` of arguments clipped to ±``clip``, with the next alpha and beta if it has them."""
+    """The activation function ``name`` of arguments clipped to ±``clip``, with the next alpha and beta it needs."""
     hint = did_you_mean(name.lower(), ACTIVATIONS)
     require(name.lower() in ACTIVATIONS, f"no activation is called {name!r}{hint and f'; {hint}'}")
     kind, defaults = ACTIVATIONS[name.lower()]
@@ -176,7 +176,7 @@ class LstmCell(Cell):
             keep = make.sub(1.0, enter)
         cell = make.add(make.mul(keep, c), make.mul(enter, new))
         if leave is None:
-            leave = f(self._peeping(self.part(gates, 1), 1, cell))
+            leave = f(self._peephole(self.part(gates, 1), 1, cell))
         return [make.mul(leave, top(cell)), cell]
 
     def _gates(self, gates: ITensor, cell: ITensor) -> tuple[ITensor, ITensor | None, ITensor]:
@@ -186,12 +186,12 @@ class LstmCell(Cell):
             sigmoid = f(self.part(gates, 0, 3))
             return self.part(sigmoid, 0), self.part(sigmoid, 1), self.part(sigmoid, 2)
         return (
-            f(self._peeping(self.part(gates, 0), 0, cell)),
+            f(self._peephole(self.part(gates, 0), 0, cell)),
             None,
-            f(self._peeping(self.part(gates, 2), 2, cell)),
+            f(self._peephole(self.part(gates, 2), 2, cell)),
         )
 
-    def _peeping(self, gate: ITensor, number: int, cell: ITensor) -> ITensor:
+    def _peephole(self, gate: ITensor, number: int, cell: ITensor) -> ITensor:
         """A gate plus the cell state times its peephole weights."""
         assert self.peepholes is not None
         return self.make.add(gate, self.make.mul(self.part(self.peepholes, number), cell))

@@ -108,9 +108,7 @@ def _spare(x: ITensor, layer: WeightedWindow, wanted: Sequence[int] | None) -> l
     if not wanted:
         return [span - stride for stride, span in along]
     lengths, sizes = x.type.shape[2:], wanted[-len(layer.window) :]
-    require(
-        UNKNOWN not in lengths, f"the input is {x.type}, and must be known if the output shape is given"
-    )
+    require(UNKNOWN not in lengths, f"the input is {x.type}, and must be known if the output shape is given")
     require(len(sizes) == len(lengths), f"the shape of the output is {wanted}, and must have {len(lengths)} numbers")
     whole = zip(lengths, sizes, along, strict=True)
     return [(length - 1) * stride + span - size for length, size, (stride, span) in whole]

@@ -1,4 +1,4 @@
-"""Random networks of what both ONNX and onnxruntime have."""
+"""Random networks of layers that both ONNX and onnxruntime support."""
 
 import netloop as trt
 from netloop.graph.tensor import ITensor
@@ -6,33 +6,33 @@ from tests.support.layer_recipes import DTYPES, RECIPES
 from tests.support.strategies import Grower
 
 NOT_CARRIED = {trt.fp4, trt.e8m0, trt.int4, trt.uint4, trt.int2, trt.uint2}
-"""The types that no loop and no conditional of onnxruntime passes on."""
+"""The types that loops and conditionals of onnxruntime do not support."""
 
 NOT_SAVED = {"random", "turn", "quantize_dynamically"}
-"""The recipes of what draws numbers, is code, or has scales that are powers of two."""
+"""The recipes of layers that draw random numbers, run code, or have scales that are powers of two."""
 
 SINGLE = [trt.float32, trt.float16, trt.bfloat16]
 
 
 class Exportable(Grower):
-    """Grows networks that are saved as ONNX, and that onnxruntime has kernels for."""
+    """Grows networks that can be saved as ONNX, and that onnxruntime has kernels for."""
 
     dtypes = [each for each in DTYPES if each not in NOT_CARRIED]
     divided = [trt.float32, trt.float64, trt.int32, trt.int64]
     recipes = {recipe: kinds for recipe, kinds in RECIPES.items() if recipe.__name__ not in NOT_SAVED}
 
     def real(self, tensor: ITensor) -> ITensor:
-        """Small floats, not of float64, which many functions are not there for."""
+        """Small floats, without float64, which many functions lack."""
         return self.small(tensor, tensor.dtype if tensor.dtype in SINGLE else self.choose(*SINGLE))
 
 
 NOT_LOADED = {
     "lrn", "convolve", "deconvolve", "point", "shrink", "quantize", "dequantize", "suppress", "resize", "sample",
 }  # fmt: skip
-"""The recipes of operators that are saved and not loaded."""
+"""The recipes of operators that can be saved, and not loaded."""
 
 
 class Loadable(Exportable):
-    """Grows networks that are saved as ONNX, and loaded again."""
+    """Grows networks that can be saved as ONNX and loaded again."""
 
     recipes = {recipe: kinds for recipe, kinds in Exportable.recipes.items() if recipe.__name__ not in NOT_LOADED}

@@ -24,7 +24,7 @@ NOT_IN_NUMPY = {
     TensorProto.INT2: ml_dtypes.int2,
     TensorProto.UINT2: ml_dtypes.uint2,
 }
-"""Types that onnxruntime does not take from numpy: they go in and come out as float32, which holds all of them."""
+"""Types that onnxruntime does not accept from numpy; they are passed as float32, which holds all of their values."""
 
 
 def export(network: trt.INetworkDefinition, **options: Any) -> ModelProto:
@@ -61,7 +61,7 @@ def _plain(value: Any) -> Any:
 
 
 def run_by_reference(model: ModelProto, inputs: dict[str, Any]) -> dict[str, np.ndarray]:
-    """The outputs of a model by the slow runtime of the onnx package, which has types that onnxruntime has not."""
+    """The outputs of a model by the slow runtime of the onnx package, which has types that onnxruntime lacks."""
     names = [each.name for each in model.graph.output]
     return dict(zip(names, ReferenceEvaluator(model).run(names, inputs), strict=True))
 

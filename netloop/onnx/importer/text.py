@@ -1,4 +1,4 @@
-"""The names in a model, which are text: protobuf gives bytes where a damaged one is none."""
+"""Strings of a model: protobuf returns bytes for one that is not valid UTF-8."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import onnx
 
 
 def has_broken_text(model: onnx.ModelProto) -> bool:
-    """Whether a name in a model is no UTF-8."""
+    """Whether a string of a model is not valid UTF-8."""
     imports = chain(model.opset_import, *(each.opset_import for each in model.functions))
     found = chain((each.domain for each in imports), _of_graph(model.graph))
     functions = chain.from_iterable(map(_of_function, model.functions))

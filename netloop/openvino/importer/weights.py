@@ -1,4 +1,4 @@
-"""The numbers of constants, which are in a file of their own: one after the other, unaligned, shared where equal."""
+"""The file of weights: the elements of constants, consecutive and unaligned; equal constants may share bytes."""
 
 from __future__ import annotations
 
@@ -32,21 +32,21 @@ TYPES: dict[str, DataType] = {
     "boolean": DataType.BOOL, "bool": DataType.BOOL,
 }
 # fmt: on
-"""The element types by name, in small letters; those of ports are called otherwise."""
+"""The element types by lower-case name, as constants and as ports call them."""
 
 BITS = {DataType.INT4: 4, DataType.UINT4: 4, DataType.FP4: 4, DataType.INT2: 2, DataType.UINT2: 2}
-"""Element types of which a byte holds several, the first in the lowest bits."""
+"""The bits of sub-byte element types; the first element of a byte is in its lowest bits."""
 
 
 def element_type(name: str) -> np.dtype[Any]:
     """The numpy type of an element type.
 
     Raises:
-        LayerError: networks have no tensors of it.
+        LayerError: netloop does not support the type.
     """
     found = TYPES.get(name.lower())
     if found is None:
-        raise LayerError(f"no tensor has {name or 'unknown'} elements", reason("NL746"), "", "NL746")
+        raise LayerError(f"netloop has no tensors of {name or 'unknown'} elements", reason("NL746"), "", "NL746")
     return numpy_type(found)
 
 
@@ -55,10 +55,10 @@ class WeightsFile(AbstractContextManager["WeightsFile"]):
 
     Args:
         source: its path, or its bytes; None if there is none.
-        path: where it should be; nothing for a model without a file.
+        path: the path where it is expected, for messages; empty for a model without a file.
 
     Raises:
-        ModelError: there is no such file.
+        ModelError: the file cannot be read.
     """
 
     def __init__(self, source: str | PathLike[str] | bytes | None, path: str = "") -> None:
@@ -75,16 +75,16 @@ class WeightsFile(AbstractContextManager["WeightsFile"]):
             self._file.close()
 
     def array(self, name: str, shape: Sequence[int], offset: int, size: int) -> Array:
-        """The array at a place of the file.
+        """Read an array.
 
         Args:
             name: its element type.
-            shape: its lengths.
-            offset: its first byte.
+            shape: its shape.
+            offset: the offset of its first byte.
             size: the number of its bytes.
 
         Raises:
-            LayerError: the file has no such bytes, or they are too few or too many for the shape.
+            LayerError: the file is too short, or the size does not match the shape.
             ModelError: there is no file.
         """
         dtype = element_type(name)
@@ -93,7 +93,7 @@ class WeightsFile(AbstractContextManager["WeightsFile"]):
         count = math.prod(shape)
         require(count * dtype.itemsize <= LARGEST_TENSOR, f"the constant has {count} elements")
         if count == 0:
-            return np.zeros(shape, dtype)  # OpenVINO writes one byte for it
+            return np.zeros(shape, dtype)  # OpenVINO stores one byte for an empty constant
         bits = BITS.get(TYPES[name.lower()], 8 * dtype.itemsize)
         wanted = -(-count * bits // 8)
         require(size == wanted, f"the constant has {size} bytes, and its shape {tuple(shape)} of {name} needs {wanted}")
@@ -116,7 +116,7 @@ class WeightsFile(AbstractContextManager["WeightsFile"]):
 
 
 def _unpacked(packed: Array, bits: int, count: int) -> Array:
-    """A byte for each of the numbers that several share."""
+    """Unpack sub-byte elements into a byte each."""
     parts = [packed >> shift & (1 << bits) - 1 for shift in range(0, 8, bits)]
     return np.stack(parts, -1).reshape(-1)[:count].astype(np.uint8)
 
@@ -131,5 +131,5 @@ def _opened(path: str) -> tuple[BinaryIO, int]:
         raise ModelError(Finding("NL752", what, path, reason("NL752"))) from error
     if not stat.S_ISREG(found.st_mode):
         file.close()
-        raise ModelError(Finding("NL752", "the weights are in no plain file", path, reason("NL752")))
+        raise ModelError(Finding("NL752", "the weights are not in a regular file", path, reason("NL752")))
     return file, found.st_size

@@ -13,10 +13,10 @@ from netloop.formulas import FormulaBuilder
 from netloop.graph.tensor import ITensor
 from netloop.layers.loop import ILoop
 from netloop.openvino.importer.call import Call
-from netloop.openvino.importer.loop_ports import LoopPorts, loop_ports_of, type_of
+from netloop.openvino.importer.inputs import declared_shape
+from netloop.openvino.importer.loop_ports import LoopRoles, loop_roles, type_of
 from netloop.openvino.importer.loop_slices import joined, slices_of
 from netloop.openvino.importer.operator_table import operator
-from netloop.openvino.importer.parameters import declared_shape
 from netloop.openvino.importer.weights import element_type
 
 
@@ -59,13 +59,13 @@ def _with_one_rank(call: Call, a: ITensor, b: ITensor) -> tuple[ITensor, ITensor
 @operator("Loop", "opset5")
 def loop(call: Call, *inputs: ITensor | None) -> list[ITensor]:
     """A loop over a body."""
-    return _Loop(call, loop_ports_of(call, inputs)).outputs()
+    return _Loop(call, loop_roles(call, inputs)).outputs()
 
 
 class _Loop:
     """A layer that is a loop."""
 
-    def __init__(self, call: Call, roles: LoopPorts) -> None:
+    def __init__(self, call: Call, roles: LoopRoles) -> None:
         self._call = call
         self._make = call.make
         self._roles = roles

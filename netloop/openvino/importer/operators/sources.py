@@ -8,8 +8,8 @@ from netloop.diagnostics import require
 from netloop.enums import TopKOperation, UnaryOperation
 from netloop.graph.tensor import ITensor
 from netloop.openvino.importer.call import Call
+from netloop.openvino.importer.inputs import declared_shape
 from netloop.openvino.importer.operator_table import operator
-from netloop.openvino.importer.parameters import declared_shape
 from netloop.openvino.importer.weights import element_type
 
 
