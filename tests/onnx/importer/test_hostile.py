@@ -119,7 +119,7 @@ def test_part_that_the_file_does_not_have_is_refused(folder, entries):
 def test_model_in_memory_reads_no_files_without_a_folder():
     assert refused(external("w.bin").SerializeToString())[0] == (
         "NL743",
-        "the tensor is in a file, and the model in none",
+        "the tensor is in a file, and the model is not",
     )
 
 
