@@ -19,7 +19,7 @@ from netloop.network import INetworkDefinition
 from netloop.onnx import supports
 from netloop.onnx.importer.graph import OnnxImporter
 from netloop.onnx.importer.model import Model, read
-from netloop.onnx.importer.node import OnnxNode
+from netloop.onnx.importer.node import ImportedNode
 
 # fmt: off
 CODES = {
@@ -42,8 +42,8 @@ class ParserError:
         self._file = file
 
     @property
-    def _node(self) -> OnnxNode | None:
-        return self._finding.at if isinstance(self._finding.at, OnnxNode) else None
+    def _node(self) -> ImportedNode | None:
+        return self._finding.at if isinstance(self._finding.at, ImportedNode) else None
 
     def code(self) -> ErrorCode:
         """What kind of error it is."""

@@ -63,8 +63,8 @@ class IterationResult:
 class LoopBody(Protocol):
     """The body of a loop. It may be called more than once, and adds new layers each time."""
 
-    def __call__(self, loop: ILoop, trip: ITensor, values: Sequence[ITensor], /) -> IterationResult:
-        """Add the layers of iteration number ``trip``, which starts with these carried values."""
+    def __call__(self, loop: ILoop, number: ITensor, values: Sequence[ITensor], /) -> IterationResult:
+        """Add the layers of iteration ``number``, which starts with these carried values."""
         ...
 
 
@@ -117,8 +117,8 @@ def build_loop(
     if made.has_room:
         return LoopResult(made.last(), made.rows(), made.finals())
     # the number of rows is data-dependent: a first loop counts its iterations, a second stacks the rows
-    again = _LoopBuilder(make, name, initial, LoopLimits(made.trips, None), body)
-    again.end(made.trips)
+    again = _LoopBuilder(make, name, initial, LoopLimits(made.iterations, None), body)
+    again.end(made.iterations)
     return LoopResult(made.last(), again.rows(), made.finals())
 
 
@@ -138,12 +138,12 @@ class _LoopBuilder:
         self._loop.name = name
         self._counter = make.counter(self._loop)
         self._carried = CarriedValues(make, self._loop, initial)
-        self._step = self._carried.through(lambda values: self._trip(body, values))
+        self._step = self._carried.through(lambda values: self._iteration(body, values))
         self._condition = make.scalar(self._step.goes_on)
         self._early = limits.goes_on is not None and make.known(self._condition) is None
         self._room = limits.room
 
-    def _trip(self, body: LoopBody, values: Sequence[ITensor]) -> tuple[Sequence[ITensor], IterationResult]:
+    def _iteration(self, body: LoopBody, values: Sequence[ITensor]) -> tuple[Sequence[ITensor], IterationResult]:
         step = body(self._loop, self._counter.outputs[0], values)
         return step.values, step
 
@@ -185,11 +185,12 @@ class _LoopBuilder:
         ends = make.greater_equal(most, 0)
         if goes_on is not None:
             ends = make.logical_or(ends, make.logical_not(goes_on))
-        make.network.add_assertion(ends, f"{self._loop.name!r} has a trip count: its condition stays true")
+        what = f"the trip count of {self._loop.name!r} is at least 0, as its condition stays true"
+        make.network.add_assertion(ends, what)
         return make.maximum(most, 0)
 
     @property
-    def trips(self) -> ITensor:
+    def iterations(self) -> ITensor:
         """The number of iterations that it has."""
         return self._make.last(self._loop, self._counter)
 
@@ -235,7 +236,7 @@ class _LoopBuilder:
         make = self._make
         assert self._room is not None
         stacked = make.stacked(self._loop, row.value, self._room, row.axis, row.reverse)
-        return make.take_first(stacked, self.trips, row.axis) if self._early else stacked
+        return make.take_first(stacked, self.iterations, row.axis) if self._early else stacked
 
     def _joined(self, row: StackedOutput) -> ITensor:
         make, value = self._make, row.value

@@ -92,7 +92,7 @@ class _TimeLoop:
     ) -> tuple[ITensor, list[ITensor]]:
         """The output and the states, where sequences that have ended give zero and keep their states."""
         make = self._make
-        trip = make.counter(self._loop).outputs[0]
-        going = make.expand_dims(make.less(trip, make.cast(lengths, np.int64)), [1])
+        number = make.counter(self._loop).outputs[0]
+        going = make.expand_dims(make.less(number, make.cast(lengths, np.int64)), [1])
         output = make.where(going, new[0], np.zeros((), new[0].type.dtype))
         return output, [make.where(going, now, before) for now, before in zip(new, old, strict=True)]

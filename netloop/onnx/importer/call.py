@@ -10,7 +10,7 @@ import onnx
 
 from netloop.formulas import FormulaBuilder
 from netloop.graph.tensor import ITensor
-from netloop.onnx.importer.node import OnnxNode
+from netloop.onnx.importer.node import ImportedNode
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Call:
         subgraph: returns the graph in an attribute.
     """
 
-    node: OnnxNode
+    node: ImportedNode
     make: FormulaBuilder
     subgraph: Callable[[str], Subgraph]
 

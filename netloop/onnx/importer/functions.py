@@ -9,7 +9,7 @@ import onnx
 from onnx import AttributeProto
 
 from netloop.graph.tensor import ITensor
-from netloop.onnx.importer.node import OnnxNode
+from netloop.onnx.importer.node import ImportedNode
 from netloop.onnx.tensors import proto_of
 
 
@@ -18,7 +18,7 @@ def default_attributes(function: onnx.FunctionProto) -> Mapping[str, AttributePr
     return {each.name: each for each in function.attribute_proto}
 
 
-def body_of(node: OnnxNode, inputs: Sequence[ITensor | None]) -> onnx.FunctionProto | None:
+def body_of(node: ImportedNode, inputs: Sequence[ITensor | None]) -> onnx.FunctionProto | None:
     """The function by which the standard defines a node's operator; None if there is none.
 
     Args:
@@ -45,7 +45,7 @@ def _newest(versions: Sequence[int], limit: int) -> int | None:
     return max((each for each in versions if each <= limit), default=None)
 
 
-def _in_context(node: OnnxNode, schema: Any, version: int, inputs: Sequence[ITensor | None]) -> bytes:
+def _in_context(node: ImportedNode, schema: Any, version: int, inputs: Sequence[ITensor | None]) -> bytes:
     proto = onnx.NodeProto()
     proto.CopyFrom(node.proto)
     del proto.attribute[:]
@@ -65,7 +65,7 @@ def _type_of(value: ITensor | None) -> onnx.TypeProto:
     return onnx.TypeProto() if value is None else proto_of(value.type)
 
 
-def _give_defaults(function: onnx.FunctionProto, node: OnnxNode) -> None:
+def _give_defaults(function: onnx.FunctionProto, node: ImportedNode) -> None:
     """Give a function the default attributes of the schema, which its definition lacks."""
     schema = node.schema
     assert schema is not None

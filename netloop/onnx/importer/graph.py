@@ -21,7 +21,7 @@ from netloop.onnx.importer.function_calls import domain_of
 from netloop.onnx.importer.functions import body_of, default_attributes
 from netloop.onnx.importer.inputs import ModelInputs
 from netloop.onnx.importer.model import Model, opsets_of
-from netloop.onnx.importer.node import OnnxNode
+from netloop.onnx.importer.node import ImportedNode
 from netloop.onnx.importer.operators import function_of
 from netloop.onnx.importer.scope import Meaning, NameScope
 from netloop.onnx.tensors import array_of, dense_of
@@ -133,12 +133,12 @@ class OnnxImporter(ModelImporter):
 
     # ------------------------------------------------------------------ nodes
 
-    def _node(self, proto: onnx.NodeProto, number: int, scope: NameScope) -> OnnxNode:
+    def _node(self, proto: onnx.NodeProto, number: int, scope: NameScope) -> ImportedNode:
         version = scope.opsets.get(domain_of(proto.domain), 1)
         directory = self._model.directory
-        return OnnxNode(proto, version, number, scope.bindings, directory, self._outermost, scope.functions)
+        return ImportedNode(proto, version, number, scope.bindings, directory, self._outermost, scope.functions)
 
-    def _add_node(self, node: OnnxNode, scope: NameScope) -> Sequence[Meaning]:
+    def _add_node(self, node: ImportedNode, scope: NameScope) -> Sequence[Meaning]:
         """Add the layers of a node to the network, and its outputs to the scope; return its outputs."""
         values = self._import_node(node, len(node.proto.output), lambda: self._outputs_of(node, scope))
         for name, value in zip(node.proto.output, values, strict=False):
@@ -148,7 +148,7 @@ class OnnxImporter(ModelImporter):
                 scope.values[name] = name_tensor(value, name) if isinstance(value, ITensor) else value
         return values
 
-    def _outputs_of(self, node: OnnxNode, scope: NameScope) -> Sequence[Meaning]:
+    def _outputs_of(self, node: ImportedNode, scope: NameScope) -> Sequence[Meaning]:
         node.check()
         reader = f"node {node.label!r}"
         inputs = all_imported([self._read(each, scope, reader, node) if each else None for each in node.proto.input])
@@ -161,7 +161,9 @@ class OnnxImporter(ModelImporter):
     def _subgraph(self, proto: onnx.GraphProto, scope: NameScope) -> Subgraph:
         return Subgraph(proto, partial(self._add_subgraph, proto, scope))
 
-    def _call_function(self, node: OnnxNode, inputs: Sequence[ITensor | None], scope: NameScope) -> Sequence[Meaning]:
+    def _call_function(
+        self, node: ImportedNode, inputs: Sequence[ITensor | None], scope: NameScope
+    ) -> Sequence[Meaning]:
         """Add the nodes of the function that a node calls to the network; return its outputs."""
         body = self._model.functions.get(node.key) or body_of(node, inputs)
         if body is None:
@@ -181,7 +183,7 @@ class OnnxImporter(ModelImporter):
 
     # ------------------------------------------------------------------ names
 
-    def _read(self, name: str, scope: NameScope, reader: str, node: OnnxNode | None = None) -> Meaning:
+    def _read(self, name: str, scope: NameScope, reader: str, node: ImportedNode | None = None) -> Meaning:
         holder = scope.holder(name)
         if holder is not None:
             return holder.values[name]

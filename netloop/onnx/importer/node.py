@@ -25,7 +25,7 @@ def schema_of(domain: str, op: str, version: int) -> defs.OpSchema | None:
 
 
 @dataclass(frozen=True)
-class OnnxNode:
+class ImportedNode:
     """A node of a model.
 
     Attributes:

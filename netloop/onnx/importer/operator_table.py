@@ -10,7 +10,7 @@ from onnx import AttributeProto
 from netloop.diagnostics import LayerError
 from netloop.formats.importer import Operator
 from netloop.formats.operator_table import OperatorTable
-from netloop.onnx.importer.node import OnnxNode, schema_of
+from netloop.onnx.importer.node import ImportedNode, schema_of
 
 F = TypeVar("F", bound=Operator)
 
@@ -23,7 +23,7 @@ def operator(*names: str, since: int = 1, domain: str = "") -> Callable[[F], F]:
     return TABLE.register(*((domain, name) for name in names), since=since)
 
 
-def function_of(node: OnnxNode) -> Operator | None:
+def function_of(node: ImportedNode) -> Operator | None:
     """The function of a node's operator; None if the table has none.
 
     Raises:
@@ -39,7 +39,7 @@ def function_of(node: OnnxNode) -> Operator | None:
     return TABLE.find(key, version)
 
 
-def newer_feature(node: OnnxNode, version: int) -> str:
+def newer_feature(node: ImportedNode, version: int) -> str:
     """An attribute or input of a node that its operator did not have in a version; empty if there is none."""
     old, new = schema_of(node.domain, node.op, version), node.schema
     if old is None or new is None or old.since_version == new.since_version:
@@ -50,7 +50,7 @@ def newer_feature(node: OnnxNode, version: int) -> str:
     return "an input" if len(node.proto.input) > old.max_input else ""
 
 
-def _is_set(node: OnnxNode, name: str) -> bool:
+def _is_set(node: ImportedNode, name: str) -> bool:
     """Whether the value of an attribute differs from the default of the standard."""
     assert node.schema is not None
     standard = node.schema.attributes[name].default_value

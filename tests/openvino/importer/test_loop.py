@@ -55,7 +55,7 @@ def test_count_may_be_an_input_of_either_integer_type_with_or_without_an_axis(dt
 @pytest.mark.parametrize("trips", [-1, 4, 2**40])
 @pytest.mark.parametrize("goes_on", [True, False])
 @pytest.mark.parametrize("limit", [1, 8, 100])
-def test_condition_false_in_one_trip_keeps_that_trip_as_the_last(trips, goes_on, limit):
+def test_condition_false_in_one_iteration_keeps_that_one_as_the_last(trips, goes_on, limit):
     check(doubling(trips, goes_on, limit), {"x": ONE}, *doubled(trips, goes_on, limit))
 
 
@@ -85,7 +85,7 @@ def test_negative_count_of_a_call_is_an_error_where_nothing_else_ends_the_loop()
     trips = parameter("trips", [], np.int32)
     engine = netloop.compile(doubling(trips, inputs=[trips]))
 
-    with pytest.raises(ExecutionError, match="has a trip count: its condition stays true"):
+    with pytest.raises(ExecutionError, match="is at least 0, as its condition stays true"):
         engine({"x": ONE, "trips": np.int32(-1)})
 
 
