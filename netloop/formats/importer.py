@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from inspect import Parameter, signature
 from typing import Any, ClassVar, Protocol, TypeVar
 
-from netloop.diagnostics import ModelError, require
+from netloop.diagnostics import ModelError, did_you_mean, require
 from netloop.formats.import_errors import ImportErrors, InputNotImported, Unimported
 from netloop.formats.names import name_layers
 from netloop.formats.pruning import keep_live
@@ -145,6 +145,17 @@ def all_imported(values: Sequence[T | Unimported]) -> list[T]:
     if len(found) < len(values):
         raise InputNotImported
     return found
+
+
+def choose(name: str, word: Any, choices: Mapping[str, T]) -> T:
+    """The meaning of the word in attribute ``name``.
+
+    Raises:
+        LayerError: it is not one of the choices.
+    """
+    known, is_known = ", ".join(choices), isinstance(word, str) and word in choices
+    require(is_known, f"{name} is {word!r}, and must be one of {known}", fix=did_you_mean(str(word), choices))
+    return choices[word]
 
 
 @cache

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import onnx
 
+from netloop.formats.importer import choose
 from netloop.formulas import FormulaBuilder
 from netloop.graph.tensor import ITensor
 from netloop.onnx.importer.node import ImportedNode
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -51,3 +54,7 @@ class Call:
     def wants(self, output: int) -> bool:
         """Whether the node has output number ``output``."""
         return output < len(self.node.proto.output) and bool(self.node.proto.output[output])
+
+    def choice(self, name: str, choices: Mapping[str, T], default: Any = None) -> T:
+        """The meaning of the word in an attribute."""
+        return choose(name, self.attribute(name, default), choices)

@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from netloop.diagnostics import LayerError, did_you_mean, require
+from netloop.diagnostics import LayerError, require
+from netloop.formats.importer import choose
 from netloop.formulas import FormulaBuilder
 from netloop.graph.tensor import ITensor
 from netloop.openvino.importer.model import XmlBody, XmlLayer, integer
@@ -93,11 +94,8 @@ class Call:
         return self._attribute(name, lambda text: [integer(each) for each in _split(text)], *default)
 
     def choice(self, name: str, choices: Mapping[str, T], *default: str) -> T:
-        """The choice that an attribute names."""
-        text = self._attribute(name, lambda text: text.strip().lower(), *default)
-        known = ", ".join(map(repr, choices))
-        require(text in choices, f"{name} is {text!r}, and must be one of {known}", fix=did_you_mean(text, choices))
-        return choices[text]
+        """The meaning of the word in an attribute, in upper or lower case."""
+        return choose(name, self._attribute(name, lambda text: text.strip().lower(), *default), choices)
 
     def _attribute(self, name: str, convert: Callable[[str], T], *default: T) -> T:
         text = self.layer.data.get(name)

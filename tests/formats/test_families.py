@@ -1,0 +1,85 @@
+"""Operator families: one subject has one file name in every importer and exporter, and in ``netloop/layers/``."""
+
+from collections import defaultdict
+from pkgutil import iter_modules
+
+import pytest
+
+import netloop.layers
+import netloop.onnx.importer.operators
+import netloop.onnx_graph.layers
+import netloop.openvino.exporter.operators
+import netloop.openvino.importer.operators
+from netloop.formats.families import FAMILIES, LAYER_FAMILIES
+from netloop.onnx.importer.operator_table import TABLE as ONNX
+from netloop.onnx_graph.exporter_table import EXPORTERS as LAYER_EXPORTERS
+from netloop.openvino.exporter.operator_table import EXPORTERS as OPENVINO_EXPORTERS
+from netloop.openvino.importer.operator_table import NAMES as OPENVINO_NAMES
+from netloop.openvino.importer.operator_table import TABLE as OPENVINO
+
+FOLDERS = [
+    netloop.onnx.importer.operators,
+    netloop.openvino.importer.operators,
+    netloop.onnx_graph.layers,
+    netloop.openvino.exporter.operators,
+]
+
+
+def family(function):
+    return function.__module__.rpartition(".")[2]
+
+
+def families(table, key):
+    return {family(each) for each in table.versions(key).values()}
+
+
+def onnx_families():
+    """The families of ONNX's own operators, by name."""
+    return {name: families(ONNX, (domain, name)) for domain, name in ONNX if not domain}
+
+
+def differing(*tables):
+    """The operators that several tables know under one name and have in different families."""
+    found = defaultdict(list)
+    for table in tables:
+        for name, own in table.items():
+            found[name].append(own)
+    return {name: each for name, each in sorted(found.items()) if any(own != each[0] for own in each)}
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda each: each.__name__)
+def test_files_are_named_after_families(folder):
+    assert sorted({each.name for each in iter_modules(folder.__path__)} - FAMILIES) == []
+
+
+def test_layer_families_are_files_of_layers():
+    files = {each.name for each in iter_modules(netloop.layers.__path__)}
+
+    assert sorted(set(LAYER_FAMILIES) - files) == []
+
+
+def test_all_versions_of_an_operator_are_in_one_file():
+    own = {name: each for name, each in onnx_families().items() if len(each) > 1}
+    other = {name: families(OPENVINO, name) for name in OPENVINO if len(families(OPENVINO, name)) > 1}
+
+    assert (own, other) == ({}, {})
+
+
+def test_importers_have_an_operator_of_one_name_in_one_family():
+    assert differing(onnx_families(), {OPENVINO_NAMES[each]: families(OPENVINO, each) for each in OPENVINO}) == {}
+
+
+def test_exporter_has_an_operator_in_the_family_of_the_importer():
+    known = {name: each for name, each in onnx_families().items() if name in OPENVINO_EXPORTERS}
+
+    assert differing(known, {name: {family(OPENVINO_EXPORTERS[name])} for name in known}) == {}
+
+
+def test_exporter_of_a_layer_kind_is_in_the_file_of_the_kind():
+    wrong = {
+        kind.__name__: (family(kind), family(exporter))
+        for kind, exporter in LAYER_EXPORTERS.items()
+        if family(kind) != family(exporter)
+    }
+
+    assert wrong == {}
