@@ -9,7 +9,3 @@ from netloop.formats.loops import IterationResult as IterationResult
 from netloop.formats.loops import LoopLimits as LoopLimits
 from netloop.formats.loops import StackedOutput as StackedOutput
 from netloop.formats.loops import build_loop as build_loop
-from netloop.formats.names import mark_output as mark_output
-from netloop.formats.names import name_layers as name_layers
-from netloop.formats.names import name_tensor as name_tensor
-from netloop.formats.pruning import keep_live as keep_live

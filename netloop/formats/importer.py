@@ -10,10 +10,9 @@ from typing import Any, ClassVar, Protocol, TypeVar
 
 from netloop.diagnostics import ModelError, did_you_mean, require
 from netloop.formats.import_errors import ImportErrors, InputNotImported, Unimported
-from netloop.formats.names import name_layers
 from netloop.formats.pruning import keep_live
 from netloop.formulas.composer import FormulaBuilder
-from netloop.graph.tensor import ITensor
+from netloop.graph.tensor import LONGEST_NAME, ITensor
 from netloop.network import INetworkDefinition
 
 DEEPEST = 32
@@ -32,22 +31,20 @@ T = TypeVar("T")
 
 
 class ModelNode(Protocol):
-    """A node of a model, whatever its format calls it."""
+    """A node of a model, whatever its format calls it.
+
+    Attributes:
+        name: its name, which its layers get too.
+        operator: its operator and version in messages: ``Gather-8``.
+        description: the node in messages: its name, its operator, and where it is.
+    """
 
     @property
-    def name(self) -> str:
-        """Its name, which its layers get too."""
-        ...
-
+    def name(self) -> str: ...
     @property
-    def operator(self) -> str:
-        """Its operator and version, as messages write them: ``Gather-8``."""
-        ...
-
+    def operator(self) -> str: ...
     @property
-    def description(self) -> str:
-        """The node in messages: its name, its operator, and where it is."""
-        ...
+    def description(self) -> str: ...
 
 
 class ModelImporter(ABC):
@@ -109,7 +106,7 @@ class ModelImporter(ABC):
         outputs: Sequence[T | Unimported] = [Unimported()] * count
         with self._errors.collect(node.description, node):
             outputs = translate()
-        name_layers(self._make.network, before, node.name, self._metadata(node.name))
+        self._name_layers(before, node.name, node.name)
         return outputs
 
     def _call(
@@ -131,8 +128,27 @@ class ModelImporter(ABC):
             assert tensor is None or tensor.type  # reading the type checks the layer
         return outputs
 
-    def _metadata(self, name: str) -> str:
-        return f"[{self.FORMAT} Layer: {name}]"
+    def _name_layers(self, start: int, name: str, node: str) -> None:
+        """Name the layers from number ``start`` on that have no metadata yet, which then names their node."""
+        for layer in self._make.network.layers[start:]:
+            if not layer.metadata:
+                layer.name, layer.metadata = name, f"[{self.FORMAT} Layer: {node}]"
+
+    def _mark_output(self, tensor: ITensor, name: str, node: str) -> None:
+        """Mark a tensor as an output of the network, or its copy if it is an input or output of another name."""
+        if tensor.name != name and (tensor.is_network_input or tensor.is_network_output):
+            before = len(self._make.network.layers)
+            tensor = self._make.identity(tensor)
+            self._name_layers(before, name, node)
+        tensor.name = name
+        self._make.network.mark_output(tensor)
+
+
+def name_tensor(tensor: ITensor, name: str) -> ITensor:
+    """Name a tensor, unless it is an input of the network or the name is too long; return the tensor."""
+    if not tensor.is_network_input and len(name.encode()) <= LONGEST_NAME:
+        tensor.name = name
+    return tensor
 
 
 def all_imported(values: Sequence[T | Unimported]) -> list[T]:

@@ -48,6 +48,3 @@ class OperatorTable(Generic[K, F]):
     def __iter__(self) -> Iterator[K]:
         """The operators, in the order in which they were registered."""
         return iter(self._functions)
-
-    def __contains__(self, key: object) -> bool:
-        return key in self._functions

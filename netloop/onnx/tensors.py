@@ -17,14 +17,6 @@ from netloop.onnx.importer.external_data import read_external
 from netloop.types import LARGEST_TENSOR, UNKNOWN, Array, OptionalType, SequenceType, TensorType
 
 NO_NUMBERS = {TensorProto.UNDEFINED, TensorProto.STRING}
-BITS: dict[int, int] = {
-    TensorProto.INT4: 4,
-    TensorProto.UINT4: 4,
-    TensorProto.FLOAT4E2M1: 4,
-    TensorProto.INT2: 2,
-    TensorProto.UINT2: 2,
-}
-"""The bits of sub-byte element types."""
 
 
 def element_type(code: int) -> np.dtype[Any]:
@@ -65,7 +57,7 @@ def array_of(proto: TensorProto, directory: Path | None = None) -> Array:
         LayerError: its data do not match its shape, or are in a file that must not be read.
     """
     dtype = element_type(proto.data_type)
-    size = _bytes_of_shape(proto.dims, proto.data_type, dtype)
+    size = _bytes_of_shape(proto.dims, dtype)
     if proto.data_location == TensorProto.EXTERNAL:
         raw = read_external(proto, size, directory)
         proto = TensorProto(data_type=proto.data_type, dims=proto.dims, raw_data=raw)
@@ -77,11 +69,11 @@ def array_of(proto: TensorProto, directory: Path | None = None) -> Array:
         raise LayerError(f"the data of the tensor do not match its shape: {error}") from error
 
 
-def _bytes_of_shape(dims: Sequence[int], code: int, dtype: np.dtype[Any]) -> int:
+def _bytes_of_shape(dims: Sequence[int], dtype: np.dtype[Any]) -> int:
     require(min(dims, default=0) >= 0, f"the tensor has the shape {tuple(dims)}, with a negative length")
     count = math.prod(dims)
     require(count * dtype.itemsize <= LARGEST_TENSOR, f"the tensor has {count} elements, which is too many")
-    return -(-count * BITS.get(code, 8 * dtype.itemsize) // 8)
+    return math.ceil(count * as_dtype(dtype).itemsize)
 
 
 def dense_of(proto: onnx.SparseTensorProto, directory: Path | None = None) -> Array:
@@ -92,7 +84,7 @@ def dense_of(proto: onnx.SparseTensorProto, directory: Path | None = None) -> Ar
     """
     values, indices = array_of(proto.values, directory), array_of(proto.indices, directory)
     dims = tuple(proto.dims)
-    _bytes_of_shape(dims, proto.values.data_type, values.dtype)
+    _bytes_of_shape(dims, values.dtype)
     require(values.ndim == 1 and indices.dtype == np.int64, "a sparse tensor must have 1-D values and int64 indices")
     require(len(indices) == len(values), f"there are {len(indices)} indices for {len(values)} values")
     places = indices if indices.ndim == 1 else _linear(indices, dims)

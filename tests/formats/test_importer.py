@@ -8,7 +8,7 @@ import pytest
 
 import netloop
 from netloop.diagnostics import LayerError, ModelError, require
-from netloop.formats import Unimported, mark_output
+from netloop.formats import Unimported
 from netloop.formats.importer import ANY_NUMBER, ModelImporter, all_imported, arity, choose
 
 
@@ -44,7 +44,7 @@ class ToyImporter(ModelImporter):
             self._count_node()
             values[node.name] = self._import_node(node, node.outputs, partial(self._outputs, node, values))[0]
         if not isinstance(values[node.name], Unimported):
-            mark_output(self._make, values[node.name], "y", "")
+            self._mark_output(values[node.name], "y", node.name)
 
     def _outputs(self, node, values):
         return self._call(node, node.outputs, node.function, self._make, all_imported([values[e] for e in node.inputs]))

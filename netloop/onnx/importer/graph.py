@@ -12,8 +12,8 @@ from functools import partial
 import onnx
 
 from netloop.diagnostics import LayerError, ModelError, did_you_mean, reason, require
-from netloop.formats import Unimported, mark_output, name_tensor
-from netloop.formats.importer import DEEPEST, ModelImporter, all_imported
+from netloop.formats import Unimported
+from netloop.formats.importer import DEEPEST, ModelImporter, all_imported, name_tensor
 from netloop.graph.tensor import ITensor
 from netloop.network import INetworkDefinition
 from netloop.onnx.importer.call import Call, Subgraph
@@ -79,7 +79,7 @@ class OnnxImporter(ModelImporter):
         """Mark an output of the network, once if the model names it several times."""
         if all(each.name != name for each in self._make.network.outputs):
             with self._errors.collect(f"output {name!r}"):
-                mark_output(self._make, tensor, name, self._metadata(name))
+                self._mark_output(tensor, name, name)
 
     # ------------------------------------------------------------------ graphs
 

@@ -11,8 +11,8 @@ from functools import partial
 from graphlib import CycleError, TopologicalSorter
 
 from netloop.diagnostics import LayerError, ModelError, listed, reason, require
-from netloop.formats import Unimported, mark_output, name_tensor
-from netloop.formats.importer import DEEPEST, ModelImporter, all_imported
+from netloop.formats import Unimported
+from netloop.formats.importer import DEEPEST, ModelImporter, all_imported, name_tensor
 from netloop.graph.tensor import ITensor
 from netloop.network import INetworkDefinition
 from netloop.openvino.importer.call import Call, Subgraph, Tensors
@@ -83,7 +83,7 @@ class OpenVinoImporter(ModelImporter):
         with self._collect(root):
             require(name is not None, f"there is an output {self._names(root)[0]!r} already")
             assert name is not None
-            mark_output(self._make, tensor, name, self._metadata(root.name))
+            self._mark_output(tensor, name, root.name)
 
     def _names(self, root: XmlLayer) -> Sequence[str]:
         """Possible names of an output, the best first."""

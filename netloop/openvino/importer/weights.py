@@ -34,9 +34,6 @@ TYPES: dict[str, DataType] = {
 # fmt: on
 """The element types by lower-case name, as constants and as ports call them."""
 
-BITS = {DataType.INT4: 4, DataType.UINT4: 4, DataType.FP4: 4, DataType.INT2: 2, DataType.UINT2: 2}
-"""The bits of sub-byte element types; the first element of a byte is in its lowest bits."""
-
 
 def element_type(name: str) -> np.dtype[Any]:
     """The numpy type of an element type.
@@ -88,13 +85,12 @@ class WeightsFile(AbstractContextManager["WeightsFile"]):
             ModelError: there is no file.
         """
         dtype = element_type(name)
-        as_dtype(dtype)
+        bits = int(8 * as_dtype(dtype).itemsize)
         require(min(shape, default=0) >= 0, f"the constant has the shape {tuple(shape)}")
         count = math.prod(shape)
         require(count * dtype.itemsize <= LARGEST_TENSOR, f"the constant has {count} elements")
         if count == 0:
             return np.zeros(shape, dtype)  # OpenVINO stores one byte for an empty constant
-        bits = BITS.get(TYPES[name.lower()], 8 * dtype.itemsize)
         wanted = -(-count * bits // 8)
         require(size == wanted, f"the constant has {size} bytes, and its shape {tuple(shape)} of {name} needs {wanted}")
         raw = self._read(offset, size)
