@@ -7,8 +7,7 @@ import stat
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from netloop.diagnostics import Finding, LayerError, ModelError, NetworkError, reason
 
@@ -79,12 +78,26 @@ def read_model_file(path: str, code: str, most: int) -> bytes:
     Raises:
         ModelError: the file cannot be read, is not a regular file, or is larger.
     """
+    file, size = open_model_file(path, code)
+    with file:
+        if size > most:
+            raise ModelError(Finding(code, f"the file has {size} bytes", path, reason(code)))
+        return file.read()
+
+
+def open_model_file(path: str, code: str) -> tuple[BinaryIO, int]:
+    """Open a regular file, without waiting for the other end if it is a pipe; return the file and its size.
+
+    Raises:
+        ModelError: the file cannot be read, or is not a regular file.
+    """
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     try:
-        found = os.stat(path)
-        if not stat.S_ISREG(found.st_mode):
-            raise ModelError(Finding(code, "this is not a regular file", path, reason(code)))
-        if found.st_size > most:
-            raise ModelError(Finding(code, f"the file has {found.st_size} bytes", path, reason(code)))
-        return Path(path).read_bytes()
+        file = open(path, "rb", opener=lambda name, _: os.open(name, flags))  # noqa: SIM115 (closed by the caller)
+        found = os.fstat(file.fileno())
     except (OSError, ValueError) as error:
         raise ModelError(Finding(code, f"the file cannot be read: {error}", path, reason(code))) from error
+    if not stat.S_ISREG(found.st_mode):
+        file.close()
+        raise ModelError(Finding(code, "this is not a regular file", path, reason(code)))
+    return file, found.st_size

@@ -88,11 +88,7 @@ class ModelImporter(ABC):
         """Add the inputs, the nodes and the outputs of the model."""
 
     def _count_node(self) -> None:
-        """Count a node of any graph.
-
-        Raises:
-            ModelError: the model has too many.
-        """
+        """Count a node of any graph; raise a ModelError for too many."""
         self._count += 1
         if self._count > MOST_NODES:
             what = f"the model expands to more than {MOST_NODES} {self.NODE}s"
@@ -112,11 +108,7 @@ class ModelImporter(ABC):
     def _call(
         self, node: ModelNode, count: int, function: Operator, call: Any, inputs: Sequence[ITensor | None]
     ) -> Sequence[ITensor | None]:
-        """Call the function of a node with ``count`` outputs.
-
-        Raises:
-            LayerError: the operator takes fewer or more inputs, or has fewer outputs.
-        """
+        """Call the function of a node with ``count`` outputs; raise a LayerError if it takes other numbers of them."""
         least, most = arity(function)
         takes = str(least) if least == most else f"{least} or more" if len(inputs) < least else f"at most {most}"
         what = f"the {self.NODE} has {len(inputs)} inputs, and {node.operator} takes {takes}"

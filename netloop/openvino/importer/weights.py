@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-import stat
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from io import BytesIO
@@ -15,6 +14,7 @@ import numpy as np
 
 from netloop.diagnostics import Finding, LayerError, ModelError, reason, require
 from netloop.enums import DataType
+from netloop.formats.import_errors import open_model_file
 from netloop.formulas import as_dtype
 from netloop.types import LARGEST_TENSOR, Array, numpy_type
 
@@ -65,7 +65,7 @@ class WeightsFile(AbstractContextManager["WeightsFile"]):
         if isinstance(source, bytes):
             self._file, self._size = BytesIO(source), len(source)
         elif source is not None:
-            self._file, self._size = _opened(os.fspath(source))
+            self._file, self._size = open_model_file(os.fspath(source), "NL752")
 
     def __exit__(self, *exception: object) -> None:
         if self._file is not None:
@@ -115,17 +115,3 @@ def _unpacked(packed: Array, bits: int, count: int) -> Array:
     """Unpack sub-byte elements into a byte each."""
     parts = [packed >> shift & (1 << bits) - 1 for shift in range(0, 8, bits)]
     return np.stack(parts, -1).reshape(-1)[:count].astype(np.uint8)
-
-
-def _opened(path: str) -> tuple[BinaryIO, int]:
-    try:
-        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
-        file = open(descriptor, "rb")  # noqa: SIM115 (closed by the weights)
-        found = os.fstat(descriptor)
-    except (OSError, ValueError) as error:
-        what = f"the weights cannot be read: {error}"
-        raise ModelError(Finding("NL752", what, path, reason("NL752"))) from error
-    if not stat.S_ISREG(found.st_mode):
-        file.close()
-        raise ModelError(Finding("NL752", "the weights are not in a regular file", path, reason("NL752")))
-    return file, found.st_size
