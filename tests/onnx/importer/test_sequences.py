@@ -231,7 +231,7 @@ def test_shape_of_the_tensors_of_an_input_may_be_given():
 def test_sequences_of_strings_are_refused():
     text = graph("y = SequenceLength (s)", "seq(string) s", "int64 y")
 
-    with pytest.raises(ModelError, match="no tensor has string elements"):
+    with pytest.raises(ModelError, match="netloop has no tensors of string elements"):
         netloop.onnx.load(model(text))
 
 
