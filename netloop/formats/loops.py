@@ -248,8 +248,8 @@ class _LoopBuilder:
         if value.type.shape[axis] == UNKNOWN and self._carried.grows:
             return self._grown(value, axis, row.reverse)
         stacked = self._stacked(StackedOutput(value, axis, row.reverse))
-        lengths: list[Length] = [make.length(stacked, each) for each in range(stacked.type.rank)]
-        return make.reshape(stacked, [*lengths[:axis], UNKNOWN, *lengths[axis + 2 :]])
+        dims: list[Length] = [make.length(stacked, each) for each in range(stacked.type.rank)]
+        return make.reshape(stacked, [*dims[:axis], UNKNOWN, *dims[axis + 2 :]])
 
     def _grown(self, value: ITensor, axis: int, reverse: bool) -> ITensor:
         """Rows of different lengths, concatenated iteration by iteration."""

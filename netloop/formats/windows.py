@@ -107,10 +107,10 @@ def _spare(x: ITensor, layer: WeightedWindow, wanted: Sequence[int] | None) -> l
     along = zip(layer.stride_nd, layer.spans, strict=True)
     if not wanted:
         return [span - stride for stride, span in along]
-    lengths, sizes = x.type.shape[2:], wanted[-len(layer.window) :]
-    require(UNKNOWN not in lengths, f"the input is {x.type}, and must be known if the output shape is given")
-    require(len(sizes) == len(lengths), f"the shape of the output is {wanted}, and must have {len(lengths)} numbers")
-    whole = zip(lengths, sizes, along, strict=True)
+    dims, sizes = x.type.shape[2:], wanted[-len(layer.window) :]
+    require(UNKNOWN not in dims, f"the input is {x.type}, and must be known if the output shape is given")
+    require(len(sizes) == len(dims), f"the shape of the output is {wanted}, and must have {len(dims)} numbers")
+    whole = zip(dims, sizes, along, strict=True)
     return [(length - 1) * stride + span - size for length, size, (stride, span) in whole]
 
 
@@ -147,9 +147,9 @@ def pooled(
     made = make.made(layer)
     if not inside:
         return made
-    lengths, counts = (make.slice(make.shape(each), [2], [len(layer.window)]) for each in (x, made))
+    dims, counts = (make.slice(make.shape(each), [2], [len(layer.window)]) for each in (x, made))
     before = np.array(layer.pre_padding, np.int64) - 1
-    starting = make.add(make.floor_div(make.add(lengths, before), np.array(layer.stride_nd, np.int64)), 1)
+    starting = make.add(make.floor_div(make.add(dims, before), np.array(layer.stride_nd, np.int64)), 1)
     kept = make.minimum(counts, starting)
     if make.ints(kept) == list(made.type.shape[2:]):
         return made

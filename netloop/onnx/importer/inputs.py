@@ -74,8 +74,8 @@ class ModelInputs:
             require(fits, f"the model does not declare the rank of input {name!r}", fix=fix)
             return shape
         wanted = [int(length) for length in self._shapes[name]]
-        lengths = zip(wanted, shape or (), strict=False)
-        fits = shape is None or (len(wanted) == len(shape) and all(a == b or UNKNOWN in (a, b) for a, b in lengths))
+        pairs = zip(wanted, shape or (), strict=False)
+        fits = shape is None or (len(wanted) == len(shape) and all(a == b or UNKNOWN in (a, b) for a, b in pairs))
         require(fits, f"input {name!r} has the shape {shape}, and input_shapes gives {wanted}")
         return wanted
 

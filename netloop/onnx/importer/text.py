@@ -2,7 +2,10 @@
 
 from google.protobuf.message import Message
 
-UNREAD = {"doc_string", "producer_name", "producer_version", "metadata_props", "value_info", "denotation", "graphs"}
+UNREAD = {
+    "denotation", "doc_string", "graphs", "metadata_props", "producer_name", "producer_version", "training_info",
+    "value_info",
+}  # fmt: skip
 """Fields that no importer reads, which may have any contents."""
 
 

@@ -80,8 +80,8 @@ def _split(make: FormulaBuilder, x: ITensor, axis: int, size: int) -> ITensor:
     """Cut adjacent slices."""
     if size == 1:
         return make.expand_dims(x, [axis + 1])
-    lengths: list[Length] = [make.length(x, each) for each in range(x.type.rank)]
-    return make.reshape(x, [*lengths[:axis], UNKNOWN, size, *lengths[axis + 1 :]])
+    dims: list[Length] = [make.length(x, each) for each in range(x.type.rank)]
+    return make.reshape(x, [*dims[:axis], UNKNOWN, size, *dims[axis + 1 :]])
 
 
 def _windows(make: FormulaBuilder, x: ITensor, axis: int, entry: PortEntry, extent: Length) -> ITensor:
