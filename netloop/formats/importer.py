@@ -144,11 +144,7 @@ def name_tensor(tensor: ITensor, name: str) -> ITensor:
 
 
 def all_imported(values: Sequence[T | Unimported]) -> list[T]:
-    """The values, if all of them were imported.
-
-    Raises:
-        InputNotImported: one was not.
-    """
+    """The values, if all of them were imported; else raises InputNotImported."""
     found = [each for each in values if not isinstance(each, Unimported)]
     if len(found) < len(values):
         raise InputNotImported
@@ -156,11 +152,7 @@ def all_imported(values: Sequence[T | Unimported]) -> list[T]:
 
 
 def choose(name: str, word: Any, choices: Mapping[str, T]) -> T:
-    """The meaning of the word in attribute ``name``.
-
-    Raises:
-        LayerError: it is not one of the choices.
-    """
+    """The meaning of the word in attribute ``name``; raises a LayerError if it is not one of the choices."""
     known, is_known = ", ".join(choices), isinstance(word, str) and word in choices
     require(is_known, f"{name} is {word!r}, and must be one of {known}", fix=did_you_mean(str(word), choices))
     return choices[word]

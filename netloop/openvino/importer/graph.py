@@ -155,8 +155,8 @@ class OpenVinoImporter(ModelImporter):
         inputs = self._read(graph, layer, values)
         function = function_of(layer)
         assert function is not None
-        add = {name: partial(self._add_body, body, depth + 1) for name, body in layer.bodies.items()}
-        subgraphs = {name: Subgraph(body, add[name]) for name, body in layer.bodies.items()}
+        bodies = layer.bodies.items()
+        subgraphs = {name: Subgraph(each, partial(self._add_body, each, depth + 1)) for name, each in bodies}
         call = Call(layer, self._make, self._weights, subgraphs, depth)
         outputs = self._call(layer, len(layer.outputs), function, call, inputs)
         for number, tensor in enumerate(outputs):
