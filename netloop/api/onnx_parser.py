@@ -17,9 +17,9 @@ from netloop.graph.layer import check_instance, check_member
 from netloop.graph.tensor import ITensor
 from netloop.network import INetworkDefinition
 from netloop.onnx import supports
-from netloop.onnx.importer.graph import Importer
+from netloop.onnx.importer.graph import OnnxImporter
 from netloop.onnx.importer.model import Model, read
-from netloop.onnx.importer.node import Node
+from netloop.onnx.importer.node import ImportedNode
 
 # fmt: off
 CODES = {
@@ -42,8 +42,8 @@ class ParserError:
         self._file = file
 
     @property
-    def _node(self) -> Node | None:
-        return self._finding.at if isinstance(self._finding.at, Node) else None
+    def _node(self) -> ImportedNode | None:
+        return self._finding.at if isinstance(self._finding.at, ImportedNode) else None
 
     def code(self) -> ErrorCode:
         """The kind of the error."""
@@ -123,9 +123,9 @@ class OnnxModelReader:
         self._loaded = opened
         return True
 
-    def _add(self, model: Model, network: INetworkDefinition) -> Importer | None:
+    def _add(self, model: Model, network: INetworkDefinition) -> OnnxImporter | None:
         """Add a model to a network and return its importer; None if the model has errors."""
-        importer = Importer(model, network)
+        importer = OnnxImporter(model, network)
         try:
             importer.add()
         except ModelError as error:

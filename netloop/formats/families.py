@@ -1,7 +1,7 @@
 """Operator families: the subjects that name the files of every importer and exporter.
 
-An operator is in the file of its family, whatever the format and the direction. A family that has layers of its own
-is called like their file in ``netloop/layers/``.
+An operator is in the file of its family, whatever the format and the direction. A family with layers of its own has
+the name of their file in ``netloop/layers/``.
 """
 
 LAYER_FAMILIES = (

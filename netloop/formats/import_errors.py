@@ -1,4 +1,4 @@
-"""What is wrong with a model: all of it is collected, and told at once."""
+"""The errors of a model: collected while it is imported, and raised at once."""
 
 from __future__ import annotations
 
@@ -7,26 +7,25 @@ import stat
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from netloop.diagnostics import Finding, LayerError, ModelError, NetworkError, reason
 
 
-class Broken:
-    """What stands for a value that a complaint left without one."""
+class Unimported:
+    """Placeholder for a value that could not be imported."""
 
 
-class Skip(Exception):
-    """What reads a broken value; the reason is told already."""
+class InputNotImported(Exception):
+    """Raised to skip a node that reads an ``Unimported`` value; the error behind it is reported already."""
 
 
-class Complaints:
+class ImportErrors:
     """The findings of a model.
 
     Args:
-        model: what messages call it.
-        damage: the code of what no layer complains of by itself.
+        model: the model in messages.
+        damage: the code of errors that have no code of their own.
     """
 
     def __init__(self, model: str, damage: str) -> None:
@@ -35,15 +34,15 @@ class Complaints:
         self._findings: list[Finding] = []
 
     def add(self, code: str, what: str, fix: str = "", at: Any = None, where: str = "") -> None:
-        """Remember a finding."""
+        """Add a finding."""
         self._findings.append(self.finding(code, what, fix, at, where))
 
     def finding(self, code: str, what: str, fix: str = "", at: Any = None, where: str = "") -> Finding:
         """A finding in the model."""
         return Finding(code, what, f"{self._model}, {where}" if where else self._model, reason(code), fix, at=at)
 
-    def tell(self) -> None:
-        """Raise what was found.
+    def raise_all(self) -> None:
+        """Raise all findings so far.
 
         Raises:
             ModelError: there are findings.
@@ -52,12 +51,12 @@ class Complaints:
             raise ModelError(*self._findings)
 
     @contextmanager
-    def of(self, part: str, at: Any = None) -> Generator[None]:
-        """Make findings of the complaints about a part of the model."""
+    def collect(self, part: str, at: Any = None) -> Generator[None]:
+        """Turn errors that the import of a part of the model raises into findings."""
         where = f"{self._model}, {part}"
         try:
             yield
-        except Skip:
+        except InputNotImported:
             pass
         except LayerError as error:
             why = error.why or reason(error.code)
@@ -68,23 +67,37 @@ class Complaints:
             self._findings.append(Finding(self._damage, str(error), where, reason(self._damage), at=at))
 
 
-def bytes_of(path: str, code: str, most: int) -> bytes:
-    """The bytes of the file of a model.
+def read_model_file(path: str, code: str, most: int) -> bytes:
+    """Read the file of a model.
 
     Args:
         path: its path.
         code: the code of a finding about it.
-        most: how many bytes it may have.
+        most: the greatest size allowed, in bytes.
 
     Raises:
-        ModelError: it cannot be read, or has more.
+        ModelError: the file cannot be read, is not a regular file, or is larger.
     """
+    file, size = open_model_file(path, code)
+    with file:
+        if size > most:
+            raise ModelError(Finding(code, f"the file has {size} bytes", path, reason(code)))
+        return file.read()
+
+
+def open_model_file(path: str, code: str) -> tuple[BinaryIO, int]:
+    """Open a regular file, without waiting for the other end if it is a pipe; return the file and its size.
+
+    Raises:
+        ModelError: the file cannot be read, or is not a regular file.
+    """
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     try:
-        found = os.stat(path)
-        if not stat.S_ISREG(found.st_mode):
-            raise ModelError(Finding(code, "there is no plain file", path, reason(code)))
-        if found.st_size > most:
-            raise ModelError(Finding(code, f"the file has {found.st_size} bytes", path, reason(code)))
-        return Path(path).read_bytes()
+        file = open(path, "rb", opener=lambda name, _: os.open(name, flags))  # noqa: SIM115 (closed by the caller)
+        found = os.fstat(file.fileno())
     except (OSError, ValueError) as error:
         raise ModelError(Finding(code, f"the file cannot be read: {error}", path, reason(code))) from error
+    if not stat.S_ISREG(found.st_mode):
+        file.close()
+        raise ModelError(Finding(code, "this is not a regular file", path, reason(code)))
+    return file, found.st_size

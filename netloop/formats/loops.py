@@ -1,4 +1,4 @@
-"""Loops as models describe them: a body, values that go round, what ends it, and what leaves it."""
+"""Loops of models: built from a body, carried values, limits, and outputs of each or of the last iteration."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from netloop.layers.loop import ILoop, IRecurrenceLayer
 from netloop.types import UNKNOWN, TensorType, join, normal_axis
 
 LARGEST_BUFFER = 1 << 28
-"""Up to so many bytes there is room for the rows of all trips that a loop may make."""
+"""The largest buffer, in bytes, reserved for the rows of all iterations that a loop can have."""
 
 MANY = (1 << 63) - 1
-"""More trips than any loop makes."""
+"""More iterations than any loop has."""
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Row:
-    """A value that leaves a loop in every trip.
+class StackedOutput:
+    """An output of a loop with a row for each iteration.
 
     Attributes:
-        value: the value.
-        axis: where the values of all trips are side by side.
-        reverse: whether that of the last trip comes first.
-        joined: whether they are joined along an axis that they have, and not stacked on a new one.
+        value: the row of one iteration.
+        axis: the axis of the output along which the rows are.
+        reverse: whether the row of the last iteration comes first.
+        joined: whether rows are concatenated along an axis of their own, and not stacked along a new one.
     """
 
     value: ITensor
@@ -44,39 +44,39 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Step:
-    """What one trip through a body makes.
+class IterationResult:
+    """The results of one iteration of a body.
 
     Attributes:
-        goes_on: whether there is another trip.
-        values: the next values of what goes round.
-        rows: what leaves the loop in every trip.
-        finals: what leaves it in the last trip, and does not go round.
+        goes_on: whether there is another iteration.
+        values: the next values of the carried values.
+        rows: the outputs with a row for each iteration.
+        finals: the outputs of the last iteration that are not carried.
     """
 
     goes_on: ITensor
     values: Sequence[ITensor]
-    rows: Sequence[Row] = ()
+    rows: Sequence[StackedOutput] = ()
     finals: Sequence[ITensor] = ()
 
 
-class Body(Protocol):
-    """The body of a loop. It may be asked for more than once, and adds its layers anew each time."""
+class LoopBody(Protocol):
+    """The body of a loop. It may be called more than once, and adds new layers each time."""
 
-    def __call__(self, loop: ILoop, trip: ITensor, values: Sequence[ITensor], /) -> Step:
-        """Add the layers of one trip: of this number, with these values going round."""
+    def __call__(self, loop: ILoop, number: ITensor, values: Sequence[ITensor], /) -> IterationResult:
+        """Add the layers of iteration ``number``, which starts with these carried values."""
         ...
 
 
 @dataclass(frozen=True)
-class Limits:
-    """What ends a loop.
+class LoopLimits:
+    """The limits of a loop.
 
     Attributes:
-        most: after so many trips, if it is not None.
-        goes_on: whether there is a first trip; the body tells of the others. If it is None, nobody is asked.
-        room: how many trips there are at the most, where a condition may end the loop earlier.
-        endless: whether a count below 0 stands for any number of trips, and not for none.
+        most: the trip count; None if there is none.
+        goes_on: whether there is a first iteration, where the body decides about the others; None without a condition.
+        room: an upper bound of the trip count, for loops that a condition may end earlier.
+        endless: whether a trip count below 0 means any number of iterations, and not none.
     """
 
     most: ITensor | None
@@ -86,13 +86,13 @@ class Limits:
 
 
 @dataclass(frozen=True)
-class Left:
-    """What a loop leaves.
+class LoopResult:
+    """The outputs of a loop.
 
     Attributes:
-        last: the values that go round, after the last trip.
-        rows: the rows of all trips.
-        finals: the finals of the last trip; zeros if there is none.
+        last: the carried values after the last iteration.
+        rows: the rows of all iterations.
+        finals: the final values of the last iteration; zeros if there is none.
     """
 
     last: Sequence[ITensor]
@@ -100,51 +100,55 @@ class Left:
     finals: Sequence[ITensor]
 
 
-def looped(make: FormulaBuilder, name: str, initial: Sequence[ITensor], limits: Limits, body: Body) -> Left:
-    """Add a loop.
+def build_loop(
+    make: FormulaBuilder, name: str, initial: Sequence[ITensor], limits: LoopLimits, body: LoopBody
+) -> LoopResult:
+    """Add a loop to the network.
 
     Args:
-        make: what adds layers.
+        make: the builder of its layers.
         name: its name.
-        initial: what goes round, before the first trip.
-        limits: what ends it.
+        initial: the carried values before the first iteration.
+        limits: its limits.
         body: its body.
     """
-    made = _Loop(make, name, initial, limits, body)
+    made = _LoopBuilder(make, name, initial, limits, body)
     made.end(limits.most)
     if made.has_room:
-        return Left(made.last(), made.rows(), made.finals())
-    # only the trips tell how many rows there are: they are counted first, and made again
-    again = _Loop(make, name, initial, Limits(made.trips, None), body)
-    again.end(made.trips)
-    return Left(made.last(), again.rows(), made.finals())
+        return LoopResult(made.last(), made.rows(), made.finals())
+    # the number of rows is data-dependent: a first loop counts its iterations, a second stacks the rows
+    again = _LoopBuilder(make, name, initial, LoopLimits(made.iterations, None), body)
+    again.end(made.iterations)
+    return LoopResult(made.last(), again.rows(), made.finals())
 
 
-class _Loop:
-    """A loop, its body added to the network.
+class _LoopBuilder:
+    """A loop with its body, to be given its limits and outputs.
 
-    Within the body the condition is true, for else there would be no trip. So a body that hands on its condition, or
-    sets it to true, makes a counted loop.
+    Within the body the condition is true, as there would be no iteration otherwise. So the loop is counted if the body
+    returns the condition that it was given, or true.
     """
 
-    def __init__(self, make: FormulaBuilder, name: str, initial: Sequence[ITensor], limits: Limits, body: Body) -> None:
+    def __init__(
+        self, make: FormulaBuilder, name: str, initial: Sequence[ITensor], limits: LoopLimits, body: LoopBody
+    ) -> None:
         self._make = make
         self._limits = limits
         self._loop = make.network.add_loop()
         self._loop.name = name
         self._counter = make.counter(self._loop)
-        self._carried = Carried(make, self._loop, initial)
-        self._step = self._carried.around(lambda values: self._trip(body, values))
+        self._carried = CarriedValues(make, self._loop, initial)
+        self._step = self._carried.through(lambda values: self._iteration(body, values))
         self._condition = make.scalar(self._step.goes_on)
         self._early = limits.goes_on is not None and make.known(self._condition) is None
         self._room = limits.room
 
-    def _trip(self, body: Body, values: Sequence[ITensor]) -> tuple[Sequence[ITensor], Step]:
+    def _iteration(self, body: LoopBody, values: Sequence[ITensor]) -> tuple[Sequence[ITensor], IterationResult]:
         step = body(self._loop, self._counter.outputs[0], values)
         return step.values, step
 
     def end(self, most: ITensor | None) -> None:
-        """End the loop after ``most`` trips, and before the first in which the condition is false."""
+        """End the loop after ``most`` iterations, and before the first one in which the condition is false."""
         count = self._count(most)
         if count is not None:
             self._loop.add_trip_limit(count, TripLimit.COUNT)
@@ -174,24 +178,25 @@ class _Loop:
         return make.minimum(make.where(make.less(most, 0), 1, most) if self._limits.endless else most, 1)
 
     def _ending(self, most: ITensor) -> ITensor:
-        """The count of a loop that nothing else ends."""
+        """The trip count, of a loop that nothing else ends."""
         make, goes_on = self._make, self._limits.goes_on
         if not self._limits.endless or make.known(most) is not None:
             return most
         ends = make.greater_equal(most, 0)
         if goes_on is not None:
             ends = make.logical_or(ends, make.logical_not(goes_on))
-        make.network.add_assertion(ends, f"{self._loop.name!r} has a trip count: its condition stays true")
+        what = f"the trip count of {self._loop.name!r} is at least 0, as its condition stays true"
+        make.network.add_assertion(ends, what)
         return make.maximum(most, 0)
 
     @property
-    def trips(self) -> ITensor:
-        """The number of trips that it makes."""
+    def iterations(self) -> ITensor:
+        """The number of iterations that it has."""
         return self._make.last(self._loop, self._counter)
 
     @property
     def has_room(self) -> bool:
-        """Whether there is room for the rows of all trips that there can be."""
+        """Whether a buffer for the rows of all iterations that it can have is small enough."""
         rows = self._step.rows
         if not self._early or not rows:
             return True
@@ -200,11 +205,11 @@ class _Loop:
         return self._room is not None and (most is None or most[0] * row <= LARGEST_BUFFER)
 
     def last(self) -> list[ITensor]:
-        """The values after the last trip."""
+        """The carried values after the last iteration."""
         return self._carried.last()
 
     def finals(self) -> list[ITensor]:
-        """The finals of the last trip; zeros if there is none."""
+        """The final values of the last iteration; zeros if there is none."""
         return [self._final(each) for each in self._step.finals]
 
     def _final(self, value: ITensor) -> ITensor:
@@ -224,30 +229,30 @@ class _Loop:
     # ------------------------------------------------------------------ rows
 
     def rows(self) -> list[ITensor]:
-        """The rows of all trips."""
+        """The rows of all iterations."""
         return [self._joined(each) if each.joined else self._stacked(each) for each in self._step.rows]
 
-    def _stacked(self, row: Row) -> ITensor:
+    def _stacked(self, row: StackedOutput) -> ITensor:
         make = self._make
         assert self._room is not None
         stacked = make.stacked(self._loop, row.value, self._room, row.axis, row.reverse)
-        return make.take_first(stacked, self.trips, row.axis) if self._early else stacked
+        return make.take_first(stacked, self.iterations, row.axis) if self._early else stacked
 
-    def _joined(self, row: Row) -> ITensor:
+    def _joined(self, row: StackedOutput) -> ITensor:
         make, value = self._make, row.value
         if value.type.rank == 0:
-            return self._stacked(Row(value, 0, row.reverse))
+            return self._stacked(StackedOutput(value, 0, row.reverse))
         axis = normal_axis(row.axis, value.type.rank)
         if value.type.shape[axis] == 1:
-            return self._stacked(Row(make.squeeze(value, [axis]), axis, row.reverse))
+            return self._stacked(StackedOutput(make.squeeze(value, [axis]), axis, row.reverse))
         if value.type.shape[axis] == UNKNOWN and self._carried.grows:
             return self._grown(value, axis, row.reverse)
-        stacked = self._stacked(Row(value, axis, row.reverse))
-        lengths: list[Length] = [make.length(stacked, each) for each in range(stacked.type.rank)]
-        return make.reshape(stacked, [*lengths[:axis], UNKNOWN, *lengths[axis + 2 :]])
+        stacked = self._stacked(StackedOutput(value, axis, row.reverse))
+        dims: list[Length] = [make.length(stacked, each) for each in range(stacked.type.rank)]
+        return make.reshape(stacked, [*dims[:axis], UNKNOWN, *dims[axis + 2 :]])
 
     def _grown(self, value: ITensor, axis: int, reverse: bool) -> ITensor:
-        """Values of several lengths, joined."""
+        """Rows of different lengths, concatenated iteration by iteration."""
         shape = [0 if each == axis else max(length, 0) for each, length in enumerate(value.type.shape)]
         so_far = self._loop.add_recurrence(self._zeros(shape, value))
         so_far.keeps_shape = False
@@ -260,13 +265,13 @@ def _size(row: TensorType) -> int:
     return math.prod(max(1, length) for length in row.shape) * row.dtype.itemsize
 
 
-class Carried:
-    """The values that go round a loop.
+class CarriedValues:
+    """The loop-carried values of a loop.
 
     Args:
-        make: what adds layers.
+        make: the builder of its layers.
         loop: the loop.
-        initial: what they are before the first trip.
+        initial: their values before the first iteration.
     """
 
     def __init__(self, make: FormulaBuilder, loop: ILoop, initial: Sequence[ITensor]) -> None:
@@ -280,37 +285,38 @@ class Carried:
 
     @property
     def grows(self) -> bool:
-        """Whether a length changes from trip to trip."""
+        """Whether a length changes between iterations."""
         return self._before != [each.type.shape for each in self._values]
 
-    def around(self, body: Callable[[Sequence[ITensor]], tuple[Sequence[ITensor], T]]) -> T:
-        """Send the values through a body, which gives the next ones and something else, which is given back.
+    def through(self, body: Callable[[Sequence[ITensor]], tuple[Sequence[ITensor], T]]) -> T:
+        """Pass the values through a body, which returns their next values and a result of its own; return the latter.
 
-        Where a length turns out to change from trip to trip, the body is made anew: the old one counts on its length.
-        So it is where a sequence turns out to hold something else, or a value to be absent.
+        The body is built again whenever the next values widen the type of a carried value, as the layers so far assume
+        the narrower one: where a length changes between iterations, a sequence gets tensors of another type, or a value
+        may be absent.
         """
         while True:
             types = [each.type for each in self._values]
-            following, rest = body(self._values)
-            self._step(following)
+            following, result = body(self._values)
+            self._set_next(following)
             if types == [each.type for each in self._values]:
-                return rest
+                return result
 
-    def _step(self, following: Sequence[ITensor]) -> None:
+    def _set_next(self, following: Sequence[ITensor]) -> None:
         for number, (recurrence, value) in enumerate(zip(self._recurrences, following, strict=True)):
             before, after = recurrence.outputs[0].type, value.type
             require(
                 join(before, after) is not None,
-                f"carried value {number} goes in as {before}, and comes out as {after}",
-                "lengths may change from trip to trip, but neither the element type nor the number of axes",
+                f"carried value {number} is {before} before an iteration, and {after} after it",
+                "lengths may change between iterations, but neither the element type nor the number of axes",
             )
         for recurrence, value in zip(self._recurrences, following, strict=True):
             recurrence.set_input(1, value)
 
     def holder(self, value: ITensor) -> IRecurrenceLayer | None:
-        """What carries a value on to the next trip; None if nothing does."""
+        """The recurrence that carries a value to the next iteration; None if there is none."""
         return next((each for each in self._recurrences if each.get_input(1) is value), None)
 
     def last(self) -> list[ITensor]:
-        """The values after the last trip."""
+        """The values after the last iteration."""
         return [self._make.last(self._loop, each) for each in self._recurrences]

@@ -1,4 +1,4 @@
-"""Boxes, of which some are kept."""
+"""Non-maximum suppression of boxes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from netloop.graph.tensor import ITensor
 ALL = 2**31 - 1
 
 
-def suppressed(
+def non_max_suppression(
     make: FormulaBuilder,
     boxes: ITensor,
     scores: ITensor,
@@ -18,18 +18,18 @@ def suppressed(
     least: ITensor,
     centers: bool,
 ) -> ITensor:
-    """The boxes with the highest scores that do not overlap much, as rows of batch item, class and box; int64.
+    """The boxes with the highest scores that overlap little, as int64 rows of batch item, class and box.
 
-    Each class of a batch item is a batch item of the layer, so that the rows come class by class.
+    Each class of a batch item is a batch item of the layer, so that the rows are sorted by class.
 
     Args:
-        make: what adds layers.
+        make: the builder of the layers.
         boxes: [batch, box, 4].
         scores: [batch, class, box].
-        most: how many boxes of a class are kept at most.
-        overlap: the greatest share of two boxes that they may have in common.
-        least: what scores are above.
-        centers: whether boxes are told by centre and size, not by two corners.
+        most: the greatest number of boxes to keep of each class.
+        overlap: the intersection over union of two boxes, above which one is dropped.
+        least: the score that a box must exceed.
+        centers: whether boxes are centre and size, and not two corners.
     """
     batch, classes, count = (make.length(scores, axis) for axis in range(3))
     items = make.product([batch, classes])

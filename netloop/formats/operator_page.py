@@ -1,4 +1,4 @@
-"""The operators that an importer knows, as a page of Markdown."""
+"""Markdown pages that list the operators of an importer."""
 
 import sys
 from collections import defaultdict
@@ -6,15 +6,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 Entry = tuple[str, Mapping[int, Callable[..., Any]]]
-"""The name of an operator, and its functions by version."""
+"""An operator and its functions by version."""
 
 
-def page_of(head: Sequence[str], columns: str, operators: Iterable[Entry]) -> str:
-    """A page of operators by family, which the modules of their functions are: as of which versions they are what.
+def operator_page(head: Sequence[str], columns: str, operators: Iterable[Entry]) -> str:
+    """Markdown tables of operators, one for each module of their functions, with versions and meanings.
 
     Args:
-        head: the paragraphs before.
-        columns: the titles of the columns, ``operator | version | meaning``.
+        head: the paragraphs before the tables.
+        columns: the titles of the three columns, ``operator | version | meaning``.
         operators: the operators, in order.
     """
     families: dict[str, list[str]] = defaultdict(list)

@@ -1,4 +1,4 @@
-"""Layers that nothing needs, taken away."""
+"""Dead code elimination in an imported network."""
 
 from netloop.graph.layer import ILayer
 from netloop.nest import live_layers
@@ -6,10 +6,7 @@ from netloop.network import INetworkDefinition
 
 
 def keep_live(network: INetworkDefinition, start: int = 0) -> None:
-    """Take away the layers on which neither an output nor an assertion of a network depends.
-
-    Those before number ``start`` stay.
-    """
+    """Remove the layers from number ``start`` on that neither an output nor an assertion of the network depends on."""
     kept = set(live_layers(network)) | set(network.layers[:start])
     live = [each for each in network.layers if each in kept]
     for layer in network.layers:

@@ -1,6 +1,6 @@
-"""Recurrent networks, as loops over the time axis.
+"""Recurrent layers: the loop of a cell over the time axis.
 
-The products of all inputs with the input weights are one product before the loop.
+The inputs of all steps are multiplied by the input weights in one product before the loop.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from netloop.formats.recurrent_cells import Cell
 from netloop.graph.tensor import ITensor
 
 DIRECTIONS = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}
-"""For each direction of an attribute ``direction``, whether it goes backwards."""
+"""The values of an attribute ``direction``: whether each direction is reversed."""
 
 
-def unrolled(
+def scan_cell(
     name: str,
     cell: Cell,
     x: ITensor,
@@ -25,37 +25,37 @@ def unrolled(
     lengths: ITensor | None = None,
     reverse: bool = False,
 ) -> tuple[ITensor, list[ITensor]]:
-    """A cell for each step of sequences.
+    """Apply a cell to each step of sequences.
 
     Past the end of a sequence the output is zero, and the states stay as they are.
 
     Args:
-        name: what the loop is called.
+        name: the name of the loop.
         cell: the cell.
-        x: the sequences; [time, batch, features].
+        x: the sequences, [time, batch, features].
         initial: the states before the first step, each [batch, hidden]; None for zeros.
-        lengths: of the sequences, [batch]; None if all are of full length.
-        reverse: whether it goes from the end of each sequence to its start.
+        lengths: the lengths of the sequences, [batch]; None if all have full length.
+        reverse: whether each sequence is read from its end to its start.
 
     Returns:
         The outputs of all steps, [time, batch, hidden], and the last states.
     """
     products = cell.products(x)
     if not reverse or lengths is None:
-        return _Steps(name, cell, lengths, reverse).run(products, initial)
-    rows, last = _Steps(name, cell, lengths, False).run(_turned(cell, products, lengths), initial)
-    return _turned(cell, rows, lengths), last
+        return _TimeLoop(name, cell, lengths, reverse).run(products, initial)
+    rows, last = _TimeLoop(name, cell, lengths, False).run(_reversed(cell, products, lengths), initial)
+    return _reversed(cell, rows, lengths), last
 
 
-def _turned(cell: Cell, x: ITensor, lengths: ITensor) -> ITensor:
-    """The steps of each sequence from its end to its start, those past its end where they are; time first."""
+def _reversed(cell: Cell, x: ITensor, lengths: ITensor) -> ITensor:
+    """Reverse the steps of each sequence; those past its end stay. The time axis is the first."""
     layer = cell.make.network.add_reverse_sequence(x, lengths)
     layer.sequence_axis, layer.batch_axis = 0, 1
     return layer.outputs[0]
 
 
-class _Steps:
-    """The loop over the steps of one direction."""
+class _TimeLoop:
+    """The loop over the steps in one direction."""
 
     def __init__(self, name: str, cell: Cell, lengths: ITensor | None, reverse: bool) -> None:
         self._make = cell.make
@@ -66,7 +66,7 @@ class _Steps:
         self._loop.name = name
 
     def run(self, products: ITensor, initial: Sequence[ITensor | None]) -> tuple[ITensor, list[ITensor]]:
-        """The outputs of all steps, and the last states."""
+        """Add the loop; return the outputs of all steps and the last states."""
         make, loop = self._make, self._loop
         time = make.cast(make.tensor(make.length(products, 0)), np.int64)
         loop.add_trip_limit(time, TripLimit.COUNT)
@@ -76,7 +76,7 @@ class _Steps:
         new = self._cell.step(x, old)
         output = new[0]
         if self._lengths is not None:
-            output, new = self._within(self._lengths, old, new)
+            output, new = self._masked(self._lengths, old, new)
         for recurrence, each in zip(states, new, strict=True):
             recurrence.set_input(1, each)
         rows = make.stacked(loop, output, time, reverse=self._reverse)
@@ -87,12 +87,12 @@ class _Steps:
         shape = make.list_tensor([make.length(products, 1), self._cell.hidden])
         return make.broadcast_to(make.constant(np.zeros((1, 1), dtype)), shape)
 
-    def _within(
+    def _masked(
         self, lengths: ITensor, old: Sequence[ITensor], new: Sequence[ITensor]
     ) -> tuple[ITensor, list[ITensor]]:
-        """The output and the states, zero and as they were for the sequences that have ended."""
+        """The output and the states, where sequences that have ended give zero and keep their states."""
         make = self._make
-        trip = make.counter(self._loop).outputs[0]
-        going = make.expand_dims(make.less(trip, make.cast(lengths, np.int64)), [1])
+        number = make.counter(self._loop).outputs[0]
+        going = make.expand_dims(make.less(number, make.cast(lengths, np.int64)), [1])
         output = make.where(going, new[0], np.zeros((), new[0].type.dtype))
         return output, [make.where(going, now, before) for now, before in zip(new, old, strict=True)]

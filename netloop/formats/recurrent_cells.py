@@ -1,8 +1,8 @@
-"""The cells of recurrent networks: what one step makes of its input and its states.
+"""Cells of recurrent layers: one step of an RNN, GRU or LSTM, and its activation functions.
 
-Each cell is given the products of its input with the input weights, bias added, its gates side by side: z, r, h of a
-GRU; i, o, f, c of an LSTM.
-Sources: the pages of ONNX's operators RNN, GRU and LSTM, and of OpenVINO's cells.
+A step starts from the product of its input and the input weights, bias included, with the gates next to each other
+along the last axis: z, r, h of a GRU; i, o, f, c of an LSTM.
+Sources: ONNX's operators RNN, GRU and LSTM, and OpenVINO's cells.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ ACTIVATIONS: dict[str, tuple[ActivationType | None, tuple[float, ...]]] = {
     "affine":          (None,                            (1.0, 0.0)),
 }
 # fmt: on
-"""The functions by their names in lower case, and the standard alpha and beta of those that have them."""
+"""The activation functions by their names in lower case, and the default alpha and beta of those that have them."""
 
 
 def activation_function(
     make: FormulaBuilder, name: str, alphas: Iterator[float], betas: Iterator[float], clip: float | None = None
 ) -> Function:
-    """The function of a name, of arguments cut at plus and minus ``clip``; it takes its alpha and beta from those."""
+    """The activation function ``name`` of arguments clipped to ±``clip``, with the next alpha and beta it needs."""
     hint = did_you_mean(name.lower(), ACTIVATIONS)
     require(name.lower() in ACTIVATIONS, f"no activation is called {name!r}{hint and f'; {hint}'}")
     kind, defaults = ACTIVATIONS[name.lower()]
@@ -67,14 +67,14 @@ class Cell(ABC):
     """A cell with its weights.
 
     Attributes:
-        make: what adds layers.
+        make: the builder of its layers.
         functions: its activation functions.
-        weights: those of the input, a row for each row of the gates.
-        recurrent: those of the state.
-        bias: that of the products of the input, or None.
-        recurrent_bias: that of the products of the state, or None.
-        peepholes: those of an LSTM, or None.
-        flag: ``linear_before_reset`` or ``input_forget``.
+        weights: the weights of the input, [gates * hidden, features].
+        recurrent: the weights of the state, [gates * hidden, hidden].
+        bias: the bias of the input's product, or None.
+        recurrent_bias: the bias of the state's product, or None.
+        peepholes: the peephole weights of an LSTM, or None.
+        flag: ``linear_before_reset`` of a GRU, ``input_forget`` of an LSTM.
     """
 
     make: FormulaBuilder
@@ -92,10 +92,10 @@ class Cell(ABC):
 
     @abstractmethod
     def step(self, x: ITensor, states: Sequence[ITensor]) -> list[ITensor]:
-        """The next states, from the products of the input and the present states; the first is the output."""
+        """The next states, from the product of the input and the present states; the first one is the output."""
 
     def products(self, x: ITensor) -> ITensor:
-        """The input times its weights, with what bias can be added at once."""
+        """The product of the input and its weights, plus the biases that can be added before the loop."""
         products = self.make.matmul(x, self.make.transpose(self.weights, (1, 0)))
         both = [self.bias, None if self.keeps_bias else self.recurrent_bias]
         return reduce(self.make.add, (each for each in both if each is not None), products)
@@ -107,21 +107,21 @@ class Cell(ABC):
 
     @property
     def keeps_bias(self) -> bool:
-        """Whether the bias of the state cannot be added to the products of the input."""
+        """Whether the bias of the state must not be added to the product of the input."""
         return False
 
     def product(self, h: ITensor, weights: ITensor) -> ITensor:
-        """The state times its weights."""
+        """The product of the state and its weights."""
         layer = self.make.network.add_matrix_multiply(h, MatrixOperation.NONE, weights, MatrixOperation.TRANSPOSE)
         return layer.outputs[0]
 
     def part(self, x: ITensor, first: int, count: int = 1) -> ITensor:
-        """Some gates of several, which are side by side along the last axis."""
+        """``count`` gates from number ``first`` on, of those along the last axis."""
         start, size = first * self.hidden, count * self.hidden
         return self.make.slice(x, [start], [size], axes=[x.type.rank - 1])
 
     def rows(self, x: ITensor, first: int, count: int = 1) -> ITensor:
-        """The weights of some gates."""
+        """The weights of ``count`` gates from number ``first`` on."""
         return self.make.slice(x, [first * self.hidden], [count * self.hidden], axes=[0])
 
 
@@ -136,7 +136,7 @@ class RnnCell(Cell):
 
 
 class GruCell(Cell):
-    """z, r = f(...); n = g(X W' + (r H) R' + b); H = (1 - z) n + z H. The reset may come after the product."""
+    """z, r = f(...); n = g(X W' + (r H) R' + b); H = (1 - z) n + z H. With the flag, n = g(X W' + r (H R' + b))."""
 
     GATES = 3
     STANDARD = ("Sigmoid", "Tanh")
@@ -161,7 +161,7 @@ class GruCell(Cell):
 
 
 class LstmCell(Cell):
-    """i, o, f = f(...); C = f C + i g(...); H = o h(C). Peepholes let the gates see C: i and f the old, o the new."""
+    """i, o, f = f(...); C = f C + i g(...); H = o h(C). Peepholes add the old C to i and f, the new C to o."""
 
     GATES = 4
     STATES = 2
@@ -176,18 +176,22 @@ class LstmCell(Cell):
             keep = make.sub(1.0, enter)
         cell = make.add(make.mul(keep, c), make.mul(enter, new))
         if leave is None:
-            leave = f(self._sees(self.part(gates, 1), 1, cell))
+            leave = f(self._peephole(self.part(gates, 1), 1, cell))
         return [make.mul(leave, top(cell)), cell]
 
     def _gates(self, gates: ITensor, cell: ITensor) -> tuple[ITensor, ITensor | None, ITensor]:
-        """What lets in, out and stay; what lets out is None if it has to see the new cell first."""
+        """The input, output and forget gates; the output gate is None if it needs the new cell state first."""
         f = self.functions[0]
         if self.peepholes is None:
             sigmoid = f(self.part(gates, 0, 3))
             return self.part(sigmoid, 0), self.part(sigmoid, 1), self.part(sigmoid, 2)
-        return f(self._sees(self.part(gates, 0), 0, cell)), None, f(self._sees(self.part(gates, 2), 2, cell))
+        return (
+            f(self._peephole(self.part(gates, 0), 0, cell)),
+            None,
+            f(self._peephole(self.part(gates, 2), 2, cell)),
+        )
 
-    def _sees(self, gate: ITensor, number: int, cell: ITensor) -> ITensor:
-        """A gate that sees the cell through its peepholes."""
+    def _peephole(self, gate: ITensor, number: int, cell: ITensor) -> ITensor:
+        """A gate plus the cell state times its peephole weights."""
         assert self.peepholes is not None
         return self.make.add(gate, self.make.mul(self.part(self.peepholes, number), cell))

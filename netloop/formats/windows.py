@@ -1,4 +1,4 @@
-"""Windows that slide: convolutions and poolings."""
+"""Sliding windows: convolutions, transposed convolutions and poolings."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from netloop.types import UNKNOWN
 
 @dataclass(frozen=True)
 class Sliding:
-    """How a window slides.
+    """The strides, dilations and padding of a window.
 
     Attributes:
-        strides: its steps.
-        dilations: the steps inside it.
-        before: the padding before the axes.
-        after: the padding after them.
-        same: SAME_UPPER or SAME_LOWER, the padding that follows from the lengths; None for that given.
+        strides: the strides.
+        dilations: the dilations.
+        before: the padding before each axis.
+        after: the padding after it.
+        same: SAME_UPPER or SAME_LOWER, for padding that follows from the dims; None for explicit padding.
     """
 
     strides: Sequence[int]
@@ -36,7 +36,7 @@ class Sliding:
     same: PaddingMode | None = None
 
     def on(self, layer: SlidingWindow) -> None:
-        """Let the window of a layer slide so."""
+        """Set the window of a layer."""
         layer.stride_nd, layer.dilation_nd = self.strides, self.dilations
         if self.same is not None:
             layer.padding_mode = self.same
@@ -47,7 +47,7 @@ class Sliding:
 def convolved(
     make: FormulaBuilder, x: ITensor, kernel: ITensor, groups: int, sliding: Sliding, bias: ITensor | None = None
 ) -> ITensor:
-    """A window of weights, [maps, channels of a group, ...], slid over the input."""
+    """A convolution with a kernel of dims [maps, channels of a group, ...]."""
     maps, *window = kernel.type.shape[:1] + kernel.type.shape[2:]
     require(UNKNOWN not in (maps, *window), f"the kernel is {kernel.type}, and its shape must be known")
     layer = make.network.add_convolution_nd(x, maps, window, Weights())
@@ -68,16 +68,16 @@ def deconvolved(
     more: Sequence[int],
     wanted: Sequence[int] | None,
 ) -> ITensor:
-    """A window of weights, [channels, maps of a group, ...], written for each element of the input.
+    """A transposed convolution with a kernel of dims [channels, maps of a group, ...].
 
     Args:
-        make: what adds layers.
+        make: the builder of the layers.
         x: the input.
         kernel: the weights.
         groups: the number of groups of channels.
-        sliding: how the window moves; its padding is trimmed off.
-        more: how much longer the axes of the output are after that.
-        wanted: the lengths of these axes, if they are told; the padding follows from them.
+        sliding: its window, whose padding is trimmed off the output.
+        more: the output padding: elements added to each axis after that.
+        wanted: the dims of the output, from which the padding follows; None or empty if they are not given.
     """
     maps, *window = kernel.type.shape[1:]
     require(UNKNOWN not in (maps, *window), f"the kernel is {kernel.type}, and its shape must be known")
@@ -93,30 +93,30 @@ def deconvolved(
 def _trimmed(
     x: ITensor, layer: WeightedWindow, sliding: Sliding, more: Sequence[int], wanted: Sequence[int] | None
 ) -> tuple[list[int], list[int]]:
-    """What is trimmed off the output of a transposed convolution, before and after; added where it is below 0."""
+    """The elements to trim off a transposed convolution, before and after each axis; below 0, elements to add."""
     before, after = list(sliding.before), list(sliding.after)
     if wanted or sliding.same is not None:
         total = [spare + extra for spare, extra in zip(_spare(x, layer, wanted), more, strict=True)]
         less = [each // 2 for each in total]
-        rest = [each - half for each, half in zip(total, less, strict=True)]
-        before, after = (less, rest) if sliding.same is PaddingMode.SAME_UPPER else (rest, less)
+        remainder = [each - half for each, half in zip(total, less, strict=True)]
+        before, after = (less, remainder) if sliding.same is PaddingMode.SAME_UPPER else (remainder, less)
     return before, [each - extra for each, extra in zip(after, more, strict=True)]
 
 
 def _spare(x: ITensor, layer: WeightedWindow, wanted: Sequence[int] | None) -> list[int]:
-    """How many elements the output has more than is wanted; by default so many as input and strides tell."""
+    """The elements of each axis in excess of the dims wanted, by default the input's times the strides."""
     along = zip(layer.stride_nd, layer.spans, strict=True)
     if not wanted:
         return [span - stride for stride, span in along]
-    lengths, sizes = x.type.shape[2:], wanted[-len(layer.window) :]
-    require(UNKNOWN not in lengths, f"the input is {x.type}, and must be known where the shape of the output is given")
-    require(len(sizes) == len(lengths), f"the shape of the output is {wanted}, and must have {len(lengths)} numbers")
-    whole = zip(lengths, sizes, along, strict=True)
+    dims, sizes = x.type.shape[2:], wanted[-len(layer.window) :]
+    require(UNKNOWN not in dims, f"the input is {x.type}, and must be known if the output shape is given")
+    require(len(sizes) == len(dims), f"the shape of the output is {wanted}, and must have {len(dims)} numbers")
+    whole = zip(dims, sizes, along, strict=True)
     return [(length - 1) * stride + span - size for length, size, (stride, span) in whole]
 
 
 def padded(make: FormulaBuilder, x: ITensor, before: Sequence[int], after: Sequence[int]) -> ITensor:
-    """``x`` with zeros around its last axes."""
+    """Pad the last axes of ``x`` with zeros."""
     if not any((*before, *after)):
         return x
     count = x.type.rank - len(before)
@@ -131,15 +131,15 @@ def padded(make: FormulaBuilder, x: ITensor, before: Sequence[int], after: Seque
 def pooled(
     make: FormulaBuilder, x: ITensor, layer: SlidingWindow, sliding: Sliding, up: bool, inside: bool = True
 ) -> ITensor:
-    """What a window makes.
+    """The output of a pooling layer.
 
     Args:
-        make: what adds layers.
+        make: the builder of the layers.
         x: the input.
-        layer: the window.
-        sliding: how it moves.
-        up: whether there is a last window that leaves the input and its padding.
-        inside: whether there is none that starts in the padding after the input.
+        layer: the layer.
+        sliding: its window.
+        up: whether the size of the output is rounded up, so that the last window may exceed the padding.
+        inside: whether windows that start in the padding after the input are left out.
     """
     sliding.on(layer)
     if not up or sliding.same is not None:
@@ -148,9 +148,9 @@ def pooled(
     made = make.made(layer)
     if not inside:
         return made
-    lengths, counts = (make.slice(make.shape(each), [2], [len(layer.window)]) for each in (x, made))
+    dims, counts = (make.slice(make.shape(each), [2], [len(layer.window)]) for each in (x, made))
     before = np.array(layer.pre_padding, np.int64) - 1
-    starting = make.add(make.floor_div(make.add(lengths, before), np.array(layer.stride_nd, np.int64)), 1)
+    starting = make.add(make.floor_div(make.add(dims, before), np.array(layer.stride_nd, np.int64)), 1)
     kept = make.minimum(counts, starting)
     if make.ints(kept) == list(made.type.shape[2:]):
         return made
@@ -158,7 +158,7 @@ def pooled(
 
 
 def among_all(make: FormulaBuilder, x: ITensor, places: ITensor, axis: int = 0) -> ITensor:
-    """Places in an image of ``x`` as places among all elements from an axis on."""
+    """Convert indices into an image of ``x`` to indices into all elements from an axis on."""
     shape, rank = make.shape(x), x.type.rank
     if axis > 2:
         return make.modulo(places, make.reduce(ReduceOperation.PROD, make.slice(shape, [axis], [rank - axis]), [0]))

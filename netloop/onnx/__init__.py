@@ -1,4 +1,4 @@
-"""ONNX models: ``netloop.onnx.load("model.onnx")`` gives a network, ``netloop.onnx.save(network, path)`` writes one."""
+"""ONNX models: ``netloop.onnx.load("model.onnx")`` imports one, ``netloop.onnx.save(network, path)`` exports one."""
 
 from importlib.util import find_spec
 

@@ -1,4 +1,4 @@
-"""Tensors of a model as arrays, and its element types as numpy's."""
+"""Conversion of ONNX tensors and types to arrays and numpy types, and back."""
 
 from __future__ import annotations
 
@@ -17,36 +17,28 @@ from netloop.onnx.importer.external_data import read_external
 from netloop.types import LARGEST_TENSOR, UNKNOWN, Array, OptionalType, SequenceType, TensorType
 
 NO_NUMBERS = {TensorProto.UNDEFINED, TensorProto.STRING}
-BITS: dict[int, int] = {
-    TensorProto.INT4: 4,
-    TensorProto.UINT4: 4,
-    TensorProto.FLOAT4E2M1: 4,
-    TensorProto.INT2: 2,
-    TensorProto.UINT2: 2,
-}
-"""Element types of which a byte holds several."""
 
 
 def element_type(code: int) -> np.dtype[Any]:
     """The numpy type of an element type of ONNX.
 
     Raises:
-        LayerError: networks have no tensors of it.
+        LayerError: netloop does not support the type.
     """
     if code in NO_NUMBERS or code not in TensorProto.DataType.values():
-        raise LayerError(f"no tensor has {_name(code)} elements", reason("NL746"), "", "NL746")
+        raise LayerError(f"netloop has no tensors of {_name(code)} elements", reason("NL746"), "", "NL746")
     dtype = np.dtype(helper.tensor_dtype_to_np_dtype(code))
     as_dtype(dtype)
     return dtype
 
 
 def proto_of(type: TensorType) -> onnx.TypeProto:
-    """A type as ONNX writes it."""
+    """Convert a type to ONNX."""
     if isinstance(type, OptionalType):
         return helper.make_optional_type_proto(proto_of(type.present))
     shape = type.held_shape
-    lengths = None if shape is None else [None if length == UNKNOWN else length for length in shape]
-    tensor = helper.make_tensor_type_proto(helper.np_dtype_to_tensor_dtype(type.dtype), lengths)
+    dims = None if shape is None else [None if length == UNKNOWN else length for length in shape]
+    tensor = helper.make_tensor_type_proto(helper.np_dtype_to_tensor_dtype(type.dtype), dims)
     return helper.make_sequence_type_proto(tensor) if isinstance(type, SequenceType) else tensor
 
 
@@ -55,17 +47,17 @@ def _name(code: int) -> str:
 
 
 def array_of(proto: TensorProto, directory: Path | None = None) -> Array:
-    """The array that a tensor of a model holds.
+    """Convert a tensor of a model to an array.
 
     Args:
         proto: the tensor.
-        directory: the folder of the files outside of the model; None if there is none.
+        directory: the folder of external tensors; None if there is none.
 
     Raises:
-        LayerError: it has more or fewer bytes than its shape, or they are in a file that must not be read.
+        LayerError: its data do not match its shape, or are in a file that must not be read.
     """
     dtype = element_type(proto.data_type)
-    size = _bytes_of_shape(proto.dims, proto.data_type, dtype)
+    size = _bytes_of_shape(proto.dims, dtype)
     if proto.data_location == TensorProto.EXTERNAL:
         raw = read_external(proto, size, directory)
         proto = TensorProto(data_type=proto.data_type, dims=proto.dims, raw_data=raw)
@@ -74,26 +66,26 @@ def array_of(proto: TensorProto, directory: Path | None = None) -> Array:
     try:
         return np.ascontiguousarray(numpy_helper.to_array(proto)).reshape(tuple(proto.dims))
     except (ValueError, TypeError, OverflowError) as error:
-        raise LayerError(f"the numbers of the tensor do not fit its shape: {error}") from error
+        raise LayerError(f"the data of the tensor do not match its shape: {error}") from error
 
 
-def _bytes_of_shape(dims: Sequence[int], code: int, dtype: np.dtype[Any]) -> int:
+def _bytes_of_shape(dims: Sequence[int], dtype: np.dtype[Any]) -> int:
     require(min(dims, default=0) >= 0, f"the tensor has the shape {tuple(dims)}, with a negative length")
     count = math.prod(dims)
-    require(count * dtype.itemsize <= LARGEST_TENSOR, f"the tensor has {count} elements, and there is no room for them")
-    return -(-count * BITS.get(code, 8 * dtype.itemsize) // 8)
+    require(count * dtype.itemsize <= LARGEST_TENSOR, f"the tensor has {count} elements, which is too many")
+    return math.ceil(count * as_dtype(dtype).itemsize)
 
 
 def dense_of(proto: onnx.SparseTensorProto, directory: Path | None = None) -> Array:
-    """The array that a sparse tensor of a model stands for.
+    """Convert a sparse tensor of a model to a dense array.
 
     Raises:
-        LayerError: its parts do not fit each other.
+        LayerError: its values, indices and shape do not match, or it is too large.
     """
     values, indices = array_of(proto.values, directory), array_of(proto.indices, directory)
     dims = tuple(proto.dims)
-    _bytes_of_shape(dims, proto.values.data_type, values.dtype)
-    require(values.ndim == 1 and indices.dtype == np.int64, "a sparse tensor has 1-D values and int64 indices")
+    _bytes_of_shape(dims, values.dtype)
+    require(values.ndim == 1 and indices.dtype == np.int64, "a sparse tensor must have 1-D values and int64 indices")
     require(len(indices) == len(values), f"there are {len(indices)} indices for {len(values)} values")
     places = indices if indices.ndim == 1 else _linear(indices, dims)
     volume = math.prod(dims)
@@ -105,11 +97,11 @@ def dense_of(proto: onnx.SparseTensorProto, directory: Path | None = None) -> Ar
 
 
 LARGEST_DENSE = 1 << 30
-"""Sparse tensors of more bytes are not made dense."""
+"""The largest sparse tensor to be converted, in bytes of the dense array."""
 
 
 def _linear(indices: Array, dims: Sequence[int]) -> Array:
-    require(indices.ndim == 2 and indices.shape[1] == len(dims), "the indices have a number for each axis")
+    require(indices.ndim == 2 and indices.shape[1] == len(dims), "the indices must have one number for each axis")
     require(bool(np.all((indices >= 0) & (indices < np.array(dims)))), f"an index is outside of the shape {dims}")
     steps = [math.prod(dims[axis + 1 :]) for axis in range(len(dims))]
     return indices @ np.array(steps, np.int64)

@@ -1,4 +1,4 @@
-"""OpenVINO models: ``netloop.openvino.load("model.xml")`` gives a network, ``save(network, path)`` writes one."""
+"""OpenVINO models: ``netloop.openvino.load("model.xml")`` imports one, ``save(network, path)`` exports one."""
 
 from netloop.openvino.exporter import save as save
 from netloop.openvino.exporter import to_model as to_model

@@ -1,46 +1,98 @@
-"""An operator is in the file of its family, which has one name in all formats."""
+"""Operator families: one subject has one file name in every importer and exporter, and in ``netloop/layers/``."""
 
-import re
-from pathlib import Path
+from collections import defaultdict
+from importlib import import_module
+from pkgutil import iter_modules
 
 import pytest
 
-import netloop
-from netloop.formats.families import FAMILIES
+import netloop.layers
+import netloop.onnx.importer.operators
+import netloop.onnx_graph.layers
+import netloop.openvino.exporter.operators
+import netloop.openvino.importer.operators
+from netloop.formats.families import FAMILIES, LAYER_FAMILIES
+from netloop.onnx.importer.operator_table import TABLE as ONNX
+from netloop.onnx_graph.exporter_table import EXPORTERS as LAYER_EXPORTERS
+from netloop.openvino.exporter.operator_table import EXPORTERS as OPENVINO_EXPORTERS
+from netloop.openvino.importer.operator_table import TABLE as OPENVINO
 
-PACKAGE = Path(netloop.__file__).parent
-ONNX, OPENVINO = (PACKAGE / name / "importer" / "operators" for name in ("onnx", "openvino"))
-DECORATOR = re.compile(r'^@operator\("(\w+)"', re.MULTILINE)
-
-
-def families(folder):
-    return [path for path in folder.glob("*.py") if path.name != "__init__.py"]
-
-
-def family_of_operators(folder):
-    """The family of each operator that a decorator names, by its name in lower case."""
-    files = {path.stem: path.read_text(encoding="utf-8") for path in families(folder)}
-    return {name.lower(): family for family, text in files.items() for name in DECORATOR.findall(text)}
-
-
-@pytest.mark.parametrize("folder", [ONNX, OPENVINO], ids=["onnx", "openvino"])
-def test_every_file_is_a_family(folder):
-    assert {path.stem for path in families(folder)} <= FAMILIES
+FOLDERS = [
+    netloop.onnx.importer.operators,
+    netloop.openvino.importer.operators,
+    netloop.onnx_graph.layers,
+    netloop.openvino.exporter.operators,
+]
 
 
-def test_operator_of_both_formats_has_one_family():
-    onnx, openvino = family_of_operators(ONNX), family_of_operators(OPENVINO)
-    common = onnx.keys() & openvino.keys()
-
-    assert len(common) > 30
-    assert {name: onnx[name] for name in common} == {name: openvino[name] for name in common}
+def family(function):
+    return function.__module__.rpartition(".")[2]
 
 
-def test_same_family_has_the_same_heading():
-    headings = [
-        {path.stem: path.read_text(encoding="utf-8").split('"""')[1].partition("\n")[0] for path in families(folder)}
-        for folder in (ONNX, OPENVINO)
-    ]
-    common = headings[0].keys() & headings[1].keys()
+def families(table, key):
+    return {family(each) for each in table.versions(key).values()}
 
-    assert {name: headings[0][name] for name in common} == {name: headings[1][name] for name in common}
+
+def onnx_families():
+    """The families of ONNX's own operators, by name."""
+    return {name: families(ONNX, (domain, name)) for domain, name in ONNX if not domain}
+
+
+def headings(folder):
+    """The first line of each file."""
+    files = {each.name: import_module(f"{folder.__name__}.{each.name}") for each in iter_modules(folder.__path__)}
+    return {name: {file.__doc__.partition("\n")[0]} for name, file in files.items()}
+
+
+def differing(*tables):
+    """The operators that several tables know under one name and have in different families."""
+    found = defaultdict(list)
+    for table in tables:
+        for name, own in table.items():
+            found[name].append(own)
+    return {name: each for name, each in sorted(found.items()) if any(own != each[0] for own in each)}
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda each: each.__name__)
+def test_files_are_named_after_families(folder):
+    assert sorted({each.name for each in iter_modules(folder.__path__)} - FAMILIES) == []
+
+
+def test_layer_families_are_files_of_layers():
+    files = {each.name for each in iter_modules(netloop.layers.__path__)}
+
+    assert sorted(set(LAYER_FAMILIES) - files) == []
+
+
+def test_all_versions_of_an_operator_are_in_one_file():
+    own = {name: each for name, each in onnx_families().items() if len(each) > 1}
+    other = {name: families(OPENVINO, name) for name in OPENVINO if len(families(OPENVINO, name)) > 1}
+
+    assert (own, other) == ({}, {})
+
+
+def test_importers_have_an_operator_of_one_name_in_one_family():
+    onnx = {name.lower(): each for name, each in onnx_families().items()}
+
+    assert len(set(onnx) & set(OPENVINO)) > 30
+    assert differing(onnx, {name: families(OPENVINO, name) for name in OPENVINO}) == {}
+
+
+def test_importers_have_one_heading_for_a_family():
+    assert differing(*map(headings, FOLDERS[:2])) == {}
+
+
+def test_exporter_has_an_operator_in_the_family_of_the_importer():
+    known = {name: each for name, each in onnx_families().items() if name in OPENVINO_EXPORTERS}
+
+    assert differing(known, {name: {family(OPENVINO_EXPORTERS[name])} for name in known}) == {}
+
+
+def test_exporter_of_a_layer_kind_is_in_the_file_of_the_kind():
+    wrong = {
+        kind.__name__: (family(kind), family(exporter))
+        for kind, exporter in LAYER_EXPORTERS.items()
+        if family(kind) != family(exporter)
+    }
+
+    assert wrong == {}

@@ -1,4 +1,4 @@
-"""How many of ONNX's own tests pass, by the same runner for netloop and others: ``python -m tests.onnx.rates NAME``.
+"""The number of ONNX's tests that pass, by one runner for netloop and others: ``python -m tests.onnx.rates NAME``.
 
 Without a name it prints the table of ``docs/onnx.md``, each backend in a process of its own; one that is not installed
 is left out. A test counts as passed if it ran, and its outputs had the values, types and shapes that ONNX wants.
@@ -32,7 +32,7 @@ GENEROUS = {
     "JAX_ENABLE_X64": "1",
     "JAXORT_ONLY_ALLOW_INITIALIZERS_AS_STATIC_ARGS": "0",
 }
-"""The settings by which the others pass most."""
+"""The settings with which the others pass most tests."""
 
 GROUPS = {
     "NodeModel": "operators",
@@ -40,7 +40,7 @@ GROUPS = {
     "PyTorchConvertedModel": "models from PyTorch",
     "PyTorchOperatorModel": "operators from PyTorch",
 }
-"""The groups of tests; that of large models, which have no weights, is not among them."""
+"""The groups of tests, without large models, which have no weights."""
 
 LOOPS = {"Loop", "Scan", "If", "SequenceMap", "LSTM", "GRU", "RNN"}
 ELSEWHERE = {"ImageDecoder", "StringConcat", "StringSplit", "StringNormalizer", "RegexFullMatch"}
@@ -49,7 +49,7 @@ OF_LOOPS, OF_TENSORS = "of all: with loops or branches", "of all: neither string
 
 
 def operators(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
-    """The nodes of a graph, those of the graphs inside them too."""
+    """The nodes of a graph, including those of graphs inside them."""
     for node in graph.node:
         yield node
         for attribute in node.attribute:
@@ -70,7 +70,7 @@ def rows_of(group: str, model: onnx.ModelProto) -> Iterator[str]:
 
 
 def honest(backend: type[Backend]) -> type[Backend]:
-    """The same backend, whose tests do not pass where it says that it need not have something."""
+    """The same backend, whose tests fail where it declares something to be unsupported."""
 
     class Honest(backend):
         @classmethod
@@ -84,7 +84,7 @@ def honest(backend: type[Backend]) -> type[Backend]:
 
 
 def counted(name: str) -> dict[str, list[int]]:
-    """For each row of the table how many tests pass, and of how many."""
+    """The number of tests that pass, and of all tests, for each row of the table."""
     module, attribute = BACKENDS[name]
     runner: Any = BackendTest(honest(getattr(importlib.import_module(module), attribute)), __name__)
     cases, passed, total = runner.test_cases, Counter[str](), Counter[str]()
@@ -104,7 +104,7 @@ def counted(name: str) -> dict[str, list[int]]:
 
 
 def table() -> str:
-    """What all backends pass, as Markdown."""
+    """The table of all backends, as Markdown."""
     results: dict[str, dict[str, list[int]]] = {}
     for name, (module, _) in BACKENDS.items():
         if importlib.util.find_spec(module.partition(".")[0]) is not None:

@@ -17,11 +17,11 @@ EXCLUDED = [
 """Tests that do not pass yet, each with the reason."""
 
 ROUGH = {name: {"atol": 1e-6} for name in ("test_dft_inverse", "test_dft_inverse_opset19")}
-"""Tests of which numpy computes the wanted output in float32, and how far it may be off."""
+"""Tests whose expected output is computed in float32 by numpy, with their tolerances."""
 
 
 class Comparing(BackendTest):
-    """Compares sequences tensor by tensor and tells how many there are; the package cannot if one is a number."""
+    """Compare sequences tensor by tensor; return their number. The package cannot if one is a number."""
 
     @classmethod
     def assert_similar_outputs(cls, ref_outputs, outputs, rtol, atol, model_dir=None):
@@ -34,7 +34,7 @@ class Comparing(BackendTest):
 
 
 def cases():
-    """The tests by category, those of other devices and of large models left out."""
+    """The tests by category, without those for other devices and of large models."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # numpy's, while the package makes its data
         runner = Comparing(QuickBackend, __name__, ROUGH)

@@ -1,4 +1,4 @@
-"""The table of how many of ONNX's tests pass."""
+"""The table of ONNX's tests that pass."""
 
 from pathlib import Path
 from unittest import SkipTest
@@ -15,8 +15,8 @@ from tests.support.onnx_models import model
 PAGE = Path(netloop.__file__).parent.parent / "docs" / "onnx.md"
 
 
-def told():
-    """The numbers of the page: for each row that of all tests, and of those that netloop passes."""
+def recorded():
+    """The numbers on the page: all tests, and those that netloop passes, for each row."""
     rows = [line.strip("| ").split(" | ") for line in PAGE.read_text(encoding="utf-8").splitlines()]
     start = next(number for number, cells in enumerate(rows) if cells[:3] == ["tests", "number", "netloop"])
     end = next(number for number in range(start + 2, len(rows)) if len(rows[number]) < 3)
@@ -24,21 +24,21 @@ def told():
 
 
 def test_models_of_pytorch_pass_all():
-    numbers = told()
+    numbers = recorded()
 
     for row in ("models from PyTorch", "operators from PyTorch"):
         assert numbers[row][0] == numbers[row][1] > 0
 
 
 def test_all_but_a_few_of_those_on_tensors_pass():
-    number, passed = told()[OF_TENSORS]
+    number, passed = recorded()[OF_TENSORS]
 
     assert passed >= 0.95 * number
 
 
 @pytest.mark.slow
-def test_page_tells_what_passes():
-    assert {row: (number, passed) for row, (passed, number) in counted("netloop").items()} == told()
+def test_page_lists_what_passes():
+    assert {row: (number, passed) for row, (passed, number) in counted("netloop").items()} == recorded()
 
 
 def test_loop_in_a_branch_counts_as_one():

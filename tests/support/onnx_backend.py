@@ -12,12 +12,12 @@ from netloop import ModelError
 
 HERE = Path(__file__).parents[1] / "onnx"
 MISSING_OPERATORS = set((HERE / "missing_operators.txt").read_text(encoding="utf-8").split())
-"""The operators that are not there yet, ``Mod-13`` or ``ai.onnx.ml::LabelEncoder-4``."""
+"""The operators that are missing, ``Mod-13`` or ``ai.onnx.ml::LabelEncoder-4``."""
 LATER = {"NL744": "an operator", "NL746": "an element type"}
 
 
 class Prepared(BackendRep):
-    """A model that is ready to run, as an engine or by the reference."""
+    """A model ready to run, as an engine or by the reference."""
 
     def __init__(self, model, by_reference=False):
         network = netloop.onnx.load(model)
@@ -30,14 +30,14 @@ class Prepared(BackendRep):
 
 
 def _array(value):
-    """A value in numpy; sequences stay lists, and what is absent None."""
+    """A value in numpy; sequences stay lists, and absent values None."""
     if isinstance(value, list):
         return [np.asarray(each) for each in value]
     return None if value is None else np.asarray(value)
 
 
 class NetloopBackend(Backend):
-    """Loads models, and skips those that need an operator or element type that is not there yet."""
+    """Loads models, and skips those that need a missing operator or element type."""
 
     @classmethod
     def supports_device(cls, device):
@@ -60,15 +60,15 @@ class NetloopBackend(Backend):
 
 
 class QuickBackend(NetloopBackend):
-    """The same, which compiles no expanded function: the operators of its body are compiled in tests of their own."""
+    """The same, except that expanded functions are not compiled: other tests compile the operators of their bodies."""
 
     @staticmethod
     def is_by_reference(model):
-        """Whether it is a function, expanded."""
+        """Whether the model is an expanded function."""
         return "_expanded" in model.graph.name
 
 
 def is_later(finding):
-    """Whether a finding tells of an operator in the list of those that are missing, or of an element type."""
+    """Whether a finding is about an operator in the list of missing ones, or about an element type."""
     operator = finding.what.removeprefix("netloop has no operator ")
     return finding.code == "NL746" or (finding.code == "NL744" and operator in MISSING_OPERATORS)

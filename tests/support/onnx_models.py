@@ -12,7 +12,7 @@ HEADER = '<ir_version: 10, opset_import: ["" : 21]>\n'
 
 
 def model(text, **changes):
-    """The model that a text describes, in the syntax of ``onnx.parser``."""
+    """Parse a model in the syntax of ``onnx.parser``."""
     made = onnx.parser.parse_model(HEADER + text)
     for name, value in changes.items():
         setattr(made, name, value)
@@ -24,7 +24,7 @@ def engine_of(text):
 
 
 def of_node(op, *arrays, outputs=1, opset=21, domain="", open_lengths=False, **attributes):
-    """A model of one node, and what to call it with: a name and an array for each input that is not None."""
+    """A model of one node, and its inputs: a name and an array for each input that is not None."""
     given = {f"x{index}": np.asarray(each) for index, each in enumerate(arrays) if each is not None}
     names = [f"x{index}" if f"x{index}" in given else "" for index in range(len(arrays))]
     results = [f"y{index}" for index in range(outputs)]
@@ -60,7 +60,7 @@ def session_gives(made, inputs):
 
 
 def check_node(op, *arrays, rtol=1e-5, atol=1e-6, **options):
-    """netloop gives of a node what onnxruntime gives, element types and shapes too."""
+    """Check that netloop computes a node like onnxruntime, including element types and shapes."""
     made, given = of_node(op, *arrays, **options)
     for found, expected in zip(runs(made, given), session_gives(made, given).values(), strict=True):
         assert (found.dtype, found.shape) == (expected.dtype, expected.shape)
@@ -73,7 +73,7 @@ def onnxruntime_gives(text, inputs):
 
 
 def check_like_onnxruntime(text, **inputs):
-    """Engine and reference give what onnxruntime gives, element types and shapes too."""
+    """Check that engine and reference compute a model like onnxruntime, including element types and shapes."""
     network = netloop.onnx.load(model(text))
     engine = netloop.compile(network)
     expected = onnxruntime_gives(text, inputs)
@@ -85,7 +85,7 @@ def check_like_onnxruntime(text, **inputs):
 
 
 def assert_alike(name, found, expected):
-    """A value is another one: an array, a list of arrays, or None."""
+    """Check that a value equals another: an array, a list of arrays, or None."""
     assert isinstance(found, list | None) == isinstance(expected, list | None), name
     if expected is None:
         return

@@ -1,4 +1,4 @@
-"""Models written by OpenVINO, and what netloop makes of them."""
+"""Models written by OpenVINO, loaded and run by netloop."""
 
 import importlib
 from pathlib import Path
@@ -19,7 +19,7 @@ TRUE = np.bool_(True)
 
 
 def document(model):
-    """The XML and the weights that OpenVINO writes of a model."""
+    """The XML and the weights that OpenVINO writes for a model."""
     with TemporaryDirectory() as folder:
         path = Path(folder, "model.xml")
         ov.serialize(model, path)
@@ -32,7 +32,7 @@ def load(model):
 
 
 def check(network, inputs, *expected, strategy=None):
-    """Engine and reference give what is expected, element types and shapes too."""
+    """Check the outputs of engine and reference, including element types and shapes."""
     engine = netloop.compile(network)
     for found in (engine(inputs), netloop.evaluate(network, inputs)):
         for made, wanted in zip(map(np.asarray, found.values()), map(np.asarray, expected), strict=True):
@@ -52,11 +52,11 @@ def parameter(name, shape, dtype=np.float32):
 
 
 class Loop:
-    """A Loop, or a TensorIterator without limits, that is put together piece by piece.
+    """A Loop, or a TensorIterator without limits, under construction.
 
     Args:
-        trips: the number of trips; None for a TensorIterator.
-        goes_on: whether there is a first trip.
+        trips: the trip count; None for a TensorIterator.
+        goes_on: whether there is a first iteration.
     """
 
     def __init__(self, trips=None, goes_on=True):
@@ -95,9 +95,9 @@ class Loop:
 
         Args:
             nexts: pairs of a state and its next value.
-            last: what leaves the loop in the last trip.
+            last: the outputs of the last iteration.
             rows: what leaves it in each: a value, the axis, and maybe the stride.
-            condition: whether there is another trip.
+            condition: whether there is another iteration.
         """
         results: dict[str, Any] = {}
 

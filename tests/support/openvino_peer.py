@@ -1,4 +1,4 @@
-"""Layers one by one, as OpenVINO's CPU plugin computes them and as netloop does."""
+"""Single layers, computed by OpenVINO's CPU plugin and by netloop."""
 
 from dataclasses import dataclass, field
 from functools import cache
@@ -60,7 +60,7 @@ class Case:
 
     @property
     def given(self):
-        """What a call is given."""
+        """The inputs of a call."""
         free = [each for each in self.inputs if not isinstance(each, Fixed)]
         return {f"x{number}": each for number, each in enumerate(free)}
 
@@ -80,17 +80,17 @@ def factory(opset):
 
 
 def openvino_outputs(model, given):
-    """What the CPU plugin computes in single precision."""
+    """The outputs of the CPU plugin, in single precision."""
     compiled = ov.Core().compile_model(model, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
     request = compiled.create_infer_request()
-    # the synchronous call passes over errors
+    # the synchronous call ignores errors
     request.start_async(given)
     request.wait()
     return [request.get_output_tensor(number).data.copy() for number in range(len(compiled.outputs))]
 
 
 def assert_agrees(case, open=False):
-    """The layer is loaded, and gives what OpenVINO gives."""
+    """Check that the layer can be loaded and is computed like OpenVINO does."""
     expected = openvino_outputs(case.model(), case.given) if case.expected is None else case.expected
     found = netloop.evaluate(load(case.model(open)), case.given)
     for made, wanted in zip(found.values(), expected, strict=True):

@@ -1,1 +1,1 @@
-"""ONNX models to networks."""
+"""The ONNX importer: from a model to a network."""

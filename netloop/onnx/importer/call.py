@@ -1,76 +1,60 @@
-"""What an operator's function is given, and what it gives."""
+"""The arguments of operator functions."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import onnx
 
-from netloop.diagnostics import did_you_mean, require
+from netloop.formats.importer import choose
 from netloop.formulas import FormulaBuilder
 from netloop.graph.tensor import ITensor
-from netloop.onnx.importer.node import Node
-
-Value = ITensor
-"""What a name of a graph stands for."""
-Result = Value | Sequence[Value | None]
-"""The outputs of a node: one value, or a list of them, None for one that is not wanted."""
+from netloop.onnx.importer.node import ImportedNode
 
 T = TypeVar("T")
 
 
-class Subgraph(Protocol):
-    """A graph inside a node, such as the body of a loop; it sees the names around it.
+@dataclass(frozen=True)
+class Subgraph:
+    """A graph inside a node, such as the body of a loop; its nodes may read the names around it.
 
     Attributes:
         proto: the graph.
+        add: adds its nodes to the network; takes its inputs and returns its outputs.
     """
 
     proto: onnx.GraphProto
+    add: Callable[[Sequence[ITensor]], list[ITensor]]
 
-    def __call__(self, *inputs: Value) -> list[Value]:
-        """Add the nodes of the graph to the network.
-
-        Args:
-            inputs: what its inputs stand for.
-
-        Returns:
-            What its outputs stand for.
-        """
-        ...
+    def __call__(self, *inputs: ITensor) -> list[ITensor]:
+        """Add the nodes of the graph to the network; return its outputs."""
+        return self.add(inputs)
 
 
 @dataclass(frozen=True)
 class Call:
-    """A node that is to become layers.
+    """A node to translate into layers: the first argument of an operator function.
 
     Attributes:
         node: the node.
-        make: what adds layers.
-        subgraph: the graph in an attribute.
+        make: the builder of its layers.
+        subgraph: returns the graph in an attribute.
     """
 
-    node: Node
+    node: ImportedNode
     make: FormulaBuilder
     subgraph: Callable[[str], Subgraph]
 
     def attribute(self, name: str, default: Any = None) -> Any:
-        """An attribute, as the node, the standard or ``default`` gives it."""
+        """The value of an attribute: the node's, or the default of the standard, or ``default``."""
         return self.node.attribute(name, default)
 
     def wants(self, output: int) -> bool:
-        """Whether the node has an output of this number."""
+        """Whether the node has output number ``output``."""
         return output < len(self.node.proto.output) and bool(self.node.proto.output[output])
 
     def choice(self, name: str, choices: Mapping[str, T], default: Any = None) -> T:
         """The meaning of the word in an attribute."""
-        word = self.attribute(name, default)
-        known, is_known = ", ".join(choices), isinstance(word, str) and word in choices
-        require(is_known, f"{name} is {word!r}, and must be one of {known}", fix=did_you_mean(str(word), choices))
-        return choices[word]
-
-
-Operator = Callable[..., Result]
-"""Makes layers of a node: ``add(call, a, b)``, an argument for each input, None for one that is left out."""
+        return choose(name, self.attribute(name, default), choices)

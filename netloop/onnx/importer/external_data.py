@@ -1,8 +1,7 @@
-"""Tensors in files beside the model, read with distrust.
+"""Reading of external tensors, from files that an untrusted model names.
 
-A model names the file, so a model from a stranger could name any file of its reader. A location is therefore a relative
-path without ``..``, every part of it is opened as what it is and not as what a link points to, and a file that has a
-second name elsewhere is refused.
+Such a model could name any file that the user may read. So a location must be a relative path without ``..``, its parts
+are opened without following links, and a file with other hard links is refused.
 """
 
 from __future__ import annotations
@@ -23,20 +22,20 @@ DIRECTORY = getattr(os, "O_DIRECTORY", 0)
 
 
 def read_external(proto: TensorProto, size: int, directory: Path | None) -> bytes:
-    """The bytes of a tensor that are in a file outside of the model.
+    """Read the bytes of an external tensor.
 
     Args:
         proto: the tensor.
         size: the number of bytes that its shape and type need.
-        directory: the folder that the location starts from; None if there is none.
+        directory: the folder that its location is relative to; None if there is none.
 
     Raises:
-        LayerError: the file is not there, is not plainly inside of the folder, or has no such bytes.
+        LayerError: the file cannot be opened, may not be read, or is too short.
     """
     entries = {each.key: each.value for each in proto.external_data}
     unknown = sorted(set(entries) - KEYS)
     _require(not unknown, f"the external data have the unknown keys {unknown}")
-    _require(directory is not None, "the tensor is in a file, and the model in none", "", "pass base_dir")
+    _require(directory is not None, "the tensor is in a file, and the model is not", "", "pass base_dir")
     assert directory is not None
     offset = _number(entries, "offset", 0)
     length = _number(entries, "length", size)
@@ -51,8 +50,8 @@ def _require(holds: bool, what: str, why: str = "", fix: str = "") -> None:
 
 def _number(entries: dict[str, str], key: str, default: int) -> int:
     text = entries.get(key, "")
-    _require(text.isascii() and (text.isdigit() or not text), f"{key} is {text!r}, and no number of bytes")
-    _require(len(text) < 20, f"{key} is {text}, and no file is so long")
+    _require(text.isascii() and (text.isdigit() or not text), f"{key} is {text!r}, and must be a number of bytes")
+    _require(len(text) < 20, f"{key} is {text}, which is longer than any file")
     return int(text) if text else default
 
 
@@ -63,7 +62,7 @@ def _read(directory: Path, location: str, offset: int, length: int) -> bytes:
         raise LayerError(f"the file {location!r} of the tensor cannot be opened: {error}", WHY, "", "NL743") from error
     with _closing(file):
         found = os.fstat(file)
-        _require(stat.S_ISREG(found.st_mode), f"{location!r} is no plain file", WHY)
+        _require(stat.S_ISREG(found.st_mode), f"{location!r} is not a regular file", WHY)
         _require(found.st_nlink == 1, f"the file {location!r} has other names too (hard links)", WHY, FIX)
         end = f"{location!r} ends at byte {found.st_size}"
         _require(offset + length <= found.st_size, f"{end}, and the tensor has {length} bytes from byte {offset}")
@@ -80,12 +79,12 @@ def _closing(file: int) -> Generator[None]:
         os.close(file)
 
 
-WHY = "a model may read only files in its own folder, and not through links"
+WHY = "a model may only read files in its own folder, and none through links"
 FIX = "copy the file, so that it has one name"
 
 
 def _parts(location: str) -> tuple[str, ...]:
-    """The parts of a location, if it goes down from the folder of the model only."""
+    """The parts of a location, if it stays in the folder of the model."""
     plain = bool(location) and "\0" not in location and "\\" not in location
     path, windows = PurePosixPath(location), PureWindowsPath(location)
     inside = not path.is_absolute() and not windows.drive and not windows.root and ".." not in path.parts
@@ -94,7 +93,7 @@ def _parts(location: str) -> tuple[str, ...]:
 
 
 def _open(directory: Path, parts: tuple[str, ...]) -> int:
-    """A file descriptor of a file below a folder, no part of the way being a link."""
+    """Open a file below a folder without following links; return its descriptor."""
     if os.open not in os.supports_dir_fd:
         return _open_by_path(directory, parts)
     folder = os.open(directory, os.O_RDONLY | DIRECTORY)

@@ -1,4 +1,4 @@
-"""Which function of a model calls which, looked through before any becomes layers."""
+"""The call graph of a model's functions, checked for recursion and size before the import."""
 
 from __future__ import annotations
 
@@ -8,20 +8,22 @@ from graphlib import CycleError, TopologicalSorter
 
 import onnx
 
+from netloop.formats.importer import MOST_NODES
+
 Key = tuple[str, str, str]
 """The domain, name and overload of a function."""
 
-MOST_NODES = 200_000
-"""A model stands for no more nodes; functions that call functions could else stand for more than fit anywhere."""
-
 
 def domain_of(name: str) -> str:
-    """A domain by its one name: ``ai.onnx`` is the domain without one."""
+    """The canonical name of a domain: ``ai.onnx`` is the empty name."""
     return "" if name == "ai.onnx" else name
 
 
 def call_damage(model: onnx.ModelProto) -> list[str]:
-    """What is wrong with the calls of a model: functions that call themselves, or stand for too many nodes."""
+    """Errors in the calls of a model: functions that call themselves, or expand to too many nodes.
+
+    Functions that call functions can expand to a number of nodes that is exponential in the size of the model.
+    """
     bodies = {(domain_of(each.domain), each.name, each.overload): each.node for each in model.functions}
     calls = {key: Counter(_operators(nodes)) for key, nodes in bodies.items()}
     try:
@@ -32,7 +34,7 @@ def call_damage(model: onnx.ModelProto) -> list[str]:
     except CycleError as error:
         return [f"functions call themselves: {' <- '.join(key[1] for key in error.args[1])}"]
     total = _size(Counter(_operators(model.graph.node)), sizes)
-    return [f"the model stands for {total} nodes, and may for {MOST_NODES}"] if total > MOST_NODES else []
+    return [f"the model expands to {total} nodes, and at most {MOST_NODES} are allowed"] if total > MOST_NODES else []
 
 
 def _size(used: Mapping[Key, int], sizes: Mapping[Key, int]) -> int:
@@ -40,7 +42,7 @@ def _size(used: Mapping[Key, int], sizes: Mapping[Key, int]) -> int:
 
 
 def _operators(nodes: Iterable[onnx.NodeProto]) -> Iterator[Key]:
-    """What the nodes call, those of the graphs inside them too."""
+    """The operators and functions that nodes call, including the nodes of graphs inside them."""
     stack = list(nodes)
     while stack:
         node = stack.pop()

@@ -1,4 +1,4 @@
-"""Functions: operators that other operators make up, in the model or in the standard."""
+"""Functions: operators that the model or the standard defines by other operators."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from typing import Any
 import onnx
 from onnx import AttributeProto
 
-from netloop.onnx.importer.call import Value
-from netloop.onnx.importer.node import Node
+from netloop.graph.tensor import ITensor
+from netloop.onnx.importer.node import ImportedNode
 from netloop.onnx.tensors import proto_of
 
 
 def default_attributes(function: onnx.FunctionProto) -> Mapping[str, AttributeProto]:
-    """The attributes that a function has where its call gives none."""
+    """The default attributes of a function."""
     return {each.name: each for each in function.attribute_proto}
 
 
-def body_of(node: Node, inputs: Sequence[Value | None]) -> onnx.FunctionProto | None:
-    """The function that the standard gives for an operator; None if it gives none.
+def body_of(node: ImportedNode, inputs: Sequence[ITensor | None]) -> onnx.FunctionProto | None:
+    """The function by which the standard defines a node's operator; None if there is none.
 
     Args:
         node: the node.
-        inputs: what its inputs stand for: some functions depend on their types.
+        inputs: its inputs: some functions depend on their types.
     """
     schema: Any = node.schema  # the stubs of onnx lack some of its methods
     if schema is None:
@@ -45,7 +45,7 @@ def _newest(versions: Sequence[int], limit: int) -> int | None:
     return max((each for each in versions if each <= limit), default=None)
 
 
-def _in_context(node: Node, schema: Any, version: int, inputs: Sequence[Value | None]) -> bytes:
+def _in_context(node: ImportedNode, schema: Any, version: int, inputs: Sequence[ITensor | None]) -> bytes:
     proto = onnx.NodeProto()
     proto.CopyFrom(node.proto)
     del proto.attribute[:]
@@ -61,12 +61,12 @@ def _named(attribute: AttributeProto, name: str) -> AttributeProto:
     return made
 
 
-def _type_of(value: Value | None) -> onnx.TypeProto:
+def _type_of(value: ITensor | None) -> onnx.TypeProto:
     return onnx.TypeProto() if value is None else proto_of(value.type)
 
 
-def _give_defaults(function: onnx.FunctionProto, node: Node) -> None:
-    """Let a function have the defaults of the standard, which its attributes are otherwise without."""
+def _give_defaults(function: onnx.FunctionProto, node: ImportedNode) -> None:
+    """Give a function the default attributes of the schema, which its definition lacks."""
     schema = node.schema
     assert schema is not None
     there = {each.name for each in function.attribute_proto}

@@ -1,49 +1,47 @@
-"""From the graph of a model to layers.
+"""The ONNX importer: a model's graph, node by node, to layers.
 
-Each graph and each function has a scope of its own: a graph inside a node sees the names around it, a function sees
-nothing but its inputs. A node that has no meaning makes its outputs broken, and what reads them is left out; at the end
-all that is wrong is told at once.
+Each graph and each function has a scope of its own: a graph inside a node may read the names around it, a function only
+its inputs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 
 import onnx
 
 from netloop.diagnostics import LayerError, ModelError, did_you_mean, reason, require
-from netloop.formats import Broken, Complaints, Skip, keep_live, mark_output, name_layers, name_tensor
-from netloop.formulas import FormulaBuilder
+from netloop.formats import Unimported
+from netloop.formats.importer import DEEPEST, ModelImporter, all_imported, name_tensor
 from netloop.graph.tensor import ITensor
 from netloop.network import INetworkDefinition
-from netloop.onnx.importer.call import Call, Operator, Result, Value
-from netloop.onnx.importer.function_calls import MOST_NODES, domain_of
+from netloop.onnx.importer.call import Call, Subgraph
+from netloop.onnx.importer.function_calls import domain_of
 from netloop.onnx.importer.functions import body_of, default_attributes
-from netloop.onnx.importer.inputs import Inputs
+from netloop.onnx.importer.inputs import ModelInputs
 from netloop.onnx.importer.model import Model, opsets_of
-from netloop.onnx.importer.node import Node
-from netloop.onnx.importer.operator_table import entered
-from netloop.onnx.importer.operators import news, version_for
-from netloop.onnx.importer.scope import Meaning, Scope
+from netloop.onnx.importer.node import ImportedNode
+from netloop.onnx.importer.operators import function_of
+from netloop.onnx.importer.scope import Meaning, NameScope
 from netloop.onnx.tensors import array_of, dense_of
-
-DEEPEST = 32
-"""Graphs and functions inside each other go no deeper."""
+from netloop.types import Array
 
 
-class Importer:
-    """Makes layers of a model.
+class OnnxImporter(ModelImporter):
+    """Adds an ONNX model to a network.
 
     Args:
         model: the model.
-        network: the network that it becomes part of.
+        network: the network that its layers are added to.
         input_shapes: shapes for some of its inputs, instead of those that it declares.
-        as_inputs: the initializers that are to be inputs.
+        as_inputs: the initializers to import as inputs.
 
     Attributes:
-        outputs: what the outputs of each node of the model stand for, by the label of the node.
+        outputs: the outputs of each node of the model's own graph, by the label of the node.
     """
+
+    FORMAT, INVALID_MODEL, INVALID_GRAPH = "ONNX", "NL741", "NL745"
 
     def __init__(
         self,
@@ -52,203 +50,148 @@ class Importer:
         input_shapes: Mapping[str, Sequence[int]] | None = None,
         as_inputs: Collection[str] = (),
     ) -> None:
+        super().__init__(model.name, network)
         self._model = model
-        self._inputs = Inputs(model.proto.graph, input_shapes or {}, frozenset(as_inputs))
-        self._make = FormulaBuilder(network)
-        self._complaints = Complaints(model.name, damage="NL745")
-        self._nodes = self._outermost = 0
+        self._inputs = ModelInputs(model.proto.graph, input_shapes or {}, frozenset(as_inputs))
+        self._outermost = 0
         self.outputs: dict[str, Sequence[Meaning]] = {}
 
-    def add(self) -> None:
-        """Add the layers, inputs and outputs of the model to the network.
-
-        Raises:
-            ModelError: the model has no meaning as one; all that is wrong is told.
-        """
-        graph, network = self._model.proto.graph, self._make.network
-        before = len(network.layers)
-        network.name = graph.name
-        scope = Scope(self._model.opsets)
-        self._declare(scope)
-        self._run(graph, scope)
+    def _add_model(self) -> None:
+        graph = self._model.proto.graph
+        self._make.network.name = graph.name
+        scope = NameScope(self._model.opsets)
+        self._add_inputs(scope)
+        self._add_graph(graph, scope)
         for proto in graph.output:
             value = self._read(proto.name, scope, "the outputs")
             if isinstance(value, ITensor):
                 self._mark(proto.name, value)
-        self._complaints.tell()
-        keep_live(network, before)
 
-    def _declare(self, scope: Scope) -> None:
-        """Add the inputs of the model."""
-        with self._complaints.of("the inputs"):
+    def _add_inputs(self, scope: NameScope) -> None:
+        with self._errors.collect("the inputs"):
             self._inputs.check_names()
         for proto in self._inputs.protos:
-            scope.values[proto.name] = Broken()
-            with self._complaints.of(f"input {proto.name!r}"):
+            scope.values[proto.name] = Unimported()
+            with self._errors.collect(f"input {proto.name!r}"):
                 scope.values[proto.name] = self._inputs.add(self._make.network, proto)
 
     def _mark(self, name: str, tensor: ITensor) -> None:
-        """Make a tensor an output of the network."""
+        """Mark an output of the network, once if the model names it several times."""
         if all(each.name != name for each in self._make.network.outputs):
-            with self._complaints.of(f"output {name!r}"):
-                mark_output(self._make, tensor, name, _metadata(name))
+            with self._errors.collect(f"output {name!r}"):
+                self._mark_output(tensor, name, name)
 
     # ------------------------------------------------------------------ graphs
 
-    def _run(self, graph: onnx.GraphProto | onnx.FunctionProto, scope: Scope) -> None:
-        """Add the nodes of a graph to the network."""
+    def _add_graph(self, graph: onnx.GraphProto | onnx.FunctionProto, scope: NameScope) -> None:
+        """Add the initializers and nodes of a graph or function to the network."""
         if scope.depth > DEEPEST:
-            what = f"graphs and functions are more than {DEEPEST} inside each other"
-            raise ModelError(self._complaints.finding("NL741", what))
+            what = f"graphs and functions are nested more than {DEEPEST} deep"
+            raise ModelError(self._errors.finding(self.INVALID_MODEL, what))
         if isinstance(graph, onnx.GraphProto):
-            self._take_initializers(graph, scope)
+            self._add_initializers(graph, scope)
         for number, proto in enumerate(graph.node):
-            self._nodes += 1
+            self._count_node()
             self._outermost = number if scope.depth == 0 else self._outermost
-            if self._nodes > MOST_NODES:
-                what = f"the model stands for more than {MOST_NODES} nodes"
-                raise ModelError(self._complaints.finding("NL741", what))
             node = self._node(proto, number, scope)
-            values = self._take_node(node, scope)
+            values = self._add_node(node, scope)
             if scope.depth == 0:
                 self.outputs[node.label] = values
 
-    def subgraph(self, proto: onnx.GraphProto, scope: Scope, inputs: Sequence[Value]) -> list[Value]:
-        """The outputs of a graph inside a node, once its nodes are added to the network.
+    def _add_subgraph(self, proto: onnx.GraphProto, scope: NameScope, inputs: Sequence[ITensor]) -> list[ITensor]:
+        """Add the nodes of a graph inside a node to the network; return its outputs.
 
         Raises:
-            LayerError: it does not have such inputs.
-            Skip: something in it has no meaning, and is told.
+            LayerError: the graph has other inputs.
+            InputNotImported: one of its outputs cannot be imported.
         """
         names = [each.name for each in proto.input]
         require(len(set(names)) == len(names), f"two inputs of the graph {proto.name!r} have one name")
         require(len(inputs) == len(names), f"the graph {proto.name!r} has {len(names)} inputs, not {len(inputs)}")
         inner = scope.inside(dict(zip(names, inputs, strict=True)))
-        self._run(proto, inner)
+        self._add_graph(proto, inner)
         outputs = [self._read(each.name, inner, f"the outputs of {proto.name!r}") for each in proto.output]
-        found = [each for each in outputs if isinstance(each, ITensor)]
-        if len(found) < len(outputs):
-            raise Skip
-        return found
+        return all_imported([Unimported() if each is None else each for each in outputs])
 
-    def _take_initializers(self, graph: onnx.GraphProto, scope: Scope) -> None:
+    def _add_initializers(self, graph: onnx.GraphProto, scope: NameScope) -> None:
         directory = self._model.directory
         dense = [(each.name, partial(array_of, each, directory)) for each in graph.initializer]
         sparse = [(each.values.name, partial(dense_of, each, directory)) for each in graph.sparse_initializer]
         taken = self._inputs.names if scope.depth == 0 else frozenset[str]()
         for name, decode in [*dense, *sparse]:
-            if name in taken:
-                continue
-            with self._complaints.of(f"initializer {name!r}"):
-                self._check_new(name, scope)
-                scope.values[name] = Broken()
-                array = decode()
-                layer = self._make.network.add_constant(array.shape, array)
-                layer.name, layer.metadata = name, f"[ONNX Initializer: {name}]"
-                scope.values[name] = name_tensor(layer.outputs[0], name)
+            if name not in taken:
+                with self._errors.collect(f"initializer {name!r}"):
+                    self._add_initializer(name, decode, scope)
+
+    def _add_initializer(self, name: str, decode: Callable[[], Array], scope: NameScope) -> None:
+        _check_new(name, scope)
+        scope.values[name] = Unimported()
+        array = decode()
+        layer = self._make.network.add_constant(array.shape, array)
+        layer.name, layer.metadata = name, f"[ONNX Initializer: {name}]"
+        scope.values[name] = name_tensor(layer.outputs[0], name)
 
     # ------------------------------------------------------------------ nodes
 
-    def _node(self, proto: onnx.NodeProto, number: int, scope: Scope) -> Node:
+    def _node(self, proto: onnx.NodeProto, number: int, scope: NameScope) -> ImportedNode:
         version = scope.opsets.get(domain_of(proto.domain), 1)
         directory = self._model.directory
-        return Node(proto, version, number, scope.bindings, directory, self._outermost, scope.functions)
+        return ImportedNode(proto, version, number, scope.bindings, directory, self._outermost, scope.functions)
 
-    def _take_node(self, node: Node, scope: Scope) -> Sequence[Meaning]:
-        """What the outputs of a node stand for, once its layers are there."""
-        before = len(self._make.network.layers)
-        values: Sequence[Meaning] = [Broken()] * len(node.proto.output)
-        with self._complaints.of(f"node {node.label!r} ({node.operator})", node):
-            node.check()
-            values = self._outputs_of(node, scope)
-        name_layers(self._make.network, before, node.label, _metadata(node.label))
+    def _add_node(self, node: ImportedNode, scope: NameScope) -> Sequence[Meaning]:
+        """Add the layers of a node to the network, and its outputs to the scope; return its outputs."""
+        values = self._import_node(node, len(node.proto.output), lambda: self._outputs_of(node, scope))
         for name, value in zip(node.proto.output, values, strict=False):
             if name:
-                with self._complaints.of(f"node {node.label!r} ({node.operator})", node):
-                    self._check_new(name, scope)
+                with self._errors.collect(node.description, node):
+                    _check_new(name, scope)
                 scope.values[name] = name_tensor(value, name) if isinstance(value, ITensor) else value
         return values
 
-    def _outputs_of(self, node: Node, scope: Scope) -> Sequence[Meaning]:
-        read = [self._read(each, scope, f"node {node.label!r}", node) if each else None for each in node.proto.input]
-        inputs = [each for each in read if not isinstance(each, Broken)]
-        if len(inputs) < len(read):
-            raise Skip
-        function = self._function(node)
+    def _outputs_of(self, node: ImportedNode, scope: NameScope) -> Sequence[Meaning]:
+        node.check()
+        reader = f"node {node.label!r}"
+        inputs = all_imported([self._read(each, scope, reader, node) if each else None for each in node.proto.input])
+        function = None if node.key in self._model.functions else function_of(node)
         if function is None:
-            return self._call(node, inputs, scope)
-        return _checked(node, function(Call(node, self._make, lambda name: Inner(self, node, name, scope)), *inputs))
+            return self._call_function(node, inputs, scope)
+        call = Call(node, self._make, lambda name: self._subgraph(node.attribute(name), scope))
+        return self._call(node, len(node.proto.output), function, call, inputs)
 
-    def _function(self, node: Node) -> Operator | None:
-        """What makes layers of a node; None if the body of a function stands for it."""
-        version = version_for(node)
-        if node.key in self._model.functions or version is None:
-            return None
-        new = news(node, version)
-        if new:
-            raise LayerError(f"{node.operator} has {new}", f"netloop knows it as of version {version}", "", "NL744")
-        return entered(node.domain, node.op)[version]
+    def _subgraph(self, proto: onnx.GraphProto, scope: NameScope) -> Subgraph:
+        return Subgraph(proto, partial(self._add_subgraph, proto, scope))
 
-    def _call(self, node: Node, inputs: Sequence[Value | None], scope: Scope) -> Sequence[Meaning]:
-        """The outputs of a function, once its nodes are added to the network."""
+    def _call_function(
+        self, node: ImportedNode, inputs: Sequence[ITensor | None], scope: NameScope
+    ) -> Sequence[Meaning]:
+        """Add the nodes of the function that a node calls to the network; return its outputs."""
         body = self._model.functions.get(node.key) or body_of(node, inputs)
         if body is None:
             raise LayerError(f"netloop has no operator {node.operator}", reason("NL744"), "", "NL744")
         require(len(inputs) <= len(body.input), f"{node.op!r} takes {len(body.input)} inputs, not {len(inputs)}")
         given = [*inputs, *[None] * (len(body.input) - len(inputs))]
-        inner = Scope(
+        inner = NameScope(
             {**scope.opsets, **opsets_of(body.opset_import)},
             bindings={**default_attributes(body), **node.given},
             functions=(*scope.functions, node.op),
             depth=scope.depth + 1,
             values=dict(zip(body.input, given, strict=True)),
         )
-        self._run(body, inner)
+        self._add_graph(body, inner)
         wanted = zip(body.output, node.proto.output, strict=False)
         return [self._read(name, inner, f"the outputs of {body.name!r}") if used else None for name, used in wanted]
 
     # ------------------------------------------------------------------ names
 
-    def _read(self, name: str, scope: Scope, reader: str, node: Node | None = None) -> Meaning:
+    def _read(self, name: str, scope: NameScope, reader: str, node: ImportedNode | None = None) -> Meaning:
         holder = scope.holder(name)
         if holder is not None:
             return holder.values[name]
-        what = f"{reader} reads {name!r}, which nothing before it gives"
-        self._complaints.add("NL745", what, did_you_mean(name, scope.names()), node)
-        return Broken()
-
-    def _check_new(self, name: str, scope: Scope) -> None:
-        if name in scope.values:
-            raise LayerError(f"{name!r} is given a value twice", reason("NL745"), "", "NL745")
+        what = f"{reader} reads {name!r}, which is not defined before it"
+        self._errors.add(self.INVALID_GRAPH, what, did_you_mean(name, scope.names()), node)
+        return Unimported()
 
 
-class Inner:
-    """A graph inside a node.
-
-    Attributes:
-        proto: the graph.
-    """
-
-    def __init__(self, importer: Importer, node: Node, name: str, scope: Scope) -> None:
-        self.proto: onnx.GraphProto = node.attribute(name)
-        self._importer = importer
-        self._scope = scope
-
-    def __call__(self, *inputs: Value) -> list[Value]:
-        """Add the nodes of the graph to the network; the values of its outputs."""
-        return self._importer.subgraph(self.proto, self._scope, inputs)
-
-
-def _metadata(name: str) -> str:
-    return f"[ONNX Layer: {name}]"
-
-
-def _checked(node: Node, made: Result) -> Sequence[Value | None]:
-    """The outputs of a node, all of which have types."""
-    outputs = [made] if isinstance(made, ITensor) else list(made)
-    for tensor in outputs:
-        if tensor is not None:
-            assert tensor.type
-    named = len(node.proto.output)
-    require(len(outputs) >= named, f"the node names {named} outputs, and there are {len(outputs)}")
-    return outputs
+def _check_new(name: str, scope: NameScope) -> None:
+    if name in scope.values:
+        raise LayerError(f"{name!r} is defined twice", reason("NL745"), "", "NL745")

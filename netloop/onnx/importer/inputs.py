@@ -1,4 +1,4 @@
-"""The inputs of a model as inputs of a network."""
+"""The inputs of a model, as inputs of the network."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from netloop.onnx.tensors import element_type
 from netloop.types import UNKNOWN
 
 
-class Inputs:
-    """The inputs of a model that each call gives.
+class ModelInputs:
+    """The inputs of a model to import as inputs of the network.
 
-    Those that have an initializer are not among them, unless they are asked for.
+    Those with an initializer are not among them, except for chosen ones.
 
     Args:
         graph: the graph of the model.
         shapes: shapes for some of them, instead of those that the model declares.
-        chosen: the initializers that are to be inputs.
+        chosen: the initializers to import as inputs.
     """
 
     def __init__(self, graph: onnx.GraphProto, shapes: Mapping[str, Sequence[int]], chosen: Collection[str]) -> None:
@@ -34,10 +34,10 @@ class Inputs:
         self._chosen = chosen
 
     def check_names(self) -> None:
-        """Complain of shapes for what is no input, and of initializers that cannot be one.
+        """Check the names that shapes and chosen initializers are given for.
 
         Raises:
-            LayerError: there are such.
+            LayerError: one is not the name of an input.
         """
         for name in [*self._shapes, *self._chosen]:
             has = listed(sorted(self.names)) or "none"
@@ -49,10 +49,10 @@ class Inputs:
         """Add an input to a network.
 
         Raises:
-            LayerError: networks have no such inputs.
+            LayerError: its type is not supported, or its shape not known.
         """
         require(bool(proto.name), "an input has no name")
-        declared = Declared(proto.type)
+        declared = DeclaredType(proto.type)
         shape = self._shape(proto.name, declared)
         if declared.optional:
             return network.add_optional_input(proto.name, declared.dtype, shape, declared.sequence)
@@ -65,23 +65,23 @@ class Inputs:
                 made.set_dimension_name(axis, dim.dim_param)
         return made
 
-    def _shape(self, name: str, declared: Declared) -> Sequence[int] | None:
-        """The shape of an input, or of each tensor of a sequence; only of a sequence it may be open."""
+    def _shape(self, name: str, declared: DeclaredType) -> Sequence[int] | None:
+        """The shape of an input, or of each tensor of a sequence; None only for a sequence of any shapes."""
         shape = declared.shape
         if name not in self._shapes:
-            fix = f"pass input_shapes={{{name!r}: (...)}}, with -1 for lengths that each call tells"
+            fix = f"pass input_shapes={{{name!r}: (...)}}, with -1 for axes whose length varies between calls"
             fits = declared.sequence or shape is not None
-            require(fits, f"the model does not tell how many axes input {name!r} has", fix=fix)
+            require(fits, f"the model does not declare the rank of input {name!r}", fix=fix)
             return shape
         wanted = [int(length) for length in self._shapes[name]]
-        lengths = zip(wanted, shape or (), strict=False)
-        fits = shape is None or (len(wanted) == len(shape) and all(a == b or UNKNOWN in (a, b) for a, b in lengths))
-        require(fits, f"input {name!r} has the shape {shape}, and input_shapes says {wanted}")
+        pairs = zip(wanted, shape or (), strict=False)
+        fits = shape is None or (len(wanted) == len(shape) and all(a == b or UNKNOWN in (a, b) for a, b in pairs))
+        require(fits, f"input {name!r} has the shape {shape}, and input_shapes gives {wanted}")
         return wanted
 
 
-class Declared:
-    """What a model declares of a value.
+class DeclaredType:
+    """The type that a model declares for a value.
 
     Attributes:
         tensor: the type of the tensor, or of each tensor of a sequence.
@@ -89,7 +89,7 @@ class Declared:
         optional: whether it may be absent.
 
     Raises:
-        LayerError: networks have no such values.
+        LayerError: networks have no values of this type.
     """
 
     def __init__(self, type: onnx.TypeProto) -> None:
@@ -97,9 +97,9 @@ class Declared:
         type = type.optional_type.elem_type if self.optional else type
         self.sequence = type.HasField("sequence_type")
         type = type.sequence_type.elem_type if self.sequence else type
-        kind = type.WhichOneof("value") or "no type"
+        kind = type.WhichOneof("value") or "missing"
         if kind != "tensor_type":
-            raise LayerError(f"there is {kind.replace('_', ' ')} where a tensor must be", reason("NL746"), "", "NL746")
+            raise LayerError(f"the declared type is {kind}, and must be tensor_type", reason("NL746"), "", "NL746")
         self.tensor = type.tensor_type
 
     @property
@@ -109,9 +109,9 @@ class Declared:
 
     @property
     def shape(self) -> list[int] | None:
-        """The lengths of the axes, -1 where open; None if nothing tells how many axes there are.
+        """The dims, -1 where open; None if the rank is unknown.
 
-        Models write that the tensors of a sequence have no axes where they tell nothing.
+        Models declare tensors of a sequence to have no axes when their rank is unknown.
         """
         known = bool(self.tensor.shape.dim) if self.sequence else self.tensor.HasField("shape")
         if not known:

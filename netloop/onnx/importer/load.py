@@ -1,4 +1,4 @@
-"""From an ONNX model to a network."""
+"""``netloop.onnx.load``: an ONNX model as a network."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import onnx
 
 from netloop.diagnostics import Finding, ModelError
 from netloop.network import INetworkDefinition
-from netloop.onnx.importer.graph import Importer
+from netloop.onnx.importer.graph import OnnxImporter
 from netloop.onnx.importer.model import read
 
 
@@ -20,20 +20,19 @@ def load(
     input_shapes: Mapping[str, Sequence[int]] | None = None,
     as_inputs: Collection[str] = (),
 ) -> INetworkDefinition:
-    """The network that an ONNX model describes, its inputs and outputs named as in the model.
+    """Import an ONNX model as a network, with the names of the model's inputs and outputs.
 
-    A length that the model leaves open is -1, and each call of the engine tells it. ``Loop``, ``Scan`` and ``If``
-    become netloop's own loops and conditionals.
+    An axis whose length the model leaves open has the length -1, to be given by each call of the engine. ``Loop``,
+    ``Scan`` and ``If`` become loops and conditionals of the network.
 
     Args:
-        model: the path of a file, the bytes of one, or the model itself.
-        base_dir: the folder of the files that hold tensors outside of the model; of a file by default its own, and of
-            bytes none.
+        model: the path of a file, its bytes, or the model itself.
+        base_dir: the folder of external tensors; by default the folder of the file, and none for bytes or a model.
         input_shapes: shapes for some inputs, by name, instead of those in the model.
-        as_inputs: initializers that each call gives; they must be among the inputs of the model too.
+        as_inputs: initializers to import as inputs; they must be among the model's inputs too.
 
     Raises:
-        ModelError: the model is damaged, or has what netloop does not know; all that is wrong is told.
+        ModelError: the model is invalid or has unsupported operators; it has all errors.
         TypeError: an argument is of the wrong Python type.
     """
     findings: list[Finding] = []
@@ -41,5 +40,5 @@ def load(
     if findings:
         raise ModelError(*findings)
     network = INetworkDefinition()
-    Importer(opened, network, input_shapes, as_inputs).add()
+    OnnxImporter(opened, network, input_shapes, as_inputs).add()
     return network

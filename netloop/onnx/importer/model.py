@@ -1,4 +1,4 @@
-"""The model in a file, in bytes or in memory, read and found to be of a version that netloop knows."""
+"""Reading a model from a file, from bytes or from memory, and checking its versions."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from google.protobuf.message import DecodeError
 from onnx import defs
 
 from netloop.diagnostics import Finding, ModelError, reason
-from netloop.formats import bytes_of
+from netloop.formats import read_model_file
 from netloop.onnx.importer.function_calls import call_damage, domain_of
 from netloop.onnx.importer.text import has_broken_text
 
 OLDEST_IR, NEWEST_IR = 1, 14
 LARGEST_FILE = 1 << 31
-"""No protobuf message has more bytes."""
+"""The limit of protobuf messages, in bytes."""
 
 
 @dataclass(frozen=True)
@@ -29,9 +29,9 @@ class Model:
 
     Attributes:
         proto: the model.
-        name: what messages call it: the path of its file, or the name of its graph.
-        directory: the folder of the files that hold its tensors; None if there is none.
-        opsets: the version of the operators of each domain.
+        name: its name in messages: the path of its file, or the name of its graph.
+        directory: the folder of external tensors; None if there is none.
+        opsets: the version of each domain.
         functions: its own functions, by domain, name and overload.
     """
 
@@ -43,15 +43,15 @@ class Model:
 
 
 def read(model: Any, base_dir: str | PathLike[str] | None, findings: list[Finding]) -> Model:
-    """The model in a file, in bytes or in memory.
+    """Read a model.
 
     Args:
         model: a path, bytes, or a ModelProto.
-        base_dir: the folder of the files that hold its tensors, where it is not that of the model's own file.
-        findings: where what is wrong with its versions and functions goes.
+        base_dir: the folder of external tensors, if it is not the folder of the model's file.
+        findings: receives the errors in its versions and functions.
 
     Raises:
-        ModelError: there is no such file, or it is no model.
+        ModelError: the file cannot be read, or is no model.
         TypeError: it is neither a path, nor bytes, nor a model.
     """
     directory = None if base_dir is None else Path(base_dir)
@@ -59,13 +59,13 @@ def read(model: Any, base_dir: str | PathLike[str] | None, findings: list[Findin
     if isinstance(model, str | PathLike):
         name = os.fspath(model)
         directory = directory or Path(name).parent
-        model = bytes_of(name, "NL741", LARGEST_FILE)
+        model = read_model_file(name, "NL741", LARGEST_FILE)
     if isinstance(model, bytes | bytearray | memoryview):
         model = _parsed(bytes(model), name or "the bytes")
     if not isinstance(model, onnx.ModelProto):
         raise TypeError(f"a model is a path, bytes or an onnx.ModelProto, not {type(model).__name__}")
     if has_broken_text(model):
-        raise ModelError(Finding("NL741", "a name in the model is no text", name, reason("NL741")))
+        raise ModelError(Finding("NL741", "a string in the model is not valid UTF-8", name, reason("NL741")))
     name = name or model.graph.name or "the model"
     findings += [Finding("NL741", what, name, reason("NL741")) for what in [*_damage(model), *call_damage(model)]]
     opsets = opsets_of(model.opset_import) or {"": 1}
@@ -78,7 +78,7 @@ def _parsed(data: bytes, name: str) -> onnx.ModelProto:
     try:
         return onnx.ModelProto.FromString(data)
     except DecodeError as error:
-        what = f"{name} {'is' if name != 'the bytes' else 'are'} no ONNX model: {error}"
+        what = f"{name} {'is' if name != 'the bytes' else 'are'} not an ONNX model: {error}"
         raise ModelError(Finding("NL741", what, "", reason("NL741"))) from error
 
 
@@ -95,19 +95,19 @@ def _damage(model: onnx.ModelProto) -> list[str]:
         found.append(f"the model has the IR version {model.ir_version}")
     keys = [(domain_of(each.domain), each.name, each.overload) for each in model.functions]
     twice = {key for key in keys if keys.count(key) > 1}
-    found += [f"the function {domain}:{name} is there twice" for domain, name, _ in sorted(twice)]
+    found += [f"the function {domain}:{name} is defined twice" for domain, name, _ in sorted(twice)]
     domains = [domain_of(each.domain) for each in model.opset_import]
     found += [f"the domain {each!r} is imported twice" for each in sorted({d for d in domains if domains.count(d) > 1})]
     return found
 
 
 def _too_new(model: onnx.ModelProto) -> Iterable[tuple[str, str]]:
-    """What is newer than this netloop and the package onnx know, and what to do."""
+    """The versions that netloop or the package onnx does not support yet, each with a fix."""
     if model.ir_version > NEWEST_IR:
-        yield f"the model has the IR version {model.ir_version}, and netloop knows those up to {NEWEST_IR}", ""
+        yield f"the model has the IR version {model.ir_version}, and netloop supports versions up to {NEWEST_IR}", ""
     sets = [*model.opset_import, *(each for function in model.functions for each in function.opset_import)]
     newest = defs.onnx_opset_version()
     for version in sorted({each.version for each in sets if domain_of(each.domain) == ""}):
         if not 1 <= version <= newest:
             what = f"the model has operators of version {version}"
-            yield f"{what}, and the package onnx {onnx.__version__} knows those up to {newest}", "upgrade onnx"
+            yield f"{what}, and the package onnx {onnx.__version__} has those up to {newest}", "upgrade onnx"

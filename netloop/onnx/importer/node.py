@@ -1,4 +1,4 @@
-"""A node of a model: its operator, and its attributes as Python values."""
+"""Nodes of a model: operator, attributes as Python values, and checks against the standard."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ from netloop.onnx.importer.function_calls import domain_of
 from netloop.onnx.tensors import array_of, dense_of
 
 Bindings = Mapping[str, AttributeProto]
-"""The attributes that the call of a function gave, by name."""
+"""The attributes of the call of a function, by name."""
 
 
 def schema_of(domain: str, op: str, version: int) -> defs.OpSchema | None:
-    """What the standard says of an operator, as of a version of its domain; None if it has no such operator."""
+    """The schema of an operator in a version of its domain; None if the standard has no such operator."""
     return defs.get_schema(op, version, domain) if defs.has(op, version, domain) else None
 
 
 @dataclass(frozen=True)
-class Node:
+class ImportedNode:
     """A node of a model.
 
     Attributes:
         proto: the node.
-        version: the version of the operators of its domain.
+        version: the version of its domain that the model imports.
         number: its number in its graph.
-        bindings: the attributes of the function that it is part of.
-        directory: the folder of the files that hold tensors; None if there is none.
-        outermost: the number of the node of the model that it is, or is inside of.
-        functions: the functions that it is inside of.
+        bindings: the attributes of the function that it belongs to.
+        directory: the folder of external tensors; None if there is none.
+        outermost: the number of the node of the model's own graph that it is, or is inside.
+        functions: the functions around it, the outermost first.
     """
 
     proto: onnx.NodeProto
@@ -53,42 +53,47 @@ class Node:
 
     @property
     def domain(self) -> str:
-        """Its domain; nothing for that of ONNX itself."""
+        """Its domain; empty for ONNX's own."""
         return domain_of(self.proto.domain)
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """What a function in its place is found by: domain, name and overload."""
+        """Domain, name and overload, by which a model's functions are found."""
         return self.domain, self.op, self.proto.overload
 
     @property
     def operator(self) -> str:
-        """The operator as messages put it, ``Slice-13`` or ``my.domain::Slice-1``."""
+        """The operator in messages, ``Slice-13`` or ``my.domain::Slice-1``."""
         return f"{self.domain and self.domain + '::'}{self.op}-{self.since}"
 
     @property
     def name(self) -> str:
-        """What messages call it."""
+        """The label, by its name in messages."""
         return self.label
 
     @property
+    def description(self) -> str:
+        """The node in messages: label and operator."""
+        return f"node {self.label!r} ({self.operator})"
+
+    @property
     def label(self) -> str:
-        """The name of the node, or where it has none its operator and number."""
+        """The name of the node, or its operator and number if it has none."""
         return self.proto.name or f"{self.op}_{self.number}"
 
     @cached_property
     def schema(self) -> defs.OpSchema | None:
-        """What the standard says of the operator; None if it has no such operator."""
+        """The schema of the operator; None if the standard has none."""
         return schema_of(self.domain, self.op, self.version)
 
     @property
     def since(self) -> int:
-        """The version of the operator: that in which it last changed."""
+        """The version of the operator: the one in which it last changed."""
         return self.schema.since_version if self.schema else self.version
 
     @cached_property
     def given(self) -> dict[str, AttributeProto]:
-        """The attributes that the node has, those of the function around it filled in."""
+        """The attributes of the node, with those of the function around it filled in."""
         found = {each.name: self._filled_in(each) for each in self.proto.attribute}
         return {name: each for name, each in found.items() if each is not None}
 
@@ -96,9 +101,9 @@ class Node:
         return self.bindings.get(own.ref_attr_name) if own.ref_attr_name else own
 
     def attribute(self, name: str, default: Any = None) -> Any:
-        """An attribute as a Python value, as the node gives it, or else by the default of the standard, or by yours.
+        """An attribute as a Python value: the node's, or the default of the standard, or ``default``.
 
-        Tensors are arrays, texts are str, lists are lists; a graph is a GraphProto.
+        Tensors are arrays, strings are str, lists are lists; a graph is a GraphProto.
         """
         found = self.given.get(name)
         if found is None and self.schema is not None and name in self.schema.attributes:
@@ -108,18 +113,18 @@ class Node:
 
     def _value(self, proto: AttributeProto) -> Any:
         convert = VALUES.get(proto.type)
-        require(convert is not None, f"attribute {proto.name!r} is of a type that networks have no use for")
+        require(convert is not None, f"attribute {proto.name!r} is of a type that netloop does not support")
         assert convert is not None
         return convert(proto, self.directory)
 
     def check(self) -> None:
-        """Complain of attributes, inputs and outputs that the standard does not give the operator.
+        """Check the attributes, inputs and outputs against the schema.
 
         Raises:
-            LayerError: there are such.
+            LayerError: they do not match.
         """
         names = [each.name for each in self.proto.attribute]
-        require(len(set(names)) == len(names), f"an attribute is there twice: {sorted(names)}")
+        require(len(set(names)) == len(names), f"an attribute is given twice: {sorted(names)}")
         if self.schema is None:
             return
         self._check_attributes(self.schema)
@@ -134,7 +139,7 @@ class Node:
         require(not needed, f"input {needed and needed[0]} is left out, and {self.operator} needs it")
 
     def _is_optional(self, position: int) -> bool:
-        """Whether an input may be left out."""
+        """Whether an input is optional."""
         assert self.schema is not None
         kinds = [each.option for each in self.schema.inputs]
         return kinds[min(position, len(kinds) - 1)] == defs.OpSchema.FormalParameterOption.Optional
@@ -179,4 +184,4 @@ VALUES: dict[int, Any] = {
     AttributeProto.TYPE_PROTO:    lambda proto, directory: proto.tp,
 }
 # fmt: on
-"""What makes a Python value of an attribute."""
+"""The conversions of attributes to Python values, by type."""

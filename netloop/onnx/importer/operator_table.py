@@ -1,53 +1,46 @@
-"""The table of operators: which function makes layers of which operator, as of which version."""
+"""The table of ONNX operators: the function of each operator, by domain, name and version."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import TypeVar
 
 from onnx import AttributeProto
 
-from netloop.onnx.importer.call import Operator
-from netloop.onnx.importer.node import Node, schema_of
+from netloop.diagnostics import LayerError
+from netloop.formats.importer import Operator
+from netloop.formats.operator_table import OperatorTable
+from netloop.onnx.importer.node import ImportedNode, schema_of
 
-O = TypeVar("O", bound=Operator)  # noqa: E741 (an operator)
+F = TypeVar("F", bound=Operator)
 
-_TABLE: dict[tuple[str, str], dict[int, Operator]] = {}
+TABLE: OperatorTable[tuple[str, str], Operator] = OperatorTable()
+"""The functions by domain and name."""
 
 
-def operator(*names: str, since: int = 1, domain: str = "") -> Callable[[O], O]:
-    """Enter a function as that of operators, as of the version in which they came to mean what it makes of them.
+def operator(*names: str, since: int = 1, domain: str = "") -> Callable[[F], F]:
+    """Return a decorator that registers a function for operators of a domain, from version ``since`` on."""
+    return TABLE.register(*((domain, name) for name in names), since=since)
 
-    It serves all later versions too, up to the next one that is entered: most new versions only take more types.
+
+def function_of(node: ImportedNode) -> Operator | None:
+    """The function of a node's operator; None if the table has none.
+
+    Raises:
+        LayerError: the node uses an attribute or input that is newer than the function.
     """
-
-    def enter(function: O) -> O:
-        for name in names:
-            versions = _TABLE.setdefault((domain, name), {})
-            assert since not in versions, f"{name}-{since} is there already"
-            versions[since] = function
-        return function
-
-    return enter
-
-
-def entered(domain: str, op: str) -> dict[int, Operator]:
-    """The functions of an operator, by the version as of which they serve; none if it is not there."""
-    return _TABLE.get((domain, op), {})
+    key = node.domain, node.op
+    version = TABLE.version_at(key, node.since)
+    if version is None:
+        return None
+    newer = newer_feature(node, version)
+    if newer:
+        raise LayerError(f"{node.operator} has {newer}", f"netloop supports it as of version {version}", "", "NL744")
+    return TABLE.find(key, version)
 
 
-def all_entered() -> Mapping[tuple[str, str], Mapping[int, Operator]]:
-    """The functions of all operators, by domain and name, and by version."""
-    return _TABLE
-
-
-def version_for(node: Node) -> int | None:
-    """The newest version entered that is not newer than that of a node; None if there is none."""
-    return max((each for each in entered(node.domain, node.op) if each <= node.since), default=None)
-
-
-def news(node: Node, version: int) -> str:
-    """What a node has that came after the version of its operator that is entered; nothing if it has none."""
+def newer_feature(node: ImportedNode, version: int) -> str:
+    """An attribute or input of a node that its operator did not have in a version; empty if there is none."""
     old, new = schema_of(node.domain, node.op, version), node.schema
     if old is None or new is None or old.since_version == new.since_version:
         return ""
@@ -57,8 +50,8 @@ def news(node: Node, version: int) -> str:
     return "an input" if len(node.proto.input) > old.max_input else ""
 
 
-def _is_set(node: Node, name: str) -> bool:
-    """Whether an attribute has another value than that of the standard."""
+def _is_set(node: ImportedNode, name: str) -> bool:
+    """Whether the value of an attribute differs from the default of the standard."""
     assert node.schema is not None
     standard = node.schema.attributes[name].default_value
     same = AttributeProto.FromString(node.given[name].SerializeToString())

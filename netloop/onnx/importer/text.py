@@ -1,56 +1,19 @@
-"""The names in a model, which are text: protobuf gives bytes where a damaged one is none."""
+"""Strings of a model: protobuf returns bytes for one that is not valid UTF-8."""
 
-from __future__ import annotations
+from google.protobuf.message import Message
 
-from collections.abc import Iterable, Iterator
-from itertools import chain
-
-import onnx
-
-
-def has_broken_text(model: onnx.ModelProto) -> bool:
-    """Whether a name in a model is no UTF-8."""
-    imports = chain(model.opset_import, *(each.opset_import for each in model.functions))
-    found = chain((each.domain for each in imports), _of_graph(model.graph))
-    functions = chain.from_iterable(map(_of_function, model.functions))
-    return not all(isinstance(each, str) for each in chain(found, functions))
+UNREAD = {
+    "denotation", "doc_string", "graphs", "metadata_props", "producer_name", "producer_version", "training_info",
+    "value_info",
+}  # fmt: skip
+"""Fields that no importer reads, which may have any contents."""
 
 
-def _of_function(function: onnx.FunctionProto) -> Iterator[str]:
-    yield from (function.name, function.domain, function.overload)
-    yield from chain(function.input, function.output, function.attribute)
-    yield from _of_attributes(function.attribute_proto)
-    yield from _of_nodes(function.node)
-
-
-def _of_graph(graph: onnx.GraphProto) -> Iterator[str]:
-    yield graph.name
-    for info in chain(graph.input, graph.output):
-        yield info.name
-        yield from (each.dim_param for each in info.type.tensor_type.shape.dim)
-    for tensor in graph.initializer:
-        yield from _of_tensor(tensor)
-    for sparse in graph.sparse_initializer:
-        yield from _of_tensor(sparse.values)
-        yield from _of_tensor(sparse.indices)
-    yield from _of_nodes(graph.node)
-
-
-def _of_nodes(nodes: Iterable[onnx.NodeProto]) -> Iterator[str]:
-    for node in nodes:
-        yield from (node.name, node.op_type, node.domain, node.overload, *node.input, *node.output)
-        yield from _of_attributes(node.attribute)
-
-
-def _of_attributes(attributes: Iterable[onnx.AttributeProto]) -> Iterator[str]:
-    for each in attributes:
-        yield from (each.name, each.ref_attr_name)
-        yield from _of_tensor(each.t)
-        if each.HasField("g"):
-            yield from _of_graph(each.g)
-
-
-def _of_tensor(tensor: onnx.TensorProto) -> Iterator[str]:
-    yield tensor.name
-    for entry in tensor.external_data:
-        yield from (entry.key, entry.value)
+def has_broken_text(message: Message) -> bool:
+    """Whether a string of a message or of those inside it is not valid UTF-8."""
+    for field, value in message.ListFields():
+        if field.type in (field.TYPE_STRING, field.TYPE_MESSAGE) and field.name not in UNREAD:
+            values = [value] if isinstance(value, str | bytes | Message) else value
+            if any(has_broken_text(each) if isinstance(each, Message) else isinstance(each, bytes) for each in values):
+                return True
+    return False

@@ -1,1 +1,1 @@
-"""OpenVINO models to networks."""
+"""The OpenVINO importer: from a model to a network."""

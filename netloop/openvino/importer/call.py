@@ -1,77 +1,72 @@
-"""What an operator's function is given, and what it gives."""
+"""The arguments of operator functions."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
-from netloop.diagnostics import LayerError, did_you_mean, require
+from netloop.diagnostics import LayerError, require
+from netloop.formats.importer import choose
 from netloop.formulas import FormulaBuilder
 from netloop.graph.tensor import ITensor
-from netloop.openvino.importer.model import Body, Layer, integer
-from netloop.openvino.importer.weights import Weights
-
-Result = ITensor | Sequence[ITensor]
-"""The outputs of a layer: one tensor, or a list of them."""
-Operator = Callable[..., Result]
-"""Makes layers of a layer: ``add(call, a, b)``, an argument for each input, None for one that no edge leads to."""
+from netloop.openvino.importer.model import XmlBody, XmlLayer, integer
+from netloop.openvino.importer.weights import WeightsFile
 
 T = TypeVar("T")
 
+Tensors = Mapping[int, ITensor]
+"""The tensors of Parameters or Results, by their numbers."""
 
-class Inner(Protocol):
-    """A graph inside a layer.
+
+@dataclass(frozen=True)
+class Subgraph:
+    """A graph inside a layer, such as the body of a loop.
 
     Attributes:
-        body: the graph, and how it is wired.
+        body: the graph and its wiring.
+        add: adds its layers to the network; takes the tensors of its Parameters and returns those of its Results.
     """
 
-    body: Body
+    body: XmlBody
+    add: Callable[[Tensors], Tensors]
 
-    def __call__(self, given: Mapping[int, ITensor]) -> Mapping[int, ITensor]:
-        """Add its layers to the network.
-
-        Args:
-            given: what its Parameters stand for, by number.
-
-        Returns:
-            What its Results stand for, by number.
-        """
-        ...
+    def __call__(self, given: Tensors) -> Tensors:
+        """Add the layers of the graph to the network, given its Parameters; return its Results."""
+        return self.add(given)
 
 
 @dataclass(frozen=True)
 class Call:
-    """A layer that is to become layers of a network.
+    """A layer of a model to translate into layers of a network: the first argument of an operator function.
 
     Attributes:
         layer: the layer.
-        make: what adds layers.
-        weights: the numbers of constants.
-        inner: the graphs inside it, by name.
-        depth: how many graphs are around it.
+        make: the builder of its layers.
+        weights: the file of the constants.
+        subgraphs: the graphs inside it, by name.
+        depth: the number of graphs around it.
     """
 
-    layer: Layer
+    layer: XmlLayer
     make: FormulaBuilder
-    weights: Weights
-    inner: Mapping[str, Inner] = field(default_factory=dict[str, Inner])
+    weights: WeightsFile
+    subgraphs: Mapping[str, Subgraph] = field(default_factory=dict[str, Subgraph])
     depth: int = 0
 
-    def body(self, name: str) -> Inner:
-        """A graph inside the layer.
+    def body(self, name: str) -> Subgraph:
+        """The graph of a name inside the layer.
 
         Raises:
             LayerError: it has none of this name.
         """
-        require(name in self.inner, f"the layer has no <{name}>")
-        return self.inner[name]
+        require(name in self.subgraphs, f"the layer has no <{name}>")
+        return self.subgraphs[name]
 
-    # ------------------------------------------------------------------ attributes, by name or by default
+    # ------------------------------------------------------------------ attributes, with or without a default
 
     def text(self, name: str, *default: str) -> str:
-        """An attribute as a text."""
+        """An attribute as a string."""
         return self._attribute(name, str.strip, *default)
 
     def number(self, name: str, *default: float) -> float:
@@ -83,11 +78,11 @@ class Call:
         return self._attribute(name, integer, *default)
 
     def flag(self, name: str, *default: bool) -> bool:
-        """An attribute as a truth value."""
+        """An attribute as a bool."""
         return self._attribute(name, _truth, *default)
 
     def texts(self, name: str, *default: Sequence[str]) -> Sequence[str]:
-        """An attribute as a list of texts."""
+        """An attribute as a list of strings."""
         return self._attribute(name, _split, *default)
 
     def numbers(self, name: str, *default: Sequence[float]) -> Sequence[float]:
@@ -99,11 +94,8 @@ class Call:
         return self._attribute(name, lambda text: [integer(each) for each in _split(text)], *default)
 
     def choice(self, name: str, choices: Mapping[str, T], *default: str) -> T:
-        """What the text of an attribute stands for."""
-        text = self._attribute(name, lambda text: text.strip().lower(), *default)
-        known = ", ".join(map(repr, choices))
-        require(text in choices, f"{name} is {text!r}, and none of {known}", fix=did_you_mean(text, choices))
-        return choices[text]
+        """The meaning of the word in an attribute, in upper or lower case."""
+        return choose(name, self._attribute(name, lambda text: text.strip().lower(), *default), choices)
 
     def _attribute(self, name: str, convert: Callable[[str], T], *default: T) -> T:
         text = self.layer.data.get(name)
@@ -113,7 +105,7 @@ class Call:
         try:
             return convert(text)
         except ValueError:
-            raise LayerError(f"attribute {name!r} is {text[:40]!r}, and cannot be so") from None
+            raise LayerError(f"attribute {name!r} is {text[:40]!r}, which is no valid value") from None
 
 
 def _truth(text: str) -> bool:

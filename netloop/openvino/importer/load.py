@@ -1,46 +1,46 @@
-"""From an OpenVINO model to a network."""
+"""``netloop.openvino.load``: an OpenVINO model as a network."""
 
 from __future__ import annotations
 
 import os
 from os import PathLike
 
-from netloop.formats import bytes_of
+from netloop.formats import read_model_file
 from netloop.network import INetworkDefinition
-from netloop.openvino.importer.graph import Importer
-from netloop.openvino.importer.model import Reader
-from netloop.openvino.importer.weights import Weights
+from netloop.openvino.importer.graph import OpenVinoImporter
+from netloop.openvino.importer.model import ModelReader
+from netloop.openvino.importer.weights import WeightsFile
 from netloop.openvino.importer.xml import LARGEST_DOCUMENT, parse
 
 
 def load(model: str | PathLike[str] | bytes, weights: str | PathLike[str] | bytes | None = None) -> INetworkDefinition:
-    """The network that an OpenVINO model describes, of version 10 or 11, its inputs named as in the model.
+    """Import an OpenVINO model of version 10 or 11 as a network, with the names of the model's inputs.
 
-    A length that the model leaves open is -1, and each call of the engine tells it. ``Loop``, ``TensorIterator`` and
-    ``If`` become netloop's own loops and conditionals.
+    An axis whose length the model leaves open has the length -1, to be given by each call of the engine. ``Loop``,
+    ``TensorIterator`` and ``If`` become loops and conditionals of the network.
 
     Args:
         model: the path of the XML file, or its bytes.
-        weights: the path of the file of weights, or its bytes; by default the file beside the model that is called like
-            it and ends in ``.bin``.
+        weights: the path of the file of weights, or its bytes; by default the path of the model, with the suffix
+            ``.bin``.
 
     Raises:
-        ModelError: the model is damaged, or has what netloop does not know; all that is wrong is told.
+        ModelError: the model is invalid or has unsupported operators; it has all errors.
         TypeError: an argument is of the wrong Python type.
     """
     if isinstance(model, bytes):
         name, data, path = "the model", model, ""
     elif isinstance(model, str | PathLike):
         name = os.fspath(model)
-        data, path = bytes_of(name, "NL751", LARGEST_DOCUMENT), os.path.splitext(name)[0] + ".bin"
+        data, path = read_model_file(name, "NL751", LARGEST_DOCUMENT), os.path.splitext(name)[0] + ".bin"
     else:
         raise TypeError(f"model is a path or bytes, not {type(model).__name__}")
     if weights is None and path and os.path.exists(path):
         weights = path
     if not isinstance(weights, str | PathLike | bytes | None):
         raise TypeError(f"weights are a path or bytes, not {type(weights).__name__}")
-    graph = Reader(name).model(parse(data, name))
+    graph = ModelReader(name).model(parse(data, name))
     network = INetworkDefinition()
-    with Weights(weights, path) as opened:
-        Importer(name, graph, opened, network).add()
+    with WeightsFile(weights, path) as opened:
+        OpenVinoImporter(name, graph, opened, network).add()
     return network

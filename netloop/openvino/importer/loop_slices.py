@@ -1,26 +1,26 @@
-"""What a loop reads part by part, and what leaves it part by part."""
+"""The tensors that a loop reads slice by slice, and its outputs of concatenated slices."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from netloop.diagnostics import require
-from netloop.formats import Row
+from netloop.formats import StackedOutput
 from netloop.formulas import FormulaBuilder, Length
 from netloop.graph.tensor import ITensor
 from netloop.layers.loop import ILoop
-from netloop.openvino.importer.model import Entry
+from netloop.openvino.importer.model import PortEntry
 from netloop.types import UNKNOWN, normal_axis
 
 
 @dataclass(frozen=True)
 class Slices:
-    """A tensor that is read part by part.
+    """A tensor that a loop reads slice by slice.
 
     Attributes:
-        parts: the tensor, with an axis of all parts before that of the elements of a part.
-        axis: the axis of the parts.
-        count: the number of parts.
+        parts: the tensor, with an axis of the slices before the axis of the elements of a slice.
+        axis: the axis of the slices.
+        count: the number of slices.
     """
 
     parts: ITensor
@@ -28,27 +28,28 @@ class Slices:
     count: Length
 
     def read(self, loop: ILoop) -> ITensor:
-        """The part of a trip."""
+        """The slice of an iteration."""
         return loop.add_iterator(self.parts, self.axis).outputs[0]
 
 
-def slices_of(make: FormulaBuilder, x: ITensor, entry: Entry) -> Slices:
-    """A tensor as the parts that an entry of a port map tells of.
+def slices_of(make: FormulaBuilder, x: ITensor, entry: PortEntry) -> Slices:
+    """Cut a tensor into the slices that an entry of a port map describes.
 
-    They begin at ``start``, and end where ``end`` is the last element; places below 0 count from the end. With a
-    stride below 0 the last part comes first.
+    They range from element ``start`` to element ``end``, inclusive; negative ones count from the end. With a negative
+    stride the last slice comes first.
     """
     assert entry.axis is not None
     axis = normal_axis(entry.axis, x.type.rank)
     length = make.length(x, axis)
     low, high = (_place(make, each, length) for each in (entry.start, entry.end)[:: 1 if entry.stride > 0 else -1])
     step, size = abs(entry.stride), entry.part_size
-    require(step > 0 and size > 0, f"the parts are of size {size}, with the stride {entry.stride}")
+    require(step > 0 and size > 0, f"the slices have the size {size} and the stride {entry.stride}")
     if isinstance(low, int) and isinstance(high, int) and isinstance(length, int):
         inside = 0 <= low <= high + 1 <= length
-        require(inside, f"axis {axis} has {length} elements, and the parts go from {entry.start} to {entry.end}")
-        rest = high + 1 - low - size
-        require(rest == -size or (rest >= 0 and rest % step == 0), f"parts of {size} do not fill {rest + size}")
+        require(inside, f"axis {axis} has {length} elements, and slices range from {entry.start} to {entry.end}")
+        others = high + 1 - low - size
+        fits = others == -size or (others >= 0 and others % step == 0)
+        require(fits, f"slices of {size} elements do not fill {others + size} elements")
     extent = _extent(make, low, high)
     if low != 0 or extent != length:
         x = make.slice(x, [low], [extent], axes=[axis])
@@ -61,7 +62,7 @@ def slices_of(make: FormulaBuilder, x: ITensor, entry: Entry) -> Slices:
 
 
 def _place(make: FormulaBuilder, place: int, length: Length) -> Length:
-    """A place counted from the front."""
+    """An index counted from the front."""
     if place >= 0:
         return place
     return place + length if isinstance(length, int) else make.add(length, place)
@@ -76,15 +77,15 @@ def _extent(make: FormulaBuilder, low: Length, high: Length) -> Length:
 
 
 def _split(make: FormulaBuilder, x: ITensor, axis: int, size: int) -> ITensor:
-    """Parts side by side."""
+    """Cut adjacent slices."""
     if size == 1:
         return make.expand_dims(x, [axis + 1])
-    lengths: list[Length] = [make.length(x, each) for each in range(x.type.rank)]
-    return make.reshape(x, [*lengths[:axis], UNKNOWN, size, *lengths[axis + 1 :]])
+    dims: list[Length] = [make.length(x, each) for each in range(x.type.rank)]
+    return make.reshape(x, [*dims[:axis], UNKNOWN, size, *dims[axis + 1 :]])
 
 
-def _windows(make: FormulaBuilder, x: ITensor, axis: int, entry: Entry, extent: Length) -> ITensor:
-    """Parts that overlap, or have gaps between them."""
+def _windows(make: FormulaBuilder, x: ITensor, axis: int, entry: PortEntry, extent: Length) -> ITensor:
+    """Cut slices that overlap or have gaps between them."""
     step, size = abs(entry.stride), entry.part_size
     count = make.add(make.div(make.sub(make.tensor(extent), size), step), 1)
     known = make.ints(count)
@@ -92,16 +93,16 @@ def _windows(make: FormulaBuilder, x: ITensor, axis: int, entry: Entry, extent: 
     return make.gather(x, make.add(first, make.arange(size)), axis)
 
 
-def joined(value: ITensor, entry: Entry) -> Row:
-    """A value of which those of all trips are joined along an axis."""
+def joined(value: ITensor, entry: PortEntry) -> StackedOutput:
+    """The output that concatenates a value of each iteration along an axis."""
     assert entry.axis is not None
     whole = (0, -1) if entry.stride > 0 else (-1, 0)
     require(
         (entry.start, entry.end) == whole,
-        f"an output goes from {entry.start} to {entry.end} with the stride {entry.stride}",
-        "outputs are written as a whole, from 0 to -1 or backwards from -1 to 0",
+        f"an output ranges from {entry.start} to {entry.end} with the stride {entry.stride}",
+        "outputs are complete, from 0 to -1 or reversed from -1 to 0",
     )
     size = value.type.shape[normal_axis(entry.axis, value.type.rank)] if value.type.rank else 1
     parts = entry.part_size, abs(entry.stride)
-    require(UNKNOWN in (size, *parts) or parts == (size, size) or parts == (1, 1), f"parts of {parts} are not {size}")
-    return Row(value, entry.axis, entry.stride < 0, joined=True)
+    require(UNKNOWN in (size, *parts) or parts == (size, size) or parts == (1, 1), f"slices of {parts} are not {size}")
+    return StackedOutput(value, entry.axis, entry.stride < 0, joined=True)

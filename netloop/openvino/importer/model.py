@@ -1,6 +1,6 @@
-"""What a document says: layers, ports, edges, bodies.
+"""The content of an OpenVINO document: layers, ports, edges, bodies.
 
-The draft of the operation Loop, whose names differ, is read too: what is an operation there is a layer here.
+Documents in the dialect of the draft of the operation Loop are read too: they call a layer an operation.
 """
 
 from __future__ import annotations
@@ -14,24 +14,24 @@ from netloop.diagnostics import Finding, ModelError, reason
 from netloop.openvino.importer.xml import Element
 
 MOST_FINDINGS = 1000
-"""With so many findings a document is read no further."""
+"""The number of findings after which reading stops."""
 VERSIONS = ("10", "11")
 PORTS = {"parameter": (0, 1), "const": (0, 1), "result": (1, None), "assign": (1, None)}
-"""How many inputs and outputs the layers have where values begin and end."""
+"""The numbers of inputs and outputs of some layer types; None for any number."""
 BODIES = {"body": "port_map", "then_body": "then_port_map", "else_body": "else_port_map"}
-"""The graphs inside a layer, and what tells how each is wired."""
+"""The elements of graphs inside a layer, and the element that has the wiring of each."""
 
 PortId = tuple[int, int]
-"""A layer and a port of it."""
+"""The numbers of a layer and of one of its ports."""
 
 
 @dataclass(frozen=True)
-class Port:
+class XmlPort:
     """An input or output of a layer.
 
     Attributes:
         id: its number.
-        precision: the element type, ``FP32``; empty where it is not told.
+        precision: the element type, ``FP32``; empty if it is not given.
         dims: the lengths of the axes, -1 where unknown.
         names: the names of the tensor.
     """
@@ -43,18 +43,18 @@ class Port:
 
 
 @dataclass(frozen=True)
-class Entry:
-    """How a port of a layer is wired to a layer of the body inside.
+class PortEntry:
+    """The wiring of a port of a layer to a Parameter or Result of the body inside.
 
     Attributes:
         port: the port; -1 for none.
-        layer: a Parameter or Result of the body.
-        axis: the axis of what goes in or out part by part; None for what goes as a whole.
-        start: where the parts start.
-        end: where they end.
-        stride: the step from part to part.
-        part_size: the length of a part.
-        purpose: ``current_iteration``, ``execution_condition`` or nothing.
+        layer: the Parameter or Result.
+        axis: the axis along which a tensor is sliced or concatenated; None for a whole tensor.
+        start: the first element of the slices.
+        end: the last one.
+        stride: the step from slice to slice.
+        part_size: the length of a slice.
+        purpose: ``current_iteration``, ``execution_condition`` or empty.
     """
 
     port: int
@@ -68,37 +68,37 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Body:
+class XmlBody:
     """A graph inside a layer.
 
     Attributes:
         graph: the graph.
-        inputs: what goes in.
-        outputs: what comes out.
-        back_edges: for each Parameter that goes round, the Result that it comes from.
+        inputs: the wiring of its Parameters.
+        outputs: the wiring of its Results.
+        back_edges: for each loop-carried Parameter, the Result that is its next value.
     """
 
-    graph: Graph
-    inputs: Sequence[Entry]
-    outputs: Sequence[Entry]
+    graph: XmlGraph
+    inputs: Sequence[PortEntry]
+    outputs: Sequence[PortEntry]
     back_edges: Mapping[int, int]
 
 
 @dataclass(frozen=True, eq=False)
-class Layer:
+class XmlLayer:
     """A layer.
 
     Attributes:
         id: its number in its graph.
-        name: its name; messages call it so.
+        name: its name.
         type: its type, ``Add``.
-        version: the operator set that has it, ``opset1``; empty where it is not told.
-        line: the line of the document on which it begins.
+        version: its operator set, ``opset1``; empty if it is not given.
+        line: its line in the document.
         data: its attributes.
         inputs: its inputs, in order.
         outputs: its outputs, in order.
         bodies: the graphs inside it.
-        names: the names of the tensor that a Result is given.
+        names: the names of a Result's tensor.
     """
 
     id: int
@@ -107,57 +107,62 @@ class Layer:
     version: str
     line: int
     data: Mapping[str, str]
-    inputs: Sequence[Port]
-    outputs: Sequence[Port]
-    bodies: Mapping[str, Body]
+    inputs: Sequence[XmlPort]
+    outputs: Sequence[XmlPort]
+    bodies: Mapping[str, XmlBody]
     names: Sequence[str] = ()
 
     @property
     def operator(self) -> str:
-        """Its type and version, as messages put them: ``Gather-8``."""
+        """Its type and version in messages, ``Gather-8``."""
         version = self.version.removeprefix("opset")
         return f"{self.type}-{version}" if version else self.type
 
+    @property
+    def description(self) -> str:
+        """The layer in messages: number, name, operator and line."""
+        return f"layer {self.id} {self.name!r} ({self.operator}), line {self.line}"
+
 
 @dataclass(frozen=True)
-class Graph:
+class XmlGraph:
     """Layers and edges.
 
     Attributes:
         layers: the layers, by number, in the order of the document.
-        sources: for each input that an edge leads to, the output from which it comes.
+        sources: for each input with an edge, the output that the edge comes from.
     """
 
-    layers: Mapping[int, Layer]
+    layers: Mapping[int, XmlLayer]
     sources: Mapping[PortId, PortId]
 
-    def of_type(self, type: str) -> list[Layer]:
+    def of_type(self, type: str) -> list[XmlLayer]:
         """The layers of a type, in the order of the document."""
         return [each for each in self.layers.values() if each.type.lower() == type]
 
 
-class Reader:
-    """Makes layers of elements.
+class ModelReader:
+    """Reads the graph of a document from its elements.
 
     Args:
-        name: what messages call the document.
+        name: the document in messages.
 
     Attributes:
-        findings: what is wrong so far.
+        findings: the errors so far.
     """
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.findings: list[Finding] = []
 
-    def model(self, root: Element) -> Graph:
-        """The graph of a document.
+    def model(self, root: Element) -> XmlGraph:
+        """Return the graph of a document.
 
         Raises:
-            ModelError: it has none, or a damaged one; all that is wrong is told.
+            ModelError: it has none, or an invalid one; it has all errors.
         """
         if root.tag != "net":
-            raise ModelError(self._finding(f"the document is a <{root.tag}>, and a model is a <net>", root, "NL751"))
+            raise ModelError(self._finding(f"the document is <{root.tag}>, and must be <net>", root, "NL751"))
         version = root.attributes.get("version", "10")
         if version not in VERSIONS:
             known = " and ".join(VERSIONS)
@@ -168,53 +173,53 @@ class Reader:
             raise ModelError(*self.findings)
         return graph
 
-    def _graph(self, element: Element) -> Graph:
+    def _graph(self, element: Element) -> XmlGraph:
         holder = element.first("layers", "operations")
         if holder is None:
-            self._complain(f"<{element.tag}> has no <layers>", element)
-            return Graph({}, {})
-        layers: dict[int, Layer] = {}
+            self._add_finding(f"<{element.tag}> has no <layers>", element)
+            return XmlGraph({}, {})
+        layers: dict[int, XmlLayer] = {}
         for each in holder.all("layer", "operation"):
             layer = self._layer(each)
             if layer.id in layers:
                 what = f"layers {layers[layer.id].name!r} and {layer.name!r} have one id, {layer.id}"
-                self._complain(what, each)
+                self._add_finding(what, each)
             layers.setdefault(layer.id, layer)
-        return Graph(layers, self._edges(element.first("edges"), layers))
+        return XmlGraph(layers, self._edges(element.first("edges"), layers))
 
     # ------------------------------------------------------------------ layers
 
-    def _layer(self, element: Element) -> Layer:
+    def _layer(self, element: Element) -> XmlLayer:
         given = element.attributes
         type, id = given.get("type", ""), self._number(element, "id")
         name = given.get("name") or f"{type}_{id}"
         if not type:
-            self._complain(f"layer {name!r} has no type", element)
+            self._add_finding(f"layer {name!r} has no type", element)
         data = element.first("data")
         inputs, outputs = (self._ports(element.first(each)) for each in ("input", "output"))
         for each in repeated(port.id for port in (*inputs, *outputs)):
-            self._complain(f"layer {name!r} has two ports of number {each}", element)
+            self._add_finding(f"layer {name!r} has two ports of number {each}", element)
         counts = PORTS.get(type.lower(), (None, None))
         for side, ports, wanted in zip(("inputs", "outputs"), (inputs, outputs), counts, strict=True):
             if wanted is not None and len(ports) != wanted:
-                self._complain(f"layer {name!r} has {len(ports)} {side}, and a {type} has {wanted}", element)
+                self._add_finding(f"layer {name!r} has {len(ports)} {side}, and a {type} has {wanted}", element)
         bodies = {each.tag: self._body(element, each, name) for each in element.all(*BODIES)}
         attributes = {} if data is None else data.attributes
         names = _names(given.get("output_names", ""))
         version = given.get("version", "")
-        return Layer(id, name, type, version, element.line, attributes, inputs, outputs, bodies, names)
+        return XmlLayer(id, name, type, version, element.line, attributes, inputs, outputs, bodies, names)
 
-    def _ports(self, element: Element | None) -> list[Port]:
+    def _ports(self, element: Element | None) -> list[XmlPort]:
         return [] if element is None else [self._port(each) for each in element.all("port")]
 
-    def _port(self, element: Element) -> Port:
+    def _port(self, element: Element) -> XmlPort:
         dims = tuple(self._integer(each, each.text, "a length") for each in element.all("dim"))
         names = _names(element.attributes.get("names", ""))
-        return Port(self._number(element, "id"), element.attributes.get("precision", ""), dims, names)
+        return XmlPort(self._number(element, "id"), element.attributes.get("precision", ""), dims, names)
 
     # ------------------------------------------------------------------ edges
 
-    def _edges(self, element: Element | None, layers: Mapping[int, Layer]) -> dict[PortId, PortId]:
+    def _edges(self, element: Element | None, layers: Mapping[int, XmlLayer]) -> dict[PortId, PortId]:
         sources: dict[PortId, PortId] = {}
         outputs = {(each.id, port.id) for each in layers.values() for port in each.outputs}
         inputs = {(each.id, port.id) for each in layers.values() for port in each.inputs}
@@ -223,16 +228,17 @@ class Reader:
             target = self._number(edge, *TO), self._number(edge, "to-port")
             for place, known, what in ((source, outputs, "output"), (target, inputs, "input")):
                 if place not in known:
-                    self._complain(f"an edge names {what} {place[1]} of layer {place[0]}, which is not there", edge)
+                    port = f"{what} {place[1]} of layer {place[0]}"
+                    self._add_finding(f"an edge names {port}, which does not exist", edge)
             if target in sources:
                 name = layers[target[0]].name if target[0] in layers else target[0]
-                self._complain(f"two edges lead to input {target[1]} of layer {name!r}", edge)
+                self._add_finding(f"two edges lead to input {target[1]} of layer {name!r}", edge)
             sources[target] = source
         return sources
 
     # ------------------------------------------------------------------ bodies
 
-    def _body(self, layer: Element, element: Element, name: str) -> Body:
+    def _body(self, layer: Element, element: Element, name: str) -> XmlBody:
         graph = self._graph(element)
         port_map = layer.first(BODIES[element.tag])
         entries = [[] if port_map is None else list(port_map.all(each)) for each in ("input", "output")]
@@ -242,28 +248,28 @@ class Reader:
         for edge in () if edges is None else edges.all("edge"):
             source, target = self._number(edge, *FROM), self._number(edge, *TO)
             if target in back_edges:
-                self._complain(f"layer {name!r} has two back edges to layer {target} of its body", edge)
+                self._add_finding(f"layer {name!r} has two back edges to layer {target} of its body", edge)
             back_edges[target] = source
-        body = Body(graph, inputs, outputs, back_edges)
+        body = XmlBody(graph, inputs, outputs, back_edges)
         for what in wiring_damage(body):
-            self._complain(f"layer {name!r} {what}", layer)
+            self._add_finding(f"layer {name!r} {what}", layer)
         return body
 
-    def _entry(self, element: Element) -> Entry:
+    def _entry(self, element: Element) -> PortEntry:
         given = element.attributes
         numbers = {each: self._number(element, each) for each in NUMBERS if each in given}
         purpose = given.get("purpose", "execution_condition" if given.get("condition", "").lower() == "true" else "")
-        return Entry(
+        return PortEntry(
             self._number(element, "external_port_id"), self._number(element, *INSIDE), **numbers, purpose=purpose
         )
 
     # ------------------------------------------------------------------ numbers
 
     def _number(self, element: Element, *names: str) -> int:
-        """An attribute that is there under one of some names."""
+        """The integer in the first attribute of some names that the element has."""
         found = next((element.attributes[each] for each in names if each in element.attributes), None)
         if found is None:
-            self._complain(f"<{element.tag}> has no attribute {names[0]!r}", element)
+            self._add_finding(f"<{element.tag}> has no attribute {names[0]!r}", element)
             return 0
         return self._integer(element, found, names[0])
 
@@ -271,10 +277,10 @@ class Reader:
         try:
             return integer(text)
         except ValueError:
-            self._complain(f"{what} of <{element.tag}> is {text[:40]!r}, and must be an integer", element)
+            self._add_finding(f"{what} of <{element.tag}> is {text[:40]!r}, and must be an integer", element)
             return 0
 
-    def _complain(self, what: str, at: Element) -> None:
+    def _add_finding(self, what: str, at: Element) -> None:
         self.findings.append(self._finding(what, at))
         if len(self.findings) >= MOST_FINDINGS:
             raise ModelError(*self.findings)
@@ -289,47 +295,47 @@ NUMBERS = ("axis", "start", "end", "stride", "part_size")
 
 
 def _names(text: str) -> tuple[str, ...]:
-    """The names in a list of them, where a comma of a name is behind a backslash."""
+    """The names in a comma-separated list, in which a comma of a name is escaped by a backslash."""
     return tuple(each.replace("\\,", ",") for each in re.split(r"(?<!\\),", text) if each)
 
 
 UNCONNECTED = -1
-"""The port of what is wired to no port."""
+"""The port of an entry that is wired to none."""
 
 
 def repeated(numbers: Iterable[int]) -> list[int]:
-    """The numbers that are there more than once."""
+    """The numbers that occur more than once."""
     return [each for each, count in Counter(numbers).items() if count > 1]
 
 
 def integer(text: str) -> int:
-    """The integer of 64 bits that a text writes.
+    """Parse an integer of 64 bits.
 
     Raises:
-        ValueError: it writes none.
+        ValueError: the text is not one.
     """
     text = text.strip()
     if len(text) > 20 or not text.isascii() or "_" in text:
-        raise ValueError(f"{text[:40]!r} is no integer of 64 bits")
+        raise ValueError(f"{text[:40]!r} is not an integer of 64 bits")
     number = int(text)
     if not -(1 << 63) <= number < 1 << 63:
-        raise ValueError(f"{number} is no integer of 64 bits")
+        raise ValueError(f"{number} is not an integer of 64 bits")
     return number
 
 
-def wiring_damage(body: Body) -> list[str]:
-    """What is wrong with the wiring of a body."""
+def wiring_damage(body: XmlBody) -> list[str]:
+    """Errors in the wiring of a body."""
     parameters, results = ({each.id for each in body.graph.of_type(type)} for type in ("parameter", "result"))
     found: list[str] = []
     for entries, known, what in ((body.inputs, parameters, "Parameter"), (body.outputs, results, "Result")):
         found += [
-            f"maps layer {each.layer} of its body, which is no {what}" for each in entries if each.layer not in known
+            f"maps layer {each.layer} of its body, which is not a {what}" for each in entries if each.layer not in known
         ]
         found += [f"maps port {each} twice" for each in repeated(e.port for e in entries) if each != UNCONNECTED]
     found += [f"maps layer {each} of its body twice" for each in repeated(each.layer for each in body.inputs)]
     for target, source in body.back_edges.items():
         if target not in parameters:
-            found.append(f"has a back edge to layer {target} of its body, which is no Parameter")
+            found.append(f"has a back edge to layer {target} of its body, which is not a Parameter")
         if source not in results:
-            found.append(f"has a back edge from layer {source} of its body, which is no Result")
+            found.append(f"has a back edge from layer {source} of its body, which is not a Result")
     return found

@@ -1,20 +1,20 @@
-"""The table of operators: which function makes layers of which operator, of which versions."""
+"""The table of OpenVINO operators: the function of each operator, by name and version."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import cache
-from inspect import Parameter, signature
+from collections.abc import Callable
 from typing import TypeVar
 
-from netloop.openvino.importer.call import Operator
-from netloop.openvino.importer.model import Layer
+from netloop.formats.importer import Operator
+from netloop.formats.operator_table import OperatorTable
+from netloop.openvino.importer.model import XmlLayer
 
-O = TypeVar("O", bound=Operator)  # noqa: E741 (an operator)
+F = TypeVar("F", bound=Operator)
 
-_TABLE: dict[str, dict[int, Operator]] = {}
-_NAMES: dict[str, str] = {}
-"""The operators as models write them, by their names in small letters."""
+TABLE: OperatorTable[str, Operator] = OperatorTable()
+"""The functions by the lower-case name of the operator; a version is the operator set in which it came or changed."""
+NAMES: dict[str, str] = {}
+"""The names as models write them, by their lower-case form."""
 
 NEWEST = 16
 """The newest operator set."""
@@ -31,61 +31,38 @@ CHANGED: dict[str, tuple[int, ...]] = {
     "shapeof": (1, 3),           "softmax": (1, 8),       "squeeze": (1, 15),         "topk": (1, 3, 11),
 }
 # fmt: on
-"""The operator sets in which an operator, its name in small letters, came and changed, for those that changed."""
+"""All versions of each operator that has several, by its lower-case name."""
 
 
-def operator(name: str, *versions: str) -> Callable[[O], O]:
-    """Enter a function as that of an operator, of the versions that came with some operator sets: ``opset1``.
+def operator(name: str, *versions: str) -> Callable[[F], F]:
+    """Return a decorator that registers a function for versions of an operator, such as ``opset1``.
 
-    Each version of an operator serves up to the operator set in which the operator changed.
+    A version of an operator serves up to the operator set in which the operator changes.
     """
 
-    def enter(function: O) -> O:
-        _NAMES.setdefault(name.lower(), name)
-        entered = _TABLE.setdefault(name.lower(), {})
+    def enter(function: F) -> F:
+        key = name.lower()
+        NAMES.setdefault(key, name)
         for version in versions:
             number = int(version.removeprefix("opset"))
-            assert number not in entered, f"{name}-{number} is there already"
-            assert number in CHANGED.get(name.lower(), (number,)), f"{name} did not change in {version}"
-            entered[number] = function
+            assert number in CHANGED.get(key, (number,)), f"{name} did not change in {version}"
+            TABLE.register(key, since=number)(function)
         return function
 
     return enter
 
 
-def function_of(layer: Layer) -> Operator | None:
-    """What makes layers of a layer; None if nothing does."""
-    return find(layer.type, layer.version or f"opset{min(_TABLE.get(layer.type.lower(), {1: None}))}")
+def function_of(layer: XmlLayer) -> Operator | None:
+    """The function of a layer's operator; None if the table has none. Without a version, it is the oldest."""
+    return find(layer.type, layer.version or f"opset{min(TABLE.versions(layer.type.lower()), default=1)}")
 
 
 def find(name: str, version: str) -> Operator | None:
-    """The function of an operator as an operator set has it; None if there is none."""
-    number = version.removeprefix("opset")
-    entered = _TABLE.get(name.lower(), {})
-    if not (version.startswith("opset") and number.isdecimal() and len(number) < 3 and int(number) <= NEWEST):
+    """The function of an operator in an operator set; None if the table has none."""
+    key, digits = name.lower(), version.removeprefix("opset")
+    if not (version.startswith("opset") and digits.isdecimal() and len(digits) < 3 and int(digits) <= NEWEST):
         return None
-    since = max((each for each in CHANGED.get(name.lower(), tuple(entered)) if each <= int(number)), default=None)
-    return None if since is None else entered.get(since)
-
-
-@cache
-def arity(function: Operator) -> tuple[int, int]:
-    """How many inputs a function takes at the least and at the most."""
-    inputs = list(signature(function).parameters.values())[1:]
-    several = any(each.kind is Parameter.VAR_POSITIONAL for each in inputs)
-    own = [each for each in inputs if each.kind is Parameter.POSITIONAL_OR_KEYWORD]
-    return sum(each.default is Parameter.empty for each in own), MANY if several else len(own)
-
-
-MANY = 1 << 20
-"""More inputs than any layer has."""
-
-
-def versions_of(name: str) -> list[int]:
-    """The operator sets of the versions of an operator that are entered."""
-    return sorted(_TABLE.get(name.lower(), {}))
-
-
-def all_entered() -> Mapping[str, Mapping[int, Operator]]:
-    """The functions of all operators, by name and by operator set."""
-    return {_NAMES[name]: versions for name, versions in _TABLE.items()}
+    if key not in CHANGED:
+        return TABLE.find(key, int(digits))
+    since = max((each for each in CHANGED[key] if each <= int(digits)), default=0)
+    return TABLE.versions(key).get(since)

@@ -1,10 +1,9 @@
-"""The numbers of constants, which are in a file of their own: one after the other, unaligned, shared where equal."""
+"""The file of weights: the elements of constants, consecutive and unaligned; equal constants may share bytes."""
 
 from __future__ import annotations
 
 import math
 import os
-import stat
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from io import BytesIO
@@ -15,6 +14,7 @@ import numpy as np
 
 from netloop.diagnostics import Finding, LayerError, ModelError, reason, require
 from netloop.enums import DataType
+from netloop.formats.import_errors import open_model_file
 from netloop.formulas import as_dtype
 from netloop.types import LARGEST_TENSOR, Array, numpy_type
 
@@ -32,33 +32,30 @@ TYPES: dict[str, DataType] = {
     "boolean": DataType.BOOL, "bool": DataType.BOOL,
 }
 # fmt: on
-"""The element types by name, in small letters; those of ports are called otherwise."""
-
-BITS = {DataType.INT4: 4, DataType.UINT4: 4, DataType.FP4: 4, DataType.INT2: 2, DataType.UINT2: 2}
-"""Element types of which a byte holds several, the first in the lowest bits."""
+"""The element types by lower-case name, as constants and as ports call them."""
 
 
 def element_type(name: str) -> np.dtype[Any]:
     """The numpy type of an element type.
 
     Raises:
-        LayerError: networks have no tensors of it.
+        LayerError: netloop does not support the type.
     """
     found = TYPES.get(name.lower())
     if found is None:
-        raise LayerError(f"no tensor has {name or 'unknown'} elements", reason("NL746"), "", "NL746")
+        raise LayerError(f"netloop has no tensors of {name or 'unknown'} elements", reason("NL746"), "", "NL746")
     return numpy_type(found)
 
 
-class Weights(AbstractContextManager["Weights"]):
+class WeightsFile(AbstractContextManager["WeightsFile"]):
     """The file of weights of a model.
 
     Args:
         source: its path, or its bytes; None if there is none.
-        path: where it should be; nothing for a model without a file.
+        path: the path where it is expected, for messages; empty for a model without a file.
 
     Raises:
-        ModelError: there is no such file.
+        ModelError: the file cannot be read.
     """
 
     def __init__(self, source: str | PathLike[str] | bytes | None, path: str = "") -> None:
@@ -68,33 +65,32 @@ class Weights(AbstractContextManager["Weights"]):
         if isinstance(source, bytes):
             self._file, self._size = BytesIO(source), len(source)
         elif source is not None:
-            self._file, self._size = _opened(os.fspath(source))
+            self._file, self._size = open_model_file(os.fspath(source), "NL752")
 
     def __exit__(self, *exception: object) -> None:
         if self._file is not None:
             self._file.close()
 
     def array(self, name: str, shape: Sequence[int], offset: int, size: int) -> Array:
-        """The array at a place of the file.
+        """Read an array.
 
         Args:
             name: its element type.
-            shape: its lengths.
-            offset: its first byte.
+            shape: its shape.
+            offset: the offset of its first byte.
             size: the number of its bytes.
 
         Raises:
-            LayerError: the file has no such bytes, or they are too few or too many for the shape.
+            LayerError: the file is too short, or the size does not match the shape.
             ModelError: there is no file.
         """
         dtype = element_type(name)
-        as_dtype(dtype)
+        bits = int(8 * as_dtype(dtype).itemsize)
         require(min(shape, default=0) >= 0, f"the constant has the shape {tuple(shape)}")
         count = math.prod(shape)
         require(count * dtype.itemsize <= LARGEST_TENSOR, f"the constant has {count} elements")
         if count == 0:
-            return np.zeros(shape, dtype)  # OpenVINO writes one byte for it
-        bits = BITS.get(TYPES[name.lower()], 8 * dtype.itemsize)
+            return np.zeros(shape, dtype)  # OpenVINO stores one byte for an empty constant
         wanted = -(-count * bits // 8)
         require(size == wanted, f"the constant has {size} bytes, and its shape {tuple(shape)} of {name} needs {wanted}")
         raw = self._read(offset, size)
@@ -116,20 +112,6 @@ class Weights(AbstractContextManager["Weights"]):
 
 
 def _unpacked(packed: Array, bits: int, count: int) -> Array:
-    """A byte for each of the numbers that several share."""
+    """Unpack sub-byte elements into a byte each."""
     parts = [packed >> shift & (1 << bits) - 1 for shift in range(0, 8, bits)]
     return np.stack(parts, -1).reshape(-1)[:count].astype(np.uint8)
-
-
-def _opened(path: str) -> tuple[BinaryIO, int]:
-    try:
-        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
-        file = open(descriptor, "rb")  # noqa: SIM115 (closed by the weights)
-        found = os.fstat(descriptor)
-    except (OSError, ValueError) as error:
-        what = f"the weights cannot be read: {error}"
-        raise ModelError(Finding("NL752", what, path, reason("NL752"))) from error
-    if not stat.S_ISREG(found.st_mode):
-        file.close()
-        raise ModelError(Finding("NL752", "the weights are in no plain file", path, reason("NL752")))
-    return file, found.st_size

@@ -1,6 +1,7 @@
-"""XML as a tree of elements, read with distrust.
+"""A parser of untrusted XML into a tree of elements.
 
-There are no entities: a document with a DOCTYPE, which alone could define some, is refused where the word is met.
+A document with a DOCTYPE is refused as soon as the parser reaches it: only a DOCTYPE can define entities, which could
+expand without bounds or name other files.
 """
 
 from __future__ import annotations
@@ -12,10 +13,10 @@ from xml.parsers import expat
 from netloop.diagnostics import Finding, ModelError, reason
 
 DEEPEST = 256
-"""Elements inside each other go no deeper."""
+"""The deepest nesting of elements."""
 MOST_ELEMENTS = 1 << 22
 LARGEST_DOCUMENT = 1 << 29
-"""No document has more bytes; weights are outside of it."""
+"""The largest document, in bytes, without weights, which are in a file of their own."""
 
 
 @dataclass(eq=False, slots=True)
@@ -25,9 +26,9 @@ class Element:
     Attributes:
         tag: its name.
         attributes: its attributes.
-        line: the line on which it begins, from 1.
-        children: the elements in it.
-        text: the characters in it, outside of them.
+        line: the line of its start tag, from 1.
+        children: its child elements.
+        text: its text, outside of the children.
     """
 
     tag: str
@@ -37,16 +38,16 @@ class Element:
     text: str = ""
 
     def all(self, *tags: str) -> Iterator[Element]:
-        """The children of some names."""
+        """The children with one of some names."""
         return (each for each in self.children if each.tag in tags)
 
     def first(self, *tags: str) -> Element | None:
-        """The first child of some names; None if there is none."""
+        """The first child with one of some names; None if there is none."""
         return next(self.all(*tags), None)
 
 
-class _Tree:
-    """What grows while a document is read."""
+class _TreeBuilder:
+    """Builds the tree while expat reads the document."""
 
     def __init__(self, name: str) -> None:
         self.root: Element | None = None
@@ -64,7 +65,7 @@ class _Tree:
         try:
             self._parser.Parse(data, True)
         except (expat.ExpatError, ValueError, LookupError) as error:
-            raise ModelError(self._finding(f"the document is no XML: {error}")) from error
+            raise ModelError(self._finding(f"the document is not well-formed XML: {error}")) from error
         assert self.root is not None
         return self.root
 
@@ -74,7 +75,7 @@ class _Tree:
     def _start(self, tag: str, attributes: dict[str, str]) -> None:
         self._count += 1
         if len(self._open) >= DEEPEST:
-            raise ModelError(self._finding(f"elements are more than {DEEPEST} inside each other"))
+            raise ModelError(self._finding(f"elements are nested more than {DEEPEST} deep"))
         if self._count > MOST_ELEMENTS:
             raise ModelError(self._finding(f"the document has more than {MOST_ELEMENTS} elements"))
         element = Element(tag, attributes, self._parser.CurrentLineNumber)
@@ -96,15 +97,15 @@ class _Tree:
 
 
 def parse(data: bytes, name: str) -> Element:
-    """The root of a document.
+    """Parse a document; return its root.
 
     Args:
         data: the document.
-        name: what messages call it.
+        name: its name in messages.
 
     Raises:
-        ModelError: it is no XML, or more than fits anywhere.
+        ModelError: it is not well-formed XML, has a DOCTYPE, or is too large.
     """
     if len(data) > LARGEST_DOCUMENT:
         raise ModelError(Finding("NL751", f"the document has {len(data)} bytes", name, reason("NL751")))
-    return _Tree(name).read(data)
+    return _TreeBuilder(name).read(data)

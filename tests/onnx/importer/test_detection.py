@@ -1,4 +1,4 @@
-"""NonMaxSuppression, RoiAlign and MaxRoiPool against onnxruntime, where ONNX's own tests do not look."""
+"""NonMaxSuppression, RoiAlign and MaxRoiPool against onnxruntime, in cases that ONNX's own tests lack."""
 
 import numpy as np
 import pytest

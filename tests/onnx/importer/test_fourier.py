@@ -1,4 +1,4 @@
-"""DFT, STFT and MelWeightMatrix against numpy and PyTorch, where ONNX's own tests do not look."""
+"""DFT, STFT and MelWeightMatrix against numpy and PyTorch, in cases that ONNX's own tests lack."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Models that are damaged, or mean harm: each is refused with a ModelError, in bounded time and memory."""
+"""Damaged and malicious models: each is refused with a ModelError, in bounded time and memory."""
 
 import contextlib
 import os
@@ -36,7 +36,7 @@ def external(location, **entries):
 
 @pytest.fixture
 def folder(tmp_path):
-    """A folder with a model's files, and a secret beside it."""
+    """A folder with a model's files, next to a secret."""
     (tmp_path / "secret.bin").write_bytes(bytes(8))
     (tmp_path / "model" / "inner").mkdir(parents=True)
     (tmp_path / "model" / "w.bin").write_bytes(np.float32([5, 6, 7]).tobytes())
@@ -46,7 +46,7 @@ def folder(tmp_path):
 # ---------------------------------------------------------------------------- files
 
 
-def test_tensor_in_a_file_beside_the_model_is_read(folder):
+def test_tensor_in_a_file_next_to_the_model_is_read(folder):
     (folder / "inner" / "w.bin").write_bytes(np.float32([1, 5, 6]).tobytes())
     onnx.save(external("inner/w.bin", offset=4, length=8, checksum="any"), folder / "model.onnx")
 
@@ -116,10 +116,10 @@ def test_part_that_the_file_does_not_have_is_refused(folder, entries):
     assert refused(external("w.bin", **entries), base_dir=folder)[0][0] == "NL743"
 
 
-def test_model_in_memory_reads_no_files_unless_told_where():
+def test_model_in_memory_reads_no_files_without_a_folder():
     assert refused(external("w.bin").SerializeToString())[0] == (
         "NL743",
-        "the tensor is in a file, and the model in none",
+        "the tensor is in a file, and the model is not",
     )
 
 
@@ -224,12 +224,12 @@ def test_functions_that_double_each_other_are_refused_at_once():
     ((code, what),) = refused(with_functions(*bodies, ("last", "b = Neg (a)")))
 
     assert code == "NL741"
-    assert what.startswith("the model stands for")
+    assert what.startswith("the model expands to")
 
 
 def test_functions_of_one_name_are_refused():
     assert refused(with_functions(("first", "b = Neg (a)"), ("first", "b = Abs (a)"))) == [
-        ("NL741", "the function my:first is there twice")
+        ("NL741", "the function my:first is defined twice")
     ]
 
 
@@ -240,7 +240,7 @@ def test_functions_in_functions_go_only_so_deep():
     ((code, what),) = refused(with_functions(*bodies, ("last", "b = Neg (a)")))
 
     assert code == "NL741"
-    assert what.startswith("graphs and functions are more than 32 inside each other")
+    assert what.startswith("graphs and functions are nested more than 32 deep")
 
 
 # ---------------------------------------------------------------------------- names, nodes, versions

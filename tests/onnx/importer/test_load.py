@@ -1,4 +1,4 @@
-"""What loading a model keeps, and what it refuses."""
+"""Loading of models: names, shapes, and errors."""
 
 import numpy as np
 import onnx
@@ -11,7 +11,7 @@ from tests.support.onnx_models import engine_of, model
 DOUBLE = "double (float[n, 2] x) => (float[n, 2] y) { y = Add (x, x) }"
 
 
-def complaints(given):
+def findings(given):
     with pytest.raises(ModelError) as caught:
         netloop.onnx.load(given)
     return [(each.code, each.what) for each in caught.value.findings]
@@ -45,18 +45,18 @@ def test_open_lengths_can_be_given():
     assert network.outputs[0].shape == (3, 2)
 
 
-def test_all_that_is_wrong_is_told_at_once():
+def test_all_errors_are_reported_at_once():
     text = "g (float[2] x) => (float[2] y) { a = Missing (x) b = Add (x, z) c = Add (b, b) y = Concat (x, x) }"
 
-    assert complaints(model(text)) == [
+    assert findings(model(text)) == [
         ("NL744", "netloop has no operator Missing-21"),
-        ("NL745", "node 'Add_1' reads 'z', which nothing before it gives"),
+        ("NL745", "node 'Add_1' reads 'z', which is not defined before it"),
         ("NL401", "Concat-13 needs the attributes ['axis']"),
     ]
 
 
 def test_bytes_that_are_no_model_are_refused():
-    ((code, _),) = complaints(b"\xff\xff not a model")
+    ((code, _),) = findings(b"\xff\xff not a model")
 
     assert code == "NL741"
 

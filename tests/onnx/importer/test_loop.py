@@ -1,4 +1,4 @@
-"""Loop, Scan and If become loops and conditionals, and give what onnxruntime gives."""
+"""Loop, Scan and If against onnxruntime."""
 
 import jax
 import jax.numpy as jnp
@@ -20,7 +20,7 @@ def graph(body, inputs="float[2] x", outputs="float[2] y"):
 
 
 def looped(limits, body, gives="y", before=ON, **declared):
-    """A model of one loop, which carries ``v`` and gives its last value and maybe rows.
+    """A model of one loop, which carries ``v`` and outputs its last value, and optionally rows.
 
     Args:
         limits: the trip count and the condition, as the node has them.
@@ -61,7 +61,7 @@ def test_loop_of_a_known_count_is_a_scan(trips):
     body = "again = Identity (go) next = Add (v, x) number = Cast <to = 1> (i) row = Mul (next, number)"
     text = looped("most, true", body, "y, rows", before=ON + number(trips), **ROWS)
 
-    # onnxruntime takes lengths from declared types where there is no trip, so the body is typed for it
+    # onnxruntime takes dims from declared types if there is no iteration, so the body is typed
     typed = text.replace("(i, go, v)", "(int64 i, bool go, float[2] v)")
     typed = typed.replace("(again, next, row)", "(bool again, float[2] next, float[2] row)")
     engine = check_like_onnxruntime(typed, x=X)
@@ -81,7 +81,7 @@ def test_count_may_be_an_input(trips):
 
 @pytest.mark.parametrize(("limit", "trips"), [(-1, 1), (4, 1), (11, 3), (1000, 12)])
 @pytest.mark.parametrize("most", [12, LARGEST])
-def test_loop_that_ends_early_has_a_row_for_each_trip_it_made(limit, trips, most):
+def test_loop_that_ends_early_has_a_row_for_each_iteration_it_had(limit, trips, most):
     if most == LARGEST and limit == 1000:
         trips = 333  # the total goes up by 3, from 3
     text = looped("most, true", LESS, "y, rows", before=ON + number(most), **LIMITED)
@@ -100,7 +100,7 @@ def test_loop_with_a_condition_alone_goes_on_while_it_holds():
     assert engine({"x": X, "limit": F(11)})["rows"].tolist() == [[1, 2], [2, 4], [3, 6]]
 
 
-def test_loop_whose_rows_nobody_takes_counts_no_trips():
+def test_loop_whose_rows_nobody_takes_counts_no_iterations():
     text = looped(", true", LESS, "y", inputs="float[2] x, float limit").replace("row = Identity (v)", "")
 
     engine = check_like_onnxruntime(
@@ -112,14 +112,14 @@ def test_loop_whose_rows_nobody_takes_counts_no_trips():
     assert loop_strategies(engine) == ["while"]
 
 
-def test_condition_that_is_false_at_first_makes_no_trip():
+def test_condition_that_is_false_at_first_allows_no_iteration():
     text = looped("most, start", ADD, inputs="float[2] x, bool start", before=number(3))
 
     assert engine_of(text)({"x": X, "start": np.bool_(False)})["y"].tolist() == [1, 2]
     assert engine_of(text)({"x": X, "start": np.bool_(True)})["y"].tolist() == [4, 8]
 
 
-def test_condition_that_the_body_makes_false_for_good_allows_one_trip():
+def test_condition_that_the_body_makes_false_for_good_allows_one_iteration():
     text = looped("most, true", "again = Constant <value = bool {0}> () next = Add (v, x)", before=ON + number(3))
 
     engine = engine_of(text)
@@ -153,7 +153,7 @@ def test_count_and_condition_may_have_one_axis_of_one_element():
     assert engine_of(looped("most, true", ADD, before=before))({"x": X})["y"].tolist() == [4, 8]
 
 
-# ---------------------------------------------------------------------------- what goes round
+# ---------------------------------------------------------------------------- carried values
 
 
 def test_all_carried_values_step_at_once():
@@ -231,7 +231,7 @@ def test_value_of_open_length_may_grow():
 def test_carried_value_keeps_its_element_type_and_axes():
     text = looped("most, true", "again = Identity (go) next = Cast <to = 7> (v)", before=ON + number(2))
 
-    with pytest.raises(ModelError, match="carried value 0 goes in as float32"):
+    with pytest.raises(ModelError, match="carried value 0 is float32"):
         netloop.onnx.load(model(text))
 
 
@@ -248,7 +248,7 @@ def test_derivative_goes_through_a_loop():
 
 
 def scan(attributes, body, args="s, x", **declared):
-    """A model of one scan that gives ``last`` and ``sums``, or ``sums`` alone if it has no state."""
+    """A model of one scan that outputs ``last`` and ``sums``, or only ``sums`` if it has no state."""
     names = "last, sums" if "next" in body else "sums"
     return graph(f"{names} = Scan <{attributes}, body = trip {body}> ({args})", **declared)
 

@@ -132,7 +132,7 @@ def test_layer_gives_what_onnxruntime_gives(op, used, attributes, x):
         np.testing.assert_allclose(mine, theirs, rtol=1e-5, atol=1e-6)
 
 
-# ---------------------------------------------------------------------------- what no peer computes
+# ---------------------------------------------------------------------------- cases that no oracle computes
 
 
 def sigmoid(x):
@@ -248,7 +248,7 @@ def test_gradient_is_that_of_pytorch(x):
         ({"direction": "bidirectional"}, "R is float32[1,2,2]"),
     ],
 )
-def test_attribute_that_does_not_fit_is_told(attributes, what):
+def test_attribute_that_does_not_fit_is_reported(attributes, what):
     with pytest.raises(netloop.ModelError) as caught:
         netloop.onnx.load(model_of("RNN", weights_of("RNN"), **attributes))
 

@@ -1,4 +1,4 @@
-"""Resize, Upsample, GridSample and DeformConv against onnxruntime and PyTorch, where ONNX's own tests do not look."""
+"""Resize, Upsample, GridSample and DeformConv against onnxruntime and PyTorch, in cases that ONNX's tests lack."""
 
 import numpy as np
 import pytest
@@ -79,7 +79,7 @@ def test_old_upsample_has_its_scales_in_attributes():
     check_node("Upsample", IMAGE, mode="nearest", scales=[1.0, 1.0, 2.0, 3.0], opset=7)
 
 
-def test_first_upsample_stretches_height_and_width():
+def test_first_upsample_scales_height_and_width():
     made, given = of_node("Upsample", IMAGE, mode="nearest", height_scale=2.0, width_scale=3.0, opset=1)
 
     assert np.array_equal(runs(made, given)[0], IMAGE.repeat(2, 2).repeat(3, 3))

@@ -1,4 +1,4 @@
-"""Sequences and optional values of models give what onnxruntime gives."""
+"""Sequences and optional values against onnxruntime."""
 
 import numpy as np
 import pytest
@@ -24,7 +24,7 @@ def on_host(engine):
     return any(each.on_host for each in engine.network.layers)
 
 
-# ---------------------------------------------------------------------------- where only the run knows the sequence
+# ---------------------------------------------------------------------------- sequences with data-dependent contents
 
 
 def test_sequence_is_changed_and_read():
@@ -46,7 +46,7 @@ def test_sequence_is_changed_and_read():
 
 
 @pytest.mark.parametrize(("keep", "lengths"), [(1, ""), (0, ""), (1, ", n"), (1, ", some")])
-def test_axis_of_a_length_that_the_call_tells_is_split(keep, lengths):
+def test_axis_of_a_length_that_the_call_gives_is_split(keep, lengths):
     text = graph(
         f"some = Constant <value_ints = [1, 2]> () s = SplitToSequence <axis = 0, keepdims = {keep}> (x{lengths})",
         "float[k, 4] x, int64 n",
@@ -111,7 +111,7 @@ def test_branches_give_sequences(condition):
     check_like_onnxruntime(text, c=np.bool_(condition), x=F([8, 9]), s=GIVEN)
 
 
-# ---------------------------------------------------------------------------- where the tensors are known one by one
+# ---------------------------------------------------------------------------- sequences of known tensors
 
 PLACE = "at = Constant <value_int = {}> ()"
 
@@ -167,7 +167,7 @@ def test_lengths_of_parts_may_be_known():
     assert not on_host(check_like_onnxruntime(text, x=X))
 
 
-def test_parts_that_do_not_make_up_the_axis_are_told_when_loaded():
+def test_parts_that_do_not_make_up_the_axis_are_reported_when_loaded():
     text = graph(
         "sizes = Constant <value_ints = [1, 1]> () s = SplitToSequence (x, sizes)", "float[3, 4] x", "seq(float) s"
     )
@@ -231,7 +231,7 @@ def test_shape_of_the_tensors_of_an_input_may_be_given():
 def test_sequences_of_strings_are_refused():
     text = graph("y = SequenceLength (s)", "seq(string) s", "int64 y")
 
-    with pytest.raises(ModelError, match="no tensor has string elements"):
+    with pytest.raises(ModelError, match="netloop has no tensors of string elements"):
         netloop.onnx.load(model(text))
 
 

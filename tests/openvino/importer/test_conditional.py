@@ -1,4 +1,4 @@
-"""If becomes a conditional."""
+"""If, as a conditional."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ X = F([1, -2, 3])
 
 
 def choosing(condition, then, otherwise, inputs, shape=(3,)):
-    """The model of an If whose branches each make something of ``x``."""
+    """The model of an If whose branches are functions of ``x``."""
     x = parameter("x", list(shape))
     a, b = parameter("a", list(shape)), parameter("b", list(shape))
     yes, no = ops.result(then(a)), ops.result(otherwise(b))

@@ -32,7 +32,7 @@ NAMES = [
     "test_simple_rnn_bidirectional",
     "test_rnn_seq_length",
 ]
-"""Those that OpenVINO converts; it drops peepholes, and gives batches first another shape."""
+"""The tests that OpenVINO converts; it drops peepholes, and gives batch-first tensors another shape."""
 
 
 @cache

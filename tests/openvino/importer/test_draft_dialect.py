@@ -1,4 +1,4 @@
-"""The draft of the operation Loop, whose names and rules differ."""
+"""Documents of the draft of the operation Loop, with other names and rules."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ def port(id, shape, precision="FP32"):
 
 
 def operation(id, type, inputs=(), outputs=(), inside="", tag="operation"):
-    """An operation of the draft, its ports as tuples of number, shape and maybe type."""
+    """An operation of the draft, its ports as tuples of number, shape and optionally type."""
     sides = [f"<{side}>{''.join(port(*each) for each in ports)}</{side}>" for side, ports in SIDES(inputs, outputs)]
     return f'<{tag} id="{id}" name="{type}{id}" type="{type}">{"".join(sides)}{inside}</{tag}>'
 
@@ -52,7 +52,7 @@ def loaded(body, weights=b""):
 
 
 def body(condition=False, counter=False):
-    """A body that adds a row to a sum, maybe the number of the trip too, and maybe goes on while it is below 5."""
+    """A body that adds a row to a sum, optionally the iteration number too, and optionally has a condition: below 5."""
     layers = [
         operation(0, "Parameter", outputs=[(0, (1, 2))]),
         operation(1, "Parameter", outputs=[(0, (1, 2))]),
@@ -97,7 +97,7 @@ NUMBERS = (
 
 
 def model(trips, asks, condition=False, counter=False):
-    """A model of a Loop with or without a count, an outer condition, and a body that tells one."""
+    """A model of a Loop with or without a count, an outer condition, and a condition in the body."""
     limits = [(0, (), "I64")] * trips + [(1, (), "BOOL")] * asks
     outputs = [(4, (1, 2)), (5, (3, 2))] + [(6, (3,), "I64")] * counter
     mapped = [entry("input", 2, 0, axis=0), entry("input", 3, 1), entry("output", 4, 3), entry("output", 5, 3, axis=0)]
@@ -147,7 +147,7 @@ def test_condition_of_the_body_is_ignored_where_none_is_asked():
 
 
 @pytest.mark.parametrize("asks", [True, False])
-def test_condition_goes_round(asks):
+def test_condition_is_carried(asks):
     network = loaded(model(False, True, condition=True), NUMBERS)
     last, rows = (SUMS[2:], SUMS) if asks else (F([[0, 0]]), SUMS[:0])
 
@@ -158,14 +158,14 @@ def test_count_and_condition_end_the_loop_together():
     check(loaded(model(True, True, condition=True), NUMBERS), given(True), SUMS[1:2], SUMS[:2])
 
 
-def test_parameter_that_nothing_is_mapped_to_is_the_number_of_the_trip():
+def test_parameter_that_nothing_is_mapped_to_is_the_iteration_number():
     network = loaded(model(True, False, counter=True), NUMBERS)
 
     check(network, given(), SUMS[1:2], SUMS[:2], np.int64([0, 1]))
 
 
 def test_condition_that_no_result_could_be_is_refused():
-    with pytest.raises(ModelError, match=r"Results of the body could be its condition|stands for nothing|maps layer 4"):
+    with pytest.raises(ModelError, match=r"Results of the body could be its condition|has no value|maps layer 4"):
         loaded(model(True, True), NUMBERS)
 
 
@@ -176,7 +176,7 @@ BATCH, TIME, FEATURES, HIDDEN = 1, 25, 512, 256
 
 
 def lstm(tag="operation", kind="Loop"):
-    """The second example of the draft, complete: a cell over the second axis, its weights side by side in one."""
+    """The second example of the draft, complete: a cell over the second axis, its weights concatenated."""
     cell = [(0, (1, 512)), (1, (1, 256)), (2, (1, 256)), (3, (1024, 768)), (4, (1024,))]
     made = operation
 

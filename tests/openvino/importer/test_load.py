@@ -1,4 +1,4 @@
-"""Models become networks, with their names; all that cannot is told at once."""
+"""Loading of models: files, names, and errors, which are reported at once."""
 
 import re
 
@@ -18,7 +18,7 @@ def sum_model():
     return ov.Model([ops.result(total)], [x], "sums")
 
 
-def test_model_is_loaded_from_a_path_with_the_weights_beside_it(tmp_path):
+def test_model_is_loaded_from_a_path_with_the_weights_next_to_it(tmp_path):
     ov.serialize(sum_model(), tmp_path / "model.xml")
 
     check(netloop.openvino.load(tmp_path / "model.xml"), {"x": X}, X + F([10, 20]))
@@ -80,7 +80,7 @@ def test_one_tensor_may_be_two_outputs():
     check(load(ov.Model([ops.result(y), ops.result(y)], [x])), {"x": X[0]}, np.tanh(X[0]), np.tanh(X[0]))
 
 
-def test_open_lengths_are_told_by_the_call():
+def test_open_lengths_are_given_by_the_call():
     x = parameter("x", [-1, 2])
     network = load(ov.Model([ops.result(ops.add(x, constant(F([10, 20]))))], [x]))
 
@@ -91,11 +91,11 @@ def test_open_lengths_are_told_by_the_call():
 def test_unknown_number_of_axes_is_refused():
     x = ops.parameter(ov.PartialShape.dynamic(), np.float32, name="x")
 
-    with pytest.raises(ModelError, match="the model does not tell how many axes 'x' has"):
+    with pytest.raises(ModelError, match="the model does not declare the rank of 'x'"):
         load(ov.Model([ops.result(ops.tanh(x))], [x]))
 
 
-def test_all_unknown_operators_are_told_at_once():
+def test_all_unknown_operators_are_reported_at_once():
     xml, weights = document(sum_model())
     xml = xml.replace(b'type="Add" version="opset1"', b'type="Adding" version="opset1"')
     xml = xml.replace(b'type="Const" version="opset1"', b'type="Const" version="extension"')
@@ -115,7 +115,7 @@ def test_later_version_of_an_operator_is_not_read_as_an_earlier_one():
     assert netloop.openvino.supports("Nonsense") is False
 
 
-def test_complaint_of_a_layer_tells_its_name():
+def test_finding_of_a_layer_has_its_name():
     xml, weights = document(sum_model())
     xml = xml.replace(b'shape="2,2"', b'shape="2,3"')
 

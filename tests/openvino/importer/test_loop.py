@@ -1,4 +1,4 @@
-"""Loop becomes a loop, and gives what a loop in numpy gives."""
+"""Loop against loops in numpy."""
 
 import itertools
 
@@ -14,7 +14,7 @@ ONE = F([1])
 
 
 def doubling(trips, goes_on=True, limit=None, inputs=()):
-    """The network of a loop that doubles a number, while it is below a limit, and also tells all numbers."""
+    """The network of a loop that doubles a number while it is below a limit, and outputs all numbers."""
     x = parameter("x", [1])
     loop = Loop(trips, goes_on)
     now = loop.state(x)
@@ -24,7 +24,7 @@ def doubling(trips, goes_on=True, limit=None, inputs=()):
 
 
 def doubled(trips, goes_on=True, limit=np.inf):
-    """What that loop gives from 1: the last number, and all of them."""
+    """The outputs of that loop from 1: the last number, and all of them."""
     now, rows = F([1]), []
     for _ in range(trips) if trips >= 0 else itertools.count():
         if not goes_on:
@@ -55,7 +55,7 @@ def test_count_may_be_an_input_of_either_integer_type_with_or_without_an_axis(dt
 @pytest.mark.parametrize("trips", [-1, 4, 2**40])
 @pytest.mark.parametrize("goes_on", [True, False])
 @pytest.mark.parametrize("limit", [1, 8, 100])
-def test_condition_false_in_one_trip_keeps_that_trip_as_the_last(trips, goes_on, limit):
+def test_condition_false_in_one_iteration_keeps_that_one_as_the_last(trips, goes_on, limit):
     check(doubling(trips, goes_on, limit), {"x": ONE}, *doubled(trips, goes_on, limit))
 
 
@@ -67,7 +67,7 @@ def test_both_limits_may_be_inputs(trips, goes_on):
     check(network, {"x": ONE, "trips": trips, "first": np.bool_([goes_on])}, *doubled(trips, goes_on, 20))
 
 
-def test_body_that_ends_at_once_makes_one_trip():
+def test_body_that_ends_at_once_has_one_iteration():
     x = parameter("x", [1])
     loop = Loop(-1)
     now = loop.state(x)
@@ -81,11 +81,11 @@ def test_loop_that_never_ends_is_refused():
         doubling(-1)
 
 
-def test_count_below_zero_that_only_the_call_tells_is_an_error_of_the_call_where_nothing_else_ends_the_loop():
+def test_negative_count_of_a_call_is_an_error_where_nothing_else_ends_the_loop():
     trips = parameter("trips", [], np.int32)
     engine = netloop.compile(doubling(trips, inputs=[trips]))
 
-    with pytest.raises(ExecutionError, match="has a trip count: its condition stays true"):
+    with pytest.raises(ExecutionError, match="is at least 0, as its condition stays true"):
         engine({"x": ONE, "trips": np.int32(-1)})
 
 
@@ -100,7 +100,7 @@ def test_condition_handed_through_the_body_makes_a_counted_loop():
     check(network_of(outputs, [x]), {"x": ONE}, F([8]), strategy="scan")
 
 
-def test_condition_may_go_round_and_out():
+def test_condition_may_be_carried_and_an_output():
     x, first = parameter("x", [1]), parameter("first", [], bool)
     loop = Loop(9, first)
     now, on = loop.state(x), loop.state(first)
@@ -115,7 +115,7 @@ def test_condition_may_go_round_and_out():
 
 @pytest.mark.parametrize("dtype", [np.int32, np.int64])
 @pytest.mark.parametrize("shape", [[], [1]])
-def test_number_of_the_trip_is_as_the_body_declares_it(dtype, shape):
+def test_iteration_number_is_as_the_body_declares_it(dtype, shape):
     start = parameter("start", [1], dtype)
     loop = Loop(4)
     trip, now = loop.counter(shape, dtype), loop.state(start)
@@ -125,7 +125,7 @@ def test_number_of_the_trip_is_as_the_body_declares_it(dtype, shape):
     check(network, {"start": np.array([5], dtype)}, np.array([11], dtype), np.array([5, 6, 8, 11], dtype))
 
 
-# ---------------------------------------------------------------------------- what goes round
+# ---------------------------------------------------------------------------- carried values
 
 
 def test_states_step_at_once():
@@ -167,7 +167,7 @@ def test_what_grows_is_joined_part_by_part():
     check(network_of(outputs, [x]), {"x": ONE}, F([1, 5, 1, 5, 5, 1, 5, 5, 5]), strategy="host")
 
 
-def test_what_is_the_same_in_all_trips_may_come_from_outside():
+def test_loop_invariant_tensor_may_come_from_outside():
     x, w = parameter("x", [1, 2]), parameter("w", [2, 2])
     loop = Loop(2)
     now, weights = loop.state(x), loop.same(w)
@@ -180,7 +180,7 @@ def test_what_is_the_same_in_all_trips_may_come_from_outside():
 def test_initial_value_of_another_type_is_refused():
     xml, weights = document_of_doubling()
 
-    with pytest.raises(ModelError, match=r"carried value 0 goes in as int32\[1\], and comes out as"):
+    with pytest.raises(ModelError, match=r"carried value 0 is int32\[1\] before an iteration, and"):
         netloop.openvino.load(xml.replace(b'shape="1" element_type="f32"', b'shape="1" element_type="i32"'), weights)
 
 
@@ -192,11 +192,11 @@ def document_of_doubling():
     return document(ov.Model([ops.result(loop.outputs([(now, after)], [after])[0])], [x]))
 
 
-# ---------------------------------------------------------------------------- what comes out
+# ---------------------------------------------------------------------------- outputs
 
 
 @pytest.mark.parametrize("trips", [0, 1, 3])
-def test_last_value_of_what_does_not_go_round_is_zero_without_a_trip(trips):
+def test_last_value_of_what_is_not_carried_is_zero_without_an_iteration(trips):
     x = parameter("x", [3, 2])
     loop = Loop(trips)
     row = loop.sliced(x, [1, 2])
@@ -205,7 +205,7 @@ def test_last_value_of_what_does_not_go_round_is_zero_without_a_trip(trips):
     check(network, {"x": X}, X[trips - 1 : trips] ** 2 if trips else F([[0, 0]]))
 
 
-def test_last_value_of_what_goes_round_under_another_name_is_its_state():
+def test_last_value_of_what_is_carried_under_another_name_is_its_state():
     x = parameter("x", [-1])
     loop = Loop(2)
     now = loop.state(x)
@@ -215,7 +215,7 @@ def test_last_value_of_what_goes_round_under_another_name_is_its_state():
     check(network_of(loop.outputs([(now, after)], [again]), [x]), {"x": F([1, 2])}, F([4, 8]))
 
 
-def test_last_value_of_a_length_that_the_call_tells():
+def test_last_value_of_a_length_that_the_call_gives():
     x = parameter("x", [-1, -1])
     loop = Loop(3)
     row = loop.sliced(x, [1, -1])
@@ -240,7 +240,7 @@ def test_value_without_axes_becomes_a_list():
     loop = Loop(3)
     now = loop.state(x)
     xml, weights = document(ov.Model([ops.result(loop.outputs([(now, after := ops.add(now, now))], [after])[0])], [x]))
-    # OpenVINO itself cannot infer this one
+    # OpenVINO itself cannot infer this shape
     single = b'<output external_port_id="3" internal_layer_id='
     row = b'<output axis="0" external_port_id="3" internal_layer_id='
     assert xml.count(single) == 1
@@ -260,7 +260,7 @@ def test_longer_parts_are_joined_too():
 
 
 @pytest.mark.parametrize("goes_on", [True, False])
-def test_rows_of_no_trip_are_none(goes_on):
+def test_rows_of_no_iteration_are_none(goes_on):
     trips, first = parameter("trips", [], np.int64), parameter("first", [], bool)
     network = doubling(trips, first, inputs=[trips, first])
 
@@ -268,7 +268,7 @@ def test_rows_of_no_trip_are_none(goes_on):
     check(network, inputs, ONE, np.zeros(0, F))
 
 
-# ---------------------------------------------------------------------------- inside each other
+# ---------------------------------------------------------------------------- nested loops
 
 
 def test_loops_may_be_three_deep():
@@ -283,7 +283,7 @@ def test_loops_may_be_three_deep():
     check(network_of([level(x, 3)], [x]), {"x": ONE}, F([5]))
 
 
-def test_inner_loop_may_depend_on_the_outer_trip():
+def test_inner_loop_may_depend_on_the_outer_iteration():
     x, zero = parameter("x", [3, 1]), constant(F([[0]]))
     outer = Loop(3)
     row, trip = outer.sliced(x, [1, 1]), outer.counter()
@@ -325,7 +325,7 @@ def test_loop_may_be_in_a_branch_and_a_branch_in_a_loop():
 
 
 def test_recurrent_network_adds_the_slice_first():
-    """OpenVINO 2026.4 writes the next slice over the state where the squeezed slice is the first operand of Add."""
+    """OpenVINO 2026.4 overwrites the state with the next slice if the squeezed slice is the first operand of Add."""
     x, h, w = parameter("x", [3, 2]), parameter("h", [2]), constant(F([[1, 0.5], [-0.5, 1]]))
     loop = Loop(3)
     row, now = loop.sliced(x, [1, 2]), loop.state(h)

@@ -1,4 +1,4 @@
-"""What a loop reads part by part, as TensorIterator and as Loop, and what leaves it so."""
+"""Sliced inputs and concatenated outputs of TensorIterator and Loop."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ ROWS = np.arange(12, dtype=F).reshape(6, 2)
 
 
 def parts_of(x, axis, start, end, stride, part):
-    """The parts of an array, from the first to the last element that a port map names."""
+    """The slices of an array, from the first to the last element that a port map names."""
     start, end = (each + x.shape[axis] if each < 0 else each for each in (start, end))
     low, high = min(start, end), max(start, end)
     region = x.take(range(low, high + 1), axis)
@@ -21,7 +21,7 @@ def parts_of(x, axis, start, end, stride, part):
 
 
 def reading(shape, part_shape, trips=None, dtype=np.float32, **how):
-    """The XML and weights of a loop that hands on what it reads."""
+    """The XML and weights of a loop that outputs the slices that it reads."""
     x = parameter("x", shape, dtype)
     loop = Loop(trips)
     part = loop.sliced(x, part_shape, **how)
@@ -86,7 +86,7 @@ def test_parts_are_read_backwards_and_written_backwards():
 
 
 @pytest.mark.parametrize("trips", [None, 6])
-def test_length_may_be_told_by_the_call(trips):
+def test_length_may_be_given_by_the_call(trips):
     documents = reading([-1, 2], [1, 2], trips)
 
     check(netloop.openvino.load(*documents), {"x": ROWS}, ROWS)
@@ -104,7 +104,7 @@ def test_iterator_over_nothing_gives_nothing():
 
 
 def test_unused_slice_counts():
-    """OpenVINO 2026.4 takes the input away, and then makes one trip."""
+    """OpenVINO 2026.4 removes the input, and then runs one iteration."""
     x, start = parameter("x", [6, 2]), parameter("start", [1])
     loop = Loop()
     loop.sliced(x, [1, 2])
@@ -114,7 +114,7 @@ def test_unused_slice_counts():
     check(network, {"x": ROWS, "start": F([0])}, F([6]))
 
 
-def test_iterator_without_slices_makes_one_trip():
+def test_iterator_without_slices_has_one_iteration():
     x = parameter("x", [1])
     loop = Loop()
     now = loop.state(x)
@@ -154,12 +154,12 @@ def test_loop_that_reads_past_the_end_of_its_slices_is_an_error_of_the_call():
 @pytest.mark.parametrize(
     ("how", "why"),
     [
-        (b'start="7" end="-1" stride="1" part_size="1"', "axis 0 has 6 elements, and the parts go from 7 to -1"),
-        (b'start="0" end="-9" stride="1" part_size="1"', "axis 0 has 6 elements, and the parts go from 0 to -9"),
-        (b'start="0" end="-1" stride="-1" part_size="1"', "axis 0 has 6 elements, and the parts go from 0 to -1"),
-        (b'start="0" end="-1" stride="4" part_size="4"', "parts of 4 do not fill 6"),
-        (b'start="0" end="-1" stride="0" part_size="1"', "the parts are of size 1, with the stride 0"),
-        (b'start="0" end="-1" stride="1" part_size="-1"', "the parts are of size -1, with the stride 1"),
+        (b'start="7" end="-1" stride="1" part_size="1"', "axis 0 has 6 elements, and slices range from 7 to -1"),
+        (b'start="0" end="-9" stride="1" part_size="1"', "axis 0 has 6 elements, and slices range from 0 to -9"),
+        (b'start="0" end="-1" stride="-1" part_size="1"', "axis 0 has 6 elements, and slices range from 0 to -1"),
+        (b'start="0" end="-1" stride="4" part_size="4"', "slices of 4 elements do not fill 6"),
+        (b'start="0" end="-1" stride="0" part_size="1"', "the slices have the size 1 and the stride 0"),
+        (b'start="0" end="-1" stride="1" part_size="-1"', "the slices have the size -1 and the stride 1"),
         (b'start="x" end="-1" stride="1" part_size="1"', "start of <input> is 'x', and must be an integer"),
     ],
 )
@@ -175,5 +175,5 @@ def test_output_that_is_not_written_as_a_whole_is_refused(how):
     xml, weights = reading([6, 2], [1, 2])
     first = xml.index(WHOLE) + len(WHOLE)
 
-    with pytest.raises(ModelError, match="outputs are written as a whole"):
+    with pytest.raises(ModelError, match="outputs are complete"):
         netloop.openvino.load(xml[:first] + xml[first:].replace(WHOLE, how, 1), weights)

@@ -1,4 +1,4 @@
-"""Operators of whole networks give what OpenVINO gives: norms, attention, embeddings, windows, images."""
+"""Operators of whole networks against OpenVINO: norms, attention, embeddings, windows, images."""
 
 import numpy as np
 import pytest
@@ -178,5 +178,5 @@ def test_layer_gives_what_openvino_gives(case):
 
 
 @pytest.mark.parametrize("case", [each for each in CASES if each.open], ids=str)
-def test_layer_gives_the_same_where_the_call_tells_all_lengths(case):
+def test_layer_gives_the_same_where_the_call_gives_all_lengths(case):
     assert_agrees(case, open=True)

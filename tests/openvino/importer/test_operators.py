@@ -1,4 +1,4 @@
-"""Operators of elements, shapes, indices and axes give what OpenVINO gives, whatever their attributes."""
+"""Operators of elements, shapes, indices and axes against OpenVINO, with all values of their attributes."""
 
 import numpy as np
 import pytest
@@ -187,5 +187,5 @@ def test_layer_gives_what_openvino_gives(case):
 
 
 @pytest.mark.parametrize("case", [each for each in SHAPES + PLACES + AXES if each.open], ids=str)
-def test_layer_gives_the_same_where_the_call_tells_all_lengths(case):
+def test_layer_gives_the_same_where_the_call_gives_all_lengths(case):
     assert_agrees(case, open=True)

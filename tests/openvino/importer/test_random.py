@@ -1,4 +1,4 @@
-"""Random loops give what a loop in numpy gives; OpenVINO's own CPU plugin fails a good part of them."""
+"""Random loops against loops in numpy; OpenVINO's own CPU plugin fails many of them."""
 
 import random
 
@@ -12,7 +12,7 @@ LENGTH = 4
 
 
 def formulas(chance, count):
-    """For each state what comes next: a formula for layers or for arrays, of the part and the states."""
+    """The next value of each state: a formula of the slice and the states, for layers or for arrays."""
 
     def formula():
         kind, a, b = chance.randrange(6), chance.randrange(count), chance.randrange(count)
@@ -29,7 +29,7 @@ def formulas(chance, count):
 
 
 class Arrays:
-    """What numpy calls the operators."""
+    """The operators, by numpy's names."""
 
     add, subtract, multiply, tanh = np.add, np.subtract, np.multiply, np.tanh
 

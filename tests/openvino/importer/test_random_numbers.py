@@ -1,4 +1,4 @@
-"""Numbers that are drawn are spread as they should be."""
+"""The distributions of random numbers."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""ReadValue and Assign become an input and an output."""
+"""ReadValue and Assign, as an input and an output."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from tests.support.openvino_models import F, Loop, check, constant, document, lo
 
 
 def accumulator(shape=(1, 2), before=True):
-    """A model that adds what it is given to a variable."""
+    """A model that adds its input to a variable."""
     x = parameter("x", [-1, 2])
     start = constant(F([[0, 0]]))
     info = ov.op.util.VariableInfo()

@@ -1,4 +1,4 @@
-"""Constants are read from wherever they are, of every type that a tensor has."""
+"""Constants of every element type, from every source."""
 
 import numpy as np
 import pytest

@@ -8,7 +8,7 @@ import numpy as np
 import onnx
 
 from netloop.diagnostics import require
-from netloop.formats import Limits, Row, Step, looped
+from netloop.formats import IterationResult, LoopLimits, StackedOutput, build_loop
 from netloop.formulas import FormulaBuilder
 from netloop.graph.tensor import ITensor
 from netloop.layers.loop import ILoop
@@ -45,25 +45,25 @@ def loop(call: Call, trips: ITensor | None = None, first: ITensor | None = None,
     most = None if trips is None else make.maximum(make.cast(make.scalar(trips), np.int64), 0)
     true = make.constant(True)
 
-    def body(loop: ILoop, iteration: ITensor, values: Sequence[ITensor]) -> Step:
+    def body(loop: ILoop, iteration: ITensor, values: Sequence[ITensor]) -> IterationResult:
         given = [true, *values] if first is not None else values
         condition, *outputs = call.subgraph("body")(iteration, *given)
         outputs, rows = split_outputs(outputs, len(initial))
-        return Step(condition, outputs if first is not None else [make.scalar(condition), *outputs], rows)
+        return IterationResult(condition, outputs if first is not None else [make.scalar(condition), *outputs], rows)
 
     declared = call.subgraph("body").proto.output[1 + len(initial) :]
     # without a condition input the loop ignores the body's condition, and the body reads its previous one as an input
     if first is None:
-        left = looped(make, call.node.label, [true, *initial], Limits(most, None), body)
+        left = build_loop(make, call.node.label, [true, *initial], LoopLimits(most, None), body)
         return [*left.last[1:], *as_declared(make, left.rows, declared)]
-    left = looped(make, call.node.label, initial, Limits(most, make.scalar(first), most), body)
+    left = build_loop(make, call.node.label, initial, LoopLimits(most, make.scalar(first), most), body)
     return [*left.last, *as_declared(make, left.rows, declared)]
 
 
-def split_outputs(outputs: Sequence[ITensor], count: int) -> tuple[list[ITensor], list[Row]]:
+def split_outputs(outputs: Sequence[ITensor], count: int) -> tuple[list[ITensor], list[StackedOutput]]:
     """The outputs of a loop body: its carried values and its rows."""
     require(len(outputs) >= count, f"the body has {len(outputs)} outputs for {count} values that it carries")
-    return list(outputs[:count]), [Row(each) for each in outputs[count:]]
+    return list(outputs[:count]), [StackedOutput(each) for each in outputs[count:]]
 
 
 def as_declared(

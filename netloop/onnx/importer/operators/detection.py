@@ -8,7 +8,7 @@ import numpy as np
 
 from netloop.diagnostics import require
 from netloop.enums import DataType, ReduceOperation, TripLimit, UnaryOperation
-from netloop.formats.nms import suppressed
+from netloop.formats.nms import non_max_suppression
 from netloop.formulas import FormulaBuilder, Length
 from netloop.graph.tensor import ITensor
 from netloop.onnx.importer.call import Call
@@ -31,7 +31,9 @@ def suppress(
         return make.constant(np.zeros((0, 3), np.int64))
     max_iou = make.constant(0.0) if max_iou is None else max_iou
     min_score = make.constant(-np.inf) if min_score is None else min_score
-    return suppressed(make, boxes, scores, max_boxes, max_iou, min_score, bool(call.attribute("center_point_box")))
+    return non_max_suppression(
+        make, boxes, scores, max_boxes, max_iou, min_score, bool(call.attribute("center_point_box"))
+    )
 
 
 # ---------------------------------------------------------------------------- RoiAlign

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from netloop.diagnostics import require
-from netloop.formats.recurrent import DIRECTIONS, unrolled
+from netloop.formats.recurrent import DIRECTIONS, scan_cell
 from netloop.formats.recurrent_cells import Cell, Function, GruCell, LstmCell, RnnCell, activation_function
 from netloop.formulas import FormulaBuilder
 from netloop.graph.tensor import ITensor
@@ -164,4 +164,4 @@ def _run(
     flag = bool(call.attribute("linear_before_reset" if kind is GruCell else "input_forget", 0))
     first, second = (None if given.bias is None else make.slice(given.bias, [start], [size]) for start in (0, size))
     cell = kind(make, functions, given.weights, given.recurrent, first, second, given.peepholes, flag)
-    return unrolled(call.node.label, cell, given.x, given.initial, given.lengths, reverse)
+    return scan_cell(call.node.label, cell, given.x, given.initial, given.lengths, reverse)

@@ -9,7 +9,7 @@ import numpy as np
 
 from netloop.diagnostics import require
 from netloop.enums import TripLimit
-from netloop.formats import Carried
+from netloop.formats import CarriedValues
 from netloop.graph.tensor import ITensor
 from netloop.onnx.importer.call import Call
 from netloop.onnx.importer.operator_table import operator
@@ -96,8 +96,8 @@ def _scan(call: Call, initial: Sequence[ITensor], slices: _Slices, trips: ITenso
     loop.add_trip_limit(trips, TripLimit.COUNT)
     places = zip(slices.tensors, slices.axes, slices.backwards, strict=True)
     given = [loop.add_iterator(each, axis, bool(backwards)).outputs[0] for each, axis, backwards in places]
-    carried = Carried(make, loop, initial)
-    rows = carried.around(lambda values: split_outputs(call.subgraph("body")(*values, *given), len(values)))
+    carried = CarriedValues(make, loop, initial)
+    rows = carried.through(lambda values: split_outputs(call.subgraph("body")(*values, *given), len(values)))
     axes, backwards = (_numbers(call, f"scan_output_{each}", len(rows)) for each in ("axes", "directions"))
     stacked = [
         make.stacked(loop, row.value, capacity, axis, bool(reverse))

@@ -9,7 +9,7 @@ from netloop.diagnostics import require
 from netloop.formulas import as_dtype
 from netloop.graph.tensor import ITensor
 from netloop.onnx.importer.call import Call
-from netloop.onnx.importer.inputs import Declared
+from netloop.onnx.importer.inputs import DeclaredType
 from netloop.onnx.importer.operator_table import operator
 from netloop.onnx.tensors import element_type
 from netloop.types import OptionalType
@@ -75,7 +75,7 @@ def optional(call: Call, x: ITensor | None = None) -> ITensor:
         return call.make.network.add_optional(x).outputs[0]
     given = call.attribute("type")
     require(given is not None, "the optional value has neither an input nor a type")
-    found = Declared(given)
+    found = DeclaredType(given)
     require(not found.optional, "an optional value must hold a tensor or a sequence")
     require(found.sequence or found.shape is not None, "the type of the tensor has an unknown number of axes")
     return call.make.network.add_optional(None, found.dtype, None if found.sequence else found.shape).outputs[0]

@@ -8,15 +8,15 @@ from functools import reduce
 import numpy as np
 
 from netloop.diagnostics import require
-from netloop.formats import Limits, Step, looped
+from netloop.formats import IterationResult, LoopLimits, build_loop
 from netloop.formulas import FormulaBuilder
 from netloop.graph.tensor import ITensor
 from netloop.layers.loop import ILoop
 from netloop.openvino.importer.call import Call
-from netloop.openvino.importer.loop_ports import Roles, roles_of, type_of
+from netloop.openvino.importer.inputs import declared_shape
+from netloop.openvino.importer.loop_ports import LoopRoles, loop_roles, type_of
 from netloop.openvino.importer.loop_slices import joined, slices_of
 from netloop.openvino.importer.operator_table import operator
-from netloop.openvino.importer.parameters import declared_shape
 from netloop.openvino.importer.weights import element_type
 
 
@@ -59,13 +59,13 @@ def _with_one_rank(call: Call, a: ITensor, b: ITensor) -> tuple[ITensor, ITensor
 @operator("Loop", "opset5")
 def loop(call: Call, *inputs: ITensor | None) -> list[ITensor]:
     """A counted loop, a conditional loop, or both, or a loop over slices."""
-    return _ImportedLoop(call, roles_of(call, inputs)).outputs()
+    return _ImportedLoop(call, loop_roles(call, inputs)).outputs()
 
 
 class _ImportedLoop:
     """An imported loop."""
 
-    def __init__(self, call: Call, roles: Roles) -> None:
+    def __init__(self, call: Call, roles: LoopRoles) -> None:
         self._call = call
         self._make = call.make
         self._roles = roles
@@ -79,7 +79,7 @@ class _ImportedLoop:
     def outputs(self) -> list[ITensor]:
         """The outputs of the layer."""
         states, layer = self._roles.states, self._call.layer
-        left = looped(self._make, layer.name, [each.initial for each in states], self._limits(), self._body)
+        left = build_loop(self._make, layer.name, [each.initial for each in states], self._limits(), self._body)
         last = dict(zip((each.result for each in states), left.last, strict=True))
         outputs = {each.port: last[each.layer] for each in self._roles.outputs if each.layer in last}
         outputs.update(zip((each.port for each in self._finals), left.finals, strict=True))
@@ -88,15 +88,15 @@ class _ImportedLoop:
             require(port.id in outputs, f"no result of the body is output {port.id}")
         return [outputs[each.id] for each in layer.outputs]
 
-    def _limits(self) -> Limits:
+    def _limits(self) -> LoopLimits:
         make, roles = self._make, self._roles
         if roles.trips is None and roles.goes_on is None:
-            return Limits(self._common_length(), None)
+            return LoopLimits(self._common_length(), None)
         lengths = [make.tensor(np.int64(each.count)) for each in self._slices.values() if isinstance(each.count, int)]
         lengths += [each.count for each in self._slices.values() if isinstance(each.count, ITensor)]
         if roles.trips is not None and (known := make.ints(roles.trips)) and known[0] >= 0:
             lengths.append(roles.trips)
-        return Limits(roles.trips, roles.goes_on, reduce(make.minimum, lengths) if lengths else None, endless=True)
+        return LoopLimits(roles.trips, roles.goes_on, reduce(make.minimum, lengths) if lengths else None, endless=True)
 
     def _common_length(self) -> ITensor:
         """The number of slices of all sliced inputs; 1 if there are none."""
@@ -111,7 +111,7 @@ class _ImportedLoop:
                 make.network.add_assertion(make.equal(each, common), f"inputs of {name!r} have equally many slices")
         return common
 
-    def _body(self, loop: ILoop, iteration: ITensor, values: Sequence[ITensor]) -> Step:
+    def _body(self, loop: ILoop, iteration: ITensor, values: Sequence[ITensor]) -> IterationResult:
         make, roles = self._make, self._roles
         given = {**roles.same, **{each: make.constant(True) for each in roles.certain}}
         given |= zip((each.parameter for each in roles.states), values, strict=True)
@@ -120,7 +120,7 @@ class _ImportedLoop:
             given[roles.counter] = self._counter(roles.counter, iteration)
         results = self._inner(given)
         goes_on = make.constant(True) if roles.condition is None else results[roles.condition]
-        return Step(
+        return IterationResult(
             make.scalar(make.cast(goes_on, np.bool_)),
             [_in_rank_of(make, each.initial, results[each.result]) for each in roles.states],
             [joined(results[each.layer], each) for each in self._joined],

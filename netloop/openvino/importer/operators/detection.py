@@ -6,7 +6,7 @@ import numpy as np
 
 from netloop.diagnostics import require
 from netloop.enums import BoundingBoxFormat, DataType, TopKOperation
-from netloop.formats.nms import suppressed
+from netloop.formats.nms import non_max_suppression
 from netloop.formats.vocabulary import BOX_FORMATS
 from netloop.graph.tensor import ITensor
 from netloop.openvino.importer.call import Call
@@ -32,7 +32,7 @@ def suppress(
     max_boxes = make.constant(0) if max_boxes is None else make.cast(max_boxes, np.int64)
     max_iou, min_score = (make.constant(0.0, dtype) if each is None else each for each in (max_iou, min_score))
     centers = call.choice("box_encoding", BOX_FORMATS.openvino.read, "corner") is BoundingBoxFormat.CENTER_SIZES
-    rows = suppressed(make, boxes, scores, max_boxes, max_iou, min_score, centers)
+    rows = non_max_suppression(make, boxes, scores, max_boxes, max_iou, min_score, centers)
     found = make.gather_nd(scores, rows)
     count = make.tensor(make.length(rows, 0))
     if call.flag("sort_result_descending", True):

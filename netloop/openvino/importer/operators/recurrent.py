@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from netloop.diagnostics import require
-from netloop.formats.recurrent import DIRECTIONS, unrolled
+from netloop.formats.recurrent import DIRECTIONS, scan_cell
 from netloop.formats.recurrent_cells import Cell, Function, GruCell, LstmCell, RnnCell, activation_function
 from netloop.graph.tensor import ITensor
 from netloop.openvino.importer.call import Call
@@ -132,7 +132,7 @@ def _sequence(
         w, r, b = (make.gather(each, make.constant(number)) for each in weights)
         cell = CELLS[kind](call, w, r, b)
         own_states = [make.gather(each, make.constant(number), 1) for each in initial]
-        outputs, last = unrolled(call.layer.name, cell, by_time, own_states, ends, reverse)
+        outputs, last = scan_cell(call.layer.name, cell, by_time, own_states, ends, reverse)
         rows.append(make.transpose(outputs, (1, 0, 2)))
         states.append(last)
     return [make.stack(rows, 1), *(make.stack(each, 1) for each in zip(*states, strict=True))]

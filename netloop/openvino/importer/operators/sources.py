@@ -7,8 +7,8 @@ import numpy as np
 from netloop.diagnostics import require
 from netloop.graph.tensor import ITensor
 from netloop.openvino.importer.call import Call
+from netloop.openvino.importer.inputs import declared_shape
 from netloop.openvino.importer.operator_table import operator
-from netloop.openvino.importer.parameters import declared_shape
 from netloop.openvino.importer.weights import element_type
 
 

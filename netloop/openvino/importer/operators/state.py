@@ -9,8 +9,8 @@ from netloop.diagnostics import require
 from netloop.formulas import as_dtype
 from netloop.graph.tensor import ITensor
 from netloop.openvino.importer.call import Call
+from netloop.openvino.importer.inputs import shape_of
 from netloop.openvino.importer.operator_table import operator
-from netloop.openvino.importer.parameters import shape_of
 from netloop.openvino.importer.weights import element_type
 
 

@@ -1,4 +1,4 @@
-"""The inputs of a model as inputs of a network, and shapes as attributes write them."""
+"""The inputs of a model, as inputs of the network, and the notation of shapes in attributes."""
 
 from __future__ import annotations
 
@@ -6,40 +6,40 @@ from netloop.diagnostics import LayerError, require
 from netloop.formulas import as_dtype
 from netloop.graph.tensor import ITensor
 from netloop.network import INetworkDefinition
-from netloop.openvino.importer.model import Layer, integer
+from netloop.openvino.importer.model import XmlLayer, integer
 from netloop.openvino.importer.weights import element_type
 from netloop.types import UNKNOWN
 
 
-def add_input(network: INetworkDefinition, layer: Layer) -> ITensor:
-    """Add the input that a Parameter stands for.
+def add_input(network: INetworkDefinition, layer: XmlLayer) -> ITensor:
+    """Add the input of a Parameter.
 
-    It is called as the Parameter is, or if that is no name of its tensor, by the first of those.
+    It has the name of the Parameter, or the first name of its tensor if the former is not among those.
 
     Raises:
-        LayerError: networks have no such inputs.
+        LayerError: its element type is not supported, or its rank not known.
     """
     port = layer.outputs[0]
     name = layer.name if layer.name in port.names or not port.names else port.names[0]
     shape = declared_shape(layer)
-    fix = "reshape the model in OpenVINO, to a shape with '?' for each length that a call tells"
-    require(shape is not None, f"the model does not tell how many axes {name!r} has", fix=fix)
+    fix = "reshape the model in OpenVINO, with '?' for axes whose length varies between calls"
+    require(shape is not None, f"the model does not declare the rank of {name!r}", fix=fix)
     assert shape is not None
     dtype = as_dtype(element_type(layer.data.get("element_type", port.precision)))
     return network.add_input(name, dtype, shape)
 
 
-def declared_shape(layer: Layer) -> tuple[int, ...] | None:
-    """The shape of a Parameter or Const; None where the number of axes is unknown."""
+def declared_shape(layer: XmlLayer) -> tuple[int, ...] | None:
+    """The shape of a Parameter or Const; None if its rank is unknown."""
     text = layer.data.get("shape")
     return layer.outputs[0].dims if text is None else shape_of(text)
 
 
 def shape_of(text: str) -> tuple[int, ...] | None:
-    """The shape that a text such as ``2,?,1..4`` writes, -1 for each length that is open; None for ``...``.
+    """Parse a shape such as ``2,?,1..4``: -1 for each open length, None for ``...``.
 
     Raises:
-        LayerError: it writes none.
+        LayerError: a length is not valid.
     """
     if text.strip() == "...":
         return None

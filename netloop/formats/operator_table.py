@@ -1,0 +1,50 @@
+"""Operator tables: the functions that translate operators, by operator and version."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from typing import Any, Generic, TypeVar
+
+K = TypeVar("K", bound=Hashable)
+F = TypeVar("F", bound=Callable[..., Any])
+G = TypeVar("G", bound=Callable[..., Any])
+
+
+class OperatorTable(Generic[K, F]):
+    """The functions that an importer or exporter translates operators with.
+
+    The type of the keys is up to the format: a name, a domain and a name, or a class of layers. A function serves from
+    the version that it is registered for up to the next one: most new versions of an operator only allow more types.
+    """
+
+    def __init__(self) -> None:
+        self._functions: dict[K, dict[int, F]] = {}
+
+    def register(self, *keys: K, since: int = 1) -> Callable[[G], G]:
+        """Return a decorator that registers a function for some operators, from version ``since`` on."""
+
+        def enter(function: Any) -> Any:
+            for key in keys:
+                versions = self._functions.setdefault(key, {})
+                assert since not in versions, f"{key} has a function since version {since} already"
+                versions[since] = function
+            return function
+
+        return enter
+
+    def versions(self, key: K) -> Mapping[int, F]:
+        """The functions of an operator by version; empty if it has none."""
+        return self._functions.get(key, {})
+
+    def version_at(self, key: K, version: int | None = None) -> int | None:
+        """The newest registered version that is not above ``version``, or the newest of all; None if there is none."""
+        return max((each for each in self.versions(key) if version is None or each <= version), default=None)
+
+    def find(self, key: K, version: int | None = None) -> F | None:
+        """The function of that version; None if there is none."""
+        found = self.version_at(key, version)
+        return None if found is None else self.versions(key)[found]
+
+    def __iter__(self) -> Iterator[K]:
+        """The operators, in the order in which they were registered."""
+        return iter(self._functions)
