@@ -13,7 +13,7 @@ Check = Callable[[str, Any], None]
 """Raises an error if a value is invalid for the attribute of a name."""
 
 
-class Settings:
+class CheckedAttributes:
     """An object with checked attributes.
 
     An attribute that the class annotates and gives a default can be set: to a value that its check in ``CHECKS``

@@ -8,9 +8,10 @@ from typing import Any
 
 from netloop.diagnostics import Finding, NetworkError, reason
 from netloop.dims import weights_array
-from netloop.graph.adding import AddsLayers
+from netloop.graph.attributes import check_instance
 from netloop.graph.call_site import call_site
-from netloop.graph.layer import ILayer, check_instance, check_tensor
+from netloop.graph.layer import ILayer, check_tensor
+from netloop.graph.network_base import NetworkBase
 from netloop.graph.tensor import ITensor
 from netloop.layers.sources import IConstantLayer
 from netloop.types import Array, TensorType
@@ -45,7 +46,7 @@ class Marks:
         )
 
 
-class MarkMethods(AddsLayers):
+class MarkMethods(NetworkBase):
     """The methods that mark tensors and weights.
 
     Attributes:

@@ -9,12 +9,13 @@ import operator
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar
 
-from netloop.checked_attributes import Settings
+from netloop.checked_attributes import CheckedAttributes
 from netloop.diagnostics import Finding, NetworkError, reason
 from netloop.enums import DataType, NetworkDefinitionCreationFlag
+from netloop.graph.attributes import check_instance, check_member
 from netloop.graph.call_site import call_site
 from netloop.graph.infer import TypeTable
-from netloop.graph.layer import ILayer, check_instance, check_member
+from netloop.graph.layer import ILayer
 from netloop.graph.layer_compat import PLAIN
 from netloop.graph.tensor import ITensor, declared_type
 from netloop.layers import LayerMethods
@@ -28,7 +29,7 @@ from netloop.types import numpy_type
 G = TypeVar("G", ILoop, IIfConditional)
 
 
-class INetworkDefinition(LayerMethods, MarkMethods, Settings):
+class INetworkDefinition(LayerMethods, MarkMethods, CheckedAttributes):
     """A network, built layer by layer. ``network[i]`` is layer number ``i``.
 
     The ``add_`` methods raise TypeError for an argument of the wrong Python type. Whether types and shapes fit is
@@ -67,7 +68,7 @@ class INetworkDefinition(LayerMethods, MarkMethods, Settings):
         own["types"], own["marks"] = TypeTable(), Marks()
         own.update((name, []) for name in ("layers", "inputs", "outputs", "loops", "conditionals"))
         self.types.owner = self
-        self._advised: set[str] = set()
+        self._warned: set[str] = set()
 
     # ------------------------------------------------------------------ inputs, outputs, layers
 
@@ -213,10 +214,10 @@ class INetworkDefinition(LayerMethods, MarkMethods, Settings):
             return
         if not is_seen:
             what = f"{tensor.name!r} stays {tensor.dtype.name} until it is marked as an output"
-            self.advise(f"dtype of {tensor.name}", what)
+            self.warn_once(f"dtype of {tensor.name}", what)
         elif not {tensor.dtype, dtype} <= PLAIN:
             what = f"{tensor.name!r} stays {tensor.dtype.name}: a conversion to {dtype.name} needs a scale"
-            self.advise(f"dtype of {tensor.name}", f"{what}; use add_quantize or add_dequantize")
+            self.warn_once(f"dtype of {tensor.name}", f"{what}; use add_quantize or add_dequantize")
         elif tensor.is_network_input:
             self._convert_input(tensor, dtype)
         else:
@@ -256,11 +257,11 @@ class INetworkDefinition(LayerMethods, MarkMethods, Settings):
         """Log why a layer cannot be made."""
         self.builder.report(finding)
 
-    def advise(self, topic: str, what: str) -> None:
+    def warn_once(self, topic: str, what: str) -> None:
         """Log a harmless difference, once per topic, if a builder made the network."""
-        if self.builder is not None and topic not in self._advised:
-            self._advised.add(topic)
-            self.builder.advise(what)
+        if self.builder is not None and topic not in self._warned:
+            self._warned.add(topic)
+            self.builder.warn_once(what)
 
     # ------------------------------------------------------------------ the whole
 

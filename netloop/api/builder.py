@@ -19,9 +19,9 @@ from netloop.api.progress import Cancelled, Progress
 from netloop.api.streams import IStreamWriter, write_to
 from netloop.api.with_statement import WithStatement
 from netloop.check import check, require_valid
-from netloop.checked_attributes import Settings, none_or, whole
+from netloop.checked_attributes import CheckedAttributes, none_or, whole
 from netloop.diagnostics import Finding, NetloopError, NetworkError, Severity, did_you_mean, reason
-from netloop.graph.layer import check_instance
+from netloop.graph.attributes import check_instance
 from netloop.network import INetworkDefinition
 from netloop.passes import of_level
 from netloop.plugins.registry import IPluginRegistry, get_plugin_registry
@@ -29,7 +29,7 @@ from netloop.plugins.registry import IPluginRegistry, get_plugin_registry
 T = TypeVar("T")
 
 
-class Builder(LoggedObject, WithStatement, Settings):
+class Builder(LoggedObject, WithStatement, CheckedAttributes):
     """Create networks, and build engines and plans from them.
 
     A build that fails logs its errors and returns None, as in TensorRT; :func:`netloop.compile` raises instead.

@@ -13,7 +13,7 @@ from netloop.api.engine import ICudaEngine, compile
 from netloop.check import require_valid
 from netloop.diagnostics import ExecutionError
 from netloop.execution.probes import moment, record_elements, slots
-from netloop.graph.layer import check_instance
+from netloop.graph.attributes import check_instance
 from netloop.graph.tensor import ITensor
 from netloop.layers.loop import ILoop
 from netloop.layers.sources import IConstantLayer

@@ -21,8 +21,9 @@ from netloop.api.profile import IOptimizationProfile
 from netloop.api.progress import IProgressMonitor
 from netloop.api.timing_cache import ITimingCache, read_timing_cache
 from netloop.api.with_statement import WithStatement
-from netloop.checked_attributes import Settings, none_or, whole
-from netloop.graph.layer import ILayer, check_instance, check_member
+from netloop.checked_attributes import CheckedAttributes, none_or, whole
+from netloop.graph.attributes import check_instance, check_member
+from netloop.graph.layer import ILayer
 from netloop.layers.loop import check_max_trips
 
 WORKSPACE = 1 << 34
@@ -35,7 +36,7 @@ MEANINGFUL_FLAGS = (BuilderFlag.REFIT, BuilderFlag.REFIT_INDIVIDUAL, BuilderFlag
 """The flags that netloop implements; REFIT needs nothing, because every engine can be refitted."""
 
 
-class IBuilderConfig(WithStatement, Settings):
+class IBuilderConfig(WithStatement, CheckedAttributes):
     """The settings of a build: flags, limits, profiles.
 
     Every setting of TensorRT is accepted and recorded. Settings that choose kernels for NVIDIA devices have no effect,

@@ -19,11 +19,11 @@ from netloop.api.logger import ILogger
 from netloop.api.observers import IDebugListener, IErrorRecorder, IProfiler, report_error
 from netloop.api.with_statement import WithStatement
 from netloop.check import require_valid
-from netloop.checked_attributes import Settings, none_or
+from netloop.checked_attributes import CheckedAttributes, none_or
 from netloop.diagnostics import ExecutionError, Finding, InputError, NetloopError, NetworkError, did_you_mean, reason
 from netloop.dims import Dims
+from netloop.graph.attributes import check_instance
 from netloop.graph.infer import TypeTable
-from netloop.graph.layer import check_instance
 from netloop.graph.tensor import ITensor
 from netloop.layers.assertion import IAssertionLayer
 from netloop.nest import LayerStep
@@ -37,7 +37,7 @@ ALIGNMENT = 256
 """The alignment in bytes that output allocators are asked for."""
 
 
-class IExecutionContext(Generic[E], WithStatement, Settings):
+class IExecutionContext(Generic[E], WithStatement, CheckedAttributes):
     """The shapes and addresses of the inputs and outputs of an engine, for a run on them.
 
     Addresses are host addresses, such as ``array.ctypes.data`` of a numpy array. All inputs are read before the first

@@ -11,7 +11,7 @@ from netloop.api.observers import IDebugListener
 from netloop.diagnostics import ExecutionError, Finding, reason
 from netloop.dims import Dims
 from netloop.enums import TensorLocation
-from netloop.graph.layer import check_instance
+from netloop.graph.attributes import check_instance
 from netloop.graph.tensor import ITensor
 from netloop.types import data_type
 

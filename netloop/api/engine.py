@@ -25,7 +25,7 @@ from netloop.api.observers import IErrorRecorder
 from netloop.api.with_statement import WithStatement
 from netloop.checked_attributes import none_or, whole
 from netloop.execution.executable import inputs_named
-from netloop.graph.layer import check_instance, check_member
+from netloop.graph.attributes import check_instance, check_member
 from netloop.layers.loop import check_max_trips
 from netloop.layers.sources import IConstantLayer
 from netloop.network import INetworkDefinition

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from netloop.api.enums import ExecutionContextAllocationStrategy, SerializationFlag
-from netloop.checked_attributes import Settings, whole
-from netloop.graph.layer import check_member
+from netloop.checked_attributes import CheckedAttributes, whole
+from netloop.graph.attributes import check_member
 
 
-class ISerializationConfig(Settings):
+class ISerializationConfig(CheckedAttributes):
     """The settings of serialization.
 
     EXCLUDE_WEIGHTS leaves out the weights that a ``Refitter`` can supply later. The other flags have no effect: there
@@ -33,7 +33,7 @@ class ISerializationConfig(Settings):
         return bool(self.flags >> int(check_member("flag", flag, SerializationFlag)) & 1)
 
 
-class IRuntimeConfig(Settings):
+class IRuntimeConfig(CheckedAttributes):
     """The memory settings of a context; recorded without effect, because XLA manages memory."""
 
     def __init__(

@@ -14,7 +14,7 @@ from netloop.diagnostics import Finding, InputError, did_you_mean, listed
 from netloop.dims import Dims
 from netloop.enums import DataType, TensorFormat, TensorIOMode, TensorLocation
 from netloop.execution.executable import Executable
-from netloop.graph.layer import check_instance
+from netloop.graph.attributes import check_instance
 from netloop.graph.tensor import ITensor
 from netloop.layers.sources import IConstantLayer
 

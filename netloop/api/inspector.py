@@ -9,7 +9,7 @@ from typing import Any
 from netloop.api.context import IExecutionContext
 from netloop.api.enums import LayerInformationFormat, ProfilingVerbosity
 from netloop.api.observers import IErrorRecorder
-from netloop.checked_attributes import Settings, none_or
+from netloop.checked_attributes import CheckedAttributes, none_or
 from netloop.execution.executable import Executable
 from netloop.graph.layer import ILayer
 from netloop.graph.tensor import ITensor
@@ -18,7 +18,7 @@ from netloop.layers.loop import ILoopBoundaryLayer
 from netloop.passes import PASSES, Note
 
 
-class EngineInspector(Settings):
+class EngineInspector(CheckedAttributes):
     """Report the layers of an engine, with the keys that NVIDIA's tools read.
 
     A boundary layer names its loop or conditional as ``Loop`` or ``Conditional``. ``Loops`` has the lowering strategy

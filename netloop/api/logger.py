@@ -3,7 +3,7 @@
 import sys
 
 from netloop.enums import TensorRTEnum
-from netloop.graph.layer import check_instance, check_member
+from netloop.graph.attributes import check_instance, check_member
 
 
 class ILogger:

@@ -13,7 +13,7 @@ from netloop.api.config import IBuilderConfig
 from netloop.api.enums import ErrorCode, OnnxParserFlag
 from netloop.api.logger import ILogger
 from netloop.diagnostics import Finding, ModelError
-from netloop.graph.layer import check_instance, check_member
+from netloop.graph.attributes import check_instance, check_member
 from netloop.graph.tensor import ITensor
 from netloop.network import INetworkDefinition
 from netloop.onnx import supports

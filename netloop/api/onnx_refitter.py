@@ -10,7 +10,7 @@ from netloop.api.logger import ILogger
 from netloop.api.onnx_parser import OnnxModelReader
 from netloop.api.refitter import Refitter
 from netloop.diagnostics import Finding
-from netloop.graph.layer import check_instance
+from netloop.graph.attributes import check_instance
 from netloop.layers.sources import IConstantLayer
 from netloop.network import INetworkDefinition
 from netloop.onnx.importer.model import Model

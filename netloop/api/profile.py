@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from netloop.checked_attributes import Settings
+from netloop.checked_attributes import CheckedAttributes
 from netloop.dims import Dims
 
 
@@ -23,7 +23,7 @@ class Range(NamedTuple):
         )
 
 
-class IOptimizationProfile(Settings):
+class IOptimizationProfile(CheckedAttributes):
     """Ranges for the shapes of dynamic inputs, and for the values of shape inputs.
 
     netloop compiles a program for the shapes of each call, so a profile makes nothing faster; shapes outside it are

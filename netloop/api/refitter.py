@@ -11,11 +11,12 @@ from netloop.api.engine import ICudaEngine
 from netloop.api.enums import ErrorCodeTRT, WeightsRole
 from netloop.api.logger import ILogger, LoggedObject
 from netloop.api.observers import IErrorRecorder, report_error
-from netloop.checked_attributes import Settings, none_or, whole
+from netloop.checked_attributes import CheckedAttributes, none_or, whole
 from netloop.diagnostics import did_you_mean, listed
 from netloop.dims import Weights, weights_array
 from netloop.enums import TensorLocation
-from netloop.graph.layer import ILayer, check_instance, check_member
+from netloop.graph.attributes import check_instance, check_member
+from netloop.graph.layer import ILayer
 from netloop.layers.affine import IScaleLayer
 from netloop.layers.convolution import IConvolutionLayer, IDeconvolutionLayer, is_given
 from netloop.layers.sources import IConstantLayer
@@ -34,7 +35,7 @@ Part = tuple[str, WeightsRole]
 """The weights of a layer in a role: the name of the layer, and the role."""
 
 
-class Refitter(LoggedObject, Settings):
+class Refitter(LoggedObject, CheckedAttributes):
     """Replace the weights of an engine.
 
     The constants that are arguments of the engine's programs have names: the one set by ``set_weights_name``, otherwise

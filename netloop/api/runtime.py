@@ -13,13 +13,13 @@ from netloop.api.logger import ILogger, LoggedObject
 from netloop.api.observers import IErrorRecorder, report_error
 from netloop.api.streams import IStreamReaderV2, read_from
 from netloop.api.with_statement import WithStatement
-from netloop.checked_attributes import Settings, none_or, whole
+from netloop.checked_attributes import CheckedAttributes, none_or, whole
 from netloop.diagnostics import NetloopError
-from netloop.graph.layer import check_instance
+from netloop.graph.attributes import check_instance
 from netloop.plugins.registry import IPluginRegistry, get_plugin_registry
 
 
-class Runtime(LoggedObject, WithStatement, Settings):
+class Runtime(LoggedObject, WithStatement, CheckedAttributes):
     """Deserialize plans to engines.
 
     Plans hold no code and need no particular processor, so most attributes are recorded without effect; those that were

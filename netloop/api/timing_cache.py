@@ -8,7 +8,7 @@ from typing import Any
 
 from netloop.api.memory import IHostMemory
 from netloop.diagnostics import FileFormatError
-from netloop.graph.layer import check_instance
+from netloop.graph.attributes import check_instance
 from netloop.plan.json_reader import JsonValue, from_json, to_json
 
 FORMAT = "netloop timing cache"

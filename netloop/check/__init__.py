@@ -6,8 +6,9 @@ from typing import NamedTuple
 from netloop.check import conditionals, loops, portability, types, wiring
 from netloop.check.rule import RULES, Subject
 from netloop.diagnostics import Finding, NetworkError, Severity
+from netloop.graph.attributes import check_instance
 from netloop.graph.infer import TypeTable
-from netloop.graph.layer import ILayer, check_instance
+from netloop.graph.layer import ILayer
 from netloop.nest import Block, Scopes, nest
 from netloop.network import INetworkDefinition
 

@@ -11,14 +11,15 @@ import jax.numpy as jnp
 
 from netloop.call_inputs import check_values
 from netloop.check import ValidatedNetwork, require_valid
-from netloop.checked_attributes import Settings
+from netloop.checked_attributes import CheckedAttributes
 from netloop.diagnostics import Finding, InputError, did_you_mean, reason
 from netloop.execution.compiled_program import CompiledProgram, compile_program
 from netloop.execution.jax_settings import pinned_settings
 from netloop.execution.program_cache import Given, ProgramCache
 from netloop.execution.weight_loading import DeviceWeights
+from netloop.graph.attributes import check_instance
 from netloop.graph.infer import TypeTable
-from netloop.graph.layer import ILayer, check_instance
+from netloop.graph.layer import ILayer
 from netloop.graph.tensor import ITensor
 from netloop.host import HostProgram, Listener, is_long
 from netloop.layers.loop import ILoop, check_max_trips
@@ -29,7 +30,7 @@ from netloop.network import INetworkDefinition
 from netloop.passes import Note, chosen
 
 
-class Executable(Settings):
+class Executable(CheckedAttributes):
     """A compiled network, called with a dict of arrays.
 
     It keeps its own copy of the network and of the weights; later edits do not reach it. The program is compiled here

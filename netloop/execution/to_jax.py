@@ -12,8 +12,8 @@ from netloop.call_inputs import check_inputs
 from netloop.check import ValidatedNetwork, require_valid
 from netloop.diagnostics import InputError
 from netloop.execution.program_cache import Given, ProgramCache
+from netloop.graph.attributes import check_instance
 from netloop.graph.infer import TypeTable
-from netloop.graph.layer import check_instance
 from netloop.layers.sources import IConstantLayer
 from netloop.lower import Program, constants_of
 from netloop.network import INetworkDefinition

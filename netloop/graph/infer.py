@@ -32,7 +32,7 @@ class Owner:
     def convert(self, tensor: ITensor, dtype: DataType) -> None:
         """Give an input or output another element type than the layers compute with."""
 
-    def advise(self, topic: str, what: str) -> None:
+    def warn_once(self, topic: str, what: str) -> None:
         """Log a hint, once for each topic."""
 
 

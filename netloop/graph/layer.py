@@ -15,10 +15,6 @@ from typing_extensions import dataclass_transform
 from netloop.diagnostics import Finding, LayerError, NetworkError, Severity, SourceLocation, did_you_mean, reason
 from netloop.enums import LayerType
 from netloop.graph.attributes import BASE_ATTRIBUTES, converter
-from netloop.graph.attributes import check_float as check_float
-from netloop.graph.attributes import check_instance as check_instance
-from netloop.graph.attributes import check_int as check_int
-from netloop.graph.attributes import check_member as check_member
 from netloop.graph.call_site import call_site
 from netloop.graph.infer import TypeTable
 from netloop.graph.layer_compat import LayerCompatibility

@@ -36,7 +36,7 @@ def recorded_type(name: str) -> Any:
 
     def write(layer: LayerCompatibility, value: DataType) -> None:
         layer.record(name, check_member(f"{type(layer).__name__}.{name}", value, DataType))
-        layer.types.owner.advise(name, f"{name} has no effect: a layer computes in the type of its inputs")
+        layer.types.owner.warn_once(name, f"{name} has no effect: a layer computes in the type of its inputs")
 
     return property(read, write)
 
@@ -101,14 +101,14 @@ class LayerCompatibility:
             IndexError: there is no such output.
         """
         output, asked = self._output(index), check_member("dtype", dtype, DataType)
-        own, advise = self._type_of(index), self.types.owner.advise
+        own, warn_once = self._type_of(index), self.types.owner.warn_once
         if index == 0 and asked in self.OUTPUT_TYPES:
             setattr(self, TYPE_ATTRIBUTE, asked)
         elif own is not asked and {own, asked} <= COMPUTING:
-            advise("set_output_type", "set_output_type has no effect: a layer computes in the type of its inputs")
+            warn_once("set_output_type", "set_output_type has no effect: a layer computes in the type of its inputs")
         elif own is not asked:
             what = f"{output.name!r} stays {own and own.name}, since its layer does not convert to {asked.name}"
-            advise(f"set_output_type of {output.name}", f"{what}: use add_cast")
+            warn_once(f"set_output_type of {output.name}", f"{what}: use add_cast")
             return
         self.record(index, asked)
 

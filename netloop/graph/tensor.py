@@ -7,7 +7,7 @@ import operator
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from netloop.checked_attributes import Settings, text
+from netloop.checked_attributes import CheckedAttributes, text
 from netloop.diagnostics import Finding, NetworkError
 from netloop.dims import Dims
 from netloop.enums import DataType, TensorFormat, TensorLocation
@@ -51,7 +51,7 @@ def _check_name(label: str, name: Any) -> None:
         raise ValueError(f"the name of a tensor has at most {LONGEST_NAME} bytes")
 
 
-class ITensor(Settings):
+class ITensor(CheckedAttributes):
     """A tensor of a network: an input, or an output of a layer. Inside a loop it has a value for each iteration.
 
     Attributes:
@@ -205,7 +205,7 @@ class ITensor(Settings):
         if not (math.isfinite(min) and math.isfinite(max) and min <= max):
             return False
         self._range = float(min), float(max)
-        self.types.owner.advise("dynamic_range", "dynamic ranges have no effect: only add_quantize quantizes")
+        self.types.owner.warn_once("dynamic_range", "dynamic ranges have no effect: only add_quantize quantizes")
         return True
 
     def reset_dynamic_range(self) -> None:

@@ -13,8 +13,8 @@ from netloop.layers.conditional import IIfConditionalInputLayer
 from netloop.layers.loop import IIteratorLayer
 from netloop.layers.sources import IShapeLayer
 from netloop.nest import Scopes
+from netloop.tensor_values import each_output, to_numpy
 from netloop.types import TensorType, normal_axis
-from netloop.values import each_output, on_host
 
 
 def run_layer(layer: ILayer, frame: HostFrame, types: TypeTable, scopes: Scopes) -> None:
@@ -55,7 +55,7 @@ def _known_shape(layer: ILayer, types: TypeTable) -> Any:
 
 
 def _value(layer: ILayer, frame: HostFrame, scopes: Scopes) -> Any:
-    arrays = [None if each is None else on_host(frame.values[each]) for each in layer.inputs]
+    arrays = [None if each is None else to_numpy(frame.values[each]) for each in layer.inputs]
     if isinstance(layer, IIfConditionalInputLayer):
         return arrays[0]
     if isinstance(layer, IIteratorLayer):

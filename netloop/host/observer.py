@@ -6,7 +6,7 @@ from typing import Any
 from netloop.graph.tensor import ITensor
 from netloop.layers.loop import ILoop
 from netloop.nest import Scopes
-from netloop.values import given_back
+from netloop.tensor_values import to_user
 
 Listener = Callable[[ITensor, tuple[int, ...], Any], None]
 """Takes an observed tensor, the iterations of the loops in which it varies, the outermost first, and its value."""
@@ -31,4 +31,4 @@ class TensorObserver:
         at = tuple(trips[loop] for loop in self._scopes.chain_of(tensor))
         if tensor not in self._latest or at > self._latest[tensor]:
             self._latest[tensor] = at
-            self._listener(tensor, at, given_back(value, lambda array: array))
+            self._listener(tensor, at, to_user(value, lambda array: array))

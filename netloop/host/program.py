@@ -29,8 +29,8 @@ from netloop.lower.loop.strategy import LoopStrategy, StrategyKind
 from netloop.lower.requirements import require_shallow
 from netloop.nest import IfStep, LoopStep, Step, layers_of
 from netloop.network import INetworkDefinition
+from netloop.tensor_values import to_user
 from netloop.types import LARGEST_KNOWN_VALUE, Absent, Tensors, TensorType
-from netloop.values import given_back
 
 DATA_DEPENDENT = "a shape in it is known only while it runs"
 ON_HOST = "a layer in it computes on the host"
@@ -87,7 +87,7 @@ class HostProgram:
         poisoned = next((each for each in values if isinstance(each, Poisoned)), None)
         if poisoned is not None:
             raise ExecutionError(poisoned.finding)
-        return [given_back(each, jnp.asarray) for each in values]
+        return [to_user(each, jnp.asarray) for each in values]
 
     def values(self, given: Mapping[ITensor, Any], listener: Listener | None = None) -> list[Any]:
         """The outputs, with ``Poisoned`` for each that failed.

@@ -7,8 +7,8 @@ import numpy as np
 from netloop.diagnostics import require
 from netloop.dims import Weights, weights_array
 from netloop.enums import LayerType, ScaleMode
-from netloop.graph.adding import AddsLayers, third_from_end
 from netloop.graph.layer import Elementary, check_tensor, layer
+from netloop.graph.network_base import NetworkBase, third_from_end
 from netloop.graph.tensor import ITensor
 from netloop.types import HALVES, UNKNOWN, Array, Shape, TensorType, normal_axis
 
@@ -122,7 +122,7 @@ class IParametricReLULayer(Elementary):
         return xp.where(x >= 0, x, slopes * x)
 
 
-class AffineMethods(AddsLayers):
+class AffineMethods(NetworkBase):
     """The ``add_`` methods of this family."""
 
     FAMILY = "normalization and scale"

@@ -4,8 +4,8 @@ from typing import Any
 
 from netloop.diagnostics import Finding, require
 from netloop.enums import LayerType
-from netloop.graph.adding import AddsLayers
 from netloop.graph.layer import ILayer, check_tensor, layer
+from netloop.graph.network_base import NetworkBase
 from netloop.graph.tensor import ITensor
 from netloop.types import TensorType
 
@@ -48,7 +48,7 @@ class IAssertionLayer(ILayer):
         return self.finding("NL601", f"the assertion {self.name!r} does not hold: {self.message}")
 
 
-class AssertionMethods(AddsLayers):
+class AssertionMethods(NetworkBase):
     """The ``add_`` methods of this family."""
 
     FAMILY = "errors"

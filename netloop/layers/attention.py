@@ -13,8 +13,9 @@ import jax.numpy as jnp
 
 from netloop.diagnostics import require
 from netloop.enums import AttentionIOForm, AttentionNormalizationOp, CausalMaskKind, DataType, KVCacheMode, LayerType
-from netloop.graph.adding import AddsLayers
-from netloop.graph.layer import Operation, check_instance, check_tensor, layer
+from netloop.graph.attributes import check_instance
+from netloop.graph.layer import Operation, check_tensor, layer
+from netloop.graph.network_base import NetworkBase
 from netloop.graph.tensor import ITensor
 from netloop.layers.attention_formula import PACKED, PADDED, QUANTIZED, Attending, Extras
 from netloop.layers.cache import IKVCacheUpdateLayer
@@ -366,7 +367,7 @@ def _causal_kind(causal: bool) -> CausalMaskKind:
     return CausalMaskKind.UPPER_LEFT if is_causal else CausalMaskKind.NONE
 
 
-class AttentionMethods(AddsLayers):
+class AttentionMethods(NetworkBase):
     """The ``add_`` methods of this family."""
 
     FAMILY = "transformers"

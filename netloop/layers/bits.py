@@ -8,8 +8,8 @@ import numpy as np
 
 from netloop.diagnostics import require
 from netloop.enums import DataType, LayerType
-from netloop.graph.adding import AddsLayers
 from netloop.graph.layer import Operation, check_tensor, layer
+from netloop.graph.network_base import NetworkBase
 from netloop.graph.tensor import ITensor
 from netloop.types import TINY, Array, TensorType, data_type, numpy_type
 
@@ -54,7 +54,7 @@ class IBitCastLayer(Operation):
         return jax.lax.bitcast_convert_type(jnp.asarray(x), numpy_type(self.to_type))
 
 
-class BitMethods(AddsLayers):
+class BitMethods(NetworkBase):
     """The ``add_`` methods of this family."""
 
     FAMILY = "element by element"

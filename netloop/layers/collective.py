@@ -9,8 +9,9 @@ from jax import lax
 from netloop.diagnostics import NetworkError, require
 from netloop.dims import PermutationLike
 from netloop.enums import CollectiveOperation, LayerType, ReduceOperation
-from netloop.graph.adding import AddsLayers
-from netloop.graph.layer import Operation, check_member, check_tensor, layer
+from netloop.graph.attributes import check_member
+from netloop.graph.layer import Operation, check_tensor, layer
+from netloop.graph.network_base import NetworkBase
 from netloop.graph.tensor import ITensor
 from netloop.types import UNKNOWN, Array, TensorType, wide
 
@@ -180,7 +181,7 @@ class IDistCollectiveLayer(Operation):
         return lax.dynamic_slice_in_dim(self._reduced(x, axis), lax.axis_index(axis) * length, length)
 
 
-class CollectiveMethods(AddsLayers):
+class CollectiveMethods(NetworkBase):
     """The ``add_`` methods of this family."""
 
     FAMILY = "several devices"

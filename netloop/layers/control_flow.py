@@ -6,12 +6,12 @@ from abc import abstractmethod
 from collections.abc import Generator
 from typing import Any, TypeVar
 
-from netloop.checked_attributes import Settings
+from netloop.checked_attributes import CheckedAttributes
 from netloop.diagnostics import SourceLocation
-from netloop.graph.adding import Adding, AddsLayers
 from netloop.graph.call_site import call_site
 from netloop.graph.infer import TypeTable
 from netloop.graph.layer import ILayer, check_tensor
+from netloop.graph.network_base import LayerAdder, NetworkBase
 from netloop.graph.tensor import ITensor
 
 Trips = dict[Any, int]
@@ -22,19 +22,19 @@ Meaning = Generator[tuple[Any, Trips], Any, Any]
 B = TypeVar("B", bound=ILayer)
 
 
-class ControlFlow(Adding, Settings):
+class ControlFlow(LayerAdder, CheckedAttributes):
     """A loop or a conditional: a name, and the boundary layers that its methods add to the network."""
 
     layers: list[Any]
     source_location: SourceLocation
 
-    def __init__(self, network: AddsLayers, name: str, source_location: SourceLocation | None = None) -> None:
+    def __init__(self, network: NetworkBase, name: str, source_location: SourceLocation | None = None) -> None:
         self._network = network
         self.name = name
         vars(self).update(layers=[], source_location=source_location or call_site())
 
     @property
-    def network(self) -> AddsLayers:
+    def network(self) -> NetworkBase:
         """The network that it belongs to."""
         return self._network
 

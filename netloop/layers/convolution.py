@@ -13,8 +13,8 @@ from jax import lax
 from netloop.diagnostics import require
 from netloop.dims import DimsLike, Weights, check_dims, weights_array
 from netloop.enums import LayerType
-from netloop.graph.adding import AddsLayers
 from netloop.graph.layer import check_tensor, layer
+from netloop.graph.network_base import NetworkBase
 from netloop.graph.tensor import ITensor
 from netloop.layers import matrix
 from netloop.layers.windows import Places, SlidingWindow, Window, places_written
@@ -275,7 +275,7 @@ def _along_maps(bias: Any, rank: int) -> Any:
 W = TypeVar("W", bound=WeightedWindow)
 
 
-class ConvolutionMethods(AddsLayers):
+class ConvolutionMethods(NetworkBase):
     """The ``add_`` methods of this family."""
 
     FAMILY = "convolution and pooling"

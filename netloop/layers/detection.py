@@ -8,8 +8,8 @@ import numpy as np
 
 from netloop.diagnostics import require
 from netloop.enums import BoundingBoxFormat, DataType, LayerType
-from netloop.graph.adding import AddsLayers
 from netloop.graph.layer import Operation, check_tensor, layer
+from netloop.graph.network_base import NetworkBase
 from netloop.graph.tensor import ITensor
 from netloop.types import OWN, UNKNOWN, Array, TensorType, agree, normal_axis, numpy_type, wide
 
@@ -237,7 +237,7 @@ def _overlaps(box: Array, others: list[Array]) -> Array:
     return np.divide(shared, covered, out=np.zeros(len(others)), where=covered > 0)
 
 
-class DetectionMethods(AddsLayers):
+class DetectionMethods(NetworkBase):
     """The ``add_`` methods of this family."""
 
     FAMILY = "selection by value"

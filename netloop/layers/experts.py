@@ -12,8 +12,8 @@ from jax import lax
 from netloop.diagnostics import require
 from netloop.dims import Dims, DimsLike
 from netloop.enums import DataType, LayerType, MoEActType
-from netloop.graph.adding import AddsLayers
 from netloop.graph.layer import Operation, check_tensor, layer
+from netloop.graph.network_base import NetworkBase
 from netloop.graph.tensor import ITensor
 from netloop.layers.pointwise import quotient
 from netloop.layers.quantize import lower_quantised, quantised
@@ -300,7 +300,7 @@ def _routed(run: Callable[[Any, Any], Any], rows: Any, chosen: Any, experts: int
     return made.reshape(blocks * size, rows.shape[1])[places]
 
 
-class ExpertMethods(AddsLayers):
+class ExpertMethods(NetworkBase):
     """The ``add_`` methods of this family."""
 
     FAMILY = "transformers"

@@ -9,8 +9,8 @@ import numpy as np
 
 from netloop.diagnostics import require
 from netloop.enums import LayerType
-from netloop.graph.adding import AddsLayers
 from netloop.graph.layer import Operation, check_tensor, layer
+from netloop.graph.network_base import NetworkBase
 from netloop.graph.tensor import ITensor
 from netloop.types import UNKNOWN, Array, TensorType, normal_axis, wide
 
@@ -133,7 +133,7 @@ def _lower_real(x: Any, n: int, axis: int) -> Any:
     return jnp.concatenate([half, jnp.flip(rest, axis).conj()], axis)
 
 
-class FourierMethods(AddsLayers):
+class FourierMethods(NetworkBase):
     """The ``add_`` methods of this family."""
 
     FAMILY = "products and transforms"

@@ -9,8 +9,8 @@ import numpy as np
 
 from netloop.diagnostics import require
 from netloop.enums import GatherMode, LayerType, ReduceOperation, ScatterMode
-from netloop.graph.adding import AddsLayers
 from netloop.graph.layer import Operation, check_tensor, layer
+from netloop.graph.network_base import NetworkBase
 from netloop.graph.tensor import ITensor
 from netloop.types import UNKNOWN, Array, Shape, TensorType, agree, broadcast, merge, normal_axis, wide
 
@@ -396,7 +396,7 @@ class IOneHotLayer(Operation):
         return jnp.where(indices == places, values[1], values[0])
 
 
-class IndexMethods(AddsLayers):
+class IndexMethods(NetworkBase):
     """The ``add_`` methods of this family."""
 
     FAMILY = "by index"

@@ -11,8 +11,8 @@ import numpy as np
 
 from netloop.diagnostics import require
 from netloop.enums import InterpolationMode, LayerType, SampleMode
-from netloop.graph.adding import AddsLayers
 from netloop.graph.layer import Operation, check_tensor, layer
+from netloop.graph.network_base import NetworkBase
 from netloop.graph.tensor import ITensor
 from netloop.layers.resample import CUBIC, LINEAR, NEAREST, clamped, cubic, cubic_weights, linear_weights
 from netloop.types import UNKNOWN, Array, TensorType, agree, wide
@@ -177,7 +177,7 @@ def _along(image: Any, place: Sequence[Any]) -> Iterator[tuple[Any, int]]:
     return zip(place, image.shape[1:], strict=True)
 
 
-class GridSampleMethods(AddsLayers):
+class GridSampleMethods(NetworkBase):
     """The ``add_`` methods of this family."""
 
     FAMILY = "images"

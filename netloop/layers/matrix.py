@@ -12,8 +12,8 @@ import numpy as np
 
 from netloop.diagnostics import require
 from netloop.enums import LayerType, MatrixOperation
-from netloop.graph.adding import AddsLayers, check_tensors
 from netloop.graph.layer import Operation, check_tensor, layer
+from netloop.graph.network_base import NetworkBase, check_tensors
 from netloop.graph.tensor import ITensor
 from netloop.types import HALVES, INTEGERS, OWN, UNKNOWN, Array, Shape, TensorType, broadcast, wide
 
@@ -351,7 +351,7 @@ class IDeterminantLayer(Operation):
         return jnp.linalg.det(wide(jnp.asarray(x))).astype(x.dtype)
 
 
-class ProductMethods(AddsLayers):
+class ProductMethods(NetworkBase):
     """The ``add_`` methods of this family."""
 
     FAMILY = "products and transforms"

@@ -8,9 +8,10 @@ import numpy as np
 
 from netloop.diagnostics import require
 from netloop.enums import LayerType
-from netloop.graph.adding import AddsLayers
-from netloop.graph.layer import Elementary, Operation, check_int, check_tensor, layer
+from netloop.graph.attributes import check_int
+from netloop.graph.layer import Elementary, Operation, check_tensor, layer
 from netloop.graph.layer_compat import recorded_type
+from netloop.graph.network_base import NetworkBase
 from netloop.graph.tensor import ITensor
 from netloop.types import UNKNOWN, Array, TensorType, agree, axes_of, wide
 
@@ -174,7 +175,7 @@ class IRaggedSoftMaxLayer(Operation):
         return jnp.where(inside, terms / total, 0).astype(x.dtype)  # 0 past the bound even if the total is NaN
 
 
-class NormalizationMethods(AddsLayers):
+class NormalizationMethods(NetworkBase):
     """The ``add_`` methods of this family."""
 
     FAMILY = "normalization and scale"

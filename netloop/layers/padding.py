@@ -10,8 +10,8 @@ from jax import lax
 from netloop.diagnostics import require
 from netloop.dims import DimsLike, check_dims
 from netloop.enums import LayerType
-from netloop.graph.adding import AddsLayers
 from netloop.graph.layer import Operation, check_tensor, layer
+from netloop.graph.network_base import NetworkBase
 from netloop.graph.tensor import ITensor
 from netloop.types import UNKNOWN, Array, TensorType, agree, normal_axis
 
@@ -125,7 +125,7 @@ class IReverseSequenceLayer(Operation):
         return jnp.take_along_axis(x, jnp.where(places < lengths, lengths - 1 - places, places), sequence, mode="clip")
 
 
-class PaddingMethods(AddsLayers):
+class PaddingMethods(NetworkBase):
     """The ``add_`` methods of this family."""
 
     FAMILY = "rearranging"

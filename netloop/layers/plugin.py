@@ -8,9 +8,10 @@ from typing import Any
 
 from netloop.diagnostics import Finding, LayerError, NetworkError, require
 from netloop.enums import LayerType
-from netloop.graph.adding import AddsLayers, check_tensors
+from netloop.graph.attributes import check_instance
 from netloop.graph.call_site import call_site
-from netloop.graph.layer import Operation, check_instance, layer
+from netloop.graph.layer import Operation, layer
+from netloop.graph.network_base import NetworkBase, check_tensors
 from netloop.graph.tensor import ITensor
 from netloop.plugins.host_kernel import HostKernel
 from netloop.plugins.interfaces import IPluginV3
@@ -110,7 +111,7 @@ def cloned(plugin: IPluginV3) -> IPluginV3:
         return check_instance("the result of clone", plugin.clone(), IPluginV3)
 
 
-class PluginMethods(AddsLayers):
+class PluginMethods(NetworkBase):
     """The ``add_`` methods of this family."""
 
     FAMILY = "[plugins](docs/plugins.md): functions of JAX, or TensorRT's `IPluginV3`"

@@ -9,9 +9,9 @@ import numpy as np
 
 from netloop.diagnostics import require
 from netloop.enums import ActivationType, DataType, ElementWiseOperation, LayerType, UnaryOperation
-from netloop.graph.adding import AddsLayers
 from netloop.graph.layer import Elementary, Operation, check_tensor, layer
 from netloop.graph.layer_compat import PLAIN
+from netloop.graph.network_base import NetworkBase
 from netloop.graph.tensor import ITensor
 from netloop.layers.element_conversion import convert, lower_conversion
 from netloop.types import HALVES, OWN, TINY, Array, TensorType, broadcast, numpy_type
@@ -427,7 +427,7 @@ POINTWISE = IActivationLayer, ICastLayer, IElementWiseLayer, IIdentityLayer, ISe
 """The element-wise layer kinds."""
 
 
-class PointwiseMethods(AddsLayers):
+class PointwiseMethods(NetworkBase):
     """The ``add_`` methods of this family."""
 
     FAMILY = "element by element"

@@ -11,8 +11,9 @@ from jax import lax
 from netloop.diagnostics import require
 from netloop.dims import DimsLike, check_dims
 from netloop.enums import DataType, LayerType, PoolingType
-from netloop.graph.adding import AddsLayers
-from netloop.graph.layer import Operation, check_int, check_tensor, layer
+from netloop.graph.attributes import check_int
+from netloop.graph.layer import Operation, check_tensor, layer
+from netloop.graph.network_base import NetworkBase
 from netloop.graph.tensor import ITensor
 from netloop.layers.matrix import reference_type
 from netloop.layers.reduce import lowest
@@ -272,7 +273,7 @@ class ILRNLayer(Operation):
 LRN_LIMITS = {"alpha": (-1e20, 1e20), "beta": (0.01, 1e5), "k": (1e-5, 1e10)}
 
 
-class PoolingMethods(AddsLayers):
+class PoolingMethods(NetworkBase):
     """The ``add_`` methods of this family."""
 
     FAMILY = "convolution and pooling"

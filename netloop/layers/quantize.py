@@ -12,8 +12,9 @@ from jax import lax
 from netloop.diagnostics import require
 from netloop.dims import DimsLike
 from netloop.enums import DataType, LayerType
-from netloop.graph.adding import AddsLayers
-from netloop.graph.layer import Operation, check_member, check_tensor, layer
+from netloop.graph.attributes import check_member
+from netloop.graph.layer import Operation, check_tensor, layer
+from netloop.graph.network_base import NetworkBase
 from netloop.graph.tensor import ITensor
 from netloop.layers.pointwise import quotient
 from netloop.types import NUMPY_TYPES, UNKNOWN, Array, Shape, TensorType, agree, normal_axis, numpy_type, wide
@@ -463,7 +464,7 @@ def _lower_powers_of_two(largest: Any, most: float) -> Any:
     return lax.bitcast_convert_type(jnp.where(jnp.isnan(largest), E8M0_NAN, code).astype(np.uint8), E8M0)
 
 
-class QuantizationMethods(AddsLayers):
+class QuantizationMethods(NetworkBase):
     """The ``add_`` methods of this family."""
 
     FAMILY = "quantization"

@@ -10,8 +10,8 @@ import numpy as np
 from netloop.diagnostics import require
 from netloop.dims import Dims, DimsLike, PermutationLike
 from netloop.enums import LayerType
-from netloop.graph.adding import AddsLayers, check_tensors, third_from_end
 from netloop.graph.layer import Operation, check_tensor, layer
+from netloop.graph.network_base import NetworkBase, check_tensors, third_from_end
 from netloop.graph.tensor import ITensor
 from netloop.types import TINY, UNKNOWN, Array, Shape, TensorType, agree, merge, normal_axis
 
@@ -300,7 +300,7 @@ def lower_joined(parts: Sequence[Any], axis: int) -> Any:
     return jnp.concatenate([jnp.asarray(each).astype(np.int8) for each in parts], axis).astype(dtype)
 
 
-class RearrangingMethods(AddsLayers):
+class RearrangingMethods(NetworkBase):
     """The ``add_`` methods of this family."""
 
     FAMILY = "rearranging"

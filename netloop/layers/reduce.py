@@ -8,8 +8,8 @@ import numpy as np
 
 from netloop.diagnostics import require
 from netloop.enums import CumulativeOperation, DataType, LayerType, ReduceOperation, TopKOperation
-from netloop.graph.adding import AddsLayers, third_from_end
 from netloop.graph.layer import Elementary, Operation, check_tensor, layer
+from netloop.graph.network_base import NetworkBase, third_from_end
 from netloop.graph.tensor import ITensor
 from netloop.layers.rearrange import axis_count, distinct_axes
 from netloop.types import FLOATS, HALVES, INTEGERS, OWN, UNKNOWN, Array, TensorType, axes_of, normal_axis, numpy_type
@@ -349,7 +349,7 @@ def _require_count(count: int, axis: int, length: int) -> None:
     )
 
 
-class ReductionMethods(AddsLayers):
+class ReductionMethods(NetworkBase):
     """The ``add_`` methods of this family."""
 
     FAMILY = "along axes"

@@ -19,8 +19,9 @@ from netloop.enums import (
     ResizeRoundMode,
     ResizeSelector,
 )
-from netloop.graph.adding import AddsLayers
-from netloop.graph.layer import Operation, check_float, check_tensor, layer
+from netloop.graph.attributes import check_float
+from netloop.graph.layer import Operation, check_tensor, layer
+from netloop.graph.network_base import NetworkBase
 from netloop.graph.tensor import ITensor
 from netloop.types import UNKNOWN, Array, Shape, TensorType, agree, wide
 
@@ -449,7 +450,7 @@ def cubic_weights(t: Any, a: float) -> Any:
     return xp.stack([a * t * u**2, *inner, a * u * t**2])
 
 
-class ResizingMethods(AddsLayers):
+class ResizingMethods(NetworkBase):
     """The ``add_`` methods of this family."""
 
     FAMILY = "images"

@@ -8,8 +8,8 @@ import numpy as np
 from netloop.diagnostics import require
 from netloop.dims import DimsLike
 from netloop.enums import DataType, LayerType
-from netloop.graph.adding import AddsLayers, check_tensors
 from netloop.graph.layer import Operation, check_tensor, layer
+from netloop.graph.network_base import NetworkBase, check_tensors
 from netloop.graph.tensor import ITensor
 from netloop.types import (
     ABSENT,
@@ -320,7 +320,7 @@ class IOptionalGetLayer(HostOperation):
         return x
 
 
-class SequenceMethods(AddsLayers):
+class SequenceMethods(NetworkBase):
     """The ``add_`` methods of this family."""
 
     FAMILY = "sequences and optional values"

@@ -10,8 +10,8 @@ from jax import lax
 from netloop.diagnostics import require
 from netloop.dims import DimsLike
 from netloop.enums import LayerType, SampleMode
-from netloop.graph.adding import AddsLayers
 from netloop.graph.layer import Operation, check_tensor, layer
+from netloop.graph.network_base import NetworkBase
 from netloop.graph.tensor import ITensor
 from netloop.layers.rearrange import lower_joined
 from netloop.types import UNKNOWN, Array, TensorType, agree, normal_axis
@@ -272,7 +272,7 @@ def _at_best(places: _Places) -> tuple[int, int]:
     return first, first + reach
 
 
-class SliceMethods(AddsLayers):
+class SliceMethods(NetworkBase):
     """The ``add_`` methods of this family."""
 
     FAMILY = "by index"

@@ -11,8 +11,9 @@ import numpy as np
 from netloop.diagnostics import require
 from netloop.dims import DimsLike, Weights, weights_array
 from netloop.enums import DataType, FillOperation, LayerType
-from netloop.graph.adding import AddsLayers
-from netloop.graph.layer import Operation, check_member, check_tensor, layer
+from netloop.graph.attributes import check_member
+from netloop.graph.layer import Operation, check_tensor, layer
+from netloop.graph.network_base import NetworkBase
 from netloop.graph.tensor import ITensor
 from netloop.types import FLOATS, HALVES, INDICES, INTEGERS, OWN, UNKNOWN, Array, Shape, TensorType, agree, numpy_type
 
@@ -231,7 +232,7 @@ class IShapeLayer(Operation):
         return np.array(x.shape, np.int64)
 
 
-class SourceMethods(AddsLayers):
+class SourceMethods(NetworkBase):
     """The ``add_`` methods of this family."""
 
     FAMILY = "sources"

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from netloop.checked_attributes import Settings
+from netloop.checked_attributes import CheckedAttributes
 from netloop.plugins.interfaces import IPluginCreatorInterface, IPluginCreatorV3One, IPluginResource
 
 Key = tuple[str, str, str]
 
 
-class IPluginRegistry(Settings):
+class IPluginRegistry(CheckedAttributes):
     """The creators of plugins, by name, version and namespace; there is one, ``get_plugin_registry()``.
 
     Attributes:

@@ -13,8 +13,9 @@ from typing import Any
 from netloop.call_inputs import check_values
 from netloop.check import require_valid
 from netloop.diagnostics import ExecutionError, LayerError
+from netloop.graph.attributes import check_instance
 from netloop.graph.infer import TypeTable
-from netloop.graph.layer import ILayer, Operation, check_instance
+from netloop.graph.layer import ILayer, Operation
 from netloop.graph.tensor import ITensor
 from netloop.layers.assertion import IAssertionLayer
 from netloop.layers.conditional import IIfConditionalBoundaryLayer
@@ -22,8 +23,8 @@ from netloop.layers.loop import ILoop, ILoopBoundaryLayer, Meaning, Trips, check
 from netloop.layers.sources import IShapeLayer
 from netloop.nest import Block, IfStep, LayerStep, Step
 from netloop.network import INetworkDefinition
+from netloop.tensor_values import each_output, to_numpy, to_user, type_of
 from netloop.types import Array
-from netloop.values import each_output, given_back, on_host, type_of
 
 Key = tuple[ITensor | ILoop, tuple[int, ...]]
 
@@ -75,7 +76,7 @@ class Interpreter:
         self._network = network
         check_max_trips("max_trips", max_trips)
         self._max_trips = max_trips
-        self._inputs = {tensor: on_host(array) for tensor, array in check_values(network.inputs, inputs).items()}
+        self._inputs = {tensor: to_numpy(array) for tensor, array in check_values(network.inputs, inputs).items()}
         valued = network.shape_tensors()
         types = {tensor: type_of(array, network.types[tensor]) for tensor, array in self._inputs.items()}
         self.types = TypeTable({each: type if each in valued else type.without_value() for each, type in types.items()})
@@ -88,7 +89,7 @@ class Interpreter:
         Raises:
             ExecutionError: an output is undefined, or an assertion does not hold.
         """
-        outputs = {tensor.name: given_back(self.value(tensor)) for tensor in self._network.outputs}
+        outputs = {tensor.name: to_user(self.value(tensor)) for tensor in self._network.outputs}
         if self._block.has_assertions:
             self._run(self._assertions(self._block, {}))
         return outputs

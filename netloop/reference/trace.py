@@ -7,13 +7,14 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from netloop.diagnostics import ExecutionError, Finding, InputError, did_you_mean, listed, reason
-from netloop.graph.layer import ILayer, check_instance, check_tensor
+from netloop.graph.attributes import check_instance
+from netloop.graph.layer import ILayer, check_tensor
 from netloop.graph.tensor import ITensor
 from netloop.layers.loop import ILoop, ITripLimitLayer, Trips
 from netloop.network import INetworkDefinition
 from netloop.reference.interpreter import Interpreter
+from netloop.tensor_values import to_user
 from netloop.types import Array
-from netloop.values import given_back
 
 T = TypeVar("T", ITensor, ILoop)
 
@@ -168,7 +169,7 @@ class LazySequence:
 
     def _pick(self, indices: tuple[Any, ...], at: Trips) -> Any:
         if len(at) == len(self._chain):
-            return given_back(self._interpreter.value(self._tensor, at))
+            return to_user(self._interpreter.value(self._tensor, at))
         index, loop = indices[len(at)], self._chain[len(at)]
         if isinstance(index, slice):
             return [self._pick(indices, {**at, loop: trip}) for trip in self._range(index, loop, at)]

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 import netloop
-from netloop.checked_attributes import Settings
+from netloop.checked_attributes import CheckedAttributes
 from netloop.enums import DataType
 from netloop.graph.layer import BASE_ATTRIBUTES, ILayer
 from tests.project import exports
@@ -235,7 +235,7 @@ def access_to(cls: type, name: str) -> str:
     static = inspect.getattr_static(cls, name, None)
     if isinstance(static, property):
         return "read" if static.fset is None else "write"
-    if issubclass(cls, Settings):
+    if issubclass(cls, CheckedAttributes):
         return "write" if name in cls.defaults else "read"
     if issubclass(cls, ILayer):
         settable = (cls.ATTRIBUTES.keys() | BASE_ATTRIBUTES.keys()) - cls.READ_ONLY

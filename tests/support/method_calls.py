@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import netloop as trt
-from netloop.graph.adding import Adding
+from netloop.graph.network_base import LayerAdder
 from netloop.graph.tensor import ITensor
 
 F, H, I, L, B = trt.float32, trt.float16, trt.int32, trt.int64, trt.bool  # noqa: E741
@@ -194,7 +194,7 @@ class Method:
 def methods_of(cls: type) -> Iterator[str]:
     """The methods of a class that add layers."""
     skipped = NOT_LAYERS if cls is trt.INetworkDefinition else frozenset[str]()
-    return (name for name in dir(cls) if name.startswith(Adding.PREFIXES) and name not in skipped)
+    return (name for name in dir(cls) if name.startswith(LayerAdder.PREFIXES) and name not in skipped)
 
 
 METHODS = [Method(cls, name) for cls, (_, arguments) in RECEIVERS.items() for name in arguments]

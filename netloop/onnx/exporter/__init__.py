@@ -7,7 +7,7 @@ from onnx import ModelProto
 
 from netloop.check import require_valid
 from netloop.diagnostics import Finding, NetworkError
-from netloop.graph.layer import check_instance
+from netloop.graph.attributes import check_instance
 from netloop.network import INetworkDefinition
 from netloop.onnx.exporter.model_files import write_model
 from netloop.onnx.exporter.proto import model

@@ -7,7 +7,7 @@ from pathlib import Path
 from onnx import ModelProto, TensorProto
 
 from netloop.atomic_write import write_whole
-from netloop.graph.layer import check_instance
+from netloop.graph.attributes import check_instance
 
 LARGEST_MODEL = (1 << 31) - 1
 """The greatest length of a protobuf, in bytes."""

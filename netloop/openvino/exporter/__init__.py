@@ -7,7 +7,7 @@ from pathlib import Path
 from netloop.atomic_write import write_whole
 from netloop.check import require_valid
 from netloop.diagnostics import Finding, NetworkError
-from netloop.graph.layer import check_instance
+from netloop.graph.attributes import check_instance
 from netloop.graph.tensor import ITensor
 from netloop.network import INetworkDefinition
 from netloop.onnx_graph.exporter import NetworkExporter

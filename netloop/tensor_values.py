@@ -8,14 +8,14 @@ import numpy as np
 from netloop.types import Absent, Tensors, TensorType
 
 
-def on_host(value: Any) -> Any:
+def to_numpy(value: Any) -> Any:
     """Convert a value to numpy; absent values stay as they are."""
     if isinstance(value, Tensors):
         return Tensors(map(np.asarray, value))
     return value if isinstance(value, Absent) else np.asarray(value)
 
 
-def given_back(value: Any, array: Callable[[Any], Any] = np.array) -> Any:
+def to_user(value: Any, array: Callable[[Any], Any] = np.array) -> Any:
     """Convert a value to the form that users get: an array, a list of arrays, or None if it is absent."""
     if isinstance(value, Tensors):
         return [array(each) for each in value]

@@ -19,7 +19,7 @@ from netloop.types import TensorType
 L = TypeVar("L", bound=ILayer)
 
 
-class Adding(ABC):
+class LayerAdder(ABC):
     """An object with methods that add layers to a network: the network itself, a loop or a conditional.
 
     With ``network.none_on_error``, where such a method would raise NetworkError, it restores the network, logs the
@@ -31,19 +31,19 @@ class Adding(ABC):
 
     @property
     @abstractmethod
-    def network(self) -> AddsLayers:
+    def network(self) -> NetworkBase:
         """The network that they add to."""
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
         for name, method in list(vars(cls).items()):
-            if name.startswith(Adding.PREFIXES):
+            if name.startswith(LayerAdder.PREFIXES):
                 setattr(cls, name, _none_on_error(method))
 
 
 def _none_on_error(method: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(method)
-    def call(self: Adding, *arguments: Any, **named: Any) -> Any:
+    def call(self: LayerAdder, *arguments: Any, **named: Any) -> Any:
         network = self.network
         count = len(network.layers)
         try:
@@ -59,7 +59,7 @@ def _none_on_error(method: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-class AddsLayers(Adding, Owner):
+class NetworkBase(LayerAdder, Owner):
     """The part of a network that the ``add_`` methods use.
 
     They raise TypeError for an argument of the wrong Python type, and NetworkError for a tensor of another network.
@@ -74,7 +74,7 @@ class AddsLayers(Adding, Owner):
     types: TypeTable
 
     @property
-    def network(self) -> AddsLayers:
+    def network(self) -> NetworkBase:
         """Itself."""
         return self
 
