@@ -104,10 +104,13 @@ FAR: dict[ActivationType, tuple[float, float]] = {  # at -1000 and 1000, for alp
     ActivationType.GELU_TANH:        (0.0, 1000.0),
 }
 # fmt: on
+INEXACT_ERF = {ActivationType.GELU_ERF} if jax.__version_info__ < (0, 10, 2) else set()
+"""Activations that are off by 2e-7 |x| far out in float32: erf of JAX below 0.10.2 does not reach -1."""
 FAR_CASES = [
     Case(f"{type.name} far out, {dtype}", activation(type), (made([-1000, 1000], dtype),), floats(limits), RTOL[dtype])
     for type, limits in FAR.items()
     for dtype in (F32, F16)
+    if type not in INEXACT_ERF
 ]
 FORGETFUL = {ActivationType.THRESHOLDED_RELU}  # NaN > alpha is false
 NAN_CASES = [
