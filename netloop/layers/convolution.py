@@ -183,8 +183,8 @@ class IDeconvolutionLayer(WeightedWindow):
 
     output[n, k, i * stride + f * dilation - pre_padding] = bias[k] + the sum of all input[n, c, i] kernel[c, k, f]
 
-    where i and f have 1 to 3 axes: the transpose, and so the derivative, of a convolution. What falls outside of the
-    output is dropped. With groups, channels c and maps k are divided in order, and a map sees only the channels of
+    where i and f have 1 to 3 axes: the transpose, and so the derivative, of a convolution. Elements outside of the
+    output are dropped. With groups, channels c and maps k are divided in order, and a map sees only the channels of
     its own group.
 
     Input [N, C, ..], output [N, K, ..], kernel [C, K / groups, ..], bias [K]; numbers, all of one type. Half types
