@@ -70,7 +70,7 @@ from netloop.api.timing_cache import ITimingCache as ITimingCache
 from netloop.api.timing_cache import TimingCacheKey as TimingCacheKey
 from netloop.api.timing_cache import TimingCacheValue as TimingCacheValue
 from netloop.check import check as check
-from netloop.check import explain as explain
+from netloop.check.explain import explain as explain
 from netloop.diagnostics import ExecutionError as ExecutionError
 from netloop.diagnostics import FileFormatError as FileFormatError
 from netloop.diagnostics import Finding as Finding

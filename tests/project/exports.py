@@ -21,6 +21,8 @@ NAMED = {
         Builder Comparison Difference EngineInspector Logger Profiler Refitter Runtime TimingCacheKey TimingCacheValue
         compare compile init_libnvinfer_plugins
     """,
+    "check": "check explain",
+    "diagnostics": "explain",
     "dims": "Dims Dims2 Dims3 Dims4 DimsHW Permutation Weights volume",
     "execution": "to_jax",
     "plugins": """
@@ -32,7 +34,6 @@ NAMED = {
 """Public classes and functions that neither rule covers, by the folder or module that defines them."""
 
 OTHERS = """
-check: check explain
 diagnostics: ExecutionError FileFormatError Finding InputError ModelError NetloopError NetworkError Severity
 passes: PASSES
 reference: LazySequence Trace evaluate trace
@@ -45,7 +46,7 @@ def is_public(module: str, node: ast.stmt) -> bool:
     """Whether a statement defines something public, by its name or as an enumeration with members."""
     if not isinstance(node, ast.ClassDef | ast.FunctionDef):
         return False
-    if node.name in NAMED.get(module.split(".")[1], "").split():
+    if node.name in NAMED.get((module + ".").split(".")[1], "").split():
         return True
     has_members = any(isinstance(each, ast.Assign) and isinstance(each.value, ast.Constant) for each in node.body)
     return isinstance(node, ast.ClassDef) and (
@@ -56,7 +57,7 @@ def is_public(module: str, node: ast.stmt) -> bool:
 def public() -> Iterator[tuple[str, str, str]]:
     """The module, the name in it, and the public name, of all that is public."""
     for path in PACKAGE.rglob("*.py"):
-        module = ".".join(("netloop", *path.relative_to(PACKAGE).with_suffix("").parts))
+        module = ".".join(("netloop", *path.relative_to(PACKAGE).with_suffix("").parts)).removesuffix(".__init__")
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
             if is_public(module, node):
                 yield module, node.name, node.name
