@@ -159,7 +159,7 @@ class Builder(LoggedObject, WithStatement, CheckedAttributes):
         """Log a finding as an error, and pass it to the error recorder."""
         report_error(self._logger, self.error_recorder, ErrorCodeTRT.INVALID_CONFIG, str(finding))
 
-    def advise(self, what: str) -> None:
+    def warn(self, what: str) -> None:
         """Log a warning about a network."""
         self._logger.log(ILogger.WARNING, what)
 

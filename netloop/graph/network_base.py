@@ -86,13 +86,15 @@ class NetworkBase(LayerAdder, Owner):
     def report(self, finding: Finding) -> None:
         """Log the reason why a layer is invalid."""
 
-    def add(self, layer: L, inputs: Sequence[ITensor | None]) -> L:
-        """Add a layer, wired to ``inputs``.
+    def add(self, layer: L, inputs: Sequence[ITensor | None] = (), /, **tensors: Any) -> L:
+        """Add a layer, wired to ``inputs`` and then to ``tensors``, the arguments of an ``add_`` method by name.
 
         Raises:
+            TypeError: one of ``tensors`` is not a tensor.
             NetworkError: an input is of another network; or, with ``none_on_error``, the layer is invalid, whatever is
                 set later.
         """
+        inputs = [*inputs, *(check_tensor(value, name) for name, value in tensors.items())]
         layer.attach(self.types, len(self.layers), inputs)
         self.layers.append(layer)
         finding = self.types.finding(layer) if self.none_on_error else None

@@ -7,7 +7,7 @@ import numpy as np
 from netloop.diagnostics import require
 from netloop.dims import Weights, weights_array
 from netloop.enums import LayerType, ScaleMode
-from netloop.graph.layer import Elementary, check_tensor, layer
+from netloop.graph.layer import Elementary, layer
 from netloop.graph.network_base import NetworkBase, third_from_end
 from netloop.graph.tensor import ITensor
 from netloop.types import HALVES, UNKNOWN, Array, Shape, TensorType, normal_axis
@@ -152,8 +152,8 @@ class AffineMethods(NetworkBase):
         named = {"shift": shift, "scale": scale, "power": power}
         given = {name: None if each is None else weights_array(each, name) for name, each in named.items()}
         made = IScaleLayer(mode=mode, channel_axis=channel_axis, **given)
-        return self.add(made, [check_tensor(input, "input")])
+        return self.add(made, input=input)
 
     def add_parametric_relu(self, input: ITensor, slopes: ITensor) -> IParametricReLULayer:
         """The elements of ``input``, negative ones multiplied by ``slopes``."""
-        return self.add(IParametricReLULayer(), [check_tensor(input, "input"), check_tensor(slopes, "slopes")])
+        return self.add(IParametricReLULayer(), input=input, slopes=slopes)

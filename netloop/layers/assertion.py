@@ -4,7 +4,7 @@ from typing import Any
 
 from netloop.diagnostics import Finding, require
 from netloop.enums import LayerType
-from netloop.graph.layer import ILayer, check_tensor, layer
+from netloop.graph.layer import ILayer, layer
 from netloop.graph.network_base import NetworkBase
 from netloop.graph.tensor import ITensor
 from netloop.types import TensorType
@@ -55,4 +55,4 @@ class AssertionMethods(NetworkBase):
 
     def add_assertion(self, condition: ITensor, message: str) -> IAssertionLayer:
         """Stop with ``message`` if an element of ``condition`` is false."""
-        return self.add(IAssertionLayer(message=message), [check_tensor(condition, "condition")])
+        return self.add(IAssertionLayer(message=message), condition=condition)

@@ -8,7 +8,7 @@ import numpy as np
 
 from netloop.diagnostics import require
 from netloop.enums import DataType, LayerType
-from netloop.graph.layer import Operation, check_tensor, layer
+from netloop.graph.layer import Operation, layer
 from netloop.graph.network_base import NetworkBase
 from netloop.graph.tensor import ITensor
 from netloop.types import TINY, Array, TensorType, data_type, numpy_type
@@ -61,4 +61,4 @@ class BitMethods(NetworkBase):
 
     def add_bit_cast(self, input: ITensor, to_type: DataType) -> IBitCastLayer:
         """Reinterpret the bits of every element as ``to_type``; a netloop extension."""
-        return self.add(IBitCastLayer(to_type=to_type), [check_tensor(input, "input")])
+        return self.add(IBitCastLayer(to_type=to_type), input=input)

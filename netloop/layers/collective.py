@@ -10,7 +10,7 @@ from netloop.diagnostics import NetworkError, require
 from netloop.dims import PermutationLike
 from netloop.enums import CollectiveOperation, LayerType, ReduceOperation
 from netloop.graph.attributes import check_member
-from netloop.graph.layer import Operation, check_tensor, layer
+from netloop.graph.layer import Operation, layer
 from netloop.graph.network_base import NetworkBase
 from netloop.graph.tensor import ITensor
 from netloop.types import UNKNOWN, Array, TensorType, wide
@@ -202,4 +202,4 @@ class CollectiveMethods(NetworkBase):
         )
         if reduce_op is not None:
             made.reduce_operation = check_member("reduce_op", reduce_op, ReduceOperation)
-        return self.add(made, [check_tensor(input, "input")])
+        return self.add(made, input=input)

@@ -13,7 +13,7 @@ from jax import lax
 from netloop.diagnostics import require
 from netloop.dims import DimsLike, Weights, check_dims, weights_array
 from netloop.enums import LayerType
-from netloop.graph.layer import check_tensor, layer
+from netloop.graph.layer import layer
 from netloop.graph.network_base import NetworkBase
 from netloop.graph.tensor import ITensor
 from netloop.layers import matrix
@@ -183,8 +183,8 @@ class IDeconvolutionLayer(WeightedWindow):
 
     output[n, k, i * stride + f * dilation - pre_padding] = bias[k] + the sum of all input[n, c, i] kernel[c, k, f]
 
-    where i and f have 1 to 3 axes: the transpose, and so the derivative, of a convolution. What falls outside of the
-    output is dropped. With groups, channels c and maps k are divided in order, and a map sees only the channels of
+    where i and f have 1 to 3 axes: the transpose, and so the derivative, of a convolution. Elements outside of the
+    output are dropped. With groups, channels c and maps k are divided in order, and a map sees only the channels of
     its own group.
 
     Input [N, C, ..], output [N, K, ..], kernel [C, K / groups, ..], bias [K]; numbers, all of one type. Half types
@@ -317,4 +317,4 @@ class ConvolutionMethods(NetworkBase):
             kernel=weights_array(kernel, "kernel"),
             bias=None if bias is None else weights_array(bias, "bias"),
         )
-        return self.add(made, [check_tensor(input, "input")])
+        return self.add(made, input=input)

@@ -244,14 +244,14 @@ class DetectionMethods(NetworkBase):
 
     def add_non_zero(self, input: ITensor, indices_type: DataType = DataType.INT32) -> INonZeroLayer:
         """The indices of all elements that are not 0."""
-        return self.add(INonZeroLayer(indices_type=indices_type), [check_tensor(input, "input")])
+        return self.add(INonZeroLayer(indices_type=indices_type), input=input)
 
     def add_unique(
         self, input: ITensor, axis: int | None = None, sorted: bool = True, indices_type: DataType = DataType.INT32
     ) -> IUniqueLayer:
         """The unique elements, or slices along an axis, with their indices and counts; a netloop extension."""
         made = IUniqueLayer(axis=axis, sorted=sorted, indices_type=indices_type)
-        return self.add(made, [check_tensor(input, "input")])
+        return self.add(made, input=input)
 
     def add_nms(
         self,

@@ -12,11 +12,11 @@ from jax import lax
 from netloop.diagnostics import require
 from netloop.dims import Dims, DimsLike
 from netloop.enums import DataType, LayerType, MoEActType
-from netloop.graph.layer import Operation, check_tensor, layer
+from netloop.graph.layer import Operation, layer
 from netloop.graph.network_base import NetworkBase
 from netloop.graph.tensor import ITensor
+from netloop.layers.low_bit import lower_quantized, quantized
 from netloop.layers.pointwise import quotient
-from netloop.layers.quantize import lower_quantised, quantised
 from netloop.types import UNKNOWN, Array, TensorType, wide
 
 LEAST_ROWS, MOST_ROWS = 8, 128
@@ -228,7 +228,7 @@ class IMoELayer(Operation):
         g, u = (wide(x) @ wide(w) + bias for w, bias in zip(part.weights[:2], biases[:2], strict=True))
         h = self._activated(np, g, u)
         if part.scale is not None:
-            h = quantised(h / part.scale.astype(h.dtype), DataType.FP8).astype(h.dtype) * part.scale.astype(h.dtype)
+            h = quantized(h / part.scale.astype(h.dtype), DataType.FP8).astype(h.dtype) * part.scale.astype(h.dtype)
         return wide(h.astype(x.dtype)) @ wide(part.down) + biases[2]
 
     def lower(self, hidden: Any, experts: Any, scores: Any, *rest: Any) -> Any:
@@ -250,7 +250,7 @@ class IMoELayer(Operation):
         h = self._activated(jnp, g, u)
         if part.scale is not None:
             scale = part.scale.astype(h.dtype)
-            h = lower_quantised(quotient(jnp, h, scale), DataType.FP8).astype(h.dtype) * scale
+            h = lower_quantized(quotient(jnp, h, scale), DataType.FP8).astype(h.dtype) * scale
         return _product(h.astype(rows.dtype), part.down, part.down_bias)
 
 
@@ -309,9 +309,9 @@ class ExpertMethods(NetworkBase):
         self, hidden_states: ITensor, selected_experts_for_tokens: ITensor, scores_for_selected_experts: ITensor
     ) -> IMoELayer:
         """A mixture of experts; set its weights with ``set_gated_weights`` of the layer."""
-        tensors = [
-            check_tensor(hidden_states, "hidden_states"),
-            check_tensor(selected_experts_for_tokens, "selected_experts_for_tokens"),
-            check_tensor(scores_for_selected_experts, "scores_for_selected_experts"),
-        ]
-        return self.add(IMoELayer(), tensors)
+        return self.add(
+            IMoELayer(),
+            hidden_states=hidden_states,
+            selected_experts_for_tokens=selected_experts_for_tokens,
+            scores_for_selected_experts=scores_for_selected_experts,
+        )

@@ -9,7 +9,7 @@ import numpy as np
 
 from netloop.diagnostics import require
 from netloop.enums import LayerType
-from netloop.graph.layer import Operation, check_tensor, layer
+from netloop.graph.layer import Operation, layer
 from netloop.graph.network_base import NetworkBase
 from netloop.graph.tensor import ITensor
 from netloop.types import UNKNOWN, Array, TensorType, normal_axis, wide
@@ -141,4 +141,4 @@ class FourierMethods(NetworkBase):
     def add_dft(self, input: ITensor, axis: int = -2, inverse: bool = False, onesided: bool = False) -> IDFTLayer:
         """The discrete Fourier transform along an axis; a netloop extension."""
         made = IDFTLayer(axis=axis, inverse=inverse, onesided=onesided)
-        return self.add(made, [check_tensor(input, "input")])
+        return self.add(made, input=input)

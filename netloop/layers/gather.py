@@ -9,7 +9,7 @@ import numpy as np
 
 from netloop.diagnostics import require
 from netloop.enums import GatherMode, LayerType, ReduceOperation, ScatterMode
-from netloop.graph.layer import Operation, check_tensor, layer
+from netloop.graph.layer import Operation, layer
 from netloop.graph.network_base import NetworkBase
 from netloop.graph.tensor import ITensor
 from netloop.types import UNKNOWN, Array, Shape, TensorType, agree, broadcast, merge, normal_axis, wide
@@ -403,20 +403,16 @@ class IndexMethods(NetworkBase):
 
     def add_gather(self, input: ITensor, indices: ITensor, axis: int) -> IGatherLayer:
         """The slices of ``input`` along ``axis`` at ``indices``."""
-        tensors = [check_tensor(input, "input"), check_tensor(indices, "indices")]
-        return self.add(IGatherLayer(axis=axis), tensors)
+        return self.add(IGatherLayer(axis=axis), input=input, indices=indices)
 
     def add_gather_v2(self, input: ITensor, indices: ITensor, mode: GatherMode) -> IGatherLayer:
         """The elements or slices of ``input`` at ``indices``, which ``mode`` interprets."""
-        tensors = [check_tensor(input, "input"), check_tensor(indices, "indices")]
-        return self.add(IGatherLayer(mode=mode), tensors)
+        return self.add(IGatherLayer(mode=mode), input=input, indices=indices)
 
     def add_scatter(self, data: ITensor, indices: ITensor, updates: ITensor, mode: ScatterMode) -> IScatterLayer:
         """``data`` with ``updates`` written at ``indices``."""
-        tensors = [check_tensor(data, "data"), check_tensor(indices, "indices"), check_tensor(updates, "updates")]
-        return self.add(IScatterLayer(mode=mode), tensors)
+        return self.add(IScatterLayer(mode=mode), data=data, indices=indices, updates=updates)
 
     def add_one_hot(self, indices: ITensor, values: ITensor, depth: ITensor, axis: int) -> IOneHotLayer:
         """``values[1]`` at the index along a new axis of length ``depth``, and ``values[0]`` elsewhere."""
-        tensors = [check_tensor(indices, "indices"), check_tensor(values, "values"), check_tensor(depth, "depth")]
-        return self.add(IOneHotLayer(axis=axis), tensors)
+        return self.add(IOneHotLayer(axis=axis), indices=indices, values=values, depth=depth)

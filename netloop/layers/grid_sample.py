@@ -11,7 +11,7 @@ import numpy as np
 
 from netloop.diagnostics import require
 from netloop.enums import InterpolationMode, LayerType, SampleMode
-from netloop.graph.layer import Operation, check_tensor, layer
+from netloop.graph.layer import Operation, layer
 from netloop.graph.network_base import NetworkBase
 from netloop.graph.tensor import ITensor
 from netloop.layers.resample import CUBIC, LINEAR, NEAREST, clamped, cubic, cubic_weights, linear_weights
@@ -184,5 +184,4 @@ class GridSampleMethods(NetworkBase):
 
     def add_grid_sample(self, input: ITensor, grid: ITensor) -> IGridSampleLayer:
         """The images of ``input`` sampled at the positions of ``grid``."""
-        tensors = [check_tensor(input, "input"), check_tensor(grid, "grid")]
-        return self.add(IGridSampleLayer(), tensors)
+        return self.add(IGridSampleLayer(), input=input, grid=grid)

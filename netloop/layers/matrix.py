@@ -12,7 +12,7 @@ import numpy as np
 
 from netloop.diagnostics import require
 from netloop.enums import LayerType, MatrixOperation
-from netloop.graph.layer import Operation, check_tensor, layer
+from netloop.graph.layer import Operation, layer
 from netloop.graph.network_base import NetworkBase, check_tensors
 from netloop.graph.tensor import ITensor
 from netloop.types import HALVES, INTEGERS, OWN, UNKNOWN, Array, Shape, TensorType, broadcast, wide
@@ -360,8 +360,7 @@ class ProductMethods(NetworkBase):
         self, input0: ITensor, op0: MatrixOperation, input1: ITensor, op1: MatrixOperation
     ) -> IMatrixMultiplyLayer:
         """Add the product of two matrices, of batches of them, or of a matrix and a vector."""
-        tensors = [check_tensor(input0, "input0"), check_tensor(input1, "input1")]
-        return self.add(IMatrixMultiplyLayer(op0=op0, op1=op1), tensors)
+        return self.add(IMatrixMultiplyLayer(op0=op0, op1=op1), input0=input0, input1=input1)
 
     def add_einsum(self, inputs: Sequence[ITensor], equation: str) -> IEinsumLayer:
         """Add an Einstein summation."""
@@ -369,4 +368,4 @@ class ProductMethods(NetworkBase):
 
     def add_determinant(self, input: ITensor) -> IDeterminantLayer:
         """Add the determinant of each square matrix; a netloop extension."""
-        return self.add(IDeterminantLayer(), [check_tensor(input, "input")])
+        return self.add(IDeterminantLayer(), input=input)

@@ -195,4 +195,4 @@ class NormalizationMethods(NetworkBase):
 
     def add_ragged_softmax(self, input: ITensor, bounds: ITensor) -> IRaggedSoftMaxLayer:
         """Add a softmax of the first elements of each row of ``input``, up to ``bounds``."""
-        return self.add(IRaggedSoftMaxLayer(), [check_tensor(input, "input"), check_tensor(bounds, "bounds")])
+        return self.add(IRaggedSoftMaxLayer(), input=input, bounds=bounds)

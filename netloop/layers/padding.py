@@ -10,7 +10,7 @@ from jax import lax
 from netloop.diagnostics import require
 from netloop.dims import DimsLike, check_dims
 from netloop.enums import LayerType
-from netloop.graph.layer import Operation, check_tensor, layer
+from netloop.graph.layer import Operation, layer
 from netloop.graph.network_base import NetworkBase
 from netloop.graph.tensor import ITensor
 from netloop.types import UNKNOWN, Array, TensorType, agree, normal_axis
@@ -136,9 +136,8 @@ class PaddingMethods(NetworkBase):
             pre_padding_nd=check_dims("pre_padding", pre_padding),
             post_padding_nd=check_dims("post_padding", post_padding),
         )
-        return self.add(made, [check_tensor(input, "input")])
+        return self.add(made, input=input)
 
     def add_reverse_sequence(self, input: ITensor, sequence_lens: ITensor) -> IReverseSequenceLayer:
         """Add the reversal of the first ``sequence_lens`` elements of each sequence of ``input``."""
-        tensors = [check_tensor(input, "input"), check_tensor(sequence_lens, "sequence_lens")]
-        return self.add(IReverseSequenceLayer(), tensors)
+        return self.add(IReverseSequenceLayer(), input=input, sequence_lens=sequence_lens)

@@ -9,7 +9,7 @@ import numpy as np
 
 from netloop.diagnostics import require
 from netloop.enums import ActivationType, DataType, ElementWiseOperation, LayerType, UnaryOperation
-from netloop.graph.layer import Elementary, Operation, check_tensor, layer
+from netloop.graph.layer import Elementary, Operation, layer
 from netloop.graph.layer_compat import PLAIN
 from netloop.graph.network_base import NetworkBase
 from netloop.graph.tensor import ITensor
@@ -435,30 +435,24 @@ class PointwiseMethods(NetworkBase):
     def add_activation(self, input: ITensor, type: ActivationType) -> IActivationLayer:
         """Add an activation function."""
         parameters = SELU if type is ActivationType.SELU else {}
-        return self.add(IActivationLayer(type=type, **parameters), [check_tensor(input, "input")])
+        return self.add(IActivationLayer(type=type, **parameters), input=input)
 
     def add_unary(self, input: ITensor, op: UnaryOperation) -> IUnaryLayer:
         """Add a unary operation."""
-        return self.add(IUnaryLayer(op=op), [check_tensor(input, "input")])
+        return self.add(IUnaryLayer(op=op), input=input)
 
     def add_elementwise(self, input1: ITensor, input2: ITensor, op: ElementWiseOperation) -> IElementWiseLayer:
         """Add a binary element-wise operation."""
-        tensors = [check_tensor(input1, "input1"), check_tensor(input2, "input2")]
-        return self.add(IElementWiseLayer(op=op), tensors)
+        return self.add(IElementWiseLayer(op=op), input1=input1, input2=input2)
 
     def add_select(self, condition: ITensor, then_input: ITensor, else_input: ITensor) -> ISelectLayer:
         """Add a selection of ``then_input`` where the condition is true, and ``else_input`` elsewhere."""
-        tensors = [
-            check_tensor(condition, "condition"),
-            check_tensor(then_input, "then_input"),
-            check_tensor(else_input, "else_input"),
-        ]
-        return self.add(ISelectLayer(), tensors)
+        return self.add(ISelectLayer(), condition=condition, then_input=then_input, else_input=else_input)
 
     def add_cast(self, input: ITensor, to_type: DataType) -> ICastLayer:
         """Add a conversion to another element type."""
-        return self.add(ICastLayer(to_type=to_type), [check_tensor(input, "input")])
+        return self.add(ICastLayer(to_type=to_type), input=input)
 
     def add_identity(self, input: ITensor) -> IIdentityLayer:
         """Add an identity."""
-        return self.add(IIdentityLayer(), [check_tensor(input, "input")])
+        return self.add(IIdentityLayer(), input=input)

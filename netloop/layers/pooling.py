@@ -291,9 +291,9 @@ class PoolingMethods(NetworkBase):
         """Add the indices of the maxima of a window that slides over ``input``; a netloop extension."""
         size = check_dims("window_size", window_size)
         made = IPoolingIndicesLayer(window_size_nd=size, indices_type=indices_type)
-        return self.add(made, [check_tensor(input, "input")])
+        return self.add(made, input=input)
 
     def add_lrn(self, input: ITensor, window: int, alpha: float, beta: float, k: float) -> ILRNLayer:
         """Add local response normalization over ``window`` channels."""
         made = ILRNLayer(window_size=check_int("window", window), alpha=alpha, beta=beta, k=k)
-        return self.add(made, [check_tensor(input, "input")])
+        return self.add(made, input=input)

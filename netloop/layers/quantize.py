@@ -2,9 +2,8 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
@@ -13,31 +12,14 @@ from netloop.diagnostics import require
 from netloop.dims import DimsLike
 from netloop.enums import DataType, LayerType
 from netloop.graph.attributes import check_member
-from netloop.graph.layer import Operation, check_tensor, layer
+from netloop.graph.layer import Operation, layer
 from netloop.graph.network_base import NetworkBase
 from netloop.graph.tensor import ITensor
+from netloop.layers.low_bit import FORMATS, lower_quantized, quantized
 from netloop.layers.pointwise import quotient
 from netloop.types import NUMPY_TYPES, UNKNOWN, Array, Shape, TensorType, agree, normal_axis, numpy_type, wide
 
-
-class _Format(NamedTuple):
-    """The value grid of a low-bit type: ``least`` to ``most``; integers, or floats with ``bits`` mantissa bits and the
-    smallest exponent ``lowest``.
-    """
-
-    least: float
-    most: float
-    bits: int | None = None
-    lowest: int = 0
-
-
 # fmt: off
-FORMATS: dict[DataType, _Format] = {
-    DataType.INT8: _Format(-128, 127),
-    DataType.INT4: _Format(  -8,   7),
-    DataType.FP8:  _Format(-448, 448, bits=3, lowest=-6),
-    DataType.FP4:  _Format(  -6,   6, bits=1, lowest=0),
-}
 DYNAMIC: dict[tuple[DataType, DataType], bool] = {
     (DataType.FP4,  DataType.FP8):   True,
     (DataType.FP8,  DataType.E8M0):  False,
@@ -53,42 +35,6 @@ QUANTISED = {numpy_type(each): each for each in FORMATS}
 REAL = (DataType.FLOAT, DataType.HALF, DataType.BF16, DataType.DOUBLE)
 WHOLE_AXIS = -1
 """The block length that stands for a whole axis."""
-
-
-# ---------------------------------------------------------------------------- rounding
-
-
-def quantised(x: Array, kind: DataType) -> Array:
-    """Round ``x`` to the nearest numbers of a type: ties to even, clamped; NaN becomes 0 if the type has no NaN."""
-    least, most, bits, _ = FORMATS[kind]
-    inside = np.clip(x, least, most)
-    if kind is not DataType.FP8:
-        inside = np.where(np.isnan(inside), 0, inside)
-    return (np.rint(inside) if bits is None else _nearest(inside, kind)).astype(numpy_type(kind))
-
-
-def _nearest(x: Array, kind: DataType) -> Array:
-    """Round by a search over all numbers of a type, which are in the order of their bits."""
-    above_0 = np.arange(256, dtype=np.uint8)[: 127 if kind is DataType.FP8 else 8]
-    numbers = above_0.view(numpy_type(kind)).astype(np.float64)
-    size = np.abs(x.astype(np.float64))
-    after = np.searchsorted(numbers, size).clip(1, len(numbers) - 1)
-    half = (numbers[after - 1] + numbers[after]) / 2
-    place = np.where((size > half) | ((size == half) & (after % 2 == 0)), after, after - 1)
-    return np.where(np.isnan(x), np.nan, np.copysign(numbers[place], x))
-
-
-def lower_quantised(x: Any, kind: DataType) -> jax.Array:
-    """Round in JAX, in the type of ``x``, so that the final conversion is exact on every device."""
-    least, most, bits, lowest = FORMATS[kind]
-    inside = lax.stop_gradient(jnp.clip(x, least, most))
-    if kind is not DataType.FP8:
-        inside = jnp.where(jnp.isnan(inside), 0, inside)
-    if bits is None:
-        return jnp.round(inside).astype(numpy_type(kind))
-    exponent = jnp.frexp(inside)[1] - 1
-    step = jnp.ldexp(jnp.ones((), inside.dtype), jnp.maximum(exponent, lowest) - bits)
-    return (jnp.round(inside / step) * step).astype(numpy_type(kind))
 
 
 # ---------------------------------------------------------------------------- scales
@@ -254,12 +200,12 @@ class IQuantizeLayer(Operation):
         inputs = wide(x)
         with np.errstate(all="ignore"):
             each = _spread(_with_axes(scale, x.ndim, self.axis), x.shape)
-            return quantised(inputs / each.astype(inputs.dtype), self.to_type)
+            return quantized(inputs / each.astype(inputs.dtype), self.to_type)
 
     def lower(self, x: Any, scale: Any, zero: Any = None) -> Any:
         inputs = wide(jnp.asarray(x))
         inputs, each = _with_scale(inputs, _with_axes(jnp.asarray(scale), inputs.ndim, self.axis), 2)
-        return lower_quantised(quotient(jnp, inputs, each), self.to_type)
+        return lower_quantized(quotient(jnp, inputs, each), self.to_type)
 
 
 @layer(LayerType.DEQUANTIZE, "Dequantize")
@@ -404,7 +350,7 @@ class IDynamicQuantizeLayer(Operation):
                 box = tuple(slice(i * each, (i + 1) * each) for i, (_, each) in zip(index, pairs, strict=True))
                 scales[index] = scale = self._scale(np.abs(inputs[box]).max(), again)
                 factor = scale.astype(inputs.dtype) * again
-                made[box] = quantised(inputs[box] / factor, self.to_type) if factor > 0 else 0
+                made[box] = quantized(inputs[box] / factor, self.to_type) if factor > 0 else 0
         return made, scales
 
     def _scale(self, largest: Any, again: Any) -> Any:
@@ -412,7 +358,7 @@ class IDynamicQuantizeLayer(Operation):
         if self.scale_type is DataType.E8M0:
             return _power_of_two(float(largest), most)
         scale = largest / largest.dtype.type(most) / again
-        return quantised(scale, DataType.FP8) if self.scale_type is DataType.FP8 else np.float32(scale)
+        return quantized(scale, DataType.FP8) if self.scale_type is DataType.FP8 else np.float32(scale)
 
     def lower(self, x: Any, double: Any = None) -> Any:
         inputs, pairs = wide(jnp.asarray(x)), self._pairs(x.shape)
@@ -422,14 +368,14 @@ class IDynamicQuantizeLayer(Operation):
         scales = self._lower_scales(lax.stop_gradient(largest.astype(inputs.dtype)), again)
         inputs, each = _with_scale(inputs, scales, 2)
         is_normal = each * again >= jnp.finfo(inputs.dtype).tiny
-        return lower_quantised(jnp.where(is_normal, quotient(jnp, inputs, each * again), 0), self.to_type), scales
+        return lower_quantized(jnp.where(is_normal, quotient(jnp, inputs, each * again), 0), self.to_type), scales
 
     def _lower_scales(self, largest: Any, again: Any) -> Any:
         if self.scale_type is DataType.E8M0:
             return _lower_powers_of_two(largest, FORMATS[self.to_type].most)
         scale = quotient(jnp, quotient(jnp, largest, FORMATS[self.to_type].most), again)
         is_fp8 = self.scale_type is DataType.FP8
-        return lower_quantised(scale, DataType.FP8) if is_fp8 else scale.astype(np.float32)
+        return lower_quantized(scale, DataType.FP8) if is_fp8 else scale.astype(np.float32)
 
 
 def _counts(shape: Shape, block: Sequence[int]) -> Shape:
@@ -471,35 +417,30 @@ class QuantizationMethods(NetworkBase):
 
     def add_quantize(self, input: ITensor, scale: ITensor, output_type: DataType = DataType.INT8) -> IQuantizeLayer:
         """Add the quantization of ``input`` by a scale."""
-        tensors = [check_tensor(input, "input"), check_tensor(scale, "scale")]
-        return self.add(IQuantizeLayer(to_type=check_member("output_type", output_type, DataType)), tensors)
+        return self.add(
+            IQuantizeLayer(to_type=check_member("output_type", output_type, DataType)), input=input, scale=scale
+        )
 
     def add_dequantize(
         self, input: ITensor, scale: ITensor, output_type: DataType = DataType.FLOAT
     ) -> IDequantizeLayer:
         """Add the dequantization of ``input`` by a scale."""
-        tensors = [check_tensor(input, "input"), check_tensor(scale, "scale")]
-        return self.add(IDequantizeLayer(to_type=check_member("output_type", output_type, DataType)), tensors)
+        return self.add(
+            IDequantizeLayer(to_type=check_member("output_type", output_type, DataType)), input=input, scale=scale
+        )
 
     def add_dynamic_quantize(
         self, input: ITensor, axis: int, block_size: int, output_type: DataType, scale_type: DataType
     ) -> IDynamicQuantizeLayer:
         """Add dynamic quantization of blocks of ``block_size`` elements along an axis."""
-        made = IDynamicQuantizeLayer(
-            axis=axis,
-            block_size=block_size,
-            to_type=check_member("output_type", output_type, DataType),
-            scale_type=scale_type,
-        )
-        return self.add(made, [check_tensor(input, "input")])
+        to_type = check_member("output_type", output_type, DataType)
+        made = IDynamicQuantizeLayer(axis=axis, block_size=block_size, to_type=to_type, scale_type=scale_type)
+        return self.add(made, input=input)
 
     def add_dynamic_quantize_v2(
         self, input: ITensor, block_shape: Sequence[int], output_type: DataType, scale_type: DataType
     ) -> IDynamicQuantizeLayer:
         """Add dynamic quantization of blocks of a shape."""
-        made = IDynamicQuantizeLayer(
-            block_shape=block_shape,
-            to_type=check_member("output_type", output_type, DataType),
-            scale_type=scale_type,
-        )
-        return self.add(made, [check_tensor(input, "input")])
+        to_type = check_member("output_type", output_type, DataType)
+        made = IDynamicQuantizeLayer(block_shape=block_shape, to_type=to_type, scale_type=scale_type)
+        return self.add(made, input=input)

@@ -307,7 +307,7 @@ class RearrangingMethods(NetworkBase):
 
     def add_shuffle(self, input: ITensor) -> IShuffleLayer:
         """Add a transpose, reshape and transpose."""
-        return self.add(IShuffleLayer(), [check_tensor(input, "input")])
+        return self.add(IShuffleLayer(), input=input)
 
     def add_concatenation(self, inputs: Sequence[ITensor]) -> IConcatenationLayer:
         """Add the concatenation of tensors along ``axis``, by default the third from the end."""
@@ -322,4 +322,4 @@ class RearrangingMethods(NetworkBase):
 
     def add_unsqueeze(self, input: ITensor, axes: ITensor) -> IUnsqueezeLayer:
         """Add axes of length 1 at the positions ``axes`` of the output."""
-        return self.add(IUnsqueezeLayer(), [check_tensor(input, "input"), check_tensor(axes, "axes")])
+        return self.add(IUnsqueezeLayer(), input=input, axes=axes)

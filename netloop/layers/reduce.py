@@ -8,7 +8,7 @@ import numpy as np
 
 from netloop.diagnostics import require
 from netloop.enums import CumulativeOperation, DataType, LayerType, ReduceOperation, TopKOperation
-from netloop.graph.layer import Elementary, Operation, check_tensor, layer
+from netloop.graph.layer import Elementary, Operation, layer
 from netloop.graph.network_base import NetworkBase, third_from_end
 from netloop.graph.tensor import ITensor
 from netloop.layers.rearrange import axis_count, distinct_axes
@@ -356,22 +356,21 @@ class ReductionMethods(NetworkBase):
 
     def add_softmax(self, input: ITensor) -> ISoftMaxLayer:
         """Add a softmax along ``axes``, by default the third axis from the end."""
-        return self.add(ISoftMaxLayer(axes=1 << third_from_end(input)), [check_tensor(input, "input")])
+        return self.add(ISoftMaxLayer(axes=1 << third_from_end(input)), input=input)
 
     def add_reduce(self, input: ITensor, op: ReduceOperation, axes: int, keep_dims: bool) -> IReduceLayer:
         """Add a reduction over the axes of a bitmask, or of input 1."""
-        return self.add(IReduceLayer(op=op, axes=axes, keep_dims=keep_dims), [check_tensor(input, "input")])
+        return self.add(IReduceLayer(op=op, axes=axes, keep_dims=keep_dims), input=input)
 
     def add_topk(
         self, input: ITensor, op: TopKOperation, k: int, axes: int, indices_type: DataType = DataType.INT32
     ) -> ITopKLayer:
         """Add the selection of the ``k`` largest or smallest elements along an axis, with their indices."""
         made = ITopKLayer(op=op, k=k, axes=axes, indices_type=indices_type)
-        return self.add(made, [check_tensor(input, "input")])
+        return self.add(made, input=input)
 
     def add_cumulative(
         self, input: ITensor, axis: ITensor, op: CumulativeOperation, exclusive: bool, reverse: bool
     ) -> ICumulativeLayer:
         """Add cumulative sums or products along an axis."""
-        tensors = [check_tensor(input, "input"), check_tensor(axis, "axis")]
-        return self.add(ICumulativeLayer(op=op, exclusive=exclusive, reverse=reverse), tensors)
+        return self.add(ICumulativeLayer(op=op, exclusive=exclusive, reverse=reverse), input=input, axis=axis)

@@ -20,7 +20,7 @@ from netloop.enums import (
     ResizeSelector,
 )
 from netloop.graph.attributes import check_float
-from netloop.graph.layer import Operation, check_tensor, layer
+from netloop.graph.layer import Operation, layer
 from netloop.graph.network_base import NetworkBase
 from netloop.graph.tensor import ITensor
 from netloop.types import UNKNOWN, Array, Shape, TensorType, agree, wide
@@ -457,4 +457,4 @@ class ResizingMethods(NetworkBase):
 
     def add_resize(self, input: ITensor) -> IResizeLayer:
         """Add a resize of ``input``; ``shape`` or ``scales`` of the layer, or its input 1, sets the size."""
-        return self.add(IResizeLayer(), [check_tensor(input, "input")])
+        return self.add(IResizeLayer(), input=input)

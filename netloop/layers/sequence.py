@@ -342,17 +342,17 @@ class SequenceMethods(NetworkBase):
 
     def add_sequence_at(self, input: ITensor, position: ITensor) -> ISequenceAtLayer:
         """Add the selection of the tensor at a position of a sequence; a netloop extension."""
-        return self.add(ISequenceAtLayer(), [check_tensor(input, "input"), check_tensor(position, "position")])
+        return self.add(ISequenceAtLayer(), input=input, position=position)
 
     def add_sequence_length(self, input: ITensor) -> ISequenceLengthLayer:
         """Add the number of tensors of a sequence; a netloop extension."""
-        return self.add(ISequenceLengthLayer(), [check_tensor(input, "input")])
+        return self.add(ISequenceLengthLayer(), input=input)
 
     def add_sequence_concatenation(
         self, input: ITensor, axis: int, new_axis: bool = False
     ) -> ISequenceConcatenationLayer:
         """Add the concatenation of the tensors of a sequence along an axis; a netloop extension."""
-        return self.add(ISequenceConcatenationLayer(axis=axis, new_axis=new_axis), [check_tensor(input, "input")])
+        return self.add(ISequenceConcatenationLayer(axis=axis, new_axis=new_axis), input=input)
 
     def add_sequence_split(
         self, input: ITensor, split: ITensor | None = None, axis: int = 0, keep_axis: bool = True
@@ -375,11 +375,11 @@ class SequenceMethods(NetworkBase):
 
     def add_optional_has(self, input: ITensor) -> IOptionalHasLayer:
         """Add the test whether an optional value is present; a netloop extension."""
-        return self.add(IOptionalHasLayer(), [check_tensor(input, "input")])
+        return self.add(IOptionalHasLayer(), input=input)
 
     def add_optional_get(self, input: ITensor) -> IOptionalGetLayer:
         """Add the unwrapping of an optional value; a netloop extension."""
-        return self.add(IOptionalGetLayer(), [check_tensor(input, "input")])
+        return self.add(IOptionalGetLayer(), input=input)
 
 
 def _given(tensor: ITensor | None, name: str = "position") -> list[ITensor]:

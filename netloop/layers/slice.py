@@ -10,7 +10,7 @@ from jax import lax
 from netloop.diagnostics import require
 from netloop.dims import DimsLike
 from netloop.enums import LayerType, SampleMode
-from netloop.graph.layer import Operation, check_tensor, layer
+from netloop.graph.layer import Operation, layer
 from netloop.graph.network_base import NetworkBase
 from netloop.graph.tensor import ITensor
 from netloop.layers.rearrange import lower_joined
@@ -282,4 +282,4 @@ class SliceMethods(NetworkBase):
     ) -> ISliceLayer:
         """Add a strided slice of ``input``; ``shape`` is the shape of the output."""
         made = ISliceLayer(start=start, shape=shape, stride=stride)
-        return self.add(made, [check_tensor(input, "input")])
+        return self.add(made, input=input)

@@ -12,7 +12,7 @@ from netloop.diagnostics import require
 from netloop.dims import DimsLike, Weights, weights_array
 from netloop.enums import DataType, FillOperation, LayerType
 from netloop.graph.attributes import check_member
-from netloop.graph.layer import Operation, check_tensor, layer
+from netloop.graph.layer import Operation, layer
 from netloop.graph.network_base import NetworkBase
 from netloop.graph.tensor import ITensor
 from netloop.types import FLOATS, HALVES, INDICES, INTEGERS, OWN, UNKNOWN, Array, Shape, TensorType, agree, numpy_type
@@ -254,4 +254,4 @@ class SourceMethods(NetworkBase):
 
     def add_shape(self, input: ITensor) -> IShapeLayer:
         """Add the shape of a tensor, as int64."""
-        return self.add(IShapeLayer(), [check_tensor(input, "input")])
+        return self.add(IShapeLayer(), input=input)

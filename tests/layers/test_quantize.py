@@ -8,13 +8,12 @@ from hypothesis import strategies as st
 import netloop
 from netloop.diagnostics import LayerError
 from netloop.enums import DataType
+from netloop.layers.low_bit import lower_quantized, quantized
 from netloop.layers.quantize import (
     FORMATS,
     IDequantizeLayer,
     IDynamicQuantizeLayer,
     IQuantizeLayer,
-    lower_quantised,
-    quantised,
 )
 from netloop.network import INetworkDefinition
 from netloop.types import TensorType, numpy_type
@@ -189,7 +188,7 @@ def test_laws(case):
 # ---------------------------------------------------------------------------- rounding
 
 
-ROUND = jax.jit(lower_quantised, static_argnums=1)
+ROUND = jax.jit(lower_quantized, static_argnums=1)
 
 
 def all_numbers(kind):
@@ -207,7 +206,7 @@ def all_numbers(kind):
 def test_every_number_of_a_type_stays_itself(kind):
     numbers = all_numbers(kind).astype(np.float32)
 
-    np.testing.assert_array_equal(quantised(numbers, kind).astype(np.float32), numbers)
+    np.testing.assert_array_equal(quantized(numbers, kind).astype(np.float32), numbers)
     np.testing.assert_array_equal(np.asarray(ROUND(numbers, kind)).astype(np.float32), numbers)
 
 
@@ -218,7 +217,7 @@ def test_a_tie_goes_to_the_number_that_ends_in_an_even_bit(kind):
     ties = (numbers[:-1] + numbers[1:]) / 2
     even = np.where(np.arange(len(ties)) % 2 == 0, numbers[:-1], numbers[1:])
 
-    np.testing.assert_array_equal(quantised(ties.astype(np.float32), kind).astype(np.float64), even)
+    np.testing.assert_array_equal(quantized(ties.astype(np.float32), kind).astype(np.float64), even)
     np.testing.assert_array_equal(np.asarray(ROUND(np.float32(-ties), kind)).astype(np.float64), -even)
 
 
@@ -231,13 +230,13 @@ def test_the_nearest_number_of_a_type_is_found(kind, numbers):
 
     distances = abs(x.astype(np.float64)[:, None] - all_numbers(kind)).min(1)
     np.testing.assert_array_equal(abs(lowered - x), distances)
-    np.testing.assert_array_equal(quantised(x, kind).astype(np.float64), lowered)
+    np.testing.assert_array_equal(quantized(x, kind).astype(np.float64), lowered)
 
 
 def test_double_is_rounded_once():
     above = 1 + 2.0**-4 + 2.0**-40
 
-    assert quantised(np.array(above), FP8).astype(float) == 1.125
+    assert quantized(np.array(above), FP8).astype(float) == 1.125
     with jax.enable_x64(True):
         assert np.asarray(ROUND(np.array(above), FP8)).astype(float) == 1.125
 

@@ -1,8 +1,8 @@
 """The imports of ``netloop/__init__.py``, made from what the modules define.
 
 Public are all classes that are named like TensorRT's interfaces, ``I...``, all enumerations of the modules ``enums``,
-and the ``OTHERS``. ``python -m tests.project.exports`` writes the imports into the file. It reads the sources and does
-not import them, so that it also works while an import is missing.
+and the names listed below. ``python -m tests.project.exports`` writes the imports into the file. It reads the sources
+and does not import them, so that it also works while an import is missing.
 """
 
 import ast
@@ -16,46 +16,50 @@ FILE = PACKAGE / "__init__.py"
 BLOCK = re.compile(r"^from netloop\.\S+ import .*\n(?:from netloop\.\S+ import .*\n)+", re.MULTILINE)
 INTERFACE = re.compile(r"I[A-Z]")
 
+NAMED = {
+    "api": """
+        Builder Comparison Difference EngineInspector Logger Profiler Refitter Runtime TimingCacheKey TimingCacheValue
+        compare compile init_libnvinfer_plugins
+    """,
+    "check": "check",
+    "diagnostics": "explain",
+    "dims": "Dims Dims2 Dims3 Dims4 DimsHW Permutation Weights volume",
+    "execution": "to_jax",
+    "plugins": """
+        DimsExprs DynamicPluginTensorDesc InterfaceInfo JaxPlugin JaxPluginCreator PluginField PluginFieldCollection
+        PluginFieldCollection_ PluginTensorDesc get_plugin_registry jax_plugin
+    """,
+    "types": "nptype",
+}
+"""Public classes and functions that neither rule covers, by the folder or module that defines them."""
+
 OTHERS = """
-api.builder: Builder
-api.compare: Comparison Difference compare
-api.engine: compile
-api.inspector: EngineInspector
-api.logger: Logger
-api.observers: Profiler
-api.plugin_library: init_libnvinfer_plugins
-api.refitter: Refitter
-api.runtime: Runtime
-api.timing_cache: TimingCacheKey TimingCacheValue
-check: check explain
 diagnostics: ExecutionError FileFormatError Finding InputError ModelError NetloopError NetworkError Severity
-dims: Dims Dims2 Dims3 Dims4 DimsHW Permutation Weights volume
-execution.to_jax: to_jax
 passes: PASSES
-plugins.expressions: DimsExprs
-plugins.fields: DynamicPluginTensorDesc PluginField PluginFieldCollection PluginFieldCollection_ PluginTensorDesc
-plugins.interfaces: InterfaceInfo
-plugins.jax_plugin: JaxPlugin JaxPluginCreator jax_plugin
-plugins.registry: get_plugin_registry
 reference: LazySequence Trace evaluate trace
 removed_names: unknown=_unknown
-types: nptype
 """
-"""Public names that neither rule covers, by module; ``a=b`` for one with another name in the package."""
+"""Public names of packages that export them themselves; ``a=b`` for one with another name in ``netloop``."""
 
 
-def is_public(module: str, node: ast.ClassDef) -> bool:
-    """Whether a class is public by its name, or as an enumeration with members."""
+def is_public(module: str, node: ast.stmt) -> bool:
+    """Whether a statement defines something public, by its name or as an enumeration with members."""
+    if not isinstance(node, ast.ClassDef | ast.FunctionDef):
+        return False
+    if node.name in NAMED.get((module + ".").split(".")[1], "").split():
+        return True
     has_members = any(isinstance(each, ast.Assign) and isinstance(each.value, ast.Constant) for each in node.body)
-    return bool(INTERFACE.match(node.name)) or (module.endswith("enums") and has_members)
+    return isinstance(node, ast.ClassDef) and (
+        bool(INTERFACE.match(node.name)) or (module.endswith("enums") and has_members)
+    )
 
 
 def public() -> Iterator[tuple[str, str, str]]:
     """The module, the name in it, and the public name, of all that is public."""
     for path in PACKAGE.rglob("*.py"):
-        module = ".".join(("netloop", *path.relative_to(PACKAGE).with_suffix("").parts))
+        module = ".".join(("netloop", *path.relative_to(PACKAGE).with_suffix("").parts)).removesuffix(".__init__")
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
-            if isinstance(node, ast.ClassDef) and is_public(module, node):
+            if is_public(module, node):
                 yield module, node.name, node.name
     for line in OTHERS.split("\n")[1:-1]:
         module, _, names = line.partition(": ")
