@@ -4,7 +4,7 @@ A class holds all of a kind: its attributes, its type rule (``infer``), its refe
 lowering to JAX (``lower``). The class ``...Methods`` at the end of a file has the methods that add its layers to a
 network; a new one is listed below. Helpers, which have no methods of their own: ``attention_formula`` (the computation
 of attention), ``cache`` and ``rotary`` (kinds added by methods in ``attention``), ``control_flow`` (the base of
-``loop`` and ``conditional``), ``element_conversion`` (the arithmetic of casts), ``low_bit`` (rounding to low-bit types),
+``loop`` and ``conditional``), ``element_conversion`` (the arithmetic of casts), ``low_bit`` (rounding),
 ``packed_sequences`` (ragged batches) and ``windows`` (the base of ``convolution`` and ``pooling``).
 
 Source: https://docs.nvidia.com/deeplearning/tensorrt/operators/ has a page for each of TensorRT's kinds.
