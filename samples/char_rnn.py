@@ -1,16 +1,16 @@
-"""TensorRT's sampleCharRNN: a two-layer LSTM continues a text, one character a step.
+"""TensorRT's sampleCharRNN: a two-layer LSTM continues a text character by character.
 
-The network makes one step. The host drives it: it copies the vector of a character into ``data``, runs the engine,
-feeds the states back, and takes ``pred`` for the next character.
+The network computes one step, and Python runs the loop: it copies the embedding of a character into ``data``, runs the
+engine, passes the states on to the next call, and takes ``pred`` as the next character.
 
     python samples/char_rnn.py --seed ROMEO --length 60
     python samples/char_rnn.py --weights char-rnn.wts --seed "The K"
 
-It prints the seed with its continuation, and how long a character took:
+It prints the seed with its continuation, and the time per character:
 
     ROMEO:
     ...
-    0.300 ms a character, a step of the host each
+    0.300 ms per character, one call each
 """
 
 import argparse
@@ -24,16 +24,16 @@ from netloop.demo import char_rnn
 
 
 def options() -> argparse.Namespace:
-    """What the command line says."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(description="Continue a text with a character-level LSTM.")
     parser.add_argument("--weights", type=Path, default=char_rnn.WEIGHTS, help="a weight file of sampleCharRNN")
     parser.add_argument("--seed", default="ROMEO", help="the text to continue")
-    parser.add_argument("--length", type=int, default=200, help="how many characters to generate")
+    parser.add_argument("--length", type=int, default=200, help="the number of characters to generate")
     return parser.parse_args()
 
 
 def generate(model: char_rnn.CharRnn, seed: str, length: int) -> tuple[str, float]:
-    """The continuation of a seed, and the milliseconds that each of its characters took."""
+    """Return the continuation of a seed, and the milliseconds per character."""
     engine = trt.compile(char_rnn.step_network(model))
     embedding = model.arrays[char_rnn.EMBEDDING]
     inputs = {
@@ -60,11 +60,11 @@ def generate(model: char_rnn.CharRnn, seed: str, length: int) -> tuple[str, floa
 
 
 def main() -> None:
-    """Continue a text."""
+    """Print the continuation of a text."""
     given = options()
     text, milliseconds = generate(char_rnn.load(given.weights), given.seed, given.length)
     print(given.seed + text)
-    print(f"{milliseconds:.3f} ms a character, a step of the host each")
+    print(f"{milliseconds:.3f} ms per character, one call each")
 
 
 if __name__ == "__main__":

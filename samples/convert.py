@@ -1,10 +1,10 @@
-"""Converts models between three formats: ONNX (.onnx), OpenVINO IR (.xml, the weights beside it) and plans (.plan).
+"""Convert models between ONNX (.onnx), OpenVINO IR (.xml, with weights in a .bin file) and plans (.plan).
 
     python samples/convert.py model.onnx model.xml
     python samples/convert.py model.xml model.plan
 
-What a format cannot express is told, all of it at once, and nothing is written. Without arguments it takes a network
-with a loop through all three and back, and runs it from each:
+If the target format cannot express a model, it prints all reasons and writes nothing. Without arguments, it converts a
+network with a loop to all three formats and back, and runs the network loaded from each file:
 
     the network: [ 1.  3.  6. 10.]
     sums.onnx:   [ 1.  3.  6. 10.]
@@ -31,13 +31,13 @@ FORMATS = {".onnx": netloop.onnx, ".xml": netloop.openvino, ".plan": netloop.pla
 
 
 def convert(source: str | os.PathLike[str], target: str | os.PathLike[str]) -> None:
-    """Read a model, and write it in the format that the name of the target tells."""
+    """Load a model, and save it in the format that the suffix of the target names."""
     read, write = (FORMATS[Path(each).suffix] for each in (source, target))
     write.save(read.load(source), target)
 
 
 def running_sum() -> trt.INetworkDefinition:
-    """A network with the input ``x`` [4], and the output ``sums`` [4]: x0, x0 + x1, ..."""
+    """Return a network from ``x`` [4] to its running sums ``sums`` [4]: x0, x0 + x1, ..."""
     network = trt.INetworkDefinition()
     x = network.add_input("x", trt.float32, (4,))
     length = network.add_constant((), np.array(4, np.int32)).get_output(0)
@@ -55,22 +55,22 @@ def running_sum() -> trt.INetworkDefinition:
 
 
 def show(name: str, network: trt.INetworkDefinition) -> None:
-    """Run a network on 1, 2, 3 and 4."""
+    """Run a network on 1, 2, 3, 4 and print its output."""
     sums = netloop.compile(network)({"x": np.array([1, 2, 3, 4], np.float32)})["sums"]
     print(f"{name + ':':<12} {np.asarray(sums)}")
 
 
 def main(arguments: list[str]) -> None:
-    """Convert what is asked for, or else an example."""
+    """Convert the model that the command line names, or an example."""
     known = f"a file that ends in {', '.join(FORMATS)}"
-    parser = argparse.ArgumentParser(description="Converts models between ONNX, OpenVINO IR and plans.")
-    parser.add_argument("source", nargs="?", help=f"{known}; an example is converted if there is none")
+    parser = argparse.ArgumentParser(description="Convert models between ONNX, OpenVINO IR and plans.")
+    parser.add_argument("source", nargs="?", help=f"{known}; without it, an example is converted")
     parser.add_argument("target", nargs="?", help=known)
     given = parser.parse_args(arguments)
     if given.source is None:
         return example()
     if given.target is None or any(Path(each).suffix not in FORMATS for each in (given.source, given.target)):
-        parser.error(f"source and target are each {known}")
+        parser.error(f"source and target must each be {known}")
     try:
         convert(given.source, given.target)
     except (trt.NetloopError, OSError) as error:
@@ -78,7 +78,7 @@ def main(arguments: list[str]) -> None:
 
 
 def example() -> None:
-    """Take a network through all formats and back, and run it from each."""
+    """Convert a network to all formats and back, and run the network from each file."""
     network = running_sum()
     show("the network", network)
     with TemporaryDirectory() as folder:

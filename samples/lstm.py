@@ -1,12 +1,12 @@
-"""An LSTM layer written out: four gates, two recurrences, and as many trips as the input has rows.
+"""An LSTM layer, written out: four gates, two recurrences, and one iteration for each row of the input.
 
-Row ``t`` of the input is read by an iterator, the hidden state and the cell state are recurrences, and the gates are
-products of a vector and a matrix. The length of the sequence is taken from the shape of the input, whose first axis is
--1: each call may bring another length.
+An iterator reads row ``t`` of the input in iteration ``t``. The hidden state and the cell state are recurrences, and
+the gates are products of a vector and a matrix. The first dim of the input is -1, so its length may differ between
+calls, and the trip count is read from its shape.
 
     python samples/lstm.py
 
-With all weights 0.5, no biases and a hidden size of 2, it prints the hidden states after each row of two inputs:
+With all weights 0.5, no biases and a hidden size of 2, it prints the hidden states for 3 rows, and their shape for 5:
 
     3 rows in, hidden states of shape (3, 2) out
     [[0.5144 0.5144]
@@ -25,7 +25,7 @@ SUM, PROD = trt.ElementWiseOperation.SUM, trt.ElementWiseOperation.PROD
 
 
 def build() -> trt.INetworkDefinition:
-    """A network with the input ``x`` [-1, WIDTH] and the output ``hidden`` [-1, HIDDEN]."""
+    """Return a network from ``x`` [-1, WIDTH] to ``hidden`` [-1, HIDDEN]."""
     builder = trt.Builder(trt.Logger(trt.Logger.WARNING))
     network = builder.create_network(1 << int(trt.NetworkDefinitionCreationFlag.STRONGLY_TYPED))
 
@@ -67,7 +67,7 @@ def build() -> trt.INetworkDefinition:
 
 
 def main() -> None:
-    """Run sequences of two lengths."""
+    """Run one engine on sequences of two lengths."""
     engine = trt.compile(build())
     for rows in (3, 5):
         hidden = np.asarray(engine({"x": np.ones((rows, WIDTH), np.float32)})["hidden"])

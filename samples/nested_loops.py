@@ -1,11 +1,11 @@
-"""A loop inside a loop: the products of all pairs, as a table, and the sum of each of its rows.
+"""A loop inside a loop: a multiplication table, and the sum of each of its rows.
 
-Nothing says that one loop is inside the other. The inner loop multiplies an element of the outer loop with its own, so
-that what comes out of it is different in each trip of the outer loop, and this is what nesting means.
+No call places one loop inside the other: nesting follows from data flow. The inner loop reads an element of the outer
+loop, so its results differ in each iteration of the outer loop, and it runs inside of it.
 
     python samples/nested_loops.py
 
-For the vectors 1, 2, 3 and 10, 20 it prints the table and the sums:
+It prints the table of 1, 2, 3 and 10, 20, and the sums:
 
     [[10 20]
      [20 40]
@@ -22,7 +22,7 @@ COLUMNS = np.array([10, 20], np.int32)
 
 
 def build() -> trt.INetworkDefinition:
-    """A network with the inputs ``rows`` [3] and ``columns`` [2], and the outputs ``table`` [3, 2] and ``sums`` [3]."""
+    """Return a network from ``rows`` [3] and ``columns`` [2] to ``table`` [3, 2] and ``sums`` [3]."""
     builder = trt.Builder(trt.Logger(trt.Logger.WARNING))
     network = builder.create_network(1 << int(trt.NetworkDefinitionCreationFlag.STRONGLY_TYPED))
 
@@ -59,7 +59,7 @@ def build() -> trt.INetworkDefinition:
 
 
 def main() -> None:
-    """Make a table."""
+    """Print the table and its sums."""
     outputs = trt.compile(build())({"rows": ROWS, "columns": COLUMNS})
     print(outputs["table"])
     print(outputs["sums"])

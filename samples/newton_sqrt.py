@@ -1,15 +1,15 @@
-"""Square roots by Newton's method: a WHILE limit, which ends a loop when its own state says so.
+"""Square roots by Newton's method: a WHILE limit ends the loop when the result is accurate.
 
-Each trip replaces a guess y by (y + x / y) / 2, for as long as y * y is further than a millionth of x from x. A second
-recurrence counts the trips, and a COUNT limit beside the WHILE ends the loop after 50 trips at the latest.
+Each iteration replaces the guess y by (y + x / y) / 2, as long as y * y differs from x by more than a millionth of x. A
+second recurrence counts the iterations, and a COUNT limit ends the loop after at most 50.
 
     python samples/newton_sqrt.py
 
-It prints roots, and how many trips each took:
+It prints three roots, and the number of iterations for each:
 
-    sqrt(1.0) = 1.000000, 0 trips
-    sqrt(2.0) = 1.414214, 4 trips
-    sqrt(100.0) = 10.000000, 7 trips
+    sqrt(1.0) = 1.000000, 0 iterations
+    sqrt(2.0) = 1.414214, 4 iterations
+    sqrt(100.0) = 10.000000, 7 iterations
 """
 
 import numpy as np
@@ -20,7 +20,7 @@ Op = trt.ElementWiseOperation
 
 
 def build() -> trt.INetworkDefinition:
-    """A network with the input ``x`` [], and the outputs ``root`` [] and ``trips`` []."""
+    """Return a network from ``x`` [] to ``root`` [] and ``iterations`` []."""
     builder = trt.Builder(trt.Logger(trt.Logger.WARNING))
     network = builder.create_network(1 << int(trt.NetworkDefinitionCreationFlag.STRONGLY_TYPED))
 
@@ -33,7 +33,7 @@ def build() -> trt.INetworkDefinition:
     x = network.add_input("x", trt.float32, ())
     loop = network.add_loop()
     root = loop.add_recurrence(scalar(1, np.float32))
-    trips = loop.add_recurrence(scalar(0, np.int32))
+    iterations = loop.add_recurrence(scalar(0, np.int32))
     y = root.get_output(0)
 
     error = network.add_unary(combine(combine(y, y, Op.PROD), x, Op.SUB), trt.UnaryOperation.ABS)
@@ -43,8 +43,8 @@ def build() -> trt.INetworkDefinition:
 
     twice = combine(y, combine(x, y, Op.DIV), Op.SUM)
     root.set_input(1, combine(twice, scalar(0.5, np.float32), Op.PROD))
-    trips.set_input(1, combine(trips.get_output(0), scalar(1, np.int32), Op.SUM))
-    for recurrence, name in ((root, "root"), (trips, "trips")):
+    iterations.set_input(1, combine(iterations.get_output(0), scalar(1, np.int32), Op.SUM))
+    for recurrence, name in ((root, "root"), (iterations, "iterations")):
         output = loop.add_loop_output(recurrence.get_output(0), trt.LoopOutput.LAST_VALUE).get_output(0)
         output.name = name
         network.mark_output(output)
@@ -52,11 +52,11 @@ def build() -> trt.INetworkDefinition:
 
 
 def main() -> None:
-    """Take three roots."""
+    """Print three square roots."""
     engine = trt.compile(build())
     for x in (1.0, 2.0, 100.0):
         outputs = engine({"x": np.array(x, np.float32)})
-        print(f"sqrt({x}) = {outputs['root']:.6f}, {outputs['trips']} trips")
+        print(f"sqrt({x}) = {outputs['root']:.6f}, {outputs['iterations']} iterations")
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
-"""Circular padding, a layer that TensorRT has not, written twice: as a function of JAX, and as an IPluginV3.
+"""Circular padding, a layer that TensorRT lacks, as two plugins: a JAX function and an IPluginV3.
 
-The function is part of the compiled program. The class works on addresses of the memory of the host.
+The function becomes part of the compiled program. The class reads and writes addresses of host memory.
 
     python samples/plugin.py
 
-It continues [[0, 1, 2], [3, 4, 5]] around its ends, by one column on either side and one row below:
+It pads [[0, 1, 2], [3, 4, 5]] circularly, by one column on either side and one row below:
 
     JaxPlugin:     [[2, 0, 1, 2, 0], [5, 3, 4, 5, 3], [2, 0, 1, 2, 0]]
     IPluginV3:     [[2, 0, 1, 2, 0], [5, 3, 4, 5, 3], [2, 0, 1, 2, 0]]
@@ -24,12 +24,12 @@ X = np.arange(6, dtype=np.int32).reshape(2, 3)
 
 @trt.jax_plugin("CircularPad", namespace="jax")
 def circular_pad(x: jnp.ndarray, *, pads: tuple[tuple[int, int], ...]) -> jnp.ndarray:
-    """``x``, continued around its ends."""
+    """Pad ``x`` circularly, by two numbers for each axis."""
     return jnp.pad(x, pads, mode="wrap")
 
 
 class CircularPad(trt.IPluginV3, trt.IPluginV3OneCore, trt.IPluginV3OneBuild, trt.IPluginV3OneRuntime):
-    """The same; ``pads`` has two numbers for each axis, the last axis first."""
+    """Pad the input circularly; ``pads`` has two numbers for each axis, the last axis first."""
 
     plugin_name, plugin_version, num_outputs = "CircularPadPlugin", "1", 1
 
@@ -65,7 +65,7 @@ class CircularPad(trt.IPluginV3, trt.IPluginV3OneCore, trt.IPluginV3OneBuild, tr
 
 
 class CircularPadCreator(trt.IPluginCreatorV3One):
-    """Makes such plugins."""
+    """Create the plugin from its serialized fields."""
 
     name, plugin_version = "CircularPadPlugin", "1"
 
@@ -74,12 +74,12 @@ class CircularPadCreator(trt.IPluginCreatorV3One):
 
 
 def array_at(address: int, desc: trt.PluginTensorDesc) -> Any:
-    """The int32 tensor at an address."""
+    """Return the int32 tensor at an address."""
     return np.ctypeslib.as_array(ctypes.cast(address, ctypes.POINTER(ctypes.c_int32)), tuple(desc.dims))
 
 
 def build(plugin: trt.IPluginV3) -> trt.INetworkDefinition:
-    """A network with the input ``x`` [-1, 3], and the output ``y`` that a plugin makes of it."""
+    """Return a network from ``x`` [-1, 3] to ``y``, the output of a plugin."""
     network = trt.INetworkDefinition()
     y = network.add_plugin_v3([network.add_input("x", trt.int32, (-1, 3))], [], plugin).get_output(0)
     y.name = "y"
@@ -88,7 +88,7 @@ def build(plugin: trt.IPluginV3) -> trt.INetworkDefinition:
 
 
 def main() -> None:
-    """Pad."""
+    """Run both plugins, and the class once more from a plan."""
     trt.get_plugin_registry().register_creator(CircularPadCreator())
     with_function, with_class = build(circular_pad(pads=((0, 1), (1, 1)))), build(CircularPad([1, 1, 0, 1]))
     again = trt.plan.loads(trt.plan.dumps(with_class))

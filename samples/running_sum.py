@@ -1,15 +1,15 @@
-"""The running sums of a list: an iterator, and every element of a recurrence, first to last and last to first.
+"""Running sums of a list: an iterator, a recurrence, and stacked outputs in both orders.
 
-CONCATENATE stacks what a tensor was in each trip, REVERSE stacks the same in opposite order. Input 1 of either is the
-length of the new axis; where it is above the number of trips, zeros come last.
+CONCATENATE stacks the values of a tensor in all iterations, and REVERSE stacks them in opposite order. Input 1 is the
+length of the stacked axis; if it is above the trip count, the rest is zeros.
 
     python samples/running_sum.py
 
-It prints both for the numbers 1 to 5, and CONCATENATE once more with room for seven:
+It prints both for the numbers 1 to 5, and CONCATENATE once more with a length of 7:
 
     CONCATENATE: [ 1  3  6 10 15]
     REVERSE:     [15 10  6  3  1]
-    with room:   [ 1  3  6 10 15  0  0]
+    length 7:    [ 1  3  6 10 15  0  0]
 """
 
 import numpy as np
@@ -20,7 +20,7 @@ NUMBERS = np.array([1, 2, 3, 4, 5], np.int32)
 
 
 def build() -> trt.INetworkDefinition:
-    """A network with the input ``x`` [5], and the outputs ``forwards`` [5], ``backwards`` [5] and ``padded`` [7]."""
+    """Return a network from ``x`` [5] to ``forwards`` [5], ``backwards`` [5] and ``padded`` [7]."""
     builder = trt.Builder(trt.Logger(trt.Logger.WARNING))
     network = builder.create_network(1 << int(trt.NetworkDefinitionCreationFlag.STRONGLY_TYPED))
 
@@ -36,25 +36,25 @@ def build() -> trt.INetworkDefinition:
     after = network.add_elementwise(before.get_output(0), element.get_output(0), trt.ElementWiseOperation.SUM)
     before.set_input(1, after.get_output(0))
 
-    wanted = [
+    stacked = [
         ("forwards", trt.LoopOutput.CONCATENATE, length),
         ("backwards", trt.LoopOutput.REVERSE, length),
         ("padded", trt.LoopOutput.CONCATENATE, scalar(7)),
     ]
-    for name, kind, room in wanted:
+    for name, kind, rows in stacked:
         output = loop.add_loop_output(after.get_output(0), kind, 0)
-        output.set_input(1, room)
+        output.set_input(1, rows)
         output.get_output(0).name = name
         network.mark_output(output.get_output(0))
     return network
 
 
 def main() -> None:
-    """Sum up."""
+    """Print the running sums in three forms."""
     outputs = trt.compile(build())({"x": NUMBERS})
     print("CONCATENATE:", outputs["forwards"])
     print("REVERSE:    ", outputs["backwards"])
-    print("with room:  ", outputs["padded"])
+    print("length 7:   ", outputs["padded"])
 
 
 if __name__ == "__main__":

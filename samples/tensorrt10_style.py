@@ -1,13 +1,13 @@
-"""Idioms of TensorRT 10 that 11 has dropped or never needed, in a script that runs as it is.
+"""A script in the style of TensorRT 10 that runs unchanged, although TensorRT 11 dropped some of its calls.
 
-The network doubles a number until it is above a limit. The script asks for an explicit batch and for FP16,
-opens what it makes in ``with`` statements, registers plugins, writes the plan to a file and reads it back, takes
-names by number from the engine, and turns a layer that it finds in the network into its own class. It converts with
-an identity, says in what precision layers compute, and takes a result of int32 as float32.
+The network doubles a number until it is above a limit. The script sets the EXPLICIT_BATCH and FP16 flags, opens its
+objects in ``with`` statements, registers plugins, writes the plan to a file and reads it back, indexes the engine for
+tensor names, and assigns ``__class__`` of a layer found by iterating over the network. It casts with an identity layer,
+sets the precision of layers, and sets the type of an int32 output to float32.
 
     python samples/tensorrt10_style.py
 
-It prints a layer before and after an edit, the inputs and outputs of the plan that it read, and two results:
+It prints a layer before and after an edit, the inputs and outputs of the plan, and two results:
 
     twice LayerType.ELEMENTWISE ElementWiseOperation.PROD
     twice LayerType.ELEMENTWISE ElementWiseOperation.SUM
@@ -29,14 +29,14 @@ EXPLICIT_BATCH = 1 << int(trt.NetworkDefinitionCreationFlag.EXPLICIT_BATCH)
 
 
 def populate(network: trt.INetworkDefinition) -> None:
-    """Add the layers, with a product where a sum is wanted."""
+    """Add the layers, with PROD in place of SUM, which ``edit`` corrects."""
     limit = network.add_input("limit", trt.int32, ())
     one = network.add_constant((), np.array(1, np.int32)).get_output(0)
     loop = network.add_loop()
     state = loop.add_recurrence(one)
     now = state.get_output(0)
-    goes_into_it = network.add_elementwise(limit, now, trt.ElementWiseOperation.FLOOR_DIV)
-    condition = network.add_identity(goes_into_it.get_output(0))
+    quotient = network.add_elementwise(limit, now, trt.ElementWiseOperation.FLOOR_DIV)
+    condition = network.add_identity(quotient.get_output(0))
     condition.set_output_type(0, trt.bool)
     loop.add_trip_limit(condition.get_output(0), trt.TripLimit.WHILE)
     twice = network.add_elementwise(now, now, trt.ElementWiseOperation.PROD)
@@ -47,8 +47,8 @@ def populate(network: trt.INetworkDefinition) -> None:
     network.mark_output(output)
 
 
-def mend(network: trt.INetworkDefinition) -> None:
-    """Find the product by its name, and make a sum of it."""
+def edit(network: trt.INetworkDefinition) -> None:
+    """Find the product by its name, and change it to a sum."""
     for layer in network:
         layer.precision = trt.float32
         if layer.type == trt.LayerType.ELEMENTWISE and layer.name == "twice":
@@ -60,10 +60,10 @@ def mend(network: trt.INetworkDefinition) -> None:
 
 
 def build(path: Path) -> None:
-    """Write the plan to a file."""
+    """Build the network and write its plan to a file."""
     with trt.Builder(LOGGER) as builder, builder.create_network(EXPLICIT_BATCH) as network:
         populate(network)
-        mend(network)
+        edit(network)
         with builder.create_builder_config() as config:
             config.set_memory_pool_limit(trt.MemoryPoolType.WORKSPACE, 1 << 28)
             config.set_flag(trt.BuilderFlag.FP16)
@@ -71,7 +71,7 @@ def build(path: Path) -> None:
 
 
 def run(path: Path) -> None:
-    """Read the plan from the file, and run it twice."""
+    """Read the plan from the file and run it twice."""
     with trt.Runtime(LOGGER) as runtime, runtime.deserialize_cuda_engine(path.read_bytes()) as engine:
         host = {}
         for index in range(engine.num_io_tensors):
@@ -88,7 +88,7 @@ def run(path: Path) -> None:
 
 
 def main() -> None:
-    """Build, and run what was built."""
+    """Build a plan and run it."""
     trt.init_libnvinfer_plugins(LOGGER, "")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "doubling.plan"

@@ -1,7 +1,7 @@
-"""sampleCharRNN by TensorRT's own strategy: a plan, a runtime, a context, and a list of addresses for each step.
+"""sampleCharRNN with TensorRT's runtime classes: a plan, a runtime, a context, and a list of addresses for each step.
 
-The buffers of ``hiddenIn`` and ``cellIn`` are those of ``hiddenOut`` and ``cellOut`` too, so that each step finds the
-states that the one before left: a run reads all inputs before it writes the first output.
+``hiddenIn`` shares its buffer with ``hiddenOut``, and ``cellIn`` with ``cellOut``, so each step reads the states that
+the previous step wrote. This is safe because a run reads all inputs before it writes the first output.
 
     python samples/tensorrt_char_rnn.py
 
@@ -28,7 +28,7 @@ SHARED = {"hiddenOut": "hiddenIn", "cellOut": "cellIn"}
 
 
 def build(model: char_rnn.CharRnn) -> trt.IHostMemory:
-    """The plan of the network that makes one step."""
+    """Build the plan of a network that computes one step."""
     builder = trt.Builder(LOGGER)
     config = builder.create_builder_config()
     config.set_flag(trt.BuilderFlag.GPU_FALLBACK)
@@ -36,7 +36,7 @@ def build(model: char_rnn.CharRnn) -> trt.IHostMemory:
 
 
 def allocate(engine: trt.ICudaEngine) -> dict[str, np.ndarray]:
-    """Zeros for each input and output, in the order of the engine."""
+    """Return buffers of zeros for the inputs and outputs, in the order of the engine."""
     buffers: dict[str, np.ndarray] = {}
     for name in (engine.get_tensor_name(index) for index in range(engine.num_io_tensors)):
         print(f"{engine.get_tensor_mode(name).name:6} {name} {engine.get_tensor_shape(name)}")
@@ -46,7 +46,7 @@ def allocate(engine: trt.ICudaEngine) -> dict[str, np.ndarray]:
 
 
 def generate(model: char_rnn.CharRnn, seed: str, length: int) -> str:
-    """The continuation of a seed."""
+    """Return the continuation of a seed."""
     engine = trt.Runtime(LOGGER).deserialize_cuda_engine(build(model))
     context = engine.create_execution_context()
     buffers = allocate(engine)
@@ -57,7 +57,7 @@ def generate(model: char_rnn.CharRnn, seed: str, length: int) -> str:
     def step(character: int) -> int:
         buffers["data"][0] = embedding[character]
         if not context.execute_v2(addresses):
-            raise RuntimeError("the run failed; the log tells why")
+            raise RuntimeError("the run failed; the log has the reason")
         return buffers["pred"].item()
 
     for character in char_rnn.encode(seed):
@@ -69,7 +69,7 @@ def generate(model: char_rnn.CharRnn, seed: str, length: int) -> str:
 
 
 def main() -> None:
-    """Continue a text."""
+    """Print the continuation of a text."""
     print("ROMEO" + generate(char_rnn.load(char_rnn.WEIGHTS), "ROMEO", 27))
 
 

@@ -1,13 +1,13 @@
-"""An LSTM whose sequences and batches have any length, by TensorRT's own strategy: plan, runtime, context, addresses.
+"""An LSTM of any sequence length and batch size, with TensorRT's runtime classes: plan, runtime, context, addresses.
 
-Every call is TensorRT 11's, so a script such as this one needs another import and nothing else. The addresses are those
-of numpy arrays, where a GPU would have those of its own memory.
+Every call is TensorRT 11's, so only the import of a TensorRT script has to change. The addresses are those of numpy
+arrays, in place of GPU memory.
 
     python samples/tensorrt_lstm.py
 
-With all weights 0.5, no biases and ones for an input, it prints the first hidden state after each row:
+With all weights 0.5, no biases and ones for an input, it prints the first element of the hidden state after each row:
 
-    hidden has the shape (-1, -1, 2), between (1, 1, 3) and (16, 4, 3) for x
+    hidden has shape (-1, -1, 2), for shapes of x from (1, 1, 3) to (16, 4, 3)
     x (3, 1, 3), hidden (3, 1, 2): 0.5144 0.7993 0.8892
     x (5, 2, 3), hidden (5, 2, 2): 0.5144 0.7993 0.8892 0.9112 0.9164
 """
@@ -23,7 +23,7 @@ SIGMOID, TANH, NONE = trt.ActivationType.SIGMOID, trt.ActivationType.TANH, trt.M
 
 
 def add_lstm(network: trt.INetworkDefinition, x: trt.ITensor, first: list[trt.ITensor]) -> trt.ITensor:
-    """The hidden states [time, batch, HIDDEN] of an LSTM layer over x [time, batch, WIDTH]."""
+    """Add an LSTM layer over x [time, batch, WIDTH] and return its hidden states [time, batch, HIDDEN]."""
     zero = network.add_constant((), np.array(0, np.int32)).get_output(0)
     length = network.add_gather(network.add_shape(x).get_output(0), zero, 0).get_output(0)
     loop = network.add_loop()
@@ -50,7 +50,7 @@ def add_lstm(network: trt.INetworkDefinition, x: trt.ITensor, first: list[trt.IT
 
 
 def build() -> trt.IHostMemory:
-    """The plan of a network from x, hidden_in and cell_in to hidden."""
+    """Build the plan of a network from x, hidden_in and cell_in to hidden."""
     builder = trt.Builder(LOGGER)
     network = builder.create_network(0)
     x = network.add_input("x", trt.float32, (-1, -1, WIDTH))
@@ -68,7 +68,7 @@ def build() -> trt.IHostMemory:
 
 
 def infer(context: trt.IExecutionContext, inputs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """The outputs of a run, each a new array."""
+    """Run the context on arrays, and return each output as a new array."""
     for name, array in inputs.items():
         context.set_input_shape(name, array.shape)
         context.set_tensor_address(name, array.ctypes.data)
@@ -80,15 +80,15 @@ def infer(context: trt.IExecutionContext, inputs: dict[str, np.ndarray]) -> dict
             outputs[name] = np.empty(context.get_tensor_shape(name), trt.nptype(engine.get_tensor_dtype(name)))
             context.set_tensor_address(name, outputs[name].ctypes.data)
     if not context.execute_async_v3(0):
-        raise RuntimeError("the run failed; the log tells why")
+        raise RuntimeError("the run failed; the log has the reason")
     return outputs
 
 
 def main() -> None:
-    """Run sequences of two lengths, in batches of two sizes."""
+    """Run sequences of two lengths in batches of two sizes."""
     engine = trt.Runtime(LOGGER).deserialize_cuda_engine(build())
     least, _, most = engine.get_tensor_profile_shape("x", 0)
-    print(f"hidden has the shape {engine.get_tensor_shape('hidden')}, between {least} and {most} for x")
+    print(f"hidden has shape {engine.get_tensor_shape('hidden')}, for shapes of x from {least} to {most}")
     context = engine.create_execution_context()
     for rows, batch in ((3, 1), (5, 2)):
         x, zeros = np.ones((rows, batch, WIDTH), np.float32), np.zeros((batch, HIDDEN), np.float32)

@@ -1,16 +1,16 @@
-"""Train the character model of sampleCharRNN with jax.grad, through ``netloop.to_jax``.
+"""Train the character model of sampleCharRNN with ``netloop.to_jax`` and JAX's gradients.
 
-The network that is trained is the one that generates, loop by loop; JAX differentiates it, and ``jax.vmap`` makes it
-one for many sequences at a time.
+The trained network has the same loops as the generating one. ``jax.value_and_grad`` differentiates it, and ``jax.vmap``
+maps it over a batch of sequences.
 
     python samples/train_char_rnn.py --text shakespeare.txt --output char_rnn.wts --minutes 20
 
-It prints the training loss and, at intervals, how well the last tenth of the text is foretold, which is not trained on:
+It prints the training loss and, at intervals, the perplexity of the last tenth of the text, which is held out:
 
     step    500      55.6 s  loss 1.8117
-    held-out perplexity 6.875 a character
+    held-out perplexity 6.875 per character
 
-and at the end it writes the weights for which that was best. Guessing among 5 equally likely characters has a
+At the end, it writes the weights with the lowest held-out perplexity. A guess among 5 equally likely characters has a
 perplexity of 5.
 """
 
@@ -35,7 +35,7 @@ REPORT_EVERY = 50
 
 
 class Trainee(NamedTuple):
-    """What a step of Adam changes: the weights, and running means of their gradients and of the squares of these."""
+    """The state of Adam: the weights, and running means of their gradients and squared gradients."""
 
     weights: Any
     means: Any
@@ -44,16 +44,16 @@ class Trainee(NamedTuple):
 
 @dataclass(frozen=True)
 class Options:
-    """How to train.
+    """The settings of a training run.
 
     Attributes:
-        sequences: how many pieces of the text are read at a time.
-        length: after how many characters the gradient is cut off.
-        rate: the first learning rate; it falls to nothing along a cosine.
-        steps: the most steps.
-        minutes: the most minutes.
-        report: held-out perplexity is told every so many steps.
-        seed: of the first weights.
+        sequences: the batch size: the text is cut into this many pieces, which are read in parallel.
+        length: the number of characters after which the gradient is truncated.
+        rate: the initial learning rate; it decays along a cosine to a hundredth.
+        steps: the maximum number of steps.
+        minutes: the maximum duration.
+        report: the number of steps between evaluations of the held-out perplexity.
+        seed: the random seed of the initial weights.
     """
 
     sequences: int = 32
@@ -65,17 +65,17 @@ class Options:
     seed: int = 0
 
     def progress(self, step: int, seconds: float) -> float:
-        """How much of the training is behind, from 0 to 1."""
+        """The completed fraction of the training, from 0 to 1."""
         return min(1.0, max(step / self.steps, seconds / 60 / self.minutes))
 
 
 class Pieces:
-    """A text as equally long pieces, read side by side, a window at a time."""
+    """A text cut into pieces of equal length, read in parallel, one window at a time."""
 
     def __init__(self, ids: np.ndarray, sequences: int, length: int) -> None:
         self.windows = (len(ids) - 1) // (sequences * length)
         if not self.windows:
-            raise SystemExit(f"the text is too short: {sequences * length + 1} characters at least")
+            raise SystemExit(f"the text is too short: it needs at least {sequences * length + 1} characters")
         used = sequences * self.windows * length
         shape = (sequences, self.windows, length)
         self.ids, self.targets = ids[:used].reshape(shape), ids[1 : used + 1].reshape(shape)
@@ -86,7 +86,7 @@ class Pieces:
 
 
 class Trainer:
-    """A model, differentiated."""
+    """The training of a model: its loss, its gradient and the state of Adam."""
 
     def __init__(self, model: char_rnn.CharRnn, options: Options) -> None:
         self.options = options
@@ -99,14 +99,14 @@ class Trainer:
         self.loss = jax.jit(self._loss)
 
     def _loss(self, weights: Any, state: Any, ids: Any, targets: Any) -> Any:
-        """The mean surprise at each next character, in nats, and the state after the last."""
+        """The mean cross-entropy of the next characters, in nats, and the state after the last."""
         made = self.forward(weights, {"ids": ids, "hiddenIn": state[0], "cellIn": state[1]})
         logits = made["logits"]
         right = jnp.take_along_axis(logits, targets[..., None], -1)[..., 0]
         return jnp.mean(jax.nn.logsumexp(logits, -1) - right), (made["hiddenOut"], made["cellOut"])
 
     def _update(self, trainee: Trainee, state: Any, step: Any, rate: Any, ids: Any, targets: Any) -> Any:
-        """One step of Adam, its gradient no longer than 1."""
+        """One step of Adam, with the gradient clipped to a norm of 1."""
         (loss, state), slopes = jax.value_and_grad(self._loss, has_aux=True)(trainee.weights, state, ids, targets)
         length = jnp.sqrt(sum(jnp.sum(each**2) for each in jax.tree.leaves(slopes)))
         slopes = jax.tree.map(lambda each: each / jnp.maximum(1, length), slopes)
@@ -120,11 +120,11 @@ class Trainer:
         return loss, state, Trainee(jax.tree.map(moved, trainee.weights, means, squares), means, squares)
 
     def start(self) -> Any:
-        """The state before any character."""
+        """The state before the first character."""
         return jnp.array(self.zero), jnp.array(self.zero)
 
     def perplexity(self, pieces: Pieces) -> float:
-        """How many characters, equally likely, a guess would have to be among to be as hard as the text is."""
+        """The exponential of the mean cross-entropy per character."""
         state, losses = self.start(), []
         for ids, targets in pieces:
             loss, state = self.loss(self.trainee.weights, state, ids, targets)
@@ -133,7 +133,7 @@ class Trainer:
 
 
 def train(model: char_rnn.CharRnn, text: str, options: Options) -> tuple[char_rnn.CharRnn, float]:
-    """The model after training on all but the last tenth of a text, and its perplexity on that."""
+    """Train on a text except its last tenth; return the best model and its perplexity on that tenth."""
     ids = char_rnn.encode(text)
     cut = int(len(ids) * (1 - HELD_OUT))
     trainer = Trainer(model, options)
@@ -147,7 +147,7 @@ def train(model: char_rnn.CharRnn, text: str, options: Options) -> tuple[char_rn
 
 
 def _steps(trainer: Trainer, pieces: Pieces, begin: float) -> Iterator[int]:
-    """Train; the numbers of the steps that were made, from 1."""
+    """Train, and yield the number of each completed step, from 1."""
     options, step, progress = trainer.options, 0, 0.0
     while True:
         state = trainer.start()
@@ -165,19 +165,19 @@ def _steps(trainer: Trainer, pieces: Pieces, begin: float) -> Iterator[int]:
 
 
 def _judge(trainer: Trainer, held_out: Pieces, best: tuple[float, char_rnn.CharRnn]) -> tuple[float, char_rnn.CharRnn]:
-    """The better of the best model so far and the one in training."""
+    """Return the better of the best model so far and the one in training, with its perplexity."""
     perplexity = trainer.perplexity(held_out)
-    print(f"held-out perplexity {perplexity:.3f} a character", flush=True)
+    print(f"held-out perplexity {perplexity:.3f} per character", flush=True)
     return best if perplexity >= best[0] else (perplexity, char_rnn.from_constants(trainer.trainee.weights))
 
 
 def main() -> None:
-    """Train as the command line says."""
+    """Train with the settings of the command line."""
     parser = argparse.ArgumentParser(description="Train the character model of sampleCharRNN on a text.")
-    parser.add_argument("--text", type=Path, required=True, help="what to learn")
+    parser.add_argument("--text", type=Path, required=True, help="the text to learn")
     parser.add_argument("--output", type=Path, required=True, help="the weight file to write")
     parser.add_argument("--hidden", type=int, default=160, help="the size of the hidden states")
-    parser.add_argument("--embedding", type=int, default=160, help="the size of the vector for a character")
+    parser.add_argument("--embedding", type=int, default=160, help="the size of the embedding of a character")
     parser.add_argument("--steps", type=int, default=Options.steps)
     parser.add_argument("--minutes", type=float, default=20)
     parser.add_argument("--rate", type=float, default=Options.rate)
@@ -190,12 +190,12 @@ def main() -> None:
 
 
 def run(given: argparse.Namespace) -> None:
-    """Train and write the weights."""
+    """Train, and write the weights."""
     options = Options(steps=given.steps, minutes=given.minutes, rate=given.rate, seed=given.seed)
     model = char_rnn.untrained(given.hidden, given.embedding, given.seed)
     model, perplexity = train(model, given.text.read_text(encoding="utf-8"), options)
     wts.save(given.output, model.arrays)
-    print(f"{given.output}: held-out perplexity {perplexity:.3f} a character")
+    print(f"{given.output}: held-out perplexity {perplexity:.3f} per character")
 
 
 if __name__ == "__main__":
