@@ -1,7 +1,7 @@
-"""Faults of one line, and the tests that catch them: ``python -m tests.mutants`` writes the table of ``mutants.md``.
+"""One-line faults, and the tests that catch them: ``python -m tests.mutants`` writes the table of ``mutants.md``.
 
-Each fault is made in a copy of the tree, and the tests named with it are run there. One that no test catches shows a
-hole. Neither pytest nor CI runs this: it takes half an hour. Words choose the faults that have all of them.
+Each fault is planted in a copy of the tree, and its tests run there. A fault that no test catches shows a gap in the
+tests. Neither pytest nor CI runs this: it takes half an hour. Arguments select the faults with all of these words.
 """
 
 import re
@@ -52,7 +52,7 @@ CHECK = "tests/check/test_loops.py tests/check/test_portability.py"
 
 
 class Mutant(NamedTuple):
-    """A fault: what it is, the file, the text that is there once, what replaces it, and the tests that are to fail."""
+    """A fault: its name, the file, a text that occurs once in it, the replacement, and the tests that should fail."""
 
     fault: str
     file: str
@@ -63,118 +63,118 @@ class Mutant(NamedTuple):
 
 # fmt: off
 MUTANTS = [
-    # ------------------------------------------------------------------ what layers mean, in the reference
-    Mutant("a negative COUNT has no floor in the reference", LOOP,
+    # ------------------------------------------------------------------ semantics of layers, in the reference
+    Mutant("the reference does not clamp a negative COUNT to 0", LOOP,
            "return max(0, int(value))", "return int(value)", LOOPS),
-    Mutant("a loop makes a trip too many for its WHILE", LOOP,
+    Mutant("a loop runs one iteration too many for its WHILE", LOOP,
            "        trip = 0\n        while trip", "        trip = 1\n        while trip", LOOPS),
-    Mutant("of two limits the WHILE alone counts", LOOP,
+    Mutant("of two limits only the WHILE ends a loop", LOOP,
            "while trip < most and (yield", "while (yield", LOOPS),
-    Mutant("a recurrence gives the initial value in the second trip too", LOOP,
+    Mutant("a recurrence returns the initial value in the second iteration too", LOOP,
            "        if trip == 0:\n", "        if trip <= 1:\n", LOOPS),
-    Mutant("a recurrence takes its next value from its own trip", LOOP,
+    Mutant("a recurrence reads its next value in the same iteration", LOOP,
            "{**at, self.loop: trip - 1})", "{**at, self.loop: trip})", LOOPS),
-    Mutant("a reverse iterator starts one too late", LOOP,
+    Mutant("a reverse iterator starts one element too late", LOOP,
            ".count(at)) - 1 - trip if self.reverse", ".count(at)) - trip if self.reverse", LOOPS),
     Mutant("an iterator wraps around before the first element", LOOP,
            "require(0 <= position < array.shape[axis]", "require(position < array.shape[axis]", LOOPS),
-    Mutant("LAST_VALUE is the element of the last trip", LOOP,
+    Mutant("LAST_VALUE returns the value before the last iteration's update", LOOP,
            "(yield self.tensor(0), {**at, self.loop: trips})", "(yield self.tensor(0), {**at, self.loop: trips - 1})",
            LOOPS),
-    Mutant("a length one too small is let through", LOOP,
+    Mutant("a stacked output may be one row too short", LOOP,
            "require(trips <= length, ", "require(trips <= length + 1, ", LOOPS),
-    Mutant("REVERSE is CONCATENATE in the reference", LOOP,
+    Mutant("the reference treats REVERSE as CONCATENATE", LOOP,
            "rows = rows[::-1]", "rows = rows[:]", LOOPS),
-    Mutant("zeros come first in what is stacked", LOOP,
+    Mutant("a stacked output is padded at its beginning", LOOP,
            "stacked[: len(rows)] = rows", "stacked[length - len(rows) :] = rows", LOOPS),
-    Mutant("what is stacked lies along axis 0 always", LOOP,
+    Mutant("a stacked output always stacks along axis 0", LOOP,
            "np.moveaxis(stacked, 0, normal_axis(self.axis, len(shape) + 1))", "stacked", LOOPS),
-    Mutant("a conditional takes the other branch in the reference", IF,
+    Mutant("the reference takes the other branch of a conditional", IF,
            "taken = 0 if (yield condition, at) else 1", "taken = 1 if (yield condition, at) else 0", IFS),
     Mutant("the type of a conditional is that of its first branch", IF,
            "return true if condition.value else false", "return true", IFS),
-    Mutant("lengths in which branches differ are those of the first", TYPES,
+    Mutant("dims in which branches differ are those of the first branch", TYPES,
            "tuple(x if x == y else UNKNOWN for x, y", "tuple(x for x, y", IFS),
 
     # ------------------------------------------------------------------ the reference
-    Mutant("an element is remembered without its trips", REFERENCE,
+    Mutant("the reference caches a value without its iterations", REFERENCE,
            "self._known[self._key(output, at)] = array", "self._known[(output, ())] = array", INTERPRETER),
-    Mutant("assertions are checked in the branch not taken", REFERENCE,
+    Mutant("assertions are checked in the branch that is not taken", REFERENCE,
            "taken = 0 if (yield step.condition, at) else 1", "taken = 1 if (yield step.condition, at) else 0",
            "tests/layers/test_assertion.py tests/layers/test_conditional.py tests/layers/test_loop.py"),
-    Mutant("assertions are not checked in the last trip", REFERENCE,
+    Mutant("assertions are not checked in the last iteration", REFERENCE,
            "for trip in range(trips):", "for trip in range(trips - 1):",
            "tests/layers/test_assertion.py tests/layers/test_loop.py tests/support/test_networks.py"),
 
     # ------------------------------------------------------------------ nesting
-    Mutant("a loop is around itself", SCOPE,
+    Mutant("a loop encloses itself", SCOPE,
            "(before | self._union(layer)) & ~self._bits[layer.loop]", "(before | self._union(layer))", NEST),
-    Mutant("what is around a loop is not around what varies in it", SCOPE,
+    Mutant("the loops around a loop are missing from the scope of what varies in it", SCOPE,
            "return self._bits[layer.loop] | self._around[layer.loop]", "return self._bits[layer.loop]", NEST),
     Mutant("a loop output varies in its own loop", SCOPE,
            "            return self._around[layer.loop]\n",
            "            return self._bits[layer.loop] | self._around[layer.loop]\n", NEST),
-    Mutant("the condition does not decide where a conditional runs", SCOPE,
+    Mutant("the condition of a conditional is missing from its scope", SCOPE,
            "mask |= self._scopes.get(layer.conditional.condition, 0)", "mask |= 0", NEST),
     Mutant("trip limits are dead", LIVE,
            "stack.extend(layer.loop.boundary(ITripLimitLayer))", "stack.extend([])", NEST),
-    Mutant("a step that two branches need goes into one of them", TREE,
+    Mutant("a step that both branches need is placed in one of them", TREE,
            "found = path if found is None else _common(found, path)", "found = path if found is None else found",
            NEST),
-    Mutant("what both leave and use a region goes into a branch", TREE,
+    Mutant("a result of a region that a branch reads too is placed in the branch", TREE,
            "() if step in region.roots else pinned.get(step)", "pinned.get(step)", NEST),
-    Mutant("a step may come before what it reads", TREE,
+    Mutant("a step may be ordered before the steps that it reads", TREE,
            "region.before.setdefault(reader, {})[maker] = None", "region.before.setdefault(reader, {})", NEST),
 
     # ------------------------------------------------------------------ types
-    Mutant("an edit leaves the types of what depends on it", INFER,
+    Mutant("an edit does not invalidate the types of dependent tensors", INFER,
            "stack.extend(each for layer, _ in tensor.uses for each in layer.dependent_tensors())", "pass",
            "tests/graph"),
-    Mutant("random numbers are folded into a constant", INFER,
+    Mutant("random numbers are folded into constants", INFER,
            'small and known and getattr(layer, "is_foldable", False)', "small and known",
            "tests/graph tests/layers/test_sources.py"),
 
     # ------------------------------------------------------------------ lowering
-    Mutant("a scan gives the trips to iterators in order, whatever the way", ITERATORS,
+    Mutant("a scan passes rows to reverse iterators in forward order", ITERATORS,
            "return jnp.flip(rows, 0) if layer.reverse else rows", "return rows", LOOPS),
-    Mutant("a reverse scan starts at the end of the axis", ITERATORS,
+    Mutant("a reverse scan starts at the end of the axis in place of the COUNT", ITERATORS,
            "jnp.moveaxis(array, layer.axis, 0)[:trips]", "jnp.moveaxis(array, layer.axis, 0)[-trips:]",
            LOOPS),
-    Mutant("a while loop writes its rows one too late", WHILE_LOOP,
+    Mutant("a while loop writes its rows one position too late", WHILE_LOOP,
            "write_rows(carry.buffers, rows, carry.trip)", "write_rows(carry.buffers, rows, carry.trip + 1)", LOOPS),
-    Mutant("an engine rolls the zeros of REVERSE to the front", OUTPUTS,
+    Mutant("an engine pads REVERSE at its beginning", OUTPUTS,
            "jnp.roll(rows, trips - length, 0)", "rows", LOOPS),
     Mutant("an engine pads E8M0 with NaN", OUTPUTS,
            "return np.zeros((), dtype)", "return jnp.zeros((), dtype)", LOOPS),
-    Mutant("a loop with a WHILE that knows its COUNT is a scan", STRATEGY,
+    Mutant("a loop with a WHILE and a known COUNT is a scan", STRATEGY,
            "    if loop.limit(TripLimit.WHILE) is not None:\n",
            "    if loop.limit(TripLimit.WHILE) is not None and facts.count(loop) is None:\n", LOOPS),
-    Mutant("a COUNT known only in the call is one too large", WHILE_LOOP,
+    Mutant("a COUNT known only at run time is one too large", WHILE_LOOP,
            "within = carry.trip < jnp.asarray(", "within = carry.trip <= jnp.asarray(", LOOPS),
-    Mutant("the fault of a state is forgotten in the next trip", STATE,
+    Mutant("a while loop drops the error flag of a state after an iteration", STATE,
            "states = [first_error(0, inside.error_flag([each])) for each in self.step.next_states]",
            "states = [first_error(0) for _ in self.step.next_states]", FAILURES),
-    Mutant("what is past the end of an axis is no fault", ITERATORS,
+    Mutant("an iterator past the end of its axis sets no error flag", ITERATORS,
            "(position < 0) | (position >= length)", "position < 0", LOOPS),
-    Mutant("an engine takes the other branch", LOWER_IF,
+    Mutant("an engine takes the other branch of a conditional", LOWER_IF,
            "_take(lowering, step, frame, 0 if known else 1)", "_take(lowering, step, frame, 1 if known else 0)", IFS),
-    Mutant("a fault in the condition of a conditional is lost", LOWER_IF,
+    Mutant("the error flag of the condition of a conditional is lost", LOWER_IF,
            "frame.poison([tensor], first_error(decided, flag))", "frame.poison([tensor], flag)",
            FAILURES),
     Mutant("an assertion in a branch is lost", LOWER_IF,
            "first_error(frame.status, decided, status)", "first_error(frame.status, decided)",
            "tests/layers/test_assertion.py tests/layers/test_conditional.py"),
-    Mutant("of two faults the last is told", FLAGS,
+    Mutant("of two failures the last is reported", FLAGS,
            "found = jnp.where(found == 0, flag, found)", "found = jnp.where(flag == 0, found, flag)", FAILURES),
-    Mutant("an iterator is thought to stay inside of an axis too short", FACTS,
+    Mutant("an iterator over an axis that is one too short is not checked", FACTS,
            "count <= self._types[iterator.tensor(0)].shape[iterator.axis]",
            "count <= self._types[iterator.tensor(0)].shape[iterator.axis] + 1", LOOPS),
-    Mutant("random numbers of all trips are the same", PROGRAM,
+    Mutant("random numbers of all iterations are the same", PROGRAM,
            'named["seed"] = (layer.index, *(frame.trips[loop] for loop in loops))', 'named["seed"] = (layer.index,)',
            "tests/layers/test_sources.py tests/layers/test_loop.py"),
-    Mutant("a reverse iterator of the host starts one too late", HOST,
+    Mutant("a reverse iterator of host execution starts one element too late", HOST,
            "max(0, int(count)) - 1 - trip", "max(0, int(count)) - trip", "tests/host"),
-    Mutant("pieces of the host are not given what a reverse iterator counts from", TREE,
+    Mutant("pieces of host execution do not get the COUNT of a reverse iterator", TREE,
            "for each in (*layer.inputs, trips) if", "for each in layer.inputs if", "tests/host"),
 
     # ------------------------------------------------------------------ passes
@@ -203,22 +203,22 @@ MUTANTS = [
            "set().union(*operands) == set(result)", "set().union(*operands) >= set(result)", PASSES),
     Mutant("an einsum of a diagonal becomes an element-wise product", CONTRACTION,
            "if not is_plain or any(len(set(own)) < len(own) for own in operands):", "if not is_plain:", PASSES),
-    Mutant("a state that is stacked has its axes swapped", AXES,
+    Mutant("a stacked state is transposed", AXES,
            "isinstance(layer, ILoopOutputLayer) and layer.kind is LoopOutput.LAST_VALUE\n\n    def _can",
            "isinstance(layer, ILoopOutputLayer)\n\n    def _can", PASSES),
-    Mutant("a sum of a state with swapped axes is along the wrong one", AXES,
+    Mutant("a sum of a transposed state is along the wrong axis", AXES,
            "if layer.axes & both not in (0, both) else", "if layer.axes & both == 0 else", PASSES),
     Mutant("the result of a sum that keeps its axes is read with them swapped", AXES,
            "if isinstance(layer, COMBINING) and not", "if False and not", PASSES),
-    Mutant("a product reads a state with swapped axes as before", AXES,
+    Mutant("a matrix product ignores that a state is transposed", AXES,
            "[FLIPPED[op] if each in self.members else op for", "[op for", PASSES),
-    Mutant("an einsum reads a state with swapped axes as before", AXES,
+    Mutant("an einsum ignores that a state is transposed", AXES,
            "own[:-2] + own[:-3:-1] if tensor in", "own if tensor in", PASSES),
     Mutant("products with a matrix and with its transpose become one", SHARING,
            "return layer.op0, layer.op1, tuple(shape)", "return tuple(shape)", PASSES),
     Mutant("sums over some parts of a pack become one", SHARING,
            "kind is not None and len(layers) == len(pack.parts)", "kind is not None", PASSES),
-    Mutant("columns of a table are taken for its rows", TABLES,
+    Mutant("a gather of columns of a table is folded like one of rows", TABLES,
            "gather.axis in (0, -2)", "gather.axis in (0, 1, -2)", PASSES),
     Mutant("a matrix that multiplies a state is prepacked for many rows", LAYOUT,
            "if rows in varying else 0", "if rows not in varying else 0", PASSES),
@@ -231,9 +231,9 @@ MUTANTS = [
            PASSES),
     Mutant("a product that no state needs is computed in parts", PARTS,
            "step.body.needed(following)", "step.body.steps", PASSES),
-    Mutant("a token that is before the cache is written into it", CACHE,
+    Mutant("a token before the beginning of the cache is written into it", CACHE,
            "(number >= 0) & (number < tokens)", "number < tokens", "tests/layers/test_cache.py"),
-    Mutant("the tokens of a stretch that begins late are written from the first on", CACHE,
+    Mutant("tokens that begin before the cache are written from the first one on", CACHE,
            "update.at[:, number]", "update.at[:, number - number[0]]", "tests/layers/test_cache.py"),
     Mutant("a sigmoid that is also added is computed through tanh", FORMS,
            "return bool(readers) and all(", "return bool(readers) and any(", PASSES),
@@ -241,65 +241,65 @@ MUTANTS = [
            "section.begin != runs[-1][-1].end:", "section.begin < runs[-1][-1].end:", PASSES),
 
     # ------------------------------------------------------------------ numbers
-    Mutant("the divisor that vmap shares may be a reciprocal", POINTWISE,
+    Mutant("the compiler may replace a divisor that vmap shares by its reciprocal", POINTWISE,
            "of_each = xp.where(xp.isnan(a), b, b)",
            "of_each = xp.broadcast_to(b, np.broadcast_shapes(a.shape, b.shape))",
            "tests/layers/test_pointwise.py -k quotient_of_floats"),
 
-    Mutant("a uint64 is rounded twice on its way to floating-point", CONVERSION,
+    Mutant("the conversion of uint64 to floating point rounds twice", CONVERSION,
            "(x >> np.uint64(1) | x & np.uint64(1))", "(x >> np.uint64(1))", "tests/execution/test_element_types.py"),
-    Mutant("integers of both signs are converted alike", CONVERSION,
+    Mutant("unsigned integers are converted like signed ones", CONVERSION,
            "    if x.dtype == U32:", "    if False:", "tests/execution/test_element_types.py"),
-    Mutant("what is no power of two is one when it is compiled", CONVERSION,
+    Mutant("the compiler does not round numbers to powers of two for E8M0", CONVERSION,
            "if dtype == E8M0 != x.dtype:", "if False:", "tests/execution/test_element_types.py"),
-    Mutant("small float8 constants are part of programs", TYPES,
+    Mutant("small float8 constants are compile-time constants", TYPES,
            "return self.value is not None and not jnp.issubdtype(self.dtype, jnp.floating)",
            "return self.value is not None and not self.is_float", "tests/execution/test_element_types.py"),
 
-    # ------------------------------------------------------------------ loops in parts
-    Mutant("what is left over after the last chunk is made of the first trips", SCAN,
+    # ------------------------------------------------------------------ loop fission and load time
+    Mutant("the iterations after the last chunk read the first rows", SCAN,
            "lambda each: each[whole:], given", "lambda each: each[: self._trips - whole], given", PASSES),
-    Mutant("a state that is read after the trips is not kept", FISSION,
+    Mutant("a state that the epilogue reads is not stacked", FISSION,
            "{*_writes(core), *loop.states, *(", "{*_writes(core), *(", SPLIT),
-    Mutant("what comes from before a loop is not stacked", FISSION,
+    Mutant("results of the prologue that the epilogue reads are not stacked", FISSION,
            "if each not in moved)}", "if each in _writes(body) and each not in moved)}", SPLIT),
-    Mutant("layers run after the trips though one in them has to stay", FISSION,
+    Mutant("layers move to the epilogue although one of them must stay in the body", FISSION,
            "return layers if len(layers) == len(found) else []", "return layers", SPLIT),
-    Mutant("what grows without bound is computed early", LOAD,
+    Mutant("a layer with a much larger output is folded at load time", LOAD,
            "if ready and _bytes(step.writes, types) <= MOST_GROWTH * _bytes(step.reads, types):", "if ready:",
            LOADED),
-    Mutant("an output that follows from weights alone is lost", LOAD,
+    Mutant("an output that depends on weights only is lost", LOAD,
            "in dict.fromkeys([*late, *outputs]) if", "in dict.fromkeys(late) if", LOADED),
-    Mutant("of two small branches the other is selected", LOWER_IF,
+    Mutant("if-conversion selects the other branch", LOWER_IF,
            "jnp.where(condition, one, other)", "jnp.where(condition, other, one)", IFS),
 
     # ------------------------------------------------------------------ calls
-    Mutant("inputs of another element type pass for those of an earlier call", PROGRAMS,
+    Mutant("a program is reused for inputs of another element type", PROGRAMS,
            "return value.shape, value.dtype, getattr(", "return value.shape, getattr(", CALLS),
-    Mutant("a call takes the memory of the input before the one that is donated", READY,
+    Mutant("a call donates the memory of the preceding input", READY,
            "enumerate(inputs, 1)", "enumerate(inputs)", CALLS),
 
     # ------------------------------------------------------------------ rules
-    Mutant("a second limit of a kind is no finding", RULES,
+    Mutant("a second limit of the same kind is no finding", RULES,
            "for second in limits[1:]:", "for second in limits[2:]:", CHECK),
     Mutant("a state may change its element type", RULES,
            "if first.dtype != second.dtype:", "if False:", CHECK),
     Mutant("a reverse iterator needs no COUNT", RULES,
            "if layer.reverse and layer.loop.limit(TripLimit.COUNT) is None:", "if False:", CHECK),
-    Mutant("a knot of loops is told once for each loop around", RULES,
+    Mutant("loops around loops that enclose each other are reported too", RULES,
            "        reported |= {first, second}\n", "", CHECK),
-    Mutant("a length may be one too small for TensorRT", PORTABILITY,
+    Mutant("a stacked output may be one row too short for TensorRT", PORTABILITY,
            "0 <= length < count:", "0 <= length < count - 1:", CHECK),
-    Mutant("a WHILE may read an iterator by way of a layer", PORTABILITY,
+    Mutant("a WHILE may read an iterator through another layer", PORTABILITY,
            "        stack += fresh\n", "", CHECK),
-    Mutant("what is inside a conditional escapes by way of a loop", PORTABILITY,
+    Mutant("a tensor inside a conditional may leave it through a loop", PORTABILITY,
            "        return layer.loop.boundary(ILoopOutputLayer)\n", "        return []\n", CHECK),
 ]
 # fmt: on
 
 
 def caught_by(mutant: Mutant) -> str:
-    """The test that fails first with a fault; empty if none does."""
+    """The first test that fails with a fault; empty if none does."""
     with tempfile.TemporaryDirectory(prefix="mutant-") as name:
         tree = Path(name)
         for each in ("netloop", "tests", "docs", "samples"):
@@ -327,8 +327,8 @@ def caught_by(mutant: Mutant) -> str:
     return f"`{failed[2] or 'import'}` in `tests/{failed[1]}`" if failed else ""
 
 
-def told() -> dict[tuple[str, str], str]:
-    """What the page tells of each fault and its file."""
+def recorded() -> dict[tuple[str, str], str]:
+    """The test that the page names for each fault and its file."""
     rows = re.findall(r"^\| (.+) \| `(.+)` \| (.+) \|$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
     return {(fault, file): test for fault, file, test in rows}
 
@@ -337,8 +337,8 @@ def page(tests: dict[tuple[str, str], str]) -> str:
     head = """\
 # Faults, and the tests that catch them
 
-Each line of this table is a fault of one line, made in a copy of the tree, and the first test that failed.
-`python -m tests.mutants` makes the table anew, or the lines whose faults have all words that it is given.
+Each row of this table is a one-line fault that was planted in a copy of the tree, and the first test that failed.
+`python -m tests.mutants` writes the table; with words as arguments, it updates the rows with all of these words.
 
 | fault | in | caught by |
 |---|---|---|
@@ -351,7 +351,7 @@ Each line of this table is a fault of one line, made in a copy of the tree, and 
 
 def main() -> int:
     chosen = [each for each in MUTANTS if all(word in each.fault for word in sys.argv[1:])]
-    tests, survived = told(), 0
+    tests, survived = recorded(), 0
     with ThreadPoolExecutor(JOBS) as pool:
         for mutant, test in zip(chosen, pool.map(caught_by, chosen), strict=True):
             print(f"{mutant.fault}: {test or 'SURVIVED'}", flush=True)

@@ -200,7 +200,7 @@ def test_engine_is_an_engine(network):
         trt.compare(network, {}, 3)
 
 
-# ---------------------------------------------------------------------------- what only the run tells
+# ---------------------------------------------------------------------------- data-dependent shapes
 
 
 def test_difference_is_found_in_data_dependent_shapes(network, wrong):

@@ -286,7 +286,7 @@ def test_tensor_of_another_network_is_not_marked():
         network.mark_debug(network.get_layer(0))
 
 
-# ---------------------------------------------------------------------- what ends a run
+# ---------------------------------------------------------------------- errors that end a run
 
 
 def test_listener_that_says_no_ends_the_run():

@@ -1,4 +1,4 @@
-"""Scripts for TensorRT 10 run unchanged, and compute the right numbers."""
+"""Scripts for TensorRT 10 run unchanged and compute the right numbers."""
 
 import numpy as np
 import pytest
@@ -483,7 +483,7 @@ def test_script_that_asks_for_fp16_from_end_to_end(builder, network):
     assert host["y"].tolist() == [[4, 6]]
 
 
-# ---------------------------------------------------------------------------- what a layer of a network is
+# ---------------------------------------------------------------------------- classes of layers
 
 
 def test_layers_are_found_by_kind_and_distinguished_by_type(network):

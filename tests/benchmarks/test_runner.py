@@ -1,4 +1,4 @@
-"""How results of benchmarks are compared, timed and told."""
+"""Comparison, timing and reports of benchmark results."""
 
 import numpy as np
 import pytest
@@ -109,7 +109,7 @@ def test_page_has_passes_apart_from_workloads():
 
 
 class Wrong(Workload):
-    """One of its ways gives the sum, one fails, and one gives something else."""
+    """A workload with three variants: the sum, an error, and a wrong result."""
 
     name = "W0 wrong"
 

@@ -1,4 +1,4 @@
-"""Every workload of the benchmarks, small: all of its variants give the same results."""
+"""Every workload of the benchmarks, at a small size: all variants give the same results."""
 
 from functools import cache
 

@@ -1,4 +1,4 @@
-"""Programs of long, deep and large networks compile, and take weights as arguments."""
+"""Compilation of long, deep and large networks, and weights as arguments of programs."""
 
 import sys
 import time

@@ -1,4 +1,4 @@
-"""Tensors of element types that are not in TensorRT pass through networks, engines and plans."""
+"""Element types that TensorRT lacks, in networks, engines and plans."""
 
 import math
 
@@ -17,7 +17,7 @@ TENSORRTS = [each for each in trt.DataType if each not in OWN]
 
 
 def moving(dtype: trt.DataType) -> trt.INetworkDefinition:
-    """A network that moves tensors of a type with every kind of layer that computes nothing."""
+    """A network of all kinds of layers that only move elements, for tensors of a type."""
     network = trt.INetworkDefinition()
     x = network.add_input("x", dtype, (2, 3))
     swapped = network.add_slice(x, (1, 0), (2, 3), (-1, 1)).get_output(0)
@@ -89,7 +89,7 @@ EIGHT_BITS = [trt.fp8, trt.e5m2, trt.e4m3fnuz, trt.e5m2fnuz]
 @pytest.mark.parametrize("to_type", EIGHT_BITS, ids=str)
 @pytest.mark.parametrize("from_type", [trt.float64, trt.float32, trt.bfloat16], ids=str)
 def test_cast_to_eight_bits_takes_the_nearest(from_type, to_type):
-    """The expected number is the nearest of all numbers of the type, found by search; ties go to the even code."""
+    """The expected number is found by a search over all numbers of the type; ties go to the even code."""
     info = ml_dtypes.finfo(NUMPY_TYPES[to_type])
     codes = np.arange(256, dtype=np.uint8)
     table = {int(code): float(value) for code, value in zip(codes, codes.view(NUMPY_TYPES[to_type]), strict=True)}
@@ -231,7 +231,7 @@ WHOLE = [trt.int32, trt.uint32, trt.int64, trt.uint64]
 @pytest.mark.parametrize("first", WHOLE, ids=str)
 @pytest.mark.parametrize("from_type", [trt.float32, trt.float64, trt.bfloat16], ids=str)
 def test_sign_that_is_read_as_a_bit_stays_one(from_type, first, way):
-    """LLVM reduces the conversion to an integer, to one of the other signedness, and back, to a truncation."""
+    """LLVM simplifies a conversion to an integer, to one of other signedness, and back, to a truncation."""
     network = trt.INetworkDefinition()
     x = network.add_input("x", from_type, (6,))
     second = {each: getattr(network, way)(cast(network, x, first), each) for each in WHOLE if fits(way, first, each)}

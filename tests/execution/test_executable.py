@@ -1,4 +1,4 @@
-"""The network of an engine is called with arrays by name, and later edits do not reach it."""
+"""Calls of engines: arrays by name, their checks, and a copy of the network that later edits do not change."""
 
 import re
 

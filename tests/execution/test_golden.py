@@ -1,4 +1,4 @@
-"""Results of TensorRT: NVIDIA's recorded runs of its examples of loops and conditionals."""
+"""Results of TensorRT, as NVIDIA recorded them for its examples of loops and conditionals."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""A program is compiled once for each set of shapes, and found again for inputs like those of an earlier call."""
+"""The program cache: one program for each set of shapes, reused for inputs of the same shapes and types."""
 
 import threading
 
@@ -28,7 +28,7 @@ from tests.support.networks import (
 
 @pytest.fixture
 def compiled(monkeypatch):
-    """A list with an item for each compiled program."""
+    """A list that gets one item for each compiled program."""
     made = []
     compile_ = Executable._compile
 
@@ -100,7 +100,7 @@ def test_both_branches_run_from_one_program(compiled):
     assert len(compiled) == 1
 
 
-# ---------------------------------------------------------------------- recalling
+# ---------------------------------------------------------------------- reuse
 
 
 def difference(length=2):
@@ -198,7 +198,7 @@ def test_value_that_decides_a_shape_is_read_in_each_call():
 
 
 def in_threads(number, work):
-    """The results of ``work`` for the indices of some threads that run at once."""
+    """Run ``work`` in concurrent threads, each with its index, and return the results."""
     results, errors = [None] * number, []
     barrier = threading.Barrier(number)
 

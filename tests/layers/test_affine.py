@@ -1,4 +1,4 @@
-"""Scale and the parametric rectifier. The expected numbers are worked out by hand, or by numpy's own stretching."""
+"""Scale and the parametric rectifier. The expected numbers are computed by hand, or by numpy's broadcasting."""
 
 import jax
 import jax.numpy as jnp

@@ -431,7 +431,7 @@ FEED = {"q": Q, "k": K, "v": V}
 
 
 def both_ways(network, **feed):
-    """The output, after the reference and the compiled network agreed on it."""
+    """Return the output, after checking that the reference and the engine agree."""
     evaluated, compiled = netloop.evaluate(network, feed)["y"], netloop.compile(network)(feed)["y"]
     np.testing.assert_allclose(compiled, evaluated, rtol=1e-5, atol=1e-6)
     return evaluated

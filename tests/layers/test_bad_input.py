@@ -1,4 +1,4 @@
-"""What a careless call gives to any layer ends in an error that says what is wrong, never in one of numpy or JAX."""
+"""Wrong arguments of any layer raise netloop's errors, and never one of numpy or JAX."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -134,7 +134,7 @@ ANY_TYPE = {
 }
 
 
-# ---------------------------------------------------------------------------- words
+# ---------------------------------------------------------------------------- helpers
 
 
 def check_told(network: trt.INetworkDefinition, name: str, act: Callable[[], Any]) -> None:

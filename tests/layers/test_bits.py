@@ -1,4 +1,4 @@
-"""Bit cast, against numpy's views and the bits that the standards write down."""
+"""Bit casts, against numpy's views and the bit patterns of the standards."""
 
 import jax.numpy as jnp
 import numpy as np

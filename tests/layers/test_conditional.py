@@ -1,4 +1,4 @@
-"""What a conditional means, in numbers worked out by hand."""
+"""The semantics of conditionals, with numbers computed by hand."""
 
 import re
 
@@ -38,7 +38,7 @@ def network():
 
 @pytest.fixture
 def conditional(network):
-    """A conditional decided by the input ``c``."""
+    """A conditional whose condition is the input ``c``."""
     made = network.add_if_conditional()
     made.set_condition(network.add_input("c", trt.bool, ()))
     return made
@@ -53,7 +53,7 @@ ABC = F([1, 2, 3])
 
 
 def failing(network, loops=2):
-    """A tensor float32[] that has no value: a loop reads a tensor past its end."""
+    """A float32[] tensor without a value: a loop reads a tensor past its end."""
     loop = counted(network, loops)
     short = constant(network, [7], F)
     state = loop.add_recurrence(constant(network, 0, F))
@@ -61,7 +61,7 @@ def failing(network, loops=2):
     return last(loop, state.get_output(0))
 
 
-# ---------------------------------------------------------------------------- the branch taken
+# ---------------------------------------------------------------------------- the selected branch
 
 
 @each_way
@@ -152,7 +152,7 @@ def test_inputs_may_be_put_in_between_later(way, network, conditional, x, taken)
     assert_outputs(run(way, network, {"c": np.bool_(taken), "x": ABC}), {"y": 2 * ABC if taken else ABC})
 
 
-# ---------------------------------------------------------------------------- a condition that is known
+# ---------------------------------------------------------------------------- known conditions
 
 
 @each_way
@@ -442,7 +442,7 @@ def test_failure_of_a_length_tells_the_layer_inside_the_branch(way, network, con
         run(way, network, {"c": np.bool_(True), "n": np.int32(2)})
 
 
-# ---------------------------------------------------------------------------- surface
+# ---------------------------------------------------------------------------- attributes and methods
 
 
 def test_condition_layer_has_no_output(network):

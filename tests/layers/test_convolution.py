@@ -21,7 +21,7 @@ FLOATS = [np.float16, jnp.bfloat16, np.float64]
 
 
 def numbers(*shape, step=7):
-    """Small whole numbers in no order."""
+    """Small integers in no particular order."""
     return (np.arange(np.prod(shape)) * step % 11 - 5).reshape(shape).astype(np.float32)
 
 
@@ -36,7 +36,7 @@ def convolve(kernel, maps=None, **named):
 
 
 def deconvolve(kernel, **named):
-    """The same for a deconvolution."""
+    """A deconvolution with a kernel in its own shape."""
     maps = kernel.shape[1] * named.get("num_groups", 1)
     return IDeconvolutionLayer(num_output_maps=maps, kernel_size_nd=kernel.shape[2:], kernel=kernel, **named)
 
@@ -332,7 +332,7 @@ def test_bool_is_refused():
 BYTES = np.random.default_rng(0).integers(-128, 128, (1, 4, 5)), np.random.default_rng(1).integers(-128, 128, (6, 2, 3))
 OF_BYTES = [[10530, 5999, -14981], [9174, 2298, -6732], [-5052, -1038, -953], [-10122, -5531, 10886],
             [-1070, 8731, -9061], [-11663, -10698, 10057]]  # fmt: skip
-"""Their convolution in two groups, by PyTorch in int64."""
+"""The convolution of these in two groups, computed by PyTorch in int64."""
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.int16, np.int32, np.int64])

@@ -28,7 +28,7 @@ def i64(*shape):
 
 
 def evaluate(layer, *arrays):
-    """The outputs of the reference, whose types are foretold by the type rule."""
+    """Return the outputs of the reference, after comparing their types with the type rule."""
     arrays = [None if each is None else np.asarray(each) for each in arrays]
     made = layer.evaluate(*arrays)
     results = made if isinstance(made, tuple) else (made,)
@@ -323,7 +323,7 @@ def test_nothing_lowers_what_only_the_run_tells(layer):
 
 # ---------------------------------------------------------------------------- unique
 
-# Of ONNX's reference, with its own examples: values, first places, places of each, counts
+# From ONNX's reference, on its own examples: values, first indices, inverse indices, counts
 UNIQUE_BY_ONNX = [
     (IUniqueLayer(), [2, 1, 1, 3, 4, 3], [1, 2, 3, 4], [1, 0, 3, 4], [1, 0, 0, 2, 3, 2], [2, 1, 2, 1]),
     (IUniqueLayer(sorted=False), [2, 1, 1, 3, 4, 3], [2, 1, 3, 4], [0, 1, 3, 4], [0, 1, 1, 2, 3, 2], [1, 2, 2, 1]),

@@ -36,14 +36,14 @@ def numbers(*shape):
 
 
 def random_inputs(b, s, k, e=3, h=4, i=5):
-    """Hidden states, experts, scores, weights and biases."""
+    """Random hidden states, experts, scores, weights and biases."""
     tokens = [numbers(b, s, h), RANDOM.integers(0, e, (b, s, k)).astype(np.int32), numbers(b, s, k)]
     weights = [numbers(e, h, i), numbers(e, h, i), numbers(e, i, h)]
     return [*tokens, *weights, numbers(e, i), numbers(e, i), numbers(e, h)]
 
 
 def dense(inputs, activate, quantise=lambda h: h):
-    """All experts for all tokens, and then those that were chosen."""
+    """The output of a mixture, by running all experts on all tokens."""
     x, experts, scores, gate, up, down, *biases = inputs
     bg, bu, bd = biases or (0, 0, np.zeros((len(gate), x.shape[-1])))
     g = np.einsum("bsh,ehi->bsei", x, gate) + bg
@@ -102,7 +102,7 @@ CASES = [
 
 
 def static(h, scale):
-    """What is left of numbers by static quantisation."""
+    """Quantize numbers with a fixed scale and dequantize them."""
     return np.clip(h / scale, -448, 448).astype(jnp.float8_e4m3fn).astype(np.float64) * scale
 
 
@@ -204,7 +204,7 @@ def test_unknown_lengths_are_learned_from_other_inputs():
 
 
 def network_of(inputs):
-    """A network with a mixture of random experts, and what to feed it."""
+    """A network with a mixture of random experts, and its inputs."""
     network = INetworkDefinition()
     names = ["hidden", "experts", "scores"]
     feed = dict(zip(names, inputs[:3], strict=True))
@@ -221,7 +221,7 @@ def network_of(inputs):
 
 
 def both_ways(network, feed):
-    """The output, after the reference and the compiled network agreed on it."""
+    """Return the output, after checking that the reference and the engine agree."""
     evaluated, compiled = netloop.evaluate(network, feed)["y"], netloop.compile(network)(feed)["y"]
     np.testing.assert_allclose(compiled, evaluated, rtol=1e-4, atol=1e-5)
     return evaluated

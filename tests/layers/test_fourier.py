@@ -14,7 +14,7 @@ WAVES = np.random.default_rng(1).normal(size=(2, 4, 2)).astype(np.float32)
 
 
 def parts(x: np.ndarray) -> np.ndarray:
-    """Complex numbers as real and imaginary part."""
+    """Complex numbers as pairs of real and imaginary parts."""
     return np.stack([x.real, x.imag], -1)
 
 

@@ -172,7 +172,7 @@ def test_layer_obeys_the_laws(case: Case) -> None:
     check_laws(case)
 
 
-# ---------------------------------------------------------------------------- unknown lengths
+# ---------------------------------------------------------------------------- unknown dims
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Arithmetic of integers of every width, against Python's own integers."""
+"""Arithmetic of integers of every width, against Python's integers."""
 
 import math
 import operator
@@ -21,7 +21,7 @@ OTHERS = [np.dtype(each) for each in (np.int16, np.uint8, np.uint32, np.uint64)]
 
 
 def wrapped(value: int, dtype: np.dtype[Any]) -> int:
-    """The number of a type that has the lowest bits of ``value``."""
+    """The number of a type with the lowest bits of ``value``."""
     bits = 8 * dtype.itemsize
     value %= 1 << bits
     return value - (1 << bits) if dtype.kind == "i" and value >> (bits - 1) else value
@@ -64,7 +64,7 @@ UNARY: dict[UnaryOperation, Callable[[int], int]] = {
 
 
 def edges(dtype: np.dtype[Any]) -> list[int]:
-    """The ends of a type, and small numbers."""
+    """The smallest and largest numbers of a type, and small ones."""
     least, most = int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
     return [least, least + 1, 1, 3, 100, most - 1, most, *([-1, -3] if least < 0 else [])]
 
@@ -134,7 +134,7 @@ def test_shift_by_a_negative_number_counts_as_one_of_all_bits():
     check_laws(Case("right", IElementWiseLayer(op=Op.SHIFT_RIGHT), arrays, [0, -1]))
 
 
-# ---------------------------------------------------------------------------- powers, rests
+# ---------------------------------------------------------------------------- powers, remainders
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.int64])

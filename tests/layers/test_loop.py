@@ -1,4 +1,4 @@
-"""Every row of the table that says what a loop means, in numbers worked out by hand."""
+"""Every row of the table of loop semantics, with numbers computed by hand."""
 
 import re
 
@@ -53,7 +53,7 @@ def i32(*numbers):
 
 
 def fails(way, network, inputs, what, layer):
-    """Running the network is refused, naming a layer and the line of this file that added it."""
+    """Check that a run fails with a message that names a layer and the line of this file that added it."""
     with pytest.raises(trt.ExecutionError, match=re.escape(what)) as caught:
         run(way, network, inputs)
     (found,) = caught.value.findings
@@ -63,7 +63,7 @@ def fails(way, network, inputs, what, layer):
     return found
 
 
-# ---------------------------------------------------------------------------- the number of trips
+# ---------------------------------------------------------------------------- trip counts
 
 
 @each_way
@@ -396,11 +396,11 @@ def test_error_in_one_state_is_none_in_another(way, network):
     again.set_input(1, delayed.get_output(0))
     mark(network, y=last(loop, again.get_output(0)))
 
-    # element 3 is what the iterator read in trip 0, before the error
+    # element 3 is what the iterator read in iteration 0, before the error
     assert run(way, network, {"x": np.int32([7])})["y"] == 7
 
 
-# ---------------------------------------------------------------------------- outputs: the last value
+# ---------------------------------------------------------------------------- loop outputs: LAST_VALUE
 
 
 @each_way
@@ -449,7 +449,7 @@ def test_error_of_one_output_is_not_forgotten_for_the_next(way, network):
     fails(way, network, {"n": np.int32(2)}, "has room for 1 elements", short)
 
 
-# ---------------------------------------------------------------------------- outputs: all values
+# ---------------------------------------------------------------------------- loop outputs: CONCATENATE and REVERSE
 
 
 @each_way
@@ -609,7 +609,7 @@ def test_output_may_be_rewired_to_a_tensor_made_later(way, network):
     assert_outputs(run(way, mark(network, y=output.get_output(0))), {"y": i32(0, 10, 20)})
 
 
-# ---------------------------------------------------------------------------- loops in loops
+# ---------------------------------------------------------------------------- nested loops
 
 
 @each_way
@@ -735,7 +735,7 @@ def test_random_numbers_that_do_not_vary_are_drawn_once(way, network):
     np.testing.assert_array_equal(got[0], got[1])
 
 
-# ---------------------------------------------------------------------------- what nothing needs
+# ---------------------------------------------------------------------------- dead layers
 
 
 @each_way
@@ -762,7 +762,7 @@ def test_loop_without_an_output_disappears(way, network):
     assert_outputs(run(way, mark(network, y=combine(network, x, 1)), {"x": F([1, 2])}), {"y": F([2, 3])})
 
 
-# ---------------------------------------------------------------------------- at the call
+# ---------------------------------------------------------------------------- errors of calls
 
 
 @pytest.mark.parametrize(

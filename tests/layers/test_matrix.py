@@ -104,7 +104,7 @@ def test_product_of_truth_values_is_refused() -> None:
 
 @pytest.mark.parametrize("dtype", [np.int8, np.uint16, np.int32, np.int64, np.uint64])
 def test_product_of_integers_is_exact_and_wraps(dtype: Any) -> None:
-    """Python's integers, of which numpy then keeps the lowest bits."""
+    """The expected numbers are Python's integers, of which numpy keeps the lowest bits."""
     a, b = np.random.default_rng(0).integers(0, np.iinfo(dtype).max, (2, 3, 4), dtype, endpoint=True)[:, :, :3]
     rows, columns = a.astype(object), b.astype(object).T
     expected = [[sum(x * y for x, y in zip(row, column, strict=True)) for column in columns.T] for row in rows]

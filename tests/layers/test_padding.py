@@ -1,4 +1,4 @@
-"""Padding and reversed sequences. The expected numbers are worked out by hand, or by ``np.pad`` and slices."""
+"""Padding and reversed sequences. The expected numbers are computed by hand, or by ``np.pad`` and slices."""
 
 import jax
 import jax.numpy as jnp

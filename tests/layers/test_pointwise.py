@@ -1,4 +1,4 @@
-"""Layers that compute each element on its own, against numbers from Python's own ``math``."""
+"""Element-wise layers, against numbers from Python's ``math``."""
 
 import math
 import operator
@@ -43,7 +43,7 @@ RTOL = {F32: 3e-6, F64: 1e-12, F16: 1e-2, BF16: 1e-2}
 
 
 def made(values: Any, dtype: np.dtype[Any] = F32) -> np.ndarray:
-    """An array of values, which may be beyond the range of its type."""
+    """An array of values, which may be out of the range of its type."""
     with np.errstate(all="ignore"):
         return np.asarray(values).astype(dtype)
 
@@ -348,7 +348,7 @@ def elementwise(op: ElementWiseOperation) -> IElementWiseLayer:
 def table_case(
     op: ElementWiseOperation, function: Callable[..., Any], left: list[Any], right: list[Any], dtype: np.dtype[Any]
 ) -> Case:
-    """Every element of one list with every element of another, a column and a row that are stretched."""
+    """Every element of one list with every element of another, by broadcasting a column and a row."""
     expected = np.asarray([[function(a, b) for b in right] for a in left])
     arrays = made([[a] for a in left], dtype), made([right], dtype)
     return Case(f"{op.name} of {dtype}", elementwise(op), arrays, expected, RTOL.get(dtype, 0))
@@ -633,7 +633,7 @@ def test_identity_obeys_the_laws(dtype):
     check_laws(Case(f"of {dtype}", IIdentityLayer(), (x,), x))
 
 
-# ---------------------------------------------------------------------------- the tables
+# ---------------------------------------------------------------------------- tables
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ INF = np.inf
 
 
 def numbers(*shape, step=7):
-    """Small whole numbers in no order."""
+    """Small integers in no particular order."""
     return (np.arange(np.prod(shape)) * step % 11 - 5).reshape(shape).astype(np.float32)
 
 
@@ -36,7 +36,7 @@ def padded(kind, window, pre, post, **named):
 
 
 def counting(layer):
-    """The same layer, padding counted."""
+    """Change a layer to include padding in averages, and return it."""
     layer.average_count_excludes_padding = False
     return layer
 

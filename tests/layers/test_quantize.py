@@ -192,7 +192,7 @@ ROUND = jax.jit(lower_quantized, static_argnums=1)
 
 
 def all_numbers(kind):
-    """Every number of a type, as its bits stand for it."""
+    """Every number of a type, decoded from its bits."""
     codes = np.arange(256, dtype=np.uint8)
     if kind is INT8:
         return codes.view(np.int8).astype(np.float64)
@@ -351,7 +351,7 @@ def constant(network, array):
 
 
 def both_ways(network, tensor, **feed):
-    """The output, after the reference and the compiled network agreed on it to the bit."""
+    """Return the output, after checking that the reference and the engine agree to the last bit."""
     tensor.name = "y"
     network.mark_output(tensor)
     evaluated, compiled = netloop.evaluate(network, feed)["y"], netloop.compile(network)(feed)["y"]

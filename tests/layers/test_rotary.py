@@ -39,7 +39,7 @@ def network_of(**shapes):
 
 
 def both_ways(network, **feed):
-    """The output, after the reference and the compiled network agreed on it."""
+    """Return the output, after checking that the reference and the engine agree."""
     evaluated, compiled = netloop.evaluate(network, feed)["y"], netloop.compile(network)(feed)["y"]
     np.testing.assert_allclose(compiled, evaluated, rtol=1e-5, atol=1e-6)
     return evaluated
@@ -56,7 +56,7 @@ TABLE = drawn(5, 3)
 
 
 def turned(x, angles, interleaved=False):
-    """Pairs as complex numbers, turned by multiplication."""
+    """Rotate pairs by complex multiplication."""
     half = x.shape[3] // 2
     pairs = x[..., ::2] + 1j * x[..., 1::2] if interleaved else x[..., :half] + 1j * x[..., half:]
     pairs = pairs * np.exp(1j * angles[:, None])

@@ -1,4 +1,4 @@
-"""Sequences of tensors and optional values, against Python's lists."""
+"""Sequences of tensors and optional values, against Python lists."""
 
 import numpy as np
 import pytest
@@ -25,12 +25,12 @@ GIVEN = [F([1]), F([2, 3]), F([4, 5, 6])]
 
 
 def plain(value):
-    """A value in Python's lists."""
+    """Convert a value to Python lists."""
     return [each.tolist() for each in value] if isinstance(value, list) else value if value is None else value.tolist()
 
 
 def run(network, **given):
-    """The outputs of the reference, which an engine and one from a plan give too."""
+    """Return the outputs of the reference, after comparing an engine and one from a plan with them."""
     expected = {name: plain(value) for name, value in trt.evaluate(network, given).items()}
     engine = trt.compile(network)
     again = trt.Runtime(trt.Logger()).deserialize_cuda_engine(engine.serialize())
@@ -165,7 +165,7 @@ def test_branches_give_a_value_or_none():
 
 
 def growing(network, start, trips=3):
-    """A loop that appends ``i`` ones in each trip."""
+    """A loop that appends ``i`` ones in each iteration."""
     loop = counted(network, trips)
     state, number = loop.add_recurrence(start), loop.add_recurrence(constant(network, 0, np.int64))
     state.keeps_shape = False
@@ -229,7 +229,7 @@ def told(network):
     return "\n".join(each.what for each in trt.check(network))
 
 
-# ---------------------------------------------------------------------------- what is refused
+# ---------------------------------------------------------------------------- errors
 
 
 def test_layer_for_tensors_refuses_a_sequence():

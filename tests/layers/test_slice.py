@@ -128,7 +128,7 @@ def test_every_mode_has_a_row(table):
 
 
 def elsewhere(mode, place, length):
-    """The element that a place stands for, found by numpy's own padding of a row of indices."""
+    """The index of the element that a slice reads at ``place``, by numpy's padding; None for the fill value."""
     if mode is STRICT or 0 <= place < length:
         return place
     width = abs(place) + 1

@@ -1,7 +1,7 @@
 """The number of ONNX's tests that pass, by one runner for netloop and others: ``python -m tests.onnx.rates NAME``.
 
-Without a name it prints the table of ``docs/onnx.md``, each backend in a process of its own; one that is not installed
-is left out. A test counts as passed if it ran, and its outputs had the values, types and shapes that ONNX wants.
+Without a name it prints the table of ``docs/onnx.md``, with each installed backend in a process of its own. A test
+passes if it runs and its outputs have the values, types and shapes that ONNX expects.
 """
 
 import importlib.util

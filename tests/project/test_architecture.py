@@ -1,4 +1,4 @@
-"""The levels of the package, and what no module may have."""
+"""The levels of the package, and limits for every module."""
 
 import ast
 import graphlib

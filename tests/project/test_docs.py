@@ -1,4 +1,4 @@
-"""The documents say what is true: their examples run, their links lead somewhere, and their rules exist."""
+"""The documentation: its examples run, its links have targets, and its rules exist."""
 
 import contextlib
 import doctest
@@ -85,12 +85,12 @@ def test_examples_print_what_the_page_says(path):
 
 
 def prose(path: Path) -> str:
-    """A page without its blocks."""
+    """A page without its code blocks."""
     return FENCE.sub("", path.read_text(encoding="utf-8"))
 
 
 def anchors(path: Path) -> set[str]:
-    """What links to the headings of a page may end in."""
+    """The anchors of the headings of a page."""
     headings = (re.sub(r"[^\w\- ]", "", heading.lower()) for heading in HEADING.findall(prose(path)))
     return {heading.replace(" ", "-") for heading in headings}
 

@@ -1,4 +1,4 @@
-"""Each sample prints what its docstring ends with."""
+"""Each sample prints the output at the end of its docstring."""
 
 import ast
 import runpy

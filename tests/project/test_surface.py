@@ -1,6 +1,6 @@
-"""What netloop exports has the names, numbers, parameters and defaults that TensorRT's Python package has.
+"""netloop's exports against TensorRT's Python package: names, numbers, parameters and defaults.
 
-``data/tensorrt_surface.json`` holds them as recorded from that package: facts, no code.
+``data/tensorrt_surface.json`` has these facts as recorded from that package, and no code.
 """
 
 import ast
@@ -52,14 +52,14 @@ MISSING: dict[str, set[str]] = {
     "INetworkDefinition": {"add_plugin", "add_plugin_v2"},
     "IPluginRegistry": {"deregister_library", "load_library"},
 }
-"""Methods, properties and (bases) that TensorRT has and netloop has not, by class."""
+"""Methods, properties and (bases) that netloop lacks, by class."""
 
 ABSENT = {
     *("ISymExpr", "ISymExprs", "KernelLaunchParams"),  # of plugins that are compiled ahead of time
     "NodeIndices",  # a list
     "FallbackString",
 }
-"""Classes and enumerations that TensorRT has and netloop has not."""
+"""Classes and enumerations that netloop lacks."""
 
 DIFFERENT: dict[str, set[str]] = {
     "Builder": {"build_serialized_network"},  # without the form that returns the text of kernels, as there are none
@@ -68,25 +68,25 @@ DIFFERENT: dict[str, set[str]] = {
     "INetworkDefinition": {
         *("add_quantize", "add_dequantize"),  # with the two arguments of TensorRT 10 too
     },
-    "IPluginV3": {"__init__"},  # copies are made by clone; so it is with the three parts
-    "IPluginV3OneBuild": {"__init__", "configure_plugin", "get_workspace_size"},  # inp for in, a word of Python
+    "IPluginV3": {"__init__"},  # clone makes copies, here and for the three parts
+    "IPluginV3OneBuild": {"__init__", "configure_plugin", "get_workspace_size"},  # inp for in, a keyword of Python
     "IPluginV3OneCore": {"__init__"},
     "IPluginV3OneRuntime": {"__init__", "on_shape_change"},  # inp for in
     "DynamicPluginTensorDesc": {"__init__"},  # which may be given what it holds
     "PluginField": {"size"},  # follows from the data
     "PluginFieldCollection": {"append", "extend", "insert", "pop"}  # a list
-    | ({"__getitem__"} if sys.version_info >= (3, 12) else set()),  # whose parameters older Pythons do not tell
+    | ({"__getitem__"} if sys.version_info >= (3, 12) else set()),  # whose parameters older Pythons do not report
     "PluginTensorDesc": {"__init__"},  # which may be given what it holds
     "ITensor": {"dtype"},  # settable, as in TensorRT 10
     "IStreamReaderV2": {"read"},  # as Python overrides it: it returns the bytes, and is given no address for them
     "IStreamWriter": {"write"},  # as Python overrides it: it is given the bytes, and no address and size
     "Runtime": {"deserialize_cuda_engine"},  # two forms in one
 }
-"""What netloop has with other parameters, other defaults, or settable where TensorRT's is not or the reverse."""
+"""Members with other parameters or defaults, or that are settable in only one of the packages."""
 
 
 def found(dotted: str) -> Any:
-    """What netloop exports under a name, which may be that of a class within a class."""
+    """The export of a name, which may name a nested class."""
     outer, *inner = dotted.split(".")
     value = EXPORTED.get(outer)
     for name in inner:
@@ -138,7 +138,7 @@ def test_class_differs_only_in_what_is_listed(name):
 
 
 def missing(name: str) -> list[str]:
-    """The recorded bases, methods and properties that a class has not."""
+    """The recorded bases, methods and properties that a class lacks."""
     cls, recorded = found(name), RECORDED["classes"][name]
     lineage = [each.__name__ for each in cls.__mro__]
     return [
@@ -149,7 +149,7 @@ def missing(name: str) -> list[str]:
 
 
 def differences(name: str) -> list[str]:
-    """What a class has in another way than recorded, as ``name: the difference``."""
+    """The differences of a class from the record, as ``name: difference``."""
     cls, recorded = found(name), RECORDED["classes"][name]
     overloads = {method: each for method, each in recorded["methods"].items() if has_method(cls, method)}
     properties = {each: access for each, access in recorded["properties"].items() if has_property(cls, each)}
@@ -172,7 +172,7 @@ def has_method(cls: type, method: str) -> bool:
 
 
 def parameters(cls: type, method: str) -> list[Parameter] | None:
-    """The parameters after ``self``; None where Python cannot tell them."""
+    """The parameters after ``self``; None where Python does not report them."""
     function = inspect.getattr_static(cls, method, None)
     try:
         if method == "__init__":
@@ -188,9 +188,9 @@ def ours_as_text(cls: type, method: str) -> str:
 
 
 def covers(ours: list[Parameter] | None, overload: str, several: bool) -> bool:
-    """Whether every call that fits a recorded signature means the same with our parameters.
+    """Whether every call that fits a recorded signature means the same with netloop's parameters.
 
-    Where several signatures are recorded, ours stands for all of them: the parameters that only some have are optional.
+    Where several signatures are recorded, netloop's covers all: parameters that only some have are optional.
     """
     if ours is None or any(each.kind in (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD) for each in ours):
         return True

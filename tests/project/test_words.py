@@ -38,11 +38,11 @@ REPLACED = {
     r"\bcomplaints?\b": "error, finding",
     r"(?<!per )\btrips?\b(?! (limit|count))": "iteration; trip limit and trip count are TensorRT's",
 }
-"""The words that the glossary replaced, and what is said now."""
+"""Words that the glossary replaced, and their replacements."""
 
 
 def without_code(text: str) -> str:
-    """Prose without quoted code, whose names are as they are."""
+    """Prose without quoted code."""
     return re.sub(r"```.*?```|``.+?``|`[^`\n]+`|'[^'\n]*'|\{[^{}]*\}|\b\w*_\w*\b", " ", text, flags=re.DOTALL)
 
 

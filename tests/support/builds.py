@@ -31,7 +31,7 @@ def config_with_profile(builder, minimum=(1, 3), optimum=(2, 3), maximum=(4, 3))
 
 
 def length_by_value(builder):
-    """A loop whose stacked output has as many rows as its input says."""
+    """A loop whose stacked output has a length that is an input."""
     network = builder.create_network()
     n = network.add_input("n", trt.int32, ())
     loop = network.add_loop()

@@ -1,4 +1,4 @@
-"""The cases of all layers' tests as networks of one layer each."""
+"""The cases of all layers' tests, as networks of one layer each."""
 
 import copy
 import importlib
@@ -24,7 +24,7 @@ def _found(value: Any) -> Iterator[Case]:
 
 
 def all_cases() -> list[Case]:
-    """Every case in a table of ``tests/layers``, once."""
+    """All cases in the tables of ``tests/layers``, without duplicates."""
     modules = [
         importlib.import_module(f"tests.layers.{each.name}") for each in pkgutil.iter_modules(tests.layers.__path__)
     ]
@@ -33,7 +33,7 @@ def all_cases() -> list[Case]:
 
 
 def network_of(case: Case, dynamic: bool = False) -> tuple[trt.INetworkDefinition, dict[str, np.ndarray]]:
-    """Return a network of the layer of a case, and arrays for its inputs. Inputs that decide shapes are constants.
+    """Return a network of the layer of a case, and arrays for its inputs. Inputs that determine shapes are constants.
 
     Args:
         case: the case.

@@ -1,4 +1,4 @@
-"""Small named networks that many tests share. Inputs are called ``x``, ``n`` ..., outputs as each function says."""
+"""Small networks that many tests share, with inputs ``x``, ``n`` ... and outputs as in each docstring."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -13,7 +13,7 @@ LAST, CONCATENATE, REVERSE = trt.LoopOutput
 COUNT, WHILE = trt.TripLimit
 
 
-# ---------------------------------------------------------------------------- words to build with
+# ---------------------------------------------------------------------------- helpers
 
 
 def constant(network: trt.INetworkDefinition, value: Any, dtype: Any = None) -> ITensor:
@@ -22,7 +22,7 @@ def constant(network: trt.INetworkDefinition, value: Any, dtype: Any = None) -> 
 
 
 def combine(network: trt.INetworkDefinition, a: ITensor, b: Any, op: trt.ElementWiseOperation = Op.SUM) -> ITensor:
-    """``a`` combined with a tensor, or with a number that is made a constant of its type and rank."""
+    """Combine ``a`` with a tensor, or with a number as a constant of its type and rank."""
     if not isinstance(b, ITensor):
         b = constant(network, np.full((1,) * len(a.shape), b, a.type.dtype))
     return network.add_elementwise(a, b, op).get_output(0)
@@ -45,7 +45,7 @@ def stacked(
 
 
 def mark(network: trt.INetworkDefinition, **tensors: ITensor) -> trt.INetworkDefinition:
-    """The network, with tensors named and marked."""
+    """Name tensors, mark them as outputs, and return the network."""
     for name, tensor in tensors.items():
         tensor.name = name
         network.mark_output(tensor)
@@ -53,7 +53,7 @@ def mark(network: trt.INetworkDefinition, **tensors: ITensor) -> trt.INetworkDef
 
 
 def counted(network: trt.INetworkDefinition, count: Any, dtype: Any = np.int32) -> trt.ILoop:
-    """A loop with a COUNT, a tensor or a number that is made a constant."""
+    """Add a loop with a COUNT, which is a tensor or a number."""
     loop = network.add_loop()
     loop.add_trip_limit(count if isinstance(count, ITensor) else constant(network, count, dtype), COUNT)
     return loop
@@ -72,7 +72,7 @@ def counter(network: trt.INetworkDefinition, loop: trt.ILoop, first: int = 0, dt
 def running_sum(
     trips: int = 3, kind: trt.LoopOutput = LAST, axis: int = 0, length: int | None = None
 ) -> trt.INetworkDefinition:
-    """y: the sums of the first rows of x[5,3], one a trip, the new ones."""
+    """y: the running sums of the rows of x[5,3], one row per iteration, each after the addition."""
     network = trt.INetworkDefinition()
     x = network.add_input("x", trt.float32, (5, 3))
     loop = counted(network, trips)
@@ -136,7 +136,7 @@ def _length_of(network: trt.INetworkDefinition, tensor: ITensor, axis: int) -> I
 
 
 def nested() -> trt.INetworkDefinition:
-    """y: 1 + (1 + 2) + (1 + 2 + 3) + ... of n terms; the inner loop counts to the outer's trip."""
+    """y: 1 + (1 + 2) + (1 + 2 + 3) + ... of n terms; the inner loop counts to the outer iteration."""
     network = trt.INetworkDefinition()
     outer = counted(network, network.add_input("n", trt.int32, ()))
     number = counter(network, outer, 1)
@@ -149,7 +149,7 @@ def nested() -> trt.INetworkDefinition:
 
 
 def conditional_in_loop() -> trt.INetworkDefinition:
-    """y: Collatz's step taken 10 times from x, each number before it; the branch changes from trip to trip."""
+    """y: 10 numbers of the Collatz sequence from x on; the branch changes between iterations."""
     network = trt.INetworkDefinition()
     loop = counted(network, 10)
     number = loop.add_recurrence(network.add_input("x", trt.int32, ()))
@@ -175,7 +175,7 @@ def loop_in_conditional() -> trt.INetworkDefinition:
 
 
 def swap(trips: int = 3) -> trt.INetworkDefinition:
-    """a, b: the inputs x and z after being swapped some times."""
+    """a, b: the inputs x and z, swapped a number of times."""
     network = trt.INetworkDefinition()
     loop = counted(network, trips)
     a = loop.add_recurrence(network.add_input("x", trt.float32, (2,)))
@@ -186,7 +186,7 @@ def swap(trips: int = 3) -> trt.INetworkDefinition:
 
 
 def delay_line() -> trt.INetworkDefinition:
-    """y: x[4] two trips late, preceded by the zeros that were in the line."""
+    """y: x[4] delayed by two iterations, after two zeros."""
     network = trt.INetworkDefinition()
     x = network.add_input("x", trt.float32, (4,))
     loop = counted(network, 4)
@@ -197,7 +197,7 @@ def delay_line() -> trt.INetworkDefinition:
 
 
 def count_is_an_input() -> trt.INetworkDefinition:
-    """y: 2 to the power n; ys: the powers before it, in room for 8."""
+    """y: 2 to the power n; ys: the powers before it, in 8 rows."""
     network = trt.INetworkDefinition()
     loop = counted(network, network.add_input("n", trt.int32, ()))
     power = loop.add_recurrence(constant(network, 1, np.int32))
@@ -225,7 +225,7 @@ def both_limits(below: int = 20) -> trt.INetworkDefinition:
 
 
 def flipped(trips: int = 4) -> trt.INetworkDefinition:
-    """y: the first elements of x[4], the last of them first."""
+    """y: the first elements of x[4], in reverse order."""
     network = trt.INetworkDefinition()
     loop = counted(network, trips)
     iterator = loop.add_iterator(network.add_input("x", trt.float32, (4,)), 0, True)
@@ -256,7 +256,7 @@ def table() -> trt.INetworkDefinition:
 
 
 def asserted(most: int = 3) -> trt.INetworkDefinition:
-    """y: n; it fails in the trip, and not before, whose number reaches ``most``."""
+    """y: n; the assertion fails in iteration ``most``."""
     network = trt.INetworkDefinition()
     loop = counted(network, network.add_input("n", trt.int32, ()))
     now = counter(network, loop)
@@ -274,7 +274,7 @@ def choice() -> trt.INetworkDefinition:
 
 
 def deep(loops: int, trips: int = 2) -> trt.INetworkDefinition:
-    """y: x + trips ** loops, counted by loops nested so deep."""
+    """y: x + trips ** loops, by counting in nested loops."""
     network = trt.INetworkDefinition()
     state = network.add_input("x", trt.int64, ())
     states = []
@@ -289,7 +289,7 @@ def deep(loops: int, trips: int = 2) -> trt.INetworkDefinition:
 
 
 def chain(layers: int, dtype: trt.DataType = trt.float32) -> trt.INetworkDefinition:
-    """y: x[2], negated by each of many layers."""
+    """y: x[2], negated by many layers in a row."""
     network = trt.INetworkDefinition()
     tensor = network.add_input("x", dtype, (2,))
     for _ in range(layers):
@@ -298,7 +298,7 @@ def chain(layers: int, dtype: trt.DataType = trt.float32) -> trt.INetworkDefinit
 
 
 def chain_in_loop(layers: int, trips: int = 2) -> trt.INetworkDefinition:
-    """y: x[2], negated in each trip by each of many layers."""
+    """y: x[2], negated in each iteration by many layers in a row."""
     network = trt.INetworkDefinition()
     loop = counted(network, trips)
     state = loop.add_recurrence(network.add_input("x", trt.float32, (2,)))
@@ -310,7 +310,7 @@ def chain_in_loop(layers: int, trips: int = 2) -> trt.INetworkDefinition:
 
 
 class Example(NamedTuple):
-    """A network, arrays for its inputs, and the outputs worked out by hand."""
+    """A network, arrays for its inputs, and outputs computed by hand."""
 
     make: Callable[[], trt.INetworkDefinition]
     inputs: dict[str, Any]
@@ -353,14 +353,14 @@ EXAMPLES = {
     "chain": Example(lambda: chain(5), {"x": F([1, 2])}, {"y": F([-1, -2])}),
     "chain in a loop": Example(lambda: chain_in_loop(3), {"x": F([1, 2])}, {"y": F([1, 2])}),
 }
-"""Right networks whose results are exact."""
+"""Valid networks with exact results."""
 
 
 # ---------------------------------------------------------------------------- ways to run
 
 
 def run(way: str, network: trt.INetworkDefinition, inputs: dict[str, Any] | None = None) -> dict[str, np.ndarray]:
-    """The outputs of a network by one of the three ways."""
+    """Run a network in one of the three ways."""
     return {name: np.asarray(array) for name, array in WAYS[way](network, inputs or {}).items()}
 
 
@@ -379,7 +379,7 @@ RAISING = ["reference", "engine"]
 
 
 def assert_outputs(got: dict[str, np.ndarray], wanted: dict[str, Any]) -> None:
-    """The same outputs in the same order, to the last bit, element types and shapes included."""
+    """Check outputs for equality to the last bit, including order, element types and shapes."""
     assert list(got) == list(wanted)
     for name, array in wanted.items():
         assert got[name].dtype == array.dtype

@@ -96,7 +96,7 @@ class Loop:
         Args:
             nexts: pairs of a state and its next value.
             last: the outputs of the last iteration.
-            rows: what leaves it in each: a value, the axis, and maybe the stride.
+            rows: the concatenated outputs: a value, the axis, and optionally the stride.
             condition: whether there is another iteration.
         """
         results: dict[str, Any] = {}

@@ -21,16 +21,16 @@ class Fixed:
 
 @dataclass(frozen=True)
 class Case:
-    """A layer.
+    """A layer, its inputs and how to compare its outputs.
 
     Attributes:
-        op: its type as OpenVINO's class is called.
-        inputs: what it is given: arrays, or Fixed ones.
+        op: the name of its class in OpenVINO.
+        inputs: its inputs: arrays, or Fixed ones.
         opset: the operator set.
         attributes: its attributes.
-        expected: its outputs where OpenVINO's own are not to be trusted; None elsewhere.
-        open: whether all lengths of the inputs may be open.
-        tolerance: the greatest difference to OpenVINO's outputs.
+        expected: its outputs, where OpenVINO's own are wrong; else None.
+        open: whether all dims of the inputs may be dynamic.
+        tolerance: the largest difference from OpenVINO's outputs.
     """
 
     op: str
@@ -46,7 +46,7 @@ class Case:
         return "-".join([f"{self.op}{self.opset}", *shown])[:80]
 
     def model(self, open=False):
-        """The layer as a model, with lengths that are open or known."""
+        """The layer as a model, with dynamic or fixed dims."""
         parameters, nodes = [], []
         for each in self.inputs:
             if isinstance(each, Fixed):

@@ -16,7 +16,7 @@ from tests.support import networks
 
 
 def small() -> trt.INetworkDefinition:
-    """y: x[3] scaled, n times; with one of nearly everything that a document holds."""
+    """y: x[3] scaled n times; nearly every kind of entry of a document occurs."""
     network = trt.INetworkDefinition()
     x = network.add_input("x", trt.float32, (-1,))
     x.set_dimension_name(0, "rows")

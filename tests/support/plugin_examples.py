@@ -11,13 +11,13 @@ import netloop as trt
 
 @trt.jax_plugin("circular_pad", namespace="tests")
 def circular_pad(x, *, pads):
-    """x, continued around its ends."""
+    """x with circular padding."""
     return jnp.pad(x, pads, mode="wrap")
 
 
 @trt.jax_plugin("backwards", namespace="tests")
 def backwards(x):
-    """x from its end, along all axes."""
+    """x reversed along all axes."""
     return jnp.flip(x)
 
 
@@ -29,7 +29,7 @@ def array_at(address: int, desc: trt.PluginTensorDesc) -> np.ndarray:
 
 
 class Plugin(trt.IPluginV3, trt.IPluginV3OneCore, trt.IPluginV3OneBuild, trt.IPluginV3OneRuntime):
-    """Twice its input; it notes what is asked of it."""
+    """A plugin that doubles its input and records its calls."""
 
     def __init__(self, **own: Any) -> None:
         trt.IPluginV3.__init__(self)
@@ -84,7 +84,7 @@ class Plugin(trt.IPluginV3, trt.IPluginV3OneCore, trt.IPluginV3OneBuild, trt.IPl
 
 
 class CircularPad(Plugin):
-    """The input, continued around its ends: ``pads`` has two numbers for each axis, the last axis first."""
+    """Circular padding of the input: ``pads`` has two numbers for each axis, the last axis first."""
 
     pads = np.zeros(0, np.int32)
 
@@ -104,7 +104,7 @@ class CircularPad(Plugin):
 
 
 class CircularPadCreator(trt.IPluginCreatorV3One):
-    """Makes ``CircularPad``; it notes the phases."""
+    """Creates ``CircularPad`` and records the phases."""
 
     def __init__(self) -> None:
         trt.IPluginCreatorV3One.__init__(self)
@@ -118,7 +118,7 @@ class CircularPadCreator(trt.IPluginCreatorV3One):
 
 
 class NonZero(Plugin):
-    """The places of the elements that are not 0, a row each, and their number."""
+    """The indices of the nonzero elements, one row each, and their number."""
 
     def __init__(self, **own: Any) -> None:
         super().__init__(**{"num_outputs": 2, "told": None, **own})

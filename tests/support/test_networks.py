@@ -1,4 +1,4 @@
-"""The shared networks mean what they say, whichever way they run."""
+"""The shared networks compute their documented outputs in every way to run them."""
 
 import pytest
 

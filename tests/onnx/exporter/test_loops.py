@@ -1,4 +1,4 @@
-"""Loops and conditionals exported as Loop and If, in the cases where the meanings could differ."""
+"""Loops and conditionals exported as Loop and If, in cases where the semantics could differ."""
 
 import numpy as np
 import pytest

@@ -14,7 +14,7 @@ from tests.support.strategies import Grown, networks
 
 
 def agree(grown: Grown) -> None:
-    """The model of a network computes what the reference computes, and its assertions hold."""
+    """Check that the exported model agrees with the reference, and that its assertions hold."""
     meant = trt.evaluate(grown.network, grown.inputs)
 
     assert_equal(run(export(grown.network, drop_assertions=True), grown.inputs), meant, grown.rough)

@@ -1,4 +1,4 @@
-"""Networks exported and imported again keep their meaning."""
+"""Networks keep their meaning when they are exported and imported again."""
 
 import numpy as np
 import pytest

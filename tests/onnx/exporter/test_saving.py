@@ -1,4 +1,4 @@
-"""Model files and refusals."""
+"""Model files, and networks that the exporter refuses."""
 
 import json
 import os

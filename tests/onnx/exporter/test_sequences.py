@@ -21,7 +21,7 @@ def only(layer):
 
 
 def agree(network: trt.INetworkDefinition, **given: Any) -> None:
-    """onnxruntime and the imported network compute what the reference computes."""
+    """Check that onnxruntime and the imported network agree with the reference."""
     model = export(network)
     meant = trt.evaluate(network, given)
     for found in (run(model, given), trt.evaluate(netloop.onnx.load(model), given)):

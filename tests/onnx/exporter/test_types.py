@@ -21,7 +21,7 @@ TYPES = list(trt.DataType)
 
 
 def together(cases: list[Case]) -> None:
-    """The layers of all cases, in one network, compute the expected arrays."""
+    """Check that the layers of all cases, in one network, compute the expected arrays."""
     network, arrays = trt.INetworkDefinition(), {}
     for number, case in enumerate(cases):
         tensors = []

@@ -1,4 +1,4 @@
-"""RNN, GRU and LSTM against PyTorch, onnxruntime, and a loop in numpy written from the operators' pages."""
+"""RNN, GRU and LSTM against PyTorch, onnxruntime, and a numpy loop that follows the operators' pages."""
 
 import jax
 import numpy as np

@@ -1,4 +1,4 @@
-"""Every layer kind computes in OpenVINO what the reference computes, on the cases of the layers' own tests."""
+"""Exported layers of every kind in OpenVINO against the reference, on the cases of the layers' own tests."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Networks exported to OpenVINO and imported again keep their meaning."""
+"""Networks keep their meaning when they are exported to OpenVINO and imported again."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Model files, their content and refusals."""
+"""Model files, their contents, and networks that the exporter refuses."""
 
 import os
 import xml.etree.ElementTree as ElementTree

@@ -295,7 +295,7 @@ def test_bodies_inside_each_other_are_bounded():
     assert refused(f"<net>{inner}</net>".encode())
 
 
-# ---------------------------------------------------------------------------- anything
+# ---------------------------------------------------------------------------- random changes
 
 
 @pytest.mark.parametrize("seed", range(4))

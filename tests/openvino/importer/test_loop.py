@@ -35,7 +35,7 @@ def doubled(trips, goes_on=True, limit=np.inf):
     return now, np.concatenate([*rows, np.zeros(0, F)])
 
 
-# ---------------------------------------------------------------------------- what ends a loop
+# ---------------------------------------------------------------------------- trip limits and conditions
 
 
 @pytest.mark.parametrize("trips", [0, 1, 5])
@@ -321,7 +321,7 @@ def test_loop_may_be_in_a_branch_and_a_branch_in_a_loop():
     check(network, {"x": ONE, "flag": np.bool_(False)}, F([1]))
 
 
-# ---------------------------------------------------------------------------- where OpenVINO itself is wrong
+# ---------------------------------------------------------------------------- errors of OpenVINO
 
 
 def test_recurrent_network_adds_the_slice_first():
