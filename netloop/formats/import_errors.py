@@ -1,7 +1,5 @@
 """The errors of a model: collected while it is imported, and raised at once."""
 
-from __future__ import annotations
-
 import os
 import stat
 from collections.abc import Generator

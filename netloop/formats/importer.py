@@ -1,7 +1,5 @@
 """The importer skeleton: what the importers of all formats do with a model and its nodes."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache

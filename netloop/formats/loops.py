@@ -1,7 +1,5 @@
 """Loops of models: built from a body, carried values, limits, and outputs of each or of the last iteration."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

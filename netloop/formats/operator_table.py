@@ -1,7 +1,5 @@
 """Operator tables: the functions that translate operators, by operator and version."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from typing import Any, Generic, TypeVar
 

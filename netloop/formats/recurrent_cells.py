@@ -5,8 +5,6 @@ along the last axis: z, r, h of a GRU; i, o, f, c of an LSTM.
 Sources: ONNX's operators RNN, GRU and LSTM, and OpenVINO's cells.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -185,11 +183,7 @@ class LstmCell(Cell):
         if self.peepholes is None:
             sigmoid = f(self.part(gates, 0, 3))
             return self.part(sigmoid, 0), self.part(sigmoid, 1), self.part(sigmoid, 2)
-        return (
-            f(self._peephole(self.part(gates, 0), 0, cell)),
-            None,
-            f(self._peephole(self.part(gates, 2), 2, cell)),
-        )
+        return (f(self._peephole(self.part(gates, 0), 0, cell)), None, f(self._peephole(self.part(gates, 2), 2, cell)))
 
     def _peephole(self, gate: ITensor, number: int, cell: ITensor) -> ITensor:
         """A gate plus the cell state times its peephole weights."""

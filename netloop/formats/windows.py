@@ -1,7 +1,5 @@
 """Sliding windows: convolutions, transposed convolutions and poolings."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -17,12 +17,7 @@ class Slicing(Arithmetic, Indexing):
     """Formulas that take parts of axes, or extend them."""
 
     def slice_between(
-        self,
-        x: ITensor,
-        starts: ITensor,
-        ends: ITensor,
-        axes: ITensor | None = None,
-        steps: ITensor | None = None,
+        self, x: ITensor, starts: ITensor, ends: ITensor, axes: ITensor | None = None, steps: ITensor | None = None
     ) -> ITensor:
         """The elements from ``starts`` up to ``ends``, which are left out, along ``axes`` or the first ones.
 

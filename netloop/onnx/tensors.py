@@ -1,7 +1,5 @@
 """Conversion of ONNX tensors and types to arrays and numpy types, and back."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from pathlib import Path

@@ -4,8 +4,6 @@ Such a model could name any file that the user may read. So a location must be a
 are opened without following links, and a file with other hard links is refused.
 """
 
-from __future__ import annotations
-
 import os
 import stat
 from collections.abc import Generator

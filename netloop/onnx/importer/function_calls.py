@@ -1,7 +1,5 @@
 """The call graph of a model's functions, checked for recursion and size before the import."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from graphlib import CycleError, TopologicalSorter

@@ -1,7 +1,5 @@
 """Functions: operators that the model or the standard defines by other operators."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

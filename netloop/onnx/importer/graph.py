@@ -4,8 +4,6 @@ Each graph and each function has a scope of its own: a graph inside a node may r
 its inputs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 

@@ -1,7 +1,5 @@
 """Reading a model from a file, from bytes or from memory, and checking its versions."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass

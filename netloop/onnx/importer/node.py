@@ -1,7 +1,5 @@
 """Nodes of a model: operator, attributes as Python values, and checks against the standard."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property

@@ -3,8 +3,6 @@
 Each layer comes after those that it reads; layers that no Result or Assign needs are left out.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from functools import partial

@@ -1,7 +1,5 @@
 """The inputs of a model, as inputs of the network, and the notation of shapes in attributes."""
 
-from __future__ import annotations
-
 from netloop.diagnostics import LayerError, require
 from netloop.formulas import as_dtype
 from netloop.graph.tensor import ITensor

@@ -1,7 +1,5 @@
 """The roles of a loop's ports and of its body's Parameters and Results: trip count, condition, states, slices."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 

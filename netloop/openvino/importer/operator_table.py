@@ -1,7 +1,5 @@
 """The table of OpenVINO operators: the function of each operator, by name and version."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import TypeVar
 

@@ -1,7 +1,5 @@
 """The file of weights: the elements of constants, consecutive and unaligned; equal constants may share bytes."""
 
-from __future__ import annotations
-
 import math
 import os
 from collections.abc import Sequence

@@ -118,12 +118,7 @@ def _block_indices(call: Call, image: ITensor, block: ITensor) -> ITensor:
 
 @operator("DeformConv", since=19)
 def deformable_conv(
-    call: Call,
-    x: ITensor,
-    kernel: ITensor,
-    offset: ITensor,
-    bias: ITensor | None = None,
-    mask: ITensor | None = None,
+    call: Call, x: ITensor, kernel: ITensor, offset: ITensor, bias: ITensor | None = None, mask: ITensor | None = None
 ) -> ITensor:
     """Deformable convolution: an offset shifts each tap of the window, and a mask weights it.
 

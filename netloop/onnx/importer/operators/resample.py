@@ -21,10 +21,7 @@ from netloop.onnx.importer.call import Call
 from netloop.onnx.importer.operator_table import operator
 from netloop.types import agree, normal_axis
 
-HALF_A_PIXEL_ON = {
-    "round_prefer_floor": ResizeRoundMode.CEIL,
-    "floor": ResizeRoundMode.HALF_UP,
-}
+HALF_A_PIXEL_ON = {"round_prefer_floor": ResizeRoundMode.CEIL, "floor": ResizeRoundMode.HALF_UP}
 """For each rounding the one that gives the same result half a pixel further on."""
 POLICIES = {"not_larger": ReduceOperation.MIN, "not_smaller": ReduceOperation.MAX}
 

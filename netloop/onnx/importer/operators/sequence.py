@@ -1,7 +1,5 @@
 """Sequences and optional values."""
 
-from __future__ import annotations
-
 import numpy as np
 from onnx import TensorProto
 

@@ -21,12 +21,7 @@ def slice_by_attributes(call: Call, x: ITensor) -> ITensor:
 
 @operator("Slice", since=10)
 def slice_(
-    call: Call,
-    x: ITensor,
-    starts: ITensor,
-    ends: ITensor,
-    axes: ITensor | None = None,
-    steps: ITensor | None = None,
+    call: Call, x: ITensor, starts: ITensor, ends: ITensor, axes: ITensor | None = None, steps: ITensor | None = None
 ) -> ITensor:
     """A range of some axes, with steps; starts and ends past an end of an axis are clamped to it."""
     return call.make.slice_between(x, starts, ends, axes, steps)

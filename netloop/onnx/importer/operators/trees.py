@@ -3,8 +3,6 @@
 A loop evaluates them: in each iteration all samples go one node down in all trees.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any

@@ -1,7 +1,5 @@
 """Control flow."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import reduce
 

@@ -1,7 +1,5 @@
 """Convolution."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from netloop.diagnostics import require

@@ -1,7 +1,5 @@
 """Connectionist temporal classification (CTC)."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from netloop.enums import TopKOperation

@@ -1,7 +1,5 @@
 """Detection: boxes, regions, nonzero and unique elements."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from netloop.diagnostics import require

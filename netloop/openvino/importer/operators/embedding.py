@@ -1,7 +1,5 @@
 """Embedding bags."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from netloop.enums import ReduceOperation

@@ -3,8 +3,6 @@
 Complex numbers are pairs along the last axis.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from netloop.graph.tensor import ITensor

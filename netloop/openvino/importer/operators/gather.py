@@ -1,7 +1,5 @@
 """Gather and scatter."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,10 +1,6 @@
 """Grid sampling."""
 
-from __future__ import annotations
-
-from netloop.enums import (
-    SampleMode,
-)
+from netloop.enums import SampleMode
 from netloop.formats.vocabulary import GRID_SAMPLE_MODES, GRID_SAMPLE_PADDINGS
 from netloop.graph.tensor import ITensor
 from netloop.openvino.importer.call import Call

@@ -1,7 +1,5 @@
 """Normalization."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from netloop.enums import UnaryOperation

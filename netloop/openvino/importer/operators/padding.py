@@ -1,7 +1,5 @@
 """Padding and reversed sequences."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from netloop.formats.vocabulary import PAD_MODES

@@ -1,7 +1,5 @@
 """Pooling."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

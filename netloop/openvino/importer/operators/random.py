@@ -3,8 +3,6 @@
 OpenVINO draws other numbers, whatever the seed. An engine draws the same ones in every call.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from netloop.enums import TopKOperation, UnaryOperation

@@ -1,7 +1,5 @@
 """Reshape, transpose, concatenate, broadcast."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from netloop.diagnostics import require

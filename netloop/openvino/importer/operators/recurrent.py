@@ -1,7 +1,5 @@
 """Recurrent networks."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Reductions, running sums, softmax and top-k."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from netloop.enums import CumulativeOperation, ReduceOperation, TopKOperation

@@ -1,16 +1,11 @@
 """Resizing."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np
 
 from netloop.diagnostics import require
-from netloop.enums import (
-    ResizeSelector,
-    SampleMode,
-)
+from netloop.enums import ResizeSelector, SampleMode
 from netloop.formats.vocabulary import COORDINATE_TRANSFORMATIONS, NEAREST_ROUNDINGS, RESIZE_MODES
 from netloop.graph.tensor import ITensor
 from netloop.layers.resample import IResizeLayer

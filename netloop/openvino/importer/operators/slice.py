@@ -1,7 +1,5 @@
 """Slices, parts and repetitions."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

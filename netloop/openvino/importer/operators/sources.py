@@ -1,7 +1,5 @@
 """Constants, ranges and shapes."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from netloop.diagnostics import require

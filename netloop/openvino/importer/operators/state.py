@@ -3,8 +3,6 @@
 Each call takes the state as inputs, and returns the new state as outputs.
 """
 
-from __future__ import annotations
-
 from netloop.diagnostics import require
 from netloop.formulas import as_dtype
 from netloop.graph.tensor import ITensor
