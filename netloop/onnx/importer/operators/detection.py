@@ -15,8 +15,7 @@ from netloop.onnx.importer.call import Call
 from netloop.onnx.importer.operator_table import operator
 
 
-@operator("NonMaxSuppression", since=10)
-@operator("NonMaxSuppression", since=11)
+@operator("NonMaxSuppression", since=(10, 11))
 def suppress(
     call: Call,
     boxes: ITensor,
@@ -39,8 +38,7 @@ def suppress(
 # ---------------------------------------------------------------------------- RoiAlign
 
 
-@operator("RoiAlign", since=10)
-@operator("RoiAlign", since=16)
+@operator("RoiAlign", since=(10, 16))
 def align(call: Call, x: ITensor, rois: ITensor, items: ITensor) -> ITensor:
     """The mean or maximum of interpolated samples in each cell of a grid over each region.
 

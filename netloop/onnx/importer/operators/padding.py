@@ -17,8 +17,7 @@ def reverse_sequence(call: Call, x: ITensor, lengths: ITensor) -> ITensor:
     return call.make.made(layer)
 
 
-@operator("Pad")
-@operator("Pad", since=2)
+@operator("Pad", since=(1, 2))
 def pad_by_attributes(call: Call, x: ITensor) -> ITensor:
     """Padding around axes: constant, edge, reflect or wrap; negative widths crop."""
     make = call.make
@@ -26,8 +25,7 @@ def pad_by_attributes(call: Call, x: ITensor) -> ITensor:
     return _pad(call, x, make.constant(widths, np.int64), make.constant(call.attribute("value"), x.type.dtype), None)
 
 
-@operator("Pad", since=11)
-@operator("Pad", since=18)
+@operator("Pad", since=(11, 18))
 def pad(call: Call, x: ITensor, widths: ITensor, value: ITensor | None = None, axes: ITensor | None = None) -> ITensor:
     """Padding around axes: constant, edge, reflect or wrap; negative widths crop."""
     return _pad(call, x, widths, value, axes)

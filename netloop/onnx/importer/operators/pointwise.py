@@ -206,9 +206,7 @@ ROUNDING_BITS = {"up": FRACTION, "nearest": HALF, "down": 0}
 """The bits of the fraction that round the exponent up if one of them is set, for each way of rounding."""
 
 
-@operator("Cast", since=6)
-@operator("Cast", since=19)
-@operator("Cast", since=24)
+@operator("Cast", since=(6, 19, 24))
 def cast(call: Call, x: ITensor) -> ITensor:
     """Conversion to another type."""
     dtype = element_type(call.attribute("to"))
@@ -216,9 +214,7 @@ def cast(call: Call, x: ITensor) -> ITensor:
     return _converted(call, x, np.dtype(dtype))
 
 
-@operator("CastLike", since=15)
-@operator("CastLike", since=19)
-@operator("CastLike", since=24)
+@operator("CastLike", since=(15, 19, 24))
 def cast_like(call: Call, x: ITensor, like: ITensor) -> ITensor:
     """Conversion to the type of another tensor."""
     return _converted(call, x, like.type.dtype)

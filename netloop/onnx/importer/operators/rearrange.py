@@ -7,8 +7,7 @@ from netloop.onnx.importer.operator_table import operator
 from netloop.types import normal_axis
 
 
-@operator("Reshape", since=5)
-@operator("Reshape", since=14)
+@operator("Reshape", since=(5, 14))
 def reshape(call: Call, x: ITensor, shape: ITensor) -> ITensor:
     """The elements in another shape."""
     return call.make.reshape(x, shape, zero_copies=not call.attribute("allowzero", 0))
@@ -72,15 +71,13 @@ def _image(x: ITensor) -> ITensor:
     return x
 
 
-@operator("DepthToSpace")
-@operator("DepthToSpace", since=11)
+@operator("DepthToSpace", since=(1, 11))
 def depth_to_space(call: Call, x: ITensor) -> ITensor:
     """Channels moved into spatial blocks."""
     return call.make.blocks_of_channels(_image(x), call.attribute("blocksize"), call.attribute("mode", "DCR") == "DCR")
 
 
-@operator("SpaceToDepth")
-@operator("SpaceToDepth", since=28)
+@operator("SpaceToDepth", since=(1, 28))
 def space_to_depth(call: Call, x: ITensor) -> ITensor:
     """Spatial blocks moved into channels."""
     return call.make.channels_of_blocks(_image(x), call.attribute("blocksize"), call.attribute("mode", "DCR") == "DCR")

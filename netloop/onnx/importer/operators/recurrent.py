@@ -57,10 +57,8 @@ class _Inputs:
         return _Inputs(self.x, weights, recurrent, own(self.bias), self.lengths, initial, own(self.peepholes))
 
 
-@operator("RNN", "GRU")
+@operator("RNN", "GRU", since=(1, 7, 14))
 @operator("GRU", since=3)
-@operator("RNN", "GRU", since=7)
-@operator("RNN", "GRU", since=14)
 def one_state(
     call: Call,
     x: ITensor,
@@ -74,9 +72,7 @@ def one_state(
     return _layers(call, ONE_STATE[call.node.op], _Inputs(x, weights, recurrent, bias, lengths, [initial], None))
 
 
-@operator("LSTM")
-@operator("LSTM", since=7)
-@operator("LSTM", since=14)
+@operator("LSTM", since=(1, 7, 14))
 def lstm(
     call: Call,
     x: ITensor,

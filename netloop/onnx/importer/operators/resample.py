@@ -26,9 +26,7 @@ HALF_A_PIXEL_ON = {"round_prefer_floor": ResizeRoundMode.CEIL, "floor": ResizeRo
 POLICIES = {"not_larger": ReduceOperation.MIN, "not_smaller": ReduceOperation.MAX}
 
 
-@operator("Resize", since=11)
-@operator("Resize", since=18)
-@operator("Resize", since=19)
+@operator("Resize", since=(11, 18, 19))
 def resize(
     call: Call, x: ITensor, roi: ITensor | None = None, scales: ITensor | None = None, sizes: ITensor | None = None
 ) -> ITensor:

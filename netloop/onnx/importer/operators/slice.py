@@ -36,8 +36,7 @@ def split_by_attribute(call: Call, x: ITensor, sizes: ITensor | None = None) -> 
     return _split(call, x, call.attribute("axis", 0), sizes)
 
 
-@operator("Split", since=13)
-@operator("Split", since=18)
+@operator("Split", since=(13, 18))
 def split(call: Call, x: ITensor, sizes: ITensor | None = None) -> list[ITensor | None]:
     """Parts along an axis, of given lengths, or of equal lengths except the last."""
     return _split(call, x, call.attribute("axis"), sizes)

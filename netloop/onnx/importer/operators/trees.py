@@ -201,8 +201,7 @@ def _members(call: Call, modes: Array) -> Array:
     return rows
 
 
-@operator("TreeEnsembleRegressor", domain="ai.onnx.ml")
-@operator("TreeEnsembleRegressor", domain="ai.onnx.ml", since=3)
+@operator("TreeEnsembleRegressor", domain="ai.onnx.ml", since=(1, 3))
 def tree_regressor(call: Call, x: ITensor) -> ITensor:
     """The sum, mean, minimum or maximum of the leaves that each sample reaches; float32."""
     make, word = call.make, call.attribute("aggregate_function")

@@ -6,7 +6,6 @@ from netloop.enums import TopKOperation
 from netloop.graph.tensor import ITensor
 from netloop.openvino.importer.call import Call
 from netloop.openvino.importer.operator_table import operator
-from netloop.openvino.importer.weights import element_type
 
 
 @operator("CTCGreedyDecoder", "opset1")
@@ -31,7 +30,7 @@ def by_length(call: Call, x: ITensor, lengths: ITensor, blank: ITensor | None = 
     active = make.less(make.arange(make.length(x, 1)), ends)
     found = _decoded(call, x, active, index, call.flag("merge_repeated", True))
     names = "classes_index_type", "sequence_length_type"
-    return [make.cast(each, element_type(call.text(name, "i32"))) for each, name in zip(found, names, strict=True)]
+    return [make.cast(each, call.element_type(name, "i32")) for each, name in zip(found, names, strict=True)]
 
 
 def _decoded(call: Call, x: ITensor, active: ITensor, blank: ITensor, merges: bool) -> tuple[ITensor, ITensor]:

@@ -8,8 +8,6 @@ from collections.abc import Sequence
 from netloop.graph.tensor import ITensor
 from netloop.openvino.importer.call import Call
 from netloop.openvino.importer.operator_table import operator
-from netloop.openvino.importer.operators.rearrange import known_ints
-from netloop.types import normal_axis
 
 
 @operator("DFT", "opset7")
@@ -45,10 +43,10 @@ Place = tuple[int, ITensor | None]
 
 
 def _places(call: Call, axes: ITensor, sizes: ITensor | None, rank: int) -> list[Place]:
-    along = [normal_axis(axis, rank) for axis in known_ints(call, axes, "axes")]
+    along = call.known_axes(axes, rank)
     if sizes is None:
         return [(axis, None) for axis in along]
-    known = known_ints(call, sizes, "lengths")
+    known = call.known_ints(sizes, "lengths")
     lengths = [None if each == -1 else call.make.constant(each) for each in known]
     return list(zip(along, lengths, strict=True))
 

@@ -11,8 +11,6 @@ from netloop.graph.tensor import ITensor
 from netloop.layers.resample import IResizeLayer
 from netloop.openvino.importer.call import Call
 from netloop.openvino.importer.operator_table import operator
-from netloop.openvino.importer.operators.rearrange import known_ints
-from netloop.types import normal_axis
 
 BY_SCALES = {"sizes": False, "scales": True}
 
@@ -37,7 +35,7 @@ def _resized(call: Call, x: ITensor, given: ITensor, axes: ITensor | None) -> IT
         before, after = ([*each, *([0] * (rank - len(each)))] for each in pads)
         lengths = make.add(make.shape(x), np.add(before, after))
         x = make.slice(x, [-each for each in before], lengths, outside=SampleMode.FILL)
-    along = range(rank) if axes is None else [normal_axis(axis, rank) for axis in known_ints(call, axes, "axes")]
+    along = range(rank) if axes is None else call.known_axes(axes, rank)
     layer = make.network.add_resize(x)
     layer.resize_mode = call.choice("mode", RESIZE_MODES.openvino.read)
     way = call.text("coordinate_transformation_mode", "half_pixel").lower()
