@@ -19,12 +19,7 @@ class InputNotImported(Exception):
 
 
 class ImportErrors:
-    """The findings of a model.
-
-    Args:
-        model: the model in messages.
-        damage: the code of errors that have no code of their own.
-    """
+    """The findings of a model, called ``model`` in messages; errors without a code of their own get ``damage``."""
 
     def __init__(self, model: str, damage: str) -> None:
         self._model = model
@@ -66,12 +61,7 @@ class ImportErrors:
 
 
 def read_model_file(path: str, code: str, most: int) -> bytes:
-    """Read the file of a model.
-
-    Args:
-        path: its path.
-        code: the code of a finding about it.
-        most: the greatest size allowed, in bytes.
+    """Read the file of a model, of at most ``most`` bytes; a finding about it has the code ``code``.
 
     Raises:
         ModelError: the file cannot be read, is not a regular file, or is larger.

@@ -46,14 +46,10 @@ class ModelNode(Protocol):
 
 
 class ModelImporter(ABC):
-    """Adds a model to a network.
+    """Adds a model, called ``name`` in messages, to a network.
 
     The outputs of a node that cannot be imported are ``Unimported``, and nodes that read those are skipped, so that
     all independent errors of a model are reported at once.
-
-    Args:
-        name: the model in messages.
-        network: the network that its layers are added to.
     """
 
     FORMAT: ClassVar[str]

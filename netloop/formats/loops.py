@@ -101,15 +101,7 @@ class LoopResult:
 def build_loop(
     make: FormulaBuilder, name: str, initial: Sequence[ITensor], limits: LoopLimits, body: LoopBody
 ) -> LoopResult:
-    """Add a loop to the network.
-
-    Args:
-        make: the builder of its layers.
-        name: its name.
-        initial: the carried values before the first iteration.
-        limits: its limits.
-        body: its body.
-    """
+    """Add a loop to the network, whose carried values start with ``initial``; return its outputs."""
     made = _LoopBuilder(make, name, initial, limits, body)
     made.end(limits.most)
     if made.has_room:
@@ -264,13 +256,7 @@ def _size(row: TensorType) -> int:
 
 
 class CarriedValues:
-    """The loop-carried values of a loop.
-
-    Args:
-        make: the builder of its layers.
-        loop: the loop.
-        initial: their values before the first iteration.
-    """
+    """The loop-carried values of a loop, which start with ``initial``."""
 
     def __init__(self, make: FormulaBuilder, loop: ILoop, initial: Sequence[ITensor]) -> None:
         self._make = make

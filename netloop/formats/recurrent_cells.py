@@ -13,26 +13,19 @@ from typing import ClassVar
 
 from netloop.diagnostics import did_you_mean, require
 from netloop.enums import ActivationType, MatrixOperation
+from netloop.formats.vocabulary import ACTIVATION_PARAMETERS, RECURRENT_ACTIVATIONS
 from netloop.formulas.composer import FormulaBuilder
 from netloop.graph.tensor import ITensor
 
 Function = Callable[[ITensor], ITensor]
 
-# fmt: off
 ACTIVATIONS: dict[str, tuple[ActivationType | None, tuple[float, ...]]] = {
-    "relu":            (ActivationType.RELU,             ()),
-    "tanh":            (ActivationType.TANH,             ()),
-    "sigmoid":         (ActivationType.SIGMOID,          ()),
-    "softsign":        (ActivationType.SOFTSIGN,         ()),
-    "softplus":        (ActivationType.SOFTPLUS,         ()),
-    "leakyrelu":       (ActivationType.LEAKY_RELU,       (0.01,)),
-    "thresholdedrelu": (ActivationType.THRESHOLDED_RELU, (1.0,)),
-    "elu":             (ActivationType.ELU,              (1.0,)),
-    "scaledtanh":      (ActivationType.SCALED_TANH,      (1.0, 1.0)),
-    "hardsigmoid":     (ActivationType.HARD_SIGMOID,     (0.2, 0.5)),
-    "affine":          (None,                            (1.0, 0.0)),
+    **{
+        name: (kind, tuple(ACTIVATION_PARAMETERS.get(kind, {}).values()))
+        for name, kind in RECURRENT_ACTIVATIONS.onnx.read.items()
+    },
+    "affine": (None, (1.0, 0.0)),
 }
-# fmt: on
 """The activation functions by their names in lower case, and the default alpha and beta of those that have them."""
 
 

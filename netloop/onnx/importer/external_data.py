@@ -20,12 +20,7 @@ DIRECTORY = getattr(os, "O_DIRECTORY", 0)
 
 
 def read_external(proto: TensorProto, size: int, directory: Path | None) -> bytes:
-    """Read the bytes of an external tensor.
-
-    Args:
-        proto: the tensor.
-        size: the number of bytes that its shape and type need.
-        directory: the folder that its location is relative to; None if there is none.
+    """Read the bytes of an external tensor, ``size`` by its shape and type, from a file below ``directory``.
 
     Raises:
         LayerError: the file cannot be opened, may not be read, or is too short.

@@ -29,11 +29,8 @@ from netloop.types import Array
 class OnnxImporter(ModelImporter):
     """Adds an ONNX model to a network.
 
-    Args:
-        model: the model.
-        network: the network that its layers are added to.
-        input_shapes: shapes for some of its inputs, instead of those that it declares.
-        as_inputs: the initializers to import as inputs.
+    ``input_shapes`` has shapes for some inputs, instead of those that the model declares; ``as_inputs`` names the
+    initializers to import as inputs.
 
     Attributes:
         outputs: the outputs of each node of the model's own graph, by the label of the node.

@@ -18,12 +18,8 @@ from netloop.types import UNKNOWN
 class ModelInputs:
     """The inputs of a model to import as inputs of the network.
 
-    Those with an initializer are not among them, except for chosen ones.
-
-    Args:
-        graph: the graph of the model.
-        shapes: shapes for some of them, instead of those that the model declares.
-        chosen: the initializers to import as inputs.
+    Those with an initializer are not among them, except for chosen ones. For some of them there are shapes that replace
+    those that the model declares.
     """
 
     def __init__(self, graph: onnx.GraphProto, shapes: Mapping[str, Sequence[int]], chosen: Collection[str]) -> None:

@@ -8,13 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import onnx
-from google.protobuf.message import DecodeError
+from google.protobuf.message import DecodeError, Message
 from onnx import defs
 
 from netloop.diagnostics import Finding, ModelError, reason
 from netloop.formats import read_model_file
 from netloop.onnx.importer.function_calls import call_damage, domain_of
-from netloop.onnx.importer.text import has_broken_text
 
 OLDEST_IR, NEWEST_IR = 1, 14
 LARGEST_FILE = 1 << 31
@@ -41,12 +40,7 @@ class Model:
 
 
 def read(model: Any, base_dir: str | PathLike[str] | None, findings: list[Finding]) -> Model:
-    """Read a model.
-
-    Args:
-        model: a path, bytes, or a ModelProto.
-        base_dir: the folder of external tensors, if it is not the folder of the model's file.
-        findings: receives the errors in its versions and functions.
+    """Read a model from a path, bytes or a ModelProto; add the errors in its versions and functions to ``findings``.
 
     Raises:
         ModelError: the file cannot be read, or is no model.
@@ -62,7 +56,7 @@ def read(model: Any, base_dir: str | PathLike[str] | None, findings: list[Findin
         model = _parsed(bytes(model), name or "the bytes")
     if not isinstance(model, onnx.ModelProto):
         raise TypeError(f"a model is a path, bytes or an onnx.ModelProto, not {type(model).__name__}")
-    if has_broken_text(model):
+    if _has_broken_text(model):
         raise ModelError(Finding("NL741", "a string in the model is not valid UTF-8", name, reason("NL741")))
     name = name or model.graph.name or "the model"
     findings += [Finding("NL741", what, name, reason("NL741")) for what in [*_damage(model), *call_damage(model)]]
@@ -78,6 +72,23 @@ def _parsed(data: bytes, name: str) -> onnx.ModelProto:
     except DecodeError as error:
         what = f"{name} {'is' if name != 'the bytes' else 'are'} not an ONNX model: {error}"
         raise ModelError(Finding("NL741", what, "", reason("NL741"))) from error
+
+
+UNREAD = {
+    "denotation", "doc_string", "graphs", "metadata_props", "producer_name", "producer_version", "training_info",
+    "value_info",
+}  # fmt: skip
+"""Fields that no importer reads, which may have any contents."""
+
+
+def _has_broken_text(message: Message) -> bool:
+    """Whether a string of a message or of those inside it is not valid UTF-8: protobuf returns bytes for one."""
+    for field, value in message.ListFields():
+        if field.type in (field.TYPE_STRING, field.TYPE_MESSAGE) and field.name not in UNREAD:
+            values = [value] if isinstance(value, str | bytes | Message) else value
+            if any(_has_broken_text(each) if isinstance(each, Message) else isinstance(each, bytes) for each in values):
+                return True
+    return False
 
 
 def opsets_of(imports: Iterable[onnx.OperatorSetIdProto]) -> dict[str, int]:

@@ -33,14 +33,7 @@ Values = dict[PortId, ITensor | Unimported | None]
 
 
 class OpenVinoImporter(ModelImporter):
-    """Adds an OpenVINO model to a network.
-
-    Args:
-        name: the model in messages.
-        graph: its graph.
-        weights: the file of its constants.
-        network: the network that its layers are added to.
-    """
+    """Adds an OpenVINO model to a network."""
 
     FORMAT, NODE, INVALID_MODEL, INVALID_GRAPH = "OpenVINO", "layer", "NL753", "NL753"
 

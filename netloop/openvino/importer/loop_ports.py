@@ -14,7 +14,7 @@ from netloop.types import INDICES
 
 COUNTER, CONDITION = "current_iteration", "execution_condition"
 
-TRIPS_PORT, CONDITION_PORT = 0, 1
+TRIP_COUNT_PORT, CONDITION_PORT = 0, 1
 """The ports of the trip count and of the condition in documents of the draft, which do not mark them."""
 
 
@@ -33,7 +33,7 @@ class LoopRoles:
 
     Attributes:
         body: the body.
-        trips: the trip count, if there is one; below 0, any number.
+        trip_count: the trip count, if there is one; below 0, any number.
         goes_on: whether there is a first iteration; None without a condition.
         condition: the Result that is the condition of another iteration.
         counter: the Parameter that is the number of the iteration.
@@ -44,7 +44,7 @@ class LoopRoles:
     """
 
     body: XmlBody
-    trips: ITensor | None = None
+    trip_count: ITensor | None = None
     goes_on: ITensor | None = None
     condition: int | None = None
     counter: int | None = None
@@ -106,7 +106,7 @@ class _RoleFinder:
             require(port in self._tensors, f"no edge leads to the {what}, input {port}")
         count = self._tensors[trips]
         require(count.type.is_index, f"the trip count is {count.type}, and must be a single int32 or int64")
-        roles.trips = make.cast(make.scalar(count), np.int64)
+        roles.trip_count = make.cast(make.scalar(count), np.int64)
         self._ask(self._tensors[condition])
 
     def _ask(self, condition: ITensor) -> None:
@@ -116,9 +116,9 @@ class _RoleFinder:
     def _limit_in_draft(self) -> None:
         roles, make = self._roles, self._make
         mapped = {each.port for each in self._body.inputs}
-        trips, goes_on = (self._tensors.get(each) for each in (TRIPS_PORT, CONDITION_PORT))
-        if trips is not None and trips.type.is_index and TRIPS_PORT not in mapped:
-            roles.trips = make.cast(make.scalar(trips), np.int64)
+        trips, goes_on = (self._tensors.get(each) for each in (TRIP_COUNT_PORT, CONDITION_PORT))
+        if trips is not None and trips.type.is_index and TRIP_COUNT_PORT not in mapped:
+            roles.trip_count = make.cast(make.scalar(trips), np.int64)
         free = [id for id in self._parameters if id not in self._mapped and id != roles.counter]
         if goes_on is not None and goes_on.type.is_bool and goes_on.type.shape in ((), (1,)):
             self._ask(goes_on)

@@ -142,10 +142,7 @@ class XmlGraph:
 
 
 class ModelReader:
-    """Reads the graph of a document from its elements.
-
-    Args:
-        name: the document in messages.
+    """Reads the graph of a document, called ``name`` in messages, from its elements.
 
     Attributes:
         findings: the errors so far.

@@ -54,13 +54,7 @@ class WeightsFile(AbstractContextManager["WeightsFile"]):
             self._file.close()
 
     def array(self, name: str, shape: Sequence[int], offset: int, size: int) -> Array:
-        """Read an array.
-
-        Args:
-            name: its element type.
-            shape: its shape.
-            offset: the offset of its first byte.
-            size: the number of its bytes.
+        """Read an array of the element type ``name`` from ``size`` bytes, of which the first is at ``offset``.
 
         Raises:
             LayerError: the file is too short, or the size does not match the shape.

@@ -1,6 +1,6 @@
 """Element-wise functions."""
 
-from functools import reduce
+from functools import partial, reduce
 from typing import Any
 
 import jax.numpy as jnp
@@ -60,28 +60,20 @@ def greater_or_equal(call: Call, a: ITensor, b: ITensor) -> ITensor:
     return call.make.greater_equal(a, b)
 
 
-@operator("Sum")
-def total(call: Call, *terms: ITensor) -> ITensor:
-    """Sum of the inputs."""
-    return reduce(call.make.add, terms)
+FOLDS = {"Sum": ElementWiseOperation.SUM, "Max": ElementWiseOperation.MAX, "Min": ElementWiseOperation.MIN}
+"""The functions of any number of tensors."""
+
+
+@operator(*FOLDS)
+def fold(call: Call, *terms: ITensor) -> ITensor:
+    """Sum, maximum or minimum of the inputs."""
+    return reduce(partial(call.make.elementwise, FOLDS[call.node.op]), terms)
 
 
 @operator("Mean")
 def mean(call: Call, *terms: ITensor) -> ITensor:
     """Mean of the inputs."""
     return call.make.div(reduce(call.make.add, terms), len(terms))
-
-
-@operator("Max")
-def largest(call: Call, *terms: ITensor) -> ITensor:
-    """Maximum of the inputs."""
-    return reduce(call.make.maximum, terms)
-
-
-@operator("Min")
-def smallest(call: Call, *terms: ITensor) -> ITensor:
-    """Minimum of the inputs."""
-    return reduce(call.make.minimum, terms)
 
 
 @operator("Where", since=9)

@@ -12,7 +12,7 @@ from netloop.graph.tensor import ITensor
 from netloop.layers.quantize import FORMATS
 from netloop.onnx.importer.call import Call
 from netloop.onnx.importer.operator_table import operator
-from netloop.onnx.importer.operators.convolution import centred, convolved
+from netloop.onnx.importer.operators.convolution import centred, convolution
 from netloop.onnx.tensors import element_type
 from netloop.types import HALVES, numpy_type
 
@@ -144,5 +144,5 @@ def quantized_conv(
 ) -> ITensor:
     """Convolution of quantized tensors; the kernel's scale and zero point are for all maps, or for each."""
     make = call.make
-    product = convolved(call, centred(make, x, zero_of_x), centred(make, kernel, zero_of_kernel), bias)
+    product = convolution(call, centred(make, x, zero_of_x), centred(make, kernel, zero_of_kernel), bias)
     return _requantized(call, product, [scale_of_x, make.along(scale_of_kernel, x.type.rank, 1), scale], zero)

@@ -30,28 +30,16 @@ def transpose(call: Call, x: ITensor) -> ITensor:
     return call.make.transpose(x, order)
 
 
-@operator("Squeeze")
-def squeeze_by_attribute(call: Call, x: ITensor) -> ITensor:
-    """Axes of length 1 removed."""
-    return call.make.squeeze(x, call.attribute("axes"))
-
-
-@operator("Squeeze", since=13)
+@operator("Squeeze", since=(1, 13))
 def squeeze(call: Call, x: ITensor, axes: ITensor | None = None) -> ITensor:
     """Axes of length 1 removed."""
-    return call.make.squeeze(x, axes)
+    return call.make.squeeze(x, call.attribute("axes") if axes is None else axes)
 
 
-@operator("Unsqueeze")
-def unsqueeze_by_attribute(call: Call, x: ITensor) -> ITensor:
+@operator("Unsqueeze", since=(1, 13))
+def unsqueeze(call: Call, x: ITensor, axes: ITensor | None = None) -> ITensor:
     """Axes of length 1 inserted."""
-    return call.make.expand_dims(x, call.attribute("axes"))
-
-
-@operator("Unsqueeze", since=13)
-def unsqueeze(call: Call, x: ITensor, axes: ITensor) -> ITensor:
-    """Axes of length 1 inserted."""
-    return call.make.expand_dims(x, axes)
+    return call.make.expand_dims(x, call.attribute("axes") if axes is None else axes)
 
 
 @operator("Concat", since=4)

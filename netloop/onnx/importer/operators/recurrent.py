@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 from netloop.diagnostics import require
 from netloop.formats.recurrent import DIRECTIONS, scan_cell
@@ -46,15 +47,10 @@ class _Inputs:
 
     def of_direction(self, make: FormulaBuilder, number: int) -> _Inputs:
         """The weights and initial states of one direction."""
-
-        def own(x: ITensor | None) -> ITensor | None:
-            return None if x is None else make.gather(x, make.constant(number))
-
-        initial = [own(each) for each in self.initial]
-        weights, recurrent = own(self.weights), own(self.recurrent)
-        assert weights is not None
-        assert recurrent is not None
-        return _Inputs(self.x, weights, recurrent, own(self.bias), self.lengths, initial, own(self.peepholes))
+        given = [self.weights, self.recurrent, self.bias, self.peepholes, *self.initial]
+        own: list[Any] = [None if each is None else make.gather(each, make.constant(number)) for each in given]
+        weights, recurrent, bias, peepholes, *initial = own
+        return _Inputs(self.x, weights, recurrent, bias, self.lengths, initial, peepholes)
 
 
 @operator("RNN", "GRU", since=(1, 7, 14))
@@ -117,8 +113,7 @@ def _direction(call: Call) -> str:
 
 def _with_time_first(make: FormulaBuilder, given: _Inputs) -> _Inputs:
     initial = [None if each is None else make.transpose(each, TIME_FIRST) for each in given.initial]
-    x = make.transpose(given.x, TIME_FIRST)
-    return _Inputs(x, given.weights, given.recurrent, given.bias, given.lengths, initial, given.peepholes)
+    return replace(given, x=make.transpose(given.x, TIME_FIRST), initial=initial)
 
 
 def _check(call: Call, kind: type[Cell], given: _Inputs) -> None:

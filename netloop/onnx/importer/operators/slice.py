@@ -33,17 +33,14 @@ def split_by_attribute(call: Call, x: ITensor, sizes: ITensor | None = None) -> 
     given = call.attribute("split")
     if given is not None:
         sizes = call.make.constant(given, np.int64)
-    return _split(call, x, call.attribute("axis", 0), sizes)
+    return split(call, x, sizes)
 
 
 @operator("Split", since=(13, 18))
 def split(call: Call, x: ITensor, sizes: ITensor | None = None) -> list[ITensor | None]:
     """Parts along an axis, of given lengths, or of equal lengths except the last."""
-    return _split(call, x, call.attribute("axis"), sizes)
-
-
-def _split(call: Call, x: ITensor, axis: int, sizes: ITensor | None) -> list[ITensor | None]:
-    make, count, axis = call.make, len(call.node.proto.output), normal_axis(axis, x.type.rank)
+    make, count = call.make, len(call.node.proto.output)
+    axis = normal_axis(call.attribute("axis", 0), x.type.rank)
     asked = call.attribute("num_outputs", count) if call.node.version >= 18 else count
     require(asked == count, f"num_outputs is {asked}, and the node has {count} outputs")
     sizes = _even_sizes(call, make.length(x, axis), count) if sizes is None else make.list_tensor(sizes)
