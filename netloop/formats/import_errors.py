@@ -19,11 +19,11 @@ class InputNotImported(Exception):
 
 
 class ImportErrors:
-    """The findings of a model, called ``model`` in messages; errors without a code of their own get ``damage``."""
+    """The findings of a model, called ``model`` in messages; errors without a code of their own get the default one."""
 
-    def __init__(self, model: str, damage: str) -> None:
+    def __init__(self, model: str, default_code: str) -> None:
         self._model = model
-        self._damage = damage
+        self._default_code = default_code
         self._findings: list[Finding] = []
 
     def add(self, code: str, what: str, fix: str = "", at: Any = None, where: str = "") -> None:
@@ -57,7 +57,7 @@ class ImportErrors:
         except NetworkError as error:
             self._findings += [replace(each, where=where, at=at) for each in error.findings]
         except (ValueError, OverflowError) as error:
-            self._findings.append(Finding(self._damage, str(error), where, reason(self._damage), at=at))
+            self._findings.append(Finding(self._default_code, str(error), where, reason(self._default_code), at=at))
 
 
 def read_model_file(path: str, code: str, most: int) -> bytes:

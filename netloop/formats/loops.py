@@ -71,15 +71,15 @@ class LoopLimits:
     """The limits of a loop.
 
     Attributes:
-        most: the trip count; None if there is none.
+        trip_count: the trip count; None if there is none.
         goes_on: whether there is a first iteration, where the body decides about the others; None without a condition.
-        room: an upper bound of the trip count, for loops that a condition may end earlier.
+        bound: an upper bound of the trip count, for loops that a condition may end earlier.
         endless: whether a trip count below 0 means any number of iterations, and not none.
     """
 
-    most: ITensor | None
+    trip_count: ITensor | None
     goes_on: ITensor | None
-    room: ITensor | None = None
+    bound: ITensor | None = None
     endless: bool = False
 
 
@@ -103,8 +103,8 @@ def build_loop(
 ) -> LoopResult:
     """Add a loop to the network, whose carried values start with ``initial``; return its outputs."""
     made = _LoopBuilder(make, name, initial, limits, body)
-    made.end(limits.most)
-    if made.has_room:
+    made.end(limits.trip_count)
+    if made.fits_buffer:
         return LoopResult(made.last(), made.rows(), made.finals())
     # the number of rows is data-dependent: a first loop counts its iterations, a second stacks the rows
     again = _LoopBuilder(make, name, initial, LoopLimits(made.iterations, None), body)
@@ -131,7 +131,7 @@ class _LoopBuilder:
         self._step = self._carried.through(lambda values: self._iteration(body, values))
         self._condition = make.scalar(self._step.goes_on)
         self._early = limits.goes_on is not None and make.known(self._condition) is None
-        self._room = limits.room
+        self._bound = limits.bound
 
     def _iteration(self, body: LoopBody, values: Sequence[ITensor]) -> tuple[Sequence[ITensor], IterationResult]:
         step = body(self._loop, self._counter.outputs[0], values)
@@ -147,7 +147,7 @@ class _LoopBuilder:
             condition.set_input(1, self._condition)
             self._loop.add_trip_limit(condition.outputs[0], TripLimit.WHILE)
         else:
-            self._room = count
+            self._bound = count
 
     def _count(self, most: ITensor | None) -> ITensor | None:
         make, goes_on, once = self._make, self._limits.goes_on, self._make.known(self._condition)
@@ -185,14 +185,14 @@ class _LoopBuilder:
         return self._make.last(self._loop, self._counter)
 
     @property
-    def has_room(self) -> bool:
+    def fits_buffer(self) -> bool:
         """Whether a buffer for the rows of all iterations that it can have is small enough."""
         rows = self._step.rows
         if not self._early or not rows:
             return True
-        most = None if self._room is None else self._make.ints(self._room)
+        most = None if self._bound is None else self._make.ints(self._bound)
         row = sum(_size(each.value.type) for each in rows)
-        return self._room is not None and (most is None or most[0] * row <= LARGEST_BUFFER)
+        return self._bound is not None and (most is None or most[0] * row <= LARGEST_BUFFER)
 
     def last(self) -> list[ITensor]:
         """The carried values after the last iteration."""
@@ -224,8 +224,8 @@ class _LoopBuilder:
 
     def _stacked(self, row: StackedOutput) -> ITensor:
         make = self._make
-        assert self._room is not None
-        stacked = make.stacked(self._loop, row.value, self._room, row.axis, row.reverse)
+        assert self._bound is not None
+        stacked = make.stacked(self._loop, row.value, self._bound, row.axis, row.reverse)
         return make.take_first(stacked, self.iterations, row.axis) if self._early else stacked
 
     def _joined(self, row: StackedOutput) -> ITensor:

@@ -33,8 +33,8 @@ class Sliding:
     after: Sequence[int]
     same: PaddingMode | None = None
 
-    def on(self, layer: SlidingWindow) -> None:
-        """Set the window of a layer."""
+    def apply_to(self, layer: SlidingWindow) -> None:
+        """Set the strides, dilations and padding of a layer."""
         layer.stride_nd, layer.dilation_nd = self.strides, self.dilations
         if self.same is not None:
             layer.padding_mode = self.same
@@ -50,7 +50,7 @@ def convolved(
     require(UNKNOWN not in (maps, *window), f"the kernel is {kernel.type}, and its shape must be known")
     layer = make.network.add_convolution_nd(x, maps, window, Weights())
     layer.num_groups = groups
-    sliding.on(layer)
+    sliding.apply_to(layer)
     layer.set_input(1, kernel)
     if bias is not None:
         layer.set_input(2, bias)
@@ -128,7 +128,7 @@ def pooled(
     With ``up`` its size is rounded up, so that the last window may exceed the padding. With ``inside`` windows that
     start in the padding after the input are left out.
     """
-    sliding.on(layer)
+    sliding.apply_to(layer)
     if not up or sliding.same is not None:
         return make.made(layer)
     layer.padding_mode = PaddingMode.EXPLICIT_ROUND_UP

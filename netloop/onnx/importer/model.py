@@ -13,7 +13,7 @@ from onnx import defs
 
 from netloop.diagnostics import Finding, ModelError, reason
 from netloop.formats import read_model_file
-from netloop.onnx.importer.function_calls import call_damage, domain_of
+from netloop.onnx.importer.function_calls import call_errors, domain_of
 
 OLDEST_IR, NEWEST_IR = 1, 14
 LARGEST_FILE = 1 << 31
@@ -59,7 +59,7 @@ def read(model: Any, base_dir: str | PathLike[str] | None, findings: list[Findin
     if _has_broken_text(model):
         raise ModelError(Finding("NL741", "a string in the model is not valid UTF-8", name, reason("NL741")))
     name = name or model.graph.name or "the model"
-    findings += [Finding("NL741", what, name, reason("NL741")) for what in [*_damage(model), *call_damage(model)]]
+    findings += [Finding("NL741", what, name, reason("NL741")) for what in [*_model_errors(model), *call_errors(model)]]
     opsets = opsets_of(model.opset_import) or {"": 1}
     findings += [Finding("NL742", what, name, reason("NL742"), fix) for what, fix in _too_new(model)]
     functions = {(domain_of(each.domain), each.name, each.overload): each for each in model.functions}
@@ -96,7 +96,7 @@ def opsets_of(imports: Iterable[onnx.OperatorSetIdProto]) -> dict[str, int]:
     return {domain_of(each.domain): each.version for each in imports}
 
 
-def _damage(model: onnx.ModelProto) -> list[str]:
+def _model_errors(model: onnx.ModelProto) -> list[str]:
     found: list[str] = []
     if not model.HasField("graph"):
         found.append("the model has no graph")

@@ -65,17 +65,12 @@ class ImportedNode:
         return f"{self.domain and self.domain + '::'}{self.op}-{self.since}"
 
     @property
-    def name(self) -> str:
-        """The label, by its name in messages."""
-        return self.label
-
-    @property
     def description(self) -> str:
-        """The node in messages: label and operator."""
-        return f"node {self.label!r} ({self.operator})"
+        """The node in messages: name and operator."""
+        return f"node {self.name!r} ({self.operator})"
 
     @property
-    def label(self) -> str:
+    def name(self) -> str:
         """The name of the node, or its operator and number if it has none."""
         return self.proto.name or f"{self.op}_{self.number}"
 

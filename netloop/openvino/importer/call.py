@@ -120,7 +120,7 @@ class Call:
         return self._attribute(name, lambda text: [integer(each) for each in _split(text)], *default)
 
     def choice(self, name: str, choices: Mapping[str, T], *default: str) -> T:
-        """The meaning of the word in an attribute, in upper or lower case."""
+        """The choice that an attribute names, in upper or lower case."""
         return choose(name, self._attribute(name, lambda text: text.strip().lower(), *default), choices)
 
     def _attribute(self, name: str, convert: Callable[[str], T], *default: T) -> T:

@@ -248,7 +248,7 @@ class ModelReader:
                 self._add_finding(f"layer {name!r} has two back edges to layer {target} of its body", edge)
             back_edges[target] = source
         body = XmlBody(graph, inputs, outputs, back_edges)
-        for what in wiring_damage(body):
+        for what in wiring_errors(body):
             self._add_finding(f"layer {name!r} {what}", layer)
         return body
 
@@ -320,7 +320,7 @@ def integer(text: str) -> int:
     return number
 
 
-def wiring_damage(body: XmlBody) -> list[str]:
+def wiring_errors(body: XmlBody) -> list[str]:
     """Errors in the wiring of a body."""
     parameters, results = ({each.id for each in body.graph.of_type(type)} for type in ("parameter", "result"))
     found: list[str] = []

@@ -109,7 +109,7 @@ class _Samples:
     def combined(self, mean: bool) -> ITensor:
         """The mean or maximum of the samples of each cell; [region, row, column, channel]."""
         make, loop = self._make, self._make.network.add_loop()
-        loop.name = self._call.node.label
+        loop.name = self._call.node.name
         down, across = (self._most(side) for side in (self._rows, self._columns))
         loop.add_trip_limit(make.mul(down, across), TripLimit.COUNT)
         iteration = make.counter(loop).outputs[0]
@@ -171,7 +171,7 @@ def pool_regions(call: Call, x: ITensor, rois: ITensor) -> ITensor:
     require(len(shape) == 2 and min(shape) > 0, f"pooled_shape is {shape}, and must be a height and a width")
     require(x.type.rank == 4 and rois.type.rank == 2, f"X is {x.type}, rois is {rois.type}; they need 4 and 2 axes")
     make, loop = call.make, call.make.network.add_loop()
-    loop.name = call.node.label
+    loop.name = call.node.name
     count = make.tensor(make.length(rois, 0))
     loop.add_trip_limit(count, TripLimit.COUNT)
     item = make.cast(make.squeeze(make.gather(rois, make.constant([0]), 1), [1]), np.int64)

@@ -66,7 +66,7 @@ FOLDS = {"Sum": ElementWiseOperation.SUM, "Max": ElementWiseOperation.MAX, "Min"
 
 @operator(*FOLDS)
 def fold(call: Call, *terms: ITensor) -> ITensor:
-    """Sum, maximum or minimum of the inputs."""
+    """Element-wise function of this name, of any number of inputs."""
     return reduce(partial(call.make.elementwise, FOLDS[call.node.op]), terms)
 
 

@@ -155,4 +155,4 @@ def _run(
     flag = bool(call.attribute("linear_before_reset" if kind is GruCell else "input_forget", 0))
     first, second = (None if given.bias is None else make.slice(given.bias, [start], [size]) for start in (0, size))
     cell = kind(make, functions, given.weights, given.recurrent, first, second, given.peepholes, flag)
-    return scan_cell(call.node.label, cell, given.x, given.initial, given.lengths, reverse)
+    return scan_cell(call.node.name, cell, given.x, given.initial, given.lengths, reverse)

@@ -102,7 +102,7 @@ def _leaves(call: Call, forest: Forest, x: ITensor) -> ITensor:
     if not inner:
         return start
     loop = make.network.add_loop()
-    loop.name = call.node.label
+    loop.name = call.node.name
     loop.add_trip_limit(make.constant(forest.depth), TripLimit.COUNT)
     place = loop.add_recurrence(start)
     node = make.minimum(place.outputs[0], inner - 1)

@@ -13,13 +13,13 @@ from netloop.openvino.importer.operator_table import operator
 @operator("DFT", "opset7")
 def transform(call: Call, x: ITensor, axes: ITensor, sizes: ITensor | None = None) -> ITensor:
     """Discrete Fourier transform along axes, cropped or zero-padded to given lengths."""
-    return _along(call, x, _places(call, axes, sizes, x.type.rank - 1), inverse=False)
+    return _transformed_along(call, x, _places(call, axes, sizes, x.type.rank - 1), inverse=False)
 
 
 @operator("IDFT", "opset7")
 def transform_back(call: Call, x: ITensor, axes: ITensor, sizes: ITensor | None = None) -> ITensor:
     """Inverse discrete Fourier transform along axes, cropped or zero-padded to given lengths."""
-    return _along(call, x, _places(call, axes, sizes, x.type.rank - 1), inverse=True)
+    return _transformed_along(call, x, _places(call, axes, sizes, x.type.rank - 1), inverse=True)
 
 
 @operator("RDFT", "opset9")
@@ -27,14 +27,16 @@ def transform_of_real(call: Call, x: ITensor, axes: ITensor, sizes: ITensor | No
     """Discrete Fourier transform of real numbers; the last axis has its first half only."""
     *others, last = _places(call, axes, sizes, x.type.rank)
     pairs = call.make.expand_dims(x, [x.type.rank])
-    return _along(call, _one(call, pairs, last, inverse=False, onesided=True), others, inverse=False)
+    return _transformed_along(
+        call, _transformed(call, pairs, last, inverse=False, onesided=True), others, inverse=False
+    )
 
 
 @operator("IRDFT", "opset9")
 def transform_to_real(call: Call, x: ITensor, axes: ITensor, sizes: ITensor | None = None) -> ITensor:
     """Inverse of RDFT; the last axis has by default twice its length less 2."""
     *others, last = _places(call, axes, sizes, x.type.rank - 1)
-    whole = _one(call, _along(call, x, others, inverse=True), last, inverse=True, onesided=True)
+    whole = _transformed(call, _transformed_along(call, x, others, inverse=True), last, inverse=True, onesided=True)
     return call.make.squeeze(whole, [whole.type.rank - 1])
 
 
@@ -51,13 +53,13 @@ def _places(call: Call, axes: ITensor, sizes: ITensor | None, rank: int) -> list
     return list(zip(along, lengths, strict=True))
 
 
-def _along(call: Call, x: ITensor, places: Sequence[Place], inverse: bool) -> ITensor:
+def _transformed_along(call: Call, x: ITensor, places: Sequence[Place], inverse: bool) -> ITensor:
     for each in places:
-        x = _one(call, x, each, inverse, onesided=False)
+        x = _transformed(call, x, each, inverse, onesided=False)
     return x
 
 
-def _one(call: Call, x: ITensor, place: Place, inverse: bool, onesided: bool) -> ITensor:
+def _transformed(call: Call, x: ITensor, place: Place, inverse: bool, onesided: bool) -> ITensor:
     axis, length = place
     layer = call.make.network.add_dft(x, axis, inverse, onesided)
     if length is not None:
