@@ -5,9 +5,11 @@ import stat
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeVar
 
 from netloop.diagnostics import Finding, LayerError, ModelError, NetworkError, reason
+
+T = TypeVar("T")
 
 
 class Unimported:
@@ -58,6 +60,17 @@ class ImportErrors:
             self._findings += [replace(each, where=where, at=at) for each in error.findings]
         except (ValueError, OverflowError) as error:
             self._findings.append(Finding(self._default_code, str(error), where, reason(self._default_code), at=at))
+
+
+def present(value: T | None, what: str, why: str = "", fix: str = "") -> T:
+    """Return a value that a model must have.
+
+    Raises:
+        LayerError: it is None.
+    """
+    if value is None:
+        raise LayerError(what, why, fix)
+    return value
 
 
 def read_model_file(path: str, code: str, most: int) -> bytes:

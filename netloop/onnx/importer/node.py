@@ -10,6 +10,7 @@ import onnx
 from onnx import AttributeProto, defs
 
 from netloop.diagnostics import did_you_mean, require
+from netloop.formats.import_errors import present
 from netloop.onnx.importer.function_calls import domain_of
 from netloop.onnx.tensors import array_of, dense_of
 
@@ -105,10 +106,8 @@ class ImportedNode:
         return default if found is None else self._value(found)
 
     def _value(self, proto: AttributeProto) -> Any:
-        convert = VALUES.get(proto.type)
-        require(convert is not None, f"attribute {proto.name!r} is of a type that netloop does not support")
-        assert convert is not None
-        return convert(proto, self.directory)
+        what = f"attribute {proto.name!r} is of a type that netloop does not support"
+        return present(VALUES.get(proto.type), what)(proto, self.directory)
 
     def check(self) -> None:
         """Check the attributes, inputs and outputs against the schema.
@@ -139,10 +138,8 @@ class ImportedNode:
 
     def _check_attributes(self, schema: defs.OpSchema) -> None:
         for name, each in self.given.items():
-            known = schema.attributes.get(name)
             fix = did_you_mean(name, schema.attributes)
-            require(known is not None, f"{self.operator} has no attribute {name!r}", fix=fix)
-            assert known is not None
+            known = present(schema.attributes.get(name), f"{self.operator} has no attribute {name!r}", fix=fix)
             wanted: int = cast(Any, known.type).value
             require(
                 each.type in (AttributeProto.UNDEFINED, wanted),

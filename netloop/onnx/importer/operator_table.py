@@ -19,7 +19,8 @@ TABLE: OperatorTable[tuple[str, str], Operator] = OperatorTable()
 def operator(*names: str, since: int | Sequence[int] = 1, domain: str = "") -> Callable[[F], F]:
     """Return a decorator that registers a function for operators of a domain, from one or more versions on.
 
-    A version whose schema is new is listed even if the function stays: ``newer_feature`` compares with the listed one.
+    Every version whose schema the function supports is given: ``newer_feature`` compares a node with the schema of the
+    newest of them.
     """
     return TABLE.register(*((domain, name) for name in names), since=since)
 

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from netloop.diagnostics import LayerError, require
+from netloop.formats.import_errors import present
 from netloop.formats.importer import choose
 from netloop.formulas import FormulaBuilder
 from netloop.graph.tensor import ITensor
@@ -70,10 +71,8 @@ class Call:
 
     def known_ints(self, x: ITensor, what: str) -> list[int]:
         """The value of an input that must be a constant."""
-        known = self.make.ints(x)
-        require(known is not None, f"the {what} are not constant", "the shape of the output would be unknown")
-        assert known is not None
-        return known
+        why = "the shape of the output would be unknown"
+        return present(self.make.ints(x), f"the {what} are not constant", why)
 
     def known_axes(self, axes: ITensor, rank: int) -> list[int]:
         """The axes that an input names, counted from the front."""

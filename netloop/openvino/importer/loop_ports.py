@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from netloop.diagnostics import require
+from netloop.formats.import_errors import present
 from netloop.graph.tensor import ITensor
 from netloop.openvino.importer.call import Call
 from netloop.openvino.importer.model import UNCONNECTED, PortEntry, PortId, XmlBody, XmlLayer
@@ -126,9 +127,8 @@ class _RoleFinder:
         bools = [id for id in free if _is_bool(self._parameters[id])]
         for id in bools:
             # without a condition outside the loop always continues; the body reads its condition one iteration later
-            result = self._body.back_edges.get(id)
-            require(result is not None, f"{self._parameters[id].name!r} of the body has no value")
-            assert result is not None
+            what = f"{self._parameters[id].name!r} of the body has no value"
+            result = present(self._body.back_edges.get(id), what)
             roles.states.append(CarriedState(id, make.constant(True), result))
         numbers = [id for id in free if element_type(type_of(self._parameters[id])) in INDICES]
         if roles.counter is None and len(numbers) == 1:
@@ -160,9 +160,8 @@ class _RoleFinder:
                 id in self._mapped or id in taken, f"{name!r} of the body is loop-carried, and has no initial value"
             )
         for id, entry in self._mapped.items():
-            tensor = self._tensors.get(entry.port)
-            require(tensor is not None, f"the port map reads port {entry.port}, which has no input")
-            assert tensor is not None
+            what = f"the port map reads port {entry.port}, which has no input"
+            tensor = present(self._tensors.get(entry.port), what)
             if id != roles.counter:
                 self._take(id, entry, tensor)
 

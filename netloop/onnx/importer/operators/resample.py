@@ -13,6 +13,7 @@ from netloop.enums import (
     ResizeSelector,
     UnaryOperation,
 )
+from netloop.formats.import_errors import present
 from netloop.formats.vocabulary import COORDINATE_TRANSFORMATIONS, NEAREST_ROUNDINGS, RESIZE_MODES
 from netloop.formulas import FormulaBuilder
 from netloop.graph.tensor import ITensor
@@ -77,8 +78,7 @@ def _regions(call: Call, roi: ITensor | None, axes: Sequence[int], rank: int) ->
     """The starts of all axes, then their ends; None if the whole input is read."""
     if call.attribute("coordinate_transformation_mode", "half_pixel") != "tf_crop_and_resize":
         return None
-    require(roi is not None, "there is no roi", "tf_crop_and_resize reads this region of the input")
-    assert roi is not None
+    roi = present(roi, "there is no roi", "tf_crop_and_resize reads this region of the input")
     make, count = call.make, len(axes)
     require(agree(roi.type.shape, (2 * count,)), f"roi is {roi.type}, and must be {2 * count} numbers")
     starts, ends = (make.slice(roi, [first], [count]) for first in (0, count))

@@ -6,6 +6,7 @@ import numpy as np
 
 from netloop.diagnostics import require
 from netloop.enums import DataType, PoolingType
+from netloop.formats.import_errors import present
 from netloop.formats.windows import among_all, pooled
 from netloop.formulas import FormulaBuilder
 from netloop.graph.tensor import ITensor
@@ -58,9 +59,7 @@ LARGEST_MATRIX = 1 << 26
 def adaptive_average_pool(call: Call, x: ITensor, shape: ITensor | None = None) -> ITensor:
     """Average of windows that divide the input evenly into the elements of the output."""
     make = call.make
-    require(shape is not None, "the shape of the output must be an input")
-    assert shape is not None
-    wanted = call.known_ints(shape, "lengths")
+    wanted = call.known_ints(present(shape, "the shape of the output must be an input"), "lengths")
     require(x.type.rank == len(wanted) + 2, f"the input is {x.type}, and the shape of the output {wanted}")
     for axis, count in enumerate(wanted, 2):
         length = x.type.shape[axis]

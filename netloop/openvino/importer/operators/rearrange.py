@@ -4,6 +4,7 @@ import numpy as np
 
 from netloop.diagnostics import require
 from netloop.enums import SampleMode
+from netloop.formats.import_errors import present
 from netloop.formulas import Length
 from netloop.graph.tensor import ITensor
 from netloop.openvino.importer.call import Call
@@ -62,8 +63,7 @@ def broadcast(call: Call, x: ITensor, shape: ITensor, axes: ITensor | None = Non
     require(wanted.type.is_fixed, f"the shape is {wanted.type}, and its number of dims must be known")
     rank = wanted.type.shape[0]
     if mode == "explicit":
-        require(axes is not None, "the mode is explicit, and there is no axes mapping")
-        assert axes is not None
+        axes = present(axes, "the mode is explicit, and there is no axes mapping")
         places = call.known_axes(axes, rank)
         require(len(places) == x.type.rank and sorted(set(places)) == places, f"{x.type} does not fit axes {places}")
         x = make.expand_dims(x, [each for each in range(rank) if each not in places])

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from netloop.diagnostics import require
 from netloop.enums import ResizeSelector, SampleMode
+from netloop.formats.import_errors import present
 from netloop.formats.vocabulary import COORDINATE_TRANSFORMATIONS, NEAREST_ROUNDINGS, RESIZE_MODES
 from netloop.graph.tensor import ITensor
 from netloop.layers.resample import IResizeLayer
@@ -55,9 +55,8 @@ def _resized(call: Call, x: ITensor, given: ITensor, axes: ITensor | None) -> IT
 
 
 def _scales(call: Call, given: ITensor, along: Sequence[int], rank: int) -> tuple[float, ...]:
-    value = call.make.known(given)
-    require(value is not None, "the scales are not constant", "the shape of the output would be unknown")
-    assert value is not None
+    why = "the shape of the output would be unknown"
+    value = present(call.make.known(given), "the scales are not constant", why)
     factors = dict(zip(along, value.reshape(-1).tolist(), strict=True))
     return tuple(factors.get(axis, 1.0) for axis in range(rank))
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from netloop.diagnostics import require
+from netloop.formats.import_errors import present
 from netloop.graph.tensor import ITensor
 from netloop.openvino.importer.call import Call
 from netloop.openvino.importer.inputs import declared_shape
@@ -13,9 +13,7 @@ from netloop.openvino.importer.operator_table import operator
 def constant(call: Call) -> ITensor:
     """A constant from the file of weights; in the draft dialect the output gives its type."""
     layer = call.layer
-    shape = declared_shape(layer)
-    require(shape is not None, "the shape of a Const must be known")
-    assert shape is not None
+    shape = present(declared_shape(layer), "the shape of a Const must be known")
     type = call.text("element_type", layer.outputs[0].precision)
     return call.make.constant(call.weights.array(type, shape, call.int("offset"), call.int("size")))
 
