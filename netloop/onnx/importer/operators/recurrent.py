@@ -17,8 +17,7 @@ from netloop.onnx.importer.operator_table import operator
 MISSPELT = "foward"
 """The default direction of GRU-1, as the standard spells it."""
 
-ONE_STATE: dict[str, type[Cell]] = {"RNN": RnnCell, "GRU": GruCell}
-"""The cells whose output is their only state."""
+CELLS: dict[str, type[Cell]] = {"RNN": RnnCell, "GRU": GruCell, "LSTM": LstmCell}
 
 TIME_FIRST = (1, 0, 2)
 
@@ -47,29 +46,15 @@ class _Inputs:
 
     def of_direction(self, make: FormulaBuilder, number: int) -> _Inputs:
         """The weights and initial states of one direction."""
-        given = [self.weights, self.recurrent, self.bias, self.peepholes, *self.initial]
+        given = [*self.initial, self.weights, self.recurrent, self.bias, self.peepholes]
         own: list[Any] = [None if each is None else make.gather(each, make.constant(number)) for each in given]
-        weights, recurrent, bias, peepholes, *initial = own
+        *initial, weights, recurrent, bias, peepholes = own
         return _Inputs(self.x, weights, recurrent, bias, self.lengths, initial, peepholes)
 
 
-@operator("RNN", "GRU", since=(1, 7, 14))
+@operator("RNN", "GRU", "LSTM", since=(1, 7, 14))
 @operator("GRU", since=3)
-def one_state(
-    call: Call,
-    x: ITensor,
-    weights: ITensor,
-    recurrent: ITensor,
-    bias: ITensor | None = None,
-    lengths: ITensor | None = None,
-    initial: ITensor | None = None,
-) -> list[ITensor | None]:
-    """RNN or GRU over a sequence."""
-    return _layers(call, ONE_STATE[call.node.op], _Inputs(x, weights, recurrent, bias, lengths, [initial], None))
-
-
-@operator("LSTM", since=(1, 7, 14))
-def lstm(
+def recurrent_network(
     call: Call,
     x: ITensor,
     weights: ITensor,
@@ -80,12 +65,13 @@ def lstm(
     initial_cell: ITensor | None = None,
     peepholes: ITensor | None = None,
 ) -> list[ITensor | None]:
-    """LSTM over a sequence."""
-    given = _Inputs(x, weights, recurrent, bias, lengths, [initial, initial_cell], peepholes)
-    return _layers(call, LstmCell, given)
+    """RNN, GRU or LSTM over a sequence."""
+    kind = CELLS[call.node.op]
+    states = [initial, initial_cell][: kind.STATES]
+    return _outputs(call, kind, _Inputs(x, weights, recurrent, bias, lengths, states, peepholes))
 
 
-def _layers(call: Call, kind: type[Cell], given: _Inputs) -> list[ITensor | None]:
+def _outputs(call: Call, kind: type[Cell], given: _Inputs) -> list[ITensor | None]:
     """The outputs of all directions."""
     make = call.make
     batch_first = bool(call.attribute("layout", 0))

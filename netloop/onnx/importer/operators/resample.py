@@ -155,16 +155,10 @@ def upsample_image(call: Call, x: ITensor) -> ITensor:
     return _by_scales(call, x, call.make.constant(scales, np.float32), ResizeRoundMode.FLOOR)
 
 
-@operator("Upsample", since=7)
-def upsample_by_attribute(call: Call, x: ITensor) -> ITensor:
+@operator("Upsample", since=(7, 9))
+def upsample(call: Call, x: ITensor, scales: ITensor | None = None) -> ITensor:
     """Upsampling by scales."""
-    scales = call.make.constant(call.attribute("scales"), np.float32)
-    return _by_scales(call, x, scales, ResizeRoundMode.FLOOR)
-
-
-@operator("Upsample", since=9)
-def upsample(call: Call, x: ITensor, scales: ITensor) -> ITensor:
-    """Upsampling by scales."""
+    scales = call.make.constant(call.attribute("scales"), np.float32) if scales is None else scales
     return _by_scales(call, x, scales, ResizeRoundMode.FLOOR)
 
 

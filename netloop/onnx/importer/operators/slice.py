@@ -27,22 +27,15 @@ def slice_(
     return call.make.slice_between(x, starts, ends, axes, steps)
 
 
-@operator("Split")
-def split_by_attribute(call: Call, x: ITensor, sizes: ITensor | None = None) -> list[ITensor | None]:
-    """Parts along an axis, of given or equal lengths."""
-    given = call.attribute("split")
-    if given is not None:
-        sizes = call.make.constant(given, np.int64)
-    return split(call, x, sizes)
-
-
-@operator("Split", since=(13, 18))
+@operator("Split", since=(1, 13, 18))
 def split(call: Call, x: ITensor, sizes: ITensor | None = None) -> list[ITensor | None]:
     """Parts along an axis, of given lengths, or of equal lengths except the last."""
     make, count = call.make, len(call.node.proto.output)
     axis = normal_axis(call.attribute("axis", 0), x.type.rank)
     asked = call.attribute("num_outputs", count) if call.node.version >= 18 else count
     require(asked == count, f"num_outputs is {asked}, and the node has {count} outputs")
+    given = call.attribute("split")  # the lengths before version 13
+    sizes = sizes if given is None else make.constant(given, np.int64)
     sizes = _even_sizes(call, make.length(x, axis), count) if sizes is None else make.list_tensor(sizes)
     require(sizes.type.shape == (count,), f"the lengths of the parts are {sizes.type}, and there are {count} outputs")
     return list(make.split(x, axis, sizes))
