@@ -186,7 +186,7 @@ class _LoopBuilder:
 
     @property
     def fits_buffer(self) -> bool:
-        """Whether a buffer for the rows of all iterations that it can have is small enough."""
+        """Whether the rows of all possible iterations fit into a buffer of LARGEST_BUFFER bytes."""
         rows = self._step.rows
         if not self._early or not rows:
             return True
@@ -203,7 +203,7 @@ class _LoopBuilder:
         return [self._final(each) for each in self._step.finals]
 
     def _final(self, value: ITensor) -> ITensor:
-        known = self._carried.holder(value)
+        known = self._carried.recurrence_of(value)
         if known is not None:
             return self._make.last(self._loop, known)
         shape = [max(length, 0) for length in value.type.shape]
@@ -273,7 +273,7 @@ class CarriedValues:
         return self._before != [each.type.shape for each in self._values]
 
     def through(self, body: Callable[[Sequence[ITensor]], tuple[Sequence[ITensor], T]]) -> T:
-        """Pass the values through a body, which returns their next values and a result of its own; return the latter.
+        """Pass the values to a body, which returns their next values and a result; return that result.
 
         The body is built again whenever the next values widen the type of a carried value, as the layers so far assume
         the narrower one: where a length changes between iterations, a sequence gets tensors of another type, or a value
@@ -297,7 +297,7 @@ class CarriedValues:
         for recurrence, value in zip(self._recurrences, following, strict=True):
             recurrence.set_input(1, value)
 
-    def holder(self, value: ITensor) -> IRecurrenceLayer | None:
+    def recurrence_of(self, value: ITensor) -> IRecurrenceLayer | None:
         """The recurrence that carries a value to the next iteration; None if there is none."""
         return next((each for each in self._recurrences if each.get_input(1) is value), None)
 

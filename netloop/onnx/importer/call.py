@@ -54,5 +54,5 @@ class Call:
         return output < len(self.node.proto.output) and bool(self.node.proto.output[output])
 
     def choice(self, name: str, choices: Mapping[str, T], default: Any = None) -> T:
-        """The choice that an attribute names."""
+        """The choice for the word that an attribute has."""
         return choose(name, self.attribute(name, default), choices)

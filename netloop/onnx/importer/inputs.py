@@ -30,7 +30,7 @@ class ModelInputs:
         self._chosen = chosen
 
     def check_names(self) -> None:
-        """Check the names that shapes and chosen initializers are given for.
+        """Check that the shapes and the chosen initializers are of inputs.
 
         Raises:
             LayerError: one is not the name of an input.

@@ -57,7 +57,7 @@ class ImportedNode:
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """Domain, name and overload, by which a model's functions are found."""
+        """The domain, name and overload: the key of the model's functions."""
         return self.domain, self.op, self.proto.overload
 
     @property

@@ -119,7 +119,7 @@ class Call:
         return self._attribute(name, lambda text: [integer(each) for each in _split(text)], *default)
 
     def choice(self, name: str, choices: Mapping[str, T], *default: str) -> T:
-        """The choice that an attribute names, in upper or lower case."""
+        """The choice for the word that an attribute has, in upper or lower case."""
         return choose(name, self._attribute(name, lambda text: text.strip().lower(), *default), choices)
 
     def _attribute(self, name: str, convert: Callable[[str], T], *default: T) -> T:

@@ -292,7 +292,7 @@ NUMBERS = ("axis", "start", "end", "stride", "part_size")
 
 
 def _names(text: str) -> tuple[str, ...]:
-    """The names in a comma-separated list, in which a comma of a name is escaped by a backslash."""
+    """The names in a comma-separated list, with a backslash before a comma inside a name."""
     return tuple(each.replace("\\,", ",") for each in re.split(r"(?<!\\),", text) if each)
 
 

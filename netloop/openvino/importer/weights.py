@@ -54,7 +54,7 @@ class WeightsFile(AbstractContextManager["WeightsFile"]):
             self._file.close()
 
     def array(self, name: str, shape: Sequence[int], offset: int, size: int) -> Array:
-        """Read an array of the element type ``name`` from ``size`` bytes, of which the first is at ``offset``.
+        """Read an array of the element type ``name`` from the ``size`` bytes at ``offset``.
 
         Raises:
             LayerError: the file is too short, or the size does not match the shape.

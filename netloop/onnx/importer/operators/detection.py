@@ -16,7 +16,7 @@ from netloop.onnx.importer.operator_table import operator
 
 
 @operator("NonMaxSuppression", since=(10, 11))
-def suppress(
+def nms(
     call: Call,
     boxes: ITensor,
     scores: ITensor,
@@ -39,7 +39,7 @@ def suppress(
 
 
 @operator("RoiAlign", since=(10, 16))
-def align(call: Call, x: ITensor, rois: ITensor, items: ITensor) -> ITensor:
+def roi_align(call: Call, x: ITensor, rois: ITensor, items: ITensor) -> ITensor:
     """The mean or maximum of interpolated samples in each cell of a grid over each region.
 
     A loop iterates over the samples of a cell, taken in all cells at once. The maximum is that of the weighted
@@ -165,7 +165,7 @@ class _Samples:
 
 
 @operator("MaxRoiPool")
-def pool_regions(call: Call, x: ITensor, rois: ITensor) -> ITensor:
+def max_roi_pool(call: Call, x: ITensor, rois: ITensor) -> ITensor:
     """The maximum in each cell of a grid over each region, 0 in an empty cell; a loop over the regions."""
     shape = call.attribute("pooled_shape")
     require(len(shape) == 2 and min(shape) > 0, f"pooled_shape is {shape}, and must be a height and a width")

@@ -34,7 +34,7 @@ def binary_by_axis(call: Call, a: ITensor, b: ITensor) -> ITensor:
 
 
 def along_axis(call: Call, a: ITensor, b: ITensor) -> ITensor:
-    """``b`` with trailing axes of length 1, so that its own align with those of ``a`` from ``axis`` on."""
+    """``b`` with trailing axes of length 1, so that its axes align with those of ``a`` from ``axis`` on."""
     axis = call.attribute("axis")
     if not call.attribute("broadcast") or axis is None:
         return b

@@ -124,7 +124,7 @@ def _resized(call: Call, x: ITensor, mode: InterpolationMode, regions: ITensor |
 
 
 def _set_positions(call: Call, layer: IResizeLayer) -> None:
-    """Set which position of the input each output element has, and how positions are rounded."""
+    """Set the coordinate transformation and the rounding of a layer."""
     name, transformations = "coordinate_transformation_mode", COORDINATE_TRANSFORMATIONS.onnx.read
     word = call.attribute(name, "half_pixel")
     layer.coordinate_transformation = call.choice(name, transformations, word)

@@ -9,7 +9,7 @@ from netloop.openvino.importer.operator_table import operator
 
 
 @operator("CTCGreedyDecoder", "opset1")
-def by_mask(call: Call, x: ITensor, mask: ITensor) -> ITensor:
+def ctc_greedy_decoder(call: Call, x: ITensor, mask: ITensor) -> ITensor:
     """Greedy CTC decoding of masked sequences, time before batch; float32[batch, time, 1, 1], padded with -1."""
     make = call.make
     blank = make.sub(make.tensor(make.length(x, 2)), 1)
@@ -21,7 +21,9 @@ def by_mask(call: Call, x: ITensor, mask: ITensor) -> ITensor:
 
 
 @operator("CTCGreedyDecoderSeqLen", "opset6")
-def by_length(call: Call, x: ITensor, lengths: ITensor, blank: ITensor | None = None) -> list[ITensor]:
+def ctc_greedy_decoder_with_lengths(
+    call: Call, x: ITensor, lengths: ITensor, blank: ITensor | None = None
+) -> list[ITensor]:
     """Greedy CTC decoding of sequences of given lengths: the classes, padded with -1, and their number."""
     make = call.make
     last = make.sub(make.tensor(make.length(x, 2)), 1)

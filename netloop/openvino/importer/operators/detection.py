@@ -12,7 +12,7 @@ from netloop.openvino.importer.operator_table import operator
 
 
 @operator("NonMaxSuppression", "opset5", "opset9")
-def suppress(
+def nms(
     call: Call,
     boxes: ITensor,
     scores: ITensor,

@@ -11,19 +11,19 @@ from netloop.openvino.importer.operator_table import operator
 
 
 @operator("DFT", "opset7")
-def transform(call: Call, x: ITensor, axes: ITensor, sizes: ITensor | None = None) -> ITensor:
+def dft(call: Call, x: ITensor, axes: ITensor, sizes: ITensor | None = None) -> ITensor:
     """Discrete Fourier transform along axes, cropped or zero-padded to given lengths."""
     return _transformed_along(call, x, _places(call, axes, sizes, x.type.rank - 1), inverse=False)
 
 
 @operator("IDFT", "opset7")
-def transform_back(call: Call, x: ITensor, axes: ITensor, sizes: ITensor | None = None) -> ITensor:
+def inverse_dft(call: Call, x: ITensor, axes: ITensor, sizes: ITensor | None = None) -> ITensor:
     """Inverse discrete Fourier transform along axes, cropped or zero-padded to given lengths."""
     return _transformed_along(call, x, _places(call, axes, sizes, x.type.rank - 1), inverse=True)
 
 
 @operator("RDFT", "opset9")
-def transform_of_real(call: Call, x: ITensor, axes: ITensor, sizes: ITensor | None = None) -> ITensor:
+def real_dft(call: Call, x: ITensor, axes: ITensor, sizes: ITensor | None = None) -> ITensor:
     """Discrete Fourier transform of real numbers; the last axis has its first half only."""
     *others, last = _places(call, axes, sizes, x.type.rank)
     pairs = call.make.expand_dims(x, [x.type.rank])
@@ -33,7 +33,7 @@ def transform_of_real(call: Call, x: ITensor, axes: ITensor, sizes: ITensor | No
 
 
 @operator("IRDFT", "opset9")
-def transform_to_real(call: Call, x: ITensor, axes: ITensor, sizes: ITensor | None = None) -> ITensor:
+def inverse_real_dft(call: Call, x: ITensor, axes: ITensor, sizes: ITensor | None = None) -> ITensor:
     """Inverse of RDFT; the last axis has by default twice its length less 2."""
     *others, last = _places(call, axes, sizes, x.type.rank - 1)
     whole = _transformed(call, _transformed_along(call, x, others, inverse=True), last, inverse=True, onesided=True)

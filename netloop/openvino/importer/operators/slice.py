@@ -129,7 +129,7 @@ def _open(
     return [begins, make.where(chosen, after, ends), make.where(chosen, make.constant(1), steps)]
 
 
-# ---------------------------------------------------------------------------- more around
+# ---------------------------------------------------------------------------- repetition, reversal, rotation
 
 
 @operator("Tile", "opset1")
