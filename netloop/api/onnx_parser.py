@@ -71,7 +71,7 @@ class ParserError:
 
     def node_name(self) -> str:
         """The name of the invalid node."""
-        return "" if self._node is None else self._node.label
+        return "" if self._node is None else self._node.name
 
     def node_operator(self) -> str:
         """The operator of the invalid node."""

@@ -1,15 +1,15 @@
 """The errors of a model: collected while it is imported, and raised at once."""
 
-from __future__ import annotations
-
 import os
 import stat
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeVar
 
 from netloop.diagnostics import Finding, LayerError, ModelError, NetworkError, reason
+
+T = TypeVar("T")
 
 
 class Unimported:
@@ -21,16 +21,11 @@ class InputNotImported(Exception):
 
 
 class ImportErrors:
-    """The findings of a model.
+    """The findings of a model, called ``model`` in messages; errors without a code of their own get the default one."""
 
-    Args:
-        model: the model in messages.
-        damage: the code of errors that have no code of their own.
-    """
-
-    def __init__(self, model: str, damage: str) -> None:
+    def __init__(self, model: str, default_code: str) -> None:
         self._model = model
-        self._damage = damage
+        self._default_code = default_code
         self._findings: list[Finding] = []
 
     def add(self, code: str, what: str, fix: str = "", at: Any = None, where: str = "") -> None:
@@ -64,16 +59,22 @@ class ImportErrors:
         except NetworkError as error:
             self._findings += [replace(each, where=where, at=at) for each in error.findings]
         except (ValueError, OverflowError) as error:
-            self._findings.append(Finding(self._damage, str(error), where, reason(self._damage), at=at))
+            self._findings.append(Finding(self._default_code, str(error), where, reason(self._default_code), at=at))
+
+
+def present(value: T | None, what: str, why: str = "", fix: str = "") -> T:
+    """Return a value that a model must have.
+
+    Raises:
+        LayerError: it is None.
+    """
+    if value is None:
+        raise LayerError(what, why, fix)
+    return value
 
 
 def read_model_file(path: str, code: str, most: int) -> bytes:
-    """Read the file of a model.
-
-    Args:
-        path: its path.
-        code: the code of a finding about it.
-        most: the greatest size allowed, in bytes.
+    """Read the file of a model, of at most ``most`` bytes; a finding about it has the code ``code``.
 
     Raises:
         ModelError: the file cannot be read, is not a regular file, or is larger.

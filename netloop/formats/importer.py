@@ -1,7 +1,5 @@
 """The importer skeleton: what the importers of all formats do with a model and its nodes."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
@@ -48,14 +46,10 @@ class ModelNode(Protocol):
 
 
 class ModelImporter(ABC):
-    """Adds a model to a network.
+    """Adds a model, called ``name`` in messages, to a network.
 
     The outputs of a node that cannot be imported are ``Unimported``, and nodes that read those are skipped, so that
     all independent errors of a model are reported at once.
-
-    Args:
-        name: the model in messages.
-        network: the network that its layers are added to.
     """
 
     FORMAT: ClassVar[str]
@@ -152,7 +146,7 @@ def all_imported(values: Sequence[T | Unimported]) -> list[T]:
 
 
 def choose(name: str, word: Any, choices: Mapping[str, T]) -> T:
-    """The meaning of the word in attribute ``name``; raises a LayerError if it is not one of the choices."""
+    """The choice for the word that attribute ``name`` has; raises a LayerError if there is none."""
     known, is_known = ", ".join(choices), isinstance(word, str) and word in choices
     require(is_known, f"{name} is {word!r}, and must be one of {known}", fix=did_you_mean(str(word), choices))
     return choices[word]

@@ -1,7 +1,5 @@
 """Loops of models: built from a body, carried values, limits, and outputs of each or of the last iteration."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -73,15 +71,15 @@ class LoopLimits:
     """The limits of a loop.
 
     Attributes:
-        most: the trip count; None if there is none.
+        trip_count: the trip count; None if there is none.
         goes_on: whether there is a first iteration, where the body decides about the others; None without a condition.
-        room: an upper bound of the trip count, for loops that a condition may end earlier.
+        bound: an upper bound of the trip count, for loops that a condition may end earlier.
         endless: whether a trip count below 0 means any number of iterations, and not none.
     """
 
-    most: ITensor | None
+    trip_count: ITensor | None
     goes_on: ITensor | None
-    room: ITensor | None = None
+    bound: ITensor | None = None
     endless: bool = False
 
 
@@ -103,18 +101,10 @@ class LoopResult:
 def build_loop(
     make: FormulaBuilder, name: str, initial: Sequence[ITensor], limits: LoopLimits, body: LoopBody
 ) -> LoopResult:
-    """Add a loop to the network.
-
-    Args:
-        make: the builder of its layers.
-        name: its name.
-        initial: the carried values before the first iteration.
-        limits: its limits.
-        body: its body.
-    """
+    """Add a loop to the network, whose carried values start with ``initial``; return its outputs."""
     made = _LoopBuilder(make, name, initial, limits, body)
-    made.end(limits.most)
-    if made.has_room:
+    made.end(limits.trip_count)
+    if made.fits_buffer:
         return LoopResult(made.last(), made.rows(), made.finals())
     # the number of rows is data-dependent: a first loop counts its iterations, a second stacks the rows
     again = _LoopBuilder(make, name, initial, LoopLimits(made.iterations, None), body)
@@ -141,7 +131,7 @@ class _LoopBuilder:
         self._step = self._carried.through(lambda values: self._iteration(body, values))
         self._condition = make.scalar(self._step.goes_on)
         self._early = limits.goes_on is not None and make.known(self._condition) is None
-        self._room = limits.room
+        self._bound = limits.bound
 
     def _iteration(self, body: LoopBody, values: Sequence[ITensor]) -> tuple[Sequence[ITensor], IterationResult]:
         step = body(self._loop, self._counter.outputs[0], values)
@@ -157,7 +147,7 @@ class _LoopBuilder:
             condition.set_input(1, self._condition)
             self._loop.add_trip_limit(condition.outputs[0], TripLimit.WHILE)
         else:
-            self._room = count
+            self._bound = count
 
     def _count(self, most: ITensor | None) -> ITensor | None:
         make, goes_on, once = self._make, self._limits.goes_on, self._make.known(self._condition)
@@ -195,14 +185,14 @@ class _LoopBuilder:
         return self._make.last(self._loop, self._counter)
 
     @property
-    def has_room(self) -> bool:
-        """Whether a buffer for the rows of all iterations that it can have is small enough."""
+    def fits_buffer(self) -> bool:
+        """Whether the rows of all possible iterations fit into a buffer of LARGEST_BUFFER bytes."""
         rows = self._step.rows
         if not self._early or not rows:
             return True
-        most = None if self._room is None else self._make.ints(self._room)
+        most = None if self._bound is None else self._make.ints(self._bound)
         row = sum(_size(each.value.type) for each in rows)
-        return self._room is not None and (most is None or most[0] * row <= LARGEST_BUFFER)
+        return self._bound is not None and (most is None or most[0] * row <= LARGEST_BUFFER)
 
     def last(self) -> list[ITensor]:
         """The carried values after the last iteration."""
@@ -213,7 +203,7 @@ class _LoopBuilder:
         return [self._final(each) for each in self._step.finals]
 
     def _final(self, value: ITensor) -> ITensor:
-        known = self._carried.holder(value)
+        known = self._carried.recurrence_of(value)
         if known is not None:
             return self._make.last(self._loop, known)
         shape = [max(length, 0) for length in value.type.shape]
@@ -234,8 +224,8 @@ class _LoopBuilder:
 
     def _stacked(self, row: StackedOutput) -> ITensor:
         make = self._make
-        assert self._room is not None
-        stacked = make.stacked(self._loop, row.value, self._room, row.axis, row.reverse)
+        assert self._bound is not None
+        stacked = make.stacked(self._loop, row.value, self._bound, row.axis, row.reverse)
         return make.take_first(stacked, self.iterations, row.axis) if self._early else stacked
 
     def _joined(self, row: StackedOutput) -> ITensor:
@@ -266,13 +256,7 @@ def _size(row: TensorType) -> int:
 
 
 class CarriedValues:
-    """The loop-carried values of a loop.
-
-    Args:
-        make: the builder of its layers.
-        loop: the loop.
-        initial: their values before the first iteration.
-    """
+    """The loop-carried values of a loop, which start with ``initial``."""
 
     def __init__(self, make: FormulaBuilder, loop: ILoop, initial: Sequence[ITensor]) -> None:
         self._make = make
@@ -289,7 +273,7 @@ class CarriedValues:
         return self._before != [each.type.shape for each in self._values]
 
     def through(self, body: Callable[[Sequence[ITensor]], tuple[Sequence[ITensor], T]]) -> T:
-        """Pass the values through a body, which returns their next values and a result of its own; return the latter.
+        """Pass the values to a body, which returns their next values and a result; return that result.
 
         The body is built again whenever the next values widen the type of a carried value, as the layers so far assume
         the narrower one: where a length changes between iterations, a sequence gets tensors of another type, or a value
@@ -313,7 +297,7 @@ class CarriedValues:
         for recurrence, value in zip(self._recurrences, following, strict=True):
             recurrence.set_input(1, value)
 
-    def holder(self, value: ITensor) -> IRecurrenceLayer | None:
+    def recurrence_of(self, value: ITensor) -> IRecurrenceLayer | None:
         """The recurrence that carries a value to the next iteration; None if there is none."""
         return next((each for each in self._recurrences if each.get_input(1) is value), None)
 

@@ -1,7 +1,5 @@
 """Non-maximum suppression of boxes."""
 
-from __future__ import annotations
-
 from netloop.enums import BoundingBoxFormat, DataType
 from netloop.formulas.composer import FormulaBuilder
 from netloop.graph.tensor import ITensor

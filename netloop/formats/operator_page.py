@@ -12,10 +12,7 @@ Entry = tuple[str, Mapping[int, Callable[..., Any]]]
 def operator_page(head: Sequence[str], columns: str, operators: Iterable[Entry]) -> str:
     """Markdown tables of operators, one for each module of their functions, with versions and meanings.
 
-    Args:
-        head: the paragraphs before the tables.
-        columns: the titles of the three columns, ``operator | version | meaning``.
-        operators: the operators, in order.
+    The paragraphs of ``head`` come first; ``columns`` has the titles of the three columns, separated by bars.
     """
     families: dict[str, list[str]] = defaultdict(list)
     for name, versions in operators:

@@ -1,8 +1,7 @@
 """Operator tables: the functions that translate operators, by operator and version."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from itertools import product
 from typing import Any, Generic, TypeVar
 
 K = TypeVar("K", bound=Hashable)
@@ -20,14 +19,15 @@ class OperatorTable(Generic[K, F]):
     def __init__(self) -> None:
         self._functions: dict[K, dict[int, F]] = {}
 
-    def register(self, *keys: K, since: int = 1) -> Callable[[G], G]:
-        """Return a decorator that registers a function for some operators, from version ``since`` on."""
+    def register(self, *keys: K, since: int | Sequence[int] = 1) -> Callable[[G], G]:
+        """Return a decorator that registers a function for some operators, from one or more versions on."""
+        numbers = (since,) if isinstance(since, int) else since
 
         def enter(function: Any) -> Any:
-            for key in keys:
+            for key, number in product(keys, numbers):
                 versions = self._functions.setdefault(key, {})
-                assert since not in versions, f"{key} has a function since version {since} already"
-                versions[since] = function
+                assert number not in versions, f"{key} has a function since version {number} already"
+                versions[number] = function
             return function
 
         return enter

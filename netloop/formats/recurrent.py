@@ -3,8 +3,6 @@
 The inputs of all steps are multiplied by the input weights in one product before the loop.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

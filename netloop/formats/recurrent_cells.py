@@ -5,8 +5,6 @@ along the last axis: z, r, h of a GRU; i, o, f, c of an LSTM.
 Sources: ONNX's operators RNN, GRU and LSTM, and OpenVINO's cells.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -15,26 +13,19 @@ from typing import ClassVar
 
 from netloop.diagnostics import did_you_mean, require
 from netloop.enums import ActivationType, MatrixOperation
+from netloop.formats.vocabulary import ACTIVATION_PARAMETERS, RECURRENT_ACTIVATIONS
 from netloop.formulas.composer import FormulaBuilder
 from netloop.graph.tensor import ITensor
 
 Function = Callable[[ITensor], ITensor]
 
-# fmt: off
 ACTIVATIONS: dict[str, tuple[ActivationType | None, tuple[float, ...]]] = {
-    "relu":            (ActivationType.RELU,             ()),
-    "tanh":            (ActivationType.TANH,             ()),
-    "sigmoid":         (ActivationType.SIGMOID,          ()),
-    "softsign":        (ActivationType.SOFTSIGN,         ()),
-    "softplus":        (ActivationType.SOFTPLUS,         ()),
-    "leakyrelu":       (ActivationType.LEAKY_RELU,       (0.01,)),
-    "thresholdedrelu": (ActivationType.THRESHOLDED_RELU, (1.0,)),
-    "elu":             (ActivationType.ELU,              (1.0,)),
-    "scaledtanh":      (ActivationType.SCALED_TANH,      (1.0, 1.0)),
-    "hardsigmoid":     (ActivationType.HARD_SIGMOID,     (0.2, 0.5)),
-    "affine":          (None,                            (1.0, 0.0)),
+    **{
+        name: (kind, tuple(ACTIVATION_PARAMETERS.get(kind, {}).values()))
+        for name, kind in RECURRENT_ACTIVATIONS.onnx.read.items()
+    },
+    "affine": (None, (1.0, 0.0)),
 }
-# fmt: on
 """The activation functions by their names in lower case, and the default alpha and beta of those that have them."""
 
 
@@ -185,11 +176,7 @@ class LstmCell(Cell):
         if self.peepholes is None:
             sigmoid = f(self.part(gates, 0, 3))
             return self.part(sigmoid, 0), self.part(sigmoid, 1), self.part(sigmoid, 2)
-        return (
-            f(self._peephole(self.part(gates, 0), 0, cell)),
-            None,
-            f(self._peephole(self.part(gates, 2), 2, cell)),
-        )
+        return (f(self._peephole(self.part(gates, 0), 0, cell)), None, f(self._peephole(self.part(gates, 2), 2, cell)))
 
     def _peephole(self, gate: ITensor, number: int, cell: ITensor) -> ITensor:
         """A gate plus the cell state times its peephole weights."""

@@ -1,7 +1,5 @@
 """Reductions along axes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Sliding windows: convolutions, transposed convolutions and poolings."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -35,8 +33,8 @@ class Sliding:
     after: Sequence[int]
     same: PaddingMode | None = None
 
-    def on(self, layer: SlidingWindow) -> None:
-        """Set the window of a layer."""
+    def apply_to(self, layer: SlidingWindow) -> None:
+        """Set the strides, dilations and padding of a layer."""
         layer.stride_nd, layer.dilation_nd = self.strides, self.dilations
         if self.same is not None:
             layer.padding_mode = self.same
@@ -52,7 +50,7 @@ def convolved(
     require(UNKNOWN not in (maps, *window), f"the kernel is {kernel.type}, and its shape must be known")
     layer = make.network.add_convolution_nd(x, maps, window, Weights())
     layer.num_groups = groups
-    sliding.on(layer)
+    sliding.apply_to(layer)
     layer.set_input(1, kernel)
     if bias is not None:
         layer.set_input(2, bias)
@@ -70,14 +68,8 @@ def deconvolved(
 ) -> ITensor:
     """A transposed convolution with a kernel of dims [channels, maps of a group, ...].
 
-    Args:
-        make: the builder of the layers.
-        x: the input.
-        kernel: the weights.
-        groups: the number of groups of channels.
-        sliding: its window, whose padding is trimmed off the output.
-        more: the output padding: elements added to each axis after that.
-        wanted: the dims of the output, from which the padding follows; None or empty if they are not given.
+    The padding of the window is trimmed off the output, then ``more`` elements, the output padding, are added to each
+    axis. Where the dims of the output are given by ``wanted``, the padding follows from them.
     """
     maps, *window = kernel.type.shape[1:]
     require(UNKNOWN not in (maps, *window), f"the kernel is {kernel.type}, and its shape must be known")
@@ -133,15 +125,10 @@ def pooled(
 ) -> ITensor:
     """The output of a pooling layer.
 
-    Args:
-        make: the builder of the layers.
-        x: the input.
-        layer: the layer.
-        sliding: its window.
-        up: whether the size of the output is rounded up, so that the last window may exceed the padding.
-        inside: whether windows that start in the padding after the input are left out.
+    With ``up`` its size is rounded up, so that the last window may exceed the padding. With ``inside`` windows that
+    start in the padding after the input are left out.
     """
-    sliding.on(layer)
+    sliding.apply_to(layer)
     if not up or sliding.same is not None:
         return make.made(layer)
     layer.padding_mode = PaddingMode.EXPLICIT_ROUND_UP

@@ -80,10 +80,6 @@ class Arithmetic(Arranging):
         """Whether a or b is true."""
         return self.elementwise(ElementWiseOperation.OR, a, b)
 
-    def logical_xor(self, a: Operand, b: Operand) -> ITensor:
-        """Whether exactly one of a and b is true."""
-        return self.elementwise(ElementWiseOperation.XOR, a, b)
-
     def logical_not(self, x: ITensor) -> ITensor:
         """Whether x is false."""
         return self.unary(UnaryOperation.NOT, x)

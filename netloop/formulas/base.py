@@ -30,7 +30,7 @@ def as_dtype(given: Any) -> DataType:
         raise LayerError(str(error), reason("NL746"), "", "NL746") from None
 
 
-class Base:
+class FormulaBase:
     """A network and its constants."""
 
     def __init__(self, network: INetworkDefinition) -> None:

@@ -13,13 +13,13 @@ class Indexing(Arranging):
         return self.made(self.network.add_gather(x, indices, axis))
 
     def gather_elements(self, x: ITensor, indices: ITensor, axis: int) -> ITensor:
-        """For each index the element at the position of the index, but along ``axis`` at the index itself."""
+        """For each index, the element at the position of the index, with the index itself along ``axis``."""
         layer = self.network.add_gather_v2(x, indices, GatherMode.ELEMENT)
         layer.axis = axis
         return self.made(layer)
 
     def gather_nd(self, x: ITensor, indices: ITensor, batch_axes: int = 0) -> ITensor:
-        """The slices at positions, of which each is a row along the last axis of ``indices``."""
+        """The slices at index tuples, the rows along the last axis of ``indices``."""
         layer = self.network.add_gather_v2(x, indices, GatherMode.ND)
         layer.num_elementwise_dims = batch_axes
         return self.made(layer)
@@ -27,7 +27,7 @@ class Indexing(Arranging):
     def scatter_elements(
         self, x: ITensor, indices: ITensor, updates: ITensor, axis: int, by: ReduceOperation = ReduceOperation.NONE
     ) -> ITensor:
-        """``x`` with each update at its own position, but along ``axis`` at its index; written or combined."""
+        """``x`` with updates written or combined by ``by``, each at its own position, with its index along ``axis``."""
         layer = self.network.add_scatter(x, indices, updates, ScatterMode.ELEMENT)
         layer.axis = axis
         layer.reduction = by
@@ -36,7 +36,7 @@ class Indexing(Arranging):
     def scatter_nd(
         self, x: ITensor, indices: ITensor, updates: ITensor, by: ReduceOperation = ReduceOperation.NONE
     ) -> ITensor:
-        """``x`` with updates at the positions along the last axis of ``indices``, written or combined by ``by``."""
+        """``x`` with updates written or combined by ``by``, at the rows along the last axis of ``indices``."""
         layer = self.network.add_scatter(x, indices, updates, ScatterMode.ND)
         layer.reduction = by
         return self.made(layer)

@@ -8,7 +8,7 @@ import numpy as np
 from netloop.diagnostics import require
 from netloop.dims import Dims
 from netloop.enums import ElementWiseOperation, ReduceOperation, SampleMode
-from netloop.formulas.base import Base, Operand
+from netloop.formulas.base import FormulaBase, Operand
 from netloop.graph.tensor import ITensor
 from netloop.types import UNKNOWN, Array, normal_axis
 
@@ -18,7 +18,7 @@ Numbers = Sequence[int] | Array | ITensor
 """A list of integers, or a 1-D tensor."""
 
 
-class Arranging(Base):
+class Arranging(FormulaBase):
     """Formulas that rearrange elements."""
 
     # ------------------------------------------------------------------ shapes

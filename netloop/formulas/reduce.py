@@ -7,14 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from netloop.diagnostics import require
-from netloop.enums import (
-    CumulativeOperation,
-    DataType,
-    MatrixOperation,
-    ReduceOperation,
-    TopKOperation,
-    UnaryOperation,
-)
+from netloop.enums import CumulativeOperation, DataType, MatrixOperation, ReduceOperation, TopKOperation, UnaryOperation
 from netloop.formulas.arithmetic import Arithmetic
 from netloop.formulas.base import Operand
 from netloop.formulas.rearrange import Length, Numbers

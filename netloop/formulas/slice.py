@@ -17,14 +17,9 @@ class Slicing(Arithmetic, Indexing):
     """Formulas that take parts of axes, or extend them."""
 
     def slice_between(
-        self,
-        x: ITensor,
-        starts: ITensor,
-        ends: ITensor,
-        axes: ITensor | None = None,
-        steps: ITensor | None = None,
+        self, x: ITensor, starts: ITensor, ends: ITensor, axes: ITensor | None = None, steps: ITensor | None = None
     ) -> ITensor:
-        """The elements from ``starts`` up to ``ends``, which are left out, along ``axes`` or the first ones.
+        """The elements from ``starts`` up to, but excluding, ``ends``, along ``axes`` or the first ones.
 
         Negative positions count from the end of an axis, and positions past an end stand for that end, as in Python.
         """

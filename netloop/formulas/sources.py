@@ -30,7 +30,7 @@ class Filling(Reducing):
         return self._filled(FillOperation.LINSPACE, [count], dtype, alpha, beta)
 
     def arange_between(self, start: ITensor, limit: ITensor, step: ITensor) -> ITensor:
-        """The numbers from ``start`` up to ``limit``, which is left out; all three are 0-D and of one type."""
+        """The numbers from ``start`` up to, but excluding, ``limit``; all three are 0-D and of one type."""
         distance = self.sub(limit, start)
         if distance.type.is_float:
             count = self.unary(UnaryOperation.CEIL, self.div(distance, step))
@@ -41,7 +41,7 @@ class Filling(Reducing):
     def uniform(
         self, shape: Sequence[Length] | Numbers, dtype: np.dtype[Any], low: float = 0.0, high: float = 1.0
     ) -> ITensor:
-        """Uniformly distributed numbers from ``low`` up to ``high``, which is left out."""
+        """Uniformly distributed numbers from ``low`` up to, but excluding, ``high``."""
         ends = (self.constant(each, dtype) for each in (low, high))
         return self._filled(FillOperation.RANDOM_UNIFORM, shape, dtype, *ends)
 

@@ -1,7 +1,5 @@
 """Conversion of ONNX tensors and types to arrays and numpy types, and back."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from pathlib import Path
@@ -47,11 +45,7 @@ def _name(code: int) -> str:
 
 
 def array_of(proto: TensorProto, directory: Path | None = None) -> Array:
-    """Convert a tensor of a model to an array.
-
-    Args:
-        proto: the tensor.
-        directory: the folder of external tensors; None if there is none.
+    """Convert a tensor of a model to an array; ``directory`` is the folder of external tensors, if there is one.
 
     Raises:
         LayerError: its data do not match its shape, or are in a file that must not be read.

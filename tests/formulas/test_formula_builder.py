@@ -79,7 +79,6 @@ CASES: dict[str, tuple[Callable[[F, Mapping[str, ITensor]], ITensor], Any]] = {
     "greater_equal": (lambda f, t: f.greater_equal(t["s"], 1), s >= 1),
     "logical_and": (lambda f, t: f.logical_and(t["b"], f.less(t["y"], 1)), b & (y < 1)),
     "logical_or": (lambda f, t: f.logical_or(t["b"], f.less(t["y"], 1)), b | (y < 1)),
-    "logical_xor": (lambda f, t: f.logical_xor(t["b"], f.less(t["y"], 1)), b ^ (y < 1)),
     "logical_not": (lambda f, t: f.logical_not(t["b"]), ~b),
     "where": (lambda f, t: f.where(t["b"], t["x"], 9.0), np.where(b, x, np.float32(9))),
     # functions

@@ -1,7 +1,5 @@
 """The arguments of operator functions."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -56,5 +54,5 @@ class Call:
         return output < len(self.node.proto.output) and bool(self.node.proto.output[output])
 
     def choice(self, name: str, choices: Mapping[str, T], default: Any = None) -> T:
-        """The meaning of the word in an attribute."""
+        """The choice for the word that an attribute has."""
         return choose(name, self.attribute(name, default), choices)

@@ -4,8 +4,6 @@ Such a model could name any file that the user may read. So a location must be a
 are opened without following links, and a file with other hard links is refused.
 """
 
-from __future__ import annotations
-
 import os
 import stat
 from collections.abc import Generator
@@ -22,12 +20,7 @@ DIRECTORY = getattr(os, "O_DIRECTORY", 0)
 
 
 def read_external(proto: TensorProto, size: int, directory: Path | None) -> bytes:
-    """Read the bytes of an external tensor.
-
-    Args:
-        proto: the tensor.
-        size: the number of bytes that its shape and type need.
-        directory: the folder that its location is relative to; None if there is none.
+    """Read the bytes of an external tensor, ``size`` by its shape and type, from a file below ``directory``.
 
     Raises:
         LayerError: the file cannot be opened, may not be read, or is too short.

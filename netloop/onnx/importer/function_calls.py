@@ -1,7 +1,5 @@
 """The call graph of a model's functions, checked for recursion and size before the import."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from graphlib import CycleError, TopologicalSorter
@@ -19,7 +17,7 @@ def domain_of(name: str) -> str:
     return "" if name == "ai.onnx" else name
 
 
-def call_damage(model: onnx.ModelProto) -> list[str]:
+def call_errors(model: onnx.ModelProto) -> list[str]:
     """Errors in the calls of a model: functions that call themselves, or expand to too many nodes.
 
     Functions that call functions can expand to a number of nodes that is exponential in the size of the model.

@@ -1,7 +1,5 @@
 """Functions: operators that the model or the standard defines by other operators."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -21,9 +19,7 @@ def default_attributes(function: onnx.FunctionProto) -> Mapping[str, AttributePr
 def body_of(node: ImportedNode, inputs: Sequence[ITensor | None]) -> onnx.FunctionProto | None:
     """The function by which the standard defines a node's operator; None if there is none.
 
-    Args:
-        node: the node.
-        inputs: its inputs: some functions depend on their types.
+    Some functions depend on the types of the inputs.
     """
     schema: Any = node.schema  # the stubs of onnx lack some of its methods
     if schema is None:

@@ -4,8 +4,6 @@ Each graph and each function has a scope of its own: a graph inside a node may r
 its inputs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 
@@ -23,7 +21,7 @@ from netloop.onnx.importer.inputs import ModelInputs
 from netloop.onnx.importer.model import Model, opsets_of
 from netloop.onnx.importer.node import ImportedNode
 from netloop.onnx.importer.operators import function_of
-from netloop.onnx.importer.scope import Meaning, NameScope
+from netloop.onnx.importer.scope import NamedValue, NameScope
 from netloop.onnx.tensors import array_of, dense_of
 from netloop.types import Array
 
@@ -31,14 +29,11 @@ from netloop.types import Array
 class OnnxImporter(ModelImporter):
     """Adds an ONNX model to a network.
 
-    Args:
-        model: the model.
-        network: the network that its layers are added to.
-        input_shapes: shapes for some of its inputs, instead of those that it declares.
-        as_inputs: the initializers to import as inputs.
+    ``input_shapes`` has shapes for some inputs, instead of those that the model declares; ``as_inputs`` names the
+    initializers to import as inputs.
 
     Attributes:
-        outputs: the outputs of each node of the model's own graph, by the label of the node.
+        outputs: the outputs of each node of the model's own graph, by the name of the node.
     """
 
     FORMAT, INVALID_MODEL, INVALID_GRAPH = "ONNX", "NL741", "NL745"
@@ -54,7 +49,7 @@ class OnnxImporter(ModelImporter):
         self._model = model
         self._inputs = ModelInputs(model.proto.graph, input_shapes or {}, frozenset(as_inputs))
         self._outermost = 0
-        self.outputs: dict[str, Sequence[Meaning]] = {}
+        self.outputs: dict[str, Sequence[NamedValue]] = {}
 
     def _add_model(self) -> None:
         graph = self._model.proto.graph
@@ -96,7 +91,7 @@ class OnnxImporter(ModelImporter):
             node = self._node(proto, number, scope)
             values = self._add_node(node, scope)
             if scope.depth == 0:
-                self.outputs[node.label] = values
+                self.outputs[node.name] = values
 
     def _add_subgraph(self, proto: onnx.GraphProto, scope: NameScope, inputs: Sequence[ITensor]) -> list[ITensor]:
         """Add the nodes of a graph inside a node to the network; return its outputs.
@@ -138,7 +133,7 @@ class OnnxImporter(ModelImporter):
         directory = self._model.directory
         return ImportedNode(proto, version, number, scope.bindings, directory, self._outermost, scope.functions)
 
-    def _add_node(self, node: ImportedNode, scope: NameScope) -> Sequence[Meaning]:
+    def _add_node(self, node: ImportedNode, scope: NameScope) -> Sequence[NamedValue]:
         """Add the layers of a node to the network, and its outputs to the scope; return its outputs."""
         values = self._import_node(node, len(node.proto.output), lambda: self._outputs_of(node, scope))
         for name, value in zip(node.proto.output, values, strict=False):
@@ -148,9 +143,9 @@ class OnnxImporter(ModelImporter):
                 scope.values[name] = name_tensor(value, name) if isinstance(value, ITensor) else value
         return values
 
-    def _outputs_of(self, node: ImportedNode, scope: NameScope) -> Sequence[Meaning]:
+    def _outputs_of(self, node: ImportedNode, scope: NameScope) -> Sequence[NamedValue]:
         node.check()
-        reader = f"node {node.label!r}"
+        reader = f"node {node.name!r}"
         inputs = all_imported([self._read(each, scope, reader, node) if each else None for each in node.proto.input])
         function = None if node.key in self._model.functions else function_of(node)
         if function is None:
@@ -163,7 +158,7 @@ class OnnxImporter(ModelImporter):
 
     def _call_function(
         self, node: ImportedNode, inputs: Sequence[ITensor | None], scope: NameScope
-    ) -> Sequence[Meaning]:
+    ) -> Sequence[NamedValue]:
         """Add the nodes of the function that a node calls to the network; return its outputs."""
         body = self._model.functions.get(node.key) or body_of(node, inputs)
         if body is None:
@@ -183,8 +178,8 @@ class OnnxImporter(ModelImporter):
 
     # ------------------------------------------------------------------ names
 
-    def _read(self, name: str, scope: NameScope, reader: str, node: ImportedNode | None = None) -> Meaning:
-        holder = scope.holder(name)
+    def _read(self, name: str, scope: NameScope, reader: str, node: ImportedNode | None = None) -> NamedValue:
+        holder = scope.defining(name)
         if holder is not None:
             return holder.values[name]
         what = f"{reader} reads {name!r}, which is not defined before it"

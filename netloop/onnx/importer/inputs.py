@@ -18,12 +18,8 @@ from netloop.types import UNKNOWN
 class ModelInputs:
     """The inputs of a model to import as inputs of the network.
 
-    Those with an initializer are not among them, except for chosen ones.
-
-    Args:
-        graph: the graph of the model.
-        shapes: shapes for some of them, instead of those that the model declares.
-        chosen: the initializers to import as inputs.
+    Those with an initializer are not among them, except for chosen ones. For some of them there are shapes that replace
+    those that the model declares.
     """
 
     def __init__(self, graph: onnx.GraphProto, shapes: Mapping[str, Sequence[int]], chosen: Collection[str]) -> None:
@@ -34,7 +30,7 @@ class ModelInputs:
         self._chosen = chosen
 
     def check_names(self) -> None:
-        """Check the names that shapes and chosen initializers are given for.
+        """Check that the shapes and the chosen initializers are of inputs.
 
         Raises:
             LayerError: one is not the name of an input.

@@ -1,7 +1,5 @@
 """``netloop.onnx.load``: an ONNX model as a network."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from os import PathLike
 

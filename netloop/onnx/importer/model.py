@@ -1,7 +1,5 @@
 """Reading a model from a file, from bytes or from memory, and checking its versions."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -10,13 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import onnx
-from google.protobuf.message import DecodeError
+from google.protobuf.message import DecodeError, Message
 from onnx import defs
 
 from netloop.diagnostics import Finding, ModelError, reason
 from netloop.formats import read_model_file
-from netloop.onnx.importer.function_calls import call_damage, domain_of
-from netloop.onnx.importer.text import has_broken_text
+from netloop.onnx.importer.function_calls import call_errors, domain_of
 
 OLDEST_IR, NEWEST_IR = 1, 14
 LARGEST_FILE = 1 << 31
@@ -43,12 +40,7 @@ class Model:
 
 
 def read(model: Any, base_dir: str | PathLike[str] | None, findings: list[Finding]) -> Model:
-    """Read a model.
-
-    Args:
-        model: a path, bytes, or a ModelProto.
-        base_dir: the folder of external tensors, if it is not the folder of the model's file.
-        findings: receives the errors in its versions and functions.
+    """Read a model from a path, bytes or a ModelProto; add the errors in its versions and functions to ``findings``.
 
     Raises:
         ModelError: the file cannot be read, or is no model.
@@ -64,10 +56,10 @@ def read(model: Any, base_dir: str | PathLike[str] | None, findings: list[Findin
         model = _parsed(bytes(model), name or "the bytes")
     if not isinstance(model, onnx.ModelProto):
         raise TypeError(f"a model is a path, bytes or an onnx.ModelProto, not {type(model).__name__}")
-    if has_broken_text(model):
+    if _has_broken_text(model):
         raise ModelError(Finding("NL741", "a string in the model is not valid UTF-8", name, reason("NL741")))
     name = name or model.graph.name or "the model"
-    findings += [Finding("NL741", what, name, reason("NL741")) for what in [*_damage(model), *call_damage(model)]]
+    findings += [Finding("NL741", what, name, reason("NL741")) for what in [*_model_errors(model), *call_errors(model)]]
     opsets = opsets_of(model.opset_import) or {"": 1}
     findings += [Finding("NL742", what, name, reason("NL742"), fix) for what, fix in _too_new(model)]
     functions = {(domain_of(each.domain), each.name, each.overload): each for each in model.functions}
@@ -82,12 +74,29 @@ def _parsed(data: bytes, name: str) -> onnx.ModelProto:
         raise ModelError(Finding("NL741", what, "", reason("NL741"))) from error
 
 
+UNREAD = {
+    "denotation", "doc_string", "graphs", "metadata_props", "producer_name", "producer_version", "training_info",
+    "value_info",
+}  # fmt: skip
+"""Fields that no importer reads, which may have any contents."""
+
+
+def _has_broken_text(message: Message) -> bool:
+    """Whether a string of a message or of those inside it is not valid UTF-8: protobuf returns bytes for one."""
+    for field, value in message.ListFields():
+        if field.type in (field.TYPE_STRING, field.TYPE_MESSAGE) and field.name not in UNREAD:
+            values = [value] if isinstance(value, str | bytes | Message) else value
+            if any(_has_broken_text(each) if isinstance(each, Message) else isinstance(each, bytes) for each in values):
+                return True
+    return False
+
+
 def opsets_of(imports: Iterable[onnx.OperatorSetIdProto]) -> dict[str, int]:
     """The version of each domain."""
     return {domain_of(each.domain): each.version for each in imports}
 
 
-def _damage(model: onnx.ModelProto) -> list[str]:
+def _model_errors(model: onnx.ModelProto) -> list[str]:
     found: list[str] = []
     if not model.HasField("graph"):
         found.append("the model has no graph")

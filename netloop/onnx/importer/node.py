@@ -1,7 +1,5 @@
 """Nodes of a model: operator, attributes as Python values, and checks against the standard."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -12,6 +10,7 @@ import onnx
 from onnx import AttributeProto, defs
 
 from netloop.diagnostics import did_you_mean, require
+from netloop.formats.import_errors import present
 from netloop.onnx.importer.function_calls import domain_of
 from netloop.onnx.tensors import array_of, dense_of
 
@@ -58,7 +57,7 @@ class ImportedNode:
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """Domain, name and overload, by which a model's functions are found."""
+        """The domain, name and overload: the key of the model's functions."""
         return self.domain, self.op, self.proto.overload
 
     @property
@@ -67,17 +66,12 @@ class ImportedNode:
         return f"{self.domain and self.domain + '::'}{self.op}-{self.since}"
 
     @property
-    def name(self) -> str:
-        """The label, by its name in messages."""
-        return self.label
-
-    @property
     def description(self) -> str:
-        """The node in messages: label and operator."""
-        return f"node {self.label!r} ({self.operator})"
+        """The node in messages: name and operator."""
+        return f"node {self.name!r} ({self.operator})"
 
     @property
-    def label(self) -> str:
+    def name(self) -> str:
         """The name of the node, or its operator and number if it has none."""
         return self.proto.name or f"{self.op}_{self.number}"
 
@@ -112,10 +106,8 @@ class ImportedNode:
         return default if found is None else self._value(found)
 
     def _value(self, proto: AttributeProto) -> Any:
-        convert = VALUES.get(proto.type)
-        require(convert is not None, f"attribute {proto.name!r} is of a type that netloop does not support")
-        assert convert is not None
-        return convert(proto, self.directory)
+        what = f"attribute {proto.name!r} is of a type that netloop does not support"
+        return present(VALUES.get(proto.type), what)(proto, self.directory)
 
     def check(self) -> None:
         """Check the attributes, inputs and outputs against the schema.
@@ -146,10 +138,8 @@ class ImportedNode:
 
     def _check_attributes(self, schema: defs.OpSchema) -> None:
         for name, each in self.given.items():
-            known = schema.attributes.get(name)
             fix = did_you_mean(name, schema.attributes)
-            require(known is not None, f"{self.operator} has no attribute {name!r}", fix=fix)
-            assert known is not None
+            known = present(schema.attributes.get(name), f"{self.operator} has no attribute {name!r}", fix=fix)
             wanted: int = cast(Any, known.type).value
             require(
                 each.type in (AttributeProto.UNDEFINED, wanted),

@@ -1,8 +1,6 @@
 """The table of ONNX operators: the function of each operator, by domain, name and version."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from onnx import AttributeProto
@@ -18,8 +16,12 @@ TABLE: OperatorTable[tuple[str, str], Operator] = OperatorTable()
 """The functions by domain and name."""
 
 
-def operator(*names: str, since: int = 1, domain: str = "") -> Callable[[F], F]:
-    """Return a decorator that registers a function for operators of a domain, from version ``since`` on."""
+def operator(*names: str, since: int | Sequence[int] = 1, domain: str = "") -> Callable[[F], F]:
+    """Return a decorator that registers a function for operators of a domain, from one or more versions on.
+
+    Every version whose schema the function supports is given: ``newer_feature`` compares a node with the schema of the
+    newest of them.
+    """
     return TABLE.register(*((domain, name) for name in names), since=since)
 
 

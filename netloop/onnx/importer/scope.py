@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 
 import onnx
 
@@ -11,7 +12,7 @@ from netloop.formats import Unimported
 from netloop.graph.tensor import ITensor
 from netloop.onnx.importer.node import Bindings
 
-Meaning = ITensor | Unimported | None
+NamedValue = ITensor | Unimported | None
 """The value of a name; None for an input that the call of a function leaves out."""
 
 
@@ -33,22 +34,23 @@ class NameScope:
     bindings: Bindings = field(default_factory=dict[str, onnx.AttributeProto])
     functions: tuple[str, ...] = ()
     depth: int = 0
-    values: dict[str, Meaning] = field(default_factory=dict[str, Meaning])
+    values: dict[str, NamedValue] = field(default_factory=dict[str, NamedValue])
 
-    def inside(self, values: Mapping[str, Meaning]) -> NameScope:
+    def inside(self, values: Mapping[str, NamedValue]) -> NameScope:
         """The scope of a graph inside this one, with the values of its inputs."""
         return NameScope(self.opsets, self, self.bindings, self.functions, self.depth + 1, dict(values))
 
-    def holder(self, name: str) -> NameScope | None:
+    def defining(self, name: str) -> NameScope | None:
         """The innermost scope that defines a name; None if none does."""
-        scope: NameScope | None = self
-        while scope is not None and name not in scope.values:
-            scope = scope.around
-        return scope
+        return next((each for each in self._outwards() if name in each.values), None)
 
     def names(self) -> Iterable[str]:
         """All names that can be read here."""
+        return chain.from_iterable(each.values for each in self._outwards())
+
+    def _outwards(self) -> Iterator[NameScope]:
+        """This scope and those around it, the innermost first."""
         scope: NameScope | None = self
         while scope is not None:
-            yield from scope.values
+            yield scope
             scope = scope.around

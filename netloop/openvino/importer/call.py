@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Any, TypeVar
+
+import numpy as np
 
 from netloop.diagnostics import LayerError, require
+from netloop.formats.import_errors import present
 from netloop.formats.importer import choose
 from netloop.formulas import FormulaBuilder
 from netloop.graph.tensor import ITensor
 from netloop.openvino.importer.model import XmlBody, XmlLayer, integer
-from netloop.openvino.importer.weights import WeightsFile
+from netloop.openvino.importer.weights import WeightsFile, element_type
+from netloop.types import normal_axis
 
 T = TypeVar("T")
 
@@ -63,6 +67,23 @@ class Call:
         require(name in self.subgraphs, f"the layer has no <{name}>")
         return self.subgraphs[name]
 
+    # ------------------------------------------------------------------ inputs that must be constants
+
+    def known_ints(self, x: ITensor, what: str) -> list[int]:
+        """The value of an input that must be a constant."""
+        why = "the shape of the output would be unknown"
+        return present(self.make.ints(x), f"the {what} are not constant", why)
+
+    def known_axes(self, axes: ITensor, rank: int) -> list[int]:
+        """The axes that an input names, counted from the front."""
+        return [normal_axis(axis, rank) for axis in self.known_ints(axes, "axes")]
+
+    def known_axis(self, axis: ITensor, rank: int) -> int:
+        """The single axis that an input names, counted from the front."""
+        count = len(self.known_ints(axis, "axes"))
+        require(count == 1, f"there are {count} axes, and must be one")
+        return self.known_axes(axis, rank)[0]
+
     # ------------------------------------------------------------------ attributes, with or without a default
 
     def text(self, name: str, *default: str) -> str:
@@ -76,6 +97,10 @@ class Call:
     def int(self, name: str, *default: int) -> int:
         """An attribute as an integer."""
         return self._attribute(name, integer, *default)
+
+    def element_type(self, name: str, *default: str) -> np.dtype[Any]:
+        """The numpy type that an attribute names."""
+        return element_type(self.text(name, *default))
 
     def flag(self, name: str, *default: bool) -> bool:
         """An attribute as a bool."""
@@ -94,7 +119,7 @@ class Call:
         return self._attribute(name, lambda text: [integer(each) for each in _split(text)], *default)
 
     def choice(self, name: str, choices: Mapping[str, T], *default: str) -> T:
-        """The meaning of the word in an attribute, in upper or lower case."""
+        """The choice for the word that an attribute has, in upper or lower case."""
         return choose(name, self._attribute(name, lambda text: text.strip().lower(), *default), choices)
 
     def _attribute(self, name: str, convert: Callable[[str], T], *default: T) -> T:

@@ -3,8 +3,6 @@
 Each layer comes after those that it reads; layers that no Result or Assign needs are left out.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
@@ -12,6 +10,7 @@ from graphlib import CycleError, TopologicalSorter
 
 from netloop.diagnostics import LayerError, ModelError, listed, reason, require
 from netloop.formats import Unimported
+from netloop.formats.import_errors import present
 from netloop.formats.importer import DEEPEST, ModelImporter, all_imported, name_tensor
 from netloop.graph.tensor import ITensor
 from netloop.network import INetworkDefinition
@@ -35,14 +34,7 @@ Values = dict[PortId, ITensor | Unimported | None]
 
 
 class OpenVinoImporter(ModelImporter):
-    """Adds an OpenVINO model to a network.
-
-    Args:
-        name: the model in messages.
-        graph: its graph.
-        weights: the file of its constants.
-        network: the network that its layers are added to.
-    """
+    """Adds an OpenVINO model to a network."""
 
     FORMAT, NODE, INVALID_MODEL, INVALID_GRAPH = "OpenVINO", "layer", "NL753", "NL753"
 
@@ -81,8 +73,7 @@ class OpenVinoImporter(ModelImporter):
         taken = {each.name for each in (*network.inputs, *network.outputs)}
         name = next((each for each in self._names(root) if each not in taken), None)
         with self._collect(root):
-            require(name is not None, f"there is an output {self._names(root)[0]!r} already")
-            assert name is not None
+            name = present(name, f"there is an output {self._names(root)[0]!r} already")
             self._mark_output(tensor, name, root.name)
 
     def _names(self, root: XmlLayer) -> Sequence[str]:

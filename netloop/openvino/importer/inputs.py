@@ -1,8 +1,7 @@
 """The inputs of a model, as inputs of the network, and the notation of shapes in attributes."""
 
-from __future__ import annotations
-
-from netloop.diagnostics import LayerError, require
+from netloop.diagnostics import LayerError
+from netloop.formats.import_errors import present
 from netloop.formulas import as_dtype
 from netloop.graph.tensor import ITensor
 from netloop.network import INetworkDefinition
@@ -21,10 +20,8 @@ def add_input(network: INetworkDefinition, layer: XmlLayer) -> ITensor:
     """
     port = layer.outputs[0]
     name = layer.name if layer.name in port.names or not port.names else port.names[0]
-    shape = declared_shape(layer)
     fix = "reshape the model in OpenVINO, with '?' for axes whose length varies between calls"
-    require(shape is not None, f"the model does not declare the rank of {name!r}", fix=fix)
-    assert shape is not None
+    shape = present(declared_shape(layer), f"the model does not declare the rank of {name!r}", fix=fix)
     dtype = as_dtype(element_type(layer.data.get("element_type", port.precision)))
     return network.add_input(name, dtype, shape)
 

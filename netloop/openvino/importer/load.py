@@ -1,7 +1,5 @@
 """``netloop.openvino.load``: an OpenVINO model as a network."""
 
-from __future__ import annotations
-
 import os
 from os import PathLike
 

@@ -1,13 +1,12 @@
 """The roles of a loop's ports and of its body's Parameters and Results: trip count, condition, states, slices."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from netloop.diagnostics import require
+from netloop.formats.import_errors import present
 from netloop.graph.tensor import ITensor
 from netloop.openvino.importer.call import Call
 from netloop.openvino.importer.model import UNCONNECTED, PortEntry, PortId, XmlBody, XmlLayer
@@ -16,7 +15,7 @@ from netloop.types import INDICES
 
 COUNTER, CONDITION = "current_iteration", "execution_condition"
 
-TRIPS_PORT, CONDITION_PORT = 0, 1
+TRIP_COUNT_PORT, CONDITION_PORT = 0, 1
 """The ports of the trip count and of the condition in documents of the draft, which do not mark them."""
 
 
@@ -35,7 +34,7 @@ class LoopRoles:
 
     Attributes:
         body: the body.
-        trips: the trip count, if there is one; below 0, any number.
+        trip_count: the trip count, if there is one; below 0, any number.
         goes_on: whether there is a first iteration; None without a condition.
         condition: the Result that is the condition of another iteration.
         counter: the Parameter that is the number of the iteration.
@@ -46,7 +45,7 @@ class LoopRoles:
     """
 
     body: XmlBody
-    trips: ITensor | None = None
+    trip_count: ITensor | None = None
     goes_on: ITensor | None = None
     condition: int | None = None
     counter: int | None = None
@@ -108,7 +107,7 @@ class _RoleFinder:
             require(port in self._tensors, f"no edge leads to the {what}, input {port}")
         count = self._tensors[trips]
         require(count.type.is_index, f"the trip count is {count.type}, and must be a single int32 or int64")
-        roles.trips = make.cast(make.scalar(count), np.int64)
+        roles.trip_count = make.cast(make.scalar(count), np.int64)
         self._ask(self._tensors[condition])
 
     def _ask(self, condition: ITensor) -> None:
@@ -118,9 +117,9 @@ class _RoleFinder:
     def _limit_in_draft(self) -> None:
         roles, make = self._roles, self._make
         mapped = {each.port for each in self._body.inputs}
-        trips, goes_on = (self._tensors.get(each) for each in (TRIPS_PORT, CONDITION_PORT))
-        if trips is not None and trips.type.is_index and TRIPS_PORT not in mapped:
-            roles.trips = make.cast(make.scalar(trips), np.int64)
+        trips, goes_on = (self._tensors.get(each) for each in (TRIP_COUNT_PORT, CONDITION_PORT))
+        if trips is not None and trips.type.is_index and TRIP_COUNT_PORT not in mapped:
+            roles.trip_count = make.cast(make.scalar(trips), np.int64)
         free = [id for id in self._parameters if id not in self._mapped and id != roles.counter]
         if goes_on is not None and goes_on.type.is_bool and goes_on.type.shape in ((), (1,)):
             self._ask(goes_on)
@@ -128,9 +127,8 @@ class _RoleFinder:
         bools = [id for id in free if _is_bool(self._parameters[id])]
         for id in bools:
             # without a condition outside the loop always continues; the body reads its condition one iteration later
-            result = self._body.back_edges.get(id)
-            require(result is not None, f"{self._parameters[id].name!r} of the body has no value")
-            assert result is not None
+            what = f"{self._parameters[id].name!r} of the body has no value"
+            result = present(self._body.back_edges.get(id), what)
             roles.states.append(CarriedState(id, make.constant(True), result))
         numbers = [id for id in free if element_type(type_of(self._parameters[id])) in INDICES]
         if roles.counter is None and len(numbers) == 1:
@@ -162,9 +160,8 @@ class _RoleFinder:
                 id in self._mapped or id in taken, f"{name!r} of the body is loop-carried, and has no initial value"
             )
         for id, entry in self._mapped.items():
-            tensor = self._tensors.get(entry.port)
-            require(tensor is not None, f"the port map reads port {entry.port}, which has no input")
-            assert tensor is not None
+            what = f"the port map reads port {entry.port}, which has no input"
+            tensor = present(self._tensors.get(entry.port), what)
             if id != roles.counter:
                 self._take(id, entry, tensor)
 

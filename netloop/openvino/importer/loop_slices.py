@@ -1,7 +1,5 @@
 """The tensors that a loop reads slice by slice, and its outputs of concatenated slices."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from netloop.diagnostics import require

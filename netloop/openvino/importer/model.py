@@ -142,10 +142,7 @@ class XmlGraph:
 
 
 class ModelReader:
-    """Reads the graph of a document from its elements.
-
-    Args:
-        name: the document in messages.
+    """Reads the graph of a document, called ``name`` in messages, from its elements.
 
     Attributes:
         findings: the errors so far.
@@ -251,7 +248,7 @@ class ModelReader:
                 self._add_finding(f"layer {name!r} has two back edges to layer {target} of its body", edge)
             back_edges[target] = source
         body = XmlBody(graph, inputs, outputs, back_edges)
-        for what in wiring_damage(body):
+        for what in wiring_errors(body):
             self._add_finding(f"layer {name!r} {what}", layer)
         return body
 
@@ -295,7 +292,7 @@ NUMBERS = ("axis", "start", "end", "stride", "part_size")
 
 
 def _names(text: str) -> tuple[str, ...]:
-    """The names in a comma-separated list, in which a comma of a name is escaped by a backslash."""
+    """The names in a comma-separated list, with a backslash before a comma inside a name."""
     return tuple(each.replace("\\,", ",") for each in re.split(r"(?<!\\),", text) if each)
 
 
@@ -323,7 +320,7 @@ def integer(text: str) -> int:
     return number
 
 
-def wiring_damage(body: XmlBody) -> list[str]:
+def wiring_errors(body: XmlBody) -> list[str]:
     """Errors in the wiring of a body."""
     parameters, results = ({each.id for each in body.graph.of_type(type)} for type in ("parameter", "result"))
     found: list[str] = []

@@ -1,7 +1,5 @@
 """The table of OpenVINO operators: the function of each operator, by name and version."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -43,11 +41,9 @@ def operator(name: str, *versions: str) -> Callable[[F], F]:
     def enter(function: F) -> F:
         key = name.lower()
         NAMES.setdefault(key, name)
-        for version in versions:
-            number = int(version.removeprefix("opset"))
-            assert number in CHANGED.get(key, (number,)), f"{name} did not change in {version}"
-            TABLE.register(key, since=number)(function)
-        return function
+        numbers = [int(version.removeprefix("opset")) for version in versions]
+        assert key not in CHANGED or {*numbers} <= {*CHANGED[key]}, f"{name} did not change in one of {versions}"
+        return TABLE.register(key, since=numbers)(function)
 
     return enter
 

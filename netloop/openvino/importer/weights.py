@@ -1,7 +1,5 @@
 """The file of weights: the elements of constants, consecutive and unaligned; equal constants may share bytes."""
 
-from __future__ import annotations
-
 import math
 import os
 from collections.abc import Sequence
@@ -13,35 +11,19 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from netloop.diagnostics import Finding, LayerError, ModelError, reason, require
-from netloop.enums import DataType
 from netloop.formats.import_errors import open_model_file
+from netloop.formats.vocabulary import ELEMENT_TYPES
 from netloop.formulas import as_dtype
 from netloop.types import LARGEST_TENSOR, Array, numpy_type
 
-# fmt: off
-TYPES: dict[str, DataType] = {
-    "f64": DataType.DOUBLE,   "fp64": DataType.DOUBLE,
-    "f32": DataType.FLOAT,    "fp32": DataType.FLOAT,
-    "f16": DataType.HALF,     "fp16": DataType.HALF,
-    "bf16": DataType.BF16,
-    "f8e4m3": DataType.FP8,   "f8e5m2": DataType.E5M2,  "f8e8m0": DataType.E8M0,  "f4e2m1": DataType.FP4,
-    "i64": DataType.INT64,    "i32": DataType.INT32,    "i16": DataType.INT16,    "i8": DataType.INT8,
-    "i4": DataType.INT4,      "i2": DataType.INT2,
-    "u64": DataType.UINT64,   "u32": DataType.UINT32,   "u16": DataType.UINT16,   "u8": DataType.UINT8,
-    "u4": DataType.UINT4,     "u2": DataType.UINT2,
-    "boolean": DataType.BOOL, "bool": DataType.BOOL,
-}
-# fmt: on
-"""The element types by lower-case name, as constants and as ports call them."""
-
 
 def element_type(name: str) -> np.dtype[Any]:
-    """The numpy type of an element type.
+    """The numpy type of an element type, named as a constant or a port names it, in any case.
 
     Raises:
         LayerError: netloop does not support the type.
     """
-    found = TYPES.get(name.lower())
+    found = ELEMENT_TYPES.openvino.read.get(name.lower())
     if found is None:
         raise LayerError(f"netloop has no tensors of {name or 'unknown'} elements", reason("NL746"), "", "NL746")
     return numpy_type(found)
@@ -72,13 +54,7 @@ class WeightsFile(AbstractContextManager["WeightsFile"]):
             self._file.close()
 
     def array(self, name: str, shape: Sequence[int], offset: int, size: int) -> Array:
-        """Read an array.
-
-        Args:
-            name: its element type.
-            shape: its shape.
-            offset: the offset of its first byte.
-            size: the number of its bytes.
+        """Read an array of the element type ``name`` from the ``size`` bytes at ``offset``.
 
         Raises:
             LayerError: the file is too short, or the size does not match the shape.

@@ -97,11 +97,7 @@ class _TreeBuilder:
 
 
 def parse(data: bytes, name: str) -> Element:
-    """Parse a document; return its root.
-
-    Args:
-        data: the document.
-        name: its name in messages.
+    """Parse a document, called ``name`` in messages; return its root.
 
     Raises:
         ModelError: it is not well-formed XML, has a DOCTYPE, or is too large.

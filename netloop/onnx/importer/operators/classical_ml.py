@@ -100,8 +100,7 @@ def one_hot(call: Call, x: ITensor) -> ITensor:
     return make.cast(make.equal(column, make.constant(categories, np.int64)), F32)
 
 
-@operator("LabelEncoder", domain=DOMAIN, since=2)
-@operator("LabelEncoder", domain=DOMAIN, since=4)
+@operator("LabelEncoder", domain=DOMAIN, since=(2, 4))
 def encode(call: Call, x: ITensor) -> ITensor:
     """The value of each element's key in a table, or a default; the last of equal keys counts."""
     make, keys, values = call.make, _numbers(call, "keys"), _numbers(call, "values")

@@ -1,7 +1,5 @@
 """Control flow."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np
@@ -26,7 +24,7 @@ def conditional(call: Call, condition: ITensor) -> list[ITensor]:
     if known is not None:
         return call.subgraph("then_branch" if known else "else_branch")()
     branches = make.network.add_if_conditional()
-    branches.name = call.node.label
+    branches.name = call.node.name
     branches.set_condition(condition)
     then, otherwise = call.subgraph("then_branch")(), call.subgraph("else_branch")()
     require(len(then) == len(otherwise), f"one branch has {len(then)} outputs, and the other {len(otherwise)}")
@@ -54,9 +52,9 @@ def loop(call: Call, trips: ITensor | None = None, first: ITensor | None = None,
     declared = call.subgraph("body").proto.output[1 + len(initial) :]
     # without a condition input the loop ignores the body's condition, and the body reads its previous one as an input
     if first is None:
-        left = build_loop(make, call.node.label, [true, *initial], LoopLimits(most, None), body)
+        left = build_loop(make, call.node.name, [true, *initial], LoopLimits(most, None), body)
         return [*left.last[1:], *as_declared(make, left.rows, declared)]
-    left = build_loop(make, call.node.label, initial, LoopLimits(most, make.scalar(first), most), body)
+    left = build_loop(make, call.node.name, initial, LoopLimits(most, make.scalar(first), most), body)
     return [*left.last, *as_declared(make, left.rows, declared)]
 
 

@@ -41,16 +41,11 @@ def window_of(call: Call, kernel: ITensor) -> list[int]:
     return window
 
 
-def convolved(call: Call, x: ITensor, kernel: ITensor, bias: ITensor | None = None) -> ITensor:
-    """Convolution with the attributes of a node."""
+@operator("Conv")
+def convolution(call: Call, x: ITensor, kernel: ITensor, bias: ITensor | None = None) -> ITensor:
+    """Convolution, in groups of channels."""
     window = window_of(call, kernel)
     return windows.convolved(call.make, x, kernel, call.attribute("group", 1), sliding(call, len(window)), bias)
-
-
-@operator("Conv")
-def conv(call: Call, x: ITensor, kernel: ITensor, bias: ITensor | None = None) -> ITensor:
-    """Convolution, in groups of channels."""
-    return convolved(call, x, kernel, bias)
 
 
 @operator("ConvInteger", since=10)
@@ -58,7 +53,7 @@ def conv_integer(
     call: Call, x: ITensor, kernel: ITensor, zero_of_x: ITensor | None = None, zero_of_kernel: ITensor | None = None
 ) -> ITensor:
     """Convolution of integers less their zero points, in int32."""
-    return convolved(call, centred(call.make, x, zero_of_x), centred(call.make, kernel, zero_of_kernel))
+    return convolution(call, centred(call.make, x, zero_of_x), centred(call.make, kernel, zero_of_kernel))
 
 
 def centred(make: FormulaBuilder, x: ITensor, zero: ITensor | None, axis: int = 0) -> ITensor:
@@ -118,12 +113,7 @@ def _block_indices(call: Call, image: ITensor, block: ITensor) -> ITensor:
 
 @operator("DeformConv", since=19)
 def deformable_conv(
-    call: Call,
-    x: ITensor,
-    kernel: ITensor,
-    offset: ITensor,
-    bias: ITensor | None = None,
-    mask: ITensor | None = None,
+    call: Call, x: ITensor, kernel: ITensor, offset: ITensor, bias: ITensor | None = None, mask: ITensor | None = None
 ) -> ITensor:
     """Deformable convolution: an offset shifts each tap of the window, and a mask weights it.
 

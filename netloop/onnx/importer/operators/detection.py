@@ -15,9 +15,8 @@ from netloop.onnx.importer.call import Call
 from netloop.onnx.importer.operator_table import operator
 
 
-@operator("NonMaxSuppression", since=10)
-@operator("NonMaxSuppression", since=11)
-def suppress(
+@operator("NonMaxSuppression", since=(10, 11))
+def nms(
     call: Call,
     boxes: ITensor,
     scores: ITensor,
@@ -39,9 +38,8 @@ def suppress(
 # ---------------------------------------------------------------------------- RoiAlign
 
 
-@operator("RoiAlign", since=10)
-@operator("RoiAlign", since=16)
-def align(call: Call, x: ITensor, rois: ITensor, items: ITensor) -> ITensor:
+@operator("RoiAlign", since=(10, 16))
+def roi_align(call: Call, x: ITensor, rois: ITensor, items: ITensor) -> ITensor:
     """The mean or maximum of interpolated samples in each cell of a grid over each region.
 
     A loop iterates over the samples of a cell, taken in all cells at once. The maximum is that of the weighted
@@ -111,7 +109,7 @@ class _Samples:
     def combined(self, mean: bool) -> ITensor:
         """The mean or maximum of the samples of each cell; [region, row, column, channel]."""
         make, loop = self._make, self._make.network.add_loop()
-        loop.name = self._call.node.label
+        loop.name = self._call.node.name
         down, across = (self._most(side) for side in (self._rows, self._columns))
         loop.add_trip_limit(make.mul(down, across), TripLimit.COUNT)
         iteration = make.counter(loop).outputs[0]
@@ -167,13 +165,13 @@ class _Samples:
 
 
 @operator("MaxRoiPool")
-def pool_regions(call: Call, x: ITensor, rois: ITensor) -> ITensor:
+def max_roi_pool(call: Call, x: ITensor, rois: ITensor) -> ITensor:
     """The maximum in each cell of a grid over each region, 0 in an empty cell; a loop over the regions."""
     shape = call.attribute("pooled_shape")
     require(len(shape) == 2 and min(shape) > 0, f"pooled_shape is {shape}, and must be a height and a width")
     require(x.type.rank == 4 and rois.type.rank == 2, f"X is {x.type}, rois is {rois.type}; they need 4 and 2 axes")
     make, loop = call.make, call.make.network.add_loop()
-    loop.name = call.node.label
+    loop.name = call.node.name
     count = make.tensor(make.length(rois, 0))
     loop.add_trip_limit(count, TripLimit.COUNT)
     item = make.cast(make.squeeze(make.gather(rois, make.constant([0]), 1), [1]), np.int64)

@@ -12,16 +12,10 @@ from netloop.onnx.importer.operator_table import operator
 from netloop.onnx.tensors import element_type
 
 
-@operator("DFT", since=17)
-def transform_by_attribute(call: Call, x: ITensor, length: ITensor | None = None) -> ITensor:
+@operator("DFT", since=(17, 20))
+def dft(call: Call, x: ITensor, length: ITensor | None = None, axis: ITensor | None = None) -> ITensor:
     """Discrete Fourier transform along an axis."""
-    return _transformed(call, x, length, call.make.constant(call.attribute("axis")))
-
-
-@operator("DFT", since=20)
-def transform(call: Call, x: ITensor, length: ITensor | None = None, axis: ITensor | None = None) -> ITensor:
-    """Discrete Fourier transform along an axis."""
-    return _transformed(call, x, length, call.make.constant(-2) if axis is None else axis)
+    return _transformed(call, x, length, call.make.constant(call.attribute("axis", -2)) if axis is None else axis)
 
 
 def _transformed(call: Call, x: ITensor, length: ITensor | None, axis: ITensor) -> ITensor:
@@ -40,7 +34,7 @@ def _transformed(call: Call, x: ITensor, length: ITensor | None, axis: ITensor) 
 
 
 @operator("STFT", since=17)
-def short_transforms(
+def stft(
     call: Call, x: ITensor, step: ITensor, window: ITensor | None = None, length: ITensor | None = None
 ) -> ITensor:
     """Short-time Fourier transform: the spectra of frames, each times a window."""

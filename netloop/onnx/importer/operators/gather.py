@@ -22,24 +22,21 @@ def gather_elements(call: Call, x: ITensor, indices: ITensor) -> ITensor:
     return call.make.gather_elements(x, indices, call.attribute("axis"))
 
 
-@operator("GatherND", since=11)
-@operator("GatherND", since=12)
+@operator("GatherND", since=(11, 12))
 def gather_nd(call: Call, x: ITensor, indices: ITensor) -> ITensor:
     """Slices selected by index tuples."""
     return call.make.gather_nd(x, indices, call.attribute("batch_dims", 0))
 
 
 @operator("Scatter", since=9)
-@operator("ScatterElements", since=11)
-@operator("ScatterElements", since=16)
+@operator("ScatterElements", since=(11, 16))
 def scatter_elements(call: Call, x: ITensor, indices: ITensor, updates: ITensor) -> ITensor:
     """The input with elements along an axis written, or combined with updates, by index."""
     reduction = call.choice("reduction", SCATTER_REDUCTIONS.onnx.read, "none")
     return call.make.scatter_elements(x, indices, updates, call.attribute("axis"), reduction)
 
 
-@operator("ScatterND", since=11)
-@operator("ScatterND", since=16)
+@operator("ScatterND", since=(11, 16))
 def scatter_nd(call: Call, x: ITensor, indices: ITensor, updates: ITensor) -> ITensor:
     """The input with slices written, or combined with updates, by index tuples."""
     return call.make.scatter_nd(x, indices, updates, call.choice("reduction", SCATTER_REDUCTIONS.onnx.read, "none"))

@@ -34,8 +34,7 @@ def _coordinates(call: Call, length: ITensor, dtype: np.dtype[Any], behind: int)
     return make.expand_dims(coordinates, range(1, 1 + behind))
 
 
-@operator("GridSample", since=16)
-@operator("GridSample", since=20)
+@operator("GridSample", since=(16, 20))
 def grid_sample(call: Call, x: ITensor, grid: ITensor) -> ITensor:
     """An image interpolated at the coordinates of a grid."""
     make, dtype = call.make, x.type.dtype

@@ -25,9 +25,7 @@ def matmul_integer(
     return make.matmul(centred(make, a, a_zero, rows), centred(make, b, b_zero, -1))
 
 
-@operator("Gemm")
-@operator("Gemm", since=7)
-@operator("Gemm", since=11)
+@operator("Gemm", since=(1, 7, 11))
 def gemm(call: Call, a: ITensor, b: ITensor, c: ITensor | None = None) -> ITensor:
     """``alpha * A @ B + beta * C``, with A and B optionally transposed."""
     make = call.make

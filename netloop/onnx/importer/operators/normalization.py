@@ -17,9 +17,7 @@ def _wide(make: FormulaBuilder, x: ITensor) -> ITensor:
     return make.cast(x, np.float32) if x.type.dtype in HALVES else x
 
 
-@operator("BatchNormalization")
-@operator("BatchNormalization", since=7)
-@operator("BatchNormalization", since=9)
+@operator("BatchNormalization", since=(1, 7, 9))
 def batch_normalization_for_inference(call: Call, x: ITensor, *factors: ITensor) -> ITensor:
     """Batch normalization with a given mean and variance."""
     require(call.attribute("spatial", 1) == 1, "spatial is 0", "mean and variance must be those of whole channels")
@@ -50,8 +48,7 @@ def _normalized(call: Call, x: ITensor, scale: ITensor, bias: ITensor, mean: ITe
     return call.make.batch_normalized(x, scale, bias, mean, variance, call.attribute("epsilon"))
 
 
-@operator("InstanceNormalization")
-@operator("InstanceNormalization", since=6)
+@operator("InstanceNormalization", since=(1, 6))
 def instance_normalization(call: Call, x: ITensor, scale: ITensor, bias: ITensor) -> ITensor:
     """Normalization over the spatial axes, with a scale and bias for each channel."""
     return call.make.made(_normalization(call, x, scale, bias))

@@ -17,23 +17,17 @@ def reverse_sequence(call: Call, x: ITensor, lengths: ITensor) -> ITensor:
     return call.make.made(layer)
 
 
-@operator("Pad")
-@operator("Pad", since=2)
+@operator("Pad", since=(1, 2))
 def pad_by_attributes(call: Call, x: ITensor) -> ITensor:
     """Padding around axes: constant, edge, reflect or wrap; negative widths crop."""
     make = call.make
     widths = call.attribute("pads" if call.node.version >= 2 else "paddings")
-    return _pad(call, x, make.constant(widths, np.int64), make.constant(call.attribute("value"), x.type.dtype), None)
+    return pad(call, x, make.constant(widths, np.int64), make.constant(call.attribute("value"), x.type.dtype))
 
 
-@operator("Pad", since=11)
-@operator("Pad", since=18)
+@operator("Pad", since=(11, 18))
 def pad(call: Call, x: ITensor, widths: ITensor, value: ITensor | None = None, axes: ITensor | None = None) -> ITensor:
     """Padding around axes: constant, edge, reflect or wrap; negative widths crop."""
-    return _pad(call, x, widths, value, axes)
-
-
-def _pad(call: Call, x: ITensor, widths: ITensor, value: ITensor | None, axes: ITensor | None) -> ITensor:
     make, mode = call.make, call.choice("mode", PAD_MODES.onnx.read)
     axes = make.constant(np.arange(x.type.rank)) if axes is None else make.list_tensor(axes)
     count, widths = axes.type.shape[0], make.list_tensor(widths)

@@ -1,6 +1,6 @@
 """Element-wise functions."""
 
-from functools import reduce
+from functools import partial, reduce
 from typing import Any
 
 import jax.numpy as jnp
@@ -34,7 +34,7 @@ def binary_by_axis(call: Call, a: ITensor, b: ITensor) -> ITensor:
 
 
 def along_axis(call: Call, a: ITensor, b: ITensor) -> ITensor:
-    """``b`` with trailing axes of length 1, so that its own align with those of ``a`` from ``axis`` on."""
+    """``b`` with trailing axes of length 1, so that its axes align with those of ``a`` from ``axis`` on."""
     axis = call.attribute("axis")
     if not call.attribute("broadcast") or axis is None:
         return b
@@ -60,28 +60,20 @@ def greater_or_equal(call: Call, a: ITensor, b: ITensor) -> ITensor:
     return call.make.greater_equal(a, b)
 
 
-@operator("Sum")
-def total(call: Call, *terms: ITensor) -> ITensor:
-    """Sum of the inputs."""
-    return reduce(call.make.add, terms)
+FOLDS = {"Sum": ElementWiseOperation.SUM, "Max": ElementWiseOperation.MAX, "Min": ElementWiseOperation.MIN}
+"""The functions of any number of tensors."""
+
+
+@operator(*FOLDS)
+def fold(call: Call, *terms: ITensor) -> ITensor:
+    """Element-wise function of this name, of any number of inputs."""
+    return reduce(partial(call.make.elementwise, FOLDS[call.node.op]), terms)
 
 
 @operator("Mean")
 def mean(call: Call, *terms: ITensor) -> ITensor:
     """Mean of the inputs."""
     return call.make.div(reduce(call.make.add, terms), len(terms))
-
-
-@operator("Max")
-def largest(call: Call, *terms: ITensor) -> ITensor:
-    """Maximum of the inputs."""
-    return reduce(call.make.maximum, terms)
-
-
-@operator("Min")
-def smallest(call: Call, *terms: ITensor) -> ITensor:
-    """Minimum of the inputs."""
-    return reduce(call.make.minimum, terms)
 
 
 @operator("Where", since=9)
@@ -206,9 +198,7 @@ ROUNDING_BITS = {"up": FRACTION, "nearest": HALF, "down": 0}
 """The bits of the fraction that round the exponent up if one of them is set, for each way of rounding."""
 
 
-@operator("Cast", since=6)
-@operator("Cast", since=19)
-@operator("Cast", since=24)
+@operator("Cast", since=(6, 19, 24))
 def cast(call: Call, x: ITensor) -> ITensor:
     """Conversion to another type."""
     dtype = element_type(call.attribute("to"))
@@ -216,9 +206,7 @@ def cast(call: Call, x: ITensor) -> ITensor:
     return _converted(call, x, np.dtype(dtype))
 
 
-@operator("CastLike", since=15)
-@operator("CastLike", since=19)
-@operator("CastLike", since=24)
+@operator("CastLike", since=(15, 19, 24))
 def cast_like(call: Call, x: ITensor, like: ITensor) -> ITensor:
     """Conversion to the type of another tensor."""
     return _converted(call, x, like.type.dtype)

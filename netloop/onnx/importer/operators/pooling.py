@@ -21,10 +21,7 @@ def _pooled(call: Call, x: ITensor, layer: SlidingWindow) -> ITensor:
     return pooled(call.make, x, layer, slides, bool(call.attribute("ceil_mode", 0)))
 
 
-@operator("AveragePool")
-@operator("AveragePool", since=7)
-@operator("AveragePool", since=10)
-@operator("AveragePool", since=19)
+@operator("AveragePool", since=(1, 7, 10, 19))
 def average_pool(call: Call, x: ITensor) -> ITensor:
     """Average of each window, with or without the padding."""
     layer = call.make.network.add_pooling_nd(x, PoolingType.AVERAGE, call.attribute("kernel_shape"))
@@ -32,9 +29,7 @@ def average_pool(call: Call, x: ITensor) -> ITensor:
     return _pooled(call, x, layer)
 
 
-@operator("MaxPool")
-@operator("MaxPool", since=8)
-@operator("MaxPool", since=10)
+@operator("MaxPool", since=(1, 8, 10))
 def max_pool(call: Call, x: ITensor) -> list[ITensor | None]:
     """Maximum of each window, and its flat index in the input."""
     network, window = call.make.network, call.attribute("kernel_shape")
@@ -67,9 +62,7 @@ def _by_columns(make: FormulaBuilder, x: ITensor, indices: ITensor) -> ITensor:
     return found
 
 
-@operator("LpPool")
-@operator("LpPool", since=2)
-@operator("LpPool", since=18)
+@operator("LpPool", since=(1, 2, 18))
 def lp_pool(call: Call, x: ITensor) -> ITensor:
     """Lp norm of each window."""
     make, window, channels = call.make, call.attribute("kernel_shape"), x.type.shape[1]

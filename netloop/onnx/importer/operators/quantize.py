@@ -12,7 +12,7 @@ from netloop.graph.tensor import ITensor
 from netloop.layers.quantize import FORMATS
 from netloop.onnx.importer.call import Call
 from netloop.onnx.importer.operator_table import operator
-from netloop.onnx.importer.operators.convolution import centred, convolved
+from netloop.onnx.importer.operators.convolution import centred, convolution
 from netloop.onnx.tensors import element_type
 from netloop.types import HALVES, numpy_type
 
@@ -41,11 +41,7 @@ def _is_zero(make: FormulaBuilder, zero: ITensor | None) -> bool:
     return zero is None or (value is not None and not value.astype(np.float32).any())
 
 
-@operator("QuantizeLinear", since=10)
-@operator("QuantizeLinear", since=13)
-@operator("QuantizeLinear", since=19)
-@operator("QuantizeLinear", since=21)
-@operator("QuantizeLinear", since=23)
+@operator("QuantizeLinear", since=(10, 13, 19, 21, 23))
 def quantize(call: Call, x: ITensor, scale: ITensor, zero: ITensor | None = None) -> ITensor:
     """``x / scale``, rounded, plus the zero point, within the range of the output type."""
     make = call.make
@@ -91,10 +87,7 @@ def _to_type(make: FormulaBuilder, x: ITensor, zero: ITensor | None, dtype: np.d
     return make.cast(make.activation(ActivationType.CLIP, wide, -most, most) if saturates else wide, dtype)
 
 
-@operator("DequantizeLinear", since=10)
-@operator("DequantizeLinear", since=13)
-@operator("DequantizeLinear", since=21)
-@operator("DequantizeLinear", since=23)
+@operator("DequantizeLinear", since=(10, 13, 21, 23))
 def dequantize(call: Call, x: ITensor, scale: ITensor, zero: ITensor | None = None) -> ITensor:
     """``(x - zero point) * scale``."""
     make, code = call.make, call.attribute("output_dtype", 0)
@@ -151,5 +144,5 @@ def quantized_conv(
 ) -> ITensor:
     """Convolution of quantized tensors; the kernel's scale and zero point are for all maps, or for each."""
     make = call.make
-    product = convolved(call, centred(make, x, zero_of_x), centred(make, kernel, zero_of_kernel), bias)
+    product = convolution(call, centred(make, x, zero_of_x), centred(make, kernel, zero_of_kernel), bias)
     return _requantized(call, product, [scale_of_x, make.along(scale_of_kernel, x.type.rank, 1), scale], zero)

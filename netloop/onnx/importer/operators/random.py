@@ -40,8 +40,7 @@ def multinomial(call: Call, x: ITensor) -> ITensor:
     return make.cast(classes, element_type(call.attribute("dtype")))
 
 
-@operator("Dropout")
-@operator("Dropout", since=7)
+@operator("Dropout", since=(1, 7))
 def dropout_by_attributes(call: Call, x: ITensor) -> list[ITensor]:
     """Identity, with a mask of ones; before version 7 dropout, unless ``is_test`` is set."""
     if call.node.since < 7 and not call.attribute("is_test"):

@@ -7,8 +7,7 @@ from netloop.onnx.importer.operator_table import operator
 from netloop.types import normal_axis
 
 
-@operator("Reshape", since=5)
-@operator("Reshape", since=14)
+@operator("Reshape", since=(5, 14))
 def reshape(call: Call, x: ITensor, shape: ITensor) -> ITensor:
     """The elements in another shape."""
     return call.make.reshape(x, shape, zero_copies=not call.attribute("allowzero", 0))
@@ -31,28 +30,16 @@ def transpose(call: Call, x: ITensor) -> ITensor:
     return call.make.transpose(x, order)
 
 
-@operator("Squeeze")
-def squeeze_by_attribute(call: Call, x: ITensor) -> ITensor:
-    """Axes of length 1 removed."""
-    return call.make.squeeze(x, call.attribute("axes"))
-
-
-@operator("Squeeze", since=13)
+@operator("Squeeze", since=(1, 13))
 def squeeze(call: Call, x: ITensor, axes: ITensor | None = None) -> ITensor:
     """Axes of length 1 removed."""
-    return call.make.squeeze(x, axes)
+    return call.make.squeeze(x, call.attribute("axes") if axes is None else axes)
 
 
-@operator("Unsqueeze")
-def unsqueeze_by_attribute(call: Call, x: ITensor) -> ITensor:
+@operator("Unsqueeze", since=(1, 13))
+def unsqueeze(call: Call, x: ITensor, axes: ITensor | None = None) -> ITensor:
     """Axes of length 1 inserted."""
-    return call.make.expand_dims(x, call.attribute("axes"))
-
-
-@operator("Unsqueeze", since=13)
-def unsqueeze(call: Call, x: ITensor, axes: ITensor) -> ITensor:
-    """Axes of length 1 inserted."""
-    return call.make.expand_dims(x, axes)
+    return call.make.expand_dims(x, call.attribute("axes") if axes is None else axes)
 
 
 @operator("Concat", since=4)
@@ -72,15 +59,13 @@ def _image(x: ITensor) -> ITensor:
     return x
 
 
-@operator("DepthToSpace")
-@operator("DepthToSpace", since=11)
+@operator("DepthToSpace", since=(1, 11))
 def depth_to_space(call: Call, x: ITensor) -> ITensor:
     """Channels moved into spatial blocks."""
     return call.make.blocks_of_channels(_image(x), call.attribute("blocksize"), call.attribute("mode", "DCR") == "DCR")
 
 
-@operator("SpaceToDepth")
-@operator("SpaceToDepth", since=28)
+@operator("SpaceToDepth", since=(1, 28))
 def space_to_depth(call: Call, x: ITensor) -> ITensor:
     """Spatial blocks moved into channels."""
     return call.make.channels_of_blocks(_image(x), call.attribute("blocksize"), call.attribute("mode", "DCR") == "DCR")

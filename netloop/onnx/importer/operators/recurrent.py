@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 from netloop.diagnostics import require
 from netloop.formats.recurrent import DIRECTIONS, scan_cell
@@ -16,8 +17,7 @@ from netloop.onnx.importer.operator_table import operator
 MISSPELT = "foward"
 """The default direction of GRU-1, as the standard spells it."""
 
-ONE_STATE: dict[str, type[Cell]] = {"RNN": RnnCell, "GRU": GruCell}
-"""The cells whose output is their only state."""
+CELLS: dict[str, type[Cell]] = {"RNN": RnnCell, "GRU": GruCell, "LSTM": LstmCell}
 
 TIME_FIRST = (1, 0, 2)
 
@@ -46,38 +46,15 @@ class _Inputs:
 
     def of_direction(self, make: FormulaBuilder, number: int) -> _Inputs:
         """The weights and initial states of one direction."""
-
-        def own(x: ITensor | None) -> ITensor | None:
-            return None if x is None else make.gather(x, make.constant(number))
-
-        initial = [own(each) for each in self.initial]
-        weights, recurrent = own(self.weights), own(self.recurrent)
-        assert weights is not None
-        assert recurrent is not None
-        return _Inputs(self.x, weights, recurrent, own(self.bias), self.lengths, initial, own(self.peepholes))
+        given = [*self.initial, self.weights, self.recurrent, self.bias, self.peepholes]
+        own: list[Any] = [None if each is None else make.gather(each, make.constant(number)) for each in given]
+        *initial, weights, recurrent, bias, peepholes = own
+        return _Inputs(self.x, weights, recurrent, bias, self.lengths, initial, peepholes)
 
 
-@operator("RNN", "GRU")
+@operator("RNN", "GRU", "LSTM", since=(1, 7, 14))
 @operator("GRU", since=3)
-@operator("RNN", "GRU", since=7)
-@operator("RNN", "GRU", since=14)
-def one_state(
-    call: Call,
-    x: ITensor,
-    weights: ITensor,
-    recurrent: ITensor,
-    bias: ITensor | None = None,
-    lengths: ITensor | None = None,
-    initial: ITensor | None = None,
-) -> list[ITensor | None]:
-    """RNN or GRU over a sequence."""
-    return _layers(call, ONE_STATE[call.node.op], _Inputs(x, weights, recurrent, bias, lengths, [initial], None))
-
-
-@operator("LSTM")
-@operator("LSTM", since=7)
-@operator("LSTM", since=14)
-def lstm(
+def recurrent_network(
     call: Call,
     x: ITensor,
     weights: ITensor,
@@ -88,12 +65,13 @@ def lstm(
     initial_cell: ITensor | None = None,
     peepholes: ITensor | None = None,
 ) -> list[ITensor | None]:
-    """LSTM over a sequence."""
-    given = _Inputs(x, weights, recurrent, bias, lengths, [initial, initial_cell], peepholes)
-    return _layers(call, LstmCell, given)
+    """RNN, GRU or LSTM over a sequence."""
+    kind = CELLS[call.node.op]
+    states = [initial, initial_cell][: kind.STATES]
+    return _outputs(call, kind, _Inputs(x, weights, recurrent, bias, lengths, states, peepholes))
 
 
-def _layers(call: Call, kind: type[Cell], given: _Inputs) -> list[ITensor | None]:
+def _outputs(call: Call, kind: type[Cell], given: _Inputs) -> list[ITensor | None]:
     """The outputs of all directions."""
     make = call.make
     batch_first = bool(call.attribute("layout", 0))
@@ -121,8 +99,7 @@ def _direction(call: Call) -> str:
 
 def _with_time_first(make: FormulaBuilder, given: _Inputs) -> _Inputs:
     initial = [None if each is None else make.transpose(each, TIME_FIRST) for each in given.initial]
-    x = make.transpose(given.x, TIME_FIRST)
-    return _Inputs(x, given.weights, given.recurrent, given.bias, given.lengths, initial, given.peepholes)
+    return replace(given, x=make.transpose(given.x, TIME_FIRST), initial=initial)
 
 
 def _check(call: Call, kind: type[Cell], given: _Inputs) -> None:
@@ -164,4 +141,4 @@ def _run(
     flag = bool(call.attribute("linear_before_reset" if kind is GruCell else "input_forget", 0))
     first, second = (None if given.bias is None else make.slice(given.bias, [start], [size]) for start in (0, size))
     cell = kind(make, functions, given.weights, given.recurrent, first, second, given.peepholes, flag)
-    return scan_cell(call.node.label, cell, given.x, given.initial, given.lengths, reverse)
+    return scan_cell(call.node.name, cell, given.x, given.initial, given.lengths, reverse)

@@ -48,8 +48,7 @@ def reduce(call: Call, x: ITensor, axes: ITensor | None = None) -> ITensor:
     return FORMULAS[call.node.op](call.make, x, chosen, bool(call.attribute("keepdims")))
 
 
-@operator("ArgMax", "ArgMin")
-@operator("ArgMax", "ArgMin", since=12)
+@operator("ArgMax", "ArgMin", since=(1, 12))
 def arg_best(call: Call, x: ITensor) -> ITensor:
     """The index of the largest or smallest element along an axis; of equal ones the first, or the last."""
     make, axis = call.make, normal_axis(call.attribute("axis"), x.type.rank)
@@ -63,18 +62,12 @@ def arg_best(call: Call, x: ITensor) -> ITensor:
     return index if call.attribute("keepdims") else make.squeeze(index, [axis])
 
 
-@operator("TopK")
-def top_by_attribute(call: Call, x: ITensor) -> list[ITensor]:
-    """The largest elements along an axis in order, and their indices."""
-    return list(call.make.best(TopKOperation.MAX, x, call.attribute("k"), call.attribute("axis")))
-
-
-@operator("TopK", since=10)
-@operator("TopK", since=11)
-def top(call: Call, x: ITensor, k: ITensor) -> list[ITensor]:
+@operator("TopK", since=(1, 10, 11))
+def top(call: Call, x: ITensor, k: ITensor | None = None) -> list[ITensor]:
     """The largest or smallest elements along an axis, always in order, and their indices."""
     op = TopKOperation.MAX if call.attribute("largest", 1) else TopKOperation.MIN
-    return list(call.make.best(op, x, call.make.scalar(k), call.attribute("axis")))
+    count = call.attribute("k") if k is None else call.make.scalar(k)
+    return list(call.make.best(op, x, count, call.attribute("axis")))
 
 
 @operator("CumSum", since=11)

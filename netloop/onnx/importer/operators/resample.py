@@ -13,6 +13,7 @@ from netloop.enums import (
     ResizeSelector,
     UnaryOperation,
 )
+from netloop.formats.import_errors import present
 from netloop.formats.vocabulary import COORDINATE_TRANSFORMATIONS, NEAREST_ROUNDINGS, RESIZE_MODES
 from netloop.formulas import FormulaBuilder
 from netloop.graph.tensor import ITensor
@@ -21,17 +22,12 @@ from netloop.onnx.importer.call import Call
 from netloop.onnx.importer.operator_table import operator
 from netloop.types import agree, normal_axis
 
-HALF_A_PIXEL_ON = {
-    "round_prefer_floor": ResizeRoundMode.CEIL,
-    "floor": ResizeRoundMode.HALF_UP,
-}
+HALF_A_PIXEL_ON = {"round_prefer_floor": ResizeRoundMode.CEIL, "floor": ResizeRoundMode.HALF_UP}
 """For each rounding the one that gives the same result half a pixel further on."""
 POLICIES = {"not_larger": ReduceOperation.MIN, "not_smaller": ReduceOperation.MAX}
 
 
-@operator("Resize", since=11)
-@operator("Resize", since=18)
-@operator("Resize", since=19)
+@operator("Resize", since=(11, 18, 19))
 def resize(
     call: Call, x: ITensor, roi: ITensor | None = None, scales: ITensor | None = None, sizes: ITensor | None = None
 ) -> ITensor:
@@ -82,8 +78,7 @@ def _regions(call: Call, roi: ITensor | None, axes: Sequence[int], rank: int) ->
     """The starts of all axes, then their ends; None if the whole input is read."""
     if call.attribute("coordinate_transformation_mode", "half_pixel") != "tf_crop_and_resize":
         return None
-    require(roi is not None, "there is no roi", "tf_crop_and_resize reads this region of the input")
-    assert roi is not None
+    roi = present(roi, "there is no roi", "tf_crop_and_resize reads this region of the input")
     make, count = call.make, len(axes)
     require(agree(roi.type.shape, (2 * count,)), f"roi is {roi.type}, and must be {2 * count} numbers")
     starts, ends = (make.slice(roi, [first], [count]) for first in (0, count))
@@ -129,7 +124,7 @@ def _resized(call: Call, x: ITensor, mode: InterpolationMode, regions: ITensor |
 
 
 def _set_positions(call: Call, layer: IResizeLayer) -> None:
-    """Set which position of the input each output element has, and how positions are rounded."""
+    """Set the coordinate transformation and the rounding of a layer."""
     name, transformations = "coordinate_transformation_mode", COORDINATE_TRANSFORMATIONS.onnx.read
     word = call.attribute(name, "half_pixel")
     layer.coordinate_transformation = call.choice(name, transformations, word)
@@ -160,16 +155,10 @@ def upsample_image(call: Call, x: ITensor) -> ITensor:
     return _by_scales(call, x, call.make.constant(scales, np.float32), ResizeRoundMode.FLOOR)
 
 
-@operator("Upsample", since=7)
-def upsample_by_attribute(call: Call, x: ITensor) -> ITensor:
+@operator("Upsample", since=(7, 9))
+def upsample(call: Call, x: ITensor, scales: ITensor | None = None) -> ITensor:
     """Upsampling by scales."""
-    scales = call.make.constant(call.attribute("scales"), np.float32)
-    return _by_scales(call, x, scales, ResizeRoundMode.FLOOR)
-
-
-@operator("Upsample", since=9)
-def upsample(call: Call, x: ITensor, scales: ITensor) -> ITensor:
-    """Upsampling by scales."""
+    scales = call.make.constant(call.attribute("scales"), np.float32) if scales is None else scales
     return _by_scales(call, x, scales, ResizeRoundMode.FLOOR)
 
 

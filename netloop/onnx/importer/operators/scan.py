@@ -1,7 +1,5 @@
 """Scan."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -53,7 +51,7 @@ def scan_in_batch(call: Call, lengths: ITensor | None, *inputs: ITensor) -> list
         "states must have a batch axis, and scanned inputs a batch and a time axis",
     )
     batch = make.network.add_loop()
-    batch.name = f"{call.node.label} batch"
+    batch.name = f"{call.node.name} batch"
     members = _common_length(call, _Slices(scanned, [0] * len(scanned), []))
     batch.add_trip_limit(members, TripLimit.COUNT)
     capacity = _common_length(call, _Slices(scanned, [1] * len(scanned), []))
@@ -83,7 +81,7 @@ def _common_length(call: Call, slices: _Slices) -> ITensor:
     common = make.tensor(np.int64(known[0]) if known else lengths[0])
     for each in lengths:
         if isinstance(each, ITensor) and each is not common:
-            message = f"all inputs that {call.node.label!r} scans have equally many elements"
+            message = f"all inputs that {call.node.name!r} scans have equally many elements"
             make.network.add_assertion(make.equal(each, common), message)
     return common
 
@@ -92,7 +90,7 @@ def _scan(call: Call, initial: Sequence[ITensor], slices: _Slices, trips: ITenso
     """The last states, and the rows of all iterations, padded with zeros up to ``capacity``."""
     make = call.make
     loop = make.network.add_loop()
-    loop.name = call.node.label
+    loop.name = call.node.name
     loop.add_trip_limit(trips, TripLimit.COUNT)
     places = zip(slices.tensors, slices.axes, slices.backwards, strict=True)
     given = [loop.add_iterator(each, axis, bool(backwards)).outputs[0] for each, axis, backwards in places]

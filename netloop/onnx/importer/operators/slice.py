@@ -21,37 +21,21 @@ def slice_by_attributes(call: Call, x: ITensor) -> ITensor:
 
 @operator("Slice", since=10)
 def slice_(
-    call: Call,
-    x: ITensor,
-    starts: ITensor,
-    ends: ITensor,
-    axes: ITensor | None = None,
-    steps: ITensor | None = None,
+    call: Call, x: ITensor, starts: ITensor, ends: ITensor, axes: ITensor | None = None, steps: ITensor | None = None
 ) -> ITensor:
     """A range of some axes, with steps; starts and ends past an end of an axis are clamped to it."""
     return call.make.slice_between(x, starts, ends, axes, steps)
 
 
-@operator("Split")
-def split_by_attribute(call: Call, x: ITensor, sizes: ITensor | None = None) -> list[ITensor | None]:
-    """Parts along an axis, of given or equal lengths."""
-    given = call.attribute("split")
-    if given is not None:
-        sizes = call.make.constant(given, np.int64)
-    return _split(call, x, call.attribute("axis", 0), sizes)
-
-
-@operator("Split", since=13)
-@operator("Split", since=18)
+@operator("Split", since=(1, 13, 18))
 def split(call: Call, x: ITensor, sizes: ITensor | None = None) -> list[ITensor | None]:
     """Parts along an axis, of given lengths, or of equal lengths except the last."""
-    return _split(call, x, call.attribute("axis"), sizes)
-
-
-def _split(call: Call, x: ITensor, axis: int, sizes: ITensor | None) -> list[ITensor | None]:
-    make, count, axis = call.make, len(call.node.proto.output), normal_axis(axis, x.type.rank)
+    make, count = call.make, len(call.node.proto.output)
+    axis = normal_axis(call.attribute("axis", 0), x.type.rank)
     asked = call.attribute("num_outputs", count) if call.node.version >= 18 else count
     require(asked == count, f"num_outputs is {asked}, and the node has {count} outputs")
+    given = call.attribute("split")  # the lengths before version 13
+    sizes = sizes if given is None else make.constant(given, np.int64)
     sizes = _even_sizes(call, make.length(x, axis), count) if sizes is None else make.list_tensor(sizes)
     require(sizes.type.shape == (count,), f"the lengths of the parts are {sizes.type}, and there are {count} outputs")
     return list(make.split(x, axis, sizes))

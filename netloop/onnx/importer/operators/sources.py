@@ -22,9 +22,7 @@ CONSTANTS = {
 """The attributes that may hold the value of a constant, and the conversion of each to an array."""
 
 
-@operator("Constant")
-@operator("Constant", since=11)
-@operator("Constant", since=12)
+@operator("Constant", since=(1, 11, 12))
 def constant(call: Call) -> ITensor:
     """A constant, from the attribute that is set."""
     given = [name for name in CONSTANTS if name in call.node.given]
@@ -41,8 +39,7 @@ def constant_of_shape(call: Call, shape: ITensor) -> ITensor:
     return call.make.broadcast_to(call.make.constant(value.reshape(())), shape)
 
 
-@operator("Shape")
-@operator("Shape", since=15)
+@operator("Shape", since=(1, 15))
 def shape(call: Call, x: ITensor) -> ITensor:
     """The dims of a tensor, or some of them."""
     rank = x.type.rank
@@ -57,8 +54,7 @@ def size(call: Call, x: ITensor) -> ITensor:
     return call.make.size(x)
 
 
-@operator("Range", since=11)
-@operator("Range", since=27)
+@operator("Range", since=(11, 27))
 def range_(call: Call, start: ITensor, limit: ITensor, step: ITensor) -> ITensor:
     """The numbers from a start up to, but excluding, a limit."""
     return call.make.arange_between(*map(call.make.scalar, (start, limit, step)))

@@ -3,8 +3,6 @@
 A loop evaluates them: in each iteration all samples go one node down in all trees.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any
@@ -104,7 +102,7 @@ def _leaves(call: Call, forest: Forest, x: ITensor) -> ITensor:
     if not inner:
         return start
     loop = make.network.add_loop()
-    loop.name = call.node.label
+    loop.name = call.node.name
     loop.add_trip_limit(make.constant(forest.depth), TripLimit.COUNT)
     place = loop.add_recurrence(start)
     node = make.minimum(place.outputs[0], inner - 1)
@@ -203,8 +201,7 @@ def _members(call: Call, modes: Array) -> Array:
     return rows
 
 
-@operator("TreeEnsembleRegressor", domain="ai.onnx.ml")
-@operator("TreeEnsembleRegressor", domain="ai.onnx.ml", since=3)
+@operator("TreeEnsembleRegressor", domain="ai.onnx.ml", since=(1, 3))
 def tree_regressor(call: Call, x: ITensor) -> ITensor:
     """The sum, mean, minimum or maximum of the leaves that each sample reaches; float32."""
     make, word = call.make, call.attribute("aggregate_function")

@@ -1,7 +1,5 @@
 """Attention."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from netloop.graph.tensor import ITensor
@@ -12,12 +10,7 @@ from netloop.openvino.importer.operators.matrix import transposed
 
 @operator("ScaledDotProductAttention", "opset13")
 def attention(
-    call: Call,
-    query: ITensor,
-    key: ITensor,
-    value: ITensor,
-    mask: ITensor | None = None,
-    scale: ITensor | None = None,
+    call: Call, query: ITensor, key: ITensor, value: ITensor, mask: ITensor | None = None, scale: ITensor | None = None
 ) -> ITensor:
     """Scaled dot-product attention.
 

@@ -1,7 +1,5 @@
 """Control flow."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import reduce
 
@@ -90,13 +88,15 @@ class _ImportedLoop:
 
     def _limits(self) -> LoopLimits:
         make, roles = self._make, self._roles
-        if roles.trips is None and roles.goes_on is None:
+        if roles.trip_count is None and roles.goes_on is None:
             return LoopLimits(self._common_length(), None)
         lengths = [make.tensor(np.int64(each.count)) for each in self._slices.values() if isinstance(each.count, int)]
         lengths += [each.count for each in self._slices.values() if isinstance(each.count, ITensor)]
-        if roles.trips is not None and (known := make.ints(roles.trips)) and known[0] >= 0:
-            lengths.append(roles.trips)
-        return LoopLimits(roles.trips, roles.goes_on, reduce(make.minimum, lengths) if lengths else None, endless=True)
+        if roles.trip_count is not None and (known := make.ints(roles.trip_count)) and known[0] >= 0:
+            lengths.append(roles.trip_count)
+        return LoopLimits(
+            roles.trip_count, roles.goes_on, reduce(make.minimum, lengths) if lengths else None, endless=True
+        )
 
     def _common_length(self) -> ITensor:
         """The number of slices of all sliced inputs; 1 if there are none."""

@@ -1,7 +1,5 @@
 """Convolution."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from netloop.diagnostics import require
@@ -11,7 +9,6 @@ from netloop.formats.windows import Sliding, convolved, deconvolved
 from netloop.graph.tensor import ITensor
 from netloop.openvino.importer.call import Call
 from netloop.openvino.importer.operator_table import operator
-from netloop.openvino.importer.operators.rearrange import known_ints
 from netloop.types import UNKNOWN
 
 
@@ -68,7 +65,7 @@ def _deconvolved(call: Call, x: ITensor, kernel: ITensor, groups: int, shape: IT
     axes = x.type.rank - 2
     more = call.ints("output_padding", []) or [0] * axes
     slides = sliding(call, axes)
-    wanted = None if shape is None else known_ints(call, shape, "lengths")
+    wanted = None if shape is None else call.known_ints(shape, "lengths")
     # Without an output shape no padding follows from the dims; SAME_UPPER pads more at the start here.
     opposite = PaddingMode.SAME_LOWER if slides.same is PaddingMode.SAME_UPPER else PaddingMode.SAME_UPPER
     slides = replace(slides, same=None if wanted is None else opposite)

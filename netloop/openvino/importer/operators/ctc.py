@@ -1,18 +1,15 @@
 """Connectionist temporal classification (CTC)."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from netloop.enums import TopKOperation
 from netloop.graph.tensor import ITensor
 from netloop.openvino.importer.call import Call
 from netloop.openvino.importer.operator_table import operator
-from netloop.openvino.importer.weights import element_type
 
 
 @operator("CTCGreedyDecoder", "opset1")
-def by_mask(call: Call, x: ITensor, mask: ITensor) -> ITensor:
+def ctc_greedy_decoder(call: Call, x: ITensor, mask: ITensor) -> ITensor:
     """Greedy CTC decoding of masked sequences, time before batch; float32[batch, time, 1, 1], padded with -1."""
     make = call.make
     blank = make.sub(make.tensor(make.length(x, 2)), 1)
@@ -24,7 +21,9 @@ def by_mask(call: Call, x: ITensor, mask: ITensor) -> ITensor:
 
 
 @operator("CTCGreedyDecoderSeqLen", "opset6")
-def by_length(call: Call, x: ITensor, lengths: ITensor, blank: ITensor | None = None) -> list[ITensor]:
+def ctc_greedy_decoder_with_lengths(
+    call: Call, x: ITensor, lengths: ITensor, blank: ITensor | None = None
+) -> list[ITensor]:
     """Greedy CTC decoding of sequences of given lengths: the classes, padded with -1, and their number."""
     make = call.make
     last = make.sub(make.tensor(make.length(x, 2)), 1)
@@ -33,7 +32,7 @@ def by_length(call: Call, x: ITensor, lengths: ITensor, blank: ITensor | None = 
     active = make.less(make.arange(make.length(x, 1)), ends)
     found = _decoded(call, x, active, index, call.flag("merge_repeated", True))
     names = "classes_index_type", "sequence_length_type"
-    return [make.cast(each, element_type(call.text(name, "i32"))) for each, name in zip(found, names, strict=True)]
+    return [make.cast(each, call.element_type(name, "i32")) for each, name in zip(found, names, strict=True)]
 
 
 def _decoded(call: Call, x: ITensor, active: ITensor, blank: ITensor, merges: bool) -> tuple[ITensor, ITensor]:

@@ -1,7 +1,5 @@
 """Detection: boxes, regions, nonzero and unique elements."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from netloop.diagnostics import require
@@ -11,12 +9,10 @@ from netloop.formats.vocabulary import BOX_FORMATS
 from netloop.graph.tensor import ITensor
 from netloop.openvino.importer.call import Call
 from netloop.openvino.importer.operator_table import operator
-from netloop.openvino.importer.operators.rearrange import axis_of
-from netloop.openvino.importer.weights import element_type
 
 
 @operator("NonMaxSuppression", "opset5", "opset9")
-def suppress(
+def nms(
     call: Call,
     boxes: ITensor,
     scores: ITensor,
@@ -40,22 +36,22 @@ def suppress(
         rows = make.gather(rows, order)
     places = make.cast(make.slice(rows, [0], [2], axes=[1]), dtype)
     scored = make.concat([places, make.expand_dims(found, [1])], 1)
-    kind = element_type(call.text("output_type", "i64"))
+    kind = call.element_type("output_type", "i64")
     return [make.cast(rows, kind), scored, make.cast(make.flat(count), kind)]
 
 
 @operator("NonZero", "opset3")
 def nonzero(call: Call, x: ITensor) -> ITensor:
     """The indices of all nonzero elements, [axis, element]."""
-    return call.make.cast(call.make.nonzero(x), element_type(call.text("output_type", "i64")))
+    return call.make.cast(call.make.nonzero(x), call.element_type("output_type", "i64"))
 
 
 @operator("Unique", "opset10")
 def unique(call: Call, x: ITensor, axis: ITensor | None = None) -> list[ITensor]:
     """The distinct elements or slices along an axis, their first indices, the inverse indices, and the counts."""
     make = call.make
-    along = None if axis is None else axis_of(call, axis, x.type.rank)
+    along = None if axis is None else call.known_axis(axis, x.type.rank)
     layer = make.network.add_unique(x, along, call.flag("sorted", True), DataType.INT64)
-    types = [element_type(call.text(name, "i64")) for name in ("index_element_type", "count_element_type")]
+    types = [call.element_type(name, "i64") for name in ("index_element_type", "count_element_type")]
     kept, first, which, counts = layer.outputs
     return [kept, *(make.cast(each, types[0]) for each in (first, which)), make.cast(counts, types[1])]

@@ -1,7 +1,5 @@
 """Embedding bags."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from netloop.enums import ReduceOperation
@@ -15,7 +13,7 @@ MEANS = {"sum": False, "mean": True}
 
 @operator("EmbeddingBagPackedSum", "opset3")
 @operator("EmbeddingBagPacked", "opset15")
-def packed(call: Call, table: ITensor, indices: ITensor, weights: ITensor | None = None) -> ITensor:
+def packed_bags(call: Call, table: ITensor, indices: ITensor, weights: ITensor | None = None) -> ITensor:
     """Sum or mean of bags of equally many embeddings, optionally weighted."""
     make, means = call.make, call.choice("reduction", MEANS, "sum")
     rows = _weighted(make, make.gather(table, indices), weights)
@@ -24,7 +22,7 @@ def packed(call: Call, table: ITensor, indices: ITensor, weights: ITensor | None
 
 @operator("EmbeddingBagOffsetsSum", "opset3")
 @operator("EmbeddingBagOffsets", "opset15")
-def offsets(
+def bags_by_offsets(
     call: Call,
     table: ITensor,
     indices: ITensor,
@@ -42,7 +40,7 @@ def offsets(
 
 
 @operator("EmbeddingSegmentsSum", "opset3")
-def segments(
+def bags_by_segments(
     call: Call,
     table: ITensor,
     indices: ITensor,

@@ -1,7 +1,5 @@
 """Gather and scatter."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -12,15 +10,13 @@ from netloop.formats.vocabulary import SCATTER_REDUCTIONS
 from netloop.graph.tensor import ITensor
 from netloop.openvino.importer.call import Call
 from netloop.openvino.importer.operator_table import operator
-from netloop.openvino.importer.operators.rearrange import axis_of
-from netloop.openvino.importer.weights import element_type
 from netloop.types import normal_axis
 
 
 @operator("Gather", "opset1", "opset7", "opset8")
 def gather(call: Call, x: ITensor, indices: ITensor, axis: ITensor) -> ITensor:
     """Slices along an axis, selected by index, optionally for each batch item."""
-    make, along = call.make, axis_of(call, axis, x.type.rank)
+    make, along = call.make, call.known_axis(axis, x.type.rank)
     batch = call.int("batch_dims", 0)
     batch += indices.type.rank if batch < 0 else 0
     require(0 <= batch <= min(along, indices.type.rank), f"batch_dims is {batch}, and the axis {along}")
@@ -88,7 +84,7 @@ ND_REDUCTIONS["sub"] = ReduceOperation.SUM
 @operator("ScatterUpdate", "opset3")
 def scatter_update(call: Call, x: ITensor, indices: ITensor, updates: ITensor, axis: ITensor) -> ITensor:
     """The input with slices along an axis replaced."""
-    make, rank, along = call.make, x.type.rank, axis_of(call, axis, x.type.rank)
+    make, rank, along = call.make, x.type.rank, call.known_axis(axis, x.type.rank)
     own = range(along, along + indices.type.rank)
     order = [along, *(each for each in range(rank) if each != along)]
     first = [*own, *(each for each in range(updates.type.rank) if each not in own)]
@@ -112,7 +108,7 @@ def scatter_elements_update(call: Call, x: ITensor, indices: ITensor, updates: I
 
     With ``use_init_val`` the replaced elements count too.
     """
-    make, along = call.make, axis_of(call, axis, x.type.rank)
+    make, along = call.make, call.known_axis(axis, x.type.rank)
     op = call.choice("reduction", SCATTER_REDUCTIONS.openvino.read, "none")
     if op is ReduceOperation.NONE:
         return make.scatter_elements(x, indices, updates, along)
@@ -186,4 +182,4 @@ def _bounds_below(call: Call, x: ITensor, bounds: ITensor, below: bool) -> ITens
     each = make.expand_dims(x, [x.type.rank])
     passed = make.less(bounds, each) if below else make.less_equal(bounds, each)
     count = make.sum(make.cast(passed, np.int64), [passed.type.rank - 1])
-    return make.cast(count, element_type(call.text("output_type", "i64")))
+    return make.cast(count, call.element_type("output_type", "i64"))

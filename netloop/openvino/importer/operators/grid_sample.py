@@ -1,16 +1,9 @@
 """Grid sampling."""
 
-from __future__ import annotations
-
-from netloop.enums import (
-    SampleMode,
-)
 from netloop.formats.vocabulary import GRID_SAMPLE_MODES, GRID_SAMPLE_PADDINGS
 from netloop.graph.tensor import ITensor
 from netloop.openvino.importer.call import Call
 from netloop.openvino.importer.operator_table import operator
-
-BORDERS = {"zeros": SampleMode.FILL, "border": SampleMode.CLAMP, "reflection": SampleMode.REFLECT}
 
 
 @operator("GridSample", "opset9")

@@ -1,7 +1,5 @@
 """Matrices."""
 
-from __future__ import annotations
-
 from netloop.graph.tensor import ITensor
 from netloop.openvino.importer.call import Call
 from netloop.openvino.importer.operator_table import operator

@@ -1,7 +1,5 @@
 """Normalization."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from netloop.enums import UnaryOperation
@@ -10,7 +8,6 @@ from netloop.formulas.reduce import bitmask
 from netloop.graph.tensor import ITensor
 from netloop.openvino.importer.call import Call
 from netloop.openvino.importer.operator_table import operator
-from netloop.openvino.importer.operators.rearrange import known_ints
 
 EPSILONS = {"inside_sqrt": True, "outside_sqrt": False}
 
@@ -19,7 +16,7 @@ EPSILONS = {"inside_sqrt": True, "outside_sqrt": False}
 def mean_variance(call: Call, x: ITensor, axes: ITensor) -> ITensor:
     """Mean-variance normalization over given axes."""
     inside = call.choice("eps_mode", EPSILONS, "inside_sqrt")
-    return _normal(call, x, known_ints(call, axes, "axes"), inside)
+    return _normal(call, x, call.known_ints(axes, "axes"), inside)
 
 
 @operator("MVN", "opset2")
@@ -73,7 +70,7 @@ BOUNDS = {"add": FormulaBuilder.add, "max": FormulaBuilder.maximum}
 def normalize(call: Call, x: ITensor, axes: ITensor) -> ITensor:
     """Division by the L2 norm over given axes, bounded away from 0 by ``eps``."""
     make, bound = call.make, call.choice("eps_mode", BOUNDS)
-    along = known_ints(call, axes, "axes")
+    along = call.known_ints(axes, "axes")
     square = make.sum(make.mul(x, x), along, True) if along else make.mul(x, x)
     return make.div(x, make.unary(UnaryOperation.SQRT, bound(make, square, call.number("eps"))))
 

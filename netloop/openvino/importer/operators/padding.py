@@ -1,14 +1,11 @@
 """Padding and reversed sequences."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from netloop.formats.vocabulary import PAD_MODES
 from netloop.graph.tensor import ITensor
 from netloop.openvino.importer.call import Call
 from netloop.openvino.importer.operator_table import operator
-from netloop.openvino.importer.operators.rearrange import known_ints
 from netloop.types import normal_axis
 
 
@@ -32,7 +29,7 @@ def pad(call: Call, x: ITensor, before: ITensor, after: ITensor, value: ITensor 
     widths = make.list_tensor(before), make.list_tensor(after)
     if mode is not None:
         return make.pad(x, *widths, mode, value, axes)
-    before_each, after_each = (known_ints(call, each, "widths") for each in widths)
+    before_each, after_each = (call.known_ints(each, "widths") for each in widths)
     for axis, (start, end) in enumerate(zip(before_each, after_each, strict=True)):
         x = _mirrored(call, x, axis, start, end)
     return x

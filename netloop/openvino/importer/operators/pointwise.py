@@ -1,7 +1,5 @@
 """Element-wise functions."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -20,7 +18,6 @@ from netloop.formats.vocabulary import (
 from netloop.graph.tensor import ITensor
 from netloop.openvino.importer.call import Call
 from netloop.openvino.importer.operator_table import operator
-from netloop.openvino.importer.weights import element_type
 
 BROADCASTS = {"numpy": "numpy", "none": "none", "pdpd": "pdpd"}
 
@@ -152,7 +149,7 @@ def identity(call: Call, x: ITensor) -> ITensor:
 @operator("Convert", "opset1")
 def convert(call: Call, x: ITensor) -> ITensor:
     """Conversion to another type; to bool, whether x is not 0."""
-    return call.make.cast(x, element_type(call.text("destination_type")))
+    return call.make.cast(x, call.element_type("destination_type"))
 
 
 @operator("ConvertLike", "opset1")

@@ -1,21 +1,18 @@
 """Pooling."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np
 
 from netloop.diagnostics import require
 from netloop.enums import DataType, PoolingType
+from netloop.formats.import_errors import present
 from netloop.formats.windows import among_all, pooled
 from netloop.formulas import FormulaBuilder
 from netloop.graph.tensor import ITensor
 from netloop.openvino.importer.call import Call
 from netloop.openvino.importer.operator_table import operator
 from netloop.openvino.importer.operators.convolution import sliding
-from netloop.openvino.importer.operators.rearrange import known_ints
-from netloop.openvino.importer.weights import element_type
 from netloop.types import UNKNOWN, normal_axis
 
 ROUNDS = {"floor": (False, False), "ceil": (True, False), "ceil_torch": (True, True)}
@@ -50,7 +47,7 @@ def max_pool_with_indices(call: Call, x: ITensor) -> list[ITensor]:
     layer = make.network.add_pooling_indices(x, _window(call, x), DataType.INT64)
     indices = pooled(make, x, layer, slides, *call.choice("rounding_type", ROUNDS, "floor"))
     axis = normal_axis(call.int("axis", 0), x.type.rank)
-    indices = make.cast(among_all(make, x, indices, axis), element_type(call.text("index_element_type", "i64")))
+    indices = make.cast(among_all(make, x, indices, axis), call.element_type("index_element_type", "i64"))
     return [max_pool(call, x), indices]
 
 
@@ -62,9 +59,7 @@ LARGEST_MATRIX = 1 << 26
 def adaptive_average_pool(call: Call, x: ITensor, shape: ITensor | None = None) -> ITensor:
     """Average of windows that divide the input evenly into the elements of the output."""
     make = call.make
-    require(shape is not None, "the shape of the output must be an input")
-    assert shape is not None
-    wanted = known_ints(call, shape, "lengths")
+    wanted = call.known_ints(present(shape, "the shape of the output must be an input"), "lengths")
     require(x.type.rank == len(wanted) + 2, f"the input is {x.type}, and the shape of the output {wanted}")
     for axis, count in enumerate(wanted, 2):
         length = x.type.shape[axis]
@@ -84,7 +79,7 @@ def response_normalization(call: Call, x: ITensor, axes: ITensor) -> ITensor:
     """``x / (bias + alpha * mean) ** beta``, with the mean of the squares nearby along given axes."""
     make, size = call.make, call.int("size")
     alpha, beta, bias = (call.number(name) for name in ("alpha", "beta", "bias"))
-    along = sorted(normal_axis(axis, x.type.rank) for axis in known_ints(call, axes, "axes"))
+    along = sorted(call.known_axes(axes, x.type.rank))
     require(size > 0, f"size is {size}, and must be positive")
     if not along:
         return make.div(x, make.power(make.add(make.mul(make.mul(x, x), alpha), bias), beta))

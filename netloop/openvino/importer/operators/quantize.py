@@ -1,7 +1,5 @@
 """Quantization."""
 
-from __future__ import annotations
-
 from netloop.diagnostics import require
 from netloop.enums import UnaryOperation
 from netloop.graph.tensor import ITensor

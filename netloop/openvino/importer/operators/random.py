@@ -3,21 +3,18 @@
 OpenVINO draws other numbers, whatever the seed. An engine draws the same ones in every call.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from netloop.enums import TopKOperation, UnaryOperation
 from netloop.graph.tensor import ITensor
 from netloop.openvino.importer.call import Call
 from netloop.openvino.importer.operator_table import operator
-from netloop.openvino.importer.weights import element_type
 
 
 @operator("RandomUniform", "opset8")
 def random_uniform(call: Call, shape: ITensor, low: ITensor, high: ITensor) -> ITensor:
     """Uniform random numbers from a minimum up to, but excluding, a maximum."""
-    make, dtype = call.make, element_type(call.text("output_type"))
+    make, dtype = call.make, call.element_type("output_type")
     low, high = make.scalar(low), make.scalar(high)
     drawn = make.uniform(shape, np.dtype(np.float32))
     if low.type.is_float:
@@ -32,7 +29,7 @@ def random_uniform(call: Call, shape: ITensor, low: ITensor, high: ITensor) -> I
 @operator("Multinomial", "opset13")
 def multinomial(call: Call, x: ITensor, samples: ITensor) -> ITensor:
     """Classes drawn from probabilities or log probabilities, with or without replacement."""
-    make, dtype = call.make, element_type(call.text("convert_type"))
+    make, dtype = call.make, call.element_type("convert_type")
     wide = make.cast(x, np.float32)
     p = make.unary(UnaryOperation.EXP, wide) if call.flag("log_probs", False) else wide
     p = make.div(p, make.sum(p, [1], True))

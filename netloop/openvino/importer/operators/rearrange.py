@@ -1,31 +1,15 @@
 """Reshape, transpose, concatenate, broadcast."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from netloop.diagnostics import require
 from netloop.enums import SampleMode
+from netloop.formats.import_errors import present
 from netloop.formulas import Length
 from netloop.graph.tensor import ITensor
 from netloop.openvino.importer.call import Call
 from netloop.openvino.importer.operator_table import operator
 from netloop.types import UNKNOWN, normal_axis
-
-
-def known_ints(call: Call, x: ITensor, what: str) -> list[int]:
-    """The value of an input that must be a constant."""
-    known = call.make.ints(x)
-    require(known is not None, f"the {what} are not constant", "the shape of the output would be unknown")
-    assert known is not None
-    return known
-
-
-def axis_of(call: Call, axis: ITensor, rank: int) -> int:
-    """The axis that an input names, counted from the front."""
-    axes = known_ints(call, axis, "axes")
-    require(len(axes) == 1, f"there are {len(axes)} axes, and must be one")
-    return normal_axis(axes[0], rank)
 
 
 @operator("Reshape", "opset1")
@@ -39,7 +23,7 @@ def squeeze(call: Call, x: ITensor, axes: ITensor | None = None) -> ITensor:
     """Axes of length 1 removed: all, or those of the named ones that have length 1."""
     if axes is None or axes.type.shape == (0,):
         return call.make.squeeze(x)
-    named = [normal_axis(axis, x.type.rank) for axis in known_ints(call, axes, "axes")]
+    named = call.known_axes(axes, x.type.rank)
     return call.make.squeeze(x, [axis for axis in dict.fromkeys(named) if x.type.shape[axis] in (1, UNKNOWN)])
 
 
@@ -53,7 +37,7 @@ def unsqueeze(call: Call, x: ITensor, axes: ITensor) -> ITensor:
 def transpose(call: Call, x: ITensor, order: ITensor) -> ITensor:
     """Permutation of the axes, by default reversal."""
     axes = range(x.type.rank)
-    wanted = known_ints(call, order, "axes") or axes[::-1]
+    wanted = call.known_ints(order, "axes") or axes[::-1]
     require(sorted(wanted) == list(axes), f"the order is {list(wanted)}, and must permute {x.type.rank} axes")
     return call.make.transpose(x, wanted)
 
@@ -79,9 +63,8 @@ def broadcast(call: Call, x: ITensor, shape: ITensor, axes: ITensor | None = Non
     require(wanted.type.is_fixed, f"the shape is {wanted.type}, and its number of dims must be known")
     rank = wanted.type.shape[0]
     if mode == "explicit":
-        require(axes is not None, "the mode is explicit, and there is no axes mapping")
-        assert axes is not None
-        places = [normal_axis(each, rank) for each in known_ints(call, axes, "axes")]
+        axes = present(axes, "the mode is explicit, and there is no axes mapping")
+        places = call.known_axes(axes, rank)
         require(len(places) == x.type.rank and sorted(set(places)) == places, f"{x.type} does not fit axes {places}")
         x = make.expand_dims(x, [each for each in range(rank) if each not in places])
     elif mode == "pdpd":
@@ -111,7 +94,7 @@ def space_to_depth(call: Call, x: ITensor) -> ITensor:
 
 def _blocks(call: Call, x: ITensor, *inputs: ITensor) -> list[list[int]]:
     """The sizes of blocks, the padding before and after, and the sum of these two."""
-    lists = [known_ints(call, each, "blocks and borders") for each in inputs]
+    lists = [call.known_ints(each, "blocks and borders") for each in inputs]
     rank = x.type.rank
     require(all(len(each) == rank for each in lists), f"blocks and borders are {lists}, and there are {rank} axes")
     return [*lists, [a + b for a, b in zip(lists[1], lists[2], strict=True)]]

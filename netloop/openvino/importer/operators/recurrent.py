@@ -1,7 +1,5 @@
 """Recurrent networks."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -20,19 +18,12 @@ LSTM_GATES = {each: each for each in ("fico", "icof", "ifco", "ifoc", "iofc")}
 
 
 @operator("RNNCell", "opset1")
-def rnn_cell(
-    call: Call, x: ITensor, h: ITensor, weights: ITensor, recurrent: ITensor, bias: ITensor | None = None
-) -> list[ITensor]:
-    """One step of an RNN, H = f(X W' + H R' + B)."""
-    return _step(_rnn(call, weights, recurrent, bias), x, [h])
-
-
 @operator("GRUCell", "opset3")
-def gru_cell(
+def one_state_cell(
     call: Call, x: ITensor, h: ITensor, weights: ITensor, recurrent: ITensor, bias: ITensor | None = None
 ) -> list[ITensor]:
-    """One step of a GRU, its gates in the order z, r, h."""
-    return _step(_gru(call, weights, recurrent, bias), x, [h])
+    """One step of an RNN, H = f(X W' + H R' + B), or of a GRU, its gates in the order z, r, h."""
+    return _step(_cell(call, weights, recurrent, bias), x, [h])
 
 
 @operator("LSTMCell", "opset4")
@@ -79,19 +70,12 @@ def lstm_cell_with_peepholes(
 
 
 @operator("RNNSequence", "opset5")
-def rnn_sequence(
-    call: Call, x: ITensor, h: ITensor, lengths: ITensor, weights: ITensor, recurrent: ITensor, bias: ITensor
-) -> list[ITensor]:
-    """RNN over a sequence."""
-    return _sequence(call, RnnCell, x, [h], lengths, (weights, recurrent, bias))
-
-
 @operator("GRUSequence", "opset5")
-def gru_sequence(
+def one_state_sequence(
     call: Call, x: ITensor, h: ITensor, lengths: ITensor, weights: ITensor, recurrent: ITensor, bias: ITensor
 ) -> list[ITensor]:
-    """GRU over a sequence."""
-    return _sequence(call, GruCell, x, [h], lengths, (weights, recurrent, bias))
+    """RNN or GRU over a sequence."""
+    return _sequence(call, x, [h], lengths, (weights, recurrent, bias))
 
 
 @operator("LSTMSequence", "opset5")
@@ -106,12 +90,11 @@ def lstm_sequence(
     bias: ITensor,
 ) -> list[ITensor]:
     """LSTM over a sequence."""
-    return _sequence(call, LstmCell, x, [h, c], lengths, (weights, recurrent, bias))
+    return _sequence(call, x, [h, c], lengths, (weights, recurrent, bias))
 
 
 def _sequence(
     call: Call,
-    kind: type[Cell],
     x: ITensor,
     initial: Sequence[ITensor],
     lengths: ITensor,
@@ -130,7 +113,7 @@ def _sequence(
     states: list[list[ITensor]] = []
     for number, reverse in enumerate(backwards):
         w, r, b = (make.gather(each, make.constant(number)) for each in weights)
-        cell = CELLS[kind](call, w, r, b)
+        cell = _cell(call, w, r, b)
         own_states = [make.gather(each, make.constant(number), 1) for each in initial]
         outputs, last = scan_cell(call.layer.name, cell, by_time, own_states, ends, reverse)
         rows.append(make.transpose(outputs, (1, 0, 2)))
@@ -176,11 +159,13 @@ def _lstm(call: Call, weights: ITensor, recurrent: ITensor, bias: ITensor | None
     return LstmCell(make, functions, ordered(weights), ordered(recurrent), own_bias, flag=flag)
 
 
-CELLS: dict[type[Cell], Callable[[Call, ITensor, ITensor, ITensor], Cell]] = {
-    RnnCell: _rnn,
-    GruCell: _gru,
-    LstmCell: _lstm,
-}
+CELLS: dict[str, Callable[[Call, ITensor, ITensor, ITensor | None], Cell]] = {"rnn": _rnn, "gru": _gru, "lstm": _lstm}
+
+
+def _cell(call: Call, weights: ITensor, recurrent: ITensor, bias: ITensor | None) -> Cell:
+    """The cell that the type of the layer names, such as ``GRUCell`` and ``GRUSequence``."""
+    kind = call.layer.type.lower().removesuffix("cell").removesuffix("sequence")
+    return CELLS[kind](call, weights, recurrent, bias)
 
 
 def _check(kind: type[Cell], recurrent: ITensor) -> None:

@@ -1,7 +1,5 @@
 """Reductions, running sums, softmax and top-k."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from netloop.enums import CumulativeOperation, ReduceOperation, TopKOperation
@@ -11,7 +9,6 @@ from netloop.formulas import FormulaBuilder, Numbers
 from netloop.graph.tensor import ITensor
 from netloop.openvino.importer.call import Call
 from netloop.openvino.importer.operator_table import operator
-from netloop.openvino.importer.weights import element_type
 from netloop.types import normal_axis
 
 
@@ -67,7 +64,7 @@ def top(call: Call, x: ITensor, k: ITensor) -> list[ITensor]:
     if call.choice("sort", BY_INDEX, "value"):
         places = make.best(TopKOperation.MIN, places, count, axis)[0]
         values = make.gather_elements(x, places, axis)
-    return [values, make.cast(places, element_type(call.text("index_element_type", "i32")))]
+    return [values, make.cast(places, call.element_type("index_element_type", "i32"))]
 
 
 @operator("CumSum", "opset3")

@@ -1,23 +1,16 @@
 """Resizing."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np
 
-from netloop.diagnostics import require
-from netloop.enums import (
-    ResizeSelector,
-    SampleMode,
-)
+from netloop.enums import ResizeSelector, SampleMode
+from netloop.formats.import_errors import present
 from netloop.formats.vocabulary import COORDINATE_TRANSFORMATIONS, NEAREST_ROUNDINGS, RESIZE_MODES
 from netloop.graph.tensor import ITensor
 from netloop.layers.resample import IResizeLayer
 from netloop.openvino.importer.call import Call
 from netloop.openvino.importer.operator_table import operator
-from netloop.openvino.importer.operators.rearrange import known_ints
-from netloop.types import normal_axis
 
 BY_SCALES = {"sizes": False, "scales": True}
 
@@ -42,7 +35,7 @@ def _resized(call: Call, x: ITensor, given: ITensor, axes: ITensor | None) -> IT
         before, after = ([*each, *([0] * (rank - len(each)))] for each in pads)
         lengths = make.add(make.shape(x), np.add(before, after))
         x = make.slice(x, [-each for each in before], lengths, outside=SampleMode.FILL)
-    along = range(rank) if axes is None else [normal_axis(axis, rank) for axis in known_ints(call, axes, "axes")]
+    along = range(rank) if axes is None else call.known_axes(axes, rank)
     layer = make.network.add_resize(x)
     layer.resize_mode = call.choice("mode", RESIZE_MODES.openvino.read)
     way = call.text("coordinate_transformation_mode", "half_pixel").lower()
@@ -62,9 +55,8 @@ def _resized(call: Call, x: ITensor, given: ITensor, axes: ITensor | None) -> IT
 
 
 def _scales(call: Call, given: ITensor, along: Sequence[int], rank: int) -> tuple[float, ...]:
-    value = call.make.known(given)
-    require(value is not None, "the scales are not constant", "the shape of the output would be unknown")
-    assert value is not None
+    why = "the shape of the output would be unknown"
+    value = present(call.make.known(given), "the scales are not constant", why)
     factors = dict(zip(along, value.reshape(-1).tolist(), strict=True))
     return tuple(factors.get(axis, 1.0) for axis in range(rank))
 

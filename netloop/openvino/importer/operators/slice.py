@@ -1,7 +1,5 @@
 """Slices, parts and repetitions."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np
@@ -11,14 +9,13 @@ from netloop.enums import SampleMode
 from netloop.graph.tensor import ITensor
 from netloop.openvino.importer.call import Call
 from netloop.openvino.importer.operator_table import operator
-from netloop.openvino.importer.operators.rearrange import axis_of, known_ints
 from netloop.types import UNKNOWN, normal_axis
 
 
 @operator("Split", "opset1")
 def split(call: Call, x: ITensor, axis: ITensor) -> list[ITensor]:
     """Equal parts along an axis."""
-    make, along, count = call.make, axis_of(call, axis, x.type.rank), call.int("num_splits")
+    make, along, count = call.make, call.known_axis(axis, x.type.rank), call.int("num_splits")
     size = make.part_of(make.length(x, along), count)
     return make.split(x, along, make.list_tensor([size] * count))
 
@@ -26,7 +23,7 @@ def split(call: Call, x: ITensor, axis: ITensor) -> list[ITensor]:
 @operator("VariadicSplit", "opset1")
 def variadic_split(call: Call, x: ITensor, axis: ITensor, sizes: ITensor) -> list[ITensor]:
     """Parts of given lengths along an axis; a length of -1 takes the remainder."""
-    make, along = call.make, axis_of(call, axis, x.type.rank)
+    make, along = call.make, call.known_axis(axis, x.type.rank)
     sizes = make.list_tensor(sizes)
     require(sizes.type.is_fixed, f"the lengths are {sizes.type}, and their number must be known")
     known = make.ints(sizes)
@@ -132,7 +129,7 @@ def _open(
     return [begins, make.where(chosen, after, ends), make.where(chosen, make.constant(1), steps)]
 
 
-# ---------------------------------------------------------------------------- more around
+# ---------------------------------------------------------------------------- repetition, reversal, rotation
 
 
 @operator("Tile", "opset1")
@@ -151,7 +148,7 @@ REVERSALS = {"index": False, "mask": True}
 @operator("Reverse", "opset1")
 def reverse(call: Call, x: ITensor, axes: ITensor) -> ITensor:
     """Some axes reversed."""
-    listed = known_ints(call, axes, "axes")
+    listed = call.known_ints(axes, "axes")
     if call.choice("mode", REVERSALS):
         listed = [axis for axis, given in enumerate(listed) if given]
     return call.make.backwards(x, [normal_axis(axis, x.type.rank) for axis in listed])
@@ -161,7 +158,7 @@ def reverse(call: Call, x: ITensor, axes: ITensor) -> ITensor:
 def roll(call: Call, x: ITensor, shift: ITensor, axes: ITensor) -> ITensor:
     """Elements shifted along axes, with wrap-around."""
     make = call.make
-    named = [normal_axis(axis, x.type.rank) for axis in known_ints(call, axes, "axes")]
+    named = call.known_axes(axes, x.type.rank)
     shifts = make.list_tensor(shift)
     shifts = make.broadcast_to(shifts, [len(named)]) if shifts.type.shape == (1,) else shifts
     for number, axis in enumerate(named):

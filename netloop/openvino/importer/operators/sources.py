@@ -1,24 +1,19 @@
 """Constants, ranges and shapes."""
 
-from __future__ import annotations
-
 import numpy as np
 
-from netloop.diagnostics import require
+from netloop.formats.import_errors import present
 from netloop.graph.tensor import ITensor
 from netloop.openvino.importer.call import Call
 from netloop.openvino.importer.inputs import declared_shape
 from netloop.openvino.importer.operator_table import operator
-from netloop.openvino.importer.weights import element_type
 
 
 @operator("Const", "opset1")
 def constant(call: Call) -> ITensor:
     """A constant from the file of weights; in the draft dialect the output gives its type."""
     layer = call.layer
-    shape = declared_shape(layer)
-    require(shape is not None, "the shape of a Const must be known")
-    assert shape is not None
+    shape = present(declared_shape(layer), "the shape of a Const must be known")
     type = call.text("element_type", layer.outputs[0].precision)
     return call.make.constant(call.weights.array(type, shape, call.int("offset"), call.int("size")))
 
@@ -32,7 +27,7 @@ def range_(call: Call, start: ITensor, limit: ITensor, step: ITensor) -> ITensor
 @operator("Range", "opset4")
 def range_of_type(call: Call, start: ITensor, limit: ITensor, step: ITensor) -> ITensor:
     """The numbers from a start up to, but excluding, a limit, in a given type."""
-    make, dtype = call.make, element_type(call.text("output_type"))
+    make, dtype = call.make, call.element_type("output_type")
     return make.arange_between(*(make.cast(make.scalar(each), dtype) for each in (start, limit, step)))
 
 
@@ -42,7 +37,7 @@ def eye(call: Call, rows: ITensor, columns: ITensor, diagonal: ITensor, batch: I
     make = call.make
     height, width, off = (make.scalar(make.cast(each, np.int64)) for each in (rows, columns, diagonal))
     down = make.expand_dims(make.add(make.arange(height), off), [1])
-    ones = make.cast(make.equal(make.arange(width), down), element_type(call.text("output_type")))
+    ones = make.cast(make.equal(make.arange(width), down), call.element_type("output_type"))
     if batch is None or batch.type.shape == (0,):
         return ones
     matrix = make.list_tensor([height, width])
@@ -58,4 +53,4 @@ def shape_of(call: Call, x: ITensor) -> ITensor:
 @operator("ShapeOf", "opset3")
 def shape_of_type(call: Call, x: ITensor) -> ITensor:
     """The dims of a tensor."""
-    return call.make.cast(call.make.shape(x), element_type(call.text("output_type", "i64")))
+    return call.make.cast(call.make.shape(x), call.element_type("output_type", "i64"))
