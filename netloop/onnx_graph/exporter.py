@@ -137,7 +137,7 @@ class NetworkExporter:
     def read(self, tensor: ITensor, scope: ValueScope) -> Value:
         """The value of a tensor in a scope; a constant if it is one at compile time."""
         known = self._known(tensor)
-        return scope.value(tensor) if known is None else NodeBuilder.constant(known)
+        return scope.values[tensor] if known is None else NodeBuilder.constant(known)
 
     def _known(self, tensor: ITensor) -> Array | None:
         """The value of a compile-time constant, or of a tensor without elements."""
@@ -177,11 +177,18 @@ class NetworkExporter:
             return (self.read(layer.inputs[0], scope),)  # pyright: ignore[reportArgumentType]
         if isinstance(layer, IAssertionLayer):
             return ()
-        exporter = EXPORTERS.get(type(layer))
+        return self.translate(layer, scope, [None if each is None else self.read(each, scope) for each in layer.inputs])
+
+    def translate(self, layer: ILayer, scope: ValueScope, inputs: Sequence[Value | None]) -> tuple[Value, ...]:
+        """Add the nodes of a layer; return its outputs.
+
+        Raises:
+            LayerError: ONNX cannot express the layer.
+        """
+        exporter = EXPORTERS.find(type(layer))
         if exporter is None:
             what = f"{layer.name!r} cannot be written as {self._format}"
             raise LayerError(what, "there are no operators for its kind")
-        inputs = [None if each is None else self.read(each, scope) for each in layer.inputs]
         made = exporter(layer, self.builder(scope, layer), *inputs)
         return made if isinstance(made, tuple) else (made,)
 

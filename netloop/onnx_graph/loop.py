@@ -39,7 +39,7 @@ def export_loop(exporter: NetworkExporter, step: LoopStep, scope: ValueScope) ->
 def export_iterator(exporter: NetworkExporter, layer: IIteratorLayer, scope: ValueScope) -> Value:
     """Add the slice that an iterator reads in the current iteration."""
     make = exporter.builder(scope, layer)
-    place = scope.iteration(layer.loop)
+    place = scope.iterations[layer.loop]
     if layer.reverse:
         limit = layer.loop.limit(TripLimit.COUNT)
         assert limit is not None

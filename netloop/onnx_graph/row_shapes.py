@@ -15,7 +15,6 @@ from netloop.layers.conditional import IIfConditionalInputLayer
 from netloop.layers.loop import IIteratorLayer, ILoopOutputLayer
 from netloop.layers.pointwise import POINTWISE
 from netloop.layers.sources import IShapeLayer
-from netloop.onnx_graph.exporter_table import EXPORTERS
 from netloop.onnx_graph.graph import Value
 from netloop.onnx_graph.node_builder import INT64
 from netloop.onnx_graph.value_scope import ValueScope
@@ -88,12 +87,7 @@ class _RowShapes:
 
     def _is_available(self, tensor: ITensor) -> bool:
         """Whether a tensor has a value without an iteration."""
-        scope: ValueScope | None = self.scope
-        while scope is not None:
-            if tensor in scope.values:
-                return True
-            scope = scope.around
-        return self.exporter.types[tensor].value is not None
+        return tensor in self.scope.values or self.exporter.types[tensor].value is not None
 
     def _is_held(self, tensor: ITensor) -> bool:
         """Whether a tensor comes from a sequence or an optional value, whose shape does not say what it holds."""
@@ -170,11 +164,9 @@ class _RowShapes:
             else:
                 inputs.append(self.known[each, True])
         try:
-            made = EXPORTERS[type(layer)](layer, self.exporter.builder(self.scope, layer), *inputs)
-        except (LayerError, KeyError):  # the exporter itself reports it
+            return self.exporter.translate(layer, self.scope, inputs)[tensor.position]
+        except LayerError:  # the exporter itself reports it
             return None
-        values: tuple[Value, ...] = made if isinstance(made, tuple) else (made,)
-        return values[tensor.position]
 
     def _zeros(self, tensor: ITensor) -> Value:
         if self._is_available(tensor):

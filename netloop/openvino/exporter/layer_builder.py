@@ -67,7 +67,7 @@ class LayerBuilder:
                 self._put_nothing(node.outputs)
 
     def _add(self, node: OnnxNode) -> None:
-        function = EXPORTERS.get(node.op)
+        function = EXPORTERS.find(node.op)
         if function is None:
             raise LayerError(
                 f"OpenVINO has no operator for {node.op}", "the exporter writes operators of opset 1 to 16"

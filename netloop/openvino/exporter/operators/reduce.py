@@ -17,11 +17,7 @@ WORST = {ReduceOperation.MAX: -1.0, ReduceOperation.MIN: 1.0}
 """The sign of the infinity that an extreme of nothing is."""
 
 
-@exports("ReduceSum")
-@exports("ReduceProd")
-@exports("ReduceMean")
-@exports("ReduceMax")
-@exports("ReduceMin")
+@exports(*REDUCTIONS.onnx.read)
 def reduction(build: LayerBuilder, node: OnnxNode, x: IrPort, axes: IrPort | None = None) -> IrPort:
     """Elements combined along axes, by default all."""
     op, keeps = REDUCTIONS.onnx.read[node.op], bool(node.attributes.get("keepdims", 1))
