@@ -33,7 +33,7 @@ def ops(graph):
     return [each.op for each in graph.nodes]
 
 
-@pytest.mark.parametrize("kind", EXPORTERS, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("kind", list(EXPORTERS), ids=lambda kind: kind.__name__)
 def test_exporter_is_in_the_family_of_its_layer_kind(kind):
     assert family(EXPORTERS.find(kind).__module__) == family(kind.__module__)
     assert family(kind.__module__) in FAMILIES
