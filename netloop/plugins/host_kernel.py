@@ -14,12 +14,7 @@ from netloop.enums import DataType
 from netloop.plugins.enums import PluginCapabilityType
 from netloop.plugins.expressions import DimsExprs, IDimensionExpr, IExprBuilder
 from netloop.plugins.fields import DynamicPluginTensorDesc, PluginTensorDesc
-from netloop.plugins.interfaces import (
-    IPluginResourceContext,
-    IPluginV3,
-    IPluginV3OneBuild,
-    IPluginV3OneRuntime,
-)
+from netloop.plugins.interfaces import IPluginResourceContext, IPluginV3, IPluginV3OneBuild, IPluginV3OneRuntime
 from netloop.plugins.kernel import MOST_REMEMBERED, Kernel, Key, Types, calling, ensure, key_of
 from netloop.types import UNKNOWN, Array, TensorType, data_type, numpy_type
 

@@ -8,17 +8,7 @@ from netloop.formats.families import FAMILIES
 from netloop.onnx_graph.exporter import NetworkExporter
 from netloop.onnx_graph.exporter_table import EXPORTERS
 from netloop.openvino.exporter.operator_table import EXPORTERS as OPENVINO_EXPORTERS
-from tests.support.networks import (
-    CONCATENATE,
-    WHILE,
-    Op,
-    combine,
-    counted,
-    counter,
-    last,
-    mark,
-    running_sum,
-)
+from tests.support.networks import CONCATENATE, WHILE, Op, combine, counted, counter, last, mark, running_sum
 
 
 def family(module: str) -> str:

@@ -18,7 +18,6 @@ from netloop.onnx_graph.exporter_table import exports
 from netloop.onnx_graph.graph import Value
 from netloop.onnx_graph.node_builder import BF16, SMALL, NodeBuilder
 
-
 OPERATORS: dict[type[ILayer], str] = {
     ISequenceInsertLayer: "SequenceInsert",
     ISequenceEraseLayer: "SequenceErase",
