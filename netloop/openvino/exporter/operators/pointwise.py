@@ -1,10 +1,11 @@
 """Element-wise operators, activations and conversions."""
 
+from collections.abc import Iterable
 from functools import reduce
-
-import numpy as np
+from typing import Any
 
 from netloop.formats.vocabulary import (
+    ACTIVATION_PARAMETERS,
     ACTIVATIONS,
     ELEMENTWISE,
     ELEMENTWISE_BITWISE,
@@ -64,24 +65,6 @@ def reciprocal(build: LayerBuilder, node: OnnxNode, x: IrPort) -> IrPort:
     return build.pointwise("Divide", build.number_like(1, x), x, m_pythondiv=False)
 
 
-@exports("Round")
-def round(build: LayerBuilder, node: OnnxNode, x: IrPort) -> IrPort:
-    """Rounding to the nearest integer, half to even."""
-    return build.op("Round", 5, x, shape=x.shape, mode="half_to_even")
-
-
-@exports("IsNaN")
-def is_nan(build: LayerBuilder, node: OnnxNode, x: IrPort) -> IrPort:
-    """Whether each element is NaN."""
-    return build.op("IsNaN", 10, x, dtype=BOOL, shape=x.shape)
-
-
-@exports("IsInf")
-def is_inf(build: LayerBuilder, node: OnnxNode, x: IrPort) -> IrPort:
-    """Whether each element is infinite."""
-    return build.op("IsInf", 10, x, dtype=BOOL, shape=x.shape, detect_negative=True, detect_positive=True)
-
-
 @exports("Where")
 def where(build: LayerBuilder, node: OnnxNode, condition: IrPort, a: IrPort, b: IrPort) -> IrPort:
     """Selection by a condition."""
@@ -113,18 +96,12 @@ def elu(build: LayerBuilder, node: OnnxNode, x: IrPort) -> IrPort:
     return build.op("Elu", 1, x, shape=x.shape, alpha=float(node.attributes.get("alpha", 1)))
 
 
-@exports("Selu")
-def selu(build: LayerBuilder, node: OnnxNode, x: IrPort) -> IrPort:
-    """``gamma alpha (exp(x) - 1)`` where x < 0, else ``gamma x``."""
-    alpha, gamma = (build.number_like(node.attributes[each], x) for each in ("alpha", "gamma"))
-    return build.op("Selu", 1, x, alpha, gamma, shape=x.shape)
-
-
-@exports("HardSigmoid")
-def hard_sigmoid(build: LayerBuilder, node: OnnxNode, x: IrPort) -> IrPort:
-    """``alpha x + beta``, clamped between 0 and 1."""
-    alpha, beta = (build.number_like(node.attributes[each], x) for each in ("alpha", "beta"))
-    return build.op("HardSigmoid", 1, x, alpha, beta, shape=x.shape)
+@exports("Selu", "HardSigmoid")
+def with_parameters(build: LayerBuilder, node: OnnxNode, x: IrPort) -> IrPort:
+    """Activations whose parameters are inputs of the operator in OpenVINO."""
+    names = ACTIVATION_PARAMETERS[ACTIVATIONS.onnx.read[node.op]]
+    numbers = [build.number_like(node.attributes[each], x) for each in names]
+    return build.op(node.op, 1, x, *numbers, shape=x.shape)
 
 
 @exports("Gelu")
@@ -150,7 +127,7 @@ def with_slopes(build: LayerBuilder, x: IrPort, slopes: IrPort) -> IrPort:
 def thresholded_relu(build: LayerBuilder, node: OnnxNode, x: IrPort) -> IrPort:
     """``x`` where it is above alpha, else 0."""
     is_above = build.pointwise("Greater", x, build.number_like(node.attributes["alpha"], x), dtype=BOOL)
-    return build.where(is_above, x, build.number_like(np.zeros(()), x))
+    return build.where(is_above, x, build.number_like(0, x))
 
 
 # ---------------------------------------------------------------------------- operators that differ only in name
@@ -163,25 +140,34 @@ COMPARISONS = {each: PAIRS.pop(each) for each in ("Equal", "Less", "Greater")} |
 }
 
 
-def _export_function(name: str, type: str) -> None:
-    @exports(name)
-    def function(build: LayerBuilder, node: OnnxNode, x: IrPort) -> IrPort:
-        return build.op(type, OPENVINO_OPSETS.get(type, 1), x, shape=x.shape)
+OPTIONS: dict[str, dict[str, Any]] = {
+    "Round": {"mode": "half_to_even"},
+    "IsNaN": {"dtype": BOOL},
+    "IsInf": {"dtype": BOOL, "detect_negative": True, "detect_positive": True},
+}
+"""The attributes of functions, and the element type of those that do not keep that of the input."""
 
 
-def _export_pair(name: str, type: str) -> None:
-    @exports(name)
-    def pair(build: LayerBuilder, node: OnnxNode, *operands: IrPort) -> IrPort:
-        return reduce(lambda a, b: build.pointwise(type, a, b, version=OPENVINO_OPSETS.get(type, 1)), operands)
+def _without_exporter(table: Iterable[str]) -> list[str]:
+    """The operators of a table that no function above is for."""
+    return [each for each in table if EXPORTERS.find(each) is None]
 
 
-def _export_comparison(name: str, type: str) -> None:
-    @exports(name)
-    def comparison(build: LayerBuilder, node: OnnxNode, a: IrPort, b: IrPort) -> IrPort:
-        return build.pointwise(type, a, b, dtype=BOOL)
+@exports(*_without_exporter(FUNCTIONS))
+def function(build: LayerBuilder, node: OnnxNode, x: IrPort) -> IrPort:
+    """A function of each element."""
+    type = FUNCTIONS[node.op]
+    return build.op(type, OPENVINO_OPSETS.get(type, 1), x, shape=x.shape, **OPTIONS.get(type, {}))
 
 
-for _table, _export in ((FUNCTIONS, _export_function), (PAIRS, _export_pair), (COMPARISONS, _export_comparison)):
-    for _name, _type in _table.items():
-        if _name not in EXPORTERS:  # no function above is for it
-            _export(_name, _type)
+@exports(*_without_exporter(PAIRS))
+def pair(build: LayerBuilder, node: OnnxNode, *operands: IrPort) -> IrPort:
+    """A function of pairs of elements, and so of several tensors one after the other."""
+    type = PAIRS[node.op]
+    return reduce(lambda a, b: build.pointwise(type, a, b, version=OPENVINO_OPSETS.get(type, 1)), operands)
+
+
+@exports(*COMPARISONS)
+def comparison(build: LayerBuilder, node: OnnxNode, a: IrPort, b: IrPort) -> IrPort:
+    """A comparison of pairs of elements."""
+    return build.pointwise(COMPARISONS[node.op], a, b, dtype=BOOL)
