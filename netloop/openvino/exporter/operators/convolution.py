@@ -14,15 +14,10 @@ def window_steps(node: OnnxNode, *, dilated: bool = False) -> dict[str, Any]:
     """The attributes of a sliding window: strides and padding, with ``dilated`` also dilations."""
     given = node.attributes
     axes = len(given["kernel_shape"])
-    dilations = {"dilations": list(given.get("dilations") or [1] * axes)} if dilated else {}
-    pads = list(given.get("pads") or [0] * (2 * axes))
-    return {
-        "strides": list(given.get("strides") or [1] * axes),
-        "pads_begin": pads[:axes],
-        "pads_end": pads[axes:],
-        "auto_pad": AUTO_PADS.onnx_to_openvino[given.get("auto_pad", "NOTSET")],
-        **dilations,
-    }
+    pads = given.get("pads", [0] * (2 * axes))
+    steps = {"strides": given["strides"], "pads_begin": pads[:axes], "pads_end": pads[axes:]}
+    auto_pad = AUTO_PADS.onnx_to_openvino[given.get("auto_pad", "NOTSET")]
+    return {**steps, "auto_pad": auto_pad, **({"dilations": given["dilations"]} if dilated else {})}
 
 
 @exports("Conv")
@@ -34,14 +29,14 @@ def convolution(build: LayerBuilder, node: OnnxNode, x: IrPort, kernel: IrPort, 
 @exports("ConvTranspose")
 def deconvolution(build: LayerBuilder, node: OnnxNode, x: IrPort, kernel: IrPort, bias: IrPort | None = None) -> IrPort:
     """Transposed convolution, possibly of groups of channels."""
-    more = list(node.attributes.get("output_padding") or [0] * len(node.attributes["kernel_shape"]))
-    return _convolved(build, node, "ConvolutionBackpropData", x, kernel, bias, output_padding=more)
+    none = [0] * len(node.attributes["kernel_shape"])
+    return _convolved(build, node, "ConvolutionBackpropData", x, kernel, bias, output_padding=none)
 
 
 def _convolved(
     build: LayerBuilder, node: OnnxNode, type: str, x: IrPort, kernel: IrPort, bias: IrPort | None, **more: Any
 ) -> IrPort:
-    axes, groups = len(node.attributes["kernel_shape"]), node.attributes.get("group", 1)
+    axes, groups = len(node.attributes["kernel_shape"]), node.attributes["group"]
     if groups != 1:
         type, kernel = f"Group{type}", _grouped(build, kernel, groups)
     made = build.op(type, 1, x, kernel, shape=open_shape(x), **window_steps(node, dilated=True), **more)

@@ -82,18 +82,15 @@ def bit_shift(build: LayerBuilder, node: OnnxNode, x: IrPort, bits: IrPort) -> I
 
 
 @exports("Clip")
-def clip(
-    build: LayerBuilder, node: OnnxNode, x: IrPort, low: IrPort | None = None, high: IrPort | None = None
-) -> IrPort:
-    """Clamping between two bounds, either of which may be left out."""
-    made = x if low is None else build.pointwise("Maximum", x, low)
-    return made if high is None else build.pointwise("Minimum", made, high)
+def clip(build: LayerBuilder, node: OnnxNode, x: IrPort, low: IrPort, high: IrPort) -> IrPort:
+    """Clamping between two bounds."""
+    return build.pointwise("Minimum", build.pointwise("Maximum", x, low), high)
 
 
 @exports("Elu")
 def elu(build: LayerBuilder, node: OnnxNode, x: IrPort) -> IrPort:
     """``alpha (exp(x) - 1)`` where x < 0, else x."""
-    return build.op("Elu", 1, x, shape=x.shape, alpha=float(node.attributes.get("alpha", 1)))
+    return build.op("Elu", 1, x, shape=x.shape, alpha=float(node.attributes["alpha"]))
 
 
 @exports("Selu", "HardSigmoid")

@@ -10,19 +10,14 @@ from netloop.openvino.exporter.operator_table import exports
 from netloop.openvino.exporter.operators.convolution import window_steps
 
 
-def _rounding(node: OnnxNode) -> str:
-    return "ceil" if node.attributes.get("ceil_mode") else "floor"
-
-
 @exports("MaxPool")
 def max_pool(build: LayerBuilder, node: OnnxNode, x: IrPort) -> tuple[IrPort, IrPort]:
     """The largest element of each window, and its index in the tensor."""
     made = IrPort(x.dtype, open_shape(x)), IrPort(INT64, open_shape(x))
-    kernel = list(node.attributes["kernel_shape"])
-    dilations = list(node.attributes.get("dilations") or [1] * len(kernel))
+    given = node.attributes
     build.layer(
         "MaxPool", 8, [x], made,
-        kernel=kernel, dilations=dilations, rounding_type=_rounding(node),
+        kernel=given["kernel_shape"], dilations=given["dilations"], rounding_type="floor",
         index_element_type=INT64, axis=0, **window_steps(node),
     )  # fmt: skip
     return made
@@ -31,9 +26,9 @@ def max_pool(build: LayerBuilder, node: OnnxNode, x: IrPort) -> tuple[IrPort, Ir
 @exports("AveragePool")
 def average_pool(build: LayerBuilder, node: OnnxNode, x: IrPort) -> IrPort:
     """The mean of each window."""
-    given: dict[str, Any] = {"kernel": list(node.attributes["kernel_shape"]), "rounding_type": _rounding(node)}
+    given: dict[str, Any] = {"kernel": node.attributes["kernel_shape"], "rounding_type": "floor"}
     given["exclude-pad"] = not node.attributes.get("count_include_pad", 0)
-    is_dilated = max(node.attributes.get("dilations") or (), default=1) > 1
+    is_dilated = max(node.attributes["dilations"]) > 1
     steps = window_steps(node, dilated=is_dilated)
     return build.op("AvgPool", 16 if is_dilated else 1, x, shape=open_shape(x), **given, **steps)
 
