@@ -20,6 +20,7 @@ from netloop.onnx_graph.node_builder import BOOL
 from netloop.openvino.exporter.ir import IrPort
 from netloop.openvino.exporter.layer_builder import LayerBuilder
 from netloop.openvino.exporter.operator_table import EXPORTERS, exports
+from netloop.openvino.exporter.operators.affine import parametric_relu
 
 
 @exports("Abs")
@@ -111,13 +112,7 @@ def gelu(build: LayerBuilder, node: OnnxNode, x: IrPort) -> IrPort:
 @exports("LeakyRelu")
 def leaky_relu(build: LayerBuilder, node: OnnxNode, x: IrPort) -> IrPort:
     """``alpha x`` where x < 0, else x."""
-    return with_slopes(build, x, build.number_like(node.attributes["alpha"], x))
-
-
-def with_slopes(build: LayerBuilder, x: IrPort, slopes: IrPort) -> IrPort:
-    """``x`` times its slope where x < 0, else x."""
-    is_negative = build.pointwise("Less", x, build.number_like(0, x), dtype=BOOL)
-    return build.where(is_negative, build.pointwise("Multiply", x, slopes), x)
+    return parametric_relu(build, node, x, build.number_like(node.attributes["alpha"], x))
 
 
 @exports("ThresholdedRelu")
