@@ -184,9 +184,9 @@ class NodeBuilder:
         """``a`` where the condition is true, ``b`` elsewhere."""
         return self.op("Where", condition, a, b)
 
-    def clip(self, x: Value, least: float, most: float) -> Value:
+    def clip(self, x: Value, low: float, high: float) -> Value:
         """``x`` clamped between two numbers."""
-        return self.op("Clip", x, self.number_like(least, x), self.number_like(most, x))
+        return self.op("Clip", x, self.number_like(low, x), self.number_like(high, x))
 
     def reshape(self, x: Value, shape: Sequence[int] | Value, zero_copies: bool = False) -> Value:
         """``x`` in another shape; with ``zero_copies`` a length of 0 stands for that of ``x``."""
