@@ -177,7 +177,7 @@ class _LoopExporter:
         """The stacked output: rows in its order, zeros up to its length, along its axis."""
         make = self.exporter.builder(self.scope, layer)
         row = self.exporter.types[layer.tensor(0)]
-        if not row.is_fixed and self._may_be_empty():
+        if not row.is_fixed and not self._known_trip_count():
             rows = self._with_lengths(make, layer, rows)
         if layer.kind is LoopOutput.REVERSE:
             rows = make.op("Slice", rows, make.int64s(-1), make.int64s(-NOWHERE), make.int64s(0), make.int64s(-1))
@@ -190,9 +190,6 @@ class _LoopExporter:
         if self.while_limit is not None or self.count is None or self.count.array is None:
             return None
         return max(0, int(self.count.array))
-
-    def _may_be_empty(self) -> bool:
-        return not self._known_trip_count()
 
     def _padded(self, make: NodeBuilder, layer: ILoopOutputLayer, rows: Value) -> Value:
         """The rows and zeros after them. Too short an output fails at run time: its padding has a negative length."""

@@ -82,20 +82,13 @@ class HostKernel(Kernel):
     # ------------------------------------------------------------------ types
 
     def find_types(self, inputs: Sequence[TensorType], shape_inputs: Sequence[TensorType]) -> Types:
-        """Return the types of the outputs, in which data-dependent lengths are unknown.
-
-        Raises:
-            LayerError: the plugin does not accept these inputs, violates its interface, or fails.
-        """
+        """Return the types of the outputs, in which data-dependent lengths are unknown."""
         return tuple(each.type for each in self._outputs(inputs, shape_inputs))
 
     def _outputs(self, inputs: Sequence[TensorType], shape_inputs: Sequence[TensorType]) -> list[PluginOutput]:
         types = [data_type(each.dtype) for each in inputs]
-        ensure(
-            not any(each in PACKED for each in types),
-            f"an input of {self._name} has packed elements",
-            "convert with add_cast",
-        )
+        is_packed = any(each in PACKED for each in types)
+        ensure(not is_packed, f"an input of {self._name} has packed elements", "convert with add_cast")
         with self._calling("get_output_data_types"):
             made = self._build.get_output_data_types(list(types))
         dtypes = self._counted("get_output_data_types", made, DataType)
@@ -119,9 +112,8 @@ class HostKernel(Kernel):
 
     def _output(self, number: int, dtype: DataType, dims: Sequence[Any]) -> PluginOutput:
         ensure(dtype not in PACKED, f"output {number} of {self._name} has packed elements")
-        ensure(
-            len(dims) <= Dims.MAX_DIMS, f"output {number} of {self._name} has {len(dims)} axes, and may have at most 8"
-        )
+        count = f"{len(dims)} axes, and may have at most 8"
+        ensure(len(dims) <= Dims.MAX_DIMS, f"output {number} of {self._name} has {count}")
         for axis, each in enumerate(dims):
             what = f"length {axis} of output {number} of {self._name} is {each!r}, not an IDimensionExpr"
             ensure(isinstance(each, IDimensionExpr), what, "make it with expr_builder")
@@ -197,10 +189,8 @@ class HostKernel(Kernel):
     def _attached(self) -> IPluginV3OneRuntime:
         with self._calling("attach_to_context"):
             found = self._runtime.attach_to_context(IPluginResourceContext())
-        ensure(
-            isinstance(found, IPluginV3),
-            f"attach_to_context of {self._name} returned {found!r}, which is not an IPluginV3",
-        )
+        what = f"attach_to_context of {self._name} returned {found!r}, which is not an IPluginV3"
+        ensure(isinstance(found, IPluginV3), what)
         return self._part(found, PluginCapabilityType.RUNTIME, IPluginV3OneRuntime)
 
     def _cut(self, number: int, outputs: Sequence[PluginOutput], made: Sequence[Array]) -> Array:

@@ -142,9 +142,7 @@ def jax_plugin(
     same module and name replaces the earlier one, as when a cell of a notebook is run again.
 
     Args:
-        name: its name, by which plans identify it, together with the version and namespace.
-        version: its version.
-        namespace: its namespace.
+        name, version, namespace: the key by which plans identify it.
         num_outputs: as for ``JaxPlugin``.
         output_types: as for ``JaxPlugin``; it receives the attributes too.
 
@@ -264,20 +262,10 @@ class JaxKernel(Kernel):
     # ------------------------------------------------------------------ runs
 
     def evaluate(self, inputs: Sequence[Array], shape_inputs: Sequence[Array]) -> tuple[Array, ...]:
-        """Return the outputs of the function as numpy arrays.
-
-        Raises:
-            LayerError: the function fails.
-        """
         with jax.enable_x64(True):
             return tuple(map(np.asarray, self._call(inputs, shape_inputs)))
 
     def lower(self, inputs: Sequence[Any], shape_inputs: Sequence[Array]) -> tuple[Any, ...]:
-        """Return the outputs of the function, in a compiled program.
-
-        Raises:
-            LayerError: the function fails.
-        """
         return self._call(inputs, shape_inputs)
 
 

@@ -38,12 +38,12 @@ def test_input_and_second_output_are_copied():
     assert [each.name for each in outputs] == ["copy", "y", "copy"]
 
 
-def test_walk_visits_nested_graphs_with_their_depth():
+def test_walk_visits_nested_graphs():
     outer, inner, innermost = (OnnxGraph(name) for name in ("outer", "inner", "innermost"))
     inner.add(OnnxNode("If", [], [], {"then_branch": innermost}))
     outer.add(OnnxNode("Loop", [], [], {"body": inner, "axis": 0}))
 
-    assert [(graph.name, depth) for graph, depth in outer.walk()] == [("outer", 0), ("inner", 1), ("innermost", 2)]
+    assert [graph.name for graph in outer.walk()] == ["outer", "inner", "innermost"]
 
 
 def test_scope_sees_outer_values_and_hides_inner_ones():

@@ -256,10 +256,10 @@ class LayerBuilder:
 
     def opaque_true(self) -> IrPort:
         """True, computed from a random number, so that OpenVINO cannot fold what depends on it."""
-        drawn = self.uniform(0)
+        drawn = self.random_numbers(0)
         return self.pointwise("GreaterEqual", self.reshape(drawn, ()), self.constant(0, FLOAT), dtype=BOOL)
 
-    def uniform(self, seed: int, x: IrPort | None = None) -> IrPort:
+    def random_numbers(self, seed: int, x: IrPort | None = None) -> IrPort:
         """Uniform random numbers from 0 to 1, float32, in the shape of ``x`` or (1,)."""
         bounds = self.constant(0, FLOAT), self.constant(1, FLOAT)
         options: dict[str, Any] = {"output_type": FLOAT, "global_seed": 0, "op_seed": seed}

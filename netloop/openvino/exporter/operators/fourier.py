@@ -21,11 +21,12 @@ def transform(build: LayerBuilder, node: OnnxNode, x: IrPort, length: IrPort | N
     require(x.shape is not None and UNKNOWN not in x.shape[-1:], "whether its numbers are complex is not known")
     rank, place = rank_of(x), build.ints(axis)
     require(place is not None, "its axis depends on the data")
+    assert place is not None
     numbers = build.cast(_parts(build, x, is_complex=bool(is_inverse or not is_half)), FLOAT)
     more = [] if length is None else [build.reshape(length, [1])]
     type, version = TYPES[is_inverse, is_half]
     shape: Shape = (*[UNKNOWN] * (rank - 1), 2)
-    made = build.op(type, version, numbers, build.int64s((place or [0])[0] % rank), *more, shape=shape)
+    made = build.op(type, version, numbers, build.int64s(place[0] % rank), *more, shape=shape)
     return build.expand_dims(made, [rank - 1]) if type == "IRDFT" else made
 
 

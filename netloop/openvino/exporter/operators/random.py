@@ -26,4 +26,4 @@ def random_normal(build: LayerBuilder, node: OnnxNode, x: IrPort) -> IrPort:
 
 def _uniform(build: LayerBuilder, x: IrPort, seed: int) -> IrPort:
     """Uniform numbers from 0 to 1 in the shape of ``x``."""
-    return build.cast(build.uniform(seed, x), x.dtype)
+    return build.cast(build.random_numbers(seed, x), x.dtype)
