@@ -1,5 +1,6 @@
 """Resizing."""
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -97,15 +98,6 @@ def _along(layer: IResizeLayer, make: NodeBuilder, x: Value, axis: int, change: 
 
 def _resized(layer: IResizeLayer, rows: Array, change: _Axis) -> Array:
     """The resized rows, evaluated by the layer."""
-    one = IResizeLayer(
-        shape=(len(rows), change.size) if change.scale is None else (),
-        scales=() if change.scale is None else (1.0, change.scale),
-        resize_mode=layer.resize_mode,
-        coordinate_transformation=layer.coordinate_transformation,
-        selector_for_single_pixel=layer.selector_for_single_pixel,
-        nearest_rounding=layer.nearest_rounding,
-        cubic_coeff=layer.cubic_coeff,
-        exclude_outside=layer.exclude_outside,
-        antialias=layer.antialias,
-    )
-    return one.evaluate(rows)
+    shape = (len(rows), change.size) if change.scale is None else ()
+    scales = () if change.scale is None else (1.0, change.scale)
+    return replace(layer, shape=shape, scales=scales, roi=()).evaluate(rows)
