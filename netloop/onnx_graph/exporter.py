@@ -1,4 +1,4 @@
-"""The exporter of networks as ONNX graphs, with a finding for each layer that has no operators."""
+"""The exporter of networks as ONNX graphs, with a finding for each layer that ONNX cannot express."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from netloop.onnx_graph.value_scope import ValueScope
 from netloop.types import Array
 
 MOST_COPIES = 1 << 15
-"""The most copies of layers. What a WHILE limit reads is exported twice, and so grows exponentially with nesting."""
+"""The most copies of layers. The layers that compute a WHILE limit are exported twice, so nesting doubles them."""
 
 DEEPEST = 24
 """The deepest nesting of graphs. Protobuf readers stop at 100 nested messages, and a nested graph takes three."""
@@ -89,7 +89,7 @@ class NetworkExporter:
                 what = f"loops and conditionals of {self._network.name!r} are nested more than {DEEPEST} deep"
                 fix = "reduce the nesting, or save a plan"
                 raise NetworkError(
-                    Finding(self._code, what, "", "readers of protobuf files stop there", fix, at=self._network)
+                    Finding(self._code, what, "", "readers of protobuf files stop at that depth", fix, at=self._network)
                 )
             blocks += [(inner, depth + 1) for step in block.steps for inner in _blocks(step)]
 
@@ -161,7 +161,7 @@ class NetworkExporter:
 
     def _too_large(self) -> Finding:
         what = f"{self._network.name!r} needs more than {MOST_COPIES} copies of its layers"
-        why = "what a WHILE limit reads is exported twice, and so doubles with each loop around it"
+        why = "the layers that compute a WHILE limit are exported twice, and so double with each loop around it"
         return Finding(self._code, what, "", why, "move loops out of the computation of WHILE limits", at=self._network)
 
     def _outputs_of(self, layer: ILayer, scope: ValueScope) -> tuple[Value, ...]:

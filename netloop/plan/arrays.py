@@ -39,8 +39,8 @@ def header(dtype: DataType, shape: Sequence[int]) -> bytes:
     """The header of the file of an array."""
     text = f"{{'descr': '{STORED[dtype]}', 'fortran_order': False, 'shape': {tuple(shape)}, }}"
     start = b"\x93NUMPY\x01\x00"
-    room = -(len(start) + 2 + len(text) + 1) % ALIGNMENT
-    return start + struct.pack("<H", len(text) + room + 1) + text.encode("ascii") + b" " * room + b"\n"
+    padding = -(len(start) + 2 + len(text) + 1) % ALIGNMENT
+    return start + struct.pack("<H", len(text) + padding + 1) + text.encode("ascii") + b" " * padding + b"\n"
 
 
 def elements(array: Array, dtype: DataType) -> memoryview:

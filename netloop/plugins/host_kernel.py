@@ -30,12 +30,12 @@ class PluginOutput:
 
     Attributes:
         type: its type; data-dependent lengths are -1.
-        room: the shape for which memory is reserved.
+        reserved: the shape for which memory is reserved.
         sizes: the axes with data-dependent lengths, each with the index of the output that is the length.
     """
 
     type: TensorType
-    room: tuple[int, ...]
+    reserved: tuple[int, ...]
     sizes: dict[int, int]
 
 
@@ -120,9 +120,9 @@ class HostKernel(Kernel):
             negative = each.value is not None and each.value < 0
             ensure(not negative, f"length {axis} of output {number} of {self._name} is {each.value}")
         lengths = (UNKNOWN if each.value is None or each.is_size_tensor() else each.value for each in dims)
-        room = tuple(UNKNOWN if each.value is None else each.value for each in dims)
+        reserved = tuple(UNKNOWN if each.value is None else each.value for each in dims)
         sizes = {axis: each.size_output for axis, each in enumerate(dims) if each.size_output is not None}
-        return PluginOutput(TensorType(numpy_type(dtype), tuple(lengths)), room, sizes)
+        return PluginOutput(TensorType(numpy_type(dtype), tuple(lengths)), reserved, sizes)
 
     def _require_scalars(self, output: PluginOutput, outputs: Sequence[PluginOutput]) -> None:
         for number in output.sizes.values():
@@ -152,7 +152,7 @@ class HostKernel(Kernel):
                 [TensorType.of(each) for each in inputs], [TensorType.of(each) for each in shape_inputs]
             )
             given = [np.array(each, order="C") for each in inputs]
-            made: list[Array] = [np.zeros(each.room, each.type.dtype) for each in plugin.outputs]
+            made: list[Array] = [np.zeros(each.reserved, each.type.dtype) for each in plugin.outputs]
             described, workspace = (plugin.input_desc, plugin.output_desc), plugin.workspace.ctypes.data
             with self._calling("enqueue"):
                 status: Any = plugin.runtime.enqueue(*described, _addresses(given), _addresses(made), workspace, 0)
@@ -169,9 +169,9 @@ class HostKernel(Kernel):
         return self._prepared_plugins[key]
 
     def _prepare(self, inputs: Sequence[TensorType], outputs: Sequence[PluginOutput]) -> _PreparedPlugin:
-        fixed = all(UNKNOWN not in each.room for each in outputs)
+        fixed = all(UNKNOWN not in each.reserved for each in outputs)
         ensure(fixed, f"get_output_shapes of {self._name} leaves a length unknown, though all inputs are known")
-        dynamic = list(map(_dynamic, inputs)), [_dynamic(each.type, each.room) for each in outputs]
+        dynamic = list(map(_dynamic, inputs)), [_dynamic(each.type, each.reserved) for each in outputs]
         descriptions = list(map(_description, inputs)), [_description(each.type) for each in outputs]
         with self._calling("configure_plugin"):
             self._build.configure_plugin(*dynamic)
@@ -199,7 +199,7 @@ class HostKernel(Kernel):
         shape = list(array.shape)
         for axis, size in output.sizes.items():
             length = int(made[size])
-            what = f"output {size} of {self._name} is the length {length}, and there is room for {shape[axis]}"
+            what = f"output {size} of {self._name} is the length {length}, and memory is reserved for {shape[axis]}"
             ensure(0 <= length <= shape[axis], what)
             shape[axis] = length
         return array.reshape(-1)[: int(np.prod(shape, dtype=np.int64))].reshape(shape) if output.sizes else array
@@ -228,6 +228,6 @@ def _description(type: TensorType) -> PluginTensorDesc:
     return PluginTensorDesc(Dims(type.shape), data_type(type.dtype))
 
 
-def _dynamic(type: TensorType, room: tuple[int, ...] | None = None) -> DynamicPluginTensorDesc:
-    dims = Dims(type.shape if room is None else room)
+def _dynamic(type: TensorType, reserved: tuple[int, ...] | None = None) -> DynamicPluginTensorDesc:
+    dims = Dims(type.shape if reserved is None else reserved)
     return DynamicPluginTensorDesc(_description(type), dims, dims, dims)

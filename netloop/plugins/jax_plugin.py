@@ -142,7 +142,9 @@ def jax_plugin(
     same module and name replaces the earlier one, as when a cell of a notebook is run again.
 
     Args:
-        name, version, namespace: the key by which plans identify it.
+        name: its name, by which plans identify it, together with the version and namespace.
+        version: its version.
+        namespace: its namespace.
         num_outputs: as for ``JaxPlugin``.
         output_types: as for ``JaxPlugin``; it receives the attributes too.
 

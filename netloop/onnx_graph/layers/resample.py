@@ -38,7 +38,7 @@ def resize(
 
 
 def _is_whole(layer: IResizeLayer, before: Shape, after: Shape) -> bool:
-    """Whether axes of images grow by whole factors: there rounding moves no position, and every runtime can do it.
+    """Whether axes of images grow by whole factors: then rounding moves no position, and every runtime can resize them.
 
     HALF_PIXEL_SYMMETRIC is left to ``_along``, because OpenVINO does not have it.
     """

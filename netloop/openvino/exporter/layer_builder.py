@@ -255,7 +255,7 @@ class LayerBuilder:
         return self.op("LogicalOr" if x.dtype == BOOL else "Maximum", 1, x, x, shape=x.shape, auto_broadcast="numpy")
 
     def opaque_true(self) -> IrPort:
-        """True, computed from a random number, so that OpenVINO cannot fold what depends on it."""
+        """True, computed from a random number, so that OpenVINO cannot fold layers that depend on it."""
         drawn = self.random_numbers(0)
         return self.pointwise("GreaterEqual", self.reshape(drawn, ()), self.constant(0, FLOAT), dtype=BOOL)
 

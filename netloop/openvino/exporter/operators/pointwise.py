@@ -96,7 +96,7 @@ def elu(build: LayerBuilder, node: OnnxNode, x: IrPort) -> IrPort:
 
 @exports("Selu", "HardSigmoid")
 def with_parameters(build: LayerBuilder, node: OnnxNode, x: IrPort) -> IrPort:
-    """Activations whose parameters are inputs of the operator in OpenVINO."""
+    """An activation whose parameters are inputs in OpenVINO."""
     names = ACTIVATION_PARAMETERS[ACTIVATIONS.onnx.read[node.op]]
     numbers = [build.number_like(node.attributes[each], x) for each in names]
     return build.op(node.op, 1, x, *numbers, shape=x.shape)
@@ -130,8 +130,6 @@ COMPARISONS = {each: PAIRS.pop(each) for each in ("Equal", "Less", "Greater")} |
     "LessOrEqual": "LessEqual",
     "GreaterOrEqual": "GreaterEqual",
 }
-
-
 OPTIONS: dict[str, dict[str, Any]] = {
     "Round": {"mode": "half_to_even"},
     "IsNaN": {"dtype": BOOL},

@@ -24,7 +24,7 @@ def resize(
     mode = RESIZE_MODES.onnx_to_openvino[given["mode"]]
     return build.op(
         "Interpolate", 11, x, lengths,
-        # what OpenVINO calls linear widens its triangle wherever it shrinks; linear_onnx never does
+        # OpenVINO's linear widens its triangle where it shrinks; its linear_onnx never does
         shape=open_shape(x), mode="linear_onnx" if mode == "linear" and rank == 4 else mode,
         shape_calculation_mode="scales" if sizes is None else "sizes",
         coordinate_transformation_mode=_transformation(node),
