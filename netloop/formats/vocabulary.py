@@ -1,7 +1,7 @@
 """The words of ONNX and OpenVINO for the members of netloop's enumerations.
 
-All importers and exporters read these tables, so that a word that can be imported and not exported, or the reverse,
-shows in one place: ``tests/formats/test_vocabulary.py`` lists what each format lacks.
+All importers and exporters read these tables, so that they agree; ``tests/formats/test_vocabulary.py`` lists the
+members that a format lacks.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ class Words(Generic[E]):
         read: the member for a word that an importer reads, other spellings included.
     """
 
-    def __init__(self, words: Mapping[E, str | None], aliases: Mapping[str, E]) -> None:
+    def __init__(self, words: Mapping[E, str | None], aliases: Mapping[str, E] | None) -> None:
         self.write: dict[E, str] = {member: word for member, word in words.items() if word is not None}
-        self.read: dict[str, E] = {word: member for member, word in self.write.items()} | dict(aliases)
+        self.read: dict[str, E] = {word: member for member, word in self.write.items()} | dict(aliases or {})
 
 
 class Vocabulary(Generic[E]):
@@ -48,8 +48,7 @@ class Vocabulary(Generic[E]):
 
     Args:
         rows: the word of ONNX and that of OpenVINO for each member; None where a format has none.
-        onnx_aliases: other spellings that ONNX models may have.
-        openvino_aliases: other spellings that OpenVINO models may have.
+        onnx_aliases, openvino_aliases: other spellings that models may have.
     """
 
     def __init__(
@@ -59,26 +58,27 @@ class Vocabulary(Generic[E]):
         openvino_aliases: Mapping[str, E] | None = None,
     ) -> None:
         self.members = tuple(rows)
-        self.onnx = Words({member: word for member, (word, _) in rows.items()}, onnx_aliases or {})
-        self.openvino = Words({member: word for member, (_, word) in rows.items()}, openvino_aliases or {})
+        self.onnx = Words({member: word for member, (word, _) in rows.items()}, onnx_aliases)
+        self.openvino = Words({member: word for member, (_, word) in rows.items()}, openvino_aliases)
 
     @property
     def onnx_to_openvino(self) -> dict[str, str]:
         """The word of OpenVINO for each word of ONNX that it has a counterpart for."""
-        read, write = self.onnx.read, self.openvino.write
-        return {word: write[member] for word, member in read.items() if member in write}
+        write = self.openvino.write
+        return {word: write[member] for word, member in self.onnx.read.items() if member in write}
+
+
+def same(enumeration: type[E], words: str) -> dict[E, tuple[str, str]]:
+    """Rows for members whose word is their name in both formats, in another case."""
+    return {enumeration[word.upper()]: (word, word) for word in words.split()}
 
 
 # ---------------------------------------------------------------------------- functions of elements
 
 # fmt: off
-ACTIVATIONS = Vocabulary({
+ACTIVATIONS = Vocabulary(same(ActivationType, "Sigmoid Tanh Elu Selu") | {
     ActivationType.RELU:             ("Relu",            "ReLU"),
-    ActivationType.SIGMOID:          ("Sigmoid",         "Sigmoid"),
-    ActivationType.TANH:             ("Tanh",            "Tanh"),
     ActivationType.LEAKY_RELU:       ("LeakyRelu",       None),
-    ActivationType.ELU:              ("Elu",             "Elu"),
-    ActivationType.SELU:             ("Selu",            "Selu"),
     ActivationType.SOFTSIGN:         ("Softsign",        "SoftSign"),
     ActivationType.SOFTPLUS:         ("Softplus",        "SoftPlus"),
     ActivationType.CLIP:             ("Clip",            "Clamp"),
@@ -103,53 +103,21 @@ GELU_APPROXIMATIONS = Vocabulary({
     ActivationType.GELU_TANH: ("tanh", "tanh"),
 })
 
-RECURRENT_ACTIVATIONS = Vocabulary({
-    member: (word, word) for member, word in {
-        ActivationType.RELU:             "relu",
-        ActivationType.TANH:             "tanh",
-        ActivationType.SIGMOID:          "sigmoid",
-        ActivationType.SOFTSIGN:         "softsign",
-        ActivationType.SOFTPLUS:         "softplus",
-        ActivationType.LEAKY_RELU:       "leakyrelu",
-        ActivationType.THRESHOLDED_RELU: "thresholdedrelu",
-        ActivationType.ELU:              "elu",
-        ActivationType.SCALED_TANH:      "scaledtanh",
-        ActivationType.HARD_SIGMOID:     "hardsigmoid",
-    }.items()
-})
-"""The activations of recurrent cells, in lower case. ``affine`` (alpha x + beta) is no activation of a layer."""
-
-UNARY = Vocabulary({
-    UnaryOperation.EXP:   ("Exp",        "Exp"),
-    UnaryOperation.LOG:   ("Log",        "Log"),
-    UnaryOperation.SQRT:  ("Sqrt",       "Sqrt"),
+UNARY = Vocabulary(same(
+    UnaryOperation,
+    "Exp Log Sqrt Abs Sin Cos Tan Sinh Cosh Asin Acos Atan Asinh Acosh Atanh Floor Erf Sign Round",
+) | {
     UnaryOperation.RECIP: ("Reciprocal", None),
-    UnaryOperation.ABS:   ("Abs",        "Abs"),
     UnaryOperation.NEG:   ("Neg",        "Negative"),
-    UnaryOperation.SIN:   ("Sin",        "Sin"),
-    UnaryOperation.COS:   ("Cos",        "Cos"),
-    UnaryOperation.TAN:   ("Tan",        "Tan"),
-    UnaryOperation.SINH:  ("Sinh",       "Sinh"),
-    UnaryOperation.COSH:  ("Cosh",       "Cosh"),
-    UnaryOperation.ASIN:  ("Asin",       "Asin"),
-    UnaryOperation.ACOS:  ("Acos",       "Acos"),
-    UnaryOperation.ATAN:  ("Atan",       "Atan"),
-    UnaryOperation.ASINH: ("Asinh",      "Asinh"),
-    UnaryOperation.ACOSH: ("Acosh",      "Acosh"),
-    UnaryOperation.ATANH: ("Atanh",      "Atanh"),
     UnaryOperation.CEIL:  ("Ceil",       "Ceiling"),
-    UnaryOperation.FLOOR: ("Floor",      "Floor"),
-    UnaryOperation.ERF:   ("Erf",        "Erf"),
     UnaryOperation.NOT:   ("Not",        "LogicalNot"),  # of bools
-    UnaryOperation.SIGN:  ("Sign",       "Sign"),
-    UnaryOperation.ROUND: ("Round",      "Round"),
     UnaryOperation.ISINF: ("IsInf",      "IsInf"),
     UnaryOperation.ISNAN: ("IsNaN",      "IsNaN"),
 })
 UNARY_BITWISE = Vocabulary({UnaryOperation.NOT: ("BitwiseNot", "BitwiseNot")})
 """The operations on integers that have other names than those on bools."""
 
-ELEMENTWISE = Vocabulary({
+ELEMENTWISE = Vocabulary(same(ElementWiseOperation, "Equal Greater Less") | {
     ElementWiseOperation.SUM:         ("Add",     "Add"),
     ElementWiseOperation.PROD:        ("Mul",     "Multiply"),
     ElementWiseOperation.MAX:         ("Max",     "Maximum"),
@@ -161,9 +129,6 @@ ELEMENTWISE = Vocabulary({
     ElementWiseOperation.AND:         ("And",     "LogicalAnd"),  # of bools
     ElementWiseOperation.OR:          ("Or",      "LogicalOr"),
     ElementWiseOperation.XOR:         ("Xor",     "LogicalXor"),
-    ElementWiseOperation.EQUAL:       ("Equal",   "Equal"),
-    ElementWiseOperation.GREATER:     ("Greater", "Greater"),
-    ElementWiseOperation.LESS:        ("Less",    "Less"),
     ElementWiseOperation.MOD:         ("Mod",     "FloorMod"),
     ElementWiseOperation.FMOD:        (None,      "Mod"),  # ONNX's Mod with fmod=1
     ElementWiseOperation.SHIFT_LEFT:  (None,      "BitwiseLeftShift"),  # see SHIFT_DIRECTIONS
@@ -223,19 +188,12 @@ SCATTER_REDUCTIONS = Vocabulary({
 # ---------------------------------------------------------------------------- images and boxes
 
 RESIZE_MODES = Vocabulary(
-    {
-        InterpolationMode.NEAREST: ("nearest", "nearest"),
-        InterpolationMode.LINEAR:  ("linear",  "linear"),
-        InterpolationMode.CUBIC:   ("cubic",   "cubic"),
-    },
+    same(InterpolationMode, "nearest linear cubic"),
     onnx_aliases={"bilinear": InterpolationMode.LINEAR, "bicubic": InterpolationMode.CUBIC},
     openvino_aliases={"linear_onnx": InterpolationMode.LINEAR},
 )
 COORDINATE_TRANSFORMATIONS = Vocabulary(
-    {
-        ResizeCoordinateTransformation.ALIGN_CORNERS:        ("align_corners",        "align_corners"),
-        ResizeCoordinateTransformation.ASYMMETRIC:           ("asymmetric",           "asymmetric"),
-        ResizeCoordinateTransformation.HALF_PIXEL:           ("half_pixel",           "half_pixel"),
+    same(ResizeCoordinateTransformation, "align_corners asymmetric half_pixel") | {
         ResizeCoordinateTransformation.HALF_PIXEL_SYMMETRIC: ("half_pixel_symmetric", None),
         ResizeCoordinateTransformation.CROP:                 ("tf_crop_and_resize",   None),
     },
@@ -245,11 +203,9 @@ COORDINATE_TRANSFORMATIONS = Vocabulary(
     },
     openvino_aliases={"pytorch_half_pixel": ResizeCoordinateTransformation.HALF_PIXEL},
 )
-NEAREST_ROUNDINGS = Vocabulary({
+NEAREST_ROUNDINGS = Vocabulary(same(ResizeRoundMode, "floor ceil") | {
     ResizeRoundMode.HALF_DOWN: ("round_prefer_floor", "round_prefer_floor"),
     ResizeRoundMode.HALF_UP:   ("round_prefer_ceil",  "round_prefer_ceil"),
-    ResizeRoundMode.FLOOR:     ("floor",              "floor"),
-    ResizeRoundMode.CEIL:      ("ceil",               "ceil"),
 })
 GRID_SAMPLE_MODES = Vocabulary(
     {
@@ -279,9 +235,7 @@ AUTO_PADS = Vocabulary(
         PaddingMode.SAME_LOWER:          ("SAME_LOWER", "same_lower"),
     },
     onnx_aliases={"VALID": PaddingMode.EXPLICIT_ROUND_DOWN},
-    openvino_aliases={
-        "notset": PaddingMode.EXPLICIT_ROUND_DOWN, "valid": PaddingMode.EXPLICIT_ROUND_DOWN,
-    },
+    openvino_aliases=dict.fromkeys(("notset", "valid"), PaddingMode.EXPLICIT_ROUND_DOWN),
 )
 BOX_FORMATS = Vocabulary({
     BoundingBoxFormat.CORNER_PAIRS: (None, "corner"),  # ONNX has an attribute center_point_box, 0 or 1
@@ -301,9 +255,7 @@ ELEMENT_TYPES = Vocabulary(
         DataType.UINT4:  (None, "u4"),     DataType.UINT2:    (None, "u2"),     DataType.BOOL:     (None, "boolean"),
         DataType.E4M3FNUZ: (None, None),   DataType.E5M2FNUZ: (None, None),
     },
-    openvino_aliases={
-        "fp64": DataType.DOUBLE, "fp32": DataType.FLOAT, "fp16": DataType.HALF, "bool": DataType.BOOL,
-    },
+    openvino_aliases={"fp64": DataType.DOUBLE, "fp32": DataType.FLOAT, "fp16": DataType.HALF, "bool": DataType.BOOL},
 )
 """The element types, which ONNX numbers and the onnx package names."""
 # fmt: on

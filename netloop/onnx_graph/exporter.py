@@ -1,4 +1,4 @@
-"""The exporter of networks as ONNX graphs, with a finding for each layer that has no operators."""
+"""The exporter of networks as ONNX graphs, with a finding for each layer that ONNX cannot express."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from netloop.onnx_graph.value_scope import ValueScope
 from netloop.types import Array
 
 MOST_COPIES = 1 << 15
-"""The most copies of layers. What a WHILE limit reads is exported twice, and so grows exponentially with nesting."""
+"""The most copies of layers. The layers that compute a WHILE limit are exported twice, so nesting doubles them."""
 
 DEEPEST = 24
 """The deepest nesting of graphs. Protobuf readers stop at 100 nested messages, and a nested graph takes three."""
@@ -33,15 +33,10 @@ DEEPEST = 24
 class NetworkExporter:
     """Exports a network as a graph.
 
-    Attributes:
-        types: the types of the tensors of the network.
-        drop_assertions: whether assertions are left out.
-        problems: the findings of layers and tensors that cannot be exported.
-
     Args:
         network: the network.
         validated: its check results.
-        drop_assertions: whether assertions are left out.
+        drop_assertions: whether to leave assertions out.
         format: the name of the format in messages.
         code: the code of the findings.
     """
@@ -54,13 +49,12 @@ class NetworkExporter:
         format: str = "ONNX",
         code: str = "NL731",
     ) -> None:
-        self.network = network
         self.types = network.types
-        self.block = validated.block
-        self.drop_assertions = drop_assertions
-        self.problems: dict[ILayer | ITensor, Finding] = {}
-        self._format = format
-        self._code = code
+        self._network = network
+        self._block = validated.block
+        self._drop_assertions = drop_assertions
+        self._problems: dict[ILayer | ITensor, Finding] = {}
+        self._format, self._code = format, code
         self._layers = 0
 
     def graph(self) -> OnnxGraph:
@@ -72,38 +66,38 @@ class NetworkExporter:
         self._check_depth()
         self._check_assertions()
         self._check_names()
-        graph = OnnxGraph(self.network.name)
+        graph = OnnxGraph(self._network.name)
         scope = ValueScope(graph)
-        for tensor in self.network.inputs:
+        for tensor in self._network.inputs:
             scope.values[tensor] = graph.add_input(tensor.name, self.types[tensor])
-        self.export_steps(self.block.steps, scope)
-        for tensor in self.network.outputs:
+        self.export_steps(self._block.steps, scope)
+        for tensor in self._network.outputs:
             value = self.read(tensor, scope)
             if any(value is each for each, _ in graph.inputs) and value.name == tensor.name:
                 graph.outputs.append((value, self.types[tensor]))
             else:
                 graph.add_output(value, self.types[tensor], tensor.name).name = tensor.name
-        if self.problems:
-            raise NetworkError(*self.problems.values())
+        if self._problems:
+            raise NetworkError(*self._problems.values())
         return graph
 
     def _check_depth(self) -> None:
-        blocks = [(self.block, 0)]
+        blocks = [(self._block, 0)]
         while blocks:
             block, depth = blocks.pop()
             if depth > DEEPEST:
-                what = f"loops and conditionals of {self.network.name!r} are nested more than {DEEPEST} deep"
+                what = f"loops and conditionals of {self._network.name!r} are nested more than {DEEPEST} deep"
                 fix = "reduce the nesting, or save a plan"
                 raise NetworkError(
-                    Finding(self._code, what, "", "readers of protobuf files stop there", fix, at=self.network)
+                    Finding(self._code, what, "", "readers of protobuf files stop at that depth", fix, at=self._network)
                 )
             blocks += [(inner, depth + 1) for step in block.steps for inner in _blocks(step)]
 
     def _check_assertions(self) -> None:
-        layers = (layer for step in self.block.steps for layer in layers_of(step))
-        for layer in layers if not self.drop_assertions else ():
+        layers = (layer for step in self._block.steps for layer in layers_of(step))
+        for layer in layers if not self._drop_assertions else ():
             if isinstance(layer, IAssertionLayer) and not self._always_holds(layer):
-                self.problems[layer] = layer.finding(
+                self._problems[layer] = layer.finding(
                     self._code,
                     f"the assertion {layer.name!r} cannot be written as {self._format}",
                     f"{self._format} has no operator that ends a run",
@@ -111,12 +105,12 @@ class NetworkExporter:
                 )
 
     def _check_names(self) -> None:
-        for tensor in (*self.network.inputs, *self.network.outputs):
+        for tensor in (*self._network.inputs, *self._network.outputs):
             if not tensor.name:
-                what = f"an {'output' if tensor.producer else 'input'} of {self.network.name!r} has no name"
+                what = f"an {'output' if tensor.producer else 'input'} of {self._network.name!r} has no name"
                 where = tensor.producer.where if tensor.producer else ""
                 why = f"{self._format} identifies the inputs and outputs of a model by name"
-                self.problems[tensor] = Finding(self._code, what, where, why, "set the name of the tensor", at=tensor)
+                self._problems[tensor] = Finding(self._code, what, where, why, "set the name of the tensor", at=tensor)
 
     def _always_holds(self, layer: IAssertionLayer) -> bool:
         known = [self.types[each].value for each in layer.inputs if each is not None]
@@ -137,7 +131,7 @@ class NetworkExporter:
     def read(self, tensor: ITensor, scope: ValueScope) -> Value:
         """The value of a tensor in a scope; a constant if it is one at compile time."""
         known = self._known(tensor)
-        return scope.value(tensor) if known is None else NodeBuilder.constant(known)
+        return scope.values[tensor] if known is None else NodeBuilder.constant(known)
 
     def _known(self, tensor: ITensor) -> Array | None:
         """The value of a compile-time constant, or of a tensor without elements."""
@@ -151,14 +145,14 @@ class NetworkExporter:
     def _export_layer(self, step: LayerStep, scope: ValueScope) -> None:
         layer = step.layer
         self._layers += 1
-        if self._layers > len(self.network.layers) + MOST_COPIES:
+        if self._layers > len(self._network.layers) + MOST_COPIES:
             raise NetworkError(self._too_large())
         if layer.outputs and all(self._known(each) is not None for each in layer.outputs):
             return
         try:
             made = self._outputs_of(layer, scope)
         except LayerError as error:
-            self.problems.setdefault(layer, layer.finding_of(error, self._code))
+            self._problems.setdefault(layer, layer.finding_of(error, self._code))
             made = tuple(Value(self.types[each].dtype) for each in layer.outputs)
         for tensor, value in zip(layer.outputs, made, strict=True):
             value.name = value.name or tensor.name
@@ -166,22 +160,29 @@ class NetworkExporter:
             scope.values[tensor] = value
 
     def _too_large(self) -> Finding:
-        what = f"{self.network.name!r} needs more than {MOST_COPIES} copies of its layers"
-        why = "what a WHILE limit reads is exported twice, and so doubles with each loop around it"
-        return Finding(self._code, what, "", why, "move loops out of the computation of WHILE limits", at=self.network)
+        what = f"{self._network.name!r} needs more than {MOST_COPIES} copies of its layers"
+        why = "the layers that compute a WHILE limit are exported twice, and so double with each loop around it"
+        return Finding(self._code, what, "", why, "move loops out of the computation of WHILE limits", at=self._network)
 
     def _outputs_of(self, layer: ILayer, scope: ValueScope) -> tuple[Value, ...]:
         if isinstance(layer, IIteratorLayer):
             return (export_iterator(self, layer, scope),)
         if isinstance(layer, IIfConditionalInputLayer):
-            return (self.read(layer.inputs[0], scope),)  # pyright: ignore[reportArgumentType]
+            return (self.read(layer.tensor(0), scope),)
         if isinstance(layer, IAssertionLayer):
             return ()
-        exporter = EXPORTERS.get(type(layer))
+        return self.translate(layer, scope, [None if each is None else self.read(each, scope) for each in layer.inputs])
+
+    def translate(self, layer: ILayer, scope: ValueScope, inputs: Sequence[Value | None]) -> tuple[Value, ...]:
+        """Add the nodes of a layer; return its outputs.
+
+        Raises:
+            LayerError: ONNX cannot express the layer.
+        """
+        exporter = EXPORTERS.find(type(layer))
         if exporter is None:
             what = f"{layer.name!r} cannot be written as {self._format}"
             raise LayerError(what, "there are no operators for its kind")
-        inputs = [None if each is None else self.read(each, scope) for each in layer.inputs]
         made = exporter(layer, self.builder(scope, layer), *inputs)
         return made if isinstance(made, tuple) else (made,)
 

@@ -31,13 +31,12 @@ class Value:
 
 @dataclass(eq=False)
 class OnnxNode:
-    """An operator with its inputs and outputs.
+    """An operator with the values that it reads and computes.
 
     Attributes:
         op: its name in ONNX.
-        inputs: the values that it reads; None for an input left out.
-        outputs: the values that it computes.
-        attributes: its attributes; an ``OnnxGraph`` for a subgraph.
+        inputs: None for an input left out.
+        attributes: an ``OnnxGraph`` for a subgraph.
         name: the name that it should get; the file makes it unique.
         layer: the layer that it was added for; None for a loop or conditional.
     """
@@ -85,11 +84,10 @@ class OnnxGraph:
         for node in self.nodes:
             yield from (each for each in (*node.inputs, *node.outputs) if each is not None)
 
-    def walk(self) -> Iterator[tuple[OnnxGraph, int]]:
-        """The graph and all graphs nested in it, each with its depth."""
-        stack = [(self, 0)]
+    def walk(self) -> Iterator[OnnxGraph]:
+        """The graph and all graphs nested in it."""
+        stack = [self]
         while stack:
-            graph, depth = stack.pop()
-            yield graph, depth
-            inside = (each for node in graph.nodes for each in node.attributes.values() if isinstance(each, OnnxGraph))
-            stack += [(each, depth + 1) for each in inside]
+            yield (graph := stack.pop())
+            inside = (each for node in graph.nodes for each in node.attributes.values())
+            stack += [each for each in inside if isinstance(each, OnnxGraph)]

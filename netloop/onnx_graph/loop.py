@@ -1,7 +1,7 @@
 """The exporter of loops, each as one Loop.
 
 COUNT is the trip count of the Loop, and WHILE its condition. The first condition is computed before the loop from the
-initial states, each other at the end of the iteration before from the next states.
+initial states, and each later one at the end of the previous iteration from the next states.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def export_loop(exporter: NetworkExporter, step: LoopStep, scope: ValueScope) ->
 def export_iterator(exporter: NetworkExporter, layer: IIteratorLayer, scope: ValueScope) -> Value:
     """Add the slice that an iterator reads in the current iteration."""
     make = exporter.builder(scope, layer)
-    place = scope.iteration(layer.loop)
+    place = scope.iterations[layer.loop]
     if layer.reverse:
         limit = layer.loop.limit(TripLimit.COUNT)
         assert limit is not None
@@ -174,10 +174,10 @@ class _LoopExporter:
         return self._element(tensor, after, states, trip_count)
 
     def _arranged(self, layer: ILoopOutputLayer, rows: Value) -> Value:
-        """The stacked output: rows in its order, zeros up to its length, along its axis."""
+        """The stacked output: the rows in its order along its axis, then zeros up to its length."""
         make = self.exporter.builder(self.scope, layer)
         row = self.exporter.types[layer.tensor(0)]
-        if not row.is_fixed and self._may_be_empty():
+        if not row.is_fixed and not self._known_trip_count():
             rows = self._with_lengths(make, layer, rows)
         if layer.kind is LoopOutput.REVERSE:
             rows = make.op("Slice", rows, make.int64s(-1), make.int64s(-NOWHERE), make.int64s(0), make.int64s(-1))
@@ -191,11 +191,8 @@ class _LoopExporter:
             return None
         return max(0, int(self.count.array))
 
-    def _may_be_empty(self) -> bool:
-        return not self._known_trip_count()
-
     def _padded(self, make: NodeBuilder, layer: ILoopOutputLayer, rows: Value) -> Value:
-        """The rows and zeros after them. Too short an output fails at run time: its padding has a negative length."""
+        """The rows and zeros after them. If the output is too short, the length of the zeros is negative, a failure."""
         length = make.reshape(make.cast(self.exporter.read(layer.tensor(1), self.scope), INT64), [1])
         missing = make.op("Sub", length, make.shape(rows, 0, 1))
         lengths = make.concat([missing, make.shape(rows, 1)], 0)

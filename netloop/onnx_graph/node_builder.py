@@ -22,9 +22,7 @@ BF16 = NUMPY_TYPES[DataType.BF16]
 INT8, UINT8, DOUBLE = (np.dtype(each) for each in (np.int8, np.uint8, np.float64))
 INT16, UINT16, UINT32, UINT64 = (np.dtype(each) for each in (np.int16, np.uint16, np.uint32, np.uint64))
 FP8, FP4, E8M0 = (NUMPY_TYPES[each] for each in (DataType.FP8, DataType.FP4, DataType.E8M0))
-INT4, UINT4, INT2, UINT2 = (
-    NUMPY_TYPES[each] for each in (DataType.INT4, DataType.UINT4, DataType.INT2, DataType.UINT2)
-)
+INT4, UINT4, INT2, UINT2 = (NUMPY_TYPES[DataType[each]] for each in ("INT4", "UINT4", "INT2", "UINT2"))
 FLOATS_OF_8_BITS = {NUMPY_TYPES[each] for each in (DataType.FP8, DataType.E4M3FNUZ, DataType.E5M2, DataType.E5M2FNUZ)}
 SMALL = dict.fromkeys((*FLOATS_OF_8_BITS, FP4, E8M0), FLOAT) | {INT4: INT8, INT2: INT8, UINT4: UINT8, UINT2: UINT8}
 WIDE = dict.fromkeys(HALVES, FLOAT) | SMALL
@@ -83,12 +81,10 @@ def carrier(op: str, dtype: np.dtype[Any]) -> np.dtype[Any]:
 class NodeBuilder:
     """Adds nodes to a graph on behalf of a layer.
 
-    Attributes:
+    Args:
         graph: the graph.
         types: the types of the tensors of the network.
         layer: the layer; None for nodes of a loop or conditional.
-
-    Args:
         name: the prefix of the names of nodes; by default the name of the layer.
     """
 
@@ -127,11 +123,8 @@ class NodeBuilder:
     def op(self, op: str, *inputs: Value | None, to: np.dtype[Any] | None = None, **attributes: Any) -> Value:
         """Add an operator with one output, with casts where onnxruntime has no kernel.
 
-        Args:
-            op: the operator.
-            inputs: its inputs; None for one left out.
-            to: the element type of the output; by default that of the first input (of Where the second).
-            attributes: its attributes; those that are None are left out.
+        The element type of the output, ``to``, is by default that of the first input (of Where the second). Inputs and
+        attributes that are None are left out.
         """
         first = 1 if op == "Where" else 0
         source = inputs[first]
@@ -190,6 +183,10 @@ class NodeBuilder:
     def where(self, condition: Value, a: Value, b: Value) -> Value:
         """``a`` where the condition is true, ``b`` elsewhere."""
         return self.op("Where", condition, a, b)
+
+    def clip(self, x: Value, low: float, high: float) -> Value:
+        """``x`` clamped between two numbers."""
+        return self.op("Clip", x, self.number_like(low, x), self.number_like(high, x))
 
     def reshape(self, x: Value, shape: Sequence[int] | Value, zero_copies: bool = False) -> Value:
         """``x`` in another shape; with ``zero_copies`` a length of 0 stands for that of ``x``."""

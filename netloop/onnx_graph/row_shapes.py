@@ -12,10 +12,10 @@ from netloop.diagnostics import LayerError
 from netloop.graph.layer import ILayer, Operation
 from netloop.graph.tensor import ITensor
 from netloop.layers.conditional import IIfConditionalInputLayer
+from netloop.layers.control_flow import BoundaryLayer
 from netloop.layers.loop import IIteratorLayer, ILoopOutputLayer
 from netloop.layers.pointwise import POINTWISE
 from netloop.layers.sources import IShapeLayer
-from netloop.onnx_graph.exporter_table import EXPORTERS
 from netloop.onnx_graph.graph import Value
 from netloop.onnx_graph.node_builder import INT64
 from netloop.onnx_graph.value_scope import ValueScope
@@ -63,24 +63,19 @@ class _RowShapes:
 
     def _needed(self, tensor: ITensor, by_value: bool) -> list[Query]:
         """The shapes and values of other tensors that this one depends on."""
-        layer = tensor.producer
-        if layer is None or self._is_available(tensor) or (self.exporter.types[tensor].is_fixed and not by_value):
-            return []
-        if self._is_held(tensor):
+        layer, is_known = tensor.producer, self.exporter.types[tensor].is_fixed and not by_value
+        if layer is None or is_known or self._is_available(tensor) or self._is_held(tensor):
             return []
         if isinstance(layer, IIfConditionalInputLayer):
-            return [(_input(layer), by_value)]
-        if not isinstance(layer, Operation):
-            return [] if by_value else self._needed_of_structure(layer)
-        return [
-            (each, self._is_read(layer, position, by_value))
-            for position, each in enumerate(layer.inputs)
-            if each is not None
-        ]
+            return [(layer.tensor(0), by_value)]
+        if isinstance(layer, BoundaryLayer):
+            return [] if by_value else self._needed_of_boundary(layer)
+        inputs = enumerate(layer.inputs)
+        return [(each, self._is_read(layer, at, by_value)) for at, each in inputs if each is not None]
 
-    def _needed_of_structure(self, layer: ILayer) -> list[Query]:
+    def _needed_of_boundary(self, layer: BoundaryLayer) -> list[Query]:
         stacks = isinstance(layer, ILoopOutputLayer) and layer.stacks
-        return [(_input(layer), False), *([(_input(layer, 1), True)] if stacks else [])]
+        return [(layer.tensor(0), False), *([(layer.tensor(1), True)] if stacks else [])]
 
     def _is_read(self, layer: ILayer, position: int, by_value: bool) -> bool:
         """Whether the shape, or the value, of a layer's output depends on the value of an input."""
@@ -88,12 +83,7 @@ class _RowShapes:
 
     def _is_available(self, tensor: ITensor) -> bool:
         """Whether a tensor has a value without an iteration."""
-        scope: ValueScope | None = self.scope
-        while scope is not None:
-            if tensor in scope.values:
-                return True
-            scope = scope.around
-        return self.exporter.types[tensor].value is not None
+        return tensor in self.scope.values or self.exporter.types[tensor].value is not None
 
     def _is_held(self, tensor: ITensor) -> bool:
         """Whether a tensor comes from a sequence or an optional value, whose shape does not say what it holds."""
@@ -110,7 +100,7 @@ class _RowShapes:
         if self._is_held(tensor):
             return None
         if isinstance(layer, IIfConditionalInputLayer):
-            return self.known[_input(layer), True]
+            return self.known[layer.tensor(0), True]
         return self._made(layer, tensor, True) if isinstance(layer, Operation) and not layer.draws else None
 
     def _shape(self, tensor: ITensor) -> Value:
@@ -120,29 +110,27 @@ class _RowShapes:
         if self._is_available(tensor):
             return self.make.shape(self.exporter.read(tensor, self.scope))
         assert layer is not None
-        if not isinstance(layer, Operation):
-            return self._shape_of_structure(layer)
+        if isinstance(layer, BoundaryLayer):
+            return self._shape_of_boundary(layer)
         if isinstance(layer, POINTWISE):
             return self._broadcast([self._found(each) for each in layer.inputs if each is not None])
         made = None if self._is_held(tensor) else self._made(layer, tensor)
         return self.make.int64s(*(max(0, length) for length in type.shape)) if made is None else self.make.shape(made)
 
-    def _shape_of_structure(self, layer: ILayer) -> Value:
-        lengths = self._found(_input(layer))
+    def _shape_of_boundary(self, layer: BoundaryLayer) -> Value:
+        lengths = self._found(layer.tensor(0))
         if isinstance(layer, IIteratorLayer):
-            return self._without(lengths, layer.axis, self.exporter.types[_input(layer)].rank)
+            rank = self.exporter.types[layer.tensor(0)].rank
+            kept = (axis for axis in range(rank) if axis != normal_axis(layer.axis, rank))
+            return self.make.gather(lengths, self.make.int64s(*kept), 0)
         if isinstance(layer, ILoopOutputLayer) and layer.stacks:
             return self._stacked(layer, lengths)
         return lengths
 
-    def _without(self, lengths: Value, axis: int, rank: int) -> Value:
-        axis = normal_axis(axis, rank)
-        return self.make.gather(lengths, self.make.int64s(*(each for each in range(rank) if each != axis)), 0)
-
     def _stacked(self, layer: ILoopOutputLayer, lengths: Value) -> Value:
         rank = self.exporter.types[layer.outputs[0]].rank
         axis = normal_axis(layer.axis, rank)
-        given = self.known[_input(layer, 1), True]
+        given = self.known[layer.tensor(1), True]
         length = self.make.int64s(0) if given is None else self.make.reshape(self.make.cast(given, INT64), [1])
         before = self.make.gather(lengths, self.make.int64s(*range(axis)), 0)
         after = self.make.gather(lengths, self.make.int64s(*range(axis, rank - 1)), 0)
@@ -157,7 +145,7 @@ class _RowShapes:
             made = self.make.op("Add", made, each)
         return self.make.shape(made)
 
-    def _made(self, layer: Operation, tensor: ITensor, by_value: bool = False) -> Value | None:
+    def _made(self, layer: ILayer, tensor: ITensor, by_value: bool = False) -> Value | None:
         """The output of a layer for zeros where only shapes matter; None if it reads a value of iterations."""
         inputs: list[Value | None] = []
         for position, each in enumerate(layer.inputs):
@@ -170,19 +158,11 @@ class _RowShapes:
             else:
                 inputs.append(self.known[each, True])
         try:
-            made = EXPORTERS[type(layer)](layer, self.exporter.builder(self.scope, layer), *inputs)
-        except (LayerError, KeyError):  # the exporter itself reports it
+            return self.exporter.translate(layer, self.scope, inputs)[tensor.position]
+        except LayerError:  # the exporter itself reports it
             return None
-        values: tuple[Value, ...] = made if isinstance(made, tuple) else (made,)
-        return values[tensor.position]
 
     def _zeros(self, tensor: ITensor) -> Value:
         if self._is_available(tensor):
             return self.exporter.read(tensor, self.scope)
         return self.make.full(self._found(tensor), 0, self.exporter.types[tensor].dtype)
-
-
-def _input(layer: ILayer, index: int = 0) -> ITensor:
-    found = layer.inputs[index]
-    assert found is not None
-    return found

@@ -4,11 +4,7 @@ from collections.abc import Iterable
 
 
 class UniqueNames:
-    """Hands out names, each of them once.
-
-    Args:
-        taken: names that are in use already.
-    """
+    """Gives out names, each of them once, and none of those that are ``taken`` already."""
 
     def __init__(self, taken: Iterable[str] = ()) -> None:
         self._taken = set(taken)

@@ -16,29 +16,13 @@ from netloop.types import Array, numpy_type
 
 # fmt: off
 STORED: dict[DataType, str] = {
-    DataType.FLOAT:    "<f4",
-    DataType.HALF:     "<f2",
-    DataType.BF16:     "<u2",
-    DataType.DOUBLE:   "<f8",
-    DataType.FP8:      "|u1",
-    DataType.E4M3FNUZ: "|u1",
-    DataType.E5M2:     "|u1",
-    DataType.E5M2FNUZ: "|u1",
-    DataType.FP4:      "|u1",
-    DataType.E8M0:     "|u1",
-    DataType.INT2:     "|i1",
-    DataType.INT4:     "|i1",
-    DataType.INT8:     "|i1",
-    DataType.INT16:    "<i2",
-    DataType.INT32:    "<i4",
-    DataType.INT64:    "<i8",
-    DataType.UINT2:    "|u1",
-    DataType.UINT4:    "|u1",
-    DataType.UINT8:    "|u1",
-    DataType.UINT16:   "<u2",
-    DataType.UINT32:   "<u4",
-    DataType.UINT64:   "<u8",
-    DataType.BOOL:     "|b1",
+    DataType.DOUBLE: "<f8", DataType.FLOAT:  "<f4", DataType.HALF:     "<f2", DataType.BF16:     "<u2",
+    DataType.FP8:    "|u1", DataType.E5M2:   "|u1", DataType.E4M3FNUZ: "|u1", DataType.E5M2FNUZ: "|u1",
+    DataType.E8M0:   "|u1", DataType.FP4:    "|u1", DataType.BOOL:     "|b1",
+    DataType.INT64:  "<i8", DataType.INT32:  "<i4", DataType.INT16:    "<i2", DataType.INT8:     "|i1",
+    DataType.INT4:   "|i1", DataType.INT2:   "|i1",
+    DataType.UINT64: "<u8", DataType.UINT32: "<u4", DataType.UINT16:   "<u2", DataType.UINT8:    "|u1",
+    DataType.UINT4:  "|u1", DataType.UINT2:  "|u1",
 }
 # fmt: on
 """The numpy type in the file of each element type."""
@@ -55,8 +39,8 @@ def header(dtype: DataType, shape: Sequence[int]) -> bytes:
     """The header of the file of an array."""
     text = f"{{'descr': '{STORED[dtype]}', 'fortran_order': False, 'shape': {tuple(shape)}, }}"
     start = b"\x93NUMPY\x01\x00"
-    room = -(len(start) + 2 + len(text) + 1) % ALIGNMENT
-    return start + struct.pack("<H", len(text) + room + 1) + text.encode("ascii") + b" " * room + b"\n"
+    padding = -(len(start) + 2 + len(text) + 1) % ALIGNMENT
+    return start + struct.pack("<H", len(text) + padding + 1) + text.encode("ascii") + b" " * padding + b"\n"
 
 
 def elements(array: Array, dtype: DataType) -> memoryview:

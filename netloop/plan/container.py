@@ -19,7 +19,6 @@ import hashlib
 import struct
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cache
 from importlib import metadata
 from typing import Any, NamedTuple, NoReturn
@@ -68,16 +67,8 @@ class Member(NamedTuple):
         return sum(map(len, self.parts))
 
 
-@dataclass(frozen=True)
-class _Entry:
-    """The data of a member in its header and in the directory.
-
-    Attributes:
-        name: its name.
-        size: its size in bytes.
-        crc: its CRC-32.
-        offset: the position of its header.
-    """
+class _Entry(NamedTuple):
+    """The data of a member in its header and in the directory: the size in bytes, and the position of the header."""
 
     name: str
     size: int
@@ -126,9 +117,8 @@ def pack(network: bytes, arrays: Sequence[Sequence[Part]]) -> list[Part]:
         ValueError: the network is longer than a plan can hold.
     """
     if len(network) > LARGEST_DOCUMENT:
-        raise ValueError(
-            f"the network takes {len(network)} bytes without its arrays; a plan can hold {LARGEST_DOCUMENT}"
-        )
+        size = f"the network takes {len(network)} bytes without its arrays"
+        raise ValueError(f"{size}; a plan can hold {LARGEST_DOCUMENT}")
     members = [Member(member_name(number), parts) for number, parts in enumerate([[network], *arrays], 1)]
     return zipped([Member(MANIFEST, [manifest(members)]), *members])
 
@@ -282,9 +272,8 @@ def _document(member: Member) -> Part:
 def _manifest(data: bytes) -> list[JsonValue]:
     """Return the members that a manifest lists, if its version is known here."""
     document = from_json(data, MANIFEST)
-    about = document.fields(
-        {"format", "version", "netloop"}, document.value if isinstance(document.value, dict) else ()
-    )
+    others = document.value if isinstance(document.value, dict) else ()
+    about = document.fields({"format", "version", "netloop"}, others)
     if about["format"].value != FORMAT:
         about["format"].refuse(f"the format should be {FORMAT!r}")
     version, release = about["version"].whole(1), about["netloop"].text()

@@ -11,7 +11,7 @@ from dataclasses import MISSING, dataclass, fields
 from enum import Enum
 from functools import cache
 from types import UnionType
-from typing import Any, Protocol, Union, get_args, get_origin, get_type_hints
+from typing import Any, Protocol, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from netloop.dims import DimsLike, PermutationLike
 from netloop.graph.layer import ILayer
@@ -22,27 +22,27 @@ from netloop.plan.json_reader import LEAST, MOST, JsonValue
 from netloop.plugins.interfaces import IPluginV3
 from netloop.types import Array
 
+T = TypeVar("T")
+
 Numbers = tuple[float, ...]
 
 
-class PlanWriter(plugins.ArrayWriter, Protocol):
-    """A writer that numbers the objects that attributes refer to."""
+class PlanWriter(Protocol):
+    """A writer that numbers the arrays, loops and conditionals that attributes refer to."""
 
-    def number_of(self, part: Any) -> int:
-        """The number of a loop or conditional."""
-        ...
+    def number_of_array(self, array: Array) -> int: ...
+
+    def number_of(self, part: Any) -> int: ...
 
 
-class PlanReader(plugins.ArrayReader, Protocol):
-    """A reader that finds the objects that attributes refer to by number."""
+class PlanReader(Protocol):
+    """A reader that finds the arrays, loops and conditionals with a number."""
 
-    def loop(self, node: JsonValue) -> ILoop:
-        """The loop with a number."""
-        ...
+    def array(self, node: JsonValue) -> Array: ...
 
-    def conditional(self, node: JsonValue) -> IIfConditional:
-        """The conditional with a number."""
-        ...
+    def loop(self, node: JsonValue) -> ILoop: ...
+
+    def conditional(self, node: JsonValue) -> IIfConditional: ...
 
 
 @dataclass(frozen=True)
@@ -64,8 +64,7 @@ class LayerKind:
 
     Attributes:
         cls: its class.
-        forms: the forms of its attributes.
-        required: those without a default.
+        forms: the forms of its attributes; those without a default are ``required``.
         least_inputs, most_inputs: the range of the number of inputs, including missing ones.
     """
 
@@ -85,25 +84,11 @@ def whole(value: Any) -> int:
     return value
 
 
-def text(value: Any) -> str:
-    """Return ``value``, which must be a string."""
-    if not isinstance(value, str):
-        raise ValueError(f"is {value!r}, and must be a string")
+def instance(value: Any, cls: type[T], what: str) -> T:
+    """Return ``value``, which must be an instance of a class."""
+    if not isinstance(value, cls):
+        raise ValueError(f"is {value!r}, and must be {what}")
     return value
-
-
-def flag(value: Any) -> bool:
-    """Return ``value``, which must be a bool."""
-    if not isinstance(value, bool):
-        raise ValueError(f"is {value!r}, and must be a bool")
-    return value
-
-
-def member(value: Any, enum: type[Enum]) -> str:
-    """Return the name of ``value``, which must be a member of an enumeration."""
-    if not isinstance(value, enum):
-        raise ValueError(f"is {value!r}, and must be a {enum.__name__}")
-    return value.name
 
 
 def number(value: float) -> float | str:
@@ -130,15 +115,18 @@ def read_numbers(node: JsonValue) -> tuple[float, ...]:
 FORMS: dict[Any, Form] = {
     int:             Form(lambda value, _: whole(value),                     lambda node, _: node.whole()),
     float:           Form(lambda value, _: number(value),                    lambda node, _: node.number()),
-    bool:            Form(lambda value, _: flag(value),                      lambda node, _: node.flag()),
-    str:             Form(lambda value, _: text(value),                      lambda node, _: node.text()),
+    bool:            Form(lambda value, _: instance(value, bool, "a bool"),  lambda node, _: node.flag()),
+    str:             Form(lambda value, _: instance(value, str, "a string"), lambda node, _: node.text()),
     DimsLike:        Form(lambda value, _: wholes(value),                    lambda node, _: read_wholes(node)),
     PermutationLike: Form(lambda value, _: wholes(value),                    lambda node, _: read_wholes(node)),
     Numbers:         Form(lambda value, _: list(map(number, value)),         lambda node, _: read_numbers(node)),
     Array:           Form(lambda value, plan: plan.number_of_array(value),   lambda node, plan: plan.array(node)),
     ILoop:           Form(lambda value, plan: plan.number_of(value),         lambda node, plan: plan.loop(node)),
     IIfConditional:  Form(lambda value, plan: plan.number_of(value),         lambda node, plan: plan.conditional(node)),
-    IPluginV3:       Form(plugins.write,                                     plugins.read),
+    IPluginV3:       Form(
+        lambda value, plan: plugins.write(value, plan.number_of_array),
+        lambda node, plan: plugins.read(node, plan.array),
+    ),
 }
 # fmt: on
 
@@ -149,7 +137,9 @@ def form_of(hint: Any) -> Form:
         (inner,) = (each for each in get_args(hint) if each is not type(None))
         return _or_null(form_of(inner))
     if isinstance(hint, type) and issubclass(hint, Enum):
-        return Form(lambda value, _: member(value, hint), lambda node, _: node.member(hint))
+        return Form(
+            lambda value, _: instance(value, hint, f"a {hint.__name__}").name, lambda node, _: node.member(hint)
+        )
     assert hint in FORMS, f"plans have no form for attributes annotated {hint}"
     return FORMS[hint]
 

@@ -57,17 +57,17 @@ NETWORK_INPUT = -1
 
 # fmt: off
 LAYER_EXTRAS: dict[str, tuple[Form, Any]] = {
-    "metadata":                (form_of(str),            ""),
-    "num_ranks":               (form_of(int),            1),
+    "metadata":               (form_of(str),            ""),
+    "num_ranks":              (form_of(int),            1),
 }
 TENSOR_EXTRAS: dict[str, tuple[Form, Any]] = {
-    "location":                (form_of(TensorLocation), TensorLocation.DEVICE),
-    "allowed_formats":         (form_of(int),            ALL_FORMATS),
-    "broadcast_across_batch":  (form_of(bool),           False),
+    "location":               (form_of(TensorLocation), TensorLocation.DEVICE),
+    "allowed_formats":        (form_of(int),            ALL_FORMATS),
+    "broadcast_across_batch": (form_of(bool),           False),
 }
 OUTPUT_EXTRAS: dict[str, tuple[Form, Any]] = {
-    "is_inner":                (form_of(bool),           False),
-    "is_converted":            (form_of(bool),           False),
+    "is_inner":               (form_of(bool),           False),
+    "is_converted":           (form_of(bool),           False),
 }
 # fmt: on
 """The optional properties of layers, of tensors, and of outputs of layers, each with its form and default."""
@@ -85,11 +85,7 @@ FIELDS = ("name", "flags", "files", "arrays", "inputs", "loops", "conditionals",
 
 
 class NetworkWriter:
-    """Writes a network as a document.
-
-    Args:
-        network: the network.
-        without: constants whose weights are left out.
+    """Writes a network as a document; the weights of the constants ``without`` are left out.
 
     Attributes:
         arrays: the arrays that the document refers to by number, each with its element type, without duplicates.
@@ -232,11 +228,7 @@ def _unwritable(at: Any, what: str, why: str = "") -> NetworkError:
 
 
 class NetworkReader:
-    """Reads a document as a network.
-
-    Args:
-        document: the document.
-        files: the files of the arrays.
+    """Reads a document, and the files of its arrays, as a network.
 
     Attributes:
         build: the record of the build; None if there is none.
@@ -372,12 +364,8 @@ class NetworkReader:
         own = vars(layer)
         own.update(self._attributes(fields["attributes"], kind))
         own.update((name, form.read(fields[name], self)) for name, (form, _) in LAYER_EXTRAS.items() if name in fields)
-        own.update(
-            types=self._made.types,
-            index=index,
-            name=fields["name"].text(),
-            source_location=self._place(fields["place"]),
-        )
+        place = self._place(fields["place"])
+        own.update(types=self._made.types, index=index, name=fields["name"].text(), source_location=place)
         nodes = fields["outputs"].items()
         if len(nodes) != layer.NUM_OUTPUTS:
             fields["outputs"].refuse(f"the layer has {len(nodes)} outputs, its kind {layer.NUM_OUTPUTS}")

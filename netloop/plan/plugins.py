@@ -10,7 +10,8 @@ The data of a field is the number of an array of bytes. The plan contains no cod
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -28,24 +29,8 @@ from netloop.types import Array
 NAMES = ("name", "version", "namespace")
 
 
-class ArrayWriter(Protocol):
-    """A writer that numbers arrays."""
-
-    def number_of_array(self, array: Array) -> int:
-        """The number of an array."""
-        ...
-
-
-class ArrayReader(Protocol):
-    """A reader that finds arrays by number."""
-
-    def array(self, node: JsonValue) -> Array:
-        """The array with a number."""
-        ...
-
-
-def write(plugin: IPluginV3, plan: ArrayWriter) -> dict[str, Any]:
-    """Convert a plugin to JSON.
+def write(plugin: IPluginV3, number_of: Callable[[Array], int]) -> dict[str, Any]:
+    """Convert a plugin to JSON, with the numbers of the arrays of its fields.
 
     Raises:
         ValueError: it has no name, or raises an exception.
@@ -61,7 +46,10 @@ def write(plugin: IPluginV3, plan: ArrayWriter) -> dict[str, Any]:
             fields = PluginFieldCollection_(source.get_fields_to_serialize())
     except LayerError as error:
         raise ValueError(f"fails: {error.what}") from error.__cause__
-    return {**dict(zip(NAMES, _names(plugin, core), strict=True)), "fields": [_field(each, plan) for each in fields]}
+    return {
+        **dict(zip(NAMES, _names(plugin, core), strict=True)),
+        "fields": [_field(each, number_of) for each in fields],
+    }
 
 
 def _names(plugin: IPluginV3, core: Any) -> tuple[str, str, str]:
@@ -76,13 +64,13 @@ def _names(plugin: IPluginV3, core: Any) -> tuple[str, str, str]:
     return names
 
 
-def _field(field: PluginField, plan: ArrayWriter) -> dict[str, Any]:
+def _field(field: PluginField, number_of: Callable[[Array], int]) -> dict[str, Any]:
     data = np.frombuffer(field.data.tobytes(), np.uint8)
-    return {"name": field.name, "type": field.type.name, "data": plan.number_of_array(data)}
+    return {"name": field.name, "type": field.type.name, "data": number_of(data)}
 
 
-def read(node: JsonValue, plan: ArrayReader) -> IPluginV3:
-    """Make a plugin with its registered creator.
+def read(node: JsonValue, array: Callable[[JsonValue], Array]) -> IPluginV3:
+    """Make a plugin with its registered creator; ``array`` returns an array by its number.
 
     Raises:
         FileFormatError: the node does not describe a plugin, no creator is registered for it, or the creator fails.
@@ -90,7 +78,7 @@ def read(node: JsonValue, plan: ArrayReader) -> IPluginV3:
     parts = node.fields((*NAMES, "fields"))
     name, version, namespace = (parts[each].text() for each in NAMES)
     creator = _creator(node, name, version, namespace)
-    fields = PluginFieldCollection_(_read_field(each, plan) for each in parts["fields"].items())
+    fields = PluginFieldCollection_(_read_field(each, array) for each in parts["fields"].items())
     try:
         with calling(f"create_plugin of {type(creator).__name__} {name!r}"):
             made: Any = creator.create_plugin(name, fields, TensorRTPhase.RUNTIME)
@@ -115,9 +103,9 @@ def _creator(node: JsonValue, name: str, version: str, namespace: str) -> IPlugi
     return found
 
 
-def _read_field(node: JsonValue, plan: ArrayReader) -> PluginField:
+def _read_field(node: JsonValue, array: Callable[[JsonValue], Array]) -> PluginField:
     parts = node.fields(("name", "type", "data"))
-    data, type = plan.array(parts["data"]), parts["type"].member(PluginFieldType)
+    data, type = array(parts["data"]), parts["type"].member(PluginFieldType)
     try:
         return PluginField(parts["name"].text(), data.tobytes(), type)
     except ValueError as error:

@@ -14,12 +14,7 @@ from netloop.enums import DataType
 from netloop.plugins.enums import PluginCapabilityType
 from netloop.plugins.expressions import DimsExprs, IDimensionExpr, IExprBuilder
 from netloop.plugins.fields import DynamicPluginTensorDesc, PluginTensorDesc
-from netloop.plugins.interfaces import (
-    IPluginResourceContext,
-    IPluginV3,
-    IPluginV3OneBuild,
-    IPluginV3OneRuntime,
-)
+from netloop.plugins.interfaces import IPluginResourceContext, IPluginV3, IPluginV3OneBuild, IPluginV3OneRuntime
 from netloop.plugins.kernel import MOST_REMEMBERED, Kernel, Key, Types, calling, ensure, key_of
 from netloop.types import UNKNOWN, Array, TensorType, data_type, numpy_type
 
@@ -35,12 +30,12 @@ class PluginOutput:
 
     Attributes:
         type: its type; data-dependent lengths are -1.
-        room: the shape for which memory is reserved.
+        reserved: the shape for which memory is reserved.
         sizes: the axes with data-dependent lengths, each with the index of the output that is the length.
     """
 
     type: TensorType
-    room: tuple[int, ...]
+    reserved: tuple[int, ...]
     sizes: dict[int, int]
 
 
@@ -87,20 +82,13 @@ class HostKernel(Kernel):
     # ------------------------------------------------------------------ types
 
     def find_types(self, inputs: Sequence[TensorType], shape_inputs: Sequence[TensorType]) -> Types:
-        """Return the types of the outputs, in which data-dependent lengths are unknown.
-
-        Raises:
-            LayerError: the plugin does not accept these inputs, violates its interface, or fails.
-        """
+        """Return the types of the outputs, in which data-dependent lengths are unknown."""
         return tuple(each.type for each in self._outputs(inputs, shape_inputs))
 
     def _outputs(self, inputs: Sequence[TensorType], shape_inputs: Sequence[TensorType]) -> list[PluginOutput]:
         types = [data_type(each.dtype) for each in inputs]
-        ensure(
-            not any(each in PACKED for each in types),
-            f"an input of {self._name} has packed elements",
-            "convert with add_cast",
-        )
+        is_packed = any(each in PACKED for each in types)
+        ensure(not is_packed, f"an input of {self._name} has packed elements", "convert with add_cast")
         with self._calling("get_output_data_types"):
             made = self._build.get_output_data_types(list(types))
         dtypes = self._counted("get_output_data_types", made, DataType)
@@ -124,18 +112,17 @@ class HostKernel(Kernel):
 
     def _output(self, number: int, dtype: DataType, dims: Sequence[Any]) -> PluginOutput:
         ensure(dtype not in PACKED, f"output {number} of {self._name} has packed elements")
-        ensure(
-            len(dims) <= Dims.MAX_DIMS, f"output {number} of {self._name} has {len(dims)} axes, and may have at most 8"
-        )
+        count = f"{len(dims)} axes, and may have at most 8"
+        ensure(len(dims) <= Dims.MAX_DIMS, f"output {number} of {self._name} has {count}")
         for axis, each in enumerate(dims):
             what = f"length {axis} of output {number} of {self._name} is {each!r}, not an IDimensionExpr"
             ensure(isinstance(each, IDimensionExpr), what, "make it with expr_builder")
             negative = each.value is not None and each.value < 0
             ensure(not negative, f"length {axis} of output {number} of {self._name} is {each.value}")
         lengths = (UNKNOWN if each.value is None or each.is_size_tensor() else each.value for each in dims)
-        room = tuple(UNKNOWN if each.value is None else each.value for each in dims)
+        reserved = tuple(UNKNOWN if each.value is None else each.value for each in dims)
         sizes = {axis: each.size_output for axis, each in enumerate(dims) if each.size_output is not None}
-        return PluginOutput(TensorType(numpy_type(dtype), tuple(lengths)), room, sizes)
+        return PluginOutput(TensorType(numpy_type(dtype), tuple(lengths)), reserved, sizes)
 
     def _require_scalars(self, output: PluginOutput, outputs: Sequence[PluginOutput]) -> None:
         for number in output.sizes.values():
@@ -165,7 +152,7 @@ class HostKernel(Kernel):
                 [TensorType.of(each) for each in inputs], [TensorType.of(each) for each in shape_inputs]
             )
             given = [np.array(each, order="C") for each in inputs]
-            made: list[Array] = [np.zeros(each.room, each.type.dtype) for each in plugin.outputs]
+            made: list[Array] = [np.zeros(each.reserved, each.type.dtype) for each in plugin.outputs]
             described, workspace = (plugin.input_desc, plugin.output_desc), plugin.workspace.ctypes.data
             with self._calling("enqueue"):
                 status: Any = plugin.runtime.enqueue(*described, _addresses(given), _addresses(made), workspace, 0)
@@ -182,9 +169,9 @@ class HostKernel(Kernel):
         return self._prepared_plugins[key]
 
     def _prepare(self, inputs: Sequence[TensorType], outputs: Sequence[PluginOutput]) -> _PreparedPlugin:
-        fixed = all(UNKNOWN not in each.room for each in outputs)
+        fixed = all(UNKNOWN not in each.reserved for each in outputs)
         ensure(fixed, f"get_output_shapes of {self._name} leaves a length unknown, though all inputs are known")
-        dynamic = list(map(_dynamic, inputs)), [_dynamic(each.type, each.room) for each in outputs]
+        dynamic = list(map(_dynamic, inputs)), [_dynamic(each.type, each.reserved) for each in outputs]
         descriptions = list(map(_description, inputs)), [_description(each.type) for each in outputs]
         with self._calling("configure_plugin"):
             self._build.configure_plugin(*dynamic)
@@ -202,10 +189,8 @@ class HostKernel(Kernel):
     def _attached(self) -> IPluginV3OneRuntime:
         with self._calling("attach_to_context"):
             found = self._runtime.attach_to_context(IPluginResourceContext())
-        ensure(
-            isinstance(found, IPluginV3),
-            f"attach_to_context of {self._name} returned {found!r}, which is not an IPluginV3",
-        )
+        what = f"attach_to_context of {self._name} returned {found!r}, which is not an IPluginV3"
+        ensure(isinstance(found, IPluginV3), what)
         return self._part(found, PluginCapabilityType.RUNTIME, IPluginV3OneRuntime)
 
     def _cut(self, number: int, outputs: Sequence[PluginOutput], made: Sequence[Array]) -> Array:
@@ -214,7 +199,7 @@ class HostKernel(Kernel):
         shape = list(array.shape)
         for axis, size in output.sizes.items():
             length = int(made[size])
-            what = f"output {size} of {self._name} is the length {length}, and there is room for {shape[axis]}"
+            what = f"output {size} of {self._name} is the length {length}, and memory is reserved for {shape[axis]}"
             ensure(0 <= length <= shape[axis], what)
             shape[axis] = length
         return array.reshape(-1)[: int(np.prod(shape, dtype=np.int64))].reshape(shape) if output.sizes else array
@@ -243,6 +228,6 @@ def _description(type: TensorType) -> PluginTensorDesc:
     return PluginTensorDesc(Dims(type.shape), data_type(type.dtype))
 
 
-def _dynamic(type: TensorType, room: tuple[int, ...] | None = None) -> DynamicPluginTensorDesc:
-    dims = Dims(type.shape if room is None else room)
+def _dynamic(type: TensorType, reserved: tuple[int, ...] | None = None) -> DynamicPluginTensorDesc:
+    dims = Dims(type.shape if reserved is None else reserved)
     return DynamicPluginTensorDesc(_description(type), dims, dims, dims)

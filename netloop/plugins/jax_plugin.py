@@ -264,20 +264,10 @@ class JaxKernel(Kernel):
     # ------------------------------------------------------------------ runs
 
     def evaluate(self, inputs: Sequence[Array], shape_inputs: Sequence[Array]) -> tuple[Array, ...]:
-        """Return the outputs of the function as numpy arrays.
-
-        Raises:
-            LayerError: the function fails.
-        """
         with jax.enable_x64(True):
             return tuple(map(np.asarray, self._call(inputs, shape_inputs)))
 
     def lower(self, inputs: Sequence[Any], shape_inputs: Sequence[Array]) -> tuple[Any, ...]:
-        """Return the outputs of the function, in a compiled program.
-
-        Raises:
-            LayerError: the function fails.
-        """
         return self._call(inputs, shape_inputs)
 
 

@@ -1,28 +1,9 @@
-"""The structure of exported networks: families of exporters, loops and conditionals."""
-
-import pytest
+"""The structure of exported networks: loops and conditionals."""
 
 import netloop as trt
 from netloop.check import require_valid
-from netloop.formats.families import FAMILIES
 from netloop.onnx_graph.exporter import NetworkExporter
-from netloop.onnx_graph.exporter_table import EXPORTERS
-from netloop.openvino.exporter.operator_table import EXPORTERS as OPENVINO_EXPORTERS
-from tests.support.networks import (
-    CONCATENATE,
-    WHILE,
-    Op,
-    combine,
-    counted,
-    counter,
-    last,
-    mark,
-    running_sum,
-)
-
-
-def family(module: str) -> str:
-    return module.rpartition(".")[2]
+from tests.support.networks import CONCATENATE, WHILE, Op, combine, counted, counter, last, mark, running_sum
 
 
 def exported(network):
@@ -31,16 +12,6 @@ def exported(network):
 
 def ops(graph):
     return [each.op for each in graph.nodes]
-
-
-@pytest.mark.parametrize("kind", EXPORTERS, ids=lambda kind: kind.__name__)
-def test_exporter_is_in_the_family_of_its_layer_kind(kind):
-    assert family(EXPORTERS[kind].__module__) == family(kind.__module__)
-    assert family(kind.__module__) in FAMILIES
-
-
-def test_exporters_of_openvino_are_in_families():
-    assert {family(each.__module__) for each in OPENVINO_EXPORTERS.values()} <= FAMILIES
 
 
 def test_counted_loop_is_a_loop_with_a_constant_trip_count():

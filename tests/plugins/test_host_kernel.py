@@ -79,7 +79,7 @@ def test_length_without_room_is_an_error(network, x, told):
     mark(network, y=added(network, NonZero(told=told), x))
 
     for run in runs(network):
-        with pytest.raises(trt.ExecutionError, match=f"is the length {told}, and there is room for 6"):
+        with pytest.raises(trt.ExecutionError, match=f"is the length {told}, and memory is reserved for 6"):
             run({"x": X})
 
 

@@ -78,9 +78,8 @@ def _opset(network: INetworkDefinition, graph: OnnxGraph, wanted: int | None) ->
     Raises:
         NetworkError: the wanted opset does not have them.
     """
-    graphs = [inside for inside, _ in graph.walk()]
-    used = {value.dtype for inside in graphs for value in inside.values()}
-    used |= {node.op for inside in graphs for node in inside.nodes}
+    used = {value.dtype for each in graph.walk() for value in each.values()}
+    used |= {node.op for each in graph.walk() for node in each.nodes}
     least = max([LEAST_OPSET, *(since for each, since in SINCE.items() if each in used)])
     if wanted is not None and wanted < least:
         late = [str(each) for each, since in SINCE.items() if each in used and since > wanted]

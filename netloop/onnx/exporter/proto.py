@@ -5,16 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from onnx import (
-    AttributeProto,
-    GraphProto,
-    ModelProto,
-    NodeProto,
-    TensorProto,
-    ValueInfoProto,
-    defs,
-    helper,
-)
+from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto, defs, helper
 
 from netloop.onnx.tensors import proto_of
 from netloop.onnx_graph.array_bytes import array_bytes

@@ -10,7 +10,6 @@ from netloop.layers.attention_formula import PACKED
 from netloop.onnx_graph.exporter_table import exports
 from netloop.onnx_graph.graph import Value
 from netloop.onnx_graph.node_builder import BOOL, FP8, INT64, NodeBuilder
-from netloop.onnx_graph.packed_sequences import Tokens, packed_tokens, padded_tokens
 from netloop.types import UNKNOWN
 
 
@@ -81,7 +80,8 @@ def _attend(
 ) -> Value:
     query, key, value = tensors
     shape = make.shape(query)
-    shared = not _same_heads(make)
+    heads, groups = make.type(0).shape[1], make.type(1).shape[1]
+    shared = heads != groups or heads == UNKNOWN
     rows = make.reshape(query, _shape_by_key_heads(make, query, key)) if shared else query
     scores = make.op("MatMul", rows, make.transpose(key, [0, 1, 3, 2]))
     every = make.concat([make.shape(query, 0, 3), make.shape(key, 2, 3)], 0)
@@ -95,11 +95,6 @@ def _attend(
         return make.op("MatMul", weights, value)
     weights = make.reshape(weights, _shape_by_key_heads(make, query, key, make.shape(key, 2, 3)))
     return make.reshape(make.op("MatMul", weights, value), shape)
-
-
-def _same_heads(make: NodeBuilder) -> bool:
-    heads, groups = make.type(0).shape[1], make.type(1).shape[1]
-    return heads == groups != UNKNOWN
 
 
 def _shape_by_key_heads(make: NodeBuilder, query: Value, key: Value, width: Value | None = None) -> Value:
@@ -141,15 +136,27 @@ def _quantized(layer: IAttentionOutputLayer, make: NodeBuilder, weights: Value, 
     step = make.cast(scale, weights.dtype)
     steps = make.op("Div", weights, step)
     if layer.normalization_quantize_to_type is DataType.INT8:
-        limits = make.number_like(-128, weights), make.number_like(127, weights)
-        whole = make.op("Clip", make.op("Round", steps), *limits)
+        whole = make.clip(make.op("Round", steps), -128, 127)
     else:
-        inside = make.op("Clip", steps, make.number_like(-448, weights), make.number_like(448, weights))
-        whole = make.cast(make.cast(inside, FP8), weights.dtype)
+        whole = make.cast(make.cast(make.clip(steps, -448, 448), FP8), weights.dtype)
     return make.op("Mul", whole, step)
 
 
 # ---------------------------------------------------------------------------- packed sequences
+
+
+class Tokens(NamedTuple):
+    """All tokens of all sequences in one row, int64.
+
+    Attributes:
+        sequence: the number of each token's sequence; the number of sequences for a token that belongs to none.
+        position: the position of each token in its sequence.
+        lengths: the lengths of the sequences.
+    """
+
+    sequence: Value
+    position: Value
+    lengths: Value
 
 
 def _packed(layer: IAttentionOutputLayer, make: NodeBuilder, tensors: QueryKeyValue, extras: OptionalInputs) -> Value:
@@ -172,8 +179,30 @@ def _tokens(make: NodeBuilder, x: Value, position: int, is_packed: bool, lengths
     type = make.type(position)
     if is_packed:
         assert lengths is not None
-        return packed_tokens(make, lengths, make.length(x, type, 0))
-    return padded_tokens(make, make.length(x, type, 0), make.length(x, type, 2), lengths)
+        return _packed_tokens(make, lengths, make.length(x, type, 0))
+    return _padded_tokens(make, make.length(x, type, 0), make.length(x, type, 2), lengths)
+
+
+def _packed_tokens(make: NodeBuilder, beginnings: Value, total: Value) -> Tokens:
+    """The tokens of packed sequences, from the cumulative lengths of these."""
+    bounds = make.cast(beginnings, INT64)
+    one, places = make.number(1, INT64), make.arange(total)
+    begun = make.cast(make.compare("LessOrEqual", make.expand_dims(bounds, [1]), places), INT64)
+    sequence = make.op("Sub", make.reduce("ReduceSum", begun, (0,), keep=False), one)
+    position = make.op("Sub", places, make.gather(bounds, sequence, 0))
+    end = make.shape(bounds)
+    after = make.op("Slice", bounds, make.int64s(1), end)
+    before = make.op("Slice", bounds, make.int64s(0), make.int64s(-1))
+    return Tokens(sequence, position, make.op("Sub", after, before))
+
+
+def _padded_tokens(make: NodeBuilder, batch: Value, count: Value, lengths: Value | None) -> Tokens:
+    """The tokens of padded sequences, ``count`` in each."""
+    places = make.arange(make.op("Mul", batch, count))
+    width = make.op("Max", count, make.int64s(1))
+    sequence = make.op("Div", places, width)
+    whole = make.op("Expand", count, batch) if lengths is None else make.cast(lengths, INT64)
+    return Tokens(sequence, make.op("Sub", places, make.op("Mul", sequence, width)), whole)
 
 
 def _row(make: NodeBuilder, x: Value, is_packed: bool) -> Value:

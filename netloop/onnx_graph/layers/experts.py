@@ -52,5 +52,5 @@ def _activated(layer: IMoELayer, make: NodeBuilder, g: Value, u: Value) -> Value
 
 def _quantized(make: NodeBuilder, h: Value, scale: Value, rank: int) -> Value:
     step = make.cast(make.expand_dims(scale, [1, 2]) if rank else scale, h.dtype)
-    inside = make.op("Clip", make.op("Div", h, step), make.number_like(-448, h), make.number_like(448, h))
+    inside = make.clip(make.op("Div", h, step), -448, 448)
     return make.op("Mul", make.cast(make.cast(inside, FP8), h.dtype), step)

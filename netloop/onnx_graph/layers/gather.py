@@ -50,7 +50,7 @@ def scatter(layer: IScatterLayer, make: NodeBuilder, data: Value, indices: Value
 
 @exports(IOneHotLayer)
 def one_hot(layer: IOneHotLayer, make: NodeBuilder, indices: Value, values: Value, depth: Value) -> Value:
-    """ONNX's OneHot is not used, because negative indices count from the end there."""
+    """Write one-hot as a comparison: in ONNX's OneHot negative indices count from the end."""
     rank = make.type(0).rank + 1
     axis = layer.axis % rank
     places = make.cast(make.arange(make.reshape(make.cast(depth, INT64), [1])), indices.dtype)

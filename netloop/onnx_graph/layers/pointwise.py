@@ -60,10 +60,9 @@ def _softplus(make: NodeBuilder, x: Value, layer: IActivationLayer) -> Value:
 
 
 def _clip(make: NodeBuilder, x: Value, layer: IActivationLayer) -> Value:
-    low, high = make.number_like(layer.alpha, x), make.number_like(layer.beta, x)
     if layer.alpha <= layer.beta:
-        return make.op("Clip", x, low, high)
-    return make.op("Max", make.op("Min", x, high), low)
+        return make.clip(x, layer.alpha, layer.beta)
+    return make.op("Max", make.op("Min", x, make.number_like(layer.beta, x)), make.number_like(layer.alpha, x))
 
 
 def _scaled_tanh(make: NodeBuilder, x: Value, layer: IActivationLayer) -> Value:
@@ -134,11 +133,6 @@ def _divide(make: NodeBuilder, a: Value, b: Value) -> Value:
     return make.where(is_minus_one, make.op("Neg", a), quotient)
 
 
-def _floor_divide_floats(make: NodeBuilder, a: Value, b: Value) -> Value:
-    quotient = make.op("Div", make.wide(a), make.wide(b))
-    return make.cast(make.op("Floor", quotient), a.dtype)
-
-
 def _floor_divide(make: NodeBuilder, a: Value, b: Value) -> Value:
     if a.dtype in UNSIGNED:
         return _divide(make, a, b)
@@ -146,6 +140,10 @@ def _floor_divide(make: NodeBuilder, a: Value, b: Value) -> Value:
     inexact = make.op("Not", make.compare("Equal", make.op("Mul", quotient, b), a))
     signs = make.op("Xor", make.compare("Less", a, zero), make.compare("Less", b, zero))
     return make.op("Sub", quotient, make.cast(make.op("And", inexact, signs), a.dtype))
+
+
+def _floor_divide_floats(make: NodeBuilder, a: Value, b: Value) -> Value:
+    return make.cast(make.op("Floor", make.op("Div", make.wide(a), make.wide(b))), a.dtype)
 
 
 def _integer_modulo(make: NodeBuilder, a: Value, b: Value) -> Value:
@@ -161,10 +159,6 @@ def _integer_remainder(make: NodeBuilder, a: Value, b: Value) -> Value:
     return make.op("Sub", a, make.op("Mul", _divide(make, a, b), b))
 
 
-def _remainder(make: NodeBuilder, a: Value, b: Value) -> Value:
-    return make.op("Mod", a, b, fmod=1)
-
-
 def _modulo(make: NodeBuilder, a: Value, b: Value) -> Value:
     """Remainder of floats with the sign of the divisor; Mod itself gives that of the dividend."""
     wide, divisor = make.wide(a), make.wide(b)
@@ -174,21 +168,17 @@ def _modulo(make: NodeBuilder, a: Value, b: Value) -> Value:
     return make.cast(make.where(differs, make.op("Add", rest, divisor), rest), a.dtype)
 
 
-def _shift_left(make: NodeBuilder, a: Value, b: Value) -> Value:
-    return make.cast(_shifted(make, a, b, ElementWiseOperation.SHIFT_LEFT), a.dtype)
-
-
 def _shift_right(make: NodeBuilder, a: Value, b: Value) -> Value:
     """Shift to the right and keep the sign: a negative number is inverted, shifted and inverted again."""
     if a.dtype in UNSIGNED:
-        return make.cast(_shifted(make, a, b, ElementWiseOperation.SHIFT_RIGHT), a.dtype)
+        return _shift(make, a, b, ElementWiseOperation.SHIFT_RIGHT)
     is_negative = make.compare("Less", a, make.number_like(0, a))
     bits = make.where(is_negative, make.op("BitwiseNot", a), a)
-    made = make.cast(_shifted(make, bits, b, ElementWiseOperation.SHIFT_RIGHT), a.dtype)
+    made = _shift(make, bits, b, ElementWiseOperation.SHIFT_RIGHT)
     return make.where(is_negative, make.op("BitwiseNot", made), made)
 
 
-def _shifted(make: NodeBuilder, a: Value, b: Value, op: ElementWiseOperation) -> Value:
+def _shift(make: NodeBuilder, a: Value, b: Value, op: ElementWiseOperation = ElementWiseOperation.SHIFT_LEFT) -> Value:
     """Shift as unsigned numbers. A shift by all bits, which BitShift leaves undefined, gives 0."""
     wide = UINT64 if a.dtype.itemsize == UINT64.itemsize else UINT32
     amount = make.cast(b, wide)
@@ -196,7 +186,7 @@ def _shifted(make: NodeBuilder, a: Value, b: Value, op: ElementWiseOperation) ->
     is_inside = make.compare("Less", amount, make.number(8 * a.dtype.itemsize, wide))
     bits, direction = make.where(is_inside, amount, zero), SHIFT_DIRECTIONS.onnx.write[op]
     made = make.op("BitShift", make.cast(a, wide), bits, direction=direction)
-    return make.where(is_inside, made, zero)
+    return make.cast(make.where(is_inside, made, zero), a.dtype)
 
 
 # fmt: off
@@ -205,13 +195,13 @@ INTEGER_FORMULAS: dict[ElementWiseOperation, Formula2] = {
     ElementWiseOperation.FLOOR_DIV:   _floor_divide,
     ElementWiseOperation.MOD:         _integer_modulo,
     ElementWiseOperation.FMOD:        _integer_remainder,
-    ElementWiseOperation.SHIFT_LEFT:  _shift_left,
+    ElementWiseOperation.SHIFT_LEFT:  _shift,
     ElementWiseOperation.SHIFT_RIGHT: _shift_right,
 }
 FLOAT_FORMULAS: dict[ElementWiseOperation, Formula2] = {
     ElementWiseOperation.FLOOR_DIV: _floor_divide_floats,
     ElementWiseOperation.MOD:       _modulo,
-    ElementWiseOperation.FMOD:      _remainder,
+    ElementWiseOperation.FMOD:      lambda make, a, b: make.op("Mod", a, b, fmod=1),
 }
 # fmt: on
 
@@ -221,17 +211,11 @@ def select(layer: ISelectLayer, make: NodeBuilder, condition: Value, a: Value, b
     return make.where(condition, a, b)
 
 
-@exports(IIdentityLayer)
-def identity(layer: IIdentityLayer, make: NodeBuilder, x: Value) -> Value:
-    return x if layer.to_type is None else _converted(make, x, numpy_type(layer.to_type))
-
-
-@exports(ICastLayer)
-def cast(layer: ICastLayer, make: NodeBuilder, x: Value) -> Value:
-    return _converted(make, x, numpy_type(layer.to_type))
-
-
-def _converted(make: NodeBuilder, x: Value, to: np.dtype[Any]) -> Value:
+@exports(IIdentityLayer, ICastLayer)
+def cast(layer: IIdentityLayer | ICastLayer, make: NodeBuilder, x: Value) -> Value:
+    if layer.to_type is None:
+        return x
+    to = numpy_type(layer.to_type)
     if jnp.issubdtype(x.dtype, jnp.floating) and jnp.issubdtype(to, jnp.integer):
         return _to_integer(make, x if x.dtype in (FLOAT, DOUBLE) else make.cast(x, FLOAT), to)
     return make.cast(_nan_beyond_powers(make, make.cast(x, FLOAT)) if to == E8M0 != x.dtype else x, to)
@@ -251,7 +235,7 @@ def _to_integer(make: NodeBuilder, x: Value, to: np.dtype[Any]) -> Value:
     limits = jnp.iinfo(to)
     least, most = int(limits.min), int(limits.max)
     if to in TINY or to in (INT8, INT16, UINT16):
-        inside = make.op("Clip", x, make.number_like(least, x), make.number_like(most, x))
+        inside = make.clip(x, least, most)
         number = make.where(make.op("IsNaN", x, to=BOOL), make.number_like(0, x), inside)
         return make.cast(make.cast(number, SMALL.get(to, to)), to)
     below, above = make.number_like(float(least), x), make.number_like(float(most) + 1, x)

@@ -40,7 +40,11 @@ def _sizes(layer: IQuantizeLayer | IDequantizeLayer, x: TensorType, own: TensorT
         "in ONNX the length of a block is an attribute",
         "fix the shapes of the input and of the scale",
     )
-    return [many // few if few else 1 for many, few in zip(x.shape, own.shape, strict=True)]
+    return _ratios(x.shape, own.shape)
+
+
+def _ratios(shape: Shape, blocks: Shape) -> list[int]:
+    return [many // few if few else 1 for many, few in zip(shape, blocks, strict=True)]
 
 
 def _spread(make: NodeBuilder, scale: Value, shape: Shape, sizes: Sequence[int]) -> Value:
@@ -92,7 +96,7 @@ def dynamic_quantize(
         "their shapes must be constants of the model",
         "fix the shape of the input",
     )
-    sizes = [many // few if few else 1 for many, few in zip(source.shape, scales.shape, strict=True)]
+    sizes = _ratios(source.shape, scales.shape)
     boxes = make.reshape(make.wide(x), [n for pair in zip(scales.shape, sizes, strict=True) for n in pair])
     largest = make.reduce("ReduceMax", make.op("Abs", boxes), range(1, 2 * source.rank, 2))
     scale = make.op("Div", largest, make.number_like(FORMATS[layer.to_type].most, largest))

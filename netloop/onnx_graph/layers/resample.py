@@ -1,15 +1,12 @@
 """Resizing."""
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
 from netloop.diagnostics import require
-from netloop.enums import (
-    InterpolationMode,
-    ResizeCoordinateTransformation,
-    ResizeSelector,
-)
+from netloop.enums import InterpolationMode, ResizeCoordinateTransformation, ResizeSelector
 from netloop.formats.vocabulary import COORDINATE_TRANSFORMATIONS, NEAREST_ROUNDINGS, RESIZE_MODES
 from netloop.layers.resample import IResizeLayer
 from netloop.onnx_graph.exporter_table import exports
@@ -41,7 +38,7 @@ def resize(
 
 
 def _is_whole(layer: IResizeLayer, before: Shape, after: Shape) -> bool:
-    """Whether axes of images grow by whole factors: there rounding moves no position, and every runtime can do it.
+    """Whether axes of images grow by whole factors: then rounding moves no position, and every runtime can resize them.
 
     HALF_PIXEL_SYMMETRIC is left to ``_along``, because OpenVINO does not have it.
     """
@@ -101,15 +98,6 @@ def _along(layer: IResizeLayer, make: NodeBuilder, x: Value, axis: int, change: 
 
 def _resized(layer: IResizeLayer, rows: Array, change: _Axis) -> Array:
     """The resized rows, evaluated by the layer."""
-    one = IResizeLayer(
-        shape=(len(rows), change.size) if change.scale is None else (),
-        scales=() if change.scale is None else (1.0, change.scale),
-        resize_mode=layer.resize_mode,
-        coordinate_transformation=layer.coordinate_transformation,
-        selector_for_single_pixel=layer.selector_for_single_pixel,
-        nearest_rounding=layer.nearest_rounding,
-        cubic_coeff=layer.cubic_coeff,
-        exclude_outside=layer.exclude_outside,
-        antialias=layer.antialias,
-    )
-    return one.evaluate(rows)
+    shape = (len(rows), change.size) if change.scale is None else ()
+    scales = () if change.scale is None else (1.0, change.scale)
+    return replace(layer, shape=shape, scales=scales, roi=()).evaluate(rows)

@@ -1,6 +1,7 @@
 """Sequences of tensors and optional values."""
 
 from netloop.diagnostics import require
+from netloop.graph.layer import ILayer
 from netloop.layers.sequence import (
     IOptionalGetLayer,
     IOptionalHasLayer,
@@ -17,6 +18,19 @@ from netloop.onnx_graph.exporter_table import exports
 from netloop.onnx_graph.graph import Value
 from netloop.onnx_graph.node_builder import BF16, SMALL, NodeBuilder
 
+OPERATORS: dict[type[ILayer], str] = {
+    ISequenceInsertLayer: "SequenceInsert",
+    ISequenceEraseLayer: "SequenceErase",
+    ISequenceAtLayer: "SequenceAt",
+    ISequenceLengthLayer: "SequenceLength",
+    IOptionalHasLayer: "OptionalHasElement",
+    IOptionalGetLayer: "OptionalGetElement",
+}
+"""The operators of layers without attributes."""
+
+POSITIONS: dict[type[ILayer], int] = {ISequenceInsertLayer: 2, ISequenceEraseLayer: 1, ISequenceAtLayer: 1}
+"""The inputs that are positions in a sequence, which are 0-D in ONNX."""
+
 
 def _made(make: NodeBuilder, op: str, *inputs: Value | None, **attributes: object) -> Value:
     """Add an operator on sequences or optional values."""
@@ -28,8 +42,14 @@ def _made(make: NodeBuilder, op: str, *inputs: Value | None, **attributes: objec
     return made
 
 
-def _position(make: NodeBuilder, number: int, position: Value | None) -> Value | None:
-    return position if position is None or make.type(number).rank == 0 else make.scalar(position)
+@exports(*OPERATORS)
+def one_operator(layer: ILayer, make: NodeBuilder, *inputs: Value | None) -> Value:
+    place = POSITIONS.get(type(layer))
+    given = [
+        make.scalar(each) if each is not None and position == place and make.type(position).rank else each
+        for position, each in enumerate(inputs)
+    ]
+    return _made(make, OPERATORS[type(layer)], *given)
 
 
 @exports(ISequenceLayer)
@@ -37,28 +57,6 @@ def sequence(layer: ISequenceLayer, make: NodeBuilder, *parts: Value) -> Value:
     if parts:
         return _made(make, "SequenceConstruct", *parts)
     return _made(make, "SequenceEmpty", dtype=make.out().dtype)
-
-
-@exports(ISequenceInsertLayer)
-def insert(
-    layer: ISequenceInsertLayer, make: NodeBuilder, sequence: Value, tensor: Value, position: Value | None = None
-) -> Value:
-    return _made(make, "SequenceInsert", sequence, tensor, _position(make, 2, position))
-
-
-@exports(ISequenceEraseLayer)
-def erase(layer: ISequenceEraseLayer, make: NodeBuilder, sequence: Value, position: Value | None = None) -> Value:
-    return _made(make, "SequenceErase", sequence, _position(make, 1, position))
-
-
-@exports(ISequenceAtLayer)
-def at(layer: ISequenceAtLayer, make: NodeBuilder, sequence: Value, position: Value) -> Value:
-    return _made(make, "SequenceAt", sequence, _position(make, 1, position))
-
-
-@exports(ISequenceLengthLayer)
-def length(layer: ISequenceLengthLayer, make: NodeBuilder, sequence: Value) -> Value:
-    return _made(make, "SequenceLength", sequence)
 
 
 @exports(ISequenceConcatenationLayer)
@@ -71,19 +69,6 @@ def split(layer: ISequenceSplitLayer, make: NodeBuilder, x: Value, lengths: Valu
     return _made(make, "SplitToSequence", x, lengths, axis=layer.axis, keepdims=int(layer.keep_axis))
 
 
-# ---------------------------------------------------------------------- optional values
-
-
 @exports(IOptionalLayer)
 def optional(layer: IOptionalLayer, make: NodeBuilder, x: Value | None = None) -> Value:
     return _made(make, "Optional", x, type=make.out().present if x is None else None)
-
-
-@exports(IOptionalHasLayer)
-def has(layer: IOptionalHasLayer, make: NodeBuilder, x: Value) -> Value:
-    return _made(make, "OptionalHasElement", x)
-
-
-@exports(IOptionalGetLayer)
-def get(layer: IOptionalGetLayer, make: NodeBuilder, x: Value) -> Value:
-    return _made(make, "OptionalGetElement", x)

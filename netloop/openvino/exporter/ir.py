@@ -12,12 +12,10 @@ from netloop.types import Array, Shape
 
 @dataclass(eq=False)
 class IrPort:
-    """An output of a layer.
+    """An output of a layer, with the names of its tensor.
 
     Attributes:
-        dtype: the element type.
         shape: its dims, with -1 for unknown ones; None if not even the rank is known.
-        names: the names of the tensor.
     """
 
     dtype: np.dtype[Any]
@@ -27,17 +25,13 @@ class IrPort:
 
 @dataclass(eq=False)
 class IrLayer:
-    """An operation with its inputs and outputs.
+    """An operation with the ports that it reads and computes.
 
     Attributes:
-        type: its name in OpenVINO.
         version: the operator set that its version comes from.
-        inputs: the ports that it reads.
-        outputs: the ports that it computes.
         data: its attributes.
         name: the name that it should get; the document makes it unique.
         array: the numbers of a ``Const``.
-        bodies: the nets inside of it.
     """
 
     type: str
@@ -89,9 +83,7 @@ class IrBody:
 
     Attributes:
         tag: its XML tag: ``body``, ``then_body`` or ``else_body``.
-        net: the net.
-        inputs: the connections of its Parameters.
-        outputs: the connections of its Results.
+        inputs, outputs: the connections of its Parameters and of its Results.
         back_edges: the Results whose values become Parameters of the next iteration.
     """
 

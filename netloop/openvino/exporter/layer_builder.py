@@ -67,7 +67,7 @@ class LayerBuilder:
                 self._put_nothing(node.outputs)
 
     def _add(self, node: OnnxNode) -> None:
-        function = EXPORTERS.get(node.op)
+        function = EXPORTERS.find(node.op)
         if function is None:
             raise LayerError(
                 f"OpenVINO has no operator for {node.op}", "the exporter writes operators of opset 1 to 16"
@@ -255,11 +255,16 @@ class LayerBuilder:
         return self.op("LogicalOr" if x.dtype == BOOL else "Maximum", 1, x, x, shape=x.shape, auto_broadcast="numpy")
 
     def opaque_true(self) -> IrPort:
-        """True, computed from a random number, so that OpenVINO cannot fold what depends on it."""
+        """True, computed from a random number, so that OpenVINO cannot fold layers that depend on it."""
+        drawn = self.random_numbers(0)
+        return self.pointwise("GreaterEqual", self.reshape(drawn, ()), self.constant(0, FLOAT), dtype=BOOL)
+
+    def random_numbers(self, seed: int, x: IrPort | None = None) -> IrPort:
+        """Uniform random numbers from 0 to 1, float32, in the shape of ``x`` or (1,)."""
         bounds = self.constant(0, FLOAT), self.constant(1, FLOAT)
-        options: dict[str, Any] = {"output_type": FLOAT, "global_seed": 0, "op_seed": 0}
-        drawn = self.op("RandomUniform", 8, self.int64s(1), *bounds, dtype=FLOAT, shape=(1,), **options)
-        return self.pointwise("GreaterEqual", self.reshape(drawn, ()), bounds[0], dtype=BOOL)
+        options: dict[str, Any] = {"output_type": FLOAT, "global_seed": 0, "op_seed": seed}
+        lengths, shape = (self.int64s(1), (1,)) if x is None else (self.shape(x), x.shape)
+        return self.op("RandomUniform", 8, lengths, *bounds, dtype=FLOAT, shape=shape, **options)
 
     # ------------------------------------------------------------------ queries
 
@@ -340,11 +345,8 @@ def reshaped_shape(
 ) -> Shape | None:
     """The shape after a Reshape, as far as it is known.
 
-    Args:
-        shape: the shape before.
-        shape_of_wanted: the shape of the input that holds the new shape.
-        wanted: the new shape, if it is constant.
-        zero_copies: whether 0 stands for the length before.
+    ``wanted`` is the new shape if it is constant, in which 0 may copy the length before, and ``shape_of_wanted`` the
+    shape of the input that holds it.
     """
     if wanted is None:
         rank = None if shape_of_wanted is None else shape_of_wanted[0]

@@ -3,18 +3,9 @@
 from collections.abc import Callable
 from typing import Any
 
-NodeExporter = Callable[..., Any]
-"""Takes a ``LayerBuilder``, the node and a port for each input (None if left out); returns a port for each output."""
+from netloop.formats.operator_table import OperatorTable
 
-EXPORTERS: dict[str, NodeExporter] = {}
+EXPORTERS = OperatorTable[str, Callable[..., Any]]()
+"""Each takes a ``LayerBuilder``, the node and a port per input (None if left out), and returns a port per output."""
 
-
-def exports(operator: str) -> Callable[[NodeExporter], NodeExporter]:
-    """Register the exporter of an operator."""
-
-    def register(exporter: NodeExporter) -> NodeExporter:
-        assert operator not in EXPORTERS, f"{operator} has an exporter already"
-        EXPORTERS[operator] = exporter
-        return exporter
-
-    return register
+exports = EXPORTERS.register

@@ -1,11 +1,11 @@
 """Loops and conditionals.
 
-Whatever a body reads of the outer net becomes an input of the layer and a Parameter of the body, because a body sees
+Values that a body reads from the outer net become inputs of the layer and Parameters of the body, because a body sees
 nothing else. Three things are written so that OpenVINO's own loops compute them correctly:
 
 - Iterators gather by the number of the iteration. Sliced inputs may be overwritten while they are read.
 - A loop that may run no iteration is inside of a conditional. It would leave stale rows, or rows of a wrong shape.
-- What depends on constants only is made to depend on a random number too. Folding it may end the process.
+- Values that depend on constants only are made to depend on a random number too. Folding them may end the process.
 """
 
 from collections.abc import Sequence
@@ -56,24 +56,23 @@ def _if(
 
 @exports("Loop")
 def loop(
-    build: LayerBuilder, node: OnnxNode, count: IrPort | None, goes_on: IrPort, *initial: IrPort
+    build: LayerBuilder, node: OnnxNode, count: IrPort | None, condition: IrPort, *initial: IrPort
 ) -> tuple[IrPort, ...]:
     """Loop, inside of an If unless it is known whether the first iteration runs."""
     known = None if count is None else build.ints(count)
-    certain = build.ints(goes_on)
+    certain = build.ints(condition)
     if certain == [0] or (known is not None and known[0] <= 0):
         return (*initial, *_no_rows(build, node))
     if certain == [1] and (count is None or known is not None):
         return _LoopLayer(build, node, count, initial).outputs()
-    enters = goes_on
     if count is not None:
         is_positive = build.pointwise("Greater", count, build.number_like(0, count), dtype=BOOL)
-        enters = build.pointwise("LogicalAnd", goes_on, is_positive)
+        condition = build.pointwise("LogicalAnd", condition, is_positive)
     some, none = build.inside(), build.inside()
     least = None if count is None else some.pointwise("Maximum", some.capture(count), some.constant(1, INT64))
     made = _LoopLayer(some, node, least, [some.capture(each) for each in initial]).outputs()
     nothing = [*(none.capture(each) for each in initial), *_no_rows(none, node)]
-    return _if(build, enters, [(some, made), (none, nothing)], [IrPort(each.dtype, each.shape) for each in made])
+    return _if(build, condition, [(some, made), (none, nothing)], [IrPort(each.dtype, each.shape) for each in made])
 
 
 def _no_rows(build: LayerBuilder, node: OnnxNode) -> list[IrPort]:
@@ -134,6 +133,6 @@ class _LoopLayer:
         return body
 
     def _next(self, value: IrPort, state: IrLayer) -> IrPort:
-        """The next value of a state. One that another state has now is copied: OpenVINO writes states one by one."""
+        """The next value of a state, copied if another state has it now, because OpenVINO writes states one by one."""
         origin = self.inner.origin(value)
         return value if origin is state or origin.type != "Parameter" else self.inner.copy(value)

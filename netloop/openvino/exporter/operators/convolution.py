@@ -10,24 +10,14 @@ from netloop.openvino.exporter.operator_table import exports
 from netloop.types import UNKNOWN
 
 
-def window_axes(node: OnnxNode, x: IrPort) -> int:
-    """The number of axes of a sliding window."""
-    kernel = node.attributes.get("kernel_shape") or node.attributes.get("strides")
-    return len(kernel) if kernel else len(x.shape or ()) - 2
-
-
-def window_steps(node: OnnxNode, axes: int, *, dilated: bool = False) -> dict[str, Any]:
+def window_steps(node: OnnxNode, *, dilated: bool = False) -> dict[str, Any]:
     """The attributes of a sliding window: strides and padding, with ``dilated`` also dilations."""
     given = node.attributes
-    dilations = {"dilations": list(given.get("dilations") or [1] * axes)} if dilated else {}
-    pads = list(given.get("pads") or [0] * (2 * axes))
-    return {
-        "strides": list(given.get("strides") or [1] * axes),
-        "pads_begin": pads[:axes],
-        "pads_end": pads[axes:],
-        "auto_pad": AUTO_PADS.onnx_to_openvino[given.get("auto_pad", "NOTSET")],
-        **dilations,
-    }
+    axes = len(given["kernel_shape"])
+    pads = given.get("pads", [0] * (2 * axes))
+    steps = {"strides": given["strides"], "pads_begin": pads[:axes], "pads_end": pads[axes:]}
+    auto_pad = AUTO_PADS.onnx_to_openvino[given.get("auto_pad", "NOTSET")]
+    return {**steps, "auto_pad": auto_pad, **({"dilations": given["dilations"]} if dilated else {})}
 
 
 @exports("Conv")
@@ -39,17 +29,17 @@ def convolution(build: LayerBuilder, node: OnnxNode, x: IrPort, kernel: IrPort, 
 @exports("ConvTranspose")
 def deconvolution(build: LayerBuilder, node: OnnxNode, x: IrPort, kernel: IrPort, bias: IrPort | None = None) -> IrPort:
     """Transposed convolution, possibly of groups of channels."""
-    more = list(node.attributes.get("output_padding") or [0] * window_axes(node, x))
-    return _convolved(build, node, "ConvolutionBackpropData", x, kernel, bias, output_padding=more)
+    none = [0] * len(node.attributes["kernel_shape"])
+    return _convolved(build, node, "ConvolutionBackpropData", x, kernel, bias, output_padding=none)
 
 
 def _convolved(
     build: LayerBuilder, node: OnnxNode, type: str, x: IrPort, kernel: IrPort, bias: IrPort | None, **more: Any
 ) -> IrPort:
-    axes, groups = window_axes(node, x), node.attributes.get("group", 1)
+    axes, groups = len(node.attributes["kernel_shape"]), node.attributes["group"]
     if groups != 1:
         type, kernel = f"Group{type}", _grouped(build, kernel, groups)
-    made = build.op(type, 1, x, kernel, shape=open_shape(x), **window_steps(node, axes, dilated=True), **more)
+    made = build.op(type, 1, x, kernel, shape=open_shape(x), **window_steps(node, dilated=True), **more)
     if bias is None:
         return made
     return build.pointwise("Add", made, build.reshape(bias, [1, -1, *[1] * axes]))

@@ -26,27 +26,20 @@ def unique(build: LayerBuilder, node: OnnxNode, x: IrPort) -> tuple[IrPort, ...]
     rank = 1 if axis is None else len(x.shape or ())
     made = [IrPort(x.dtype, (UNKNOWN,) * rank), *(IrPort(INT64, (UNKNOWN,)) for _ in range(3))]
     inputs = [x] if axis is None else [x, build.constant(axis, INT64)]
-    is_sorted = bool(node.attributes.get("sorted", 1))
+    is_sorted = bool(node.attributes["sorted"])
     build.layer("Unique", 10, inputs, made, sorted=is_sorted, index_element_type=INT64, count_element_type=INT64)
     return tuple(made)
 
 
 @exports("NonMaxSuppression")
 def suppress(
-    build: LayerBuilder,
-    node: OnnxNode,
-    boxes: IrPort,
-    scores: IrPort,
-    most: IrPort | None = None,
-    overlap: IrPort | None = None,
-    least: IrPort | None = None,
+    build: LayerBuilder, node: OnnxNode, boxes: IrPort, scores: IrPort, most: IrPort, overlap: IrPort, least: IrPort
 ) -> IrPort:
     """The boxes that do not overlap much with a better one of their class."""
     scalar = build.constant(np.zeros(0, np.int64))
-    defaults = (most, np.int64(0)), (overlap, np.float32(0)), (least, np.float32(-np.inf))
-    limits = [build.constant(zero) if given is None else build.reshape(given, scalar) for given, zero in defaults]
+    limits = [build.reshape(each, scalar) for each in (most, overlap, least)]
     made = IrPort(INT64, (UNKNOWN, 3)), IrPort(FLOAT, (UNKNOWN, 3)), IrPort(INT64, (1,))
-    encoding = BOX_FORMATS.openvino.write[BoundingBoxFormat(node.attributes.get("center_point_box", 0))]
+    encoding = BOX_FORMATS.openvino.write[BoundingBoxFormat(node.attributes["center_point_box"])]
     build.layer(
         "NonMaxSuppression", 9, [boxes, scores, *limits], made,
         box_encoding=encoding, sort_result_descending=False, output_type=INT64,

@@ -15,21 +15,18 @@ TYPES = {(0, 0): ("DFT", 7), (1, 0): ("IDFT", 7), (0, 1): ("RDFT", 9), (1, 1): (
 
 
 @exports("DFT")
-def transform(
-    build: LayerBuilder, node: OnnxNode, x: IrPort, length: IrPort | None = None, axis: IrPort | None = None
-) -> IrPort:
+def transform(build: LayerBuilder, node: OnnxNode, x: IrPort, length: IrPort | None, axis: IrPort) -> IrPort:
     """The transform along one axis; the last axis holds the parts of complex numbers."""
-    given = node.attributes
-    is_inverse, is_half = given.get("inverse", 0), given.get("onesided", 0)
+    is_inverse, is_half = node.attributes["inverse"], node.attributes["onesided"]
     require(x.shape is not None and UNKNOWN not in x.shape[-1:], "whether its numbers are complex is not known")
-    rank = rank_of(x)
-    place = -2 if axis is None else (build.ints(axis) or [None])[0]
+    rank, place = rank_of(x), build.ints(axis)
     require(place is not None, "its axis depends on the data")
+    assert place is not None
     numbers = build.cast(_parts(build, x, is_complex=bool(is_inverse or not is_half)), FLOAT)
     more = [] if length is None else [build.reshape(length, [1])]
     type, version = TYPES[is_inverse, is_half]
     shape: Shape = (*[UNKNOWN] * (rank - 1), 2)
-    made = build.op(type, version, numbers, build.int64s((place or 0) % rank), *more, shape=shape)
+    made = build.op(type, version, numbers, build.int64s(place[0] % rank), *more, shape=shape)
     return build.expand_dims(made, [rank - 1]) if type == "IRDFT" else made
 
 

@@ -11,8 +11,7 @@ from netloop.types import UNKNOWN
 @exports("Gather")
 def gather(build: LayerBuilder, node: OnnxNode, x: IrPort, indices: IrPort) -> IrPort:
     """Slices at indices along an axis."""
-    axis = node.attributes.get("axis", 0)
-    shape = None
+    axis, shape = node.attributes["axis"], None
     if x.shape is not None and indices.shape is not None:
         place = axis % len(x.shape)
         shape = (*x.shape[:place], *indices.shape, *x.shape[place + 1 :])

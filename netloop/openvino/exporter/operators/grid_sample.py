@@ -15,7 +15,7 @@ def grid_sample(build: LayerBuilder, node: OnnxNode, x: IrPort, grid: IrPort) ->
     given = node.attributes
     return build.op(
         "GridSample", 9, x, grid,
-        shape=open_shape(x), align_corners=bool(given.get("align_corners", 0)),
-        mode=GRID_SAMPLE_MODES.onnx_to_openvino[given.get("mode", "linear")],
-        padding_mode=GRID_SAMPLE_PADDINGS.onnx_to_openvino[given.get("padding_mode", "zeros")],
+        shape=open_shape(x), align_corners=bool(given["align_corners"]),
+        mode=GRID_SAMPLE_MODES.onnx_to_openvino[given["mode"]],
+        padding_mode=GRID_SAMPLE_PADDINGS.onnx_to_openvino[given["padding_mode"]],
     )  # fmt: skip

@@ -7,12 +7,9 @@ from netloop.openvino.exporter.operator_table import exports
 
 
 @exports("LayerNormalization")
-def layer_normalization(
-    build: LayerBuilder, node: OnnxNode, x: IrPort, scale: IrPort, bias: IrPort | None = None
-) -> IrPort:
+def layer_normalization(build: LayerBuilder, node: OnnxNode, x: IrPort, scale: IrPort, bias: IrPort) -> IrPort:
     """Mean 0 and variance 1 over the last axes, then a scale and a bias."""
     axes = build.int64s(*range(node.attributes["axis"], rank_of(x)))
     epsilon = float(node.attributes["epsilon"])
     made = build.op("MVN", 6, x, axes, shape=x.shape, normalize_variance=True, eps=epsilon, eps_mode="INSIDE_SQRT")
-    made = build.pointwise("Multiply", made, scale)
-    return made if bias is None else build.pointwise("Add", made, bias)
+    return build.pointwise("Add", build.pointwise("Multiply", made, scale), bias)

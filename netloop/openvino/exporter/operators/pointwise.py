@@ -1,10 +1,11 @@
 """Element-wise operators, activations and conversions."""
 
+from collections.abc import Iterable
 from functools import reduce
-
-import numpy as np
+from typing import Any
 
 from netloop.formats.vocabulary import (
+    ACTIVATION_PARAMETERS,
     ACTIVATIONS,
     ELEMENTWISE,
     ELEMENTWISE_BITWISE,
@@ -19,6 +20,7 @@ from netloop.onnx_graph.node_builder import BOOL
 from netloop.openvino.exporter.ir import IrPort
 from netloop.openvino.exporter.layer_builder import LayerBuilder
 from netloop.openvino.exporter.operator_table import EXPORTERS, exports
+from netloop.openvino.exporter.operators.affine import parametric_relu
 
 
 @exports("Abs")
@@ -64,24 +66,6 @@ def reciprocal(build: LayerBuilder, node: OnnxNode, x: IrPort) -> IrPort:
     return build.pointwise("Divide", build.number_like(1, x), x, m_pythondiv=False)
 
 
-@exports("Round")
-def round(build: LayerBuilder, node: OnnxNode, x: IrPort) -> IrPort:
-    """Rounding to the nearest integer, half to even."""
-    return build.op("Round", 5, x, shape=x.shape, mode="half_to_even")
-
-
-@exports("IsNaN")
-def is_nan(build: LayerBuilder, node: OnnxNode, x: IrPort) -> IrPort:
-    """Whether each element is NaN."""
-    return build.op("IsNaN", 10, x, dtype=BOOL, shape=x.shape)
-
-
-@exports("IsInf")
-def is_inf(build: LayerBuilder, node: OnnxNode, x: IrPort) -> IrPort:
-    """Whether each element is infinite."""
-    return build.op("IsInf", 10, x, dtype=BOOL, shape=x.shape, detect_negative=True, detect_positive=True)
-
-
 @exports("Where")
 def where(build: LayerBuilder, node: OnnxNode, condition: IrPort, a: IrPort, b: IrPort) -> IrPort:
     """Selection by a condition."""
@@ -99,32 +83,23 @@ def bit_shift(build: LayerBuilder, node: OnnxNode, x: IrPort, bits: IrPort) -> I
 
 
 @exports("Clip")
-def clip(
-    build: LayerBuilder, node: OnnxNode, x: IrPort, low: IrPort | None = None, high: IrPort | None = None
-) -> IrPort:
-    """Clamping between two bounds, either of which may be left out."""
-    made = x if low is None else build.pointwise("Maximum", x, low)
-    return made if high is None else build.pointwise("Minimum", made, high)
+def clip(build: LayerBuilder, node: OnnxNode, x: IrPort, low: IrPort, high: IrPort) -> IrPort:
+    """Clamping between two bounds."""
+    return build.pointwise("Minimum", build.pointwise("Maximum", x, low), high)
 
 
 @exports("Elu")
 def elu(build: LayerBuilder, node: OnnxNode, x: IrPort) -> IrPort:
     """``alpha (exp(x) - 1)`` where x < 0, else x."""
-    return build.op("Elu", 1, x, shape=x.shape, alpha=float(node.attributes.get("alpha", 1)))
+    return build.op("Elu", 1, x, shape=x.shape, alpha=float(node.attributes["alpha"]))
 
 
-@exports("Selu")
-def selu(build: LayerBuilder, node: OnnxNode, x: IrPort) -> IrPort:
-    """``gamma alpha (exp(x) - 1)`` where x < 0, else ``gamma x``."""
-    alpha, gamma = (build.number_like(node.attributes[each], x) for each in ("alpha", "gamma"))
-    return build.op("Selu", 1, x, alpha, gamma, shape=x.shape)
-
-
-@exports("HardSigmoid")
-def hard_sigmoid(build: LayerBuilder, node: OnnxNode, x: IrPort) -> IrPort:
-    """``alpha x + beta``, clamped between 0 and 1."""
-    alpha, beta = (build.number_like(node.attributes[each], x) for each in ("alpha", "beta"))
-    return build.op("HardSigmoid", 1, x, alpha, beta, shape=x.shape)
+@exports("Selu", "HardSigmoid")
+def with_parameters(build: LayerBuilder, node: OnnxNode, x: IrPort) -> IrPort:
+    """An activation whose parameters are inputs in OpenVINO."""
+    names = ACTIVATION_PARAMETERS[ACTIVATIONS.onnx.read[node.op]]
+    numbers = [build.number_like(node.attributes[each], x) for each in names]
+    return build.op(node.op, 1, x, *numbers, shape=x.shape)
 
 
 @exports("Gelu")
@@ -137,20 +112,14 @@ def gelu(build: LayerBuilder, node: OnnxNode, x: IrPort) -> IrPort:
 @exports("LeakyRelu")
 def leaky_relu(build: LayerBuilder, node: OnnxNode, x: IrPort) -> IrPort:
     """``alpha x`` where x < 0, else x."""
-    return with_slopes(build, x, build.number_like(node.attributes["alpha"], x))
-
-
-def with_slopes(build: LayerBuilder, x: IrPort, slopes: IrPort) -> IrPort:
-    """``x`` times its slope where x < 0, else x."""
-    is_negative = build.pointwise("Less", x, build.number_like(0, x), dtype=BOOL)
-    return build.where(is_negative, build.pointwise("Multiply", x, slopes), x)
+    return parametric_relu(build, node, x, build.number_like(node.attributes["alpha"], x))
 
 
 @exports("ThresholdedRelu")
 def thresholded_relu(build: LayerBuilder, node: OnnxNode, x: IrPort) -> IrPort:
     """``x`` where it is above alpha, else 0."""
     is_above = build.pointwise("Greater", x, build.number_like(node.attributes["alpha"], x), dtype=BOOL)
-    return build.where(is_above, x, build.number_like(np.zeros(()), x))
+    return build.where(is_above, x, build.number_like(0, x))
 
 
 # ---------------------------------------------------------------------------- operators that differ only in name
@@ -161,27 +130,34 @@ COMPARISONS = {each: PAIRS.pop(each) for each in ("Equal", "Less", "Greater")} |
     "LessOrEqual": "LessEqual",
     "GreaterOrEqual": "GreaterEqual",
 }
+OPTIONS: dict[str, dict[str, Any]] = {
+    "Round": {"mode": "half_to_even"},
+    "IsNaN": {"dtype": BOOL},
+    "IsInf": {"dtype": BOOL, "detect_negative": True, "detect_positive": True},
+}
+"""The attributes of functions, and the element type of those that do not keep that of the input."""
 
 
-def _export_function(name: str, type: str) -> None:
-    @exports(name)
-    def function(build: LayerBuilder, node: OnnxNode, x: IrPort) -> IrPort:
-        return build.op(type, OPENVINO_OPSETS.get(type, 1), x, shape=x.shape)
+def _without_exporter(table: Iterable[str]) -> list[str]:
+    """The operators of a table that no function above is for."""
+    return [each for each in table if EXPORTERS.find(each) is None]
 
 
-def _export_pair(name: str, type: str) -> None:
-    @exports(name)
-    def pair(build: LayerBuilder, node: OnnxNode, *operands: IrPort) -> IrPort:
-        return reduce(lambda a, b: build.pointwise(type, a, b, version=OPENVINO_OPSETS.get(type, 1)), operands)
+@exports(*_without_exporter(FUNCTIONS))
+def function(build: LayerBuilder, node: OnnxNode, x: IrPort) -> IrPort:
+    """A function of each element."""
+    type = FUNCTIONS[node.op]
+    return build.op(type, OPENVINO_OPSETS.get(type, 1), x, shape=x.shape, **OPTIONS.get(type, {}))
 
 
-def _export_comparison(name: str, type: str) -> None:
-    @exports(name)
-    def comparison(build: LayerBuilder, node: OnnxNode, a: IrPort, b: IrPort) -> IrPort:
-        return build.pointwise(type, a, b, dtype=BOOL)
+@exports(*_without_exporter(PAIRS))
+def pair(build: LayerBuilder, node: OnnxNode, *operands: IrPort) -> IrPort:
+    """A function of pairs of elements, and so of several tensors one after the other."""
+    type = PAIRS[node.op]
+    return reduce(lambda a, b: build.pointwise(type, a, b, version=OPENVINO_OPSETS.get(type, 1)), operands)
 
 
-for _table, _export in ((FUNCTIONS, _export_function), (PAIRS, _export_pair), (COMPARISONS, _export_comparison)):
-    for _name, _type in _table.items():
-        if _name not in EXPORTERS:  # no function above is for it
-            _export(_name, _type)
+@exports(*COMPARISONS)
+def comparison(build: LayerBuilder, node: OnnxNode, a: IrPort, b: IrPort) -> IrPort:
+    """A comparison of pairs of elements."""
+    return build.pointwise(COMPARISONS[node.op], a, b, dtype=BOOL)

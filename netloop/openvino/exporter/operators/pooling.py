@@ -7,23 +7,18 @@ from netloop.onnx_graph.node_builder import INT64
 from netloop.openvino.exporter.ir import IrPort
 from netloop.openvino.exporter.layer_builder import LayerBuilder, open_shape
 from netloop.openvino.exporter.operator_table import exports
-from netloop.openvino.exporter.operators.convolution import window_axes, window_steps
-
-
-def _rounding(node: OnnxNode) -> str:
-    return "ceil" if node.attributes.get("ceil_mode") else "floor"
+from netloop.openvino.exporter.operators.convolution import window_steps
 
 
 @exports("MaxPool")
 def max_pool(build: LayerBuilder, node: OnnxNode, x: IrPort) -> tuple[IrPort, IrPort]:
     """The largest element of each window, and its index in the tensor."""
-    axes = window_axes(node, x)
     made = IrPort(x.dtype, open_shape(x)), IrPort(INT64, open_shape(x))
-    dilations = list(node.attributes.get("dilations") or [1] * axes)
+    given = node.attributes
     build.layer(
         "MaxPool", 8, [x], made,
-        kernel=list(node.attributes["kernel_shape"]), dilations=dilations, rounding_type=_rounding(node),
-        index_element_type=INT64, axis=0, **window_steps(node, axes),
+        kernel=given["kernel_shape"], dilations=given["dilations"], rounding_type="floor",
+        index_element_type=INT64, axis=0, **window_steps(node),
     )  # fmt: skip
     return made
 
@@ -31,10 +26,10 @@ def max_pool(build: LayerBuilder, node: OnnxNode, x: IrPort) -> tuple[IrPort, Ir
 @exports("AveragePool")
 def average_pool(build: LayerBuilder, node: OnnxNode, x: IrPort) -> IrPort:
     """The mean of each window."""
-    given: dict[str, Any] = {"kernel": list(node.attributes["kernel_shape"]), "rounding_type": _rounding(node)}
+    given: dict[str, Any] = {"kernel": node.attributes["kernel_shape"], "rounding_type": "floor"}
     given["exclude-pad"] = not node.attributes.get("count_include_pad", 0)
-    is_dilated = max(node.attributes.get("dilations") or (), default=1) > 1
-    steps = window_steps(node, window_axes(node, x), dilated=is_dilated)
+    is_dilated = max(node.attributes["dilations"]) > 1
+    steps = window_steps(node, dilated=is_dilated)
     return build.op("AvgPool", 16 if is_dilated else 1, x, shape=open_shape(x), **given, **steps)
 
 

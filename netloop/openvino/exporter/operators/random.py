@@ -3,7 +3,6 @@
 import numpy as np
 
 from netloop.onnx_graph.graph import OnnxNode
-from netloop.onnx_graph.node_builder import FLOAT
 from netloop.openvino.exporter.ir import IrPort
 from netloop.openvino.exporter.layer_builder import LayerBuilder
 from netloop.openvino.exporter.operator_table import exports
@@ -27,9 +26,4 @@ def random_normal(build: LayerBuilder, node: OnnxNode, x: IrPort) -> IrPort:
 
 def _uniform(build: LayerBuilder, x: IrPort, seed: int) -> IrPort:
     """Uniform numbers from 0 to 1 in the shape of ``x``."""
-    bounds = build.constant(0, FLOAT), build.constant(1, FLOAT)
-    made = build.op(
-        "RandomUniform", 8, build.shape(x), *bounds,
-        dtype=FLOAT, shape=x.shape, output_type=FLOAT, global_seed=0, op_seed=seed,
-    )  # fmt: skip
-    return build.cast(made, x.dtype)
+    return build.cast(build.random_numbers(seed, x), x.dtype)

@@ -17,14 +17,10 @@ WORST = {ReduceOperation.MAX: -1.0, ReduceOperation.MIN: 1.0}
 """The sign of the infinity that an extreme of nothing is."""
 
 
-@exports("ReduceSum")
-@exports("ReduceProd")
-@exports("ReduceMean")
-@exports("ReduceMax")
-@exports("ReduceMin")
+@exports(*REDUCTIONS.onnx.read)
 def reduction(build: LayerBuilder, node: OnnxNode, x: IrPort, axes: IrPort | None = None) -> IrPort:
     """Elements combined along axes, by default all."""
-    op, keeps = REDUCTIONS.onnx.read[node.op], bool(node.attributes.get("keepdims", 1))
+    op, keeps = REDUCTIONS.onnx.read[node.op], bool(node.attributes["keepdims"])
     over = build.int64s(*range(rank_of(x))) if axes is None else axes
     if build.ints(over) == []:
         return x
@@ -54,8 +50,7 @@ def _shape(shape: Shape | None, axes: list[int] | None, keeps: bool) -> Shape | 
 @exports("CumSum")
 def cumulative_sum(build: LayerBuilder, node: OnnxNode, x: IrPort, axis: IrPort) -> IrPort:
     """Running sums along an axis."""
-    given = node.attributes
-    flags: dict[str, Any] = {each: bool(given.get(each, 0)) for each in ("exclusive", "reverse")}
+    flags: dict[str, Any] = {each: bool(node.attributes[each]) for each in ("exclusive", "reverse")}
     return build.op("CumSum", 3, x, axis, shape=x.shape, **flags)
 
 
@@ -69,7 +64,7 @@ def softmax(build: LayerBuilder, node: OnnxNode, x: IrPort) -> IrPort:
 def top_k(build: LayerBuilder, node: OnnxNode, x: IrPort, count: IrPort) -> tuple[IrPort, IrPort]:
     """The largest or smallest elements along an axis, and their indices."""
     axis, shape, known = node.attributes["axis"], None, build.ints(count)
-    mode = TOP_K.openvino.write[TopKOperation.MAX if node.attributes.get("largest", 1) else TopKOperation.MIN]
+    mode = TOP_K.openvino.write[TopKOperation.MAX if node.attributes["largest"] else TopKOperation.MIN]
     if x.shape is not None:
         place = axis % len(x.shape)
         shape = tuple(length if at != place else known[0] if known else UNKNOWN for at, length in enumerate(x.shape))

@@ -21,21 +21,20 @@ def resize(
     given, rank = node.attributes, len(x.shape or ())
     lengths = sizes if sizes is not None else scales
     assert lengths is not None
-    mode = RESIZE_MODES.onnx_to_openvino[given.get("mode", "nearest")]
-    rounding = given.get("nearest_mode", "round_prefer_floor")
+    mode = RESIZE_MODES.onnx_to_openvino[given["mode"]]
     return build.op(
         "Interpolate", 11, x, lengths,
-        # what OpenVINO calls linear widens its triangle wherever it shrinks; linear_onnx never does
+        # OpenVINO's linear widens its triangle where it shrinks; its linear_onnx never does
         shape=open_shape(x), mode="linear_onnx" if mode == "linear" and rank == 4 else mode,
         shape_calculation_mode="scales" if sizes is None else "sizes",
         coordinate_transformation_mode=_transformation(node),
-        nearest_mode=NEAREST_ROUNDINGS.onnx_to_openvino[rounding], antialias=bool(given.get("antialias", 0)),
-        cube_coeff=float(given.get("cubic_coeff_a", -0.75)), pads_begin=[0] * rank, pads_end=[0] * rank,
+        nearest_mode=NEAREST_ROUNDINGS.onnx_to_openvino[given["nearest_mode"]], antialias=bool(given["antialias"]),
+        cube_coeff=float(given["cubic_coeff_a"]), pads_begin=[0] * rank, pads_end=[0] * rank,
     )  # fmt: skip
 
 
 def _transformation(node: OnnxNode) -> str:
-    word = node.attributes.get("coordinate_transformation_mode", "half_pixel")
+    word = node.attributes["coordinate_transformation_mode"]
     known = COORDINATE_TRANSFORMATIONS.onnx_to_openvino
     require(
         word in known,
