@@ -261,7 +261,7 @@ class INetworkDefinition(LayerMethods, MarkMethods, CheckedAttributes):
         """Log a harmless difference, once per topic, if a builder made the network."""
         if self.builder is not None and topic not in self._warned:
             self._warned.add(topic)
-            self.builder.warn_once(what)
+            self.builder.warn(what)
 
     # ------------------------------------------------------------------ the whole
 

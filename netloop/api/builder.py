@@ -17,9 +17,8 @@ from netloop.api.observers import IErrorRecorder, report_error
 from netloop.api.profile import IOptimizationProfile
 from netloop.api.progress import Cancelled, Progress
 from netloop.api.streams import IStreamWriter, write_to
-from netloop.api.with_statement import WithStatement
 from netloop.check import check, require_valid
-from netloop.checked_attributes import CheckedAttributes, none_or, whole
+from netloop.checked_attributes import CheckedAttributes, WithStatement, none_or, whole
 from netloop.diagnostics import Finding, NetloopError, NetworkError, Severity, did_you_mean, reason
 from netloop.graph.attributes import check_instance
 from netloop.network import INetworkDefinition
@@ -159,7 +158,7 @@ class Builder(LoggedObject, WithStatement, CheckedAttributes):
         """Log a finding as an error, and pass it to the error recorder."""
         report_error(self._logger, self.error_recorder, ErrorCodeTRT.INVALID_CONFIG, str(finding))
 
-    def advise(self, what: str) -> None:
+    def warn(self, what: str) -> None:
         """Log a warning about a network."""
         self._logger.log(ILogger.WARNING, what)
 

@@ -22,8 +22,7 @@ from netloop.api.inspector import EngineInspector
 from netloop.api.logger import ILogger
 from netloop.api.memory import IHostMemory
 from netloop.api.observers import IErrorRecorder
-from netloop.api.with_statement import WithStatement
-from netloop.checked_attributes import none_or, whole
+from netloop.checked_attributes import WithStatement, none_or, whole
 from netloop.execution.executable import inputs_named
 from netloop.graph.attributes import check_instance, check_member
 from netloop.layers.loop import check_max_trips
@@ -91,12 +90,7 @@ class ICudaEngine(WithStatement, EngineTensors):
         strategy: ExecutionContextAllocationStrategy | IRuntimeConfig = ExecutionContextAllocationStrategy.STATIC,
         runtime_config: IRuntimeConfig | None = None,
     ) -> IExecutionContext[ICudaEngine]:
-        """Create a context, through which the engine runs on addresses.
-
-        Args:
-            strategy: when the context allocates memory, which has no effect; or a runtime config.
-            runtime_config: a config that holds the strategy.
-        """
+        """Create a context, through which the engine runs on addresses; the strategy has no effect."""
         given = strategy if isinstance(strategy, IRuntimeConfig) else runtime_config
         if given is None:
             return IExecutionContext(self, IRuntimeConfig(strategy))  # pyright: ignore[reportArgumentType]

@@ -1,6 +1,7 @@
 """Loggers, which receive the messages of builders, runtimes and engines."""
 
 import sys
+from functools import total_ordering
 
 from netloop.enums import TensorRTEnum
 from netloop.graph.attributes import check_instance, check_member
@@ -9,6 +10,7 @@ from netloop.graph.attributes import check_instance, check_member
 class ILogger:
     """A receiver of messages; derive from it and override ``log``."""
 
+    @total_ordering
     class Severity(TensorRTEnum):
         """The severity of a message; smaller is more severe."""
 
@@ -20,15 +22,6 @@ class ILogger:
 
         def __lt__(self, other: "ILogger.Severity") -> bool:
             return self.value < other.value
-
-        def __le__(self, other: "ILogger.Severity") -> bool:
-            return self.value <= other.value
-
-        def __gt__(self, other: "ILogger.Severity") -> bool:
-            return self.value > other.value
-
-        def __ge__(self, other: "ILogger.Severity") -> bool:
-            return self.value >= other.value
 
     INTERNAL_ERROR = Severity.INTERNAL_ERROR
     ERROR = Severity.ERROR

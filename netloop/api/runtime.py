@@ -12,8 +12,7 @@ from netloop.api.enums import DLAWorkspaceAllocationStrategy, ErrorCodeTRT, Temp
 from netloop.api.logger import ILogger, LoggedObject
 from netloop.api.observers import IErrorRecorder, report_error
 from netloop.api.streams import IStreamReaderV2, read_from
-from netloop.api.with_statement import WithStatement
-from netloop.checked_attributes import CheckedAttributes, none_or, whole
+from netloop.checked_attributes import CheckedAttributes, WithStatement, none_or, whole
 from netloop.diagnostics import NetloopError
 from netloop.graph.attributes import check_instance
 from netloop.plugins.registry import IPluginRegistry, get_plugin_registry
@@ -57,11 +56,9 @@ class Runtime(LoggedObject, WithStatement, CheckedAttributes):
     def deserialize_cuda_engine(
         self, serialized_engine: Any = None, *, stream_reader_v2: IStreamReaderV2 | None = None
     ) -> ICudaEngine | None:
-        """Deserialize a plan; None, with the reason in the log, if it is damaged, truncated, or not a plan.
+        """Deserialize a plan from its bytes or from a stream reader, which is read in order.
 
-        Args:
-            serialized_engine: the bytes of the plan, or a stream reader.
-            stream_reader_v2: a stream reader, from which the plan is read in order.
+        None, with the reason in the log, if the plan is damaged, truncated, or not a plan.
         """
         source = serialized_engine if stream_reader_v2 is None else stream_reader_v2
         self._log_ignored_settings()

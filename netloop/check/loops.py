@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from itertools import combinations
-from typing import TypeVar
 
 from netloop.check.rule import Subject, Violation, rule
 from netloop.diagnostics import Severity
@@ -12,15 +11,12 @@ from netloop.graph.tensor import ITensor
 from netloop.layers.loop import (
     IIteratorLayer,
     ILoop,
-    ILoopBoundaryLayer,
     ILoopOutputLayer,
     IRecurrenceLayer,
     ITripLimitLayer,
 )
 from netloop.nest.scope import Loops
 from netloop.types import TensorType, agree, join
-
-B = TypeVar("B", bound=ILoopBoundaryLayer)
 
 
 @rule("NL201")
@@ -58,7 +54,7 @@ def recurrence_has_a_next_value(subject: Subject) -> Iterator[Violation]:
     Wrong: ``loop.add_recurrence(x)`` without a next value
     Right: ``recurrence.set_input(1, y)`` after it
     """
-    for layer in _boundary(subject, IRecurrenceLayer):
+    for layer in subject.layers(IRecurrenceLayer):
         if layer.get_input(1) is None:
             fix = "call set_input(1, tensor) on the layer, with the value for the next iteration"
             yield Violation(layer, f"{layer.name!r} has no next value", fix)
@@ -74,7 +70,7 @@ def last_value_is_of_a_recurrence(subject: Subject) -> Iterator[Violation]:
     Wrong: ``loop.add_loop_output(total.get_output(0), LoopOutput.LAST_VALUE)``
     Right: ``loop.add_loop_output(running.get_output(0), LoopOutput.LAST_VALUE)``
     """
-    for layer in _boundary(subject, ILoopOutputLayer):
+    for layer in subject.layers(ILoopOutputLayer):
         tensor = layer.inputs[0]
         if layer.kind is not LoopOutput.LAST_VALUE or tensor is None:
             continue
@@ -96,7 +92,7 @@ def recurrence_keeps_its_type(subject: Subject) -> Iterator[Violation]:
     Wrong: a state that grows by concatenation
     Right: a buffer of fixed length and a scatter into it, or a CONCATENATE output
     """
-    for layer in _boundary(subject, IRecurrenceLayer):
+    for layer in subject.layers(IRecurrenceLayer):
         first, second = (subject.type(layer.get_input(position)) for position in (0, 1))
         if first is None or second is None:
             continue
@@ -125,7 +121,7 @@ def lengths_of_a_recurrence_stay(subject: Subject) -> Iterator[Violation]:
     Wrong: ``recurrence.keeps_shape = False`` and a state that grows by concatenation
     Right: a buffer of fixed length and a scatter into it, or a CONCATENATE output
     """
-    for layer in _boundary(subject, IRecurrenceLayer):
+    for layer in subject.layers(IRecurrenceLayer):
         first, made = subject.type(layer.get_input(0)), subject.type(layer.outputs[0])
         if first is not None and made is not None and first.shape != made.shape:
             yield Violation(layer, f"the dims of {layer.name!r} change between iterations: it starts as {first}")
@@ -257,11 +253,7 @@ def reverse_iterator_has_a_count(subject: Subject) -> Iterator[Violation]:
     Wrong: ``loop.add_iterator(x, 0, reverse=True)`` in a loop with only a WHILE limit
     Right: a COUNT limit too, of the length of the axis
     """
-    for layer in _boundary(subject, IIteratorLayer):
+    for layer in subject.layers(IIteratorLayer):
         if layer.reverse and layer.loop.limit(TripLimit.COUNT) is None:
             what = f"{layer.name!r} is a reverse iterator, and {layer.loop.name!r} has no COUNT limit to start from"
             yield Violation(layer, what, f"give {layer.loop.name!r} one with add_trip_limit(length, TripLimit.COUNT)")
-
-
-def _boundary(subject: Subject, kind: type[B]) -> Iterator[B]:
-    return (each for each in subject.network.layers if isinstance(each, kind))

@@ -78,14 +78,7 @@ class PhaseTimer:
 def compile_program(
     origin: ProgramSource, types: TypeTable, validated: ValidatedNetwork, given: Given
 ) -> CompiledProgram:
-    """Compile the program of an executable for inputs of certain types.
-
-    Args:
-        origin: the executable.
-        types: the types of the tensors of its network.
-        validated: its validated network.
-        given: the inputs, or their shapes and element types.
-    """
+    """Compile the program of an executable for the inputs ``given``, or for their shapes and element types."""
     timer = PhaseTimer()
     passes = of_platform(origin.passes, jax.default_backend())
     source = improve(origin.network, types, validated, passes)
