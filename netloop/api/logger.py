@@ -4,7 +4,7 @@ import sys
 from functools import total_ordering
 
 from netloop.enums import TensorRTEnum
-from netloop.graph.attributes import check_instance, check_member
+from netloop.graph.attributes import check_member
 
 
 class ILogger:
@@ -48,15 +48,3 @@ class Logger(ILogger):
         """Print a message if it is severe enough."""
         if severity <= self.min_severity:
             print(f"[netloop] [{severity.name}] {msg}", file=sys.stderr)
-
-
-class LoggedObject:
-    """An object that sends its messages to a logger."""
-
-    def __init__(self, logger: ILogger) -> None:
-        self._logger: ILogger = check_instance("logger", logger, ILogger)
-
-    @property
-    def logger(self) -> ILogger:
-        """The logger that receives its messages."""
-        return self._logger

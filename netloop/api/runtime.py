@@ -9,40 +9,30 @@ from netloop.api.allocators import IGpuAllocator
 from netloop.api.engine import ICudaEngine
 from netloop.api.engine_plan import read_plan
 from netloop.api.enums import DLAWorkspaceAllocationStrategy, ErrorCodeTRT, TempfileControlFlag
-from netloop.api.logger import ILogger, LoggedObject
-from netloop.api.observers import IErrorRecorder, report_error
+from netloop.api.logger import ILogger
+from netloop.api.observers import LoggedObject
 from netloop.api.streams import IStreamReaderV2, read_from
-from netloop.checked_attributes import CheckedAttributes, WithStatement, none_or, whole
+from netloop.checked_attributes import WithStatement, none_or, whole
 from netloop.diagnostics import NetloopError
 from netloop.graph.attributes import check_instance
 from netloop.plugins.registry import IPluginRegistry, get_plugin_registry
 
 
-class Runtime(LoggedObject, WithStatement, CheckedAttributes):
+class Runtime(WithStatement, LoggedObject):
     """Deserialize plans to engines.
 
     Plans hold no code and need no particular processor, so most attributes are recorded without effect; those that were
     set are logged once.
-
-    Attributes:
-        error_recorder: receives errors; None for no recorder.
     """
 
     DLA_core: int = -1
     dla_workspace_allocation_strategy: DLAWorkspaceAllocationStrategy = DLAWorkspaceAllocationStrategy.DEFAULT
     engine_host_code_allowed: bool = False
-    error_recorder: IErrorRecorder | None = None
     gpu_allocator: IGpuAllocator | None = None
-    max_threads: int = 1
     tempfile_control_flags: int = sum(1 << int(each) for each in TempfileControlFlag)
     temporary_directory: str = ""
 
-    CHECKS = {
-        "error_recorder": none_or(IErrorRecorder),
-        "gpu_allocator": none_or(IGpuAllocator),
-        "max_threads": whole(1),
-        "tempfile_control_flags": whole(0),
-    }
+    CHECKS = {"gpu_allocator": none_or(IGpuAllocator), "tempfile_control_flags": whole(0)}
 
     def __init__(self, logger: ILogger) -> None:
         super().__init__(logger)
@@ -66,7 +56,7 @@ class Runtime(LoggedObject, WithStatement, CheckedAttributes):
             network, options = read_plan(read_from(source) if isinstance(source, IStreamReaderV2) else _bytes(source))
             return ICudaEngine(network, replace(options, logger=self._logger))
         except NetloopError as error:
-            report_error(self._logger, self.error_recorder, ErrorCodeTRT.INVALID_ARGUMENT, str(error))
+            self._log_error(ErrorCodeTRT.INVALID_ARGUMENT, str(error))
             return None
 
     def get_plugin_registry(self) -> IPluginRegistry:

@@ -115,7 +115,7 @@ def _follows(first: TensorType, second: TensorType, keeps_shape: bool) -> bool:
 
 
 @rule("NL220", Severity.PORTABILITY)
-def lengths_of_a_recurrence_stay(subject: Subject) -> Iterator[Violation]:
+def recurrence_keeps_its_dims(subject: Subject) -> Iterator[Violation]:
     """TensorRT requires the dims of a recurrence to stay the same.
 
     Wrong: ``recurrence.keeps_shape = False`` and a state that grows by concatenation
@@ -128,7 +128,7 @@ def lengths_of_a_recurrence_stay(subject: Subject) -> Iterator[Violation]:
 
 
 @rule("NL208")
-def what_a_loop_starts_from_is_outside(subject: Subject) -> Iterator[Violation]:
+def initial_values_are_made_outside_the_loop(subject: Subject) -> Iterator[Violation]:
     """initial values, iterated tensors, counts and lengths are needed before a loop starts, so it cannot make them.
 
     Wrong: ``loop.add_iterator(recurrence.get_output(0))``
@@ -164,9 +164,11 @@ def loops_nest_cleanly(subject: Subject) -> Iterator[Violation]:
     Right: let the value out of M with a loop output, and use that
     """
     reported: set[ILoop] = set()
-    for first, second in sorted(_knots(subject), key=lambda pair: -sum(len(subject.scopes.around(x)) for x in pair)):
+    for first, second in sorted(
+        _entangled_loops(subject), key=lambda pair: -sum(len(subject.scopes.around(x)) for x in pair)
+    ):
         if reported.isdisjoint((first, second)):
-            one, other = _proof(subject, first, second), _proof(subject, second, first)
+            one, other = _tensor_from_inside(subject, first, second), _tensor_from_inside(subject, second, first)
             what = (
                 f"{first.name!r} and {second.name!r} are each inside the other: {second.name!r} uses {one!r} from "
                 f"inside {first.name!r}, and {first.name!r} uses {other!r} from inside {second.name!r}"
@@ -175,14 +177,14 @@ def loops_nest_cleanly(subject: Subject) -> Iterator[Violation]:
         reported |= {first, second}
 
 
-def _knots(subject: Subject) -> Iterator[tuple[ILoop, ILoop]]:
+def _entangled_loops(subject: Subject) -> Iterator[tuple[ILoop, ILoop]]:
     """Pairs of loops that are each inside the other; a loop around one of them may be in another pair."""
     for first, second in combinations(subject.network.loops, 2):
         if first in subject.scopes.around(second) and second in subject.scopes.around(first):
             yield first, second
 
 
-def _proof(subject: Subject, outer: ILoop, inner: ILoop) -> str:
+def _tensor_from_inside(subject: Subject, outer: ILoop, inner: ILoop) -> str:
     """The name of a tensor that varies in ``outer`` and is read by the boundary of ``inner``."""
     tensors = (tensor for layer in inner.layers for tensor in layer.inputs if tensor is not None)
     return next(each.name for each in tensors if outer in subject.scopes.of(each))

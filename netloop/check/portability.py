@@ -45,7 +45,7 @@ def _known(subject: Subject, tensor: ITensor | None) -> int | None:
 
 
 @rule("NL108", Severity.PORTABILITY)
-def output_is_no_input(subject: Subject) -> Iterator[Violation]:
+def output_is_not_an_input(subject: Subject) -> Iterator[Violation]:
     """TensorRT cannot return an input unchanged.
 
     Here the output is the array that was passed in.
@@ -103,7 +103,7 @@ def _an(layer: ILayer) -> str:
 
 
 @rule("NL214", Severity.PORTABILITY)
-def what_is_stacked_is_made_inside(subject: Subject) -> Iterator[Violation]:
+def stacked_tensors_are_made_inside_the_loop(subject: Subject) -> Iterator[Violation]:
     """TensorRT's loop outputs take only tensors that are made inside the loop.
 
     A tensor that does not vary in the loop is outside it. Here its value is stacked, once for each iteration.
@@ -122,7 +122,7 @@ def what_is_stacked_is_made_inside(subject: Subject) -> Iterator[Violation]:
 
 
 @rule("NL215", Severity.PORTABILITY)
-def length_has_room_for_the_count(subject: Subject) -> Iterator[Violation]:
+def output_is_as_long_as_the_count(subject: Subject) -> Iterator[Violation]:
     """TensorRT reports a length below the number of iterations as a run-time error.
 
     Here it is an error of the run (NL601), and only if the output is needed, which in a branch not taken it is not. So
@@ -140,7 +140,7 @@ def length_has_room_for_the_count(subject: Subject) -> Iterator[Violation]:
 
 
 @rule("NL216", Severity.PORTABILITY)
-def axis_has_an_element_for_each_trip(subject: Subject) -> Iterator[Violation]:
+def axis_has_an_element_for_each_iteration(subject: Subject) -> Iterator[Violation]:
     """TensorRT leaves undefined what an iterator reads past the end of its axis.
 
     Here it is an error of the run (NL601), and only if the element is needed. So the network is valid. The rule applies
@@ -345,7 +345,7 @@ def branches_have_one_element_type(subject: Subject) -> Iterator[Violation]:
 
 
 @rule("NL402", Severity.PORTABILITY)
-def element_types_are_tensorrts(subject: Subject) -> Iterator[Violation]:
+def element_types_exist_in_tensorrt(subject: Subject) -> Iterator[Violation]:
     """TensorRT does not support this element type.
 
     It has no float64, no integers of 2 or 16 bits, no unsigned integers except uint8, and of the 8-bit floating-point
@@ -393,7 +393,7 @@ def _own(subject: Subject, tensor: ITensor | None) -> TensorType | None:
 
 
 @rule("NL403", Severity.PORTABILITY)
-def concatenation_is_not_endless(subject: Subject) -> Iterator[Violation]:
+def concatenation_has_at_most_10000_inputs(subject: Subject) -> Iterator[Violation]:
     """TensorRT concatenates at most 10,000 tensors.
 
     Wrong: a concatenation of 20,000 tensors
@@ -405,7 +405,7 @@ def concatenation_is_not_endless(subject: Subject) -> Iterator[Violation]:
 
 
 @rule("NL404", Severity.PORTABILITY)
-def layers_are_tensorrts(subject: Subject) -> Iterator[Violation]:
+def layers_are_within_the_limits_of_tensorrt(subject: Subject) -> Iterator[Violation]:
     """TensorRT's layers accept fewer element types and settings than netloop's.
 
     Where the meaning is clear, netloop's layers accept all that they can compute: integers of any width, every axis,

@@ -17,7 +17,7 @@ LEVEL_OF = {name: number for number, level in enumerate(LEVELS) for name in leve
 TOP = len(LEVELS) - 1
 
 CYCLES = [
-    # A graph refers both ways: a tensor has its producer and a type table, a layer has tensors, and the table walks both.
+    # A graph refers both ways: a tensor has a producer and a type table, a layer has tensors, and the table walks both.
     # ``layer_compat`` is a base class of layers. Imports at run time go one way, from layer to infer and tensor.
     {f"netloop.graph.{name}" for name in ("infer", "layer", "layer_compat", "tensor")},
 ]
