@@ -91,7 +91,7 @@ class TypeTable:
         return forgotten
 
     def _widen(self) -> None:
-        """Make lengths of recurrences unknown that the next values change, until all next values fit."""
+        """Make a length of a recurrence unknown if its next value changes it, until all next values fit."""
         # This ends, since types only lose information here: a length never becomes known again.
         while self._unchecked:
             layer = self._unchecked.pop()
