@@ -24,18 +24,14 @@ class CheckedAttributes:
     CHECKS: ClassVar[dict[str, Check]] = {}
     """The checks of attributes for which the type of the default is not enough."""
     defaults: ClassVar[dict[str, Any]] = {}
-    _checks: ClassVar[dict[str, Callable[[Any], None]]] = {}
+    _checks: ClassVar[dict[str, Check]] = {}
 
     def __init_subclass__(cls) -> None:
         settable = (name for name in inspect.get_annotations(cls) if name in vars(cls) and not name.isupper())
         own = {name: vars(cls)[name] for name in settable}
         cls.defaults = {**cls.defaults, **own}
-        cls._checks = {**cls._checks, **{name: cls._check_of(name, default) for name, default in own.items()}}
-
-    @classmethod
-    def _check_of(cls, name: str, default: Any) -> Callable[[Any], None]:
-        label, check = f"{cls.__name__}.{name}", cls.CHECKS.get(name) or of_type(default)
-        return lambda value: check(label, value)
+        checks = {name: cls.CHECKS.get(name) or of_type(default) for name, default in own.items()}
+        cls._checks = {**cls._checks, **checks}
 
     def changed(self) -> dict[str, Any]:
         """Return the attributes that are not at their defaults."""
@@ -49,7 +45,7 @@ class CheckedAttributes:
     def __setattr__(self, name: str, value: Any) -> None:
         check = self._checks.get(name)
         if check is not None:
-            check(value)
+            check(f"{type(self).__name__}.{name}", value)
             self.__dict__[name] = value
         elif name.startswith("_") or getattr(getattr(type(self), name, None), "fset", None):
             object.__setattr__(self, name, value)

@@ -90,7 +90,10 @@ class ICudaEngine(WithStatement, EngineTensors):
         strategy: ExecutionContextAllocationStrategy | IRuntimeConfig = ExecutionContextAllocationStrategy.STATIC,
         runtime_config: IRuntimeConfig | None = None,
     ) -> IExecutionContext[ICudaEngine]:
-        """Create a context, through which the engine runs on addresses; the strategy has no effect."""
+        """Create a context, through which the engine runs on addresses.
+
+        The strategy, which may also be given as a runtime config, has no effect.
+        """
         given = strategy if isinstance(strategy, IRuntimeConfig) else runtime_config
         if given is None:
             return IExecutionContext(self, IRuntimeConfig(strategy))  # pyright: ignore[reportArgumentType]
