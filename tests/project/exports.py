@@ -23,12 +23,12 @@ api.engine: compile
 api.inspector: EngineInspector
 api.logger: Logger
 api.observers: Profiler
+api.plugin_library: init_libnvinfer_plugins
 api.refitter: Refitter
-api.runtime: Runtime init_libnvinfer_plugins
+api.runtime: Runtime
 api.timing_cache: TimingCacheKey TimingCacheValue
-check: check
+check: check explain
 diagnostics: ExecutionError FileFormatError Finding InputError ModelError NetloopError NetworkError Severity
-diagnostics.explanations: explain
 dims: Dims Dims2 Dims3 Dims4 DimsHW Permutation Weights volume
 execution.to_jax: to_jax
 passes: PASSES
