@@ -37,7 +37,7 @@ def check_inputs(tensors: Sequence[ITensor], given: Mapping[str, Any]) -> dict[I
             what = f"input {tensor.name!r} is {tensor.declared}, and its value is not an array"
             findings.append(Finding("NL603", what, why=str(error), at=tensor))
         else:
-            findings += _misfit(tensor, value)
+            findings += filter(None, [_misfit(tensor, value)])
     if findings:
         raise InputError(*findings)
     return arrays
@@ -93,18 +93,14 @@ def _unknown(name: str, names: set[str]) -> Finding:
     return Finding("NL602", what, fix=did_you_mean(str(name), names))
 
 
-def _misfit(tensor: ITensor, value: Any) -> list[Finding]:
-    """The finding for the first array of a value that does not fit; empty if all fit."""
-    found = (_misfit_of(tensor, array) for array in _parts(value))
-    return next(filter(None, found), [])
-
-
-def _misfit_of(tensor: ITensor, array: Any) -> list[Finding]:
+def _misfit(tensor: ITensor, value: Any) -> Finding | None:
+    """The finding for the first array of a value that does not fit; None if all fit."""
     declared = tensor.declared
     assert declared is not None
-    wanted, shape, dtype = declared.held_shape, tuple(array.shape), np.dtype(array.dtype)
-    if dtype == declared.dtype and (wanted is None or agree(shape, wanted)):
-        return []
-    what = f"input {tensor.name!r} is {declared}, and its value is {TensorType(dtype, shape)}"
-    fix = f"pass an array of dtype {declared.dtype}" if dtype != declared.dtype else ""
-    return [Finding("NL603", what, why=reason("NL603"), fix=fix, at=tensor)]
+    for array in _parts(value):
+        wanted, shape, dtype = declared.held_shape, tuple(array.shape), np.dtype(array.dtype)
+        if dtype != declared.dtype or not (wanted is None or agree(shape, wanted)):
+            what = f"input {tensor.name!r} is {declared}, and its value is {TensorType(dtype, shape)}"
+            fix = f"pass an array of dtype {declared.dtype}" if dtype != declared.dtype else ""
+            return Finding("NL603", what, why=reason("NL603"), fix=fix, at=tensor)
+    return None

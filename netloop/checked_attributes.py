@@ -1,16 +1,16 @@
-"""A base class whose attributes are checked when they are set, and which accepts no others."""
+"""Base classes of objects with TensorRT's interface: checked attributes, and support for ``with``."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from netloop.diagnostics import did_you_mean
 from netloop.removed_names import unknown
 
-Check = Callable[[str, Any], None]
-"""Raises an error if a value is invalid for the attribute of a name."""
+Check = Callable[[str, Any], Any]
+"""Raises an error if a value is invalid for the attribute of a name; the result is not used."""
 
 
 class CheckedAttributes:
@@ -24,18 +24,14 @@ class CheckedAttributes:
     CHECKS: ClassVar[dict[str, Check]] = {}
     """The checks of attributes for which the type of the default is not enough."""
     defaults: ClassVar[dict[str, Any]] = {}
-    _checks: ClassVar[dict[str, Callable[[Any], None]]] = {}
+    _checks: ClassVar[dict[str, Check]] = {}
 
     def __init_subclass__(cls) -> None:
         settable = (name for name in inspect.get_annotations(cls) if name in vars(cls) and not name.isupper())
         own = {name: vars(cls)[name] for name in settable}
         cls.defaults = {**cls.defaults, **own}
-        cls._checks = {**cls._checks, **{name: cls._check_of(name, default) for name, default in own.items()}}
-
-    @classmethod
-    def _check_of(cls, name: str, default: Any) -> Callable[[Any], None]:
-        label, check = f"{cls.__name__}.{name}", cls.CHECKS.get(name) or of_type(default)
-        return lambda value: check(label, value)
+        checks = {name: cls.CHECKS.get(name) or of_type(default) for name, default in own.items()}
+        cls._checks = {**cls._checks, **checks}
 
     def changed(self) -> dict[str, Any]:
         """Return the attributes that are not at their defaults."""
@@ -49,7 +45,7 @@ class CheckedAttributes:
     def __setattr__(self, name: str, value: Any) -> None:
         check = self._checks.get(name)
         if check is not None:
-            check(value)
+            check(f"{type(self).__name__}.{name}", value)
             self.__dict__[name] = value
         elif name.startswith("_") or getattr(getattr(type(self), name, None), "fset", None):
             object.__setattr__(self, name, value)
@@ -59,8 +55,20 @@ class CheckedAttributes:
             raise AttributeError(unknown(type(self).__name__, name, " to set", did_you_mean(name, self.defaults)))
 
 
+class WithStatement:
+    """An object that a ``with`` statement returns, as in scripts for TensorRT 10; its end needs no cleanup."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        pass
+
+
 def of_type(default: Any) -> Check:
     """Return a check for values of the type of a default; for any value if that is None."""
+    if default is None:
+        return lambda name, value: None
     if isinstance(default, str):
         return text
     wanted = (int, float) if isinstance(default, float) else type(default)
@@ -69,19 +77,21 @@ def of_type(default: Any) -> Check:
         if not isinstance(value, wanted):
             raise TypeError(f"{name} must be {type(default).__name__}, not {value!r}")
 
-    return _anything if default is None else check
+    return check
 
 
-def text(name: str, value: Any) -> None:
-    """Check that a value is a string that can be written to a file."""
+def text(name: str, value: Any) -> str:
+    """Return ``value``, which must be a string that can be written to a file.
+
+    Raises:
+        TypeError: it is not a string.
+        ValueError: it has a lone surrogate.
+    """
     if not isinstance(value, str):
         raise TypeError(f"{name} must be a str, not {value!r}")
     if not value.isascii() and any("\ud800" <= each <= "\udfff" for each in value):
         raise ValueError(f"{name} {value!r} has half of a surrogate pair in it")
-
-
-def _anything(name: str, value: Any) -> None:
-    pass
+    return value
 
 
 def none_or(cls: type) -> Check:

@@ -138,20 +138,16 @@ def check_dims(name: str, value: Any) -> Dims:
 
 
 def check_order(name: str, value: Any) -> Permutation:
-    """``value`` as a Permutation.
+    """Return ``value`` as a Permutation.
 
     Raises:
-        TypeError: it is no sequence of ints.
-        ValueError: it has one that 64 bits do not hold.
+        TypeError: it is not a sequence of ints.
+        ValueError: it has one that does not fit into 64 bits.
     """
-    return Permutation(check_word(name, each) for each in _ints(name, value))
-
-
-def _ints(name: str, value: Any) -> list[int]:
     try:
         if isinstance(value, UNORDERED):
             raise TypeError
-        return [operator.index(each) for each in value]
+        return Permutation(check_word(name, operator.index(each)) for each in value)
     except TypeError:
         raise TypeError(f"{name} must be a sequence of ints, not {value!r}") from None
 

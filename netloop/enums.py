@@ -46,34 +46,19 @@ class DataType(TensorRTEnum):
     @property
     def itemsize(self) -> float:
         """The size of an element in bytes; half a byte for INT4 and FP4, as in TensorRT, and a quarter for 2 bits."""
-        return _ITEMSIZES[self]
+        return _ITEMSIZES.get(self, 1)
 
 
-_ITEMSIZES = {
-    DataType.FLOAT: 4,
-    DataType.HALF: 2,
-    DataType.INT8: 1,
-    DataType.INT32: 4,
-    DataType.BOOL: 1,
-    DataType.UINT8: 1,
-    DataType.FP8: 1,
-    DataType.BF16: 2,
-    DataType.INT64: 8,
-    DataType.INT4: 0.5,
-    DataType.FP4: 0.5,
-    DataType.E8M0: 1,
-    DataType.DOUBLE: 8,
-    DataType.INT16: 2,
-    DataType.UINT16: 2,
-    DataType.UINT32: 4,
-    DataType.UINT64: 8,
-    DataType.E5M2: 1,
-    DataType.E4M3FNUZ: 1,
-    DataType.E5M2FNUZ: 1,
-    DataType.INT2: 0.25,
-    DataType.UINT2: 0.25,
-    DataType.UINT4: 0.5,
+_TYPES_OF_SIZE = {
+    0.25: (DataType.INT2, DataType.UINT2),
+    0.5: (DataType.INT4, DataType.UINT4, DataType.FP4),
+    2: (DataType.HALF, DataType.BF16, DataType.INT16, DataType.UINT16),
+    4: (DataType.FLOAT, DataType.INT32, DataType.UINT32),
+    8: (DataType.DOUBLE, DataType.INT64, DataType.UINT64),
 }
+"""The element types by their size in bytes; all others have one byte."""
+
+_ITEMSIZES = {each: size for size, types in _TYPES_OF_SIZE.items() for each in types}
 
 
 class LayerType(TensorRTEnum):

@@ -83,13 +83,9 @@ def load(path: str | os.PathLike[str]) -> dict[str, Array]:
 
 
 def save(path: str | os.PathLike[str], weights: Mapping[str, Any]) -> None:
-    """Write a weight file of version 2.
+    """Write arrays, by name, to a weight file of version 2, which is replaced if it exists.
 
     The file is written next to ``path`` and then renamed, so that there is never half a file.
-
-    Args:
-        path: the file, which is replaced if it exists.
-        weights: arrays by name.
 
     Raises:
         ValueError: a name is empty, too long or has white space in it, or the format lacks an element type.

@@ -11,15 +11,14 @@ from netloop.api.build_options import BuildOptions
 from netloop.api.config import IBuilderConfig
 from netloop.api.engine import ICudaEngine
 from netloop.api.enums import BuilderFlag, ErrorCodeTRT, SerializationFlag
-from netloop.api.logger import ILogger, LoggedObject
+from netloop.api.logger import ILogger
 from netloop.api.memory import IHostMemory
-from netloop.api.observers import IErrorRecorder, report_error
+from netloop.api.observers import LoggedObject
 from netloop.api.profile import IOptimizationProfile
 from netloop.api.progress import Cancelled, Progress
 from netloop.api.streams import IStreamWriter, write_to
-from netloop.api.with_statement import WithStatement
 from netloop.check import check, require_valid
-from netloop.checked_attributes import CheckedAttributes, none_or, whole
+from netloop.checked_attributes import WithStatement, none_or
 from netloop.diagnostics import Finding, NetloopError, NetworkError, Severity, did_you_mean, reason
 from netloop.graph.attributes import check_instance
 from netloop.network import INetworkDefinition
@@ -29,31 +28,23 @@ from netloop.plugins.registry import IPluginRegistry, get_plugin_registry
 T = TypeVar("T")
 
 
-class Builder(LoggedObject, WithStatement, CheckedAttributes):
+class Builder(WithStatement, LoggedObject):
     """Create networks, and build engines and plans from them.
 
     A build that fails logs its errors and returns None, as in TensorRT; :func:`netloop.compile` raises instead.
 
     Attributes:
-        error_recorder: receives errors; None for no recorder.
         gpu_allocator: recorded without effect: XLA manages memory.
-        max_threads: recorded without effect.
         none_on_error: whether the ``add_`` methods of its networks behave as TensorRT's: a layer that stays invalid,
             whatever is set later, is logged, the method returns None, and the network does not change. False by
             default: such a layer is added, and its error is reported when its type is needed, because ``set_input`` can
             correct it until then.
     """
 
-    error_recorder: IErrorRecorder | None = None
     gpu_allocator: IGpuAllocator | None = None
-    max_threads: int = 1
     none_on_error: bool = False
 
-    CHECKS = {
-        "error_recorder": none_or(IErrorRecorder),
-        "gpu_allocator": none_or(IGpuAllocator),
-        "max_threads": whole(1),
-    }
+    CHECKS = {"gpu_allocator": none_or(IGpuAllocator)}
 
     @property
     def num_DLA_cores(self) -> int:
@@ -157,7 +148,7 @@ class Builder(LoggedObject, WithStatement, CheckedAttributes):
 
     def report(self, finding: Finding) -> None:
         """Log a finding as an error, and pass it to the error recorder."""
-        report_error(self._logger, self.error_recorder, ErrorCodeTRT.INVALID_CONFIG, str(finding))
+        self._log_error(ErrorCodeTRT.INVALID_CONFIG, str(finding))
 
     def warn(self, what: str) -> None:
         """Log a warning about a network."""

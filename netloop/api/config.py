@@ -20,9 +20,8 @@ from netloop.api.enums import (
 from netloop.api.profile import IOptimizationProfile
 from netloop.api.progress import IProgressMonitor
 from netloop.api.timing_cache import ITimingCache, read_timing_cache
-from netloop.api.with_statement import WithStatement
-from netloop.checked_attributes import CheckedAttributes, none_or, whole
-from netloop.graph.attributes import check_instance, check_member
+from netloop.checked_attributes import CheckedAttributes, WithStatement, none_or, whole
+from netloop.graph.attributes import check_instance, check_member, flag_bit
 from netloop.graph.layer import ILayer
 from netloop.layers.loop import check_max_trips
 
@@ -117,15 +116,15 @@ class IBuilderConfig(WithStatement, CheckedAttributes):
 
     def set_flag(self, flag: BuilderFlag) -> None:
         """Set a flag."""
-        self.flags = self.flags | 1 << int(check_member("flag", flag, BuilderFlag))
+        self.flags |= flag_bit(flag, BuilderFlag)
 
     def clear_flag(self, flag: BuilderFlag) -> None:
         """Clear a flag."""
-        self.flags = self.flags & ~(1 << int(check_member("flag", flag, BuilderFlag)))
+        self.flags &= ~flag_bit(flag, BuilderFlag)
 
     def get_flag(self, flag: BuilderFlag) -> bool:
         """Whether a flag is set."""
-        return bool(self.flags >> int(check_member("flag", flag, BuilderFlag)) & 1)
+        return bool(self.flags & flag_bit(flag, BuilderFlag))
 
     def set_memory_pool_limit(self, pool: MemoryPoolType, pool_size: int) -> None:
         """Set the size of a memory pool, in bytes."""
@@ -177,15 +176,15 @@ class IBuilderConfig(WithStatement, CheckedAttributes):
 
     def set_quantization_flag(self, flag: QuantizationFlag) -> None:
         """Set a quantization flag."""
-        self.quantization_flags = self.quantization_flags | 1 << int(check_member("flag", flag, QuantizationFlag))
+        self.quantization_flags |= flag_bit(flag, QuantizationFlag)
 
     def clear_quantization_flag(self, flag: QuantizationFlag) -> None:
         """Clear a quantization flag."""
-        self.quantization_flags = self.quantization_flags & ~(1 << int(check_member("flag", flag, QuantizationFlag)))
+        self.quantization_flags &= ~flag_bit(flag, QuantizationFlag)
 
     def get_quantization_flag(self, flag: QuantizationFlag) -> bool:
         """Whether a quantization flag is set."""
-        return bool(self.quantization_flags >> int(check_member("flag", flag, QuantizationFlag)) & 1)
+        return bool(self.quantization_flags & flag_bit(flag, QuantizationFlag))
 
     def set_calibration_profile(self, profile: IOptimizationProfile) -> bool:
         """Set the profile for calibration; True."""

@@ -17,9 +17,8 @@ from netloop.api.engine_tensors import EngineTensors
 from netloop.api.enums import ErrorCodeTRT, ProfilingVerbosity
 from netloop.api.logger import ILogger
 from netloop.api.observers import IDebugListener, IErrorRecorder, IProfiler, report_error
-from netloop.api.with_statement import WithStatement
 from netloop.check import require_valid
-from netloop.checked_attributes import CheckedAttributes, none_or
+from netloop.checked_attributes import CheckedAttributes, WithStatement, none_or
 from netloop.diagnostics import ExecutionError, Finding, InputError, NetloopError, NetworkError, did_you_mean, reason
 from netloop.dims import Dims
 from netloop.graph.attributes import check_instance

@@ -22,8 +22,7 @@ from netloop.api.inspector import EngineInspector
 from netloop.api.logger import ILogger
 from netloop.api.memory import IHostMemory
 from netloop.api.observers import IErrorRecorder
-from netloop.api.with_statement import WithStatement
-from netloop.checked_attributes import none_or, whole
+from netloop.checked_attributes import WithStatement, none_or, whole
 from netloop.execution.executable import inputs_named
 from netloop.graph.attributes import check_instance, check_member
 from netloop.layers.loop import check_max_trips
@@ -93,9 +92,7 @@ class ICudaEngine(WithStatement, EngineTensors):
     ) -> IExecutionContext[ICudaEngine]:
         """Create a context, through which the engine runs on addresses.
 
-        Args:
-            strategy: when the context allocates memory, which has no effect; or a runtime config.
-            runtime_config: a config that holds the strategy.
+        The strategy, which may also be given as a runtime config, has no effect.
         """
         given = strategy if isinstance(strategy, IRuntimeConfig) else runtime_config
         if given is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from netloop.api.enums import ExecutionContextAllocationStrategy, SerializationFlag
 from netloop.checked_attributes import CheckedAttributes, whole
-from netloop.graph.attributes import check_member
+from netloop.graph.attributes import check_member, flag_bit
 
 
 class ISerializationConfig(CheckedAttributes):
@@ -20,17 +20,17 @@ class ISerializationConfig(CheckedAttributes):
 
     def set_flag(self, flag: SerializationFlag) -> bool:
         """Set a flag; True."""
-        self.flags = self.flags | 1 << int(check_member("flag", flag, SerializationFlag))
+        self.flags |= flag_bit(flag, SerializationFlag)
         return True
 
     def clear_flag(self, flag: SerializationFlag) -> bool:
         """Clear a flag; True."""
-        self.flags = self.flags & ~(1 << int(check_member("flag", flag, SerializationFlag)))
+        self.flags &= ~flag_bit(flag, SerializationFlag)
         return True
 
     def get_flag(self, flag: SerializationFlag) -> bool:
         """Whether a flag is set."""
-        return bool(self.flags >> int(check_member("flag", flag, SerializationFlag)) & 1)
+        return bool(self.flags & flag_bit(flag, SerializationFlag))
 
 
 class IRuntimeConfig(CheckedAttributes):

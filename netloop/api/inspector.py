@@ -25,11 +25,6 @@ class EngineInspector(CheckedAttributes):
     of each loop, its reason, and the layers computed for many iterations at once; ``Passes`` has the changes made by
     optimization passes, with the rule of each pass. Both are empty until a program is compiled.
 
-    Args:
-        engine: the engine.
-        verbosity: the amount of detail.
-        tensors: the names of the engine's inputs and outputs.
-
     Attributes:
         execution_context: a context of the engine; recorded without effect.
         error_recorder: receives errors; None for no recorder.

@@ -1,14 +1,16 @@
 """Loggers, which receive the messages of builders, runtimes and engines."""
 
 import sys
+from functools import total_ordering
 
 from netloop.enums import TensorRTEnum
-from netloop.graph.attributes import check_instance, check_member
+from netloop.graph.attributes import check_member
 
 
 class ILogger:
     """A receiver of messages; derive from it and override ``log``."""
 
+    @total_ordering
     class Severity(TensorRTEnum):
         """The severity of a message; smaller is more severe."""
 
@@ -20,15 +22,6 @@ class ILogger:
 
         def __lt__(self, other: "ILogger.Severity") -> bool:
             return self.value < other.value
-
-        def __le__(self, other: "ILogger.Severity") -> bool:
-            return self.value <= other.value
-
-        def __gt__(self, other: "ILogger.Severity") -> bool:
-            return self.value > other.value
-
-        def __ge__(self, other: "ILogger.Severity") -> bool:
-            return self.value >= other.value
 
     INTERNAL_ERROR = Severity.INTERNAL_ERROR
     ERROR = Severity.ERROR
@@ -55,15 +48,3 @@ class Logger(ILogger):
         """Print a message if it is severe enough."""
         if severity <= self.min_severity:
             print(f"[netloop] [{severity.name}] {msg}", file=sys.stderr)
-
-
-class LoggedObject:
-    """An object that sends its messages to a logger."""
-
-    def __init__(self, logger: ILogger) -> None:
-        self._logger: ILogger = check_instance("logger", logger, ILogger)
-
-    @property
-    def logger(self) -> ILogger:
-        """The logger that receives its messages."""
-        return self._logger

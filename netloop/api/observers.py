@@ -1,4 +1,4 @@
-"""Base classes of a user's observers: error recorders, profilers and debug listeners."""
+"""Base classes of a user's observers (error recorders, profilers, debug listeners) and of the objects they observe."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ from typing import Any
 
 from netloop.api.enums import ErrorCodeTRT
 from netloop.api.logger import ILogger
+from netloop.checked_attributes import CheckedAttributes, none_or, whole
 from netloop.dims import Dims
 from netloop.enums import DataType, TensorLocation
+from netloop.graph.attributes import check_instance
 
 
 class IErrorRecorder:
@@ -46,6 +48,31 @@ def report_error(logger: ILogger | None, recorder: IErrorRecorder | None, code: 
     if recorder is not None:
         recorder.report_error(code, what)
     return False
+
+
+class LoggedObject(CheckedAttributes):
+    """An object that sends its messages to a logger: a builder, a runtime or a refitter.
+
+    Attributes:
+        error_recorder: receives errors; None for no recorder.
+        max_threads: recorded without effect.
+    """
+
+    error_recorder: IErrorRecorder | None = None
+    max_threads: int = 1
+
+    CHECKS = {"error_recorder": none_or(IErrorRecorder), "max_threads": whole(1)}
+
+    def __init__(self, logger: ILogger) -> None:
+        self._logger: ILogger = check_instance("logger", logger, ILogger)
+
+    @property
+    def logger(self) -> ILogger:
+        """The logger that receives its messages."""
+        return self._logger
+
+    def _log_error(self, code: ErrorCodeTRT, what: str) -> bool:
+        return report_error(self._logger, self.error_recorder, code, what)
 
 
 class IProfiler:

@@ -13,7 +13,7 @@ from netloop.api.config import IBuilderConfig
 from netloop.api.enums import ErrorCode, OnnxParserFlag
 from netloop.api.logger import ILogger
 from netloop.diagnostics import Finding, ModelError
-from netloop.graph.attributes import check_instance, check_member
+from netloop.graph.attributes import check_instance, flag_bit
 from netloop.graph.tensor import ITensor
 from netloop.network import INetworkDefinition
 from netloop.onnx import supports
@@ -234,15 +234,15 @@ class OnnxParser(OnnxModelReader):
 
     def set_flag(self, flag: OnnxParserFlag) -> None:
         """Set a flag."""
-        self.flags |= 1 << int(check_member("flag", flag, OnnxParserFlag))
+        self.flags |= flag_bit(flag, OnnxParserFlag)
 
     def clear_flag(self, flag: OnnxParserFlag) -> None:
         """Clear a flag."""
-        self.flags &= ~(1 << int(check_member("flag", flag, OnnxParserFlag)))
+        self.flags &= ~flag_bit(flag, OnnxParserFlag)
 
     def get_flag(self, flag: OnnxParserFlag) -> bool:
         """Whether a flag is set."""
-        return bool(self.flags >> int(check_member("flag", flag, OnnxParserFlag)) & 1)
+        return bool(self.flags & flag_bit(flag, OnnxParserFlag))
 
     def set_builder_config(self, builder_config: IBuilderConfig) -> bool:
         """True; the import of a model does not depend on the config."""

@@ -9,9 +9,8 @@ import numpy as np
 
 from netloop.api.engine import ICudaEngine
 from netloop.api.enums import ErrorCodeTRT, WeightsRole
-from netloop.api.logger import ILogger, LoggedObject
-from netloop.api.observers import IErrorRecorder, report_error
-from netloop.checked_attributes import CheckedAttributes, none_or, whole
+from netloop.api.logger import ILogger
+from netloop.api.observers import LoggedObject
 from netloop.diagnostics import did_you_mean, listed
 from netloop.dims import Weights, weights_array
 from netloop.enums import TensorLocation
@@ -35,7 +34,7 @@ Part = tuple[str, WeightsRole]
 """The weights of a layer in a role: the name of the layer, and the role."""
 
 
-class Refitter(LoggedObject, CheckedAttributes):
+class Refitter(LoggedObject):
     """Replace the weights of an engine.
 
     The constants that are arguments of the engine's programs have names: the one set by ``set_weights_name``, otherwise
@@ -46,16 +45,10 @@ class Refitter(LoggedObject, CheckedAttributes):
     Methods that are refused log an error and return False.
 
     Attributes:
-        error_recorder: receives errors; None for no recorder.
-        max_threads: recorded without effect.
         weights_validation: recorded without effect; sizes and element types are always checked.
     """
 
-    error_recorder: IErrorRecorder | None = None
-    max_threads: int = 1
     weights_validation: bool = True
-
-    CHECKS = {"error_recorder": none_or(IErrorRecorder), "max_threads": whole(1)}
 
     def __init__(self, engine: ICudaEngine, logger: ILogger) -> None:
         self._engine = check_instance("engine", engine, ICudaEngine)
@@ -197,7 +190,7 @@ class Refitter(LoggedObject, CheckedAttributes):
         return self._refuse_name(name)
 
     def _refuse(self, what: str) -> bool:
-        return report_error(self._logger, self.error_recorder, ErrorCodeTRT.INVALID_ARGUMENT, what)
+        return self._log_error(ErrorCodeTRT.INVALID_ARGUMENT, what)
 
 
 def _parts_of(engine: ICudaEngine) -> dict[Part, list[ILayer]]:

@@ -9,41 +9,30 @@ from netloop.api.allocators import IGpuAllocator
 from netloop.api.engine import ICudaEngine
 from netloop.api.engine_plan import read_plan
 from netloop.api.enums import DLAWorkspaceAllocationStrategy, ErrorCodeTRT, TempfileControlFlag
-from netloop.api.logger import ILogger, LoggedObject
-from netloop.api.observers import IErrorRecorder, report_error
+from netloop.api.logger import ILogger
+from netloop.api.observers import LoggedObject
 from netloop.api.streams import IStreamReaderV2, read_from
-from netloop.api.with_statement import WithStatement
-from netloop.checked_attributes import CheckedAttributes, none_or, whole
+from netloop.checked_attributes import WithStatement, none_or, whole
 from netloop.diagnostics import NetloopError
 from netloop.graph.attributes import check_instance
 from netloop.plugins.registry import IPluginRegistry, get_plugin_registry
 
 
-class Runtime(LoggedObject, WithStatement, CheckedAttributes):
+class Runtime(WithStatement, LoggedObject):
     """Deserialize plans to engines.
 
     Plans hold no code and need no particular processor, so most attributes are recorded without effect; those that were
     set are logged once.
-
-    Attributes:
-        error_recorder: receives errors; None for no recorder.
     """
 
     DLA_core: int = -1
     dla_workspace_allocation_strategy: DLAWorkspaceAllocationStrategy = DLAWorkspaceAllocationStrategy.DEFAULT
     engine_host_code_allowed: bool = False
-    error_recorder: IErrorRecorder | None = None
     gpu_allocator: IGpuAllocator | None = None
-    max_threads: int = 1
     tempfile_control_flags: int = sum(1 << int(each) for each in TempfileControlFlag)
     temporary_directory: str = ""
 
-    CHECKS = {
-        "error_recorder": none_or(IErrorRecorder),
-        "gpu_allocator": none_or(IGpuAllocator),
-        "max_threads": whole(1),
-        "tempfile_control_flags": whole(0),
-    }
+    CHECKS = {"gpu_allocator": none_or(IGpuAllocator), "tempfile_control_flags": whole(0)}
 
     def __init__(self, logger: ILogger) -> None:
         super().__init__(logger)
@@ -57,11 +46,9 @@ class Runtime(LoggedObject, WithStatement, CheckedAttributes):
     def deserialize_cuda_engine(
         self, serialized_engine: Any = None, *, stream_reader_v2: IStreamReaderV2 | None = None
     ) -> ICudaEngine | None:
-        """Deserialize a plan; None, with the reason in the log, if it is damaged, truncated, or not a plan.
+        """Deserialize a plan from its bytes or from a stream reader, which is read in order.
 
-        Args:
-            serialized_engine: the bytes of the plan, or a stream reader.
-            stream_reader_v2: a stream reader, from which the plan is read in order.
+        None, with the reason in the log, if the plan is damaged, truncated, or not a plan.
         """
         source = serialized_engine if stream_reader_v2 is None else stream_reader_v2
         self._log_ignored_settings()
@@ -69,7 +56,7 @@ class Runtime(LoggedObject, WithStatement, CheckedAttributes):
             network, options = read_plan(read_from(source) if isinstance(source, IStreamReaderV2) else _bytes(source))
             return ICudaEngine(network, replace(options, logger=self._logger))
         except NetloopError as error:
-            report_error(self._logger, self.error_recorder, ErrorCodeTRT.INVALID_ARGUMENT, str(error))
+            self._log_error(ErrorCodeTRT.INVALID_ARGUMENT, str(error))
             return None
 
     def get_plugin_registry(self) -> IPluginRegistry:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from netloop.check import conditionals, loops, portability, types, wiring
+from netloop.check import conditionals, loops, portability, wiring
 from netloop.check.rule import RULES, Subject
 from netloop.diagnostics import Finding, NetworkError, Severity
 from netloop.graph.attributes import check_instance
@@ -14,19 +14,14 @@ from netloop.network import INetworkDefinition
 
 __all__ = ["ValidatedNetwork", "check", "require_valid"]
 
-_FAMILIES = (wiring, types, loops, conditionals, portability)
+_FAMILIES = (wiring, loops, conditionals, portability)
 """The modules that register rules; importing them is enough."""
 
 
 def check(network: INetworkDefinition, target: str | None = None) -> list[Finding]:
-    """Return all findings for a network; an empty list if it is valid and portable.
+    """Return all findings for a network, in the order of their codes; an empty list if it is valid and portable.
 
-    Args:
-        network: the network.
-        target: ``"tensorrt"`` makes portability findings errors.
-
-    Returns:
-        A finding for each violation of each rule, in the order of the rules' codes.
+    The target ``"tensorrt"`` makes portability findings errors.
     """
     check_instance("network", network, INetworkDefinition)
     if target not in (None, "tensorrt"):
@@ -47,10 +42,8 @@ def require_valid(
 ) -> ValidatedNetwork:
     """Return the scopes and region tree of a network, which must have no errors.
 
-    Args:
-        network: the network.
-        types: the types of its tensors for certain inputs, where these are known.
-        also: layers that are live even if no output depends on them.
+    ``types`` are those of its tensors for certain inputs, where these are known. Layers in ``also`` are live even if no
+    output depends on them.
 
     Raises:
         NetworkError: it has errors; the exception has all of them.

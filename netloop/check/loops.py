@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from itertools import combinations
-from typing import TypeVar
 
 from netloop.check.rule import Subject, Violation, rule
 from netloop.diagnostics import Severity
@@ -12,15 +11,12 @@ from netloop.graph.tensor import ITensor
 from netloop.layers.loop import (
     IIteratorLayer,
     ILoop,
-    ILoopBoundaryLayer,
     ILoopOutputLayer,
     IRecurrenceLayer,
     ITripLimitLayer,
 )
 from netloop.nest.scope import Loops
 from netloop.types import TensorType, agree, join
-
-B = TypeVar("B", bound=ILoopBoundaryLayer)
 
 
 @rule("NL201")
@@ -58,7 +54,7 @@ def recurrence_has_a_next_value(subject: Subject) -> Iterator[Violation]:
     Wrong: ``loop.add_recurrence(x)`` without a next value
     Right: ``recurrence.set_input(1, y)`` after it
     """
-    for layer in _boundary(subject, IRecurrenceLayer):
+    for layer in subject.layers(IRecurrenceLayer):
         if layer.get_input(1) is None:
             fix = "call set_input(1, tensor) on the layer, with the value for the next iteration"
             yield Violation(layer, f"{layer.name!r} has no next value", fix)
@@ -74,7 +70,7 @@ def last_value_is_of_a_recurrence(subject: Subject) -> Iterator[Violation]:
     Wrong: ``loop.add_loop_output(total.get_output(0), LoopOutput.LAST_VALUE)``
     Right: ``loop.add_loop_output(running.get_output(0), LoopOutput.LAST_VALUE)``
     """
-    for layer in _boundary(subject, ILoopOutputLayer):
+    for layer in subject.layers(ILoopOutputLayer):
         tensor = layer.inputs[0]
         if layer.kind is not LoopOutput.LAST_VALUE or tensor is None:
             continue
@@ -96,7 +92,7 @@ def recurrence_keeps_its_type(subject: Subject) -> Iterator[Violation]:
     Wrong: a state that grows by concatenation
     Right: a buffer of fixed length and a scatter into it, or a CONCATENATE output
     """
-    for layer in _boundary(subject, IRecurrenceLayer):
+    for layer in subject.layers(IRecurrenceLayer):
         first, second = (subject.type(layer.get_input(position)) for position in (0, 1))
         if first is None or second is None:
             continue
@@ -119,20 +115,20 @@ def _follows(first: TensorType, second: TensorType, keeps_shape: bool) -> bool:
 
 
 @rule("NL220", Severity.PORTABILITY)
-def lengths_of_a_recurrence_stay(subject: Subject) -> Iterator[Violation]:
+def recurrence_keeps_its_dims(subject: Subject) -> Iterator[Violation]:
     """TensorRT requires the dims of a recurrence to stay the same.
 
     Wrong: ``recurrence.keeps_shape = False`` and a state that grows by concatenation
     Right: a buffer of fixed length and a scatter into it, or a CONCATENATE output
     """
-    for layer in _boundary(subject, IRecurrenceLayer):
+    for layer in subject.layers(IRecurrenceLayer):
         first, made = subject.type(layer.get_input(0)), subject.type(layer.outputs[0])
         if first is not None and made is not None and first.shape != made.shape:
             yield Violation(layer, f"the dims of {layer.name!r} change between iterations: it starts as {first}")
 
 
 @rule("NL208")
-def what_a_loop_starts_from_is_outside(subject: Subject) -> Iterator[Violation]:
+def initial_values_are_made_outside_the_loop(subject: Subject) -> Iterator[Violation]:
     """initial values, iterated tensors, counts and lengths are needed before a loop starts, so it cannot make them.
 
     Wrong: ``loop.add_iterator(recurrence.get_output(0))``
@@ -168,9 +164,11 @@ def loops_nest_cleanly(subject: Subject) -> Iterator[Violation]:
     Right: let the value out of M with a loop output, and use that
     """
     reported: set[ILoop] = set()
-    for first, second in sorted(_knots(subject), key=lambda pair: -sum(len(subject.scopes.around(x)) for x in pair)):
+    for first, second in sorted(
+        _entangled_loops(subject), key=lambda pair: -sum(len(subject.scopes.around(x)) for x in pair)
+    ):
         if reported.isdisjoint((first, second)):
-            one, other = _proof(subject, first, second), _proof(subject, second, first)
+            one, other = _tensor_from_inside(subject, first, second), _tensor_from_inside(subject, second, first)
             what = (
                 f"{first.name!r} and {second.name!r} are each inside the other: {second.name!r} uses {one!r} from "
                 f"inside {first.name!r}, and {first.name!r} uses {other!r} from inside {second.name!r}"
@@ -179,14 +177,14 @@ def loops_nest_cleanly(subject: Subject) -> Iterator[Violation]:
         reported |= {first, second}
 
 
-def _knots(subject: Subject) -> Iterator[tuple[ILoop, ILoop]]:
+def _entangled_loops(subject: Subject) -> Iterator[tuple[ILoop, ILoop]]:
     """Pairs of loops that are each inside the other; a loop around one of them may be in another pair."""
     for first, second in combinations(subject.network.loops, 2):
         if first in subject.scopes.around(second) and second in subject.scopes.around(first):
             yield first, second
 
 
-def _proof(subject: Subject, outer: ILoop, inner: ILoop) -> str:
+def _tensor_from_inside(subject: Subject, outer: ILoop, inner: ILoop) -> str:
     """The name of a tensor that varies in ``outer`` and is read by the boundary of ``inner``."""
     tensors = (tensor for layer in inner.layers for tensor in layer.inputs if tensor is not None)
     return next(each.name for each in tensors if outer in subject.scopes.of(each))
@@ -257,11 +255,7 @@ def reverse_iterator_has_a_count(subject: Subject) -> Iterator[Violation]:
     Wrong: ``loop.add_iterator(x, 0, reverse=True)`` in a loop with only a WHILE limit
     Right: a COUNT limit too, of the length of the axis
     """
-    for layer in _boundary(subject, IIteratorLayer):
+    for layer in subject.layers(IIteratorLayer):
         if layer.reverse and layer.loop.limit(TripLimit.COUNT) is None:
             what = f"{layer.name!r} is a reverse iterator, and {layer.loop.name!r} has no COUNT limit to start from"
             yield Violation(layer, what, f"give {layer.loop.name!r} one with add_trip_limit(length, TripLimit.COUNT)")
-
-
-def _boundary(subject: Subject, kind: type[B]) -> Iterator[B]:
-    return (each for each in subject.network.layers if isinstance(each, kind))

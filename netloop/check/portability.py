@@ -4,7 +4,6 @@ Each follows from TensorRT's documentation. Constructs that are only slow in Ten
 """
 
 from collections.abc import Iterable, Iterator
-from typing import TypeVar
 
 from netloop.check.rule import Subject, Violation, rule
 from netloop.diagnostics import Severity
@@ -34,12 +33,6 @@ from netloop.types import OWN, UNKNOWN, TensorType, data_type, normal_axis
 MOST_CONCATENATED = 10_000
 """The limit that TensorRT's documentation of IConcatenationLayer gives."""
 
-L = TypeVar("L", bound=ILayer)
-
-
-def _live(subject: Subject, kind: type[L]) -> Iterator[L]:
-    return (each for each in subject.live if isinstance(each, kind))
-
 
 def _known(subject: Subject, tensor: ITensor | None) -> int | None:
     """The value of a scalar, if it is known before the network runs."""
@@ -52,7 +45,7 @@ def _known(subject: Subject, tensor: ITensor | None) -> int | None:
 
 
 @rule("NL108", Severity.PORTABILITY)
-def output_is_no_input(subject: Subject) -> Iterator[Violation]:
+def output_is_not_an_input(subject: Subject) -> Iterator[Violation]:
     """TensorRT cannot return an input unchanged.
 
     Here the output is the array that was passed in.
@@ -79,7 +72,7 @@ def while_follows_from_recurrences(subject: Subject) -> Iterator[Violation]:
     Wrong: a WHILE limit that compares the slice of an iterator
     Right: a recurrence that carries the comparison, made from the slice of the iteration before
     """
-    for limit in _live(subject, ITripLimitLayer):
+    for limit in subject.live(ITripLimitLayer):
         source = limit.get_input(0)
         if limit.kind is not TripLimit.WHILE or source is None:
             continue
@@ -110,7 +103,7 @@ def _an(layer: ILayer) -> str:
 
 
 @rule("NL214", Severity.PORTABILITY)
-def what_is_stacked_is_made_inside(subject: Subject) -> Iterator[Violation]:
+def stacked_tensors_are_made_inside_the_loop(subject: Subject) -> Iterator[Violation]:
     """TensorRT's loop outputs take only tensors that are made inside the loop.
 
     A tensor that does not vary in the loop is outside it. Here its value is stacked, once for each iteration.
@@ -118,7 +111,7 @@ def what_is_stacked_is_made_inside(subject: Subject) -> Iterator[Violation]:
     Wrong: ``loop.add_loop_output(x, LoopOutput.CONCATENATE)`` with an ``x`` from outside
     Right: the same with ``loop.add_recurrence(x)``, whose next value is ``x`` again; or no loop output at all
     """
-    for layer in _live(subject, ILoopOutputLayer):
+    for layer in subject.live(ILoopOutputLayer):
         tensor = layer.get_input(0)
         if not layer.stacks or tensor is None or subject.type(layer.outputs[0]) is None:
             continue
@@ -129,7 +122,7 @@ def what_is_stacked_is_made_inside(subject: Subject) -> Iterator[Violation]:
 
 
 @rule("NL215", Severity.PORTABILITY)
-def length_has_room_for_the_count(subject: Subject) -> Iterator[Violation]:
+def output_is_as_long_as_the_count(subject: Subject) -> Iterator[Violation]:
     """TensorRT reports a length below the number of iterations as a run-time error.
 
     Here it is an error of the run (NL601), and only if the output is needed, which in a branch not taken it is not. So
@@ -139,7 +132,7 @@ def length_has_room_for_the_count(subject: Subject) -> Iterator[Violation]:
     Wrong: a length of 4 in a loop of 5 iterations
     Right: a length of 5; elements past the last iteration are 0
     """
-    for layer in _live(subject, ILoopOutputLayer):
+    for layer in subject.live(ILoopOutputLayer):
         count, length = _trip_count(subject, layer.loop), _known(subject, layer.get_input(1))
         if layer.stacks and count is not None and length is not None and 0 <= length < count:
             what = f"{layer.name!r} has room for {length} elements, and {layer.loop.name!r} runs {count} iterations"
@@ -147,7 +140,7 @@ def length_has_room_for_the_count(subject: Subject) -> Iterator[Violation]:
 
 
 @rule("NL216", Severity.PORTABILITY)
-def axis_has_an_element_for_each_trip(subject: Subject) -> Iterator[Violation]:
+def axis_has_an_element_for_each_iteration(subject: Subject) -> Iterator[Violation]:
     """TensorRT leaves undefined what an iterator reads past the end of its axis.
 
     Here it is an error of the run (NL601), and only if the element is needed. So the network is valid. The rule applies
@@ -156,7 +149,7 @@ def axis_has_an_element_for_each_trip(subject: Subject) -> Iterator[Violation]:
     Wrong: an iterator along an axis of 3 elements in a loop of 4 iterations
     Right: 3 iterations
     """
-    for layer in _live(subject, IIteratorLayer):
+    for layer in subject.live(IIteratorLayer):
         count, found = _trip_count(subject, layer.loop), subject.type(layer.get_input(0))
         if count is None or found is None or subject.type(layer.outputs[0]) is None:
             continue
@@ -182,7 +175,7 @@ def axes_of_a_loop_count_from_the_front(subject: Subject) -> Iterator[Violation]
     Wrong: ``loop.add_iterator(x, axis=-1)``
     Right: ``loop.add_iterator(x, axis=len(x.shape) - 1)``
     """
-    for layer in _live(subject, ILoopBoundaryLayer):
+    for layer in subject.live(ILoopBoundaryLayer):
         axis = _axis(layer)
         found = subject.type(layer.get_input(0))
         if axis >= 0 or found is None or subject.type(layer.outputs[0]) is None:
@@ -207,7 +200,7 @@ def recurrence_decides_no_shape(subject: Subject) -> Iterator[Violation]:
     Wrong: ``shuffle.set_input(1, recurrence.get_output(0))``
     Right: the same with a tensor from outside the loop
     """
-    recurrences = list(_live(subject, IRecurrenceLayer))
+    recurrences = list(subject.live(IRecurrenceLayer))
     deciding = subject.network.shape_tensors() if recurrences else frozenset[ITensor]()
     for layer in recurrences:
         if layer.outputs[0] in deciding and not _has_a_length_from_inside(subject, layer.loop):
@@ -229,7 +222,7 @@ def count_is_not_negative(subject: Subject) -> Iterator[Violation]:
     Wrong: a COUNT of -1
     Right: a COUNT of 0
     """
-    for layer in _live(subject, ITripLimitLayer):
+    for layer in subject.live(ITripLimitLayer):
         count = _known(subject, layer.get_input(0))
         if count is not None and count < 0:
             yield Violation(layer, f"the COUNT limit of {layer.loop.name!r} is {count}", "give it 0")
@@ -339,7 +332,7 @@ def branches_have_one_element_type(subject: Subject) -> Iterator[Violation]:
     Wrong: branches of float32 and int32
     Right: ``network.add_cast`` in one of them
     """
-    for layer in _live(subject, IIfConditionalOutputLayer):
+    for layer in subject.live(IIfConditionalOutputLayer):
         if subject.type(layer.outputs[0]) is None:
             continue
         first, second = (subject.type(each) for each in layer.inputs[:2])
@@ -352,7 +345,7 @@ def branches_have_one_element_type(subject: Subject) -> Iterator[Violation]:
 
 
 @rule("NL402", Severity.PORTABILITY)
-def element_types_are_tensorrts(subject: Subject) -> Iterator[Violation]:
+def element_types_exist_in_tensorrt(subject: Subject) -> Iterator[Violation]:
     """TensorRT does not support this element type.
 
     It has no float64, no integers of 2 or 16 bits, no unsigned integers except uint8, and of the 8-bit floating-point
@@ -400,19 +393,19 @@ def _own(subject: Subject, tensor: ITensor | None) -> TensorType | None:
 
 
 @rule("NL403", Severity.PORTABILITY)
-def concatenation_is_not_endless(subject: Subject) -> Iterator[Violation]:
+def concatenation_has_at_most_10000_inputs(subject: Subject) -> Iterator[Violation]:
     """TensorRT concatenates at most 10,000 tensors.
 
     Wrong: a concatenation of 20,000 tensors
     Right: two of 10,000, and one of the two
     """
-    for layer in subject.network.layers:
-        if isinstance(layer, IConcatenationLayer) and layer.num_inputs > MOST_CONCATENATED:
+    for layer in subject.layers(IConcatenationLayer):
+        if layer.num_inputs > MOST_CONCATENATED:
             yield Violation(layer, f"{layer.name!r} has {layer.num_inputs} inputs", "concatenate groups of them first")
 
 
 @rule("NL404", Severity.PORTABILITY)
-def layers_are_tensorrts(subject: Subject) -> Iterator[Violation]:
+def layers_are_within_the_limits_of_tensorrt(subject: Subject) -> Iterator[Violation]:
     """TensorRT's layers accept fewer element types and settings than netloop's.
 
     Where the meaning is clear, netloop's layers accept all that they can compute: integers of any width, every axis,
@@ -421,8 +414,8 @@ def layers_are_tensorrts(subject: Subject) -> Iterator[Violation]:
     Wrong: ``network.add_matrix_multiply(a, NONE, b, NONE)`` with int32 tensors
     Right: the same with both cast to float32, if that is exact enough
     """
-    for layer in subject.network.layers:
-        if isinstance(layer, Operation) and all(subject.type(each) is not None for each in layer.outputs):
+    for layer in subject.layers(Operation):
+        if all(subject.type(each) is not None for each in layer.outputs):
             what = layer.beyond_tensorrt(*(subject.type(each) for each in layer.inputs))
             if what:
                 yield Violation(layer, f"{layer.name!r} {what}")
@@ -440,7 +433,7 @@ def plugin_is_of_tensorrt(subject: Subject) -> Iterator[Violation]:
     Wrong: ``network.add_plugin_v3([x], [], netloop.JaxPlugin(jnp.sin))``
     Right: a plugin that derives from IPluginV3 and its three parts
     """
-    for layer in _live(subject, IPluginV3Layer):
+    for layer in subject.live(IPluginV3Layer):
         if isinstance(layer.plugin, JaxPlugin):
             yield Violation(
                 layer, f"the plugin of {layer.name!r} is {layer.plugin!r}", "derive a plugin from IPluginV3"

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from netloop.diagnostics import Code, Finding, Severity, add_code
 from netloop.graph.infer import TypeTable
@@ -12,6 +12,8 @@ from netloop.graph.tensor import ITensor
 from netloop.nest import Scopes
 from netloop.network import INetworkDefinition
 from netloop.types import TensorType
+
+L = TypeVar("L")
 
 
 @dataclass(frozen=True)
@@ -22,15 +24,18 @@ class Subject:
     types: TypeTable
     scopes: Scopes
 
-    @property
-    def live(self) -> list[ILayer]:
-        """The live layers."""
-        return self.scopes.live
+    def layers(self, kind: type[L]) -> Iterator[L]:
+        """The layers of a kind."""
+        return (each for each in self.network.layers if isinstance(each, kind))
+
+    def live(self, kind: type[L]) -> Iterator[L]:
+        """The live layers of a kind."""
+        return (each for each in self.scopes.live if isinstance(each, kind))
 
     @cached_property
     def live_set(self) -> frozenset[ILayer]:
-        """The live layers as a set."""
-        return frozenset(self.live)
+        """All live layers."""
+        return frozenset(self.scopes.live)
 
     def type(self, tensor: ITensor | None) -> TensorType | None:
         """The type of a tensor; None if it has none, which another rule reports."""

@@ -4,25 +4,18 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from netloop.cli import check, demo, explain, operators, passes, rules
+from netloop.cli import check, demo, texts
 from netloop.diagnostics import NetloopError
 
-COMMANDS = (check, explain, rules, operators, passes, demo)
-"""The modules of the commands. Each has ``add_to(commands)``, which adds its parser and sets the function to run."""
+COMMANDS = (check, texts, demo)
+"""The modules of the commands. Each has ``add_to(commands)``, which adds its parsers and sets the functions to run."""
 
 MISUSED = 2
 """The exit status of a command that could not run because of an argument or a file; one that ran returns 0 or 1."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command.
-
-    Args:
-        argv: the arguments after ``netloop``; by default those of this process.
-
-    Returns:
-        The exit status.
-    """
+    """Run a command and return its exit status; ``argv`` are the arguments after ``netloop``."""
     parser = argparse.ArgumentParser(prog="netloop", description="TensorRT's network builder on every device of JAX.")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for command in COMMANDS:

@@ -48,12 +48,12 @@ class LstmInput(NamedTuple):
     Attributes:
         data: a row for each step.
         length: the number of steps.
-        room: the number of rows of its output.
+        rows: the number of rows of its output.
     """
 
     data: trt.ITensor
     length: trt.ITensor
-    room: trt.ITensor
+    rows: trt.ITensor
 
 
 class Assembly:
@@ -156,7 +156,7 @@ class Assembly:
         memory.set_input(1, after.cell)
         hidden.set_input(1, after.hidden)
         rows = loop.add_loop_output(after.hidden, trt.LoopOutput.CONCATENATE)
-        rows.set_input(1, steps.room)
+        rows.set_input(1, steps.rows)
         last = [loop.add_loop_output(each.outputs[0], trt.LoopOutput.LAST_VALUE) for each in (hidden, memory)]
         return self.output(rows, f"lstm{cell.number}"), LstmState(*(each.outputs[0] for each in last))
 

@@ -5,7 +5,6 @@ TEXTS = {
         a weight file is complete, in version 1 or 2 of the format of TensorRT's samples.
 
         The message gives the byte at which it is not.
-
         Wrong: a file that a download cut short
         Right: what ``netloop.wts.save`` writes
         """,
@@ -13,19 +12,16 @@ TEXTS = {
         the buffers of the demo's model fit together.
 
         All sizes follow from those of the embedding and of the first bias.
-
         Wrong: a weight file without ``softmax_softmax_w``
         Right: the file that comes with netloop, or one with its names
         """,
     "NL703": """
         the demo continues a text that is not empty and has only characters that its model knows.
-
         Wrong: ``python -m netloop demo --seed ""``
         Right: ``python -m netloop demo --seed ROMEO``
         """,
     "NL711": """
         a plan is a complete file, and every byte of it matches its manifest.
-
         Wrong: a plan that was cut short, or edited
         Right: what ``netloop.plan.save`` writes
         """,
@@ -33,7 +29,6 @@ TEXTS = {
         a plan is of a format version that this netloop knows.
 
         A netloop reads the plans of all versions before its own.
-
         Wrong: a plan of a later netloop
         Right: the same network, saved by this one
         """,
@@ -41,13 +36,11 @@ TEXTS = {
         a plan contains only what netloop writes.
 
         The file is intact, but does not describe a network: an attribute is missing, of another type, or invalid.
-
         Wrong: a plan that another program wrote
         Right: what ``netloop.plan.save`` writes
         """,
     "NL714": """
         a plan can hold only what the calls of a network accept.
-
         Wrong: a layer of a class of your own
         Right: layers that the ``add_`` methods made
         """,
@@ -55,25 +48,21 @@ TEXTS = {
         a plan names the plugins of a network, and contains none of their code.
 
         The reader must first register their creators, under the same name, version and namespace.
-
         Wrong: ``netloop.plan.load(path)`` before the module with the plugins is imported
         Right: after
         """,
     "NL716": """
         a plan without weights is an engine that waits for them, not a network.
-
         Wrong: ``netloop.plan.loads`` of what was built with ``BuilderFlag.STRIP_PLAN``
         Right: ``Runtime.deserialize_cuda_engine``, and a ``Refitter``
         """,
     "NL721": """
         a stream reader returns at least one byte when asked for more of a plan, and never more than asked for.
-
         Wrong: ``read`` that returns ``b""`` in the middle of a plan
         Right: ``return self.file.read(num_bytes)``
         """,
     "NL722": """
         a stream writer accepts at least one byte of those it is given, and returns how many.
-
         Wrong: ``write`` without ``return``
         Right: ``return self.file.write(data)``
         """,
@@ -82,7 +71,6 @@ TEXTS = {
 
         Nearly every layer is one operator or several; all that are not are reported at once. ``netloop.plan`` saves
         every network.
-
         Wrong: ``netloop.onnx.save`` of a network with an assertion
         Right: the same with ``drop_assertions=True``
         """,
@@ -91,13 +79,11 @@ TEXTS = {
 
         Most layers are one operator or several; all that are not are reported at once. ``netloop.plan`` saves every
         network.
-
         Wrong: ``netloop.openvino.save`` of a network with an assertion
         Right: the same with ``drop_assertions=True``
         """,
     "NL741": """
         an ONNX model is a complete protobuf message with a graph, of a size that can be loaded.
-
         Wrong: a file that a download cut short
         Right: what ``onnx.save`` writes
         """,
@@ -105,7 +91,6 @@ TEXTS = {
         a version of ONNX has a defined meaning only once it is released.
 
         The newest version of the operators is that of the package ``onnx``.
-
         Wrong: a model of a later version of ONNX
         Right: ``pip install --upgrade onnx``, or an export for an older version
         """,
@@ -113,7 +98,6 @@ TEXTS = {
         a model may read only files in its own folder, and not through links.
 
         Otherwise an untrusted model could read any file of its user into a tensor.
-
         Wrong: the location ``../../etc/passwd`` for the data of a tensor
         Right: ``weights.bin``, in the folder of the model
         """,
@@ -123,25 +107,21 @@ TEXTS = {
         ``netloop.onnx.supports("Add")`` answers for an operator of ONNX, ``netloop.openvino.supports("Add")`` for one
         of OpenVINO. An ONNX operator that is a function in the model, or that the standard defines by other operators,
         needs no support of its own.
-
         Wrong: an operator of another domain, without a function in the model
         Right: the same model with the function
         """,
     "NL745": """
         a graph gives each name one value, before it is read, and each node the inputs and attributes of its operator.
-
         Wrong: a node that reads what a later one makes
         Right: the nodes in an order in which each reads what earlier ones made
         """,
     "NL746": """
         the elements of a tensor are numbers or bools, of the types that TensorRT has, or float64.
-
         Wrong: an input of strings
         Right: an input of their numbers in a vocabulary
         """,
     "NL748": """
         an engine takes the weights of its own model, or of one that differs from it only in their values.
-
         Wrong: ``OnnxParserRefitter.refit_from_file`` with a model that has another layer
         Right: an engine that is built from this model
         """,
@@ -149,19 +129,16 @@ TEXTS = {
         an OpenVINO model is a complete XML document without DOCTYPE, of version 10 or 11.
 
         The definitions of a DOCTYPE could expand beyond any memory, or read a file of the user.
-
         Wrong: a file that a download cut short
         Right: what ``openvino.save_model`` writes
         """,
     "NL752": """
         the numbers of a model are in its weights file, which is next to it unless ``weights`` names another.
-
         Wrong: ``model.xml`` copied without ``model.bin``
         Right: both, in one folder
         """,
     "NL753": """
         in a graph each number belongs to one layer, each input has one edge, and only back edges close cycles.
-
         Wrong: an edge from a port that no layer has
         Right: the ports that the layers list
         """,

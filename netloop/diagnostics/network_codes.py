@@ -11,7 +11,6 @@ TEXTS = {
         only the second input of a recurrence may close a cycle.
 
         Every other layer needs its inputs before it has outputs, so that any other cycle could never start.
-
         Wrong: ``add.set_input(1, add.get_output(0))``
         Right: ``total.set_input(1, add.get_output(0))`` on a recurrence ``total`` that ``add`` reads
         """,
@@ -19,7 +18,6 @@ TEXTS = {
         the layers and outputs of a network use only tensors of that network.
 
         The call itself raises it, because no later call could fix it.
-
         Wrong: ``network.add_identity(tensor_of_another_network)``
         Right: ``network.add_identity(network.add_input("x", trt.float32, (3,)))``
         """,
@@ -27,13 +25,11 @@ TEXTS = {
         the inputs and outputs of a network are identified by name.
 
         The call itself raises it. NL106 is about names that are changed later.
-
         Wrong: ``network.add_input("x", ...)`` twice
         Right: two names
         """,
     "NL109": """
         an optimization profile gives the ranges of the shapes and values of the inputs of its network.
-
         Wrong: ``profile.set_shape("x", (1,), (2,), (4,))`` where the only input is ``y``, or ``x`` has two axes
         Right: a range for each dynamic input, with a number for each of its axes
         """,
@@ -41,7 +37,6 @@ TEXTS = {
         the outputs of a loop are known only after it has ended, those of a conditional only after it is decided.
 
         So neither can read its own outputs, not even through another loop.
-
         Wrong: ``loop.add_trip_limit(output_of_the_same_loop, TripLimit.COUNT)``
         Right: a recurrence, which passes a value to the next iteration; or a second loop
         """,
@@ -51,7 +46,6 @@ TEXTS = {
 
         The exception is the cause of the error, with its own traceback. While a network runs, it is reported only if
         the value that the plugin did not produce is needed.
-
         Wrong: ``JaxPlugin(lambda a, b: a + b)`` on tensors of 3 and of 4 elements
         Right: the same on tensors of 3 and of 3
         """,
@@ -59,7 +53,6 @@ TEXTS = {
         a plugin must keep to its interface.
 
         It declares as many outputs as it returns, and their types, which must be types that networks have.
-
         Wrong: ``JaxPlugin(lambda x: (x, x))``, which has two outputs
         Right: ``JaxPlugin(lambda x: (x, x), num_outputs=2)``
         """,
@@ -68,7 +61,6 @@ TEXTS = {
         a pure function has fixed shapes, which follow from constants and from the inputs of the call.
 
         ``check`` accepts such a network; ``evaluate`` runs it, and so does an engine, step by step.
-
         Wrong: a CONCATENATE output whose length is the last value of another loop
         Right: a length from a constant, from ``add_shape``, or from an input of the network
         """,
@@ -76,7 +68,6 @@ TEXTS = {
         XLA's compiler can crash on very deeply nested loops.
 
         ``check`` accepts such a network, and ``evaluate`` runs it.
-
         Wrong: a hundred loops, each inside the one before
         Right: fewer loops, of more iterations
         """,
@@ -84,7 +75,6 @@ TEXTS = {
         a pure function is compiled as a whole, and a compiled program does not call back to the host.
 
         ``check`` accepts such a network; ``evaluate`` runs it, and so does an engine, step by step.
-
         Wrong: ``netloop.to_jax`` of a network with a plugin that has ``enqueue``
         Right: the same plugin as a JAX function, a ``netloop.JaxPlugin``
         """,
@@ -95,13 +85,11 @@ TEXTS = {
         Examples are an assertion that does not hold, an iterator that reads past its axis, and an output whose length
         is less than the number of iterations; in the reference also an index out of range and an integer division by
         zero. Except for assertions, it is reported only if the poisoned value is needed.
-
         Wrong: 5 for ``n``, the COUNT of a loop with an iterator along an axis of 3 elements
         Right: at most 3
         """,
     "NL602": """
         the inputs of a network are passed by name, all of them and no others.
-
         Wrong: ``engine({"X": array})`` for an input ``x``
         Right: ``engine({"x": array})``
         """,
@@ -109,7 +97,6 @@ TEXTS = {
         nothing is converted or reshaped silently.
 
         An array must have the element type of its input; where the shape of the input has -1, any length fits.
-
         Wrong: ``engine({"x": np.zeros(3)})``, which are float64, for an input of float32
         Right: ``engine({"x": np.zeros(3, np.float32)})``
         """,
@@ -117,27 +104,23 @@ TEXTS = {
         the value of an input that decides a shape is needed at compile time.
 
         JAX traces functions with values that are not known yet.
-
         Wrong: ``jax.jit(function)(weights, {"length": 3})``
         Right: ``jax.jit(lambda weights, x: function(weights, {"x": x, "length": np.int32(3)}))``
         """,
     "NL605": """
         a function of ``to_jax`` takes every weight by its name, in its shape.
-
         Wrong: ``function({}, inputs)``
         Right: ``function(weights, inputs)`` with the weights that ``to_jax`` returned, or others of their names
         and shapes
         """,
     "NL606": """
         an execution context needs all shapes and addresses before it runs.
-
         Wrong: ``context.execute_async_v3(0)`` at once
         Right: ``context.set_input_shape("x", (3,))`` and ``context.set_tensor_address("x", address)`` for each tensor
         first
         """,
     "NL607": """
         an engine and the reference compute with concrete values, which JAX does not have inside a transformation.
-
         Wrong: ``jax.jit(lambda x: engine({"x": x})["y"])``
         Right: ``function, weights = netloop.to_jax(network)``, and
         ``jax.jit(lambda x: function(weights, {"x": x})["y"])``
@@ -151,25 +134,21 @@ TEXTS = {
         no loop may run more than max_trips iterations.
 
         Without ``max_trips``, a loop whose limit is never reached runs forever.
-
         Wrong: ``netloop.compile(network, max_trips=1000)`` of a loop whose WHILE stays true
         Right: the same of a loop whose WHILE is false after 1000 iterations or fewer
         """,
     "NL610": """
         a tensor or loop is looked up as an object, or by a name that no other has.
-
         Wrong: ``trace["hidden"]`` in a network that has only ``h``
         Right: ``trace["h"]``, or ``trace[layer.get_output(0)]``
         """,
     "NL611": """
         an execution context works on the addresses of tensors; sequences and optional values have none.
-
         Wrong: ``engine.create_execution_context()`` of a network with a sequence among its inputs
         Right: ``engine({"x": [first, second]})``, which takes lists and None too
         """,
     "NL621": """
         an engine from a plan without weights can run only after it is given them.
-
         Wrong: a run right after ``deserialize_cuda_engine``
         Right: ``Refitter.set_named_weights`` for each of ``get_missing_weights``, and ``refit_cuda_engine``, first
         """,
@@ -177,7 +156,6 @@ TEXTS = {
         a debug listener that returns False, or raises, ends the run.
 
         One that returns True or None lets it continue.
-
         Wrong: ``process_debug_tensor`` that ends in ``return False``
         Right: the same with ``return True``
         """,

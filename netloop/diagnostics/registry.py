@@ -1,6 +1,7 @@
 """The register of codes."""
 
 import inspect
+import re
 from dataclasses import dataclass
 
 from netloop.diagnostics import file_codes, network_codes
@@ -14,8 +15,8 @@ class Code:
     Attributes:
         name: the code, ``NL204``.
         severity: the severity of its findings.
-        text: the reason, as messages give it after "because"; then an explanation; then, as ``Wrong: ...`` and
-            ``Right: ...``, an example that breaks the rule and one that keeps it. Blank lines separate these parts.
+        text: the reason, as messages give it after "because"; then paragraphs of explanation, after blank lines; then,
+            as ``Wrong: ...`` and ``Right: ...``, an example that breaks the rule and one that keeps it.
     """
 
     name: str
@@ -30,9 +31,8 @@ class Code:
     @property
     def paragraphs(self) -> list[str]:
         """The parts of the text, each on one line; each of the two examples is a part of its own."""
-        parts = self.text.strip().split("\n\n")
-        examples = parts.pop().replace("\nRight: ", "\0Right: ") if parts[-1].startswith("Wrong: ") else ""
-        return [" ".join(each.split()) for part in (*parts, *examples.split("\0")) if (each := part.strip())]
+        parts = re.split(r"\n\n|\n(?=Wrong: |Right: )", self.text.strip())
+        return [" ".join(each.split()) for each in parts]
 
 
 CODES: dict[str, Code] = {}

@@ -12,7 +12,7 @@ import jax
 from netloop.check import ValidatedNetwork
 from netloop.diagnostics import ExecutionError
 from netloop.execution.program_cache import Given
-from netloop.execution.stack_room import room_for
+from netloop.execution.recursion_limit import raised_recursion_limit
 from netloop.execution.weight_loading import DeviceWeights, WeightLoader
 from netloop.graph.infer import TypeTable
 from netloop.host import HostProgram
@@ -78,14 +78,7 @@ class PhaseTimer:
 def compile_program(
     origin: ProgramSource, types: TypeTable, validated: ValidatedNetwork, given: Given
 ) -> CompiledProgram:
-    """Compile the program of an executable for inputs of certain types.
-
-    Args:
-        origin: the executable.
-        types: the types of the tensors of its network.
-        validated: its validated network.
-        given: the inputs, or their shapes and element types.
-    """
+    """Compile the program of an executable for the inputs ``given``, or for their shapes and element types."""
     timer = PhaseTimer()
     passes = of_platform(origin.passes, jax.default_backend())
     source = improve(origin.network, types, validated, passes)
@@ -101,7 +94,7 @@ def compile_program(
 
     loaded = loader(origin.weights)
     timer.end("load")
-    with room_for(program.depth):
+    with raised_recursion_limit(program.depth):
         lowered = jax.jit(trace, donate_argnums=donated).lower(loaded, *given.values())
         timer.end("trace")
         compiled = lowered.compile(compiler_options=compiler_options(program))

@@ -16,7 +16,7 @@ from netloop.enums import LoopOutput
 from netloop.execution.compiled_program import compiler_options
 from netloop.execution.jax_settings import pinned_settings
 from netloop.execution.program_cache import Given, ProgramCache
-from netloop.execution.stack_room import room_for
+from netloop.execution.recursion_limit import raised_recursion_limit
 from netloop.graph.infer import TypeTable
 from netloop.graph.tensor import ITensor
 from netloop.host import HostProgram, Poisoned
@@ -86,7 +86,7 @@ def _run(network: INetworkDefinition, inputs: Mapping[str, Any], max_trips: int)
             def trace(arrays: list[Any]) -> list[Any]:
                 return program(dict(zip(tensors, arrays, strict=True))).values
 
-            with room_for(program.depth):
+            with raised_recursion_limit(program.depth):
                 lowered = jax.jit(trace).lower([*constants.values(), *given.values()])
                 compiled = lowered.compile(compiler_options=compiler_options(program))
             return lambda known: compiled([known[each] for each in tensors])

@@ -19,10 +19,7 @@ DeviceWeights = list[jax.Array | jax.ShapeDtypeStruct]
 class WeightLoader:
     """Compute the weight arguments of a program: constants, and what weight folding computes from them once.
 
-    Args:
-        program: the program.
-        network: its network, possibly rewritten by passes.
-        constants: the constants of the executable's network.
+    The program's ``network`` may have been rewritten by passes; the ``constants`` are those of the original network.
 
     Attributes:
         tensors: the tensors that are arguments of the program in addition to its inputs.

@@ -60,26 +60,17 @@ def _convert_bool(name: str, value: Any) -> bool:
     return bool(value)
 
 
-def _convert_str(name: str, value: Any) -> str:
-    text(name, value)
-    return value
-
-
-def _convert_weights(name: str, value: Any) -> Array:
-    return weights_array(value, name)
-
-
 _CONVERTERS: dict[Any, Callable[[str, Any], Any]] = {
     int: check_int,
     float: check_float,
     bool: _convert_bool,
-    str: _convert_str,
+    str: text,
     DimsLike: check_dims,
     PermutationLike: check_order,
-    Array: _convert_weights,
+    Array: lambda name, value: weights_array(value, name),
 }
 
-BASE_ATTRIBUTES = {"name": _convert_str, "metadata": _convert_str, "num_ranks": _convert_ranks}
+BASE_ATTRIBUTES = {"name": text, "metadata": text, "num_ranks": _convert_ranks}
 
 
 def converter(hint: Any) -> Callable[[str, Any], Any]:
@@ -115,3 +106,8 @@ def check_instance(name: str, value: Any, cls: type) -> Any:
     if not isinstance(value, cls):
         raise TypeError(f"{name} must be {cls.__name__}, not {value!r}")
     return value
+
+
+def flag_bit(flag: Any, enum: type[Enum]) -> int:
+    """Return the bit of a flag, which must be a member of ``enum``, in an int of flags."""
+    return 1 << int(check_member("flag", flag, enum))

@@ -41,10 +41,7 @@ class TypeTable:
 
     The types of a layer's outputs follow from those of its inputs (``ILayer.infer``); where the values of all inputs
     are known, the value of the output is too, by the layer's ``evaluate``. The walk keeps its own stack, so that a
-    network may have any depth.
-
-    Args:
-        given: known types, such as those of the inputs of a call.
+    network may have any depth. The types that are ``given``, such as those of the inputs of a call, are known.
 
     Attributes:
         owner: the network that the tensors are in.
@@ -94,7 +91,7 @@ class TypeTable:
         return forgotten
 
     def _widen(self) -> None:
-        """Make lengths of recurrences unknown that the next values change, until all next values fit."""
+        """Make a length of a recurrence unknown if its next value changes it, until all next values fit."""
         # This ends, since types only lose information here: a length never becomes known again.
         while self._unchecked:
             layer = self._unchecked.pop()

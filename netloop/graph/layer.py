@@ -322,12 +322,7 @@ L = TypeVar("L", bound=type[ILayer])
 
 @dataclass_transform(eq_default=False, kw_only_default=True)
 def layer(kind: LayerType, label: str) -> Callable[[L], L]:
-    """Declare a class to be a kind of layer, with its annotated fields as attributes.
-
-    Args:
-        kind: its enumerator.
-        label: the name of the kind in default names of layers.
-    """
+    """Declare a class to be a kind of layer, with its annotated fields as attributes; see ``ILayer.LABEL``."""
 
     def declare(cls: L) -> L:
         cls = dataclass(eq=False, repr=False, kw_only=True)(cls)

@@ -27,11 +27,7 @@ def declared_type(
 ) -> TensorType:
     """Return the type of an input: a tensor or a sequence of tensors, either of which may be optional.
 
-    Args:
-        dtype: the element type.
-        shape: the shape, -1 where a length is not known; None for a sequence of tensors of any shape.
-        sequence: whether it is a sequence.
-        optional: whether it may be absent.
+    The shape has -1 where a length is not known, and is None for a sequence of tensors of any shape.
 
     Raises:
         ValueError: no tensor can have this shape.
@@ -90,19 +86,9 @@ class ITensor(CheckedAttributes):
     def __init__(
         self, name: str, types: TypeTable, producer: ILayer | None, position: int, declared: TensorType | None = None
     ) -> None:
-        own = vars(self)
-        own["name"] = name
-        own["types"] = types
-        own["producer"] = producer
-        own["position"] = position
-        own["declared"] = declared
-        own["uses"] = {}
-        own["dimension_names"] = {}
-        own["is_network_output"] = False
-        own["is_converted"] = False
-        own["is_inner"] = False
-        own["asked_dtype"] = None
-        own["_range"] = None
+        vars(self).update(name=name, types=types, producer=producer, position=position, declared=declared)
+        vars(self).update(uses={}, dimension_names={}, asked_dtype=None, _range=None)
+        vars(self).update(is_network_output=False, is_converted=False, is_inner=False)
 
     @property
     def type(self) -> TensorType:

@@ -15,7 +15,7 @@ _RECURSION = threading.Lock()
 
 
 @contextmanager
-def room_for(depth: int) -> Generator[None]:
+def raised_recursion_limit(depth: int) -> Generator[None]:
     """Raise Python's recursion limit while JAX walks into loops nested ``depth`` deep; one thread at a time."""
     if depth <= DEEP_NEST:
         yield
