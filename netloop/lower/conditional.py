@@ -7,10 +7,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from netloop.lower.error_flags import first_error
-from netloop.lower.frame import Frame
-from netloop.lower.interface import Lowering
+from netloop.lower.frame import Frame, first_error
 from netloop.lower.loop.unroll_heuristic import is_small
+from netloop.lower.lowering import Lowering
 from netloop.nest import IfStep
 from netloop.passes.forms import LoweringForm
 

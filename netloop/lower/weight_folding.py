@@ -16,7 +16,7 @@ from netloop.graph.layer import Operation
 from netloop.graph.tensor import ITensor
 from netloop.layers.rearrange import IConcatenationLayer, IShuffleLayer, ISqueezeLayer, IUnsqueezeLayer
 from netloop.layers.sources import IConstantLayer
-from netloop.nest import Block, IfStep, LayerStep, Step, walk, weights_alone
+from netloop.nest import Block, IfStep, LayerStep, Step, walk, weight_only_tensors
 
 SMALLEST = 1 << 12
 """The least number of bytes of weights for which folding gains anything."""
@@ -55,7 +55,7 @@ class WeightFolding(NamedTuple):
 
 def find_weight_folding(block: Block, outputs: Iterable[ITensor], types: TypeTable) -> WeightFolding:
     """Find the steps of a block that depend on weights only and are worth folding."""
-    fixed = weights_alone(block)
+    fixed = weight_only_tensors(block)
     found: dict[ITensor, LayerStep] = {}
     for step in walk(block):
         if isinstance(step, LayerStep) and step.reads and fixed.issuperset(step.writes) and step.writes:

@@ -37,7 +37,10 @@ LEVELS = [
     Level(("layers",), "each layer kind: attributes, documentation, type rule, reference, lowering, `add_` method"),
     Level(("marking",), "outputs, debug tensors and weights that a script marks"),
     Level(("network",), "`INetworkDefinition`, the builder that users hold"),
-    Level(("nest", "call_inputs", "tensor_values"), "the region tree; the arrays of a call; values of tensors and sequences"),
+    Level(
+        ("nest", "call_inputs", "tensor_values"),
+        "the region tree; the arrays of a call; values of tensors and sequences",
+    ),
     Level(("check", "formulas"), "the rules; the formula builder, for importers and passes"),
     Level(("formats", "passes"), "what importers and exporters share; transformations that make a network faster"),
     Level(("onnx_graph",), "a network as a graph of ONNX operators, for both exporters"),

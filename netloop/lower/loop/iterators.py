@@ -7,9 +7,8 @@ import jax.numpy as jnp
 from jax import lax
 
 from netloop.layers.loop import IIteratorLayer
-from netloop.lower.error_flags import first_error
-from netloop.lower.frame import Frame
-from netloop.lower.interface import Lowering
+from netloop.lower.frame import Frame, first_error
+from netloop.lower.lowering import Lowering
 from netloop.types import normal_axis
 
 

@@ -11,9 +11,7 @@ from jax import lax
 from netloop.enums import LoopOutput
 from netloop.graph.tensor import ITensor
 from netloop.layers.loop import ILoopOutputLayer
-from netloop.lower.error_flags import first_error
-from netloop.lower.frame import Frame
-from netloop.lower.interface import Lowering
+from netloop.lower.frame import first_error
 from netloop.lower.loop.state import Carry, LoopState
 from netloop.types import normal_axis
 
@@ -33,25 +31,13 @@ def write_rows(buffers: Sequence[jax.Array], rows: Sequence[jax.Array], trip: An
 
 
 def leave(state: LoopState, end: Carry) -> None:
-    """Add the outputs of a loop that has ended to the frame around it.
-
-    Args:
-        state: the loop.
-        end: its carry after the last iteration.
-    """
+    """Add the outputs of a loop to the frame around it, given its carry after the last iteration."""
     frame = state.frame
     if state.step.has_assertions:
         frame.status = first_error(end.errors.status, end.errors.trips)
     for layer in state.step.outputs:
         frame.values[layer.outputs[0]], flag = (_stack if layer.stacks else _last)(state, layer, end)
         frame.poison(layer.outputs, flag)
-
-
-def poison_output(lowering: Lowering, layer: ILoopOutputLayer, flag: Any, frame: Frame) -> None:
-    """Poison an output without running its loop; its value is zeros."""
-    (output,) = layer.outputs
-    frame.values[output] = jnp.zeros(lowering.types[output].shape, lowering.types[output].dtype)
-    frame.poison([output], flag)
 
 
 def _stack(state: LoopState, layer: ILoopOutputLayer, end: Carry) -> tuple[Any, Any]:

@@ -12,9 +12,8 @@ from netloop.enums import TripLimit
 from netloop.graph.tensor import ITensor
 from netloop.layers.loop import IRecurrenceLayer
 from netloop.layers.pointwise import POINTWISE
-from netloop.lower.error_flags import first_error
-from netloop.lower.frame import Frame
-from netloop.lower.interface import Lowering
+from netloop.lower.frame import Frame, first_error
+from netloop.lower.lowering import Lowering
 from netloop.nest import LoopStep
 
 

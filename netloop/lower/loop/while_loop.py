@@ -6,7 +6,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from netloop.enums import TripLimit
-from netloop.lower.error_flags import first_error
+from netloop.lower.frame import first_error
 from netloop.lower.loop.outputs import empty_buffers, write_rows
 from netloop.lower.loop.state import Carry, LoopState
 
