@@ -21,9 +21,8 @@ class LoweringPass(Pass):
     Lowering is above this package and has the thresholds; a test compares them with the numbers in the rules.
     """
 
-    def rewrite(self, rewriter: Rewriter) -> bool:
+    def rewrite(self, rewriter: Rewriter) -> None:
         """Leave the network as it is."""
-        return False
 
 
 class WeightFolding(LoweringPass):

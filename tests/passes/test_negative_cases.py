@@ -192,7 +192,8 @@ def test_negative_case_is_left_alone(name, make):
     rewriter = Rewriter(network, network.types)
     before = wiring(rewriter.network)
 
-    assert not PASSES[name].rewrite(rewriter)
+    PASSES[name].rewrite(rewriter)
+
     assert wiring(rewriter.network) == before
     assert not rewriter.notes
     assert improved(network, [name]).network is network
