@@ -95,13 +95,13 @@ def improve(
     original = Improved(network, types, validated, [])
     if not rewrites:
         return original  # a copy costs time even if no pass changes it
-    rewriter, notes = Rewriter(network, types), list[Note]()
+    rewriter, notes, is_changed = Rewriter(network, types), list[Note](), False
     for each in rewrites:
-        each.rewrite(rewriter)
-        if rewriter.notes:
+        if each.rewrite(rewriter):
+            is_changed = True
             notes += [Note(each.name, what) for what in rewriter.notes]
             rewriter.read()
-    if not notes:
+    if not is_changed:
         return original
     # the second check has the steps of the copy; with the copy it takes 0.06 to 0.08 ms a layer
     return Improved(rewriter.network, rewriter.network.types, require_valid(rewriter.network), notes)

@@ -24,8 +24,12 @@ class Pass(ABC):
     platform: ClassVar[str | None] = None
 
     @abstractmethod
-    def rewrite(self, rewriter: Rewriter) -> None:
-        """Rewrite a network, with a note of each change: without notes the next pass sees it as it was read before."""
+    def rewrite(self, rewriter: Rewriter) -> bool:
+        """Rewrite a network.
+
+        Returns:
+            Whether anything changed. If not, the next pass sees the network as it was read before.
+        """
 
 
 class Note(NamedTuple):

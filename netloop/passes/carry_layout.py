@@ -40,13 +40,22 @@ class CarryLayout(Pass):
         "through reductions and products. Float32 and half precision only."
     )
 
-    def rewrite(self, rewriter: Rewriter) -> None:
-        for step in rewriter.loops():
-            for state in step.states:
-                # a state that was swapped with another is no longer narrow
-                if _is_narrow(state) and (group := _Group(rewriter, step, state)).may_swap():
-                    group.swap()
-                    rewriter.note(f"the last two axes of the state {state.name!r} are swapped")
+    def rewrite(self, rewriter: Rewriter) -> bool:
+        states = [(step, each.outputs[0]) for step in rewriter.loops() for each in step.recurrences]
+        swapped = [_swap(rewriter, step, state) for step, state in states]
+        return any(swapped)
+
+
+def _swap(rewriter: Rewriter, step: LoopStep, state: ITensor) -> bool:
+    """Swap the axes of a state if that is possible and pays; a state that was swapped with another stays as it is."""
+    if not _is_narrow(state):
+        return False
+    group = _Group(rewriter, step, state)
+    if not group.may_swap():
+        return False
+    group.swap()
+    rewriter.note(f"the last two axes of the state {state.name!r} are swapped")
+    return True
 
 
 def _is_narrow(state: ITensor) -> bool:

@@ -25,20 +25,22 @@ class EmbeddingFolding(Pass):
         f"has at most {MAX_TABLE_BYTES >> 20} MiB, or at most the size of the matrix."
     )
 
-    def rewrite(self, rewriter: Rewriter) -> None:
-        for layer in rewriter.layers(IMatrixMultiplyLayer):
-            rows = _embedding(rewriter, layer)
-            if rows is not None:
-                _fold(rewriter, layer, rows)
+    def rewrite(self, rewriter: Rewriter) -> bool:
+        folded = [_fold(rewriter, each) for each in rewriter.layers(IMatrixMultiplyLayer)]
+        return any(folded)
 
 
-def _fold(rewriter: Rewriter, layer: IMatrixMultiplyLayer, rows: IGatherLayer) -> None:
+def _fold(rewriter: Rewriter, layer: IMatrixMultiplyLayer) -> bool:
+    rows = _embedding(rewriter, layer)
+    if rows is None:
+        return False
     table, matrix = operand(rows, 0), operand(layer, 1)
     made = rewriter.network.add_matrix_multiply(table, MatrixOperation.NONE, matrix, layer.op1).outputs[0]
     if made.type.nbytes > max(MAX_TABLE_BYTES, matrix.type.nbytes):
-        return  # nothing reads the large table, so that it is never computed
+        return False  # nothing reads the large table, so that it is never computed
     rewriter.replace(layer.outputs[0], rewriter.make.gather(made, operand(rows, 1)))
     rewriter.note(f"the rows of {table.name!r} are multiplied in advance, for {layer.name!r}")
+    return True
 
 
 def _embedding(rewriter: Rewriter, layer: IMatrixMultiplyLayer) -> IGatherLayer | None:

@@ -21,8 +21,9 @@ class LoweringPass(Pass):
     Lowering is above this package and has the thresholds; a test compares them with the numbers in the rules.
     """
 
-    def rewrite(self, rewriter: Rewriter) -> None:
+    def rewrite(self, rewriter: Rewriter) -> bool:
         """Leave the network as it is."""
+        return False
 
 
 class WeightFolding(LoweringPass):

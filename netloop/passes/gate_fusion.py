@@ -63,7 +63,7 @@ class GateFusion(Pass):
         "adjacent gates become one layer. Float32 only."
     )
 
-    def rewrite(self, rewriter: Rewriter) -> None:
+    def rewrite(self, rewriter: Rewriter) -> bool:
         gates = [each for each in rewriter.layers(IActivationLayer) if _is_gate(rewriter, each)]
         sections: dict[tuple[ITensor, int], list[_Section]] = defaultdict(list)
         for each in filter(None, map(_section_of, gates)):
@@ -78,6 +78,7 @@ class GateFusion(Pass):
             _fuse(rewriter, [_whole(each)])
         if fused or single:
             rewriter.note(f"{len(fused) + len(single)} gates are computed through tanh")
+        return bool(fused or single)
 
 
 # ---------------------------------------------------------------------------- what is a gate

@@ -36,13 +36,16 @@ class HorizontalFusion(Pass):
         f"sums over all their results. Always, up to {MAX_PACKED_BYTES >> 20} MiB of matrices."
     )
 
-    def rewrite(self, rewriter: Rewriter) -> None:
+    def rewrite(self, rewriter: Rewriter) -> bool:
+        is_changed = False
         for block in list(rewriter.blocks()):
             packs: list[_Pack] = []
             for position, layers in _siblings(rewriter, block):
                 rewriter.note(f"{len(layers)} products of {operand(layers[0], position).name!r} became one")
                 packs.append(_fuse(rewriter, position, layers))
             _ElementwiseFusion(rewriter, block, packs).fuse()
+            is_changed |= bool(packs)
+        return is_changed
 
 
 @dataclass(eq=False)

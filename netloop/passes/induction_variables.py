@@ -8,9 +8,9 @@ from netloop.layers.gather import IGatherLayer, IScatterLayer
 from netloop.layers.loop import ILoopOutputLayer, IRecurrenceLayer
 from netloop.layers.pointwise import ICastLayer, IElementWiseLayer, IIdentityLayer
 from netloop.layers.rearrange import IShuffleLayer, ISqueezeLayer, IUnsqueezeLayer
-from netloop.nest import LoopStep
+from netloop.nest import LayerStep, LoopStep
 from netloop.passes.base import Pass
-from netloop.passes.rewriter import Rewriter, layer_steps, operand
+from netloop.passes.rewriter import Rewriter, operand
 
 NUMBER_KEEPING = ICastLayer, IIdentityLayer, IShuffleLayer, ISqueezeLayer, IUnsqueezeLayer
 """Layers that keep the value of a single integer."""
@@ -35,18 +35,20 @@ class InductionVariables(Pass):
         "number of rows."
     )
 
-    def rewrite(self, rewriter: Rewriter) -> None:
+    def rewrite(self, rewriter: Rewriter) -> bool:
+        is_changed = False
         for step in list(rewriter.loops()):
             count = step.loop.limit(TripLimit.COUNT)
             known = None if count is None else count.tensor(0).type.ints()
             if known is None or step.loop.limit(TripLimit.WHILE) is not None:
                 continue
             elements = max(0, known[0]) + _reads_once_more(rewriter, step)
-            for each in layer_steps(step.body):
-                if isinstance(each.layer, IGatherLayer):
-                    _add_iterator(rewriter, step, each.layer, elements)
-            for state in step.recurrences:
-                _stack(rewriter, step, state, known[0])
+            layers = [each.layer for each in step.body.steps if isinstance(each, LayerStep)]
+            gathers = [each for each in layers if isinstance(each, IGatherLayer)]
+            found = [_add_iterator(rewriter, step, each, elements) for each in gathers]
+            found += [_stack(rewriter, step, each, known[0]) for each in step.recurrences]
+            is_changed |= any(found)
+        return is_changed
 
 
 def _reads_once_more(rewriter: Rewriter, step: LoopStep) -> bool:
@@ -58,40 +60,42 @@ def _reads_once_more(rewriter: Rewriter, step: LoopStep) -> bool:
     return any(step.loop in rewriter.scopes.of(each) and each.producer not in step.recurrences for each in last)
 
 
-def _add_iterator(rewriter: Rewriter, step: LoopStep, layer: IGatherLayer, elements: int) -> None:
+def _add_iterator(rewriter: Rewriter, step: LoopStep, layer: IGatherLayer, elements: int) -> bool:
     """Replace a gather that reads consecutive elements, one an iteration."""
     data, indices, output = operand(layer, 0), operand(layer, 1), layer.outputs[0]
     first = _first(step, indices)
     is_plain = layer.mode is GatherMode.DEFAULT and layer.num_elementwise_dims == 0
     if first is None or not is_plain or step.loop in rewriter.scopes.of(data) or not rewriter.may_replace(output):
-        return
+        return False
     axis = layer.axis % data.type.rank
     # a gather counts negative indices from the end, an iterator does not
     if first < 0 or first + elements > data.type.shape[axis]:
-        return
+        return False
     read = rewriter.make.slice(data, [first], [elements], axes=[axis]) if first else data
     element = step.loop.add_iterator(read, axis).outputs[0]
     rewriter.replace(output, rewriter.make.reshape(element, output.type.shape))
     rewriter.note(f"{layer.name!r} is an iterator")
+    return True
 
 
-def _stack(rewriter: Rewriter, step: LoopStep, state: IRecurrenceLayer, trips: int) -> None:
+def _stack(rewriter: Rewriter, step: LoopStep, state: IRecurrenceLayer, trips: int) -> bool:
     """Stack the rows of a state that is only written in the loop, if each iteration writes one of them."""
     rows, scatter = state.outputs[0], state.tensor(1).producer
     if not isinstance(scatter, IScatterLayer) or not _writes_own_row(step, scatter, rows):
-        return
+        return False
     outputs = [each for each, _ in rows.uses if each in step.outputs and isinstance(each, ILoopOutputLayer)]
     is_only_written = len(rows.uses) == len(outputs) + 1 and len(scatter.outputs[0].uses) == 1
     update = operand(scatter, 2)
     fits = trips == rows.type.shape[0] > 0 and step.loop in rewriter.scopes.of(update)
     if not (is_only_written and fits) or any(each.stacks or each.axis for each in outputs):
-        return
+        return False
     # the initial rows never show, as each iteration replaces one of them
     row = rewriter.make.reshape(update, rows.type.shape[1:])
     for each in outputs:
         each.set_input(0, row)
         each.set_input(1, rewriter.make.constant(np.int32(trips)))
     rewriter.note(f"the rows of {state.name!r} are stacked")
+    return True
 
 
 def _writes_own_row(step: LoopStep, layer: IScatterLayer, rows: ITensor) -> bool:

@@ -40,10 +40,10 @@ class MatmulPartitioning(Pass):
         f"matrices of up to {MAX_ELEMENTS:,}."
     )
 
-    def rewrite(self, rewriter: Rewriter) -> None:
+    def rewrite(self, rewriter: Rewriter) -> bool:
         if cores() == 1:
-            return
-        varying = depend_on_iteration(rewriter)
+            return False
+        varying, is_changed = depend_on_iteration(rewriter), False
         for step in rewriter.loops():
             products = [each for each in _products(rewriter, step) if operand(each, 0) in varying]
             spills = sum(operand(each, 1).type.volume for each in products) > CACHED_ELEMENTS
@@ -51,6 +51,8 @@ class MatmulPartitioning(Pass):
                 parts = _number_of_parts(layer, spills)
                 if parts > 1:
                     _split(rewriter, layer, parts)
+                    is_changed = True
+        return is_changed
 
 
 def cores() -> int:

@@ -28,11 +28,10 @@ class MatmulRecognition(Pass):
         "matrix and this vector, and an einsum of two operands that sums over nothing becomes an element-wise product."
     )
 
-    def rewrite(self, rewriter: Rewriter) -> None:
-        for einsum in rewriter.layers(IEinsumLayer):
-            _multiply(rewriter, einsum)
-        for reduction in rewriter.layers(IReduceLayer):
-            _sum_as_product(rewriter, reduction)
+    def rewrite(self, rewriter: Rewriter) -> bool:
+        found = [_multiply(rewriter, each) for each in rewriter.layers(IEinsumLayer)]
+        found += [_sum_as_product(rewriter, each) for each in rewriter.layers(IReduceLayer)]
+        return any(found)
 
 
 def terms(einsum: IEinsumLayer) -> list[str]:
@@ -42,16 +41,17 @@ def terms(einsum: IEinsumLayer) -> list[str]:
     return einsum.equation.replace(" ", "").replace("->", ",").split(",")
 
 
-def _multiply(rewriter: Rewriter, einsum: IEinsumLayer) -> None:
+def _multiply(rewriter: Rewriter, einsum: IEinsumLayer) -> bool:
     """Multiply the two operands of an einsum in a loop element by element, if it sums over nothing."""
     (output,) = einsum.outputs
     *operands, result = terms(einsum) or [""]
     is_plain = len(operands) == 2 and set().union(*operands) == set(result) and bool(rewriter.scopes.of(output))
     if not is_plain or any(len(set(own)) < len(own) for own in operands):
-        return
+        return False
     a, b = (_along(rewriter, operand(einsum, position), own, result) for position, own in enumerate(operands))
     rewriter.replace(output, rewriter.network.add_elementwise(a, b, ElementWiseOperation.PROD).outputs[0])
     rewriter.note(f"{einsum.name!r} multiplies element by element")
+    return True
 
 
 def _along(rewriter: Rewriter, x: ITensor, own: str, result: str) -> ITensor:
@@ -61,14 +61,15 @@ def _along(rewriter: Rewriter, x: ITensor, own: str, result: str) -> ITensor:
     return rewriter.make.reshape(ordered, [lengths.get(label, 1) for label in result])
 
 
-def _sum_as_product(rewriter: Rewriter, layer: IReduceLayer) -> None:
+def _sum_as_product(rewriter: Rewriter, layer: IReduceLayer) -> bool:
     factors = _factors(rewriter, layer)
     if factors is None:
-        return
+        return False
     output, (matrix, vector) = layer.outputs[0], factors
     product = rewriter.network.add_matrix_multiply(matrix, NONE, vector, TRANSPOSE).outputs[0]
     rewriter.replace(output, rewriter.make.reshape(product, output.type.shape))
     rewriter.note(f"{layer.name!r} is a product of a matrix and a vector")
+    return True
 
 
 def _factors(rewriter: Rewriter, layer: IReduceLayer) -> tuple[ITensor, ITensor] | None:

@@ -25,16 +25,14 @@ class RedundantCarries(Pass):
         "changes becomes its initial value, unless its loop draws random numbers or has assertions."
     )
 
-    def rewrite(self, rewriter: Rewriter) -> None:
+    def rewrite(self, rewriter: Rewriter) -> bool:
         loops = list(rewriter.loops())
         constant = [each for step in loops if _may_move_out(step) for each in step.recurrences if _never_changes(each)]
         for each in constant:
             rewriter.replace(each.outputs[0], each.tensor(0))
             rewriter.note(f"the state {each.outputs[0].name!r} never changes")
-        for step in loops:
-            states = [each for each in step.recurrences if not _never_changes(each)]
-            _merge(rewriter, "states", _ValueNumbering(step, states).groups)
-            _merge(rewriter, "iterators", {each: (each.tensor(0), each.axis, each.reverse) for each in step.iterators})
+        merged = [_merge_equal(rewriter, step) for step in loops]
+        return bool(constant) or any(merged)
 
 
 def _may_move_out(step: LoopStep) -> bool:
@@ -56,7 +54,15 @@ def _never_changes(layer: IRecurrenceLayer) -> bool:
     return following is layer.outputs[0]
 
 
-def _merge(rewriter: Rewriter, kind: str, layers: Mapping[L, Hashable]) -> None:
+def _merge_equal(rewriter: Rewriter, step: LoopStep) -> bool:
+    states = [each for each in step.recurrences if not _never_changes(each)]
+    groups = _ValueNumbering(step, states).groups
+    iterators = {each: (each.tensor(0), each.axis, each.reverse) for each in step.iterators}
+    merged = [_merge(rewriter, "states", groups), _merge(rewriter, "iterators", iterators)]
+    return any(merged)
+
+
+def _merge(rewriter: Rewriter, kind: str, layers: Mapping[L, Hashable]) -> bool:
     """Replace each layer by the first that has the same key."""
     representatives: dict[Hashable, L] = {}
     for layer, key in layers.items():
@@ -64,6 +70,7 @@ def _merge(rewriter: Rewriter, kind: str, layers: Mapping[L, Hashable]) -> None:
         if first is not layer:
             rewriter.replace(layer.outputs[0], first.outputs[0])
             rewriter.note(f"the {kind} {first.outputs[0].name!r} and {layer.outputs[0].name!r} are equal")
+    return len(representatives) < len(layers)
 
 
 class _ValueNumbering:

@@ -7,7 +7,7 @@ from netloop.formulas import FormulaBuilder
 from netloop.graph.infer import TypeTable
 from netloop.graph.layer import ILayer
 from netloop.graph.tensor import ITensor
-from netloop.nest import Block, LayerStep, LoopStep, Scopes, nest, walk, weight_only_tensors
+from netloop.nest import Block, IfStep, LayerStep, LoopStep, Scopes, nest, walk, weight_only_tensors
 from netloop.network import INetworkDefinition
 
 L = TypeVar("L", bound=ILayer)
@@ -19,10 +19,14 @@ class Rewriter:
     Layers keep their numbers, names and source locations, so that weights, random numbers and errors find them. New
     layers come last. A layer that nothing needs any more stays in the copy, and never runs.
 
+    Args:
+        network: the network.
+        types: the types of its tensors for the inputs of a call.
+
     Attributes:
         network: the copy.
         make: the formula builder that adds layers to the copy.
-        notes: what was changed since the copy was last read, a line each.
+        notes: what was done since the copy was last read, a line each.
         scopes: the loops in which each tensor varied when the copy was last read.
         block: the region tree at that time.
         weights: the tensors that depended on constants only at that time.
@@ -44,14 +48,17 @@ class Rewriter:
         self.notes: list[str] = []
 
     def note(self, what: str) -> None:
-        """Record a change."""
+        """Record what was done."""
         self.notes.append(what)
 
     def blocks(self) -> Iterator[Block]:
         """Every block: the whole network, the bodies of loops, and branches."""
         yield self.block
         for step in walk(self.block):
-            yield from step.blocks
+            if isinstance(step, LoopStep):
+                yield step.body
+            elif isinstance(step, IfStep):
+                yield from step.branches
 
     def loops(self) -> Iterator[LoopStep]:
         """Every loop."""

@@ -65,8 +65,8 @@ class WeightPrepacking(Pass):
         f"{MIN_ELEMENTS_LEFT:,} elements of float32 or more, it becomes the left operand."
     )
 
-    def rewrite(self, rewriter: Rewriter) -> None:
-        varying, repeated = depend_on_iteration(rewriter), _repeated(rewriter)
+    def rewrite(self, rewriter: Rewriter) -> bool:
+        varying, repeated, is_changed = depend_on_iteration(rewriter), _repeated(rewriter), False
         for step in list(walk(rewriter.block)):
             layer = step.layer if isinstance(step, LayerStep) else None
             if not isinstance(layer, IMatrixMultiplyLayer) or not multiplies_weights(rewriter, layer):
@@ -76,8 +76,11 @@ class WeightPrepacking(Pass):
             count = rows.type.volume // rows.type.shape[-1] if rows in varying else 0
             if count in LEFT_ROWS and size >= MIN_ELEMENTS_LEFT and step in repeated and _may_swap(rewriter, layer):
                 _swap(rewriter, layer)
+                is_changed = True
             elif size >= (MIN_ELEMENTS_ONE_ROW if count == 1 else MIN_ELEMENTS):
-                _transpose(rewriter, layer, MatrixOperation.TRANSPOSE if count == 1 else MatrixOperation.NONE)
+                op = MatrixOperation.TRANSPOSE if count == 1 else MatrixOperation.NONE
+                is_changed |= _transpose(rewriter, layer, op)
+        return is_changed
 
 
 def multiplies_weights(rewriter: Rewriter, layer: IMatrixMultiplyLayer) -> bool:
@@ -118,12 +121,14 @@ def _repeated(rewriter: Rewriter) -> set[Step]:
     return found
 
 
-def _transpose(rewriter: Rewriter, layer: IMatrixMultiplyLayer, op: MatrixOperation) -> None:
+def _transpose(rewriter: Rewriter, layer: IMatrixMultiplyLayer, op: MatrixOperation) -> bool:
     """Transpose the matrix of a product unless it is read by ``op`` already."""
-    if layer.op1 is not op:
-        layer.set_input(1, rewriter.make.transpose(operand(layer, 1), [1, 0]))
-        layer.op1 = op
-        rewriter.note(f"the matrix of {layer.name!r} is transposed in advance")
+    if layer.op1 is op:
+        return False
+    layer.set_input(1, rewriter.make.transpose(operand(layer, 1), [1, 0]))
+    layer.op1 = op
+    rewriter.note(f"the matrix of {layer.name!r} is transposed in advance")
+    return True
 
 
 def _swap(rewriter: Rewriter, layer: IMatrixMultiplyLayer) -> None:
