@@ -36,11 +36,8 @@ Around = Callable[[Sequence[Any], Sequence[Any]], Frame]
 class Pieces:
     """The compiled pieces of a network: one for each run of steps and each set of types that it has met.
 
-    Args:
-        scopes: the loops in which the tensors vary.
-        max_trips: the number of iterations that a loop may make; None for any number.
-        interruptible: whether a long loop is compiled in chunks of iterations.
-        observed: tensors that are needed outside of their pieces.
+    In an ``interruptible`` network a long loop is compiled in chunks of iterations. ``observed`` tensors are needed
+    outside of their pieces.
 
     Attributes:
         loop_strategies: how each loop in a piece ran and why, so far.

@@ -40,14 +40,7 @@ NO_ARRAY = (Poisoned, Tensors, Absent)
 
 
 class HostProgram:
-    """A network that runs step by step.
-
-    Args:
-        network: the network.
-        validated: the same, validated.
-        max_trips: the number of iterations that a loop may make; None for any number.
-        interruptible: whether a long loop can be interrupted.
-        observed: the tensors that a run can report as it computes them.
+    """A network that runs step by step, and can report the values of ``observed`` tensors as it computes them.
 
     Attributes:
         loop_strategies: how each loop ran and why, so far.

@@ -46,11 +46,14 @@ class Block:
 
 
 class _Nestable:
-    """The parts of a step that may contain other steps."""
+    """The blocks inside a step: none in a layer, the body of a loop, the two branches of a conditional.
+
+    Every step also has ``layers``, its own layer or boundary layers; ``reads``, the tensors from outside that these and
+    the steps inside it read; and ``writes``, the tensors that later steps can read.
+    """
 
     @property
     def blocks(self) -> Sequence[Block]:
-        """The blocks inside it."""
         return ()
 
     @cached_property
@@ -67,24 +70,21 @@ class LayerStep(_Nestable):
 
     @property
     def layers(self) -> Sequence[ILayer]:
-        """Its layer."""
         return (self.layer,)
 
     @property
     def reads(self) -> list[ITensor]:
-        """Its inputs, and for a reverse iterator the count from which it starts."""
         layer = self.layer
+        # a reverse iterator starts from the count of its loop, which is no input of the layer
         trips = layer.trips if isinstance(layer, IIteratorLayer) else None
         return [each for each in (*layer.inputs, trips) if each is not None]
 
     @property
     def writes(self) -> tuple[ITensor, ...]:
-        """Its outputs."""
         return self.layer.outputs
 
     @cached_property
     def has_assertions(self) -> bool:
-        """Whether it is an assertion."""
         return isinstance(self.layer, IAssertionLayer)
 
 
@@ -101,23 +101,20 @@ class LoopStep(_Nestable):
 
     @property
     def blocks(self) -> Sequence[Block]:
-        """Its body."""
         return (self.body,)
 
     @property
     def layers(self) -> Sequence[ILayer]:
-        """Its boundary layers; its iterators are steps of its body."""
+        # an iterator is a step of the body
         return *self.limits, *self.recurrences, *self.outputs
 
     @cached_property
     def reads(self) -> list[ITensor]:
-        """The tensors from outside that its body and boundary layers read."""
         boundary, states = (tensor for layer in self.layers for tensor in layer.inputs), set(self.states)
         return [each for each in self.body.reads(filter(None, boundary)) if each not in states]
 
     @cached_property
     def writes(self) -> tuple[ITensor, ...]:
-        """The tensors that leave it."""
         return tuple(each.outputs[0] for each in self.outputs)
 
     @property
@@ -132,7 +129,6 @@ class LoopStep(_Nestable):
 
     @property
     def stacked(self) -> list[ILoopOutputLayer]:
-        """Its stacked outputs."""
         return [each for each in self.outputs if each.stacks]
 
     @property
@@ -156,17 +152,14 @@ class IfStep(_Nestable):
 
     @property
     def blocks(self) -> Sequence[Block]:
-        """Its branches."""
         return self.branches
 
     @property
     def layers(self) -> Sequence[ILayer]:
-        """Its output layers."""
         return self.outputs
 
     @property
     def condition(self) -> ITensor:
-        """Its condition."""
         found = self.conditional.condition
         assert found is not None
         return found
@@ -177,13 +170,11 @@ class IfStep(_Nestable):
 
     @cached_property
     def reads(self) -> list[ITensor]:
-        """The condition, and the tensors from outside that its branches read."""
         inside = {each: None for branch in (0, 1) for each in self.branches[branch].reads(self.results(branch))}
         return list({self.condition: None} | inside)
 
     @cached_property
     def writes(self) -> tuple[ITensor, ...]:
-        """The tensors that leave it."""
         return tuple(each.outputs[0] for each in self.outputs)
 
 

@@ -6,7 +6,6 @@ A layer that varies in no loop is in no loop, and one that only one branch needs
 from __future__ import annotations
 
 import heapq
-from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
 
 from netloop.diagnostics import Finding, NetworkError, reason
@@ -38,7 +37,6 @@ def nest(network: INetworkDefinition, scopes: Scopes) -> Block:
     return _Tree(network, scopes).build()
 
 
-@dataclass(eq=False)
 class _Region:
     """The steps of one scope, before they are ordered.
 
@@ -49,12 +47,11 @@ class _Region:
         roots: the steps whose results leave the region.
     """
 
-    ranks: dict[Step, int] = field(default_factory=dict["Step", int])
-    before: dict[Step, dict[Step, None]] = field(default_factory=dict["Step", "dict[Step, None]"])
-    uses: dict[Step, list[tuple[Step, int | None]]] = field(
-        default_factory=dict["Step", "list[tuple[Step, int | None]]"]
-    )
-    roots: dict[Step, None] = field(default_factory=dict["Step", None])
+    def __init__(self) -> None:
+        self.ranks: dict[Step, int] = {}
+        self.before: dict[Step, dict[Step, None]] = {}
+        self.uses: dict[Step, list[tuple[Step, int | None]]] = {}
+        self.roots: dict[Step, None] = {}
 
 
 class _Tree:
@@ -182,12 +179,8 @@ def _loop_feeds_itself(cycle: list[Step]) -> Finding:
     step = next(each for each in cycle if not isinstance(each, LayerStep))
     boundary = step.outputs[0]
     name = step.loop.name if isinstance(step, LoopStep) else step.conditional.name
-    return boundary.finding(
-        "NL207",
-        f"{name!r} depends on its own output",
-        reason("NL207"),
-        "make two loops, or carry the value through a recurrence",
-    )
+    fix = "make two loops, or carry the value through a recurrence"
+    return boundary.finding("NL207", f"{name!r} depends on its own output", reason("NL207"), fix)
 
 
 def _paths(region: _Region, order: list[Step]) -> dict[Step, Path]:

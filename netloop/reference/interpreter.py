@@ -53,13 +53,7 @@ def evaluate(
 
 
 class Interpreter:
-    """The elements of all tensors of a network, for given inputs.
-
-    Args:
-        network: the network.
-        inputs: an array for each input, by name.
-        max_trips: the number of iterations that a loop may make; None for any number.
-        also: layers whose elements are available even if no output depends on them.
+    """The elements of all tensors of a network, for given inputs, and of layers of ``also`` that no output depends on.
 
     Attributes:
         types: the types of the tensors for these inputs.
@@ -214,7 +208,8 @@ class Interpreter:
     def _assertion(self, step: Step, at: Trips) -> Generator[Any, Any, None]:
         if isinstance(step, LayerStep):
             assert isinstance(step.layer, IAssertionLayer)
-            yield from self._check(step.layer, at)
+            if not step.layer.holds((yield step.layer.inputs[0], at)):
+                raise ExecutionError(step.layer.failure())
         elif isinstance(step, IfStep):
             taken = 0 if (yield step.condition, at) else 1
             yield from self._assertions(step.branches[taken], at)
@@ -222,11 +217,6 @@ class Interpreter:
             trips = yield step.loop, at
             for trip in range(trips):
                 yield from self._assertions(step.body, {**at, step.loop: trip})
-
-    def _check(self, layer: IAssertionLayer, at: Trips) -> Generator[Any, Any, None]:
-        condition = yield layer.inputs[0], at
-        if not layer.holds(condition):
-            raise ExecutionError(layer.failure())
 
 
 def _demand(what: ITensor | ILoop, at: Trips) -> Meaning:

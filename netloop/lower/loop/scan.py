@@ -25,10 +25,6 @@ class Scan:
 
     An iteration is given its number and a slice of each iterator, and returns a row of each stacked output: XLA then
     knows all positions while compiling, and nothing but the state is carried.
-
-    Args:
-        state: the loop.
-        trips: the trip count.
     """
 
     def __init__(self, state: LoopState, trips: int) -> None:
@@ -131,7 +127,6 @@ class Scan:
             return 1
         factor = unroll_factor(self._parts.body, types, bool(kept))
         if factor > 1:
-            self._lowering.note(
-                LoweringForm.LOOP_UNROLLING, f"{factor} iterations of {self._name!r} are made at a time"
-            )
+            note = f"{factor} iterations of {self._name!r} are made at a time"
+            self._lowering.note(LoweringForm.LOOP_UNROLLING, note)
         return factor

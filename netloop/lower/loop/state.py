@@ -57,9 +57,6 @@ class LoopState:
     """A loop that is about to run, with the frame around it.
 
     Attributes:
-        lowering: the program that it is part of.
-        step: the loop.
-        frame: the frame around it.
         tracks_errors: whether the loop carries error flags, as a step in it can fail or a value that it reads may be
             poisoned.
     """

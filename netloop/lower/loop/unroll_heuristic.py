@@ -29,10 +29,7 @@ def is_small(steps: Iterable[Step], types: TypeTable) -> bool:
 def unroll_factor(steps: Iterable[Step], types: TypeTable, stacks: bool) -> int:
     """The number of iterations of a body to unroll: more than one if it is small.
 
-    Args:
-        steps: the body.
-        types: the types of its tensors.
-        stacks: whether each iteration also writes rows. Unrolled, these become a chain of updates, which XLA may copy.
+    A loop that ``stacks`` rows unrolls less: its rows become a chain of updates, which XLA may copy.
     """
     sizes = list(_sizes(steps, types))
     if not _are_few(sizes) or (stacks and max(sizes, default=0) > 1):
