@@ -19,10 +19,9 @@ from netloop.diagnostics import ExecutionError
 from netloop.graph.infer import TypeTable
 from netloop.graph.layer import ILayer
 from netloop.graph.tensor import ITensor
-from netloop.host.frame import HostFrame, Poisoned
+from netloop.host.frame import HostFrame, Listener, Poisoned, TensorObserver
 from netloop.host.layers import run_layer
 from netloop.host.loop import HostLoop
-from netloop.host.observer import Listener, TensorObserver
 from netloop.host.pieces import Pieces
 from netloop.layers.loop import ILoop
 from netloop.lower.loop.strategy import LoopStrategy, StrategyKind

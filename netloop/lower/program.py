@@ -114,8 +114,6 @@ class Program(Lowering):
         bodies = (walk(each.body) for each in self._block.steps if isinstance(each, LoopStep))
         return max((sum(isinstance(each, LayerStep) for each in body) for body in bodies), default=0)
 
-    # ------------------------------------------------------------------ load time
-
     @cached_property
     def weight_folding(self) -> WeightFolding:
         """The steps that are computed at load time, if the pass is in use."""
@@ -133,8 +131,6 @@ class Program(Lowering):
         frame = Frame(dict(given))
         self.run(self.weight_folding.steps, frame)
         return [self.array(each, frame) for each in self.weight_folding.tensors]
-
-    # ------------------------------------------------------------------ steps
 
     def run(self, steps: Iterable[Step], frame: Frame) -> None:
         """Run steps in order, and add their results to the frame."""

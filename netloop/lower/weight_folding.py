@@ -4,7 +4,7 @@ Weights are arguments of the program, so XLA computes what follows from them ane
 char-RNN of 2 x 512 by one step a call (benchmarks/RESULTS.md).
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 import jax
@@ -69,15 +69,14 @@ def find_weight_folding(block: Block, outputs: Iterable[ITensor], types: TypeTab
     return WeightFolding(list(steps), [each for each in dict.fromkeys([*late, *outputs]) if each in found])
 
 
-def _own_reads(step: Step) -> Iterator[ITensor]:
+def _own_reads(step: Step) -> list[ITensor]:
     """The tensors that a step itself reads, without those that steps inside it read."""
     if isinstance(step, LayerStep):
-        yield from step.reads
-    elif isinstance(step, IfStep):
-        yield from (step.condition, *step.results(0), *step.results(1))
-    else:
-        for layer in (*step.limits, *step.recurrences, *step.iterators, *step.outputs):
-            yield from filter(None, layer.inputs)
+        return step.reads
+    if isinstance(step, IfStep):
+        return [step.condition, *step.results(0), *step.results(1)]
+    boundary = (*step.limits, *step.recurrences, *step.iterators, *step.outputs)
+    return [each for layer in boundary for each in layer.inputs if each is not None]
 
 
 def _bytes(tensors: Iterable[ITensor], types: TypeTable) -> int:

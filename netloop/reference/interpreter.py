@@ -121,8 +121,6 @@ class Interpreter:
             found.setdefault(what, []).append(trips)
         return found
 
-    # ------------------------------------------------------------------ the stack
-
     def _run(self, first: Meaning) -> Any:
         stack: list[Meaning] = [first]
         asked: set[Key] = set()
@@ -150,8 +148,6 @@ class Interpreter:
         if isinstance(what, ITensor) and what.producer is None:
             return self._inputs[what]
         return self._known.get(self._key(what, at))
-
-    # ------------------------------------------------------------------ meanings
 
     def _all_trips(self, loop: ILoop, at: Trips) -> Meaning:
         trips = yield from self._trips(loop, at, sys.maxsize)
@@ -197,8 +193,6 @@ class Interpreter:
             return layer.evaluate(*arrays)
         trips = (at[loop] for loop in self.scopes.chain_of(layer.outputs[0]))
         return layer.evaluate(*arrays, seed=(layer.index, *trips))
-
-    # ------------------------------------------------------------------ assertions
 
     def _assertions(self, block: Block, at: Trips) -> Generator[Any, Any, None]:
         for step in block.steps:

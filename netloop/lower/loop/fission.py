@@ -58,7 +58,7 @@ class Parts:
 def split_body(loop: LoopStep, types: TypeTable, trips: int) -> Parts:
     """The body of a loop in three parts if that pays, else as a whole."""
     body, rows, following = loop.iteration, loop.rows, loop.next_states
-    steps = [step for step in body if not _is_iterator(step)]
+    steps = [step for step in body if not (isinstance(step, LayerStep) and isinstance(step.layer, IIteratorLayer))]
     products = [step for step in steps if _is_expensive(step, {*loop.states, *_writes(body)}, types)]
     prologue = _prologue(steps, {*loop.states, *_writes(steps)}, products)
     rest = [step for step in steps if step not in prologue]
@@ -76,10 +76,6 @@ def split_body(loop: LoopStep, types: TypeTable, trips: int) -> Parts:
     if chunk < FEWEST_TRIPS or not (prologue or epilogue):
         return Parts(list(body), list(rows), trips)
     return Parts(core, [each for each in kept if each not in late], chunk, prologue, prologue_values, epilogue)
-
-
-def _is_iterator(step: Step) -> bool:
-    return isinstance(step, LayerStep) and isinstance(step.layer, IIteratorLayer)
 
 
 def _writes(steps: Iterable[Step]) -> dict[ITensor, None]:

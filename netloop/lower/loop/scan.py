@@ -89,8 +89,6 @@ class Scan:
         late = {tensor for step in self._parts.epilogue for tensor in step.writes}
         return [each for each in dict.fromkeys(self._rows) if each in late]
 
-    # ------------------------------------------------------------------ one iteration
-
     def _prologue(self, given: Any) -> Arrays:
         inside = self._inside(given)
         self._lowering.run(self._parts.prologue, inside)
