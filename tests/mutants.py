@@ -18,12 +18,13 @@ PAGE = ROOT / "tests" / "mutants.md"
 JOBS = 2
 MOST_SECONDS = 900
 
-LOOP, SCOPE, TREE = "netloop/layers/loop.py", "netloop/nest/scope.py", "netloop/nest/tree.py"
+LOOP, SCOPE = "netloop/layers/loop.py", "netloop/nest/scope.py"
+TREE, STEPS = "netloop/nest/tree.py", "netloop/nest/steps.py"
 IF, LIVE, INFER = "netloop/layers/conditional.py", "netloop/nest/live.py", "netloop/graph/infer.py"
 LOWER_IF, PROGRAM, FLAGS = (
     "netloop/lower/conditional.py",
     "netloop/lower/program.py",
-    "netloop/lower/error_flags.py",
+    "netloop/lower/frame.py",
 )
 WHILE_LOOP, STATE, OUTPUTS, ITERATORS, STRATEGY, FACTS = (
     f"netloop/lower/loop/{each}.py" for each in ("while_loop", "state", "outputs", "iterators", "strategy", "facts")
@@ -66,9 +67,9 @@ MUTANTS = [
     # ------------------------------------------------------------------ what layers mean, in the reference
     Mutant("a negative COUNT has no floor in the reference", LOOP,
            "return max(0, int(value))", "return int(value)", LOOPS),
-    Mutant("a loop makes a trip too many for its WHILE", LOOP,
+    Mutant("a loop makes an iteration too many for its WHILE", LOOP,
            "        trip = 0\n        while trip", "        trip = 1\n        while trip", LOOPS),
-    Mutant("of two limits the WHILE alone counts", LOOP,
+    Mutant("of two limits only the WHILE counts", LOOP,
            "while trip < most and (yield", "while (yield", LOOPS),
     Mutant("a recurrence gives the initial value in the second trip too", LOOP,
            "        if trip == 0:\n", "        if trip <= 1:\n", LOOPS),
@@ -97,19 +98,19 @@ MUTANTS = [
            "tuple(x if x == y else UNKNOWN for x, y", "tuple(x for x, y", IFS),
 
     # ------------------------------------------------------------------ the reference
-    Mutant("an element is remembered without its trips", REFERENCE,
+    Mutant("an element is remembered without its iterations", REFERENCE,
            "self._known[self._key(output, at)] = array", "self._known[(output, ())] = array", INTERPRETER),
     Mutant("assertions are checked in the branch not taken", REFERENCE,
            "taken = 0 if (yield step.condition, at) else 1", "taken = 1 if (yield step.condition, at) else 0",
            "tests/layers/test_assertion.py tests/layers/test_conditional.py tests/layers/test_loop.py"),
-    Mutant("assertions are not checked in the last trip", REFERENCE,
+    Mutant("assertions are not checked in the last iteration", REFERENCE,
            "for trip in range(trips):", "for trip in range(trips - 1):",
            "tests/layers/test_assertion.py tests/layers/test_loop.py tests/support/test_networks.py"),
 
     # ------------------------------------------------------------------ nesting
     Mutant("a loop is around itself", SCOPE,
            "(before | self._union(layer)) & ~self._bits[layer.loop]", "(before | self._union(layer))", NEST),
-    Mutant("what is around a loop is not around what varies in it", SCOPE,
+    Mutant("the loops around a loop are not around what varies in it", SCOPE,
            "return self._bits[layer.loop] | self._around[layer.loop]", "return self._bits[layer.loop]", NEST),
     Mutant("a loop output varies in its own loop", SCOPE,
            "            return self._around[layer.loop]\n",
@@ -121,7 +122,7 @@ MUTANTS = [
     Mutant("a step that two branches need goes into one of them", TREE,
            "found = path if found is None else _common(found, path)", "found = path if found is None else found",
            NEST),
-    Mutant("what both leave and use a region goes into a branch", TREE,
+    Mutant("a step whose result also leaves its region goes into a branch", TREE,
            "() if step in region.roots else pinned.get(step)", "pinned.get(step)", NEST),
     Mutant("a step may come before what it reads", TREE,
            "region.before.setdefault(reader, {})[maker] = None", "region.before.setdefault(reader, {})", NEST),
@@ -135,7 +136,7 @@ MUTANTS = [
            "tests/graph tests/layers/test_sources.py"),
 
     # ------------------------------------------------------------------ lowering
-    Mutant("a scan gives the trips to iterators in order, whatever the way", ITERATORS,
+    Mutant("a scan gives iterators their slices forward, whatever their direction", ITERATORS,
            "return jnp.flip(rows, 0) if layer.reverse else rows", "return rows", LOOPS),
     Mutant("a reverse scan starts at the end of the axis", ITERATORS,
            "jnp.moveaxis(array, layer.axis, 0)[:trips]", "jnp.moveaxis(array, layer.axis, 0)[-trips:]",
@@ -151,30 +152,30 @@ MUTANTS = [
            "    if loop.limit(TripLimit.WHILE) is not None and facts.count(loop) is None:\n", LOOPS),
     Mutant("a COUNT known only in the call is one too large", WHILE_LOOP,
            "within = carry.trip < jnp.asarray(", "within = carry.trip <= jnp.asarray(", LOOPS),
-    Mutant("the fault of a state is forgotten in the next trip", STATE,
+    Mutant("the error flag of a state is forgotten in the next iteration", STATE,
            "states = [first_error(0, inside.error_flag([each])) for each in self.step.next_states]",
            "states = [first_error(0) for _ in self.step.next_states]", FAILURES),
-    Mutant("what is past the end of an axis is no fault", ITERATORS,
+    Mutant("a slice past the end of an axis is no error", ITERATORS,
            "(position < 0) | (position >= length)", "position < 0", LOOPS),
     Mutant("an engine takes the other branch", LOWER_IF,
            "_take(lowering, step, frame, 0 if known else 1)", "_take(lowering, step, frame, 1 if known else 0)", IFS),
-    Mutant("a fault in the condition of a conditional is lost", LOWER_IF,
+    Mutant("an error in the condition of a conditional is lost", LOWER_IF,
            "frame.poison([tensor], first_error(decided, flag))", "frame.poison([tensor], flag)",
            FAILURES),
     Mutant("an assertion in a branch is lost", LOWER_IF,
            "first_error(frame.status, decided, status)", "first_error(frame.status, decided)",
            "tests/layers/test_assertion.py tests/layers/test_conditional.py"),
-    Mutant("of two faults the last is told", FLAGS,
+    Mutant("of two errors the last is reported", FLAGS,
            "found = jnp.where(found == 0, flag, found)", "found = jnp.where(flag == 0, found, flag)", FAILURES),
     Mutant("an iterator is thought to stay inside of an axis too short", FACTS,
            "count <= self._types[iterator.tensor(0)].shape[iterator.axis]",
            "count <= self._types[iterator.tensor(0)].shape[iterator.axis] + 1", LOOPS),
-    Mutant("random numbers of all trips are the same", PROGRAM,
+    Mutant("the random numbers of all iterations are the same", PROGRAM,
            'named["seed"] = (layer.index, *(frame.trips[loop] for loop in loops))', 'named["seed"] = (layer.index,)',
            "tests/layers/test_sources.py tests/layers/test_loop.py"),
     Mutant("a reverse iterator of the host starts one too late", HOST,
            "max(0, int(count)) - 1 - trip", "max(0, int(count)) - trip", "tests/host"),
-    Mutant("pieces of the host are not given what a reverse iterator counts from", TREE,
+    Mutant("pieces of the host are not given the count from which a reverse iterator starts", STEPS,
            "for each in (*layer.inputs, trips) if", "for each in layer.inputs if", "tests/host"),
 
     # ------------------------------------------------------------------ passes
@@ -257,18 +258,18 @@ MUTANTS = [
            "return self.value is not None and not self.is_float", "tests/execution/test_element_types.py"),
 
     # ------------------------------------------------------------------ loops in parts
-    Mutant("what is left over after the last chunk is made of the first trips", SCAN,
+    Mutant("the iterations after the last whole chunk repeat the first ones", SCAN,
            "lambda each: each[whole:], given", "lambda each: each[: self._trips - whole], given", PASSES),
-    Mutant("a state that is read after the trips is not kept", FISSION,
+    Mutant("a state that the epilogue reads is not kept", FISSION,
            "{*_writes(core), *loop.states, *(", "{*_writes(core), *(", SPLIT),
-    Mutant("what comes from before a loop is not stacked", FISSION,
+    Mutant("a row from outside a loop is not stacked", FISSION,
            "if each not in moved)}", "if each in _writes(body) and each not in moved)}", SPLIT),
-    Mutant("layers run after the trips though one in them has to stay", FISSION,
+    Mutant("layers run after the iterations though one among them has to stay", FISSION,
            "return layers if len(layers) == len(found) else []", "return layers", SPLIT),
-    Mutant("what grows without bound is computed early", LOAD,
+    Mutant("a result of any size is computed at load time", LOAD,
            "if ready and _bytes(step.writes, types) <= MOST_GROWTH * _bytes(step.reads, types):", "if ready:",
            LOADED),
-    Mutant("an output that follows from weights alone is lost", LOAD,
+    Mutant("an output that depends on weights only is lost", LOAD,
            "in dict.fromkeys([*late, *outputs]) if", "in dict.fromkeys(late) if", LOADED),
     Mutant("of two small branches the other is selected", LOWER_IF,
            "jnp.where(condition, one, other)", "jnp.where(condition, other, one)", IFS),

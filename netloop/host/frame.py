@@ -47,11 +47,10 @@ class Poisoned:
 
 @dataclass
 class HostFrame:
-    """The state of a run at a point.
+    """The state of a run at a point; ``trips`` has the number of the current iteration of each enclosing loop.
 
     Attributes:
         values: the values of the tensors so far, or ``Poisoned``.
-        trips: the number of the current iteration of each enclosing loop.
         is_iteration: whether the steps belong to an iteration that is made, and do not only compute what a coming one
             would see.
         observer: reports observed tensors; None if there are none.

@@ -51,12 +51,11 @@ class ErrorTable:
 
 @dataclass
 class Frame:
-    """The state of tracing at a point of a program.
+    """The state of tracing at a point; ``trips`` has the number of the current iteration of each enclosing loop.
 
     Attributes:
         values: the values of the tensors so far.
         error_flags: the error flag of each tensor whose value may be poisoned.
-        trips: the number of the current iteration of each enclosing loop.
         status: the error flag of the assertions so far.
         ended: the enclosing loops that are evaluated one iteration past their last, for LAST_VALUE.
         is_iteration: whether the steps belong to an iteration that is made. If not, they only compute what a coming

@@ -34,7 +34,7 @@ def leave(state: LoopState, end: Carry) -> None:
     """Add the outputs of a loop to the frame around it, given its carry after the last iteration."""
     frame = state.frame
     if state.step.has_assertions:
-        frame.status = first_error(end.errors.status, end.errors.trips)
+        frame.status = first_error(end.errors.status, end.errors.limits)
     for layer in state.step.outputs:
         frame.values[layer.outputs[0]], flag = (_stack if layer.stacks else _last)(state, layer, end)
         frame.poison(layer.outputs, flag)
@@ -42,7 +42,7 @@ def leave(state: LoopState, end: Carry) -> None:
 
 def _stack(state: LoopState, layer: ILoopOutputLayer, end: Carry) -> tuple[Any, Any]:
     """The value of a stacked output, and its error flag."""
-    facts, flag = state.lowering.facts, end.errors.trips
+    facts, flag = state.lowering.facts, end.errors.limits
     length, position = facts.length(layer), state.step.stacked.index(layer)
     if not facts.has_room(layer):
         finding = layer.finding("NL601", *layer.too_short(length))
@@ -59,7 +59,7 @@ def _last(state: LoopState, layer: ILoopOutputLayer, end: Carry) -> tuple[Any, A
     inside.ended.add(state.step.loop)
     inside.is_iteration = False
     state.lowering.run(state.step.body.needed([tensor]), inside)
-    return state.lowering.array(tensor, inside), first_error(end.errors.trips, inside.error_flag([tensor]))
+    return state.lowering.array(tensor, inside), first_error(end.errors.limits, inside.error_flag([tensor]))
 
 
 def _arranged(rows: jax.Array, trips: Any, length: int, kind: LoopOutput) -> jax.Array:

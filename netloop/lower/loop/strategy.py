@@ -27,13 +27,7 @@ class StrategyKind(StrEnum):
 
 @dataclass(frozen=True)
 class LoopStrategy:
-    """How a loop runs, and why.
-
-    Attributes:
-        kind: how it runs.
-        why: the reason for the choice.
-        trips: the trip count, if it is known.
-    """
+    """How a loop runs, and why; ``trips`` is the trip count if it is known."""
 
     kind: StrategyKind
     why: str
