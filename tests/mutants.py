@@ -18,12 +18,13 @@ PAGE = ROOT / "tests" / "mutants.md"
 JOBS = 2
 MOST_SECONDS = 900
 
-LOOP, SCOPE, TREE = "netloop/layers/loop.py", "netloop/nest/scope.py", "netloop/nest/tree.py"
+LOOP, SCOPE = "netloop/layers/loop.py", "netloop/nest/scope.py"
+TREE, STEPS = "netloop/nest/tree.py", "netloop/nest/steps.py"
 IF, LIVE, INFER = "netloop/layers/conditional.py", "netloop/nest/live.py", "netloop/graph/infer.py"
 LOWER_IF, PROGRAM, FLAGS = (
     "netloop/lower/conditional.py",
     "netloop/lower/program.py",
-    "netloop/lower/error_flags.py",
+    "netloop/lower/frame.py",
 )
 WHILE_LOOP, STATE, OUTPUTS, ITERATORS, STRATEGY, FACTS = (
     f"netloop/lower/loop/{each}.py" for each in ("while_loop", "state", "outputs", "iterators", "strategy", "facts")
@@ -174,7 +175,7 @@ MUTANTS = [
            "tests/layers/test_sources.py tests/layers/test_loop.py"),
     Mutant("a reverse iterator of host execution starts one element too late", HOST,
            "max(0, int(count)) - 1 - trip", "max(0, int(count)) - trip", "tests/host"),
-    Mutant("pieces of host execution do not get the COUNT of a reverse iterator", TREE,
+    Mutant("pieces of host execution do not get the COUNT of a reverse iterator", STEPS,
            "for each in (*layer.inputs, trips) if", "for each in layer.inputs if", "tests/host"),
 
     # ------------------------------------------------------------------ passes

@@ -17,9 +17,9 @@ from netloop.graph.infer import TypeTable
 from netloop.layers.sources import IConstantLayer
 from netloop.lower import Program, constants_of
 from netloop.network import INetworkDefinition
-from netloop.passes import chosen, improve, of_platform
+from netloop.passes import LoweringForm, chosen, improve, of_platform
 
-PURE = chosen(None) - {"if_conversion"}
+PURE = chosen(None) - {LoweringForm.IF_CONVERSION}
 """The passes for a pure function: with if-conversion, a branch that is not taken would take part in derivatives."""
 
 NamedWeights = dict[str, jax.Array]

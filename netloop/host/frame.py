@@ -1,15 +1,41 @@
-"""The values that are known at a point of a run on the host."""
+"""The values at a point of a run on the host, and the observer that reports them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from netloop.diagnostics import Finding
 from netloop.graph.tensor import ITensor
-from netloop.host.observer import TensorObserver
 from netloop.layers.loop import ILoop
+from netloop.nest import Scopes
+from netloop.tensor_values import to_user
+
+Listener = Callable[[ITensor, tuple[int, ...], Any], None]
+"""Takes an observed tensor, the iterations of the loops in which it varies, the outermost first, and its value."""
+
+
+class TensorObserver:
+    """Reports each element of some tensors once, in the order of the iterations.
+
+    Attributes:
+        tensors: the tensors.
+    """
+
+    def __init__(self, tensors: frozenset[ITensor], scopes: Scopes, listener: Listener) -> None:
+        self.tensors = tensors
+        self._scopes = scopes
+        self._listener = listener
+        self._latest: dict[ITensor, tuple[int, ...]] = {}
+
+    def see(self, tensor: ITensor, value: Any, trips: Mapping[ILoop, int]) -> None:
+        """Report the value of a tensor in some iterations, unless it has been reported."""
+        # a WHILE condition is computed before its iteration, and again in it
+        at = tuple(trips[loop] for loop in self._scopes.chain_of(tensor))
+        if tensor not in self._latest or at > self._latest[tensor]:
+            self._latest[tensor] = at
+            self._listener(tensor, at, to_user(value, lambda array: array))
 
 
 @dataclass(frozen=True)
@@ -21,11 +47,10 @@ class Poisoned:
 
 @dataclass
 class HostFrame:
-    """The state of a run at a point.
+    """The state of a run at a point; ``trips`` has the number of the current iteration of each enclosing loop.
 
     Attributes:
         values: the values of the tensors so far, or ``Poisoned``.
-        trips: the number of the present iteration of each enclosing loop.
         is_iteration: whether the steps belong to an iteration that is made, and do not only compute what a coming one
             would see.
         observer: reports observed tensors; None if there are none.

@@ -18,13 +18,7 @@ Run = Callable[[Sequence[Step], HostFrame], None]
 
 
 class HostLoop:
-    """A loop that runs in Python.
-
-    Args:
-        step: the loop.
-        run: runs the steps of its body.
-        max_trips: the number of iterations that it may make; None for any number.
-    """
+    """A loop that runs in Python; ``run`` runs the steps of its body."""
 
     def __init__(self, step: LoopStep, run: Run, max_trips: int | None) -> None:
         self._step = step

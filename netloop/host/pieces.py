@@ -21,11 +21,14 @@ from netloop.lower.loop.facts import known_count
 from netloop.lower.loop.strategy import LoopStrategy
 from netloop.lower.program import Outcome, Program
 from netloop.lower.requirements import fits_program
-from netloop.nest import Block, IfStep, LayerStep, LoopStep, Scopes, Step, layers_of
+from netloop.nest import Block, LayerStep, LoopStep, Scopes, Step, layers_of
 from netloop.types import TensorType
 
 MOST_TRIPS_AT_ONCE = 10_000
 """The number of iterations, multiplied with those of inner loops, that a loop may make without being interruptible."""
+
+IN_PYTHON = IAssertionLayer, IIteratorLayer
+"""Layers of a loop in Python that numpy computes faster than a call of a program: it checks, or takes a slice."""
 
 Piece = Callable[[HostFrame], None]
 """A compiled piece: takes its inputs from a frame, and adds its results to it."""
@@ -36,11 +39,8 @@ Around = Callable[[Sequence[Any], Sequence[Any]], Frame]
 class Pieces:
     """The compiled pieces of a network: one for each run of steps and each set of types that it has met.
 
-    Args:
-        scopes: the loops in which the tensors vary.
-        max_trips: the number of iterations that a loop may make; None for any number.
-        interruptible: whether a long loop is compiled in chunks of iterations.
-        observed: tensors that are needed outside of their pieces.
+    In an ``interruptible`` network a long loop is compiled in chunks of iterations. ``observed`` tensors are needed
+    outside of their pieces.
 
     Attributes:
         loop_strategies: how each loop in a piece ran and why, so far.
@@ -74,11 +74,11 @@ class Pieces:
 
     def _fits(self, step: Step, frame: HostFrame, types: TypeTable) -> bool:
         """Whether a step can be compiled with the values so far."""
-        # in a loop in Python, numpy checks an assertion or takes a slice without a call of a program
-        if isinstance(step, LayerStep) and isinstance(step.layer, IAssertionLayer | IIteratorLayer):
+        if isinstance(step, LayerStep) and isinstance(step.layer, IN_PYTHON):
             return False
-        is_poisoned = frame.poisoned(step.reads) is not None
-        return not is_poisoned and not self._is_observed_inside(step) and _compiles(step, types)
+        if frame.poisoned(step.reads) is not None or self._is_observed_inside(step):
+            return False
+        return all(_keeps_shape(each, types) and fits_program(each, types) for each in layers_of(step))
 
     def _is_observed_inside(self, step: Step) -> bool:
         """Whether a tensor is observed that a loop or conditional does not let out."""
@@ -91,7 +91,9 @@ class Pieces:
         """The piece of some steps, compiled unless it has met these types."""
         reads = [each for each in self._reads_of(steps) if each in frame.values]
         known = tuple((types[each], _bytes(types[each].value)) for each in reads)
-        is_iteration = frame.is_iteration or not any(map(_depends_on_iteration, steps))
+        # only an assertion or an iterator differs in an iteration that is made and one that is not
+        layers = (layer for step in steps for layer in layers_of(step))
+        is_iteration = frame.is_iteration or not any(isinstance(each, IN_PYTHON) for each in layers)
         key = steps[0], len(steps), known, is_iteration
         if key not in self._compiled:
             loops = tuple(frame.trips)
@@ -153,22 +155,9 @@ def _most_trips(steps: Iterable[Step], types: TypeTable) -> float:
 
 
 def _most_trips_of(step: Step, types: TypeTable) -> float:
-    if isinstance(step, LayerStep):
-        return 1
-    if isinstance(step, IfStep):
-        return max(_most_trips(each.steps, types) for each in step.branches)
-    count = known_count(step.loop, types)
-    return math.inf if count is None else max(1, count) * _most_trips(step.body.steps, types)
-
-
-def _depends_on_iteration(step: Step) -> bool:
-    """Whether a step differs in an iteration that is made and one that is not: an assertion or iterator is in it."""
-    return any(isinstance(each, IAssertionLayer | IIteratorLayer) for each in layers_of(step))
-
-
-def _compiles(step: Step, types: TypeTable) -> bool:
-    """Whether a program can hold a step, with all steps inside it."""
-    return all(_keeps_shape(each, types) and fits_program(each, types) for each in layers_of(step))
+    inside = max((_most_trips(each.steps, types) for each in step.blocks), default=1)
+    count = known_count(step.loop, types) if isinstance(step, LoopStep) else 1
+    return math.inf if count is None else max(1, count) * inside
 
 
 def _keeps_shape(layer: ILayer, types: TypeTable) -> bool:

@@ -19,10 +19,9 @@ from netloop.diagnostics import ExecutionError
 from netloop.graph.infer import TypeTable
 from netloop.graph.layer import ILayer
 from netloop.graph.tensor import ITensor
-from netloop.host.frame import HostFrame, Poisoned
+from netloop.host.frame import HostFrame, Listener, Poisoned, TensorObserver
 from netloop.host.layers import run_layer
 from netloop.host.loop import HostLoop
-from netloop.host.observer import Listener, TensorObserver
 from netloop.host.pieces import Pieces
 from netloop.layers.loop import ILoop
 from netloop.lower.loop.strategy import LoopStrategy, StrategyKind
@@ -40,14 +39,7 @@ NO_ARRAY = (Poisoned, Tensors, Absent)
 
 
 class HostProgram:
-    """A network that runs step by step.
-
-    Args:
-        network: the network.
-        validated: the same, validated.
-        max_trips: the number of iterations that a loop may make; None for any number.
-        interruptible: whether a long loop can be interrupted.
-        observed: the tensors that a run can report as it computes them.
+    """A network that runs step by step, and can report the values of ``observed`` tensors as it computes them.
 
     Attributes:
         loop_strategies: how each loop ran and why, so far.

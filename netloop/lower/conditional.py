@@ -1,16 +1,15 @@
 """A conditional as ``lax.cond``, as a selection between both branches, or as the branch that is known to be taken."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from netloop.lower.error_flags import first_error
-from netloop.lower.frame import Frame
-from netloop.lower.interface import Lowering
+from netloop.lower.frame import Frame, first_error
 from netloop.lower.loop.unroll_heuristic import is_small
+from netloop.lower.lowering import Lowering
 from netloop.nest import IfStep
 from netloop.passes.forms import LoweringForm
 
@@ -27,7 +26,9 @@ def lower_conditional(lowering: Lowering, step: IfStep, frame: Frame) -> None:
     # then computed whether or not it is taken, and an error in the branch that is not taken must not count.
     if not tracks_errors and LoweringForm.IF_CONVERSION in lowering.passes and is_small([step], lowering.types):
         lowering.note(LoweringForm.IF_CONVERSION, f"both branches of {step.conditional.name!r} are computed")
-        _select(condition, branches, step, frame)
+        (true, _, _), (false, _, _) = (branch() for branch in branches)
+        for tensor, one, other in zip(step.writes, true, false, strict=True):
+            frame.values[tensor] = jnp.where(condition, one, other)
         return
     results, flags, status = lax.cond(condition, *branches)
     decided = frame.error_flag([step.condition])
@@ -36,13 +37,6 @@ def lower_conditional(lowering: Lowering, step: IfStep, frame: Frame) -> None:
         frame.poison([tensor], first_error(decided, flag))
     if step.has_assertions:
         frame.status = first_error(frame.status, decided, status)
-
-
-def _select(condition: Any, branches: Sequence[Callable[[], Any]], step: IfStep, frame: Frame) -> None:
-    """Compute both branches, and select."""
-    (true, _, _), (false, _, _) = (branch() for branch in branches)
-    for tensor, one, other in zip(step.writes, true, false, strict=True):
-        frame.values[tensor] = jnp.where(condition, one, other)
 
 
 def _take(lowering: Lowering, step: IfStep, frame: Frame, branch: int) -> None:

@@ -15,14 +15,11 @@ class CompileTimeConstants:
 
     Values that follow from floating-point constants are not among them, as these constants are arguments: the same
     program then serves refitted weights, and XLA cannot emit every such constant.
-
-    Args:
-        types: the types of all tensors, with the values that are known.
-        given: the tensors that the program reads.
     """
 
     def __init__(self, types: TypeTable, given: Iterable[ITensor]) -> None:
         self._types = types
+        # of the tensors that the program is given, only the type can say that they are constant
         self._known = {tensor: types[tensor].is_known_integer for tensor in given}
 
     def __contains__(self, tensor: ITensor) -> bool:

@@ -16,20 +16,16 @@ from netloop.graph.layer import ILayer, Operation
 from netloop.graph.tensor import ITensor
 from netloop.layers.assertion import IAssertionLayer
 from netloop.layers.conditional import IIfConditionalInputLayer
-from netloop.layers.loop import IIteratorLayer, ILoop
+from netloop.layers.loop import IIteratorLayer
 from netloop.lower.conditional import lower_conditional
-from netloop.lower.constants import CompileTimeConstants
-from netloop.lower.error_flags import ErrorTable, first_error
-from netloop.lower.frame import Frame
+from netloop.lower.frame import Frame, first_error
 from netloop.lower.loop.entry import lower_loop
-from netloop.lower.loop.facts import LoopFacts
 from netloop.lower.loop.iterators import lower_iterator
-from netloop.lower.loop.strategy import LoopStrategy
+from netloop.lower.lowering import Lowering
 from netloop.lower.requirements import require_program, require_shallow
 from netloop.lower.weight_folding import WeightFolding, find_weight_folding
 from netloop.nest import Block, IfStep, LayerStep, LoopStep, Scopes, Step, walk
 from netloop.network import INetworkDefinition
-from netloop.passes import Note
 from netloop.passes.forms import LoweringForm
 
 
@@ -52,15 +48,14 @@ class Outcome(NamedTuple):
         return first_error(*self.error_flags, None if isinstance(self.status, int) else self.status)
 
 
-class Program:
-    """Steps of a network, lowered for one set of types: the ``Lowering`` that its loops and conditionals see.
+class Program(Lowering):
+    """Steps of a network, lowered for one set of types.
 
     Calling it, under ``jax.enable_x64``, traces it. Its errors, loop strategies, batched layers and notes are complete
     once it has been traced.
 
     Attributes:
         outputs: the tensors that it computes.
-        notes: what forms of lowering did, once each.
     """
 
     def __init__(
@@ -73,16 +68,8 @@ class Program:
         passes: Collection[str] = (),
     ) -> None:
         self.outputs = outputs
-        self.types = types
-        self.scopes = scopes
-        self.errors = ErrorTable()
-        self.loop_strategies: dict[ILoop, LoopStrategy] = {}
-        self.batched_layers: dict[ILoop, list[ILayer]] = {}
-        self.passes = passes
-        self.notes: dict[Note, None] = {}
         self._block = Block(list(steps))
-        self._constants = CompileTimeConstants(types, self._block.reads())
-        self.facts = LoopFacts(types, self._constants, max_trips)
+        super().__init__(self._block, types, scopes, max_trips, passes)
 
     @staticmethod
     def of(
@@ -102,12 +89,7 @@ class Program:
         return Program(validated.block.steps, network.outputs, types, validated.scopes, max_trips, passes)
 
     def __call__(self, given: Mapping[ITensor, Any]) -> Outcome:
-        """The outputs.
-
-        Args:
-            given: the values of the tensors that the steps read: inputs of the network, and the constants of
-                ``constants_of``.
-        """
+        """The outputs, given the inputs of the network and the constants of ``constants_of``."""
         return self.run_in(Frame(dict(given)))
 
     def run_in(self, frame: Frame) -> Outcome:
@@ -120,10 +102,6 @@ class Program:
         values = [self.array(tensor, frame) for tensor in self.outputs]
         return Outcome(values, [frame.error_flag([tensor]) for tensor in self.outputs], frame.status)
 
-    def note(self, by: str, what: str) -> None:
-        """Record what a pass did."""
-        self.notes[Note(by, what)] = None
-
     @property
     def depth(self) -> int:
         """The number of loops nested in each other."""
@@ -135,8 +113,6 @@ class Program:
         """The number of layers in the longest loop body, with the layers of loops inside it."""
         bodies = (walk(each.body) for each in self._block.steps if isinstance(each, LoopStep))
         return max((sum(isinstance(each, LayerStep) for each in body) for body in bodies), default=0)
-
-    # ------------------------------------------------------------------ load time
 
     @cached_property
     def weight_folding(self) -> WeightFolding:
@@ -156,8 +132,6 @@ class Program:
         self.run(self.weight_folding.steps, frame)
         return [self.array(each, frame) for each in self.weight_folding.tensors]
 
-    # ------------------------------------------------------------------ steps
-
     def run(self, steps: Iterable[Step], frame: Frame) -> None:
         """Run steps in order, and add their results to the frame."""
         for step in steps:
@@ -168,14 +142,6 @@ class Program:
             else:
                 lower_loop(self, step, frame)
 
-    def read(self, tensor: ITensor, frame: Frame) -> Any:
-        """The value of a tensor: a numpy array if it is a compile-time constant, else a JAX array."""
-        return self.types[tensor].value if tensor in self._constants else frame.values[tensor]
-
-    def array(self, tensor: ITensor, frame: Frame) -> jax.Array:
-        """The value of a tensor as a JAX array of exactly its type."""
-        return jnp.asarray(self.read(tensor, frame), self.types[tensor].dtype)
-
     def _run_layer(self, layer: ILayer, frame: Frame) -> None:
         if isinstance(layer, IIteratorLayer):
             lower_iterator(self, layer, frame)
@@ -185,7 +151,7 @@ class Program:
             frame.values[layer.outputs[0]] = self.read(_tensor(layer, 0), frame)
             frame.poison(layer.outputs, frame.error_flag(layer.inputs))
         # constants, and layers that are folded or batched, have their values already
-        elif layer.outputs[0] not in frame.values and not all(each in self._constants for each in layer.outputs):
+        elif layer.outputs[0] not in frame.values and not all(each in self.constants for each in layer.outputs):
             self._compute(layer, frame)
 
     def _assert(self, layer: IAssertionLayer, frame: Frame) -> None:

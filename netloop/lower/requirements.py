@@ -73,11 +73,7 @@ def _data_dependent(layer: ILayer, types: TypeTable) -> Finding:
 
 
 def require_shallow(network: INetworkDefinition, scopes: Scopes) -> None:
-    """Refuse a network whose loops are nested too deep for XLA's compiler.
-
-    Raises:
-        NetworkError: they are.
-    """
+    """Raise a NetworkError for loops that are nested too deep for XLA's compiler."""
     deepest = max(network.loops, key=lambda loop: len(scopes.around(loop)), default=None)
     if deepest is not None and len(scopes.around(deepest)) >= DEEPEST_NEST:
         what = f"{deepest.name!r} is inside {len(scopes.around(deepest))} other loops"

@@ -4,7 +4,7 @@ Weights are arguments of the program, so XLA computes what follows from them ane
 char-RNN of 2 x 512 by one step a call (benchmarks/RESULTS.md).
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 import jax
@@ -16,7 +16,7 @@ from netloop.graph.layer import Operation
 from netloop.graph.tensor import ITensor
 from netloop.layers.rearrange import IConcatenationLayer, IShuffleLayer, ISqueezeLayer, IUnsqueezeLayer
 from netloop.layers.sources import IConstantLayer
-from netloop.nest import Block, IfStep, LayerStep, Step, walk, weights_alone
+from netloop.nest import Block, IfStep, LayerStep, Step, walk, weight_only_tensors
 
 SMALLEST = 1 << 12
 """The least number of bytes of weights for which folding gains anything."""
@@ -55,7 +55,7 @@ class WeightFolding(NamedTuple):
 
 def find_weight_folding(block: Block, outputs: Iterable[ITensor], types: TypeTable) -> WeightFolding:
     """Find the steps of a block that depend on weights only and are worth folding."""
-    fixed = weights_alone(block)
+    fixed = weight_only_tensors(block)
     found: dict[ITensor, LayerStep] = {}
     for step in walk(block):
         if isinstance(step, LayerStep) and step.reads and fixed.issuperset(step.writes) and step.writes:
@@ -69,15 +69,14 @@ def find_weight_folding(block: Block, outputs: Iterable[ITensor], types: TypeTab
     return WeightFolding(list(steps), [each for each in dict.fromkeys([*late, *outputs]) if each in found])
 
 
-def _own_reads(step: Step) -> Iterator[ITensor]:
+def _own_reads(step: Step) -> list[ITensor]:
     """The tensors that a step itself reads, without those that steps inside it read."""
     if isinstance(step, LayerStep):
-        yield from step.reads
-    elif isinstance(step, IfStep):
-        yield from (step.condition, *step.results(0), *step.results(1))
-    else:
-        for layer in (*step.limits, *step.recurrences, *step.iterators, *step.outputs):
-            yield from filter(None, layer.inputs)
+        return step.reads
+    if isinstance(step, IfStep):
+        return [step.condition, *step.results(0), *step.results(1)]
+    boundary = (*step.limits, *step.recurrences, *step.iterators, *step.outputs)
+    return [each for layer in boundary for each in layer.inputs if each is not None]
 
 
 def _bytes(tensors: Iterable[ITensor], types: TypeTable) -> int:

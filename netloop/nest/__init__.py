@@ -2,12 +2,12 @@
 
 from netloop.nest.live import live_layers as live_layers
 from netloop.nest.scope import Scopes as Scopes
-from netloop.nest.tree import Block as Block
-from netloop.nest.tree import IfStep as IfStep
-from netloop.nest.tree import LayerStep as LayerStep
-from netloop.nest.tree import LoopStep as LoopStep
-from netloop.nest.tree import Step as Step
-from netloop.nest.tree import layers_of as layers_of
+from netloop.nest.steps import Block as Block
+from netloop.nest.steps import IfStep as IfStep
+from netloop.nest.steps import LayerStep as LayerStep
+from netloop.nest.steps import LoopStep as LoopStep
+from netloop.nest.steps import Step as Step
+from netloop.nest.steps import layers_of as layers_of
+from netloop.nest.steps import walk as walk
+from netloop.nest.steps import weight_only_tensors as weight_only_tensors
 from netloop.nest.tree import nest as nest
-from netloop.nest.walk import walk as walk
-from netloop.nest.walk import weights_alone as weights_alone

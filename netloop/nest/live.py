@@ -10,12 +10,7 @@ from netloop.network import INetworkDefinition
 
 
 def live_layers(network: INetworkDefinition, also: Iterable[ILayer] = ()) -> list[ILayer]:
-    """The layers that an output or an assertion depends on, in the order in which they were added.
-
-    Args:
-        network: the network.
-        also: layers that count as live too, with all that they depend on.
-    """
+    """The layers that an output, an assertion or a layer of ``also`` depends on, in the order of the network."""
     stack = [each.producer for each in network.outputs] + list(also)
     stack += [each for each in network.layers if isinstance(each, IAssertionLayer)]
     found: set[ILayer] = set()

@@ -1,22 +1,16 @@
-"""The region tree: the steps of a network, nested by loops and conditionals.
+"""The region tree of a network: its steps, nested by loops and conditionals.
 
-A block holds steps in running order. A step is a layer; a loop, with the block of its body; or a conditional, with a
-block for each branch. A layer that varies in no loop is in no loop, and one that only one branch needs is in that
-branch.
+A layer that varies in no loop is in no loop, and one that only one branch needs is in that branch.
 """
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
-from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
 
 from netloop.diagnostics import Finding, NetworkError, reason
 from netloop.graph.layer import ILayer
 from netloop.graph.tensor import ITensor
-from netloop.layers.assertion import IAssertionLayer
 from netloop.layers.conditional import IConditionLayer, IIfConditional, IIfConditionalOutputLayer
 from netloop.layers.loop import (
     IIteratorLayer,
@@ -27,164 +21,8 @@ from netloop.layers.loop import (
     ITripLimitLayer,
 )
 from netloop.nest.scope import Loops, Scopes
+from netloop.nest.steps import Block, IfStep, LayerStep, LoopStep, Step
 from netloop.network import INetworkDefinition
-
-
-@dataclass(eq=False)
-class Block:
-    """Steps in running order."""
-
-    steps: list[Step] = field(default_factory=list["Step"])
-
-    def needed(self, wanted: Iterable[ITensor], *, assertions: bool = False) -> list[Step]:
-        """The steps that some tensors depend on, and with ``assertions`` those that contain an assertion."""
-        missing = set(wanted)
-        found: list[Step] = []
-        for step in reversed(self.steps):
-            if missing.intersection(step.writes) or (assertions and step.has_assertions):
-                found.append(step)
-                missing.update(step.reads)
-        return found[::-1]
-
-    def reads(self, wanted: Iterable[ITensor] = ()) -> dict[ITensor, None]:
-        """The tensors from outside that its steps read, and those of ``wanted`` that it does not write."""
-        written = {tensor for step in self.steps for tensor in step.writes}
-        read = [tensor for step in self.steps for tensor in step.reads] + list(wanted)
-        return dict.fromkeys(tensor for tensor in read if tensor not in written)
-
-    @property
-    def has_assertions(self) -> bool:
-        """Whether there is an assertion in one of its steps."""
-        return any(step.has_assertions for step in self.steps)
-
-
-@dataclass(eq=False)
-class LayerStep:
-    """One layer."""
-
-    layer: ILayer
-
-    @property
-    def reads(self) -> list[ITensor]:
-        """Its inputs, and for a reverse iterator the count from which it starts."""
-        layer = self.layer
-        trips = layer.trips if isinstance(layer, IIteratorLayer) else None
-        return [each for each in (*layer.inputs, trips) if each is not None]
-
-    @property
-    def writes(self) -> tuple[ITensor, ...]:
-        """Its outputs."""
-        return self.layer.outputs
-
-    @property
-    def has_assertions(self) -> bool:
-        """Whether it is an assertion."""
-        return isinstance(self.layer, IAssertionLayer)
-
-
-@dataclass(eq=False)
-class LoopStep:
-    """A loop, with its live boundary layers."""
-
-    loop: ILoop
-    body: Block = field(default_factory=Block)
-    limits: list[ITripLimitLayer] = field(default_factory=list[ITripLimitLayer])
-    recurrences: list[IRecurrenceLayer] = field(default_factory=list[IRecurrenceLayer])
-    iterators: list[IIteratorLayer] = field(default_factory=list[IIteratorLayer])
-    outputs: list[ILoopOutputLayer] = field(default_factory=list[ILoopOutputLayer])
-
-    @cached_property
-    def reads(self) -> list[ITensor]:
-        """The tensors from outside that its body and boundary layers read."""
-        boundary = [tensor for layer in (*self.limits, *self.recurrences, *self.outputs) for tensor in layer.inputs]
-        inside = {each.outputs[0] for each in self.recurrences}
-        return [each for each in self.body.reads(filter(None, boundary)) if each not in inside]
-
-    @cached_property
-    def writes(self) -> tuple[ITensor, ...]:
-        """The tensors that leave it."""
-        return tuple(each.outputs[0] for each in self.outputs)
-
-    @cached_property
-    def has_assertions(self) -> bool:
-        """Whether there is an assertion in its body."""
-        return self.body.has_assertions
-
-    @property
-    def states(self) -> list[ITensor]:
-        """The value of each recurrence in an iteration."""
-        return [each.outputs[0] for each in self.recurrences]
-
-    @property
-    def next_states(self) -> list[ITensor]:
-        """The tensor of each recurrence's next value."""
-        return [each.tensor(1) for each in self.recurrences]
-
-    @property
-    def stacked(self) -> list[ILoopOutputLayer]:
-        """Its stacked outputs."""
-        return [each for each in self.outputs if each.stacks]
-
-    @property
-    def rows(self) -> list[ITensor]:
-        """The tensor of each stacked output's rows."""
-        return [each.tensor(0) for each in self.stacked]
-
-    @cached_property
-    def iteration(self) -> list[Step]:
-        """The steps of an iteration: those that next values, rows and assertions need."""
-        return self.body.needed([*self.next_states, *self.rows], assertions=True)
-
-
-@dataclass(eq=False)
-class IfStep:
-    """A conditional, or those of its outputs that vary in the same loops, with its two branches."""
-
-    conditional: IIfConditional
-    outputs: list[IIfConditionalOutputLayer] = field(default_factory=list[IIfConditionalOutputLayer])
-    branches: tuple[Block, Block] = field(default_factory=lambda: (Block(), Block()))
-
-    @property
-    def condition(self) -> ITensor:
-        """Its condition."""
-        found = self.conditional.condition
-        assert found is not None
-        return found
-
-    def results(self, branch: int) -> list[ITensor]:
-        """The values of its outputs if a branch is taken: branch 0 if the condition is true, else 1."""
-        return [tensor for each in self.outputs if (tensor := each.inputs[branch]) is not None]
-
-    @cached_property
-    def reads(self) -> list[ITensor]:
-        """The condition, and the tensors from outside that its branches read."""
-        inside = {each: None for branch in (0, 1) for each in self.branches[branch].reads(self.results(branch))}
-        return list({self.condition: None} | inside)
-
-    @cached_property
-    def writes(self) -> tuple[ITensor, ...]:
-        """The tensors that leave it."""
-        return tuple(each.outputs[0] for each in self.outputs)
-
-    @cached_property
-    def has_assertions(self) -> bool:
-        """Whether there is an assertion in one of its branches."""
-        return any(block.has_assertions for block in self.branches)
-
-
-Step = LayerStep | LoopStep | IfStep
-
-
-def layers_of(step: Step) -> Iterator[ILayer]:
-    """The layers of a step, and of the steps inside it."""
-    if isinstance(step, LayerStep):
-        yield step.layer
-        return
-    blocks = [step.body] if isinstance(step, LoopStep) else step.branches
-    yield from (*step.limits, *step.recurrences, *step.outputs) if isinstance(step, LoopStep) else step.outputs
-    for each in (each for block in blocks for each in block.steps):
-        yield from layers_of(each)
-
 
 Path = tuple[tuple[IfStep, int], ...]
 """The branches that lead to a step, from the outermost conditional of its region."""
@@ -199,7 +37,6 @@ def nest(network: INetworkDefinition, scopes: Scopes) -> Block:
     return _Tree(network, scopes).build()
 
 
-@dataclass(eq=False)
 class _Region:
     """The steps of one scope, before they are ordered.
 
@@ -210,12 +47,11 @@ class _Region:
         roots: the steps whose results leave the region.
     """
 
-    ranks: dict[Step, int] = field(default_factory=dict["Step", int])
-    before: dict[Step, dict[Step, None]] = field(default_factory=dict["Step", "dict[Step, None]"])
-    uses: dict[Step, list[tuple[Step, int | None]]] = field(
-        default_factory=dict["Step", "list[tuple[Step, int | None]]"]
-    )
-    roots: dict[Step, None] = field(default_factory=dict["Step", None])
+    def __init__(self) -> None:
+        self.ranks: dict[Step, int] = {}
+        self.before: dict[Step, dict[Step, None]] = {}
+        self.uses: dict[Step, list[tuple[Step, int | None]]] = {}
+        self.roots: dict[Step, None] = {}
 
 
 class _Tree:
@@ -343,12 +179,8 @@ def _loop_feeds_itself(cycle: list[Step]) -> Finding:
     step = next(each for each in cycle if not isinstance(each, LayerStep))
     boundary = step.outputs[0]
     name = step.loop.name if isinstance(step, LoopStep) else step.conditional.name
-    return boundary.finding(
-        "NL207",
-        f"{name!r} depends on its own output",
-        reason("NL207"),
-        "make two loops, or carry the value through a recurrence",
-    )
+    fix = "make two loops, or carry the value through a recurrence"
+    return boundary.finding("NL207", f"{name!r} depends on its own output", reason("NL207"), fix)
 
 
 def _paths(region: _Region, order: list[Step]) -> dict[Step, Path]:

@@ -107,8 +107,6 @@ class _Group:
     def _varies(self, tensor: ITensor) -> bool:
         return self.loop in self.rewriter.scopes.of(tensor) and tensor not in self.rewriter.weights
 
-    # ------------------------------------------------------------------ whether
-
     def may_swap(self) -> bool:
         """Whether all layers can read and write swapped axes, and one of them gains by it."""
         return all(map(self._can_take, self.layers)) and any(map(self._gains, self.layers))
@@ -137,8 +135,6 @@ class _Group:
         """Whether a layer sums or reduces, or broadcasts an input along one of the axes."""
         inputs = [each for each in layer.inputs if each is not None] if self._carries(layer) else []
         return isinstance(layer, COMBINING) or any(each.type.shape[-2:].count(1) == 1 for each in inputs)
-
-    # ------------------------------------------------------------------ how
 
     def swap(self) -> None:
         """Swap the axes of the members, and keep all other tensors as they are."""

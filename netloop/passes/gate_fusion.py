@@ -75,13 +75,11 @@ class GateFusion(Pass):
         rest = [each for each in gates if each not in fused and each.type is SIGMOID]
         single = [each for each in rest if operand(each, 0).type.rank > 0]  # a scalar has no axis to have sections of
         for each in single:
-            _fuse(rewriter, [_whole(each)])
+            source = operand(each, 0)
+            _fuse(rewriter, [_Section(each, source, -1, 0, source.type.shape[-1])])
         if fused or single:
             rewriter.note(f"{len(fused) + len(single)} gates are computed through tanh")
         return bool(fused or single)
-
-
-# ---------------------------------------------------------------------------- what is a gate
 
 
 def _is_gate(rewriter: Rewriter, layer: IActivationLayer) -> bool:
@@ -104,9 +102,6 @@ def _is_multiplied_slice(rewriter: Rewriter, layer: ILayer) -> bool:
     if not isinstance(layer, ISliceLayer) or not rewriter.may_replace(layer.outputs[0]):
         return False
     return all(_is_product(reader) for reader, _ in layer.outputs[0].uses)
-
-
-# ---------------------------------------------------------------------------- adjacent gates
 
 
 class _Section(NamedTuple):
@@ -133,12 +128,6 @@ def _section_of(gate: IActivationLayer) -> _Section | None:
     axes = range(rank) if slice.axes is None else [each % rank for each in slice.axes]
     begin = dict(zip(axes, slice.start, strict=True))[cut[0]]
     return _Section(gate, source, cut[0] - rank, begin, begin + shape[cut[0]])
-
-
-def _whole(gate: IActivationLayer) -> _Section:
-    """Return the section of a gate that reads all of its input."""
-    source = operand(gate, 0)
-    return _Section(gate, source, -1, 0, source.type.shape[-1])
 
 
 def _adjacent(sections: list[_Section]) -> Iterator[list[_Section]]:

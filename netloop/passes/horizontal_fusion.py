@@ -78,9 +78,6 @@ class _Pack:
         return pack
 
 
-# ---------------------------------------------------------------------------- products
-
-
 def _siblings(rewriter: Rewriter, block: Block) -> Iterator[tuple[int, list[IMatrixMultiplyLayer]]]:
     """The groups of products of a block that share an operand, with the position of that operand."""
     groups: dict[tuple[int, ITensor, Hashable], list[IMatrixMultiplyLayer]] = defaultdict(list)
@@ -92,12 +89,8 @@ def _siblings(rewriter: Rewriter, block: Block) -> Iterator[tuple[int, list[IMat
                     groups[position, operand(layer, position), _packing_key(layer, 1 - position)].append(layer)
                     break  # a product joins one group
     for (position, _, _), layers in groups.items():
-        if len(layers) > 1 and _bytes(layers, 1 - position) <= MAX_PACKED_BYTES:
+        if len(layers) > 1 and sum(operand(each, 1 - position).type.nbytes for each in layers) <= MAX_PACKED_BYTES:
             yield position, layers
-
-
-def _bytes(layers: Sequence[IMatrixMultiplyLayer], position: int) -> int:
-    return sum(operand(each, position).type.nbytes for each in layers)
 
 
 def _may_widen(rewriter: Rewriter, layer: IMatrixMultiplyLayer, position: int) -> bool:
@@ -132,9 +125,6 @@ def _fuse(rewriter: Rewriter, position: int, layers: Sequence[IMatrixMultiplyLay
     product = rewriter.network.add_matrix_multiply(a, first.op0, b, first.op1).outputs[0]
     axis = -1 if other == 1 or first.op1 is MatrixOperation.VECTOR else -2
     return _Pack.of(rewriter, product, axis, [each.outputs[0] for each in layers])
-
-
-# ---------------------------------------------------------------------------- element-wise layers over all parts
 
 
 class _ElementwiseFusion:

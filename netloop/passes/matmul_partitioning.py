@@ -75,7 +75,7 @@ def _number_of_parts(layer: IMatrixMultiplyLayer, spills: bool) -> int:
 def _products(rewriter: Rewriter, step: LoopStep) -> list[IMatrixMultiplyLayer]:
     """Return the products with weights that the next iteration needs; fission batches the others over iterations."""
     condition = step.loop.limit(TripLimit.WHILE)
-    following = [each.tensor(1) for each in step.recurrences] + ([] if condition is None else [condition.tensor(0)])
+    following = step.next_states + ([] if condition is None else [condition.tensor(0)])
     layers = [each.layer for each in step.body.needed(following) if isinstance(each, LayerStep)]
     return [
         each

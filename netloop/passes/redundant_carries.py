@@ -102,7 +102,8 @@ class _ValueNumbering:
             # two layers that draw random numbers differ even if they read the same
             if isinstance(layer, Operation) and layer.is_foldable:
                 inputs = tuple(None if each is None else found.get(each) or _identity(each) for each in layer.inputs)
-                number = known.setdefault((type(layer), _attributes(layer), inputs), len(known))
+                attributes = tuple(repr(getattr(layer, name)) for name in layer.ATTRIBUTES)
+                number = known.setdefault((type(layer), attributes, inputs), len(known))
                 found.update({each: ("layer", number, each.position) for each in layer.outputs})
         return found
 
@@ -111,7 +112,3 @@ def _identity(tensor: ITensor) -> Hashable:
     """What two tensors share only if they are equal: type and value if known, otherwise the tensor itself."""
     value = tensor.type.value if tensor.type.is_known_integer else None
     return tensor if value is None else (str(tensor.type), value.tobytes())
-
-
-def _attributes(layer: ILayer) -> Hashable:
-    return tuple(repr(getattr(layer, name)) for name in layer.ATTRIBUTES)

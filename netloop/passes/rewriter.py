@@ -7,7 +7,7 @@ from netloop.formulas import FormulaBuilder
 from netloop.graph.infer import TypeTable
 from netloop.graph.layer import ILayer
 from netloop.graph.tensor import ITensor
-from netloop.nest import Block, IfStep, LayerStep, LoopStep, Scopes, nest, walk, weights_alone
+from netloop.nest import Block, IfStep, LayerStep, LoopStep, Scopes, nest, walk, weight_only_tensors
 from netloop.network import INetworkDefinition
 
 L = TypeVar("L", bound=ILayer)
@@ -44,7 +44,7 @@ class Rewriter:
         """Analyse the copy as it is now."""
         self.scopes = Scopes(self.network)
         self.block = nest(self.network, self.scopes)
-        self.weights = weights_alone(self.block)
+        self.weights = weight_only_tensors(self.block)
         self.notes: list[str] = []
 
     def note(self, what: str) -> None:

@@ -102,7 +102,7 @@ def depend_on_iteration(rewriter: Rewriter) -> set[ITensor]:
 
     They depend on a state, or are outside of loops.
     """
-    by_state = {each.outputs[0] for loop in rewriter.loops() for each in loop.recurrences}
+    by_state = {state for loop in rewriter.loops() for state in loop.states}
     outside = set(rewriter.network.inputs)
     iterators = {each for loop in rewriter.loops() for each in loop.iterators}
     for step in walk(rewriter.block):
@@ -117,7 +117,7 @@ def _repeated(rewriter: Rewriter) -> set[Step]:
     """Return the steps that fission does not put after the iterations: a state needs them, or they are outside."""
     found = set(rewriter.block.steps)
     for loop in rewriter.loops():
-        found.update(loop.body.needed([each.tensor(1) for each in loop.recurrences]))
+        found.update(loop.body.needed(loop.next_states))
     return found
 
 

@@ -53,13 +53,7 @@ def evaluate(
 
 
 class Interpreter:
-    """The elements of all tensors of a network, for given inputs.
-
-    Args:
-        network: the network.
-        inputs: an array for each input, by name.
-        max_trips: the number of iterations that a loop may make; None for any number.
-        also: layers whose elements are available even if no output depends on them.
+    """The elements of all tensors of a network, for given inputs, and of layers of ``also`` that no output depends on.
 
     Attributes:
         types: the types of the tensors for these inputs.
@@ -127,8 +121,6 @@ class Interpreter:
             found.setdefault(what, []).append(trips)
         return found
 
-    # ------------------------------------------------------------------ the stack
-
     def _run(self, first: Meaning) -> Any:
         stack: list[Meaning] = [first]
         asked: set[Key] = set()
@@ -156,8 +148,6 @@ class Interpreter:
         if isinstance(what, ITensor) and what.producer is None:
             return self._inputs[what]
         return self._known.get(self._key(what, at))
-
-    # ------------------------------------------------------------------ meanings
 
     def _all_trips(self, loop: ILoop, at: Trips) -> Meaning:
         trips = yield from self._trips(loop, at, sys.maxsize)
@@ -204,8 +194,6 @@ class Interpreter:
         trips = (at[loop] for loop in self.scopes.chain_of(layer.outputs[0]))
         return layer.evaluate(*arrays, seed=(layer.index, *trips))
 
-    # ------------------------------------------------------------------ assertions
-
     def _assertions(self, block: Block, at: Trips) -> Generator[Any, Any, None]:
         for step in block.steps:
             if step.has_assertions:
@@ -214,7 +202,8 @@ class Interpreter:
     def _assertion(self, step: Step, at: Trips) -> Generator[Any, Any, None]:
         if isinstance(step, LayerStep):
             assert isinstance(step.layer, IAssertionLayer)
-            yield from self._check(step.layer, at)
+            if not step.layer.holds((yield step.layer.inputs[0], at)):
+                raise ExecutionError(step.layer.failure())
         elif isinstance(step, IfStep):
             taken = 0 if (yield step.condition, at) else 1
             yield from self._assertions(step.branches[taken], at)
@@ -222,11 +211,6 @@ class Interpreter:
             trips = yield step.loop, at
             for trip in range(trips):
                 yield from self._assertions(step.body, {**at, step.loop: trip})
-
-    def _check(self, layer: IAssertionLayer, at: Trips) -> Generator[Any, Any, None]:
-        condition = yield layer.inputs[0], at
-        if not layer.holds(condition):
-            raise ExecutionError(layer.failure())
 
 
 def _demand(what: ITensor | ILoop, at: Trips) -> Meaning:

@@ -23,12 +23,8 @@ def trace(network: INetworkDefinition, inputs: Mapping[str, Any], *, max_trips: 
     """The elements of all tensors of a network by its definition, for one set of inputs.
 
     The outputs are evaluated at once, as lazily as by :func:`netloop.evaluate`. If that fails, the error is kept as
-    ``error``, and all elements that were computed before it are available.
-
-    Args:
-        network: the network; later edits do not reach the trace.
-        inputs: an array for each input, by name, of exactly its element type and shape.
-        max_trips: the number of iterations that a loop may make each time it is entered; None for any number.
+    ``error``, and all elements that were computed before it are available. The arguments are those of ``evaluate``;
+    later edits of the network do not reach the trace.
 
     Raises:
         NetworkError: the network has errors for these inputs.

@@ -18,7 +18,7 @@ RULES = {
     LoweringForm.WEIGHT_FOLDING: [f"{weight_folding.SMALLEST >> 10} KiB", f"{weight_folding.MOST_GROWTH} times"],
     LoweringForm.LOOP_FISSION: [f"{fission.CHUNK >> 20} MiB", f"{fission.CACHED >> 20} MiB"],
     LoweringForm.LOOP_UNROLLING: [
-        f"{unroll_heuristic.MOST_TRIPS} iterations",
+        f"{unroll_heuristic.FACTORS[0]} iterations",
         f"{unroll_heuristic.MOST_WORK} elements",
     ],
 }

@@ -30,11 +30,8 @@ Arrays = Sequence[Any]
 class ChunkedWhile:
     """A loop as three compiled functions: its beginning, a chunk of iterations, and its outputs.
 
-    Args:
-        program: a program of this loop only.
-        step: the loop.
-        around: makes the frame around the loop, from the arrays that it reads and the numbers of the present
-            iterations of the enclosing loops.
+    The program holds only this loop. ``around`` makes the frame around it, from the arrays that it reads and the
+    numbers of the current iterations of the enclosing loops.
     """
 
     def __init__(self, program: Program, step: LoopStep, around: Callable[[Arrays, Arrays], Frame]) -> None:

@@ -1,17 +1,19 @@
 """Entering a loop: what of it runs, by which strategy, and what is poisoned without running it."""
 
 from dataclasses import replace
+from typing import Any
+
+import jax.numpy as jnp
 
 from netloop.enums import TripLimit
 from netloop.layers.loop import ILoopOutputLayer
-from netloop.lower.error_flags import first_error
-from netloop.lower.frame import Frame
-from netloop.lower.interface import Lowering
-from netloop.lower.loop.outputs import leave, poison_output
+from netloop.lower.frame import Frame, first_error
+from netloop.lower.loop.outputs import leave
 from netloop.lower.loop.scan import Scan
 from netloop.lower.loop.state import LoopState
 from netloop.lower.loop.strategy import StrategyKind, choose_strategy
 from netloop.lower.loop.while_loop import WhileLoop
+from netloop.lower.lowering import Lowering
 from netloop.nest import LoopStep
 
 
@@ -43,7 +45,7 @@ def _poison_all(lowering: Lowering, step: LoopStep, frame: Frame) -> None:
     assert lowering.facts.max_trips is not None
     flag = lowering.errors.flag(True, step.loop.endless(lowering.facts.max_trips))
     for layer in step.outputs:
-        poison_output(lowering, layer, flag, frame)
+        _poison(lowering, layer, flag, frame)
     if step.has_assertions:
         frame.status = first_error(frame.status, flag)
 
@@ -59,5 +61,12 @@ def _without_short_outputs(lowering: Lowering, step: LoopStep, frame: Frame) -> 
             kept.append(layer)
             continue
         finding = layer.finding("NL601", *layer.too_short(lowering.facts.length(layer)))
-        poison_output(lowering, layer, lowering.errors.flag(True, finding), frame)
+        _poison(lowering, layer, lowering.errors.flag(True, finding), frame)
     return step if len(kept) == len(step.outputs) else replace(step, outputs=kept)
+
+
+def _poison(lowering: Lowering, layer: ILoopOutputLayer, flag: Any, frame: Frame) -> None:
+    """Poison an output without running its loop; its value is zeros."""
+    (output,) = layer.outputs
+    frame.values[output] = jnp.zeros(lowering.types[output].shape, lowering.types[output].dtype)
+    frame.poison([output], flag)

@@ -21,12 +21,8 @@ class LoopFacts:
     """What is known of the loops of a program while it is compiled.
 
     Each fact that is known removes a check, and its error flag, from the program: a loop whose count and lengths are
-    constants carries no flag and costs what it would cost without errors.
-
-    Args:
-        types: the types of all tensors.
-        constants: the compile-time constants. A count that is known only for the given weights is none of them.
-        max_trips: the number of iterations that a loop may make; None for any number.
+    constants carries no flag and costs what it would cost without errors. A count that is known only for the given
+    weights is no fact, as it is not among ``constants``.
     """
 
     def __init__(self, types: TypeTable, constants: Container[ITensor], max_trips: int | None) -> None:
@@ -66,24 +62,20 @@ class LoopFacts:
         return count is not None and count <= self.length(output)
 
     def can_fail(self, steps: Iterable[Step], ended: Container[ILoop] = ()) -> bool:
-        """Whether anything in some steps can fail.
-
-        Args:
-            steps: the steps.
-            ended: loops that are evaluated one iteration past their last, where an iterator may be past its axis.
-        """
+        """Whether anything in some steps can fail, also one iteration past the last one of the loops ``ended``."""
         return any(self._step_can_fail(step, ended) for step in steps)
 
     def _step_can_fail(self, step: Step, ended: Container[ILoop]) -> bool:
         if isinstance(step, LayerStep):
             layer = step.layer
+            # past the last iteration even an iterator that stays inside may be past its axis
             is_open = isinstance(layer, IIteratorLayer) and (layer.loop in ended or not self.stays_inside(layer))
             return is_open or isinstance(layer, IAssertionLayer)
-        if isinstance(step, IfStep):
-            return any(self.can_fail(block.steps, ended) for block in step.branches)
-        if self.may_exceed_max_trips(step.loop) or self.can_fail(step.body.steps, ended):
+        if any(self.can_fail(block.steps, ended) for block in step.blocks):
             return True
-        return any(self._output_can_fail(step, each) for each in step.outputs)
+        if isinstance(step, IfStep):
+            return False
+        return self.may_exceed_max_trips(step.loop) or any(self._output_can_fail(step, each) for each in step.outputs)
 
     def _output_can_fail(self, step: LoopStep, output: ILoopOutputLayer) -> bool:
         if output.stacks:

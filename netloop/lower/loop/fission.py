@@ -56,15 +56,9 @@ class Parts:
 
 
 def split_body(loop: LoopStep, types: TypeTable, trips: int) -> Parts:
-    """The body of a loop in three parts if that pays, else as a whole.
-
-    Args:
-        loop: the loop.
-        types: the types of the tensors.
-        trips: the trip count.
-    """
+    """The body of a loop in three parts if that pays, else as a whole."""
     body, rows, following = loop.iteration, loop.rows, loop.next_states
-    steps = [step for step in body if not _is_iterator(step)]
+    steps = [step for step in body if not (isinstance(step, LayerStep) and isinstance(step.layer, IIteratorLayer))]
     products = [step for step in steps if _is_expensive(step, {*loop.states, *_writes(body)}, types)]
     prologue = _prologue(steps, {*loop.states, *_writes(steps)}, products)
     rest = [step for step in steps if step not in prologue]
@@ -84,10 +78,6 @@ def split_body(loop: LoopStep, types: TypeTable, trips: int) -> Parts:
     return Parts(core, [each for each in kept if each not in late], chunk, prologue, prologue_values, epilogue)
 
 
-def _is_iterator(step: Step) -> bool:
-    return isinstance(step, LayerStep) and isinstance(step.layer, IIteratorLayer)
-
-
 def _writes(steps: Iterable[Step]) -> dict[ITensor, None]:
     return {tensor: None for step in steps for tensor in step.writes}
 
@@ -99,8 +89,10 @@ def _prologue(steps: Sequence[Step], varying: set[ITensor], products: Sequence[S
         if isinstance(step, LayerStep) and _may_move(step) and varying.isdisjoint(step.reads):
             free.append(step)
             varying = varying.difference(step.writes)
-    found = _without_last_views(_from_products(free, products))
-    return _with_sources(found, free)
+    # views at the end cost nothing in the body, where XLA compiles them with the layer that reads them
+    moved = [step for step in _from_products(free, products) if not isinstance(step.layer, VIEWS)]
+    needed = set(Block(list(free)).needed(_writes(moved)))
+    return [step for step in free if step in needed]
 
 
 def _epilogue(steps: Sequence[Step], following: Sequence[ITensor], products: Sequence[Step]) -> list[LayerStep]:
@@ -138,28 +130,6 @@ def _is_expensive(step: Step, varying: set[ITensor], types: TypeTable) -> bool:
         return False
     invariant = [each for each in step.reads if each not in varying]
     return max((types[each].volume for each in invariant), default=0) >= SMALLEST_PRODUCT
-
-
-def _without_last_views(steps: list[LayerStep]) -> list[LayerStep]:
-    """Steps without the views at their end, which cost nothing in the body."""
-    found: list[LayerStep] = []
-    read: set[ITensor] = set()
-    for step in reversed(steps):
-        if not isinstance(step.layer, VIEWS) or not read.isdisjoint(step.writes):
-            found.append(step)
-            read.update(step.reads)
-    return found[::-1]
-
-
-def _with_sources(steps: list[LayerStep], free: list[LayerStep]) -> list[LayerStep]:
-    """Steps with the free steps that they need."""
-    needed = {tensor for step in steps for tensor in step.reads}
-    found: list[LayerStep] = []
-    for step in reversed(free):
-        if step in steps or not needed.isdisjoint(step.writes):
-            found.append(step)
-            needed.update(step.reads)
-    return found[::-1]
 
 
 def _chunk(trips: int, row: int) -> int:

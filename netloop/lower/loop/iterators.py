@@ -1,15 +1,12 @@
 """Iterators: one slice of a tensor for each iteration."""
 
-from typing import Any
-
 import jax
 import jax.numpy as jnp
 from jax import lax
 
 from netloop.layers.loop import IIteratorLayer
-from netloop.lower.error_flags import first_error
-from netloop.lower.frame import Frame
-from netloop.lower.interface import Lowering
+from netloop.lower.frame import Frame, first_error
+from netloop.lower.lowering import Lowering
 from netloop.types import normal_axis
 
 
@@ -28,9 +25,10 @@ def lower_iterator(lowering: Lowering, layer: IIteratorLayer, frame: Frame) -> N
         return
     array = lowering.array(layer.tensor(0), frame)
     axis = normal_axis(layer.axis, array.ndim)
-    trip = frame.trips[layer.loop]
-    position = _count(lowering, layer, frame) - 1 - trip if layer.reverse else trip
-    length = array.shape[axis]
+    position, length = frame.trips[layer.loop], array.shape[axis]
+    if layer.trips is not None:
+        count = jnp.asarray(lowering.read(layer.trips, frame), jnp.int64)
+        position = jnp.maximum(count, 0) - 1 - position
     # one iteration past the last even an iterator that stays inside may be past the end
     if layer.loop in frame.ended or not lowering.facts.stays_inside(layer):
         finding = layer.finding("NL601", *layer.past_the_end(length))
@@ -41,8 +39,3 @@ def lower_iterator(lowering: Lowering, layer: IIteratorLayer, frame: Frame) -> N
     else:
         # XLA clamps a position past the end; the value is poisoned then
         frame.values[output] = lax.dynamic_index_in_dim(array, position, axis, keepdims=False)
-
-
-def _count(lowering: Lowering, layer: IIteratorLayer, frame: Frame) -> Any:
-    assert layer.trips is not None
-    return jnp.maximum(jnp.asarray(lowering.read(layer.trips, frame), jnp.int64), 0)

@@ -11,9 +11,7 @@ from jax import lax
 from netloop.enums import LoopOutput
 from netloop.graph.tensor import ITensor
 from netloop.layers.loop import ILoopOutputLayer
-from netloop.lower.error_flags import first_error
-from netloop.lower.frame import Frame
-from netloop.lower.interface import Lowering
+from netloop.lower.frame import first_error
 from netloop.lower.loop.state import Carry, LoopState
 from netloop.types import normal_axis
 
@@ -33,30 +31,18 @@ def write_rows(buffers: Sequence[jax.Array], rows: Sequence[jax.Array], trip: An
 
 
 def leave(state: LoopState, end: Carry) -> None:
-    """Add the outputs of a loop that has ended to the frame around it.
-
-    Args:
-        state: the loop.
-        end: its carry after the last iteration.
-    """
+    """Add the outputs of a loop to the frame around it, given its carry after the last iteration."""
     frame = state.frame
     if state.step.has_assertions:
-        frame.status = first_error(end.errors.status, end.errors.trips)
+        frame.status = first_error(end.errors.status, end.errors.limits)
     for layer in state.step.outputs:
         frame.values[layer.outputs[0]], flag = (_stack if layer.stacks else _last)(state, layer, end)
         frame.poison(layer.outputs, flag)
 
 
-def poison_output(lowering: Lowering, layer: ILoopOutputLayer, flag: Any, frame: Frame) -> None:
-    """Poison an output without running its loop; its value is zeros."""
-    (output,) = layer.outputs
-    frame.values[output] = jnp.zeros(lowering.types[output].shape, lowering.types[output].dtype)
-    frame.poison([output], flag)
-
-
 def _stack(state: LoopState, layer: ILoopOutputLayer, end: Carry) -> tuple[Any, Any]:
     """The value of a stacked output, and its error flag."""
-    facts, flag = state.lowering.facts, end.errors.trips
+    facts, flag = state.lowering.facts, end.errors.limits
     length, position = facts.length(layer), state.step.stacked.index(layer)
     if not facts.has_room(layer):
         finding = layer.finding("NL601", *layer.too_short(length))
@@ -73,7 +59,7 @@ def _last(state: LoopState, layer: ILoopOutputLayer, end: Carry) -> tuple[Any, A
     inside.ended.add(state.step.loop)
     inside.is_iteration = False
     state.lowering.run(state.step.body.needed([tensor]), inside)
-    return state.lowering.array(tensor, inside), first_error(end.errors.trips, inside.error_flag([tensor]))
+    return state.lowering.array(tensor, inside), first_error(end.errors.limits, inside.error_flag([tensor]))
 
 
 def _arranged(rows: jax.Array, trips: Any, length: int, kind: LoopOutput) -> jax.Array:

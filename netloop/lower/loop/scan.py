@@ -25,10 +25,6 @@ class Scan:
 
     An iteration is given its number and a slice of each iterator, and returns a row of each stacked output: XLA then
     knows all positions while compiling, and nothing but the state is carried.
-
-    Args:
-        state: the loop.
-        trips: the trip count.
     """
 
     def __init__(self, state: LoopState, trips: int) -> None:
@@ -93,8 +89,6 @@ class Scan:
         late = {tensor for step in self._parts.epilogue for tensor in step.writes}
         return [each for each in dict.fromkeys(self._rows) if each in late]
 
-    # ------------------------------------------------------------------ one iteration
-
     def _prologue(self, given: Any) -> Arrays:
         inside = self._inside(given)
         self._lowering.run(self._parts.prologue, inside)
@@ -131,7 +125,6 @@ class Scan:
             return 1
         factor = unroll_factor(self._parts.body, types, bool(kept))
         if factor > 1:
-            self._lowering.note(
-                LoweringForm.LOOP_UNROLLING, f"{factor} iterations of {self._name!r} are made at a time"
-            )
+            note = f"{factor} iterations of {self._name!r} are made at a time"
+            self._lowering.note(LoweringForm.LOOP_UNROLLING, note)
         return factor

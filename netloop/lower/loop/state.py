@@ -12,9 +12,8 @@ from netloop.enums import TripLimit
 from netloop.graph.tensor import ITensor
 from netloop.layers.loop import IRecurrenceLayer
 from netloop.layers.pointwise import POINTWISE
-from netloop.lower.error_flags import first_error
-from netloop.lower.frame import Frame
-from netloop.lower.interface import Lowering
+from netloop.lower.frame import Frame, first_error
+from netloop.lower.lowering import Lowering
 from netloop.nest import LoopStep
 
 
@@ -22,13 +21,13 @@ class ErrorFlags(NamedTuple):
     """The error flags that a loop carries; all None, which costs nothing, in a loop that cannot fail.
 
     Attributes:
-        trips: the flag of the trip limits.
+        limits: the flag of the trip limits.
         states: the flag of each recurrence's value.
         rows: the flag of each stacked output's rows.
         status: the flag of the assertions.
     """
 
-    trips: Any = None
+    limits: Any = None
     states: Any = None
     rows: Any = None
     status: Any = None
@@ -37,9 +36,10 @@ class ErrorFlags(NamedTuple):
 class Carry(NamedTuple):
     """What a loop passes from one iteration to the next.
 
+    ``trip`` is the number of the coming iteration, and after the last one the number of iterations; a scan does not
+    carry it.
+
     Attributes:
-        trip: the number of the coming iteration, and after the last one the number of iterations; a scan does not
-            carry it.
         states: the packed values of the recurrences.
         buffers: the rows of each stacked output so far, along axis 0; a scan returns them only after the last
             iteration.
@@ -58,9 +58,6 @@ class LoopState:
     """A loop that is about to run, with the frame around it.
 
     Attributes:
-        lowering: the program that it is part of.
-        step: the loop.
-        frame: the frame around it.
         tracks_errors: whether the loop carries error flags, as a step in it can fail or a value that it reads may be
             poisoned.
     """
@@ -111,13 +108,13 @@ class LoopState:
     def _initial_errors(self) -> ErrorFlags:
         # first_error(0, ...) gives each flag a value of one type, which XLA asks of what a loop carries
         count = self.step.loop.limit(TripLimit.COUNT)
-        trips = first_error(0, None if count is None else self.frame.error_flag(count.inputs))
+        limits = first_error(0, None if count is None else self.frame.error_flag(count.inputs))
         states = [first_error(0, self.frame.error_flag([each.tensor(0)])) for each in self.step.recurrences]
-        return ErrorFlags(trips, states, [first_error(0)] * len(self.step.stacked), first_error(self.frame.status))
+        return ErrorFlags(limits, states, [first_error(0)] * len(self.step.stacked), first_error(self.frame.status))
 
     def _next_errors(self, errors: ErrorFlags, inside: Frame) -> ErrorFlags:
         rows = [
             first_error(old, inside.error_flag([each])) for old, each in zip(errors.rows, self.step.rows, strict=True)
         ]
         states = [first_error(0, inside.error_flag([each])) for each in self.step.next_states]
-        return ErrorFlags(errors.trips, states, rows, first_error(inside.status))
+        return ErrorFlags(errors.limits, states, rows, first_error(inside.status))

@@ -27,13 +27,7 @@ class StrategyKind(StrEnum):
 
 @dataclass(frozen=True)
 class LoopStrategy:
-    """How a loop runs, and why.
-
-    Attributes:
-        kind: how it runs.
-        why: the reason for the choice.
-        trips: the trip count, if it is known.
-    """
+    """How a loop runs, and why; ``trips`` is the trip count if it is known."""
 
     kind: StrategyKind
     why: str
@@ -49,12 +43,7 @@ def choose_strategy(loop: ILoop, facts: LoopFacts, depth: int) -> LoopStrategy:
     """The strategy for a loop of a compiled program: a scan if the trip count is known, else a while loop.
 
     Both take the same time on CPUs where the body is the same. Only a scan can be differentiated in reverse, split by
-    loop fission, and unrolled.
-
-    Args:
-        loop: the loop.
-        facts: what is known of the loops of the program.
-        depth: the number of loops around it.
+    loop fission, and unrolled. ``depth`` is the number of loops around the loop.
     """
     if loop.limit(TripLimit.WHILE) is not None:
         return LoopStrategy(StrategyKind.WHILE, "its WHILE limit is evaluated in each iteration")

@@ -14,6 +14,8 @@ MOST_ELEMENTS = 64
 """Above about 96 elements XLA's vectorizer for CPUs takes another form, and a small body several times as long."""
 MOST_WORK = 512
 """The number of elements of an unrolled body. XLA fuses its iterations, and its code for more is much slower."""
+FACTORS = 16, 8, 4, 2, 1
+"""The numbers of iterations to unroll."""
 LEAST_WORK = 4
 """The work of a layer with few elements, in elements."""
 
@@ -29,16 +31,13 @@ def is_small(steps: Iterable[Step], types: TypeTable) -> bool:
 def unroll_factor(steps: Iterable[Step], types: TypeTable, stacks: bool) -> int:
     """The number of iterations of a body to unroll: more than one if it is small.
 
-    Args:
-        steps: the body.
-        types: the types of its tensors.
-        stacks: whether each iteration also writes rows. Unrolled, these become a chain of updates, which XLA may copy.
+    A loop that ``stacks`` rows unrolls less: its rows become a chain of updates, which XLA may copy.
     """
     sizes = list(_sizes(steps, types))
     if not _are_few(sizes) or (stacks and max(sizes, default=0) > 1):
         return 1
     work = sum(max(each, LEAST_WORK) for each in sizes)
-    factor = next(each for each in (16, 8, 4, 2, 1) if each * work <= MOST_WORK or each == 1)
+    factor = next(each for each in FACTORS if each * work <= MOST_WORK or each == 1)
     return max(1, factor // 2) if stacks else factor
 
 

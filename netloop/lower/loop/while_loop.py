@@ -6,7 +6,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from netloop.enums import TripLimit
-from netloop.lower.error_flags import first_error
+from netloop.lower.frame import first_error
 from netloop.lower.loop.outputs import empty_buffers, write_rows
 from netloop.lower.loop.state import Carry, LoopState
 
@@ -56,7 +56,7 @@ class WhileLoop:
         if self._most is None:
             return carry
         flag = self._lowering.errors.flag(self._wants_more(carry), self._loop.endless(self._most))
-        return carry._replace(errors=carry.errors._replace(trips=first_error(carry.errors.trips, flag)))
+        return carry._replace(errors=carry.errors._replace(limits=first_error(carry.errors.limits, flag)))
 
     def _wants_more(self, carry: Carry) -> Any:
         """Whether the limits of the loop ask for another iteration."""
@@ -69,7 +69,7 @@ class WhileLoop:
         if count is not None:
             within = carry.trip < jnp.asarray(self._lowering.read(count.tensor(0), self._state.frame), jnp.int64)
         if self._state.tracks_errors:
-            within = jnp.logical_and(within, errors.trips == 0)
+            within = jnp.logical_and(within, errors.limits == 0)
         if goes_on is None:
             return carry._replace(goes_on=within)
         holds, flag = self._condition(carry)
@@ -79,7 +79,7 @@ class WhileLoop:
         # where the COUNT has ended the loop nobody needs the condition, and an error in it does not count
         flag = jnp.where(within, flag, 0)
         holds = jnp.logical_and(holds, flag == 0)
-        return carry._replace(goes_on=holds, errors=errors._replace(trips=first_error(errors.trips, flag)))
+        return carry._replace(goes_on=holds, errors=errors._replace(limits=first_error(errors.limits, flag)))
 
     def _condition(self, carry: Carry) -> tuple[Any, Any]:
         """The WHILE condition of the coming iteration, and its error flag."""
