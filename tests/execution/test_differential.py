@@ -10,11 +10,8 @@ from hypothesis import strategies as st
 
 import netloop as trt
 from netloop.check import require_valid
-from netloop.layers.conditional import IIfConditionalBoundaryLayer
-from netloop.layers.loop import ILoopBoundaryLayer
 from netloop.nest import Block, IfStep, LoopStep, live_layers
 from netloop.plan.kinds import kinds
-from tests.support.layer_recipes import RECIPES
 from tests.support.networks import (
     CONCATENATE,
     REVERSE,
@@ -162,12 +159,6 @@ class Found:
 
 def test_every_kind_of_layer_is_drawn(drawn):
     assert set(kinds().values()) - drawn.kinds == set()
-
-
-def test_every_kind_of_layer_has_a_recipe_or_is_of_a_boundary():
-    boundary = {each for each in kinds().values() if issubclass(each, ILoopBoundaryLayer | IIfConditionalBoundaryLayer)}
-
-    assert {each for recipe in RECIPES.values() for each in recipe} == set(kinds().values()) - boundary
 
 
 def test_loops_carry_every_element_type(drawn):

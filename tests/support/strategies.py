@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 import netloop as trt
 from netloop.graph.tensor import ITensor
 from netloop.types import data_type
-from tests.support.layer_recipes import FLOATS, TOLERANCE, Kinds, Op, is_empty
+from tests.support.layer_specs import Kinds
+from tests.support.tensor_drawing import FLOATS, TOLERANCE, Op, is_empty
 
 MOST_NUMBERS, MOST_AXES = 24, 4
 """Of larger tensors only loops and conditionals make others."""
