@@ -24,11 +24,6 @@ from tests.support.networks import (
 
 
 @pytest.fixture
-def network():
-    return trt.INetworkDefinition()
-
-
-@pytest.fixture
 def wrong(monkeypatch):
     """Make the lowering of the layers of a name wrong by what a function does to what it gives."""
 

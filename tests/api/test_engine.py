@@ -39,11 +39,6 @@ from tests.support.networks import (
 
 
 @pytest.fixture
-def network():
-    return trt.INetworkDefinition()
-
-
-@pytest.fixture
 def compiled(monkeypatch):
     """A list with an item for each program that was compiled."""
     made = []

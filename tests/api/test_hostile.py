@@ -10,11 +10,6 @@ import netloop as trt
 from tests.support.networks import CONCATENATE, COUNT, F, combine, constant, counted, counter, last, mark, stacked
 
 
-@pytest.fixture
-def network():
-    return trt.INetworkDefinition()
-
-
 def doubling(network):
     x = network.add_input("x", trt.float32, (2,))
     mark(network, y=combine(network, x, x))

@@ -21,11 +21,6 @@ class Silent(trt.ILogger):
 
 
 @pytest.fixture
-def network():
-    return trt.INetworkDefinition()
-
-
-@pytest.fixture
 def parser(network):
     return trt.OnnxParser(network, Silent())
 

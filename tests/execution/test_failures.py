@@ -13,11 +13,6 @@ from tests.support.networks import WHILE, Op, combine, constant, counted, counte
 MAX_TRIPS = 6
 
 
-@pytest.fixture
-def network():
-    return trt.INetworkDefinition()
-
-
 # ---------------------------------------------------------------------------- what fails, if 'n' is above 3
 
 

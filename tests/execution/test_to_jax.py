@@ -30,11 +30,6 @@ from tests.support.networks import (
 )
 
 
-@pytest.fixture
-def network():
-    return trt.INetworkDefinition()
-
-
 def linear(network, trips=3, count=None):
     """y, ys: a state s[2] that becomes tanh(s w + x[t]), the last and all; w[2,2] and the start are weights."""
     x = network.add_input("x", trt.float32, (3, 2))

@@ -4,22 +4,18 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 import netloop as trt
 from netloop.execution import executable
 from netloop.host import program as host
-from tests.execution.test_differential import SETTINGS, fail_alike
+from tests.execution.test_differential import fail_alike
+from tests.support.examples import same_examples
 from tests.support.strategies import networks
 
 Op = trt.ElementWiseOperation
 COUNT, WHILE = trt.TripLimit.COUNT, trt.TripLimit.WHILE
 LAST_VALUE, CONCATENATE, REVERSE = trt.LoopOutput.LAST_VALUE, trt.LoopOutput.CONCATENATE, trt.LoopOutput.REVERSE
-
-
-@pytest.fixture
-def network():
-    return trt.INetworkDefinition()
 
 
 def constant(network, value, dtype=np.int32):
@@ -276,7 +272,7 @@ def on_the_host(steps_in_a_piece):
     )
 
 
-@settings(max_examples=12, **SETTINGS)
+@same_examples(12)
 @given(networks(depth=2, most=30, is_risky=True))
 @pytest.mark.parametrize("steps_in_a_piece", [0, 2])
 def test_host_gives_what_the_reference_means_and_fails_where_it_does(steps_in_a_piece, grown):

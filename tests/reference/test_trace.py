@@ -28,11 +28,6 @@ X = np.arange(15, dtype=F).reshape(5, 3)
 
 
 @pytest.fixture
-def network():
-    return trt.INetworkDefinition()
-
-
-@pytest.fixture
 def three(network):
     """A loop 'steps' of three trips that counts: 'now' from 0; 'next', and 'dead', which nobody needs, from 1."""
     loop = counted(network, 3)

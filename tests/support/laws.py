@@ -14,6 +14,12 @@ from netloop.types import HALVES, TensorType
 
 Arrays = tuple[np.ndarray | None, ...]
 
+AT_A_TIME = 16
+"""The number of cases that are compiled as one program; more gained nothing."""
+_BATCHES: dict[int, list["Case"]] = {}
+_LOWERED: dict[int, Any] = {}
+"""The batch of each case and its outputs, by the case's id: cases of equal arrays do not compare."""
+
 
 @dataclass(frozen=True)
 class Case:
@@ -61,20 +67,50 @@ def check_infer_foretells_evaluate(case: Case) -> None:
 
 def check_lowering_agrees_with_reference(case: Case) -> None:
     """The compiled layer gives the reference's result."""
-    traced = [i for i, x in enumerate(case.inputs) if x is not None and i not in case.layer.SHAPE_INPUTS]
-
-    def run(*arrays: Any) -> Any:
-        inputs: list[Any] = list(case.inputs)
-        for position, array in zip(traced, arrays, strict=True):
-            inputs[position] = array
-        return case.layer.lower(*inputs, **case.named)
-
-    with jax.enable_x64(True):
-        lowered = _tuple(jax.jit(run)(*(case.inputs[i] for i in traced)))
+    lowered = _tuple(_lowered(case))
     reference = _tuple(case.layer.evaluate(*case.inputs, **case.named))
     for got, wanted in zip(lowered, reference, strict=True):
         assert got.dtype == wanted.dtype
         assert_close(np.asarray(got), wanted, case.rtol)
+
+
+def compile_together(cases: list[Case]) -> None:
+    """Let the cases of a test be compiled as few programs, which takes XLA half the time of many small ones."""
+    for begin in range(0, len(cases), AT_A_TIME):
+        batch = cases[begin : begin + AT_A_TIME]
+        _BATCHES.update((id(each), batch) for each in batch)
+
+
+def _lowered(case: Case) -> Any:
+    """The outputs of a compiled case; those of its whole batch are computed with it, unless one of them fails."""
+    if id(case) not in _LOWERED:
+        batch = _BATCHES.get(id(case), [case])
+        for each in batch:
+            _BATCHES.pop(id(each), None)
+        try:
+            found = _run(batch)
+        except Exception:  # perhaps of another case: each then fails in its own test
+            batch, found = [case], _run([case])
+        _LOWERED.update((id(each), outputs) for each, outputs in zip(batch, found, strict=True))
+    return _LOWERED.pop(id(case))
+
+
+def _run(cases: list[Case]) -> list[Any]:
+    """The outputs of cases, compiled as one program."""
+    with jax.enable_x64(True):
+        return jax.jit(lambda inputs: [_lower(*each) for each in zip(cases, inputs, strict=True)])(
+            [{position: case.inputs[position] for position in _traced(case)} for case in cases]
+        )
+
+
+def _lower(case: Case, traced: dict[int, Any]) -> Any:
+    inputs = [traced.get(position, array) for position, array in enumerate(case.inputs)]
+    return case.layer.lower(*inputs, **case.named)
+
+
+def _traced(case: Case) -> list[int]:
+    """The inputs that are not known when the layer is compiled."""
+    return [i for i, x in enumerate(case.inputs) if x is not None and i not in case.layer.SHAPE_INPUTS]
 
 
 def check_expected(case: Case) -> None:
