@@ -111,8 +111,12 @@ def test_reference_stays_the_same(make, passes):
 def test_engine_gives_what_the_reference_gives(make, passes):
     network = make()
     inputs = inputs_of(network)
+    found = improved(network, [each for each in passes or [] if each in REWRITES])
 
-    assert_close(trt.compile(network, passes=passes)(inputs), trt.evaluate(network, inputs))
+    if passes and set(passes) <= set(REWRITES) and not found.notes:
+        assert found.network is network  # the program is the one without passes, which a case of its own compiles
+    else:
+        assert_close(trt.compile(network, passes=passes)(inputs), trt.evaluate(network, inputs))
 
 
 @pytest.fixture
