@@ -325,8 +325,8 @@ def caught_by(mutant: Mutant) -> str:
     return f"`{failed[2] or 'import'}` in `tests/{failed[1]}`" if failed else ""
 
 
-def told() -> dict[tuple[str, str], str]:
-    """What the page tells of each fault and its file."""
+def catching_tests() -> dict[tuple[str, str], str]:
+    """The test named on the page for each fault and its file."""
     rows = re.findall(r"^\| (.+) \| `(.+)` \| (.+) \|$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
     return {(fault, file): test for fault, file, test in rows}
 
@@ -349,7 +349,7 @@ Each line of this table is a fault of one line, made in a copy of the tree, and 
 
 def main() -> int:
     chosen = [each for each in MUTANTS if all(word in each.fault for word in sys.argv[1:])]
-    tests, survived = told(), 0
+    tests, survived = catching_tests(), 0
     with ThreadPoolExecutor(JOBS) as pool:
         for mutant, test in zip(chosen, pool.map(caught_by, chosen), strict=True):
             print(f"{mutant.fault}: {test or 'SURVIVED'}", flush=True)

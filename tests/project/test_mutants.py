@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from tests.mutants import MUTANTS, ROOT, told
+from tests.mutants import MUTANTS, ROOT, catching_tests
 
 each_mutant = pytest.mark.parametrize("mutant", MUTANTS, ids=lambda each: each.fault)
 
@@ -18,13 +18,13 @@ def test_fault_can_be_made_in_one_place(mutant):
     assert ast.dump(ast.parse(text.replace(mutant.old, mutant.new))) != ast.dump(ast.parse(text))
 
 
-def test_page_tells_of_every_fault():
-    assert list(told()) == [(each.fault, each.file) for each in MUTANTS]
+def test_page_lists_every_fault():
+    assert list(catching_tests()) == [(each.fault, each.file) for each in MUTANTS]
 
 
 @each_mutant
-def test_test_that_the_page_tells_is_there(mutant):
-    found = re.fullmatch(r"`(\w+)` in `(.+)`", told()[mutant.fault, mutant.file])
+def test_test_named_on_the_page_exists(mutant):
+    found = re.fullmatch(r"`(\w+)` in `(.+)`", catching_tests()[mutant.fault, mutant.file])
 
-    assert found, "no test is told that catches it"
+    assert found, "the page names no test that catches it"
     assert f"def {found[1]}(" in (ROOT / found[2]).read_text(encoding="utf-8")

@@ -401,13 +401,13 @@ class Kinds(Drawing):
 
     @adds(add_non_zero=lambda t: {"input": t(F, 2, 3), "indices_type": I})
     def non_zero(self, tensor: ITensor, pool: list[ITensor]) -> ITensor:
-        """The sums of the places: what is found has a length that only the run tells."""
+        """The sums of the indices: the number of those found is data-dependent."""
         places = self.network.add_non_zero(self.with_axis(self.among(tensor, [trt.bool, *NUMBERS]))).get_output(0)
         return self.network.add_reduce(places, trt.ReduceOperation.SUM, 2, False).get_output(0)
 
     @adds(add_unique=lambda t: {"input": t(F, 2, 3), "axis": 1, "sorted": True, "indices_type": I})
     def find_unique(self, tensor: ITensor, pool: list[ITensor]) -> ITensor:
-        """For each element which of the unique ones it is: their number is one that only the run tells."""
+        """The index of each element among the unique ones, whose number is data-dependent."""
         return self.network.add_unique(self.among(tensor, [trt.bool, *NUMBERS]), None, self.coin()).get_output(2)
 
     @adds(
@@ -450,7 +450,7 @@ class Kinds(Drawing):
         add_optional_get=lambda t: {"input": t.optional()},
     )
     def wrap_tensor(self, tensor: ITensor, pool: list[ITensor]) -> ITensor:
-        """The tensor, as it is there."""
+        """The tensor itself, read from an optional value that is present."""
         tensor = self.among(tensor, LISTED)
         held = self.network.add_optional(tensor).get_output(0)
         there = self.reshape(self.network.add_optional_has(held).get_output(0), *(1,) * len(tensor.shape))

@@ -296,7 +296,7 @@ def assert_equal(got, meant, rough=()):
 
 
 def is_pure(network: trt.INetworkDefinition) -> bool:
-    """Whether the network has no layer of which only the run tells a length, or that computes on the host."""
+    """Whether the network has no layer with a data-dependent output shape, and none that computes on the host."""
     found = trt.INonZeroLayer | trt.INMSLayer | trt.IUniqueLayer
     return not any(each.on_host or isinstance(each, found) for each in network.layers)
 

@@ -1,7 +1,7 @@
 """Tensors of random networks, drawn, converted and combined so that engine and reference can be compared exactly.
 
 Most arithmetic is exact: floats are whole numbers of at most 64, and integers wrap alike everywhere. So an engine and
-the reference agree to the last bit, whatever a tensor goes on to decide.
+the reference agree to the last bit, whatever is decided by a tensor.
 Where a layer rounds, its result is *rough*: at most 1, known to within ``TOLERANCE``, and mixed only in ways that keep
 errors from growing. Nothing is decided by a rough tensor.
 """
@@ -29,18 +29,18 @@ LISTED = [trt.bool, trt.float32, trt.float16, trt.float64, trt.int32, trt.int64,
 UNSIGNED = (trt.uint2, trt.uint4, trt.uint8, trt.uint16, trt.uint32, trt.uint64)
 LEAST = {trt.bool: 0, trt.int2: -2, trt.e8m0: 1, **dict.fromkeys(UNSIGNED, 0)}
 MOST = {trt.bool: 1, trt.int2: 1, trt.uint2: 3, trt.e8m0: 2}
-"""The numbers with which all types can be written exactly: from -4 to 4, but for these."""
+"""The numbers with which all types can be written exactly: from -4 to 4, except for these."""
 
 LATEST = 3
-"""How many of the latest tensors most are drawn from."""
+"""The number of latest tensors from which most are drawn."""
 
 BOUND = 64.0
 """Sums and products of a few small numbers are below it, and whole numbers up to it exact in all types of FLOATS."""
 SHRINK = 1 / 8
-"""What rough results are multiplied by; no layer here makes differences more than 4 times as large."""
+"""The factor of rough results; no layer here makes differences more than 4 times as large."""
 
 TOLERANCE = {dtype: 2 * float(jnp.finfo(numpy_type(dtype)).eps) for dtype in FLOATS}
-"""How far from the reference a rough tensor of an engine may be, absolutely, as its numbers are at most 1.
+"""The absolute difference from the reference that a rough tensor of an engine may have; its numbers are at most 1.
 
 A layer that rounds is off by at most 8 steps of 1: its sums are short and in another order, its exp and tanh are other
 polynomials, and halves are rounded once or after each step. SHRINK leaves 1 step of them, and half of what was off
