@@ -1,15 +1,19 @@
 """Fixtures and settings of all tests."""
 
 import os
+from itertools import groupby
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 import netloop
+from tests.support.laws import Case, compile_together
 from tests.support.peers import openvino as openvino  # importing it forks, which JAX forbids once it runs
 
-settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("ci", settings.get_profile("default"), derandomize=True, print_blob=True)
+settings.register_profile(
+    "default", deadline=None, suppress_health_check=list(HealthCheck), print_blob=True, report_multiple_bugs=False
+)
+settings.register_profile("ci", settings.get_profile("default"), derandomize=True)
 settings.register_profile("nightly", settings.get_profile("default"), max_examples=1000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
@@ -18,3 +22,14 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 def network() -> netloop.INetworkDefinition:
     """An empty network."""
     return netloop.INetworkDefinition()
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Compile the cases of each parametrized test in batches."""
+    for _, items in groupby(session.items, lambda item: item.nodeid.partition("[")[0]):
+        cases = [
+            item.callspec.params.get("case")
+            for item in items
+            if isinstance(item, pytest.Function) and hasattr(item, "callspec")
+        ]
+        compile_together([each for each in cases if isinstance(each, Case)])

@@ -78,12 +78,19 @@ def test_input_products_in_chunks_change_nothing():
     assert difference(solve(InJax(), workload, "expert"), expected(workload), workload.tolerance) is None
 
 
-@pytest.mark.parametrize("workload", [Build(100), Build(depth=2), Calls(2)], ids=lambda each: each.name)
-def test_parts_run(workload):
-    system = InJax()
+@pytest.mark.parametrize("workload", [Build(100), Build(depth=2)], ids=lambda each: each.name)
+def test_parts_of_a_build_have_no_output_but_the_number_of_findings(workload):
+    variants = InJax().variants(workload)
 
-    for variant in system.variants(workload):
-        system.make(workload, variant)()
+    assert {variant: solve(InJax(), workload, variant) for variant in variants} == {
+        variant: {"findings": 0} if variant == "check" else {} for variant in variants
+    }
+
+
+def test_engine_and_bare_program_give_the_same():
+    workload = Calls(2)
+
+    assert difference(solve(InJax(), workload, "bare"), expected(workload), workload.tolerance) is None
 
 
 def test_small_ones_are_of_all_kinds():

@@ -4,16 +4,16 @@ from random import Random
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import netloop as trt
 from netloop.check.rule import RULES
 from netloop.diagnostics import CODES
+from tests.support.examples import same_examples
 from tests.support.rule_violations import BREAKERS, NOT_OF_A_NETWORK, REFUSED_BY_CALLS, REFUSED_BY_JAX, Wrecker
 from tests.support.strategies import Grower, is_pure
 
-SETTINGS = {"deadline": None, "suppress_health_check": list(HealthCheck), "print_blob": True}
 SEEDS = st.integers(0, 1 << 32)
 
 
@@ -73,7 +73,7 @@ def test_every_code_has_a_break_or_is_not_of_a_network():
 
 
 @pytest.mark.parametrize("code", BREAKERS)
-@settings(max_examples=10, derandomize=True, **SETTINGS)
+@same_examples(10)
 @given(seed=SEEDS)
 def test_one_break_is_one_finding(code, seed):
     check_break(code, seed)
@@ -81,14 +81,14 @@ def test_one_break_is_one_finding(code, seed):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("code", BREAKERS)
-@settings(max_examples=170, **SETTINGS)
+@settings(max_examples=170)
 @given(seed=SEEDS)
 def test_one_break_is_one_finding_at_length(code, seed):
     check_break(code, seed)
 
 
 @pytest.mark.parametrize("code", REFUSED_BY_CALLS)
-@settings(max_examples=10, derandomize=True, **SETTINGS)
+@same_examples(10)
 @given(seed=SEEDS)
 def test_call_that_is_refused_leaves_the_network_as_it_was(code, seed):
     wrecker, _ = grown(seed)
@@ -102,7 +102,7 @@ def test_call_that_is_refused_leaves_the_network_as_it_was(code, seed):
 
 
 @pytest.mark.parametrize("code", REFUSED_BY_JAX)
-@settings(max_examples=5, derandomize=True, **SETTINGS)
+@same_examples(5)
 @given(seed=SEEDS)
 def test_network_that_is_no_pure_function_is_refused_by_to_jax_alone(code, seed):
     wrecker, inputs = grown(seed)

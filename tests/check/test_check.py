@@ -10,11 +10,6 @@ from tests.support.networks import EXAMPLES, LAST, F, Op, combine, constant, cou
 PORTABILITY, ERROR = trt.Severity.PORTABILITY, trt.Severity.ERROR
 
 
-@pytest.fixture
-def network():
-    return trt.INetworkDefinition()
-
-
 WITHOUT_INPUTS = {"conditional in a loop", "loop in a conditional", "loop in the branch not taken"}
 """The examples whose conditionals have no inputs, so that TensorRT runs both branches."""
 

@@ -8,11 +8,6 @@ from tests.support.findings import line_of, only
 from tests.support.networks import F, constant, mark
 
 
-@pytest.fixture
-def network():
-    return trt.INetworkDefinition()
-
-
 def test_conditional_without_a_condition(network):
     conditional = network.add_if_conditional()  # no condition
     conditional.name = "which"

@@ -23,11 +23,6 @@ from tests.support.networks import (
 )
 
 
-@pytest.fixture
-def network():
-    return trt.INetworkDefinition()
-
-
 def test_loop_without_a_limit(network):
     loop = network.add_loop()  # forever
     loop.name = "forever"

@@ -29,11 +29,6 @@ PORTABILITY = trt.Severity.PORTABILITY
 
 
 @pytest.fixture
-def network():
-    return trt.INetworkDefinition()
-
-
-@pytest.fixture
 def x(network):
     return network.add_input("x", trt.float32, (3,))
 

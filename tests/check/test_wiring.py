@@ -10,11 +10,6 @@ from tests.support.networks import F, Op, combine, constant, mark
 
 
 @pytest.fixture
-def network():
-    return trt.INetworkDefinition()
-
-
-@pytest.fixture
 def x(network):
     return network.add_input("x", trt.float32, (2,))
 

@@ -5,16 +5,14 @@ from random import Random
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import netloop as trt
 from netloop.check import require_valid
-from netloop.layers.conditional import IIfConditionalBoundaryLayer
-from netloop.layers.loop import ILoopBoundaryLayer
 from netloop.nest import Block, IfStep, LoopStep, live_layers
 from netloop.plan.layer_kinds import kinds
-from tests.support.layer_recipes import RECIPES
+from tests.support.examples import same_examples
 from tests.support.networks import (
     CONCATENATE,
     REVERSE,
@@ -29,15 +27,6 @@ from tests.support.networks import (
     stacked,
 )
 from tests.support.strategies import Grower, Grown, assert_equal, is_pure, networks
-
-SETTINGS = {
-    "deadline": None,
-    "suppress_health_check": list(HealthCheck),
-    "print_blob": True,
-    "report_multiple_bugs": False,
-    "derandomize": True,
-}
-AT_LENGTH = SETTINGS | {"derandomize": False}
 
 
 def validated(grown: Grown) -> None:
@@ -64,39 +53,39 @@ def fail_alike(grown: Grown) -> None:
     assert_equal(engine(grown.inputs), meant, grown.rough)
 
 
-@settings(max_examples=50, **SETTINGS)
+@same_examples(50)
 @given(networks(depth=1, most=20))
 def test_engine_gives_exactly_what_the_reference_means_in_flat_loops(grown):
     agree(grown)
 
 
-@settings(max_examples=50, **SETTINGS)
+@same_examples(50)
 @given(networks(depth=2, most=30))
 def test_engine_gives_exactly_what_the_reference_means(grown):
     agree(grown)
 
 
-@settings(max_examples=25, **SETTINGS)
+@same_examples(25)
 @given(networks(depth=4, most=60))
 def test_engine_gives_exactly_what_the_reference_means_in_deep_nests(grown):
     agree(grown)
 
 
-@settings(max_examples=50, **SETTINGS)
+@same_examples(50)
 @given(networks(depth=2, most=30, is_risky=True))
 def test_engine_fails_exactly_where_the_reference_does(grown):
     fail_alike(grown)
 
 
 @pytest.mark.slow
-@settings(max_examples=3500, **AT_LENGTH)
+@settings(max_examples=3500)
 @given(networks(depth=4, most=60))
 def test_engine_gives_exactly_what_the_reference_means_at_length(grown):
     agree(grown)
 
 
 @pytest.mark.slow
-@settings(max_examples=1500, **AT_LENGTH)
+@settings(max_examples=1500)
 @given(networks(depth=3, most=60, is_risky=True))
 def test_engine_fails_exactly_where_the_reference_does_at_length(grown):
     fail_alike(grown)
@@ -164,12 +153,6 @@ def test_every_kind_of_layer_is_drawn(drawn):
     assert set(kinds().values()) - drawn.kinds == set()
 
 
-def test_every_kind_of_layer_has_a_recipe_or_is_of_a_boundary():
-    boundary = {each for each in kinds().values() if issubclass(each, ILoopBoundaryLayer | IIfConditionalBoundaryLayer)}
-
-    assert {each for recipe in RECIPES.values() for each in recipe} == set(kinds().values()) - boundary
-
-
 def test_loops_carry_every_element_type(drawn):
     assert drawn.carried == set(trt.DataType)
 
@@ -199,13 +182,13 @@ def test_loops_and_conditionals_nest(drawn, nest):
 # ---------------------------------------------------------------------------- laws
 
 
-@settings(max_examples=20, **SETTINGS)
+@same_examples(20)
 @given(networks(depth=2, most=30))
 def test_copy_means_the_same(grown):
     assert_equal(trt.evaluate(grown.network.copy(), grown.inputs), trt.evaluate(grown.network, grown.inputs))
 
 
-@settings(max_examples=10, **SETTINGS)
+@same_examples(10)
 @given(networks(depth=2, most=30))
 def test_more_outputs_change_no_output(grown):
     meant = trt.evaluate(grown.network, grown.inputs)
@@ -219,7 +202,7 @@ def test_more_outputs_change_no_output(grown):
     assert_equal({name: got[name] for name in meant}, meant, grown.rough)
 
 
-@settings(max_examples=10, **SETTINGS)
+@same_examples(10)
 @given(networks(depth=2, most=30))
 def test_function_of_jax_gives_what_the_reference_means(grown):
     assume(is_pure(grown.network))
@@ -228,7 +211,7 @@ def test_function_of_jax_gives_what_the_reference_means(grown):
     assert_equal(function(weights, grown.inputs), trt.evaluate(grown.network, grown.inputs), grown.rough)
 
 
-@settings(max_examples=10, **SETTINGS)
+@same_examples(10)
 @given(networks(depth=2, most=30))
 def test_while_that_says_what_the_count_says_changes_no_output(grown):
     network, meant = grown.network, trt.evaluate(grown.network, grown.inputs)
@@ -288,7 +271,7 @@ INPUT = {"x": np.int32([3, -2])}
 
 
 @both_ways
-@settings(max_examples=10, **SETTINGS)
+@same_examples(10)
 @given(rows=ROWS, ops=OPS)
 def test_loop_is_what_it_unrolls_to(run, rows, ops):
     got, meant = run(looped(array(rows), ops), INPUT)["y"], run(unrolled(array(rows), ops), INPUT)["y"]
@@ -297,7 +280,7 @@ def test_loop_is_what_it_unrolls_to(run, rows, ops):
 
 
 @both_ways
-@settings(max_examples=10, **SETTINGS)
+@same_examples(10)
 @given(rows=ROWS, ops=OPS, cut=st.integers(0, 6))
 def test_loop_is_two_loops_one_after_the_other(run, rows, ops, cut):
     whole, parts = looped(array(rows), ops), looped(array(rows), ops, [min(cut, len(rows))])
@@ -306,7 +289,7 @@ def test_loop_is_two_loops_one_after_the_other(run, rows, ops, cut):
 
 
 @both_ways
-@settings(max_examples=10, **SETTINGS)
+@same_examples(10)
 @given(rows=ROWS)
 def test_what_is_reversed_twice_is_as_it_was(run, rows):
     network = trt.INetworkDefinition()
@@ -320,7 +303,7 @@ def test_what_is_reversed_twice_is_as_it_was(run, rows):
 
 
 @both_ways
-@settings(max_examples=10, **SETTINGS)
+@same_examples(10)
 @given(rows=ROWS)
 def test_reversed_output_is_what_a_reverse_iterator_reads(run, rows):
     network = trt.INetworkDefinition()

@@ -13,12 +13,7 @@ from tests.support.networks import WHILE, Op, combine, constant, counted, counte
 MAX_TRIPS = 6
 
 
-@pytest.fixture
-def network():
-    return trt.INetworkDefinition()
-
-
-# ---------------------------------------------------------------------------- errors if 'n' is above 3
+# ---------------------------------------------------------------------------- what fails, if 'n' is above 3
 
 
 def too_short(network: trt.INetworkDefinition, n: ITensor) -> ITensor:

@@ -7,13 +7,7 @@ from netloop.diagnostics import Finding, NetworkError
 from netloop.enums import ActivationType, DataType, ElementWiseOperation, LoopOutput, TripLimit, UnaryOperation
 from netloop.graph.infer import TypeTable
 from netloop.layers.pointwise import IActivationLayer, IElementWiseLayer, ISelectLayer
-from netloop.network import INetworkDefinition
 from netloop.types import TensorType
-
-
-@pytest.fixture
-def network():
-    return INetworkDefinition()
 
 
 @pytest.fixture

@@ -12,11 +12,6 @@ from netloop.network import INetworkDefinition
 
 
 @pytest.fixture
-def network():
-    return INetworkDefinition()
-
-
-@pytest.fixture
 def x(network):
     return network.add_input("x", DataType.FLOAT, (2, 3))
 

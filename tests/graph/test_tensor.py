@@ -5,12 +5,6 @@ from netloop.diagnostics import NetworkError
 from netloop.dims import Dims
 from netloop.enums import ActivationType, DataType, ElementWiseOperation, LoopOutput, TensorFormat, TensorLocation
 from netloop.graph.tensor import LONGEST_NAME
-from netloop.network import INetworkDefinition
-
-
-@pytest.fixture
-def network():
-    return INetworkDefinition()
 
 
 @pytest.fixture

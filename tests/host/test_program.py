@@ -4,20 +4,16 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 import netloop as trt
 from netloop.execution import executable
 from netloop.host.pieces import Pieces
-from tests.execution.test_differential import SETTINGS, fail_alike
+from tests.execution.test_differential import fail_alike
 from tests.support import networks
+from tests.support.examples import same_examples
 from tests.support.networks import CONCATENATE, REVERSE, WHILE, Op, combine, counted, counter, last, mark, stacked
 from tests.support.strategies import networks as random_networks
-
-
-@pytest.fixture
-def network():
-    return trt.INetworkDefinition()
 
 
 def constant(network, value, dtype=np.int32):
@@ -251,7 +247,7 @@ def on_the_host(steps_in_a_piece):
     )
 
 
-@settings(max_examples=12, **SETTINGS)
+@same_examples(12)
 @given(random_networks(depth=2, most=30, is_risky=True))
 @pytest.mark.parametrize("steps_in_a_piece", [0, 2])
 def test_host_agrees_with_the_reference_and_fails_where_it_does(steps_in_a_piece, grown):

@@ -32,11 +32,6 @@ either = pytest.mark.parametrize("taken", [True, False])
 
 
 @pytest.fixture
-def network():
-    return trt.INetworkDefinition()
-
-
-@pytest.fixture
 def conditional(network):
     """A conditional whose condition is the input ``c``."""
     made = network.add_if_conditional()

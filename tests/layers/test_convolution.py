@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from netloop.diagnostics import LayerError, NetworkError
@@ -14,6 +14,7 @@ from netloop.layers.convolution import IConvolutionLayer, IDeconvolutionLayer
 from netloop.layers.windows import Window, places_read, places_written
 from netloop.network import INetworkDefinition
 from netloop.types import TensorType
+from tests.support.examples import examples
 from tests.support.laws import Case, check_laws, refuses
 
 DOWN, UP, UPPER, LOWER = PaddingMode
@@ -171,7 +172,7 @@ def test_half_types_are_summed_in_float32(kind, dtype):
     assert layer.lower(x).item() == much + 2
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.integers(1, 12), st.integers(1, 5), st.integers(1, 4), st.integers(0, 3), st.integers(0, 3))
 def test_windows_are_as_many_as_fit(length, span, stride, before, after):
     window, end = Window(span, stride, before, after), before + length + after
@@ -183,7 +184,7 @@ def test_windows_are_as_many_as_fit(length, span, stride, before, after):
         assert places_read(length, window, UP).length == fitting + ((end - span) % stride > 0)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.integers(1, 12), st.integers(1, 5), st.integers(1, 4))
 def test_same_padding_is_shared_out_evenly(length, span, stride):
     upper, lower = (places_read(length, Window(span, stride, 9, 9), mode) for mode in (UPPER, LOWER))
@@ -194,7 +195,7 @@ def test_same_padding_is_shared_out_evenly(length, span, stride):
     assert upper.before + upper.after == max(0, (upper.length - 1) * stride + span - length)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.integers(1, 12), st.integers(1, 5), st.integers(1, 4))
 def test_same_deconvolution_makes_stride_times_the_length_at_most(length, span, stride):
     made = places_written(length, Window(span, stride, 9, 9), UPPER)

@@ -1,7 +1,7 @@
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import netloop
@@ -10,6 +10,7 @@ from netloop.enums import BoundingBoxFormat, DataType, UnaryOperation
 from netloop.layers.detection import INMSLayer, INonZeroLayer, IUniqueLayer
 from netloop.network import INetworkDefinition
 from netloop.types import TensorType
+from tests.support.examples import examples
 from tests.support.laws import refuses
 
 FLOAT, INT32, INT64 = DataType.FLOAT, DataType.INT32, DataType.INT64
@@ -69,7 +70,7 @@ def test_places_are_of_the_type_asked_for(kind, dtype):
 
 
 @given(st.lists(st.lists(st.integers(-1, 1), min_size=3, max_size=3), max_size=4))
-@settings(max_examples=30, deadline=None)
+@examples(30)
 def test_non_zero_agrees_with_numpy(rows):
     x = np.array(rows, np.int32).reshape(-1, 3)
 

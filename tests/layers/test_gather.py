@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from netloop.diagnostics import LayerError, NetworkError
@@ -14,6 +14,7 @@ from netloop.enums import DataType, GatherMode, ReduceOperation, ScatterMode
 from netloop.layers.gather import IGatherLayer, IOneHotLayer, IScatterLayer
 from netloop.network import INetworkDefinition
 from netloop.types import TensorType
+from tests.support.examples import examples
 from tests.support.laws import Case, assert_close, check_laws, refuses
 
 BF16 = np.dtype(jnp.bfloat16)
@@ -442,7 +443,7 @@ def check_against(layer: IGatherLayer, data: np.ndarray, indices: np.ndarray, wa
     assert_close(np.asarray(layer.lower(data, indices)), np.asarray(wanted), 0)
 
 
-@settings(max_examples=15, deadline=None)
+@examples(15)
 @given(data_axis_and_indices())
 def test_gather_default_is_numpy_take(drawn: tuple[np.ndarray, int, np.ndarray]) -> None:
     data, axis, indices = drawn
@@ -458,7 +459,7 @@ def elements(draw: st.DrawFn) -> tuple[np.ndarray, int, np.ndarray]:
     return floats(tuple(shape)), axis, draw_indices(draw, tuple(reach), shape[axis])
 
 
-@settings(max_examples=15, deadline=None)
+@examples(15)
 @given(elements())
 def test_gather_element_is_numpy_take_along_axis(drawn: tuple[np.ndarray, int, np.ndarray]) -> None:
     data, axis, indices = drawn
@@ -476,7 +477,7 @@ def positions(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray]:
     return floats(tuple(shape)), np.stack(columns, -1)
 
 
-@settings(max_examples=15, deadline=None)
+@examples(15)
 @given(positions())
 def test_gather_nd_is_numpy_indexing(drawn: tuple[np.ndarray, np.ndarray]) -> None:
     data, indices = drawn

@@ -43,11 +43,6 @@ each_way = pytest.mark.parametrize("way", WAYS)
 each_raising_way = pytest.mark.parametrize("way", RAISING)
 
 
-@pytest.fixture
-def network():
-    return trt.INetworkDefinition()
-
-
 def i32(*numbers):
     return np.int32(numbers)
 

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from netloop.diagnostics import NetworkError
@@ -16,6 +16,7 @@ from netloop.enums import DataType, MatrixOperation
 from netloop.layers.matrix import IDeterminantLayer, IEinsumLayer, IMatrixMultiplyLayer
 from netloop.network import INetworkDefinition
 from netloop.types import TensorType
+from tests.support.examples import examples
 from tests.support.laws import Case, assert_close, check_laws, refuses
 
 BF16 = np.dtype(jnp.bfloat16)
@@ -301,7 +302,7 @@ def equations(draw: st.DrawFn) -> tuple[str, list[np.ndarray]]:
     return ",".join(terms) + (f"->{result}" if result else ""), operands
 
 
-@settings(max_examples=20, deadline=None)
+@examples(20)
 @given(equations())
 def test_einsum_is_numpy_einsum(drawn: tuple[str, list[np.ndarray]]) -> None:
     equation, operands = drawn

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from netloop.diagnostics import LayerError
@@ -12,6 +12,7 @@ from netloop.enums import DataType
 from netloop.layers.padding import IPaddingLayer, IReverseSequenceLayer
 from netloop.network import INetworkDefinition
 from netloop.types import TensorType
+from tests.support.examples import examples
 from tests.support.laws import Case, check_laws, refuses
 
 
@@ -76,7 +77,7 @@ def test_laws(case):
     check_laws(case)
 
 
-@settings(max_examples=15, deadline=None)
+@examples(15)
 @given(st.data())
 def test_reversing_twice_is_the_input(data):
     lengths = i32(*data.draw(st.lists(st.integers(0, 3), min_size=3, max_size=3)))

@@ -2,7 +2,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import netloop
@@ -17,6 +17,7 @@ from netloop.layers.quantize import (
 )
 from netloop.network import INetworkDefinition
 from netloop.types import TensorType, numpy_type
+from tests.support.examples import examples
 from tests.support.laws import Case, check_laws, refuses
 
 INT8, INT4, FP8, FP4, E8M0 = DataType.INT8, DataType.INT4, DataType.FP8, DataType.FP4, DataType.E8M0
@@ -223,7 +224,7 @@ def test_a_tie_goes_to_the_number_that_ends_in_an_even_bit(kind):
 
 @pytest.mark.parametrize("kind", FORMATS)
 @given(numbers=st.lists(st.floats(-600, 600, width=32), min_size=1, max_size=20))
-@settings(max_examples=10, deadline=None)
+@examples(10)
 def test_the_nearest_number_of_a_type_is_found(kind, numbers):
     x = np.float32(numbers)
     lowered = np.asarray(ROUND(np.resize(x, 20), kind))[: len(x)].astype(np.float64)

@@ -2,7 +2,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from netloop.diagnostics import LayerError, NetworkError
@@ -18,6 +18,7 @@ from netloop.layers.grid_sample import IGridSampleLayer
 from netloop.layers.resample import ROUNDED_QUOTIENTS, ROUNDINGS, IResizeLayer
 from netloop.network import INetworkDefinition
 from netloop.types import TensorType
+from tests.support.examples import examples
 from tests.support.laws import Case, check_laws, refuses
 
 NEAREST, LINEAR, CUBIC = InterpolationMode
@@ -206,7 +207,7 @@ def test_every_rounding_has_a_row(table):
     assert set(table) == set(ResizeRoundMode)
 
 
-@settings(max_examples=15, deadline=None)
+@examples(15)
 @given(
     st.sampled_from(list(InterpolationMode)),
     st.sampled_from(list(ResizeCoordinateTransformation)),

@@ -2,7 +2,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from netloop.diagnostics import LayerError, NetworkError
@@ -10,6 +10,7 @@ from netloop.enums import DataType, SampleMode
 from netloop.layers.slice import ELEMENTS, PLACES, ISliceLayer
 from netloop.network import INetworkDefinition
 from netloop.types import TensorType
+from tests.support.examples import examples
 from tests.support.laws import Case, check_laws, refuses
 
 STRICT, WRAP, CLAMP, FILL, REFLECT = (
@@ -147,7 +148,7 @@ def slices(draw):
     return mode, lengths, *zip(*per_axis, strict=True), draw(st.booleans())
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(slices())
 def test_slice_reads_where_numpy_pads(drawn):
     mode, lengths, start, size, stride, moving = drawn
@@ -166,7 +167,7 @@ def test_slice_reads_where_numpy_pads(drawn):
     check_laws(Case("drawn", cut(start, size, stride, mode=mode), (x, *inputs, np.int32(-1)), wanted))
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(
     st.integers(1, 6), st.integers(0, 5), st.integers(1, 6), st.sampled_from([-3, -2, -1, 0, 1, 2, 3]), st.booleans()
 )

@@ -13,11 +13,6 @@ LENGTH = SMALLEST // 4
 
 
 @pytest.fixture
-def network():
-    return trt.INetworkDefinition()
-
-
-@pytest.fixture
 def weights(network):
     return constant(network, np.ones(LENGTH, np.float32))
 

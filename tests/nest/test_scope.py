@@ -8,11 +8,6 @@ from netloop.nest import Scopes
 from tests.support.networks import COUNT, F, Op, combine, constant, counted, counter, deep, last, mark, stacked
 
 
-@pytest.fixture
-def network():
-    return trt.INetworkDefinition()
-
-
 def test_input_varies_in_no_loop(network):
     x = network.add_input("x", trt.float32, (2,))
     mark(network, y=combine(network, x, 1))

@@ -29,11 +29,6 @@ NOT = trt.UnaryOperation.NOT
 
 
 @pytest.fixture
-def network():
-    return trt.INetworkDefinition()
-
-
-@pytest.fixture
 def x(network):
     return network.add_input("x", trt.float32, ())
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 
 import netloop as trt
 from netloop import plan
@@ -16,9 +16,9 @@ from netloop.dims import DimsLike, PermutationLike
 from netloop.graph.layer import ILayer, Operation, layer
 from netloop.plan.layer_kinds import Numbers, kind_of, kinds
 from netloop.types import NUMPY_TYPES, Array
-from tests.execution.test_differential import SETTINGS
 from tests.support import networks
 from tests.support import plan_forge as forge
+from tests.support.examples import same_examples
 from tests.support.plugin_examples import circular_pad
 from tests.support.strategies import networks as random_networks
 
@@ -74,7 +74,7 @@ def test_loaded_network_compiles_to_the_same(name):
     networks.assert_outputs(networks.run("engine", again(make()), inputs), outputs)
 
 
-@settings(max_examples=20, **SETTINGS)
+@same_examples(20)
 @given(random_networks())
 def test_random_network_means_the_same_after_a_round_trip(grown):
     loaded = again(grown.network)

@@ -18,11 +18,6 @@ PADS = np.int32([3, 1, 1, 2])
 
 
 @pytest.fixture
-def network():
-    return trt.INetworkDefinition()
-
-
-@pytest.fixture
 def x(network):
     return network.add_input("x", trt.float32, (-1, 3))
 

@@ -28,11 +28,6 @@ from tests.support.networks import (
 
 
 @pytest.fixture
-def network():
-    return trt.INetworkDefinition()
-
-
-@pytest.fixture
 def evaluated(monkeypatch):
     """The names of the unary layers that were evaluated, in order."""
     names = []

@@ -28,11 +28,6 @@ X = np.arange(15, dtype=F).reshape(5, 3)
 
 
 @pytest.fixture
-def network():
-    return trt.INetworkDefinition()
-
-
-@pytest.fixture
 def three(network):
     """A loop 'steps' of three iterations: 'now' counts from 0; 'next', and 'dead', which is not live, from 1."""
     loop = counted(network, 3)

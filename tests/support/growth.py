@@ -6,8 +6,9 @@ import numpy as np
 
 import netloop as trt
 from netloop.graph.tensor import ITensor
-from tests.support.layer_recipes import FLOATS, NONE, VECTOR, Act, Op
+from tests.support.layer_specs import NONE, VECTOR
 from tests.support.strategies import Grower
+from tests.support.tensor_drawing import FLOATS, Act, Op
 
 TRANSPOSE = trt.MatrixOperation.TRANSPOSE
 

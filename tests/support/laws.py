@@ -1,4 +1,4 @@
-"""What every layer obeys: its type rule foretells its reference, and its lowering agrees with its reference."""
+"""The laws of every layer: its type rule predicts its reference, and its lowering agrees with its reference."""
 
 import re
 from dataclasses import dataclass, field
@@ -14,15 +14,21 @@ from netloop.types import HALVES, TensorType
 
 Arrays = tuple[np.ndarray | None, ...]
 
+AT_A_TIME = 16
+"""The number of cases that are compiled as one program; more gained nothing."""
+_BATCHES: dict[int, list["Case"]] = {}
+_LOWERED: dict[int, Any] = {}
+"""The batch of each case and its outputs, by the case's id: cases of equal arrays do not compare."""
+
 
 @dataclass(frozen=True)
 class Case:
-    """A layer with inputs, and the outputs that somebody else worked out, where that is known.
+    """A layer with inputs and, where they are known, outputs worked out outside netloop.
 
     Attributes:
-        name: what it shows.
+        name: the fact that it shows.
         layer: the layer, in no network.
-        inputs: its inputs; None for one left out.
+        inputs: its inputs; None for an optional one that is absent.
         expected: its outputs, from outside netloop.
         rtol: how far results may differ, relatively; 0 for integers.
     """
@@ -40,45 +46,75 @@ class Case:
 
 def check_laws(case: Case) -> None:
     """Check all laws on one case."""
-    check_infer_foretells_evaluate(case)
+    check_infer_predicts_evaluate(case)
     check_lowering_agrees_with_reference(case)
     check_expected(case)
 
 
-def check_infer_foretells_evaluate(case: Case) -> None:
-    """The types that follow from types alone, and from types with some unknown lengths, fit the results."""
+def check_infer_predicts_evaluate(case: Case) -> None:
+    """The types inferred with and without the values of the inputs fit the results."""
     results = _tuple(case.layer.evaluate(*case.inputs, **case.named))
     for types in (_types(case), _types(case, keep_values=False)):
         inferred = _tuple(case.layer.infer(*types))
         assert len(inferred) == len(results)
-        for foretold, result in zip(inferred, results, strict=True):
-            assert foretold.dtype == result.dtype
-            assert len(foretold.shape) == result.ndim
-            assert all(a in (-1, b) for a, b in zip(foretold.shape, result.shape, strict=True))
-            assert foretold.value is None or np.array_equal(foretold.value, result)
-    assert all(foretold.is_fixed for foretold in _tuple(case.layer.infer(*_types(case))))
+        for predicted, result in zip(inferred, results, strict=True):
+            assert predicted.dtype == result.dtype
+            assert len(predicted.shape) == result.ndim
+            assert all(a in (-1, b) for a, b in zip(predicted.shape, result.shape, strict=True))
+            assert predicted.value is None or np.array_equal(predicted.value, result)
+    assert all(predicted.is_fixed for predicted in _tuple(case.layer.infer(*_types(case))))
 
 
 def check_lowering_agrees_with_reference(case: Case) -> None:
     """The compiled layer gives the reference's result."""
-    traced = [i for i, x in enumerate(case.inputs) if x is not None and i not in case.layer.SHAPE_INPUTS]
-
-    def run(*arrays: Any) -> Any:
-        inputs: list[Any] = list(case.inputs)
-        for position, array in zip(traced, arrays, strict=True):
-            inputs[position] = array
-        return case.layer.lower(*inputs, **case.named)
-
-    with jax.enable_x64(True):
-        lowered = _tuple(jax.jit(run)(*(case.inputs[i] for i in traced)))
+    lowered = _tuple(_lowered(case))
     reference = _tuple(case.layer.evaluate(*case.inputs, **case.named))
     for got, wanted in zip(lowered, reference, strict=True):
         assert got.dtype == wanted.dtype
         assert_close(np.asarray(got), wanted, case.rtol)
 
 
+def compile_together(cases: list[Case]) -> None:
+    """Let the cases of a test be compiled as few programs, which takes XLA half the time of many small ones."""
+    for begin in range(0, len(cases), AT_A_TIME):
+        batch = cases[begin : begin + AT_A_TIME]
+        _BATCHES.update((id(each), batch) for each in batch)
+
+
+def _lowered(case: Case) -> Any:
+    """The outputs of a compiled case; those of its whole batch are computed with it, unless one of them fails."""
+    if id(case) not in _LOWERED:
+        batch = _BATCHES.get(id(case), [case])
+        for each in batch:
+            _BATCHES.pop(id(each), None)
+        try:
+            found = _run(batch)
+        except Exception:  # perhaps of another case: each then fails in its own test
+            batch, found = [case], _run([case])
+        _LOWERED.update((id(each), outputs) for each, outputs in zip(batch, found, strict=True))
+    return _LOWERED.pop(id(case))
+
+
+def _run(cases: list[Case]) -> list[Any]:
+    """The outputs of cases, compiled as one program."""
+    with jax.enable_x64(True):
+        return jax.jit(lambda inputs: [_lower(*each) for each in zip(cases, inputs, strict=True)])(
+            [{position: case.inputs[position] for position in _traced(case)} for case in cases]
+        )
+
+
+def _lower(case: Case, traced: dict[int, Any]) -> Any:
+    inputs = [traced.get(position, array) for position, array in enumerate(case.inputs)]
+    return case.layer.lower(*inputs, **case.named)
+
+
+def _traced(case: Case) -> list[int]:
+    """The inputs that are not known when the layer is compiled."""
+    return [i for i, x in enumerate(case.inputs) if x is not None and i not in case.layer.SHAPE_INPUTS]
+
+
 def check_expected(case: Case) -> None:
-    """The reference gives what somebody else worked out."""
+    """The reference gives the expected outputs."""
     if case.expected is None:
         return
     results = _tuple(case.layer.evaluate(*case.inputs, **case.named))
@@ -88,7 +124,7 @@ def check_expected(case: Case) -> None:
 
 
 def assert_close(got: np.ndarray, wanted: np.ndarray, rtol: float) -> None:
-    """Equal for integers and bools; within ``rtol``, and never nearer than the type's own steps, for the rest."""
+    """Assert equality for integers and bools, closeness within ``rtol`` or the type's precision for the rest."""
     assert got.shape == wanted.shape
     if got.dtype in HALVES:
         got, wanted, rtol = got.astype(np.float32), wanted.astype(np.float32), max(rtol, 1e-2)
@@ -99,7 +135,7 @@ def assert_close(got: np.ndarray, wanted: np.ndarray, rtol: float) -> None:
 
 
 def refuses(layer: Operation, *inputs: Any, match: str) -> None:
-    """The type rule of a layer refuses inputs, given as arrays, types or None, with a message that says why."""
+    """Assert that the type rule of a layer refuses inputs, given as arrays, types or None, with a message."""
     types = [TensorType.of(x) if isinstance(x, np.ndarray) else x for x in inputs]
     with pytest.raises(LayerError, match=re.escape(match)):
         layer.infer(*types)

@@ -2,8 +2,9 @@
 
 import netloop as trt
 from netloop.graph.tensor import ITensor
-from tests.support.layer_recipes import DTYPES, RECIPES
+from tests.support.layer_specs import RECIPES
 from tests.support.strategies import Grower
+from tests.support.tensor_drawing import DTYPES
 
 NOT_CARRIED = {trt.fp4, trt.e8m0, trt.int4, trt.uint4, trt.int2, trt.uint2}
 """The types that loops and conditionals of onnxruntime do not support."""
@@ -19,7 +20,7 @@ class Exportable(Grower):
 
     dtypes = [each for each in DTYPES if each not in NOT_CARRIED]
     divided = [trt.float32, trt.float64, trt.int32, trt.int64]
-    recipes = {recipe: kinds for recipe, kinds in RECIPES.items() if recipe.__name__ not in NOT_SAVED}
+    recipes = {recipe: calls for recipe, calls in RECIPES.items() if recipe.__name__ not in NOT_SAVED}
 
     def real(self, tensor: ITensor) -> ITensor:
         """Small floats, without float64, which many functions lack."""
@@ -35,4 +36,4 @@ NOT_LOADED = {
 class Loadable(Exportable):
     """Grows networks that can be saved as ONNX and loaded again."""
 
-    recipes = {recipe: kinds for recipe, kinds in Exportable.recipes.items() if recipe.__name__ not in NOT_LOADED}
+    recipes = {recipe: calls for recipe, calls in Exportable.recipes.items() if recipe.__name__ not in NOT_LOADED}

@@ -1,4 +1,4 @@
-"""Other systems to compare with, where they are installed."""
+"""Other systems to compare with, None where they are not installed."""
 
 from importlib import import_module
 from importlib.util import find_spec

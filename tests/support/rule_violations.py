@@ -12,10 +12,10 @@ from netloop.layers.conditional import IIfConditionalBoundaryLayer
 from netloop.layers.loop import ILoopBoundaryLayer
 from netloop.nest import Scopes, live_layers
 from netloop.types import OWN, UNKNOWN, OptionalType, SequenceType
-from tests.support.layer_recipes import is_empty
 from tests.support.networks import CONCATENATE, COUNT, LAST, WHILE, Op
 from tests.support.plugin_examples import Plugin
 from tests.support.strategies import Grower
+from tests.support.tensor_drawing import is_empty
 
 ROOM = 2 * Grower.most_trips
 

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 import netloop as trt
 from netloop.graph.tensor import ITensor
 from netloop.types import data_type
-from tests.support.layer_recipes import FLOATS, TOLERANCE, Kinds, Op, is_empty
+from tests.support.layer_specs import Kinds
+from tests.support.tensor_drawing import FLOATS, TOLERANCE, Op, is_empty
 
 MOST_NUMBERS, MOST_AXES = 24, 4
 """Of larger tensors only loops and conditionals make others."""
@@ -295,7 +296,7 @@ def assert_equal(got, meant, rough=()):
 
 
 def is_pure(network: trt.INetworkDefinition) -> bool:
-    """Whether the network has no layer of which only the run tells a length, or that computes on the host."""
+    """Whether the network has no layer with a data-dependent output shape, and none that computes on the host."""
     found = trt.INonZeroLayer | trt.INMSLayer | trt.IUniqueLayer
     return not any(each.on_host or isinstance(each, found) for each in network.layers)
 

@@ -6,7 +6,8 @@ from hypothesis import given, settings
 
 import netloop as trt
 from netloop.demo import char_rnn
-from tests.execution.test_differential import AT_LENGTH, SETTINGS, assert_equal
+from tests.execution.test_differential import assert_equal
+from tests.support.examples import same_examples
 from tests.support.networks import EXAMPLES, assert_outputs
 from tests.support.onnx_exportable import Exportable
 from tests.support.onnx_runtime import export, run
@@ -44,14 +45,14 @@ def test_language_model_generates_the_same_text():
     np.testing.assert_array_equal(run(export(network), inputs)["generated"], trt.compile(network)(inputs)["generated"])
 
 
-@settings(max_examples=60, **SETTINGS)
+@same_examples(60)
 @given(networks(depth=2, most=30, grower=Exportable))
 def test_random_network_gives_what_the_reference_means(grown):
     agree(grown)
 
 
 @pytest.mark.slow
-@settings(max_examples=1000, **AT_LENGTH)
+@settings(max_examples=1000)
 @given(networks(depth=4, most=60, grower=Exportable))
 def test_random_network_gives_what_the_reference_means_at_length(grown):
     agree(grown)

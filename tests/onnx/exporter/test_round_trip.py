@@ -6,7 +6,8 @@ from hypothesis import given, settings
 
 import netloop as trt
 import netloop.onnx
-from tests.execution.test_differential import AT_LENGTH, SETTINGS, assert_equal
+from tests.execution.test_differential import assert_equal
+from tests.support.examples import same_examples
 from tests.support.networks import EXAMPLES, assert_outputs, combine, constant, counted, mark, stacked
 from tests.support.onnx_exportable import Loadable
 from tests.support.onnx_models import model
@@ -45,14 +46,14 @@ def test_network_comes_back_twice():
     assert_outputs(trt.compile(back(back(example.make())))(example.inputs), example.outputs)
 
 
-@settings(max_examples=60, **SETTINGS)
+@same_examples(60)
 @given(networks(depth=2, most=30, grower=Loadable))
 def test_random_network_comes_back(grown):
     agree(grown)
 
 
 @pytest.mark.slow
-@settings(max_examples=1000, **AT_LENGTH)
+@settings(max_examples=1000)
 @given(networks(depth=4, most=60, grower=Loadable))
 def test_random_network_comes_back_at_length(grown):
     agree(grown)

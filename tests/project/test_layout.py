@@ -1,0 +1,83 @@
+"""The tests mirror the package, so that the tests of a module are found by its path."""
+
+from pathlib import Path
+
+import pytest
+
+import netloop
+
+PACKAGE, TESTS = Path(netloop.__file__).parent, Path(__file__).parents[1]
+
+FOLDERS_OF_THEIR_OWN = {
+    "support": "what many tests share",
+    "project": "the repository: its architecture, pages, samples and public names",
+    "data": "files that tests read",
+    "benchmarks": "the folder of that name next to the package",
+}
+
+SUBJECTS = {
+    "backend": "the tests of the onnx package",
+    "bad_input": "errors of every method that adds a layer",
+    "breaking": "one violation of each rule in random networks",
+    "calls": "the inputs of a call",
+    "cases": "the layers' own cases, exported",
+    "conditional": "If, which many modules import",
+    "converted": "models that OpenVINO converts from ONNX",
+    "differential": "engine against reference on random networks",
+    "draft_dialect": "Loop as a draft of its specification has it",
+    "element_types": "every element type in engines and plans",
+    "example_calls": "the laws on one call of every method that adds a layer",
+    "failures": "errors while a network runs",
+    "golden": "results recorded from TensorRT",
+    "hostile": "damaged and malicious input",
+    "integers": "integer arithmetic of several layers",
+    "interruptible": "calls that Ctrl-C ends",
+    "look_alikes": "networks that passes must leave alone",
+    "loop": "Loop and Scan, which many modules import",
+    "loops": "loops, which many modules export",
+    "netloop_layers": "layers that TensorRT does not have, exported",
+    "networks": "whole networks",
+    "none_on_error": "a mode of the builder",
+    "random": "random networks",
+    "random_numbers": "distributions of random numbers",
+    "rates": "the table of ONNX's tests that pass",
+    "recorded": "settings without a meaning on XLA",
+    "round_trip": "networks saved and loaded again",
+    "saving": "files on disk",
+    "sequences": "sequences and optional values",
+    "tensorrt10": "scripts for TensorRT 10",
+    "types": "every element type, exported",
+    "weights": "names and replacement of weights",
+    "words": "fields, dims, registry and interfaces of plugins",
+}
+"""Test files, without ``test_`` and ``.py``, whose subject is not one module, with the subject."""
+
+FILES = [
+    each for each in sorted(TESTS.rglob("test_*.py")) if each.relative_to(TESTS).parts[0] not in FOLDERS_OF_THEIR_OWN
+]
+
+
+def name_of(file: Path) -> str:
+    return file.stem.removeprefix("test_")
+
+
+def mirrored(file: Path) -> Path:
+    """The folder of the package whose tests are in the folder of a test file."""
+    return PACKAGE / file.parent.relative_to(TESTS)
+
+
+@pytest.mark.parametrize("folder", sorted(each.parent.name for each in TESTS.glob("*/__init__.py")))
+def test_folder_is_of_the_package_or_has_a_reason(folder):
+    assert (PACKAGE / folder).is_dir() != (folder in FOLDERS_OF_THEIR_OWN)
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda each: str(each.relative_to(TESTS)))
+def test_file_is_named_after_a_module_or_has_a_subject(file):
+    folder = mirrored(file)
+
+    assert folder.is_dir()
+    assert name_of(file) in {folder.name, *(each.stem for each in folder.rglob("*")), *SUBJECTS}
+
+
+def test_every_subject_has_a_test_file():
+    assert set(SUBJECTS) <= {name_of(each) for each in FILES}

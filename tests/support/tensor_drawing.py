@@ -1,0 +1,204 @@
+"""Tensors of random networks, drawn, converted and combined so that engine and reference can be compared exactly.
+
+Most arithmetic is exact: floats are whole numbers of at most 64, and integers wrap alike everywhere. So an engine and
+the reference agree to the last bit, whatever is decided by a tensor.
+Where a layer rounds, its result is *rough*: at most 1, known to within ``TOLERANCE``, and mixed only in ways that keep
+errors from growing. Nothing is decided by a rough tensor.
+"""
+
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+import netloop as trt
+from netloop.graph.tensor import ITensor
+from netloop.types import NUMPY_TYPES, numpy_type
+
+Op, Act = trt.ElementWiseOperation, trt.ActivationType
+DTYPES = list(NUMPY_TYPES)
+FLOATS = [trt.float32, trt.float16, trt.bfloat16, trt.float64]
+NUMBERS = [*FLOATS, trt.int32, trt.int64]
+"""The types of most arithmetic."""
+REDUCIBLE = [*NUMBERS, trt.int8, trt.uint8]
+LISTED = [trt.bool, trt.float32, trt.float16, trt.float64, trt.int32, trt.int64, trt.int8, trt.uint8]
+"""Types of which ONNX has sequences."""
+
+UNSIGNED = (trt.uint2, trt.uint4, trt.uint8, trt.uint16, trt.uint32, trt.uint64)
+LEAST = {trt.bool: 0, trt.int2: -2, trt.e8m0: 1, **dict.fromkeys(UNSIGNED, 0)}
+MOST = {trt.bool: 1, trt.int2: 1, trt.uint2: 3, trt.e8m0: 2}
+"""The numbers with which all types can be written exactly: from -4 to 4, except for these."""
+
+LATEST = 3
+"""The number of latest tensors from which most are drawn."""
+
+BOUND = 64.0
+"""Sums and products of a few small numbers are below it, and whole numbers up to it exact in all types of FLOATS."""
+SHRINK = 1 / 8
+"""The factor of rough results; no layer here makes differences more than 4 times as large."""
+
+TOLERANCE = {dtype: 2 * float(jnp.finfo(numpy_type(dtype)).eps) for dtype in FLOATS}
+"""The absolute difference from the reference that a rough tensor of an engine may have; its numbers are at most 1.
+
+A layer that rounds is off by at most 8 steps of 1: its sums are short and in another order, its exp and tanh are other
+polynomials, and halves are rounded once or after each step. SHRINK leaves 1 step of them, and half of what was off
+before. All other tensors are equal to the last bit.
+"""
+
+
+def is_empty(tensor: ITensor) -> bool:
+    return 0 in tuple(tensor.shape)
+
+
+class Drawing:
+    """Draws tensors and adds the small layers that keep their numbers exact.
+
+    Attributes:
+        dtypes: the element types to draw from.
+        divided: those of them whose tensors are split into sequences.
+        chance: the source of all choices.
+        network: the network that grows.
+        rough: the tensors that are known up to a tolerance.
+    """
+
+    dtypes = DTYPES
+    divided = LISTED
+
+    def __init__(self, chance: Random) -> None:
+        self.chance = chance
+        self.network = trt.INetworkDefinition()
+        self.rough: set[ITensor] = set()
+
+    # ------------------------------------------------------------------ words
+
+    def choose(self, *choices: Any) -> Any:
+        return self.chance.choice(choices)
+
+    def coin(self) -> bool:
+        return self.chance.random() < 0.5
+
+    def between(self, least: int, most: int) -> int:
+        return self.chance.randint(least, most)
+
+    def pick(self, pool: list[ITensor], wanted: Callable[[ITensor], bool] | None = None) -> ITensor | None:
+        """One of the tensors, mostly one of the latest that nobody reads yet, so that the network hangs together."""
+        fitting = [each for each in pool if wanted is None or wanted(each)]
+        if self.between(0, 3):
+            fitting = [each for each in fitting if not each.uses][-LATEST:] or fitting[-LATEST:]
+        return self.choose(*fitting) if fitting else None
+
+    def pick_exact(self, pool: list[ITensor], wanted: Callable[[ITensor], bool]) -> ITensor | None:
+        return self.pick(pool, lambda each: each not in self.rough and wanted(each))
+
+    def like(self, pool: list[ITensor], tensor: ITensor) -> ITensor:
+        """A tensor of the same type, and as rough, perhaps itself."""
+        same = self.pick(pool, lambda each: self.are_alike(each, tensor))
+        return tensor if same is None else same
+
+    def are_alike(self, a: ITensor, b: ITensor) -> bool:
+        return a.dtype is b.dtype and a.shape == b.shape and (a in self.rough) == (b in self.rough)
+
+    def array(self, dtype: trt.DataType, shape: tuple[int, ...], least: int = -3, most: int = 4) -> np.ndarray:
+        least, most = LEAST.get(dtype, least), MOST.get(dtype, most)
+        drawn = [self.between(least, most) for _ in range(int(np.prod(shape)))]
+        return np.array(drawn, np.float64).reshape(shape).astype(numpy_type(dtype))
+
+    def constant(self, dtype: trt.DataType, shape: tuple[int, ...], least: int = -3, most: int = 4) -> ITensor:
+        return self.fixed(self.array(dtype, shape, least, most))
+
+    def fixed(self, array: Any) -> ITensor:
+        array = np.asarray(array)
+        return self.network.add_constant(array.shape, array).get_output(0)
+
+    def filled(self, like: ITensor, number: float) -> ITensor:
+        """A number in the type and rank of a tensor."""
+        return self.fixed(np.full((1,) * len(like.shape), number, numpy_type(like.dtype)))
+
+    def cast(self, tensor: ITensor, dtype: trt.DataType) -> ITensor:
+        return tensor if tensor.dtype is dtype else self.network.add_cast(tensor, dtype).get_output(0)
+
+    def clip(self, tensor: ITensor, least: float, most: float) -> ITensor:
+        clip = self.network.add_activation(tensor, Act.CLIP)
+        clip.alpha, clip.beta = least, most
+        return clip.get_output(0)
+
+    def tame(self, tensor: ITensor) -> ITensor:
+        """Keep floats small and whole, so that all arithmetic on them is exact."""
+        return self.clip(tensor, -BOUND, BOUND) if tensor.dtype in FLOATS else tensor
+
+    def small(self, tensor: ITensor, dtype: trt.DataType = trt.float32) -> ITensor:
+        """The tensor with numbers from -4 to 4, or what of that the type holds, in a type."""
+        real = tensor if tensor.dtype in FLOATS else self.cast(tensor, trt.float32)
+        return self.cast(self.clip(real, LEAST.get(dtype, -4), MOST.get(dtype, 4)), dtype)
+
+    def among(self, tensor: ITensor, dtypes: list[trt.DataType]) -> ITensor:
+        """The tensor, or the same in one of some types if it is of none of them."""
+        return tensor if tensor.dtype in dtypes else self.small(tensor, self.choose(*dtypes))
+
+    def real(self, tensor: ITensor) -> ITensor:
+        """Small floats."""
+        return self.small(tensor, tensor.dtype if tensor.dtype in FLOATS else self.choose(*FLOATS))
+
+    def reshape(self, tensor: ITensor, *shape: int) -> ITensor:
+        shuffle = self.network.add_shuffle(tensor)
+        shuffle.reshape_dims = shape
+        return shuffle.get_output(0)
+
+    def image(self, tensor: ITensor) -> ITensor:
+        """Its numbers, small floats, with four axes: [1, 1, rows, n]."""
+        rows = self.choose(*(each for each in (1, 2, 3) if self.size(tensor) % each == 0))
+        return self.reshape(self.real(tensor), 1, 1, rows, self.size(tensor) // rows)
+
+    def matrix(self, tensor: ITensor) -> ITensor:
+        image = self.image(tensor)
+        return self.reshape(image, *image.shape[2:])
+
+    def size(self, tensor: ITensor) -> int:
+        return int(np.prod(tuple(tensor.shape)))
+
+    def axis(self, tensor: ITensor) -> int:
+        return self.between(0, len(tensor.shape) - 1)
+
+    def with_axis(self, tensor: ITensor) -> ITensor:
+        return tensor if len(tensor.shape) else self.reshape(tensor, 1)
+
+    def combine(self, a: ITensor, b: ITensor, op: trt.ElementWiseOperation) -> ITensor:
+        return self.network.add_elementwise(a, b, op).get_output(0)
+
+    def one(self, tensor: ITensor, like: ITensor) -> ITensor:
+        """The largest number of a tensor, in the type and rank of another one."""
+        flat = self.reshape(self.among(tensor, NUMBERS), self.size(tensor))
+        most = self.network.add_reduce(flat, trt.ReduceOperation.MAX, 1, True).get_output(0)
+        return self.reshape(self.small(most, like.dtype), *(1,) * len(like.shape))
+
+    def stir(self, tensor: ITensor, other: ITensor) -> ITensor:
+        """A tensor of the type of the first that depends on both."""
+        number = self.one(other, tensor)
+        if tensor.dtype in (*NUMBERS, trt.int8):
+            return self.tame(self.combine(tensor, number, self.choose(Op.SUM, Op.SUB, Op.MAX)))
+        if tensor.dtype is trt.bool:
+            return self.combine(tensor, number, Op.XOR)
+        flag = self.combine(tensor, number, Op.EQUAL)
+        return self.network.add_select(flag, self.constant(tensor.dtype, (1,) * len(tensor.shape)), number).get_output(
+            0
+        )
+
+    # ------------------------------------------------------------------ rough tensors
+
+    def soft(self, tensor: ITensor) -> ITensor:
+        """The tensor with numbers from -1 to 1."""
+        return tensor if tensor in self.rough else self.clip(self.real(tensor), -1, 1)
+
+    def roughen(self, tensor: ITensor) -> ITensor:
+        """A result that is rounded, small enough for what is made of it."""
+        inside = self.clip(tensor, -1, 1)
+        made = self.combine(inside, self.filled(inside, SHRINK), Op.PROD)
+        self.rough.add(made)
+        return made
+
+    def blend(self, tensor: ITensor, pool: list[ITensor]) -> ITensor:
+        """Mix a rough tensor with another one."""
+        other = self.soft(self.pick(pool, lambda each: each.dtype is tensor.dtype and each.shape == tensor.shape))
+        return self.roughen(self.combine(tensor, other, self.choose(Op.SUM, Op.SUB, Op.PROD, Op.MAX, Op.MIN)))
