@@ -68,9 +68,8 @@ class HostProgram:
     def __call__(self, given: Mapping[ITensor, Any], listener: Listener | None = None) -> list[Any]:
         """The outputs, in the order in which they were marked.
 
-        Args:
-            given: the values of the inputs, and those of the constants of ``constants_of``.
-            listener: called with each element of the observed tensors; an error that it raises ends the run.
+        ``given`` has the values of the inputs, and those of the constants of ``constants_of``. The listener is called
+        with each element of the observed tensors; an error that it raises ends the run.
 
         Raises:
             ExecutionError: an output needs a value that failed, or an assertion does not hold.

@@ -7,7 +7,7 @@ from netloop.formulas import FormulaBuilder
 from netloop.graph.infer import TypeTable
 from netloop.graph.layer import ILayer
 from netloop.graph.tensor import ITensor
-from netloop.nest import Block, IfStep, LayerStep, LoopStep, Scopes, nest, walk, weight_only_tensors
+from netloop.nest import Block, LayerStep, LoopStep, Scopes, nest, walk, weight_only_tensors
 from netloop.network import INetworkDefinition
 
 L = TypeVar("L", bound=ILayer)
@@ -18,10 +18,6 @@ class Rewriter:
 
     Layers keep their numbers, names and source locations, so that weights, random numbers and errors find them. New
     layers come last. A layer that nothing needs any more stays in the copy, and never runs.
-
-    Args:
-        network: the network.
-        types: the types of its tensors for the inputs of a call.
 
     Attributes:
         network: the copy.
@@ -55,10 +51,7 @@ class Rewriter:
         """Every block: the whole network, the bodies of loops, and branches."""
         yield self.block
         for step in walk(self.block):
-            if isinstance(step, LoopStep):
-                yield step.body
-            elif isinstance(step, IfStep):
-                yield from step.branches
+            yield from step.blocks
 
     def loops(self) -> Iterator[LoopStep]:
         """Every loop."""

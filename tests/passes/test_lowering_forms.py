@@ -63,7 +63,7 @@ def test_chunks_of_iterations_give_the_same_results(trips, four_iterations_at_on
     inputs = inputs_of(network)
     engine = trt.compile(network)
 
-    assert any("trips at once" in str(each) for each in engine.notes)
+    assert any("iterations at once" in str(each) for each in engine.notes)
     assert_close(engine(inputs), trt.evaluate(network, inputs))
 
 

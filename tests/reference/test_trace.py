@@ -223,7 +223,7 @@ def test_trip_count_of_an_inner_loop_is_a_number_for_each_outer_iteration():
 
 
 def test_too_many_outer_iterations_are_refused(three):
-    with pytest.raises(IndexError, match="'steps' has 0 loops around it, and its value is 1 iterations"):
+    with pytest.raises(IndexError, match="'steps' has 0 loops around it, and was given 1 iterations"):
         trt.trace(three, {}).trips("steps", 0)
 
 
@@ -299,7 +299,7 @@ def test_layer_is_no_tensor(three):
 
 
 def test_too_many_indices_are_refused(three):
-    with pytest.raises(IndexError, match="'now' varies in 1 loops, and its value is 2 indices"):
+    with pytest.raises(IndexError, match="'now' varies in 1 loops, and was given 2 indices"):
         trt.trace(three, {})["now"][1, 2]
 
 
