@@ -102,6 +102,13 @@ GELU_APPROXIMATIONS = Vocabulary({
     ActivationType.GELU_ERF:  ("none", "erf"),
     ActivationType.GELU_TANH: ("tanh", "tanh"),
 })
+RECURRENT_ACTIVATIONS = Vocabulary(same(ActivationType, "relu tanh sigmoid softsign softplus elu") | {
+    ActivationType.LEAKY_RELU:       ("leakyrelu",       "leakyrelu"),
+    ActivationType.THRESHOLDED_RELU: ("thresholdedrelu", "thresholdedrelu"),
+    ActivationType.SCALED_TANH:      ("scaledtanh",      "scaledtanh"),
+    ActivationType.HARD_SIGMOID:     ("hardsigmoid",     "hardsigmoid"),
+})
+"""The activations of recurrent cells, in lower case. ``affine`` (alpha x + beta) is no activation of a layer."""
 
 UNARY = Vocabulary(same(
     UnaryOperation,

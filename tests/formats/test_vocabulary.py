@@ -22,6 +22,8 @@ TABLES = {name: each for name, each in vars(vocabulary).items() if isinstance(ea
 
 PARTIAL: dict[str, set[Any]] = {
     "GELU_APPROXIMATIONS": {ActivationType.GELU_ERF, ActivationType.GELU_TANH},
+    "RECURRENT_ACTIVATIONS": set(ActivationType)
+    - {ActivationType.SELU, ActivationType.CLIP, ActivationType.GELU_ERF, ActivationType.GELU_TANH},
     "UNARY_BITWISE": {UnaryOperation.NOT},
     "ELEMENTWISE_BITWISE": {ElementWiseOperation.AND, ElementWiseOperation.OR, ElementWiseOperation.XOR},
     "SHIFT_DIRECTIONS": {ElementWiseOperation.SHIFT_LEFT, ElementWiseOperation.SHIFT_RIGHT},
