@@ -350,7 +350,7 @@ def broadcast(*shapes: Shape) -> Shape:
     ranks = {len(shape) for shape in shapes}
     require(
         len(ranks) == 1,
-        f"the inputs have {_listed(map(len, shapes))} axes, and must have the same number",
+        f"the inputs have {_listed(map(len, shapes))} axes, but must have the same number",
         why="TensorRT broadcasts axes of length 1, but never adds an axis",
         fix="add the missing axes with add_shuffle and reshape_dims, or add_unsqueeze",
     )

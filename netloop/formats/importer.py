@@ -148,7 +148,7 @@ def all_imported(values: Sequence[T | Unimported]) -> list[T]:
 def choose(name: str, word: Any, choices: Mapping[str, T]) -> T:
     """The choice for the word that attribute ``name`` has; raises a LayerError if there is none."""
     known, is_known = ", ".join(choices), isinstance(word, str) and word in choices
-    require(is_known, f"{name} is {word!r}, and must be one of {known}", fix=did_you_mean(str(word), choices))
+    require(is_known, f"{name} is {word!r}, but must be one of {known}", fix=did_you_mean(str(word), choices))
     return choices[word]
 
 

@@ -73,7 +73,7 @@ def deconvolved(
     """
     maps, *window = kernel.type.shape[1:]
     require(UNKNOWN not in (maps, *window), f"the kernel is {kernel.type}, and its shape must be known")
-    require(len(more) == len(window), f"the output padding is {more}, and must have {len(window)} numbers")
+    require(len(more) == len(window), f"the output padding is {more}, but must have {len(window)} numbers")
     layer = make.network.add_deconvolution_nd(x, maps * groups, window, Weights())
     layer.num_groups, layer.stride_nd, layer.dilation_nd = groups, sliding.strides, sliding.dilations
     before, after = _trimmed(x, layer, sliding, more, wanted)
@@ -101,8 +101,8 @@ def _spare(x: ITensor, layer: WeightedWindow, wanted: Sequence[int] | None) -> l
     if not wanted:
         return [span - stride for stride, span in along]
     dims, sizes = x.type.shape[2:], wanted[-len(layer.window) :]
-    require(UNKNOWN not in dims, f"the input is {x.type}, and must be known if the output shape is given")
-    require(len(sizes) == len(dims), f"the shape of the output is {wanted}, and must have {len(dims)} numbers")
+    require(UNKNOWN not in dims, f"the input is {x.type}, but must be known if the output shape is given")
+    require(len(sizes) == len(dims), f"the shape of the output is {wanted}, but must have {len(dims)} numbers")
     whole = zip(dims, sizes, along, strict=True)
     return [(length - 1) * stride + span - size for length, size, (stride, span) in whole]
 

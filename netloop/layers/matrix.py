@@ -23,10 +23,10 @@ PRECISION: jax.lax.Precision | None = None
 
 def _require_numbers(operands: Sequence[TensorType]) -> None:
     for position, x in enumerate(operands):
-        require(x.is_number, f"operand {position} is {x}, and must be numeric", fix="convert it with add_cast")
+        require(x.is_number, f"operand {position} is {x}, but must be numeric", fix="convert it with add_cast")
     require(
         len({x.dtype for x in operands}) == 1,
-        f"the operands are {' and '.join(map(str, operands))}, and must have the same element type",
+        f"the operands are {' and '.join(map(str, operands))}, but must have the same element type",
         why="TensorRT's networks are strongly typed: nothing is converted silently",
         fix="convert one of them with add_cast",
     )
@@ -137,7 +137,7 @@ def _kind(op: MatrixOperation) -> str:
 def _require_axes(which: str, x: TensorType, op: MatrixOperation) -> None:
     if op is MatrixOperation.VECTOR:
         require(
-            x.rank >= 1, f"the {which} operand is a scalar, {x}, and must be a vector", fix="use add_elementwise PROD"
+            x.rank >= 1, f"the {which} operand is a scalar, {x}, but must be a vector", fix="use add_elementwise PROD"
         )
         return
     require(

@@ -56,10 +56,10 @@ class INormalizationLayer(Elementary):
     compute_precision = recorded_type("compute_precision")
 
     def infer(self, x: TensorType, scale: TensorType, bias: TensorType) -> TensorType:
-        require(x.is_float, f"the input is {x}, and must be floating-point", fix="convert it with add_cast")
+        require(x.is_float, f"the input is {x}, but must be floating-point", fix="convert it with add_cast")
         require(
             math.isfinite(self.epsilon) and self.epsilon >= 0,
-            f"epsilon is {self.epsilon}, and must be finite and not negative",
+            f"epsilon is {self.epsilon}, but must be finite and not negative",
         )
         axes = axes_of(self.axes, x.rank)
         require(len(axes) > 0, "axes is 0, so there is no axis to normalize", fix="set bit i of axes for axis i")
@@ -70,7 +70,7 @@ class INormalizationLayer(Elementary):
 
     def _check_groups(self, x: TensorType, axes: tuple[int, ...]) -> None:
         groups, channels = self.num_groups, x.shape[1] if x.rank > 1 else UNKNOWN
-        require(groups >= 1, f"num_groups is {groups}, and must be at least 1")
+        require(groups >= 1, f"num_groups is {groups}, but must be at least 1")
         if groups == 1:
             return
         require(
@@ -143,13 +143,13 @@ class IRaggedSoftMaxLayer(Operation):
     REQUIRED_INPUTS = 2
 
     def infer(self, x: TensorType, bounds: TensorType) -> TensorType:
-        require(x.rank == 3, f"the input is {x}, and must have 3 axes", fix="reshape it with add_shuffle")
-        require(x.is_float, f"the input is {x}, and must be floating-point", fix="convert it with add_cast")
+        require(x.rank == 3, f"the input is {x}, but must have 3 axes", fix="reshape it with add_shuffle")
+        require(x.is_float, f"the input is {x}, but must be floating-point", fix="convert it with add_cast")
         require(bounds.is_index, f"the bounds are int32 or int64, not {bounds}", fix="convert them with add_cast")
         wanted = (*x.shape[:2], 1)
         require(
             agree(bounds.shape, wanted),
-            f"the bounds are {bounds}, and must be {bounds.with_shape(wanted)}",
+            f"the bounds are {bounds}, but must be {bounds.with_shape(wanted)}",
             why="each row of the input has one bound",
         )
         return x.without_value()

@@ -33,11 +33,11 @@ class IPaddingLayer(Operation):
     post_padding_nd: DimsLike
 
     def infer(self, x: TensorType) -> TensorType:
-        require(x.rank >= 4, f"the input {x} has {x.rank} axes, and must have at least 4")
+        require(x.rank >= 4, f"the input {x} has {x.rank} axes, but must have at least 4")
         for name in ("pre_padding_nd", "post_padding_nd"):
             given: Sequence[int] = getattr(self, name)
             require(
-                len(given) == 2, f"{name} is {given}, and must have 2 numbers", why="they are for the last two axes"
+                len(given) == 2, f"{name} is {given}, but must have 2 numbers", why="they are for the last two axes"
             )
         made = list(x.shape)
         for axis, before, after in self._along(x.rank):
@@ -91,7 +91,7 @@ class IReverseSequenceLayer(Operation):
         )
         require(
             sequence_lens.rank == 1 and sequence_lens.is_index,
-            f"the lengths of the sequences are {sequence_lens}, and must be 1-D, int32 or int64",
+            f"the lengths of the sequences are {sequence_lens}, but must be 1-D, int32 or int64",
         )
         require(
             agree(sequence_lens.shape, (x.shape[batch],)),

@@ -26,7 +26,7 @@ class IPluginV3Layer(Operation):
 
     A ``JaxPlugin`` is part of the compiled program. Any other plugin runs on the host, by its ``enqueue``: the network
     then runs by host execution, and ``to_jax`` refuses it. The plugin defines the number and the types of the outputs;
-    it is cloned when it is added, and must be a pure function of its inputs. Source: TensorRT's ``addPluginV3``.
+    it is cloned when it is added, but must be a pure function of its inputs. Source: TensorRT's ``addPluginV3``.
 
     Attributes:
         plugin: the plugin.

@@ -92,7 +92,7 @@ class IActivationLayer(Elementary):
             fix="convert the input with add_cast",
         )
         for name in ("alpha", "beta"):
-            require(math.isfinite(getattr(self, name)), f"{name} is {getattr(self, name)}, and must be finite")
+            require(math.isfinite(getattr(self, name)), f"{name} is {getattr(self, name)}, but must be finite")
         return x.without_value()
 
     def beyond_tensorrt(self, x: TensorType) -> str:

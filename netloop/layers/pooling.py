@@ -72,11 +72,11 @@ class IPoolingLayer(SlidingWindow):
         lengths = self.infer_lengths(x)
         require(
             self.type is not PoolingType.MAX_AVERAGE_BLEND or 0 <= self.blend_factor <= 1,
-            f"blend_factor is {self.blend_factor}, and must be from 0 to 1",
+            f"blend_factor is {self.blend_factor}, but must be from 0 to 1",
         )
         require(
             x.is_float or self.type is PoolingType.MAX,
-            f"the input is {x}, and must be floating-point for {self.type.name}",
+            f"the input is {x}, but must be floating-point for {self.type.name}",
             fix="convert it with add_cast",
         )
         return x.with_shape((*x.shape[:2], *lengths))
@@ -175,7 +175,7 @@ class IPoolingIndicesLayer(SlidingWindow):
         lengths = self.infer_lengths(x)
         require(
             self.indices_type in (DataType.INT32, DataType.INT64),
-            f"indices_type is {self.indices_type.name}, and must be INT32 or INT64",
+            f"indices_type is {self.indices_type.name}, but must be INT32 or INT64",
         )
         return TensorType(numpy_type(self.indices_type), (*x.shape[:2], *lengths))
 
@@ -239,16 +239,16 @@ class ILRNLayer(Operation):
     k: float
 
     def infer(self, x: TensorType) -> TensorType:
-        require(x.is_float, f"the input is {x}, and must be floating-point", fix="convert it with add_cast")
-        require(x.rank >= 3, f"the input {x} has {x.rank} axes, and must have at least 3", why="axis 1 is the channels")
+        require(x.is_float, f"the input is {x}, but must be floating-point", fix="convert it with add_cast")
+        require(x.rank >= 3, f"the input {x} has {x.rank} axes, but must have at least 3", why="axis 1 is the channels")
         require(
             self.window_size % 2 == 1 and 1 <= self.window_size <= 15,
-            f"window_size is {self.window_size}, and must be odd, from 1 to 15",
+            f"window_size is {self.window_size}, but must be odd, from 1 to 15",
             why="as many channels count on either side",
         )
         for name, (least, most) in LRN_LIMITS.items():
             value = getattr(self, name)
-            require(least <= value <= most, f"{name} is {value}, and must be from {least:g} to {most:g}")
+            require(least <= value <= most, f"{name} is {value}, but must be from {least:g} to {most:g}")
         return x.without_value()
 
     def evaluate(self, x: Array) -> Array:

@@ -43,7 +43,7 @@ WHOLE_AXIS = -1
 def _check_scale(x: TensorType, scale: TensorType, axis: int, block: Sequence[int]) -> None:
     require(
         scale.is_float or scale.dtype == E8M0,
-        f"the scale is {scale}, and must be floating-point or E8M0",
+        f"the scale is {scale}, but must be floating-point or E8M0",
         fix="convert it with add_cast, or an FP8 one with add_dequantize",
     )
     if block or (scale.rank == x.rank and scale.rank):
@@ -79,7 +79,7 @@ def _check_blocks(x: TensorType, scale: TensorType, block: Sequence[int]) -> Non
 def _check_block_shape(x: TensorType, block: Sequence[int]) -> None:
     require(
         all(each == WHOLE_AXIS or each > 0 for each in block) and len(block) in (0, x.rank),
-        f"block_shape is {tuple(block)}, and must be {x.rank} positive numbers",
+        f"block_shape is {tuple(block)}, but must be {x.rank} positive numbers",
         why=f"it says how long the blocks of {x} are; -1 is the whole axis",
     )
 
@@ -97,7 +97,7 @@ def _check_zero_point(zero: TensorType | None, scale: TensorType, dtype: Any) ->
     if zero is not None:
         wanted = TensorType(np.dtype(dtype), scale.shape)
         fits = zero.dtype == wanted.dtype and agree(zero.shape, wanted.shape)
-        require(fits, f"the zero point is {zero}, and must be {wanted}")
+        require(fits, f"the zero point is {zero}, but must be {wanted}")
         _check_zeros(zero.value)
 
 
@@ -188,9 +188,9 @@ class IQuantizeLayer(Operation):
 
     def infer(self, x: TensorType, scale: TensorType, zero: TensorType | None = None) -> TensorType:
         require(x.is_float, f"the input is floating-point, not {x}", fix="convert it with add_cast")
-        require(x.rank > 0, f"the input is {x}, and must have at least one axis", fix="add one with add_unsqueeze")
+        require(x.rank > 0, f"the input is {x}, but must have at least one axis", fix="add one with add_unsqueeze")
         known = ", ".join(each.name for each in FORMATS)
-        require(self.to_type in FORMATS, f"to_type is {self.to_type.name}, and must be one of {known}")
+        require(self.to_type in FORMATS, f"to_type is {self.to_type.name}, but must be one of {known}")
         _check_scale(x, scale, self.axis, self.block_shape)
         _check_zero_point(zero, scale, numpy_type(self.to_type))
         return x.with_dtype(numpy_type(self.to_type))
@@ -233,11 +233,11 @@ class IDequantizeLayer(Operation):
         known = ", ".join(each.name for each in FORMATS)
         require(
             x.dtype in QUANTISED,
-            f"the input is {x}, and must be one of {known}",
+            f"the input is {x}, but must be one of {known}",
             fix="quantize it first, with add_quantize",
         )
         real = ", ".join(each.name for each in REAL)
-        require(self.to_type in REAL, f"to_type is {self.to_type.name}, and must be one of {real}")
+        require(self.to_type in REAL, f"to_type is {self.to_type.name}, but must be one of {real}")
         _check_scale(x, scale, self.axis, self.block_shape)
         _check_zero_point(zero, scale, x.dtype)
         return x.with_dtype(numpy_type(self.to_type))
@@ -322,14 +322,14 @@ class IDynamicQuantizeLayer(Operation):
         if double is not None:
             require(double.is_float and double.rank == 0, f"the scale of the scales is a real scalar, not {double}")
             positive = double.value is None or bool(double.value > 0)
-            require(positive, f"the scale of the scales is {double.value}, and must be positive")
+            require(positive, f"the scale of the scales is {double.value}, but must be positive")
 
     def _block(self, x: TensorType) -> Sequence[int]:
         """The dims of a block."""
         if self.block_shape:
             _check_block_shape(x, self.block_shape)
             return self.block_shape
-        require(self.block_size > 0, f"block_size is {self.block_size}, and must be positive")
+        require(self.block_size > 0, f"block_size is {self.block_size}, but must be positive")
         block = [1] * x.rank
         block[normal_axis(self.axis, x.rank)] = self.block_size
         return block

@@ -54,7 +54,7 @@ class IShuffleLayer(Operation):
             return shape
         require(
             sorted(order) == list(range(len(shape))),
-            f"{name} is {tuple(order)}, and must have each of the {len(shape)} axes once",
+            f"{name} is {tuple(order)}, but must have each of the {len(shape)} axes once",
             why=f"what it transposes has the shape {shape}",
         )
         return tuple(shape[axis] for axis in order)

@@ -158,7 +158,7 @@ class ICumulativeLayer(Operation):
 
     def infer(self, x: TensorType, axis: TensorType) -> TensorType:
         require(x.is_number, f"{self.op.name} takes numbers, not {x}", fix="convert the input with add_cast")
-        require(x.rank > 0, f"the input is a scalar, {x}, and must have an axis")
+        require(x.rank > 0, f"the input is a scalar, {x}, but must have an axis")
         require(axis.is_index and axis.rank == 0, f"the axis is an int32 or int64 scalar, not {axis}")
         if axis.value is not None:
             normal_axis(int(axis.value), x.rank)
@@ -215,7 +215,7 @@ class ISoftMaxLayer(Operation):
     axes: int
 
     def infer(self, x: TensorType) -> TensorType:
-        require(x.is_float, f"the input is {x}, and must be floating-point", fix="convert it with add_cast")
+        require(x.is_float, f"the input is {x}, but must be floating-point", fix="convert it with add_cast")
         _only_axis(self.axes, x.rank)
         return x.without_value()
 
@@ -272,7 +272,7 @@ class ITopKLayer(Operation):
         axis = _only_axis(self.axes, x.rank)
         require(
             self.indices_type in (DataType.INT32, DataType.INT64),
-            f"indices_type is {self.indices_type}, and must be INT32 or INT64",
+            f"indices_type is {self.indices_type}, but must be INT32 or INT64",
         )
         count = self._count(k)
         _require_count(count, axis, x.shape[axis])
@@ -287,12 +287,12 @@ class ITopKLayer(Operation):
 
     def _count(self, k: TensorType | None) -> int:
         if k is None:
-            require(self.k >= 0, f"k is {self.k}, and must not be negative")
+            require(self.k >= 0, f"k is {self.k}, but must not be negative")
             return self.k
         require(k.is_index and k.rank == 0, f"k is an int32 or int64 scalar, not {k}")
         if k.value is None:
             return UNKNOWN
-        require(int(k.value) >= 0, f"k is {int(k.value)}, and must not be negative")
+        require(int(k.value) >= 0, f"k is {int(k.value)}, but must not be negative")
         return int(k.value)
 
     def evaluate(self, x: Array, k: Array | None = None) -> tuple[Array, Array]:

@@ -160,11 +160,11 @@ class IResizeLayer(Operation):
         is_crop = self.coordinate_transformation is CROP
         require(
             given in (2 * rank, UNKNOWN) if is_crop else given == 0 or roi is not None,
-            f"roi is {self.roi if roi is None else roi}, and must be {2 * rank if is_crop else 'no'} numbers",
+            f"roi is {self.roi if roi is None else roi}, but must be {2 * rank if is_crop else 'no'} numbers",
             why="CROP takes a start and an end for each axis" if is_crop else "only CROP reads a part of the input",
         )
         values = self.roi if roi is None else () if roi.value is None else roi.value.tolist()
-        require(all(map(math.isfinite, values)), f"roi is {tuple(values)}, and must be finite")
+        require(all(map(math.isfinite, values)), f"roi is {tuple(values)}, but must be finite")
 
     def _wanted(self, x: TensorType, size: TensorType | None) -> Shape:
         """The shape of the output, as far as it is known."""
@@ -373,7 +373,7 @@ IResizeLayer.ATTRIBUTES["scales"] = IResizeLayer.ATTRIBUTES["roi"] = _convert_sc
 
 def _check_scales(scales: Sequence[float]) -> None:
     positive = all(math.isfinite(each) and each > 0 for each in scales)
-    require(positive, f"scales are {tuple(scales)}, and must be positive and finite")
+    require(positive, f"scales are {tuple(scales)}, but must be positive and finite")
 
 
 def _simple(scale: float) -> Fraction:

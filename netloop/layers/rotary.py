@@ -35,7 +35,7 @@ class IRotaryEmbeddingLayer(Operation):
     rotary_embedding_dim: int
 
     def infer(self, x: TensorType, cos: TensorType, sin: TensorType, ids: TensorType | None = None) -> TensorType:
-        require(x.rank == 4, f"the input is {x}, and must have 4 axes: batch, head, token, element")
+        require(x.rank == 4, f"the input is {x}, but must have 4 axes: batch, head, token, element")
         require(x.is_float, f"the input is floating-point, not {x}", fix="convert it with add_cast")
         turned = self._turned(x.shape[3])
         require(
@@ -53,10 +53,10 @@ class IRotaryEmbeddingLayer(Operation):
         for name, cache in (("cos_cache", cos), ("sin_cache", sin)):
             require(
                 cache.dtype == x.dtype and agree(cache.shape, wanted.shape),
-                f"the {name} is {cache}, and must be {wanted}",
+                f"the {name} is {cache}, but must be {wanted}",
                 why=f"{'each token' if ids is None else 'each position'} has one angle for each pair",
             )
-        require(agree(cos.shape, sin.shape), f"the caches are {cos} and {sin}, and must be of one shape")
+        require(agree(cos.shape, sin.shape), f"the caches are {cos} and {sin}, but must be of one shape")
         if ids is not None:
             self._check_ids(ids, x)
         return x.without_value()
@@ -70,7 +70,7 @@ class IRotaryEmbeddingLayer(Operation):
         require(ids.is_index, f"the position_ids are int32 or int64, not {ids}", fix="convert them with add_cast")
         require(
             agree(ids.shape, wanted.shape),
-            f"the position_ids are {ids}, and must be {wanted}",
+            f"the position_ids are {ids}, but must be {wanted}",
             why=f"each token of {x} has a position",
         )
 

@@ -47,19 +47,19 @@ class HostOperation(Operation):
 
 
 def _sequence(found: TensorType) -> SequenceType:
-    require(isinstance(found, SequenceType), f"input 0 is {found}, and must be a sequence")
+    require(isinstance(found, SequenceType), f"input 0 is {found}, but must be a sequence")
     assert isinstance(found, SequenceType)
     return found
 
 
 def _check_position(found: TensorType | None) -> None:
     fits = found is None or (found.is_tensor and found.is_index and found.rank <= 1 and found.volume in (1, UNKNOWN))
-    require(fits, f"the position is {found}, and must be an int32[] or int64[]")
+    require(fits, f"the position is {found}, but must be an int32[] or int64[]")
 
 
 def _position(given: Array, least: int, most: int, length: int) -> int:
     """The non-negative position in a sequence."""
-    require(given.size == 1, f"the position has {given.size} elements, and must be one number")
+    require(given.size == 1, f"the position has {given.size} elements, but must be one number")
     position = int(given.reshape(()))
     require(
         least <= position <= most,
@@ -226,10 +226,10 @@ class ISequenceSplitLayer(HostOperation):
     keep_axis: bool = True
 
     def infer(self, x: TensorType, split: TensorType | None = None) -> SequenceType:
-        require(x.is_tensor, f"input 0 is {x}, and must be a tensor")
+        require(x.is_tensor, f"input 0 is {x}, but must be a tensor")
         axis = normal_axis(self.axis, x.rank)
         fits = split is None or (split.is_tensor and split.is_index and split.rank <= 1)
-        require(fits, f"the lengths are {split}, and must be int32 or int64 with one axis or none")
+        require(fits, f"the lengths are {split}, but must be int32 or int64 with one axis or none")
         require(self.keep_axis or split is None, "parts of given lengths keep the axis", fix="set keep_axis")
         kept = ((UNKNOWN if split is not None else 1),) if self.keep_axis else ()
         return SequenceType(x.dtype, element=(*x.shape[:axis], *kept, *x.shape[axis + 1 :]))
@@ -250,7 +250,7 @@ def part_lengths(length: int, split: Array) -> list[int]:
     """
     if split.ndim == 0:
         size = int(split)
-        require(size > 0, f"the parts have the length {size}, and must have at least 1")
+        require(size > 0, f"the parts have the length {size}, but must have at least 1")
         return [min(size, length - start) for start in range(0, length, size)]
     sizes = [int(each) for each in split]
     fits = min(sizes, default=0) >= 0 and sum(sizes) == length

@@ -90,7 +90,7 @@ class ISliceLayer(Operation):
         if fill is not None:
             wanted = TensorType(x.dtype)
             is_one = fill.shape in ((), (1,))
-            require(fill.dtype == x.dtype and is_one, f"the fill value is {fill}, and must be {wanted}")
+            require(fill.dtype == x.dtype and is_one, f"the fill value is {fill}, but must be {wanted}")
         along, count = self._axes_of(x, axes)
         starts = _numbers("start", self.start, start, count)
         sizes = _numbers("shape", self.shape, size, count)

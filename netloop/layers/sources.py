@@ -142,11 +142,11 @@ class IFillLayer(Operation):
     def _check_inputs(self, made: TensorType, alpha: TensorType, beta: TensorType) -> None:
         wanted = TensorType(made.dtype, () if self.draws else (made.rank,))
         require(
-            alpha.dtype == made.dtype and alpha.rank == 0, f"alpha is {alpha}, and must be {TensorType(made.dtype)}"
+            alpha.dtype == made.dtype and alpha.rank == 0, f"alpha is {alpha}, but must be {TensorType(made.dtype)}"
         )
         require(
             beta.dtype == made.dtype and agree(beta.shape, wanted.shape),
-            f"beta is {beta}, and must be {wanted}",
+            f"beta is {beta}, but must be {wanted}",
             why="" if self.draws else "LINSPACE has one step for each axis",
         )
         if alpha.value is not None and beta.value is not None and self.draws:

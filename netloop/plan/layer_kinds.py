@@ -78,7 +78,7 @@ class LayerKind:
 def whole(value: Any) -> int:
     """Return ``value``, which must be an int of 64 bits."""
     if type(value) is not int:
-        raise ValueError(f"is {value!r}, and must be an int")
+        raise ValueError(f"is {value!r}, but must be an int")
     if not LEAST <= value <= MOST:
         raise ValueError(f"has {value.bit_length()} bits and a sign, and an int in a plan has 64")
     return value
@@ -87,7 +87,7 @@ def whole(value: Any) -> int:
 def instance(value: Any, cls: type[T], what: str) -> T:
     """Return ``value``, which must be an instance of a class."""
     if not isinstance(value, cls):
-        raise ValueError(f"is {value!r}, and must be {what}")
+        raise ValueError(f"is {value!r}, but must be {what}")
     return value
 
 

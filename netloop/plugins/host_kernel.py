@@ -66,7 +66,7 @@ class HostKernel(Kernel):
         self._runtime = self._part(plugin, PluginCapabilityType.RUNTIME, IPluginV3OneRuntime)
         self.num_outputs = self._build.num_outputs
         counted = type(self.num_outputs) is int and self.num_outputs > 0
-        ensure(counted, f"num_outputs of {self._name} is {self.num_outputs!r}, and must be 1 or more")
+        ensure(counted, f"num_outputs of {self._name} is {self.num_outputs!r}, but must be 1 or more")
         self._prepared_plugins: dict[Key, _PreparedPlugin] = {}
         self._lock = threading.RLock()
 

@@ -37,7 +37,7 @@ class JaxPlugin(IPluginV3, IPluginV3OneCore):
     """A plugin that is a JAX function, for ``add_plugin_v3``. It is immutable.
 
     ``function(*inputs, *shape_inputs)`` takes JAX arrays, and for shape inputs numpy arrays, whose values it may use
-    for shapes. It returns an array, or a tuple of them, and must be pure, as it may run any number of times. It is
+    for shapes. It returns an array, or a tuple of them, but must be pure, as it may run any number of times. It is
     traced with 64-bit types enabled, so that ``jnp.zeros(3)`` is float64; name the types. A plan can hold only plugins
     that are made with ``jax_plugin``.
 
@@ -252,7 +252,7 @@ class JaxKernel(Kernel):
             made = promise(*inputs)
         types = tuple(made) if isinstance(made, list | tuple) else (made,)
         right = len(types) == self.num_outputs and all(isinstance(each, TensorType) for each in types)
-        ensure(right, f"output_types of {self._name} returned {made!r}, and must return {self.num_outputs} TensorType")
+        ensure(right, f"output_types of {self._name} returned {made!r}, but must return {self.num_outputs} TensorType")
         return tuple(each.without_value() for each in types)
 
     def _kept(self, promised: Types, traced: Types) -> Types:

@@ -116,5 +116,5 @@ def test_arity_follows_from_the_arguments(function, wanted):
 
 def test_choice_names_a_similar_word():
     assert choose("mode", "linear", {"linear": 1, "cubic": 2}) == 1
-    with pytest.raises(LayerError, match="mode is 'linera', and must be one of linear, cubic"):
+    with pytest.raises(LayerError, match="mode is 'linera', but must be one of linear, cubic"):
         choose("mode", "linera", {"linear": 1, "cubic": 2})

@@ -285,7 +285,7 @@ def test_finding_tells_the_place_and_the_layer(network, layer):
 
     assert (found.code, found.at) == ("NL401", layer)
     assert found.where == f"{layer.source_location}, IActivationLayer 'leak'"
-    assert found.what == "alpha is inf, and must be finite"
+    assert found.what == "alpha is inf, but must be finite"
     assert found.why == "the documentation of the layer says: Apply an activation function to every element."
 
 

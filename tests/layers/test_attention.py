@@ -316,7 +316,7 @@ def test_packed_keys_without_lengths_are_refused():
 @pytest.mark.parametrize("lengths", [f32(2), index(2, 1), index(0)])
 def test_cumulative_lengths_of_another_type_are_refused(lengths):
     layer = attending(query_form=PACKED)
-    refuses(layer, f32(5, 2, 2), K, V, None, lengths, match=f"the query_lengths are {lengths}, and must be B + 1")
+    refuses(layer, f32(5, 2, 2), K, V, None, lengths, match=f"the query_lengths are {lengths}, but must be B + 1")
 
 
 def test_packed_queries_of_another_batch_are_refused():

@@ -174,7 +174,7 @@ def test_unknown_lengths_of_a_packed_update():
             (CACHE, f32(4, 1, 2), index(2), index(2)),
             "the update_lengths are of 1 sequences, but the cache has 2",
         ),
-        (PACKED, (CACHE, f32(4, 1, 2), index(2), f32(3)), "the update_lengths are float32[3], and must be B + 1"),
+        (PACKED, (CACHE, f32(4, 1, 2), index(2), f32(3)), "the update_lengths are float32[3], but must be B + 1"),
     ],
 )
 def test_cache_update_refuses(form, inputs, match):

@@ -6,12 +6,12 @@ from typing import Any
 import jax
 import numpy as np
 import pytest
-from netloop.plan.layer_kinds import kinds
 
 import netloop as trt
 from netloop.graph.layer import ILayer
 from netloop.layers.conditional import IIfConditionalBoundaryLayer
 from netloop.layers.loop import ILoopBoundaryLayer
+from netloop.plan.layer_kinds import kinds
 from netloop.types import UNKNOWN, OptionalType, SequenceType, TensorType
 from tests.support.laws import Case, assert_close, check_laws
 from tests.support.layer_specs import CALLS, Tensors

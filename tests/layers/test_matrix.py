@@ -100,7 +100,7 @@ def test_matrix_multiply_with_unknown_lengths(
 def test_product_of_truth_values_is_refused() -> None:
     layer = IMatrixMultiplyLayer(op0=NONE, op1=NONE)
 
-    refuses(layer, A > 0, B > 0, match="operand 0 is bool[2,3], and must be numeric")
+    refuses(layer, A > 0, B > 0, match="operand 0 is bool[2,3], but must be numeric")
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.uint16, np.int32, np.int64, np.uint64])
@@ -284,7 +284,7 @@ def test_einsum_with_unknown_lengths(equation: str, shapes: Any, shape: Any) -> 
         ("ij->i,j", [X], "is not a list of labels"),
         ("", [X], "labels 0 axes, and its operand has 2"),
         ("i->i", [], "the layer has no operands"),
-        ("i->i", [V3 > 0], "operand 0 is bool[3], and must be numeric"),
+        ("i->i", [V3 > 0], "operand 0 is bool[3], but must be numeric"),
         ("i,i->i", [V3, V3.astype(BF16)], "the operands are float32[3] and bfloat16[3]"),
     ],
 )

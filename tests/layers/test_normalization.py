@@ -137,7 +137,7 @@ def test_unknown_channels_may_have_groups():
 
 
 def test_integers_are_not_normalised():
-    refuses(over(1), i32(2), i32(2), i32(2), match="the input is int32[2], and must be floating-point")
+    refuses(over(1), i32(2), i32(2), i32(2), match="the input is int32[2], but must be floating-point")
 
 
 @pytest.mark.parametrize("epsilon", [-1e-5, np.nan, np.inf])
@@ -154,7 +154,7 @@ def test_axes_past_the_last_are_refused():
 
 
 def test_no_groups_are_refused():
-    refuses(over(0b100, num_groups=0), X, ONE, ZERO, match="num_groups is 0, and must be at least 1")
+    refuses(over(0b100, num_groups=0), X, ONE, ZERO, match="num_groups is 0, but must be at least 1")
 
 
 def test_groups_over_other_axes_are_refused_with_the_axes_that_would_do():
@@ -277,7 +277,7 @@ def test_ragged_softmax_of_unknown_lengths():
 
 
 def test_ragged_softmax_of_two_axes_is_refused():
-    refuses(IRaggedSoftMaxLayer(), f32(2, 3), i32(2, 1), match="the input is float32[2,3], and must have 3 axes")
+    refuses(IRaggedSoftMaxLayer(), f32(2, 3), i32(2, 1), match="the input is float32[2,3], but must have 3 axes")
 
 
 def test_ragged_softmax_of_integers_is_refused():

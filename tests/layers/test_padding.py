@@ -129,7 +129,7 @@ def test_reversing_keeps_unknown_lengths():
 
 
 def test_padding_of_three_axes_is_refused():
-    refuses(pad((1, 1), (1, 1)), X[0], match="the input float32[1,2,3] has 3 axes, and must have at least 4")
+    refuses(pad((1, 1), (1, 1)), X[0], match="the input float32[1,2,3] has 3 axes, but must have at least 4")
 
 
 @pytest.mark.parametrize("name", ["pre_padding_nd", "post_padding_nd"])
@@ -137,7 +137,7 @@ def test_padding_of_another_number_of_axes_is_refused(name):
     layer = pad((1, 1), (1, 1))
     setattr(layer, name, (1, 1, 1))
 
-    refuses(layer, X, match=f"{name} is (1, 1, 1), and must have 2 numbers")
+    refuses(layer, X, match=f"{name} is (1, 1, 1), but must have 2 numbers")
 
 
 def test_cutting_off_more_than_there_is_is_refused():
@@ -155,11 +155,11 @@ def test_axis_that_is_not_there_is_refused():
 
 
 def test_lengths_of_floats_are_refused():
-    refuses(reverse(), TABLE, f32(3), match="the lengths of the sequences are float32[3], and must be 1-D")
+    refuses(reverse(), TABLE, f32(3), match="the lengths of the sequences are float32[3], but must be 1-D")
 
 
 def test_lengths_of_two_axes_are_refused():
-    refuses(reverse(), TABLE, lengths(3, 1), match="the lengths of the sequences are int32[3,1], and must be 1-D")
+    refuses(reverse(), TABLE, lengths(3, 1), match="the lengths of the sequences are int32[3,1], but must be 1-D")
 
 
 def test_lengths_of_another_number_are_refused():

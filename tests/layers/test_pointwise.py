@@ -189,7 +189,7 @@ def test_relu_takes_no_narrow_types(dtype):
 def test_parameters_of_an_activation_are_finite(name, value):
     layer = IActivationLayer(type=ActivationType.CLIP, **{name: value})
 
-    refuses(layer, made([1.0]), match=f"{name} is {value}, and must be finite")
+    refuses(layer, made([1.0]), match=f"{name} is {value}, but must be finite")
 
 
 # ---------------------------------------------------------------------------- unary
@@ -469,7 +469,7 @@ def test_elementwise_converts_nothing_silently():
 def test_elementwise_adds_no_axes():
     sum_ = elementwise(ElementWiseOperation.SUM)
 
-    refuses(sum_, np.zeros((2, 3)), np.zeros(3), match="the inputs have 2 and 1 axes, and must have the same number")
+    refuses(sum_, np.zeros((2, 3)), np.zeros(3), match="the inputs have 2 and 1 axes, but must have the same number")
 
 
 def test_elementwise_stretches_only_axes_of_length_one():

@@ -212,7 +212,7 @@ def test_lrn_keeps_unknown_lengths():
 
 @pytest.mark.parametrize("kind", [AVERAGE, BLEND])
 def test_average_of_integers_is_refused(kind):
-    wanted = f"the input is int32[1,1,5], and must be floating-point for {kind.name}"
+    wanted = f"the input is int32[1,1,5], but must be floating-point for {kind.name}"
 
     refuses(pool(kind, (2,)), ROW.astype(np.int32), match=wanted)
 
@@ -262,7 +262,7 @@ def test_stride_for_another_number_of_axes_is_refused():
 
 @pytest.mark.parametrize("factor", [-0.5, 1.5, np.nan])
 def test_blend_factor_that_is_no_part_is_refused(factor):
-    refuses(pool(BLEND, (1,), blend_factor=factor), ROW, match=f"blend_factor is {factor}, and must be from 0 to 1")
+    refuses(pool(BLEND, (1,), blend_factor=factor), ROW, match=f"blend_factor is {factor}, but must be from 0 to 1")
 
 
 def test_blend_factor_is_of_no_account_without_blend():
@@ -271,22 +271,22 @@ def test_blend_factor_is_of_no_account_without_blend():
 
 @pytest.mark.parametrize("window", [-1, 0, 2, 17])
 def test_lrn_window_without_a_middle_is_refused(window):
-    refuses(lrn(window), CHANNELS, match=f"window_size is {window}, and must be odd, from 1 to 15")
+    refuses(lrn(window), CHANNELS, match=f"window_size is {window}, but must be odd, from 1 to 15")
 
 
 @pytest.mark.parametrize("name", LRN_LIMITS)
 def test_lrn_numbers_beyond_their_limits_are_refused(name):
     for limit in LRN_LIMITS[name]:
         value = limit * 2 if abs(limit) > 1 else limit / 2
-        refuses(lrn(3, **{name: value}), CHANNELS, match=f"{name} is {value}, and must be from")
+        refuses(lrn(3, **{name: value}), CHANNELS, match=f"{name} is {value}, but must be from")
 
 
 def test_lrn_of_two_axes_is_refused():
-    refuses(lrn(3), numbers(2, 3), match="the input float32[2,3] has 2 axes, and must have at least 3")
+    refuses(lrn(3), numbers(2, 3), match="the input float32[2,3] has 2 axes, but must have at least 3")
 
 
 def test_lrn_of_integers_is_refused():
-    refuses(lrn(3), CHANNELS.astype(np.int32), match="the input is int32[1,5,1], and must be floating-point")
+    refuses(lrn(3), CHANNELS.astype(np.int32), match="the input is int32[1,5,1], but must be floating-point")
 
 
 def test_network_pools_by_one_and_counts_no_padding():
@@ -406,7 +406,7 @@ def test_indices_of_bool_are_refused():
 
 
 def test_indices_are_whole_numbers():
-    refuses(places((1,), indices_type=DataType.INT8), ROW, match="indices_type is INT8, and must be INT32 or INT64")
+    refuses(places((1,), indices_type=DataType.INT8), ROW, match="indices_type is INT8, but must be INT32 or INT64")
 
 
 def test_elements_at_the_indices_are_the_maxima():

@@ -249,9 +249,9 @@ def test_double_is_rounded_once():
     ("x", "scale", "named", "match"),
     [
         (i8(2), f32(), {}, "the input is floating-point, not int8[2]"),
-        (f32(), f32(), {}, "the input is float32[], and must have at least one axis"),
-        (f32(2), f32(), {"kind": DataType.INT32}, "to_type is INT32, and must be one of INT8, INT4, FP8, FP4"),
-        (f32(2), i8(), {}, "the scale is int8[], and must be floating-point or E8M0"),
+        (f32(), f32(), {}, "the input is float32[], but must have at least one axis"),
+        (f32(2), f32(), {"kind": DataType.INT32}, "to_type is INT32, but must be one of INT8, INT4, FP8, FP4"),
+        (f32(2), i8(), {}, "the scale is int8[], but must be floating-point or E8M0"),
         (f32(2, 3), f32(3), {}, "the scale is float32[3], and axis -1"),
         (f32(2, 3), f32(1), {"axis": 2}, "the scale is float32[1], and axis 2"),
         (f32(2, 3), f32(3), {"axis": 2}, "the scale is float32[3], and axis 2"),
@@ -262,8 +262,8 @@ def test_double_is_rounded_once():
         (f32(2, 6), f32(2, 3), {"block_shape": (1, 3)}, "axis 1 has 6 elements, and the scale 3"),
         (f32(2, 6), f32(2, -1), {"block_shape": (1, 4)}, "axis 1 has 6 elements, and the scale -1"),
         (f32(2, 6), f32(2, 6), {"block_shape": (1, -1)}, "axis 1 has 6 elements, and the scale 6"),
-        (f32(2, 6), f32(2, 6), {"block_shape": (1,)}, "block_shape is (1,), and must be 2 positive numbers"),
-        (f32(2, 6), f32(2, 6), {"block_shape": (1, 0)}, "block_shape is (1, 0), and must be 2 positive numbers"),
+        (f32(2, 6), f32(2, 6), {"block_shape": (1,)}, "block_shape is (1,), but must be 2 positive numbers"),
+        (f32(2, 6), f32(2, 6), {"block_shape": (1, 0)}, "block_shape is (1, 0), but must be 2 positive numbers"),
         (f32(2, 6), f32(), {"block_shape": (1, 3)}, "the scale is float32[], and block_shape (1, 3) needs one of 2"),
         (f32(2), np.array(0, np.float32), {}, "the scale has an element that is not positive"),
         (f32(2), np.float32([1, np.nan]), {}, "the scale has an element that is not positive"),
@@ -276,8 +276,8 @@ def test_what_cannot_be_quantised_is_refused(x, scale, named, match):
 @pytest.mark.parametrize(
     ("zero", "match"),
     [
-        (f32(), "the zero point is float32[], and must be int8[]"),
-        (i8(2), "the zero point is int8[2], and must be int8[]"),
+        (f32(), "the zero point is float32[], but must be int8[]"),
+        (i8(2), "the zero point is int8[2], but must be int8[]"),
         (np.array(3, np.int8), "the zero point has an element that is not 0"),
     ],
 )
@@ -289,8 +289,8 @@ def test_zero_point_has_the_type_of_the_output(zero, match):
 @pytest.mark.parametrize(
     ("x", "kind", "match"),
     [
-        (f32(2), FLOAT, "the input is float32[2], and must be one of INT8, INT4, FP8, FP4"),
-        (i8(2), INT8, "to_type is INT8, and must be one of FLOAT, HALF, BF16, DOUBLE"),
+        (f32(2), FLOAT, "the input is float32[2], but must be one of INT8, INT4, FP8, FP4"),
+        (i8(2), INT8, "to_type is INT8, but must be one of FLOAT, HALF, BF16, DOUBLE"),
     ],
 )
 def test_dequantize_leads_from_few_bits_to_real_numbers(x, kind, match):
@@ -308,12 +308,12 @@ def test_dequantize_leads_from_few_bits_to_real_numbers(x, kind, match):
         (
             dynamic(FP4, FP8, 1),
             [f32(2), np.array(0, np.float32)],
-            "the scale of the scales is 0.0, and must be positive",
+            "the scale of the scales is 0.0, but must be positive",
         ),
         (dynamic(FP8, FLOAT, 3), [f32(4)], "axis 0 has 4 elements, which is not a multiple of the block length 3"),
         (dynamic(FP8, FLOAT, -1), [f32(0)], "axis 0 has 0 elements, so its blocks have no largest element"),
-        (dynamic(FP8, FLOAT, 1, 1), [f32(4)], "block_shape is (1, 1), and must be 1 positive numbers"),
-        (dynamic(FP8, FLOAT), [f32(4)], "block_size is 0, and must be positive"),
+        (dynamic(FP8, FLOAT, 1, 1), [f32(4)], "block_shape is (1, 1), but must be 1 positive numbers"),
+        (dynamic(FP8, FLOAT), [f32(4)], "block_size is 0, but must be positive"),
         (dynamic(FP8, FLOAT, block_size=2, axis=1), [f32(4)], "axis 1 is not one of the 1 axes"),
     ],
 )

@@ -174,12 +174,12 @@ def test_copy_of_a_length_that_is_not_there_is_refused():
 
 @pytest.mark.parametrize("order", [(0,), (0, 0), (1, 2), (0, 1, 2), (-1, 0)])
 def test_transposition_that_is_no_permutation_is_refused(order):
-    refuses(shuffle(first=order), GRID, match=f"first_transpose is {order}, and must have each of the 2 axes once")
+    refuses(shuffle(first=order), GRID, match=f"first_transpose is {order}, but must have each of the 2 axes once")
 
 
 def test_second_transposition_orders_the_new_axes():
     refuses(
-        shuffle((6,), second=(1, 0)), GRID, match="second_transpose is (1, 0), and must have each of the 1 axes once"
+        shuffle((6,), second=(1, 0)), GRID, match="second_transpose is (1, 0), but must have each of the 1 axes once"
     )
 
 

@@ -315,7 +315,7 @@ def test_softmax_keeps_unknown_lengths() -> None:
 
 
 def test_softmax_of_integers_is_refused() -> None:
-    refuses(ISoftMaxLayer(axes=1), np.zeros(2, I32), match="the input is int32[2], and must be floating-point")
+    refuses(ISoftMaxLayer(axes=1), np.zeros(2, I32), match="the input is int32[2], but must be floating-point")
 
 
 @pytest.mark.parametrize(("axes", "count"), [(0, 0), (0b11, 2)])

@@ -364,12 +364,12 @@ def test_corner_outside_of_any_axis_is_extrapolated():
 @pytest.mark.parametrize(
     ("roi", "given", "match"),
     [
-        ((), None, "roi is (), and must be 2 numbers"),
-        ((0.0, 1.0, 2.0), None, "roi is (0.0, 1.0, 2.0), and must be 2 numbers"),
-        ((0.0, np.inf), None, "roi is (0.0, inf), and must be finite"),
-        ((), np.float32([0, np.nan]), "roi is (0.0, nan), and must be finite"),
-        ((), np.float32([0]), "roi is float32[1], and must be 2 numbers"),
-        ((), i64(0, 1), "roi is int64[2], and must be 2 numbers"),
+        ((), None, "roi is (), but must be 2 numbers"),
+        ((0.0, 1.0, 2.0), None, "roi is (0.0, 1.0, 2.0), but must be 2 numbers"),
+        ((0.0, np.inf), None, "roi is (0.0, inf), but must be finite"),
+        ((), np.float32([0, np.nan]), "roi is (0.0, nan), but must be finite"),
+        ((), np.float32([0]), "roi is float32[1], but must be 2 numbers"),
+        ((), i64(0, 1), "roi is int64[2], but must be 2 numbers"),
     ],
 )
 def test_part_without_a_meaning_is_refused(roi, given, match):
@@ -377,11 +377,11 @@ def test_part_without_a_meaning_is_refused(roi, given, match):
 
 
 def test_part_without_a_crop_is_refused():
-    refuses(resized(3, roi=(0.0, 1.0)), ROW, match="roi is (0.0, 1.0), and must be no numbers")
+    refuses(resized(3, roi=(0.0, 1.0)), ROW, match="roi is (0.0, 1.0), but must be no numbers")
 
 
 def test_scales_of_an_input_are_positive():
-    refuses(IResizeLayer(), ROW, np.float32([-1]), match="scales are (-1.0,), and must be positive and finite")
+    refuses(IResizeLayer(), ROW, np.float32([-1]), match="scales are (-1.0,), but must be positive and finite")
 
 
 def test_scales_of_an_input_are_those_of_the_attribute():

@@ -116,7 +116,7 @@ def test_rotary_embedding_by_unknown_positions():
 @pytest.mark.parametrize(
     ("layer", "inputs", "match"),
     [
-        (turning(), (f32(2, 3, 4), f32(2, 3, 2), f32(2, 3, 2)), "the input is float32[2,3,4], and must have 4 axes"),
+        (turning(), (f32(2, 3, 4), f32(2, 3, 2), f32(2, 3, 2)), "the input is float32[2,3,4], but must have 4 axes"),
         (turning(), (index(1, 1, 1, 2), f32(1, 1, 1), f32(1, 1, 1)), "the input is floating-point, not int32"),
         (turning(), (f32(1, 1, 1, 3), f32(1, 1, 1), f32(1, 1, 1)), "3 elements of each token are to be rotated"),
         (turning(dim=-2), (f32(1, 1, 1, 4), f32(1, 1, 1), f32(1, 1, 1)), "-2 elements of each token are to be rotated"),
@@ -124,12 +124,12 @@ def test_rotary_embedding_by_unknown_positions():
         (
             turning(),
             (f32(1, 1, 1, 4), f32(1, 1, 4), f32(1, 1, 2)),
-            "the cos_cache is float32[1,1,4], and must be float32[1,1,2]",
+            "the cos_cache is float32[1,1,4], but must be float32[1,1,2]",
         ),
         (
             turning(),
             (f32(1, 1, 1, 4), f32(1, 1, 2), f32(7, 2)),
-            "the sin_cache is float32[7,2], and must be float32[1,1,2]",
+            "the sin_cache is float32[7,2], but must be float32[1,1,2]",
         ),
         (
             turning(),
@@ -140,7 +140,7 @@ def test_rotary_embedding_by_unknown_positions():
         (
             turning(),
             (f32(1, 1, 3, 4), f32(7, 2), f32(7, 2), index(1, 2)),
-            "the position_ids are int32[1,2], and must be",
+            "the position_ids are int32[1,2], but must be",
         ),
     ],
 )
@@ -151,7 +151,7 @@ def test_rotary_embedding_refuses(layer, inputs, match):
 def test_cache_of_another_type_is_refused():
     c, s = caches(ANGLES)
     refuses(
-        turning(), TOKENS, c.astype(np.float16), s, match="the cos_cache is float16[2,4,3], and must be float32[2,4,3]"
+        turning(), TOKENS, c.astype(np.float16), s, match="the cos_cache is float16[2,4,3], but must be float32[2,4,3]"
     )
 
 

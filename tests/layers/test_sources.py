@@ -233,19 +233,19 @@ def test_beta_without_alpha_is_refused():
 
 
 def test_alpha_of_another_type_is_refused():
-    refuses(fill((1,)), None, index(), f32(1), match="alpha is int64[], and must be float32[]")
+    refuses(fill((1,)), None, index(), f32(1), match="alpha is int64[], but must be float32[]")
 
 
 def test_alpha_with_axes_is_refused():
-    refuses(fill((1,)), None, f32(1), f32(1), match="alpha is float32[1], and must be float32[]")
+    refuses(fill((1,)), None, f32(1), f32(1), match="alpha is float32[1], but must be float32[]")
 
 
 def test_steps_of_another_number_than_the_axes_are_refused():
-    refuses(fill((1, 2)), None, f32(), f32(3), match="beta is float32[3], and must be float32[2]")
+    refuses(fill((1, 2)), None, f32(), f32(3), match="beta is float32[3], but must be float32[2]")
 
 
 def test_deviation_with_axes_is_refused():
-    refuses(fill((1,), NORMAL), None, f32(), f32(1), match="beta is float32[1], and must be float32[]")
+    refuses(fill((1,), NORMAL), None, f32(), f32(1), match="beta is float32[1], but must be float32[]")
 
 
 def test_linear_of_two_axes_with_one_step_is_refused():

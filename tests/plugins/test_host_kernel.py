@@ -452,7 +452,7 @@ BAD_PARTS = {
     "nothing overridden": (Bare(), "clone of Bare raised NotImplementedError: Bare must override clone"),
     "clone of nothing": (Plugin(clone=const(None)), "IPluginV3, not None"),
     "no parts": (Plugin(get_capability_interface=const(None)), "the BUILD capability of Plugin is None"),
-    "no outputs": (Plugin(num_outputs=0), "num_outputs of Plugin is 0, and must be 1 or more"),
+    "no outputs": (Plugin(num_outputs=0), "num_outputs of Plugin is 0, but must be 1 or more"),
     "outputs of a word": (Plugin(num_outputs="1"), "num_outputs of Plugin is '1'"),
 }
 

@@ -37,7 +37,7 @@ def to_model(network: INetworkDefinition, *, opset: int | None = None, drop_asse
     """
     check_instance("network", network, INetworkDefinition)
     if opset is not None and not LEAST_OPSET <= check_instance("opset", opset, int) <= MOST_OPSET:
-        raise ValueError(f"opset is {opset}, and must be from {LEAST_OPSET} to {MOST_OPSET}")
+        raise ValueError(f"opset is {opset}, but must be from {LEAST_OPSET} to {MOST_OPSET}")
     exporter = NetworkExporter(
         network, require_valid(network), check_instance("drop_assertions", drop_assertions, bool)
     )

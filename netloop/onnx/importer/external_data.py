@@ -43,7 +43,7 @@ def _require(holds: bool, what: str, why: str = "", fix: str = "") -> None:
 
 def _number(entries: dict[str, str], key: str, default: int) -> int:
     text = entries.get(key, "")
-    _require(text.isascii() and (text.isdigit() or not text), f"{key} is {text!r}, and must be a number of bytes")
+    _require(text.isascii() and (text.isdigit() or not text), f"{key} is {text!r}, but must be a number of bytes")
     _require(len(text) < 20, f"{key} is {text}, which is longer than any file")
     return int(text) if text else default
 

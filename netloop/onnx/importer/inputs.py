@@ -95,7 +95,7 @@ class DeclaredType:
         type = type.sequence_type.elem_type if self.sequence else type
         kind = type.WhichOneof("value") or "missing"
         if kind != "tensor_type":
-            raise LayerError(f"the declared type is {kind}, and must be tensor_type", reason("NL746"), "", "NL746")
+            raise LayerError(f"the declared type is {kind}, but must be tensor_type", reason("NL746"), "", "NL746")
         self.tensor = type.tensor_type
 
     @property

@@ -143,7 +143,7 @@ class ImportedNode:
             wanted: int = cast(Any, known.type).value
             require(
                 each.type in (AttributeProto.UNDEFINED, wanted),
-                f"attribute {name!r} is {_kind(each.type)}, and must be {_kind(wanted)}",
+                f"attribute {name!r} is {_kind(each.type)}, but must be {_kind(wanted)}",
             )
         missing = [name for name, each in schema.attributes.items() if each.required and name not in self.given]
         require(not missing, f"{self.operator} needs the attributes {missing}")

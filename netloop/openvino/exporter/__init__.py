@@ -55,7 +55,7 @@ def save(network: INetworkDefinition, path: str | os.PathLike[str], *, drop_asse
     place = Path(path)
     if place.suffix != ".xml":
         raise ValueError(
-            f"path is {os.fspath(path)!r}, and must end in .xml, because the weights get its name with .bin"
+            f"path is {os.fspath(path)!r}, but must end in .xml, because the weights get its name with .bin"
         )
     xml, weights = _document_and_weights(network, drop_assertions)
     write_whole(place.with_suffix(".bin"), weights.pieces)

@@ -81,7 +81,7 @@ class Call:
     def known_axis(self, axis: ITensor, rank: int) -> int:
         """The single axis that an input names, counted from the front."""
         count = len(self.known_ints(axis, "axes"))
-        require(count == 1, f"there are {count} axes, and must be one")
+        require(count == 1, f"there are {count} axes, but must be one")
         return self.known_axes(axis, rank)[0]
 
     # ------------------------------------------------------------------ attributes, with or without a default

@@ -106,7 +106,7 @@ class _RoleFinder:
         for port, what in ((trips, "trip count"), (condition, "condition")):
             require(port in self._tensors, f"no edge leads to the {what}, input {port}")
         count = self._tensors[trips]
-        require(count.type.is_index, f"the trip count is {count.type}, and must be a single int32 or int64")
+        require(count.type.is_index, f"the trip count is {count.type}, but must be a single int32 or int64")
         roles.trip_count = make.cast(make.scalar(count), np.int64)
         self._ask(self._tensors[condition])
 

@@ -159,7 +159,7 @@ class ModelReader:
             ModelError: it has none, or an invalid one; it has all errors.
         """
         if root.tag != "net":
-            raise ModelError(self._finding(f"the document is <{root.tag}>, and must be <net>", root, "NL751"))
+            raise ModelError(self._finding(f"the document is <{root.tag}>, but must be <net>", root, "NL751"))
         version = root.attributes.get("version", "10")
         if version not in VERSIONS:
             known = " and ".join(VERSIONS)
@@ -274,7 +274,7 @@ class ModelReader:
         try:
             return integer(text)
         except ValueError:
-            self._add_finding(f"{what} of <{element.tag}> is {text[:40]!r}, and must be an integer", element)
+            self._add_finding(f"{what} of <{element.tag}> is {text[:40]!r}, but must be an integer", element)
             return 0
 
     def _add_finding(self, what: str, at: Element) -> None:

@@ -243,7 +243,7 @@ def test_gradient_is_that_of_pytorch(x):
     ("attributes", "what"),
     [
         ({"direction": "sideways"}, "direction is 'sideways'"),
-        ({"activations": ["Tanh", "Tanh", "Tanh"]}, "there are 3 activations, and must be 1"),
+        ({"activations": ["Tanh", "Tanh", "Tanh"]}, "there are 3 activations, but must be 1"),
         ({"activations": ["Sigmoit"]}, "no activation is called 'Sigmoit'; did you mean 'sigmoid'?"),
         ({"direction": "bidirectional"}, "R is float32[1,2,2]"),
     ],

@@ -74,7 +74,7 @@ def test_elements_inside_each_other_without_end_are_refused():
 
 
 def test_model_is_a_net():
-    assert refused(b"<html/>") == [("NL751", "the document is <html>, and must be <net>")]
+    assert refused(b"<html/>") == [("NL751", "the document is <html>, but must be <net>")]
 
 
 def test_other_versions_are_refused():
@@ -195,8 +195,8 @@ TANH = """
         ('to-layer="2"', 'to-layer="1"', "two edges lead to input 0 of layer 'y'"),
         ('from-layer="0" ', "", "<edge> has no attribute 'from-layer'"),
         ('<layer id="1"', "<layer", "<layer> has no attribute 'id'"),
-        ('<layer id="1"', '<layer id="one"', "id of <layer> is 'one', and must be an integer"),
-        ("<dim>2</dim>", "<dim>two</dim>", "a length of <dim> is 'two', and must be an integer"),
+        ('<layer id="1"', '<layer id="one"', "id of <layer> is 'one', but must be an integer"),
+        ("<dim>2</dim>", "<dim>two</dim>", "a length of <dim> is 'two', but must be an integer"),
         ('type="Tanh"', "", "layer 'y' has no type"),
         ('type="Tanh"', 'type="Add"', "the layer has 1 inputs, and Add-1 takes 2"),
         ('type="Tanh"', 'type="Const"', "layer 'y' has 1 inputs, and a Const has 0"),

@@ -140,7 +140,7 @@ def test_slices_of_different_lengths_are_refused():
     a, b = loop.sliced(x, [1, 2]), loop.sliced(y, [1, 2])
     documents = document(ov.Model([ops.result(loop.outputs(rows=[(ops.add(a, b), 0)])[0])], [x, y]))
 
-    with pytest.raises(ModelError, match=r"have \[5, 6\] slices, and must have equally many"):
+    with pytest.raises(ModelError, match=r"have \[5, 6\] slices, but must have equally many"):
         rewritten(documents, b'shape="6,2"', b'shape="5,2"', 1)
 
 
@@ -160,7 +160,7 @@ def test_loop_that_reads_past_the_end_of_its_slices_is_an_error_of_the_call():
         (b'start="0" end="-1" stride="4" part_size="4"', "slices of 4 elements do not fill 6"),
         (b'start="0" end="-1" stride="0" part_size="1"', "the slices have the size 1 and the stride 0"),
         (b'start="0" end="-1" stride="1" part_size="-1"', "the slices have the size -1 and the stride 1"),
-        (b'start="x" end="-1" stride="1" part_size="1"', "start of <input> is 'x', and must be an integer"),
+        (b'start="x" end="-1" stride="1" part_size="1"', "start of <input> is 'x', but must be an integer"),
     ],
 )
 def test_parts_that_are_none_are_refused(how, why):

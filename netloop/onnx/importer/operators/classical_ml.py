@@ -80,7 +80,7 @@ def normalize(call: Call, x: ITensor) -> ITensor:
     elif norm == "L1":
         size = make.sum(make.unary(UnaryOperation.ABS, x), last, True)
     else:
-        require(norm == "L2", f"the norm is {norm!r}, and must be MAX, L1 or L2")
+        require(norm == "L2", f"the norm is {norm!r}, but must be MAX, L1 or L2")
         size = make.unary(UnaryOperation.SQRT, make.sum(make.mul(x, x), last, True))
     return make.div(x, make.where(make.equal(size, 0.0), np.ones((), F32), size))
 
@@ -170,7 +170,7 @@ def _linear_scores(call: Call, x: ITensor, count: int) -> ITensor:
 
 def post_transformed(make: FormulaBuilder, x: ITensor, kind: str) -> ITensor:
     """Scores after the transformation that the attribute ``post_transform`` names."""
-    require(kind in TRANSFORMS, f"post_transform is {kind!r}, and must be one of {', '.join(TRANSFORMS)}")
+    require(kind in TRANSFORMS, f"post_transform is {kind!r}, but must be one of {', '.join(TRANSFORMS)}")
     return TRANSFORMS[kind](make, x)
 
 

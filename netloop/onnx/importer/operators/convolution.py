@@ -30,7 +30,7 @@ def sliding(call: Call, axes: int) -> Sliding:
 def padding_of(call: Call, axes: int) -> tuple[list[int], list[int]]:
     """The padding before and after each axis of a window."""
     pads = call.attribute("pads", [0] * 2 * axes)
-    require(len(pads) == 2 * axes, f"pads is {pads}, and must have {2 * axes} numbers", f"the window has {axes} axes")
+    require(len(pads) == 2 * axes, f"pads is {pads}, but must have {2 * axes} numbers", f"the window has {axes} axes")
     return pads[:axes], pads[axes:]
 
 

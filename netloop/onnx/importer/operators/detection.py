@@ -48,7 +48,7 @@ def roi_align(call: Call, x: ITensor, rois: ITensor, items: ITensor) -> ITensor:
     mean = call.choice("mode", {"avg": True, "max": False})
     for name, minimum in (("output_height", 1), ("output_width", 1), ("sampling_ratio", 0)):
         given = call.attribute(name)
-        require(given >= minimum, f"{name} is {given}, and must be {minimum} or more")
+        require(given >= minimum, f"{name} is {given}, but must be {minimum} or more")
     make, dtype = call.make, x.type.dtype
     wide = np.dtype(np.float64) if dtype == np.float64 else np.dtype(np.float32)
     cells = _Samples(call, make.cast(x, wide), make.cast(rois, wide), items).combined(mean)
@@ -168,7 +168,7 @@ class _Samples:
 def max_roi_pool(call: Call, x: ITensor, rois: ITensor) -> ITensor:
     """The maximum in each cell of a grid over each region, 0 in an empty cell; a loop over the regions."""
     shape = call.attribute("pooled_shape")
-    require(len(shape) == 2 and min(shape) > 0, f"pooled_shape is {shape}, and must be a height and a width")
+    require(len(shape) == 2 and min(shape) > 0, f"pooled_shape is {shape}, but must be a height and a width")
     require(x.type.rank == 4 and rois.type.rank == 2, f"X is {x.type}, rois is {rois.type}; they need 4 and 2 axes")
     make, loop = call.make, call.make.network.add_loop()
     loop.name = call.node.name

@@ -23,15 +23,15 @@ def count_grams(call: Call, x: ITensor) -> ITensor:
     """
     make, places, mode = call.make, call.attribute("ngram_indexes"), call.attribute("mode")
     require(call.attribute("pool_strings") is None, "the n-grams are strings", "networks have no tensors of strings")
-    require(x.type.rank in (1, 2), f"the input is {x.type}, and must be a sequence or a batch of sequences")
+    require(x.type.rank in (1, 2), f"the input is {x.type}, but must be a sequence or a batch of sequences")
     skips = call.attribute("max_skip_count")
-    require(skips >= 0, f"max_skip_count is {skips}, and must not be negative")
-    require(mode in MODES, f"the mode is {mode!r}, and must be one of {', '.join(MODES)}")
+    require(skips >= 0, f"max_skip_count is {skips}, but must not be negative")
+    require(mode in MODES, f"the mode is {mode!r}, but must be one of {', '.join(MODES)}")
     pools = [grams for grams in _pools(call) if len(grams)]
     count = sum(map(len, pools))
     weights = call.attribute("weights", [1.0] * count) if mode != "TF" else [1.0] * count
     require(len(places) == len(weights) == count, f"there must be an index and a weight for each of {count} n-grams")
-    require(min(places, default=0) >= 0, f"ngram_indexes are {places}, and must not be negative")
+    require(min(places, default=0) >= 0, f"ngram_indexes are {places}, but must not be negative")
     taken = [
         call.attribute("min_gram_length") <= grams.shape[1] <= call.attribute("max_gram_length") for grams in pools
     ]
@@ -52,7 +52,7 @@ def _pools(call: Call) -> Iterator[Array]:
     pool = np.array(call.attribute("pool_int64s", []), np.int64)
     starts = [*call.attribute("ngram_counts"), len(pool)]
     fits = starts == sorted(starts) and starts[0] == 0
-    require(fits, f"ngram_counts are {starts[:-1]}, and must rise from 0 to the {len(pool)} elements of the pool")
+    require(fits, f"ngram_counts are {starts[:-1]}, but must rise from 0 to the {len(pool)} elements of the pool")
     for length, (start, end) in enumerate(pairwise(starts), 1):
         require((end - start) % length == 0, f"{end - start} elements of the pool do not divide into {length}-grams")
         yield pool[start:end].reshape(-1, length)

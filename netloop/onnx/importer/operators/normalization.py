@@ -59,7 +59,7 @@ def group_normalization_by_groups(call: Call, x: ITensor, scale: ITensor, bias: 
     """Normalization of groups of channels, with a scale and bias for each group."""
     make, groups = call.make, call.attribute("num_groups")
     channels = make.length(x, 1)
-    require(groups > 0, f"num_groups is {groups}, and must be positive")
+    require(groups > 0, f"num_groups is {groups}, but must be positive")
     length = channels // groups if isinstance(channels, int) else make.div(channels, groups)
     shape = make.list_tensor([groups, length])
     columns = [make.broadcast_to(make.expand_dims(each, [1]), shape) for each in (scale, bias)]
@@ -115,7 +115,7 @@ def rms_normalization(call: Call, x: ITensor, scale: ITensor) -> ITensor:
 def lp_normalization(call: Call, x: ITensor) -> ITensor:
     """Each vector along an axis divided by its L1 or L2 norm; 0 where the norm is 0."""
     make, power, axes = call.make, call.attribute("p"), [call.attribute("axis")]
-    require(power in (1, 2), f"p is {power}, and must be 1 or 2")
+    require(power in (1, 2), f"p is {power}, but must be 1 or 2")
     total = make.sum(make.unary(UnaryOperation.ABS, x) if power == 1 else make.mul(x, x), axes, keep=True)
     norm = total if power == 1 else make.unary(UnaryOperation.SQRT, total)
     is_zero = make.equal(norm, 0)

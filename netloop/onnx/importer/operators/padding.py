@@ -31,6 +31,6 @@ def pad(call: Call, x: ITensor, widths: ITensor, value: ITensor | None = None, a
     make, mode = call.make, call.choice("mode", PAD_MODES.onnx.read)
     axes = make.constant(np.arange(x.type.rank)) if axes is None else make.list_tensor(axes)
     count, widths = axes.type.shape[0], make.list_tensor(widths)
-    require(widths.type.shape == (2 * count,), f"the widths are {widths.type}, and must be {2 * count} numbers")
+    require(widths.type.shape == (2 * count,), f"the widths are {widths.type}, but must be {2 * count} numbers")
     before, after = (make.slice(widths, [start], [count]) for start in (0, count))
     return make.pad(x, before, after, mode, value, axes)

@@ -107,7 +107,7 @@ def max_unpool(call: Call, x: ITensor, indices: ITensor, output_shape: ITensor |
     """Elements at the indices that MaxPool found, zeros elsewhere."""
     make, window = call.make, call.attribute("kernel_shape")
     axes = len(window)
-    require(x.type.rank == axes + 2, f"the input is {x.type}, and must have {axes + 2} axes")
+    require(x.type.rank == axes + 2, f"the input is {x.type}, but must have {axes + 2} axes")
     steps = np.array(call.attribute("strides", [1] * axes), np.int64)
     spare = np.array(window, np.int64) - steps - np.sum(padding_of(call, axes), 0)
     lengths = make.add(make.mul(make.slice(make.shape(x), [2], [axes]), steps), spare)
@@ -128,7 +128,7 @@ LARGEST_LRN = 15
 def lrn(call: Call, x: ITensor) -> ITensor:
     """``x / (bias + alpha * mean) ** beta``, with the mean of the squares in neighbouring channels."""
     make, size = call.make, call.attribute("size")
-    require(size > 0, f"size is {size}, and must be positive")
+    require(size > 0, f"size is {size}, but must be positive")
     alpha, beta, k = (call.attribute(name) for name in ("alpha", "beta", "bias"))
     if size % 2 and size <= LARGEST_LRN and x.type.rank > 2:
         return make.made(make.network.add_lrn(x, size, alpha, beta, k))

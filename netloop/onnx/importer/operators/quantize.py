@@ -24,10 +24,10 @@ def _broadcastable(call: Call, factor: ITensor, x: ITensor) -> ITensor:
     """A scale or zero point in a shape that broadcasts to that of ``x``."""
     make, rank, axis = call.make, x.type.rank, call.attribute("axis", 1)
     block = call.attribute("block_size", 0)
-    require(block >= 0, f"block_size is {block}, and must not be negative")
+    require(block >= 0, f"block_size is {block}, but must not be negative")
     if not block:
         return make.along(factor, rank, axis) if rank else make.scalar(factor)
-    require(factor.type.rank == rank, f"the scale is {factor.type}, and must have the {rank} axes of the input")
+    require(factor.type.rank == rank, f"the scale is {factor.type}, but must have the {rank} axes of the input")
     axis %= rank
     shape = make.shape(factor)
     ones = np.where(np.arange(rank + 1) == axis + 1, block, 1)

@@ -26,7 +26,7 @@ def flatten(call: Call, x: ITensor) -> ITensor:
 def transpose(call: Call, x: ITensor) -> ITensor:
     """Permutation of the axes."""
     order = call.attribute("perm", list(range(x.type.rank))[::-1])
-    require(sorted(order) == list(range(x.type.rank)), f"perm is {order}, and must permute {x.type.rank} axes")
+    require(sorted(order) == list(range(x.type.rank)), f"perm is {order}, but must permute {x.type.rank} axes")
     return call.make.transpose(x, order)
 
 
@@ -55,7 +55,7 @@ def expand(call: Call, x: ITensor, shape: ITensor) -> ITensor:
 
 
 def _image(x: ITensor) -> ITensor:
-    require(x.type.rank == 4, f"the input is {x.type}, and must have 4 axes: batch, channels, height and width")
+    require(x.type.rank == 4, f"the input is {x.type}, but must have 4 axes: batch, channels, height and width")
     return x
 
 

@@ -105,9 +105,9 @@ def _with_time_first(make: FormulaBuilder, given: _Inputs) -> _Inputs:
 def _check(call: Call, kind: type[Cell], given: _Inputs) -> None:
     """Report inputs whose ranks, or sizes of weights, do not fit."""
     direction = _direction(call)
-    require(direction in DIRECTIONS, f"direction is {direction!r}, and must be one of {', '.join(DIRECTIONS)}")
+    require(direction in DIRECTIONS, f"direction is {direction!r}, but must be one of {', '.join(DIRECTIONS)}")
     for name, each in (("X", given.x), ("W", given.weights), ("R", given.recurrent)):
-        require(each.type.rank == 3, f"{name} is {each.type}, and must have 3 axes")
+        require(each.type.rank == 3, f"{name} is {each.type}, but must have 3 axes")
     count, rows, hidden = given.recurrent.type.shape
     require(
         min(count, rows, hidden) >= 0,
@@ -127,7 +127,7 @@ def _activations(call: Call, standard: Sequence[str], directions: int) -> list[l
     """The activation functions of each direction; those with an alpha or beta take the given ones in turn."""
     names = call.attribute("activations") if "activations" in call.node.given else [*standard] * directions
     wanted = len(standard) * directions
-    require(len(names) == wanted, f"there are {len(names)} activations, and must be {wanted} of them")
+    require(len(names) == wanted, f"there are {len(names)} activations, but must be {wanted} of them")
     alphas, betas = (iter(call.attribute(each) or ()) for each in ("activation_alpha", "activation_beta"))
     functions = [activation_function(call.make, name, alphas, betas, call.attribute("clip")) for name in names]
     return [functions[start : start + len(standard)] for start in range(0, wanted, len(standard))]

@@ -56,7 +56,7 @@ def _of_all_axes(make: FormulaBuilder, default: ITensor, given: ITensor, axes: S
     rank = default.type.shape[0]
     require(
         agree(given.type.shape, (len(axes),)),
-        f"the numbers of the axes are {given.type}, and must be {len(axes)}",
+        f"the numbers of the axes are {given.type}, but must be {len(axes)}",
         "each resized axis needs one number",
     )
     places = [rank + axes.index(axis) if axis in axes else axis for axis in range(rank)]
@@ -80,7 +80,7 @@ def _regions(call: Call, roi: ITensor | None, axes: Sequence[int], rank: int) ->
         return None
     roi = present(roi, "there is no roi", "tf_crop_and_resize reads this region of the input")
     make, count = call.make, len(axes)
-    require(agree(roi.type.shape, (2 * count,)), f"roi is {roi.type}, and must be {2 * count} numbers")
+    require(agree(roi.type.shape, (2 * count,)), f"roi is {roi.type}, but must be {2 * count} numbers")
     starts, ends = (make.slice(roi, [first], [count]) for first in (0, count))
     default = [make.constant(np.full(rank, each, roi.type.dtype)) for each in (0, 1)]
     parts = [_of_all_axes(make, each, own, axes) for each, own in zip(default, (starts, ends), strict=True)]

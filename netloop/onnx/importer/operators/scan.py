@@ -77,7 +77,7 @@ def _common_length(call: Call, slices: _Slices) -> ITensor:
     make = call.make
     lengths = [make.length(each, axis) for each, axis in zip(slices.tensors, slices.axes, strict=True)]
     known = sorted({each for each in lengths if isinstance(each, int)})
-    require(len(known) <= 1, f"the scanned inputs have {known} elements, and must have equally many")
+    require(len(known) <= 1, f"the scanned inputs have {known} elements, but must have equally many")
     common = make.tensor(np.int64(known[0]) if known else lengths[0])
     for each in lengths:
         if isinstance(each, ITensor) and each is not common:
@@ -107,5 +107,5 @@ def _scan(call: Call, initial: Sequence[ITensor], slices: _Slices, trips: ITenso
 def _numbers(call: Call, name: str, count: int) -> list[int]:
     """A number for each of some inputs or outputs, 0 by default."""
     numbers = call.attribute(name) or [0] * count
-    require(len(numbers) == count, f"{name} has {len(numbers)} numbers, and must have {count}")
+    require(len(numbers) == count, f"{name} has {len(numbers)} numbers, but must have {count}")
     return numbers

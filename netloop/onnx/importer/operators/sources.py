@@ -26,7 +26,7 @@ CONSTANTS = {
 def constant(call: Call) -> ITensor:
     """A constant, from the attribute that is set."""
     given = [name for name in CONSTANTS if name in call.node.given]
-    require(len(given) == 1, f"the attributes are {given}, and must be one of {', '.join(CONSTANTS)}")
+    require(len(given) == 1, f"the attributes are {given}, but must be one of {', '.join(CONSTANTS)}")
     array: Array = np.asarray(CONSTANTS[given[0]](call.attribute(given[0])))
     return call.make.constant(array)
 
@@ -35,7 +35,7 @@ def constant(call: Call) -> ITensor:
 def constant_of_shape(call: Call, shape: ITensor) -> ITensor:
     """One number in a given shape."""
     value = np.asarray(call.attribute("value", np.zeros(1, np.float32)))
-    require(value.size == 1, f"the value has {value.size} elements, and must have one")
+    require(value.size == 1, f"the value has {value.size} elements, but must have one")
     return call.make.broadcast_to(call.make.constant(value.reshape(())), shape)
 
 

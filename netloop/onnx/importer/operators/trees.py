@@ -70,7 +70,7 @@ class Forest:
         Raises:
             LayerError: if there are any.
         """
-        require(x.type.rank == 2, f"the input is {x.type}, and must be [samples, features]")
+        require(x.type.rank == 2, f"the input is {x.type}, but must be [samples, features]")
         features, own = [*self.features], x.type.shape[1]
         wrong = [each for each in features if each < 0 or (own != UNKNOWN and each >= own)]
         require(not wrong, f"a node tests feature {wrong and wrong[0]}, and samples have {own}")
@@ -148,8 +148,8 @@ def _is_member(make: FormulaBuilder, forest: Forest, value: ITensor, node: ITens
 def tree_ensemble(call: Call, x: ITensor) -> ITensor:
     """The sum, mean, minimum or maximum of the leaves that each sample reaches."""
     number, kind = call.attribute("aggregate_function"), call.attribute("post_transform")
-    require(0 <= number < len(AGGREGATES), f"aggregate_function is {number}, and must be from 0 to 3")
-    require(0 <= kind < len(TRANSFORMS), f"post_transform is {kind}, and must be from 0 to 4")
+    require(0 <= number < len(AGGREGATES), f"aggregate_function is {number}, but must be from 0 to 3")
+    require(0 <= kind < len(TRANSFORMS), f"post_transform is {kind}, but must be from 0 to 4")
     scores = aggregated(call, _forest(call), x, [*AGGREGATES.values()][number])
     return post_transformed(call.make, scores, TRANSFORMS[kind])
 
@@ -205,7 +205,7 @@ def _members(call: Call, modes: Array) -> Array:
 def tree_regressor(call: Call, x: ITensor) -> ITensor:
     """The sum, mean, minimum or maximum of the leaves that each sample reaches; float32."""
     make, word = call.make, call.attribute("aggregate_function")
-    require(word in AGGREGATES, f"aggregate_function is {word!r}, and must be one of {', '.join(AGGREGATES)}")
+    require(word in AGGREGATES, f"aggregate_function is {word!r}, but must be one of {', '.join(AGGREGATES)}")
     scores = aggregated(call, _forest_of_list(call), x, AGGREGATES[word])
     base = _numbers(call, "base_values")
     if base.size:

@@ -103,7 +103,7 @@ class _ImportedLoop:
         make, name = self._make, self._call.layer.name
         counts = [each.count for each in self._slices.values()]
         known = sorted({each for each in counts if isinstance(each, int)})
-        require(len(known) <= 1, f"the sliced inputs have {known} slices, and must have equally many")
+        require(len(known) <= 1, f"the sliced inputs have {known} slices, but must have equally many")
         require(bool(counts) or self._call.layer.type.lower() != "loop", "the loop has neither a count nor a condition")
         common = make.tensor(np.int64(known[0] if known else 1) if known or not counts else counts[0])
         for each in counts:

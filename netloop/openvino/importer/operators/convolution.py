@@ -19,7 +19,7 @@ def sliding(call: Call, axes: int) -> Sliding:
     lists = {name: call.ints(name, ones) for name in ("strides", "dilations")}
     lists |= {name: zeros if valid else call.ints(name, zeros) for name in ("pads_begin", "pads_end")}
     for name, given in lists.items():
-        require(len(given) == axes, f"{name} is {list(given)}, and must have {axes} numbers, one for each axis")
+        require(len(given) == axes, f"{name} is {list(given)}, but must have {axes} numbers, one for each axis")
     strides, dilations, before, after = lists.values()
     mode = call.choice("auto_pad", AUTO_PADS.openvino.read, "explicit")
     return Sliding(strides, dilations, before, after, None if mode is PaddingMode.EXPLICIT_ROUND_DOWN else mode)

@@ -80,7 +80,7 @@ def response_normalization(call: Call, x: ITensor, axes: ITensor) -> ITensor:
     make, size = call.make, call.int("size")
     alpha, beta, bias = (call.number(name) for name in ("alpha", "beta", "bias"))
     along = sorted(call.known_axes(axes, x.type.rank))
-    require(size > 0, f"size is {size}, and must be positive")
+    require(size > 0, f"size is {size}, but must be positive")
     if not along:
         return make.div(x, make.power(make.add(make.mul(make.mul(x, x), alpha), bias), beta))
     rest = [axis for axis in range(x.type.rank) if axis not in along]

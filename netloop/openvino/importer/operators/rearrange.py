@@ -38,7 +38,7 @@ def transpose(call: Call, x: ITensor, order: ITensor) -> ITensor:
     """Permutation of the axes, by default reversal."""
     axes = range(x.type.rank)
     wanted = call.known_ints(order, "axes") or axes[::-1]
-    require(sorted(wanted) == list(axes), f"the order is {list(wanted)}, and must permute {x.type.rank} axes")
+    require(sorted(wanted) == list(axes), f"the order is {list(wanted)}, but must permute {x.type.rank} axes")
     return call.make.transpose(x, wanted)
 
 

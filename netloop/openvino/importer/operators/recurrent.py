@@ -103,7 +103,7 @@ def _sequence(
     """The outputs of all steps, [batch, directions, time, hidden], and the last states, [batch, directions, hidden]."""
     make, backwards = call.make, call.choice("direction", DIRECTIONS)
     for name, each in zip(("X", "W", "R"), (x, *weights), strict=False):
-        require(each.type.rank == 3, f"{name} is {each.type}, and must have 3 axes")
+        require(each.type.rank == 3, f"{name} is {each.type}, but must have 3 axes")
     count = weights[1].type.shape[0]
     require(count == len(backwards), f"R is {weights[1].type}, and there are {len(backwards)} directions")
     known, time = make.ints(lengths), make.length(x, 1)
@@ -180,7 +180,7 @@ def _check(kind: type[Cell], recurrent: ITensor) -> None:
 def _functions(call: Call, kind: type[Cell]) -> list[Function]:
     """The activation functions, each with the alpha and beta of its position; the last of an LSTM is not clipped."""
     names = call.texts("activations", [each.lower() for each in kind.STANDARD]) or kind.STANDARD
-    require(len(names) == len(kind.STANDARD), f"there are {len(names)} activations, and must be {len(kind.STANDARD)}")
+    require(len(names) == len(kind.STANDARD), f"there are {len(names)} activations, but must be {len(kind.STANDARD)}")
     alphas, betas = (call.numbers(each, []) for each in ("activations_alpha", "activations_beta"))
     clip = call.number("clip", 0.0)
     clips = [clip or None] * 2 + [None]
