@@ -1,7 +1,7 @@
-"""Sequences of several lengths in one tensor, packed: their tokens end to end, and beside them where each begins.
+"""Ragged batches of sequences, packed: all tokens in one tensor, and the cumulative lengths in another.
 
-For B sequences the beginnings are B + 1 numbers, from 0 up to the number of all tokens: sequence b has the tokens from
-number beginnings[b] up to beginnings[b + 1].
+For B sequences there are B + 1 cumulative lengths, from 0 to the number of all tokens: sequence b consists of the
+tokens beginnings[b] to beginnings[b + 1] - 1.
 """
 
 from itertools import pairwise
@@ -14,15 +14,15 @@ from netloop.types import UNKNOWN, Array, TensorType
 
 
 def batch_of(name: str, beginnings: TensorType | None) -> int:
-    """The number of sequences that beginnings tell of, -1 if it is unknown.
+    """The number of sequences, -1 if it is unknown.
 
     Raises:
-        LayerError: they are missing, or no beginnings.
+        LayerError: the cumulative lengths are missing, or have the wrong type or rank.
     """
     require(
         beginnings is not None,
         f"there are no {name}",
-        why="packed sequences have no padding that would tell where one ends and the next begins",
+        why="packed sequences have no padding between them",
         fix=f"set {name} to an int32 tensor of the B + 1 cumulative lengths, from 0",
     )
     assert beginnings is not None
@@ -34,22 +34,22 @@ def batch_of(name: str, beginnings: TensorType | None) -> int:
 
 
 def sequences_of(x: Array, beginnings: Array) -> list[Array]:
-    """The sequences, one by one.
+    """The sequences as a list.
 
     Raises:
-        LayerError: the beginnings do not go from 0 to the number of tokens.
+        LayerError: the cumulative lengths do not rise from 0 to the number of tokens.
     """
     bounds = [int(each) for each in beginnings]
     require(
         bounds == sorted(bounds) and (bounds[0], bounds[-1]) == (0, len(x)),
         f"the cumulative lengths are {bounds}, and there are {len(x)} tokens",
-        why="they rise from 0 to the number of tokens",
+        why="they must rise from 0 to the number of tokens",
     )
     return [x[first:last] for first, last in pairwise(bounds)]
 
 
 def tokens_of(beginnings: Any, total: int) -> tuple[Any, Any]:
-    """The number of the sequence of each of ``total`` tokens, and its place in it; B for a token of none."""
+    """The sequence of each of ``total`` tokens and the position in it; sequence B for tokens past the last."""
     tokens = jnp.arange(total, dtype=beginnings.dtype)
     sequences = jnp.sum(beginnings[:, None] <= tokens, 0) - 1
     return sequences, tokens - beginnings[sequences]

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from netloop.nest import IfStep
 from netloop.onnx_graph.graph import OnnxGraph, Value
+from netloop.onnx_graph.step_exporter import StepExporter
 from netloop.onnx_graph.value_scope import ValueScope
 
-if TYPE_CHECKING:
-    from netloop.onnx_graph.exporter import NetworkExporter
 
-
-def export_conditional(exporter: NetworkExporter, step: IfStep, scope: ValueScope) -> None:
+def export_conditional(exporter: StepExporter, step: IfStep, scope: ValueScope) -> None:
     """Add an If, or only the branch taken if the condition is a compile-time constant."""
     known = exporter.types[step.condition].value
     if known is None:
@@ -24,7 +20,7 @@ def export_conditional(exporter: NetworkExporter, step: IfStep, scope: ValueScop
     return None
 
 
-def _export_if(exporter: NetworkExporter, step: IfStep, scope: ValueScope) -> None:
+def _export_if(exporter: StepExporter, step: IfStep, scope: ValueScope) -> None:
     if not step.outputs:
         return
     branches = [_branch(exporter, step, scope, branch) for branch in (0, 1)]
@@ -35,7 +31,7 @@ def _export_if(exporter: NetworkExporter, step: IfStep, scope: ValueScope) -> No
     scope.values.update(zip(step.writes, made, strict=True))
 
 
-def _branch(exporter: NetworkExporter, step: IfStep, scope: ValueScope, branch: int) -> OnnxGraph:
+def _branch(exporter: StepExporter, step: IfStep, scope: ValueScope, branch: int) -> OnnxGraph:
     graph = OnnxGraph(f"{step.conditional.name} {('then', 'else')[branch]}")
     inside = scope.inside(graph)
     exporter.export_steps(step.branches[branch].steps, inside)

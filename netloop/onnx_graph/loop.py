@@ -7,7 +7,6 @@ initial states, and each later one at the end of the previous iteration from the
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,11 +17,9 @@ from netloop.nest import LoopStep
 from netloop.onnx_graph.graph import OnnxGraph, Value
 from netloop.onnx_graph.node_builder import BOOL, INT64, NodeBuilder
 from netloop.onnx_graph.row_shapes import row_shape
+from netloop.onnx_graph.step_exporter import StepExporter
 from netloop.onnx_graph.value_scope import ValueScope
 from netloop.types import UNKNOWN, TensorType, normal_axis
-
-if TYPE_CHECKING:
-    from netloop.onnx_graph.exporter import NetworkExporter
 
 SCALAR = TensorType(INT64)
 FLAG = TensorType(BOOL)
@@ -30,13 +27,13 @@ NOWHERE = np.iinfo(np.int64).max
 """An index past the end of every axis."""
 
 
-def export_loop(exporter: NetworkExporter, step: LoopStep, scope: ValueScope) -> None:
+def export_loop(exporter: StepExporter, step: LoopStep, scope: ValueScope) -> None:
     """Add a Loop, and the nodes that arrange its outputs."""
     if step.outputs:
         _LoopExporter(exporter, step, scope).export()
 
 
-def export_iterator(exporter: NetworkExporter, layer: IIteratorLayer, scope: ValueScope) -> Value:
+def export_iterator(exporter: StepExporter, layer: IIteratorLayer, scope: ValueScope) -> Value:
     """Add the slice that an iterator reads in the current iteration."""
     make = exporter.builder(scope, layer)
     place = scope.iterations[layer.loop]
@@ -55,7 +52,7 @@ def export_iterator(exporter: NetworkExporter, layer: IIteratorLayer, scope: Val
 class _LoopExporter:
     """Exports one loop."""
 
-    def __init__(self, exporter: NetworkExporter, step: LoopStep, scope: ValueScope) -> None:
+    def __init__(self, exporter: StepExporter, step: LoopStep, scope: ValueScope) -> None:
         self.exporter = exporter
         self.step = step
         self.scope = scope

@@ -6,8 +6,6 @@ layers that compute a row run on zeros of the shapes of their inputs.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from netloop.diagnostics import LayerError
 from netloop.graph.layer import ILayer, Operation
 from netloop.graph.tensor import ITensor
@@ -18,17 +16,15 @@ from netloop.layers.pointwise import POINTWISE
 from netloop.layers.sources import IShapeLayer
 from netloop.onnx_graph.graph import Value
 from netloop.onnx_graph.node_builder import INT64
+from netloop.onnx_graph.step_exporter import StepExporter
 from netloop.onnx_graph.value_scope import ValueScope
 from netloop.types import normal_axis
-
-if TYPE_CHECKING:
-    from netloop.onnx_graph.exporter import NetworkExporter
 
 Query = tuple[ITensor, bool]
 """A tensor, and whether its value is needed or only its shape."""
 
 
-def row_shape(exporter: NetworkExporter, tensor: ITensor, scope: ValueScope) -> Value:
+def row_shape(exporter: StepExporter, tensor: ITensor, scope: ValueScope) -> Value:
     """Return the shape of a tensor that varies in a loop without iterations, int64, 1-D."""
     return _RowShapes(exporter, scope).of(tensor)
 
@@ -36,7 +32,7 @@ def row_shape(exporter: NetworkExporter, tensor: ITensor, scope: ValueScope) -> 
 class _RowShapes:
     """Computes shapes of tensors, and the values that they depend on, each of them once."""
 
-    def __init__(self, exporter: NetworkExporter, scope: ValueScope) -> None:
+    def __init__(self, exporter: StepExporter, scope: ValueScope) -> None:
         self.exporter = exporter
         self.scope = scope
         self.make = exporter.builder(scope, name="shape")
