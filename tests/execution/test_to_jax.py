@@ -133,7 +133,7 @@ def test_missing_weight_is_reported(network):
 def test_weight_of_another_shape_is_reported(network):
     function, weights = trt.to_jax(linear(network))
     with pytest.raises(
-        trt.InputError, match=r"NL605: weight 'start' is float32\[2\], and its value is the shape \(3,\)"
+        trt.InputError, match=r"NL605: weight 'start' is float32\[2\], and was given the shape \(3,\)"
     ):
         function(weights | {"start": np.zeros(3, F)}, {"x": ROWS})
 
