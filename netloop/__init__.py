@@ -78,7 +78,7 @@ from netloop.diagnostics import ModelError as ModelError
 from netloop.diagnostics import NetloopError as NetloopError
 from netloop.diagnostics import NetworkError as NetworkError
 from netloop.diagnostics import Severity as Severity
-from netloop.diagnostics.explanations import explain as explain
+from netloop.diagnostics.explain import explain as explain
 from netloop.dims import Dims as Dims
 from netloop.dims import Dims2 as Dims2
 from netloop.dims import Dims3 as Dims3

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import netloop as trt
-from netloop.diagnostics.explanations import rules_page
+from netloop.diagnostics.explain import rules_page
 from netloop.passes import table
 
 Text = Callable[[argparse.Namespace], str]

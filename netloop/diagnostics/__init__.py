@@ -2,7 +2,7 @@
 
 Every code is in ``registry.CODES`` with a text: its reason, an explanation and examples. A rule of ``netloop/check``
 adds its code by the decorator ``rule``, with its docstring as the text. The codes of all other findings have their
-texts in ``network_codes`` and ``file_codes``, since several places raise them. ``explanations`` prints the texts, and
+texts in ``network_codes`` and ``file_codes``, since several places raise them. ``explain`` prints the texts, and
 generates ``docs/rules.md`` from them.
 """
 

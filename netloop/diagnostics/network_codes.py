@@ -1,4 +1,4 @@
-"""Texts of the codes of networks: calls and wiring, plugins, compilation and execution."""
+"""Texts of the codes about networks and runs; those of rules, as NL204, are docstrings in ``netloop/check``."""
 
 TEXTS = {
     # ------------------------------------------------------------------ calls and wiring

@@ -13,7 +13,7 @@ from typing import ClassVar
 
 from netloop.diagnostics import did_you_mean, require
 from netloop.enums import ActivationType, MatrixOperation
-from netloop.formats.vocabulary import ACTIVATION_PARAMETERS, RECURRENT_ACTIVATIONS
+from netloop.formats.word_tables import ACTIVATION_PARAMETERS, RECURRENT_ACTIVATIONS
 from netloop.formulas.composer import FormulaBuilder
 from netloop.graph.tensor import ITensor
 

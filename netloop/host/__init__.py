@@ -4,7 +4,7 @@ A network runs on the host if one compiled program cannot hold it: a shape is da
 the host. So does a network with a long loop that is to be interruptible, and one whose tensors are observed.
 """
 
+from netloop.host.compiled_pieces import is_long as is_long
 from netloop.host.frame import Listener as Listener
 from netloop.host.frame import Poisoned as Poisoned
-from netloop.host.pieces import is_long as is_long
 from netloop.host.program import HostProgram as HostProgram

@@ -19,13 +19,13 @@ from netloop.diagnostics import ExecutionError
 from netloop.graph.infer import TypeTable
 from netloop.graph.layer import ILayer
 from netloop.graph.tensor import ITensor
+from netloop.host.compiled_pieces import Pieces
 from netloop.host.frame import HostFrame, Listener, Poisoned, TensorObserver
 from netloop.host.layers import run_layer
 from netloop.host.loop import HostLoop
-from netloop.host.pieces import Pieces
 from netloop.layers.loop import ILoop
+from netloop.lower.compilability import require_shallow
 from netloop.lower.loop.strategy import LoopStrategy, StrategyKind
-from netloop.lower.requirements import require_shallow
 from netloop.nest import IfStep, LoopStep, Step, layers_of
 from netloop.network import INetworkDefinition
 from netloop.tensor_values import to_user

@@ -17,12 +17,12 @@ from netloop.graph.tensor import ITensor
 from netloop.layers.assertion import IAssertionLayer
 from netloop.layers.conditional import IIfConditionalInputLayer
 from netloop.layers.loop import IIteratorLayer
+from netloop.lower.compilability import require_program, require_shallow
 from netloop.lower.conditional import lower_conditional
 from netloop.lower.frame import Frame, first_error
 from netloop.lower.loop.entry import lower_loop
 from netloop.lower.loop.iterators import lower_iterator
 from netloop.lower.lowering import Lowering
-from netloop.lower.requirements import require_program, require_shallow
 from netloop.lower.weight_folding import WeightFolding, find_weight_folding
 from netloop.nest import Block, IfStep, LayerStep, LoopStep, Scopes, Step, walk
 from netloop.network import INetworkDefinition

@@ -80,8 +80,6 @@ class _Tree:
     def _block(self, scope: Loops) -> Block:
         return self.loops[self.scopes.chain(scope)[-1]].body if scope else self.top
 
-    # -------------------------------------------------------- steps
-
     def _place(self, layer: ILayer) -> tuple[Step, Loops]:
         """The step that a layer belongs to, and the scope in which this step runs."""
         scope = self.scopes.of_layer(layer)
@@ -116,8 +114,6 @@ class _Tree:
             self.makers[layer.outputs[0]] = step, around
         return step
 
-    # -------------------------------------------------------- what needs what
-
     def _connect(self, layer: ILayer, step: Step, scope: Loops) -> None:
         for position, tensor in enumerate(layer.inputs):
             if tensor is None:
@@ -145,8 +141,6 @@ class _Tree:
         region = self.regions[home]
         region.before.setdefault(reader, {})[maker] = None
         region.uses.setdefault(maker, []).append((reader, branch))
-
-    # -------------------------------------------------------- order and branches
 
     def _arrange(self, region: _Region, block: Block) -> None:
         order = _in_order(region)

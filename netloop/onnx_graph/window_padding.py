@@ -3,7 +3,7 @@
 from typing import Any
 
 from netloop.enums import PaddingMode
-from netloop.formats.vocabulary import AUTO_PADS
+from netloop.formats.word_tables import AUTO_PADS
 from netloop.layers.windows import SAME, SlidingWindow
 from netloop.onnx_graph.graph import Value
 from netloop.onnx_graph.node_builder import NodeBuilder

@@ -8,7 +8,7 @@ from hypothesis import given
 
 import netloop as trt
 from netloop.execution import executable
-from netloop.host.pieces import Pieces
+from netloop.host.compiled_pieces import Pieces
 from tests.execution.test_differential import fail_alike
 from tests.support import networks
 from tests.support.examples import same_examples

@@ -1,7 +1,7 @@
 """The loop-carried state: how it is packed for XLA, and unpacked for the layers of an iteration.
 
-This is the one place that knows the form of the state. A scan and a while loop carry the same ``Carry``; what a scan
-keeps elsewhere is empty in its carry and costs nothing.
+The form of the state changes here only: scan, while loop and outputs name fields of ``Carry``. Both kinds of loops
+carry the same ``Carry``; what a scan keeps elsewhere is empty in its carry and costs nothing.
 """
 
 from typing import Any, NamedTuple

@@ -1,4 +1,8 @@
-"""The strategy by which a loop runs."""
+"""The strategy by which a loop runs.
+
+``choose_strategy`` chooses between scan and while. HOST is chosen before: ``execution/executable.py`` runs a network on
+the host if ``lower/compilability.py`` refuses it, and then ``host/compiled_pieces.py`` decides for each loop.
+"""
 
 from dataclasses import dataclass
 from enum import StrEnum

@@ -1,6 +1,6 @@
 """Grid sampling."""
 
-from netloop.formats.vocabulary import GRID_SAMPLE_MODES, GRID_SAMPLE_PADDINGS
+from netloop.formats.word_tables import GRID_SAMPLE_MODES, GRID_SAMPLE_PADDINGS
 from netloop.layers.grid_sample import IGridSampleLayer
 from netloop.onnx_graph.exporter_table import exports
 from netloop.onnx_graph.graph import Value

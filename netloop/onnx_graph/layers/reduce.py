@@ -3,7 +3,7 @@
 import math
 
 from netloop.enums import ReduceOperation, TopKOperation
-from netloop.formats.vocabulary import CUMULATIVE, REDUCTIONS
+from netloop.formats.word_tables import CUMULATIVE, REDUCTIONS
 from netloop.layers.reduce import ICumulativeLayer, IReduceLayer, ISoftMaxLayer, ITopKLayer
 from netloop.onnx_graph.exporter_table import exports
 from netloop.onnx_graph.graph import Value

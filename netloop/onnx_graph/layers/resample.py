@@ -7,7 +7,7 @@ import numpy as np
 
 from netloop.diagnostics import require
 from netloop.enums import InterpolationMode, ResizeCoordinateTransformation, ResizeSelector
-from netloop.formats.vocabulary import COORDINATE_TRANSFORMATIONS, NEAREST_ROUNDINGS, RESIZE_MODES
+from netloop.formats.word_tables import COORDINATE_TRANSFORMATIONS, NEAREST_ROUNDINGS, RESIZE_MODES
 from netloop.layers.resample import IResizeLayer
 from netloop.onnx_graph.exporter_table import exports
 from netloop.onnx_graph.graph import Value

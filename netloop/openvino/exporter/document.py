@@ -9,7 +9,7 @@ from xml.sax.saxutils import quoteattr
 
 import numpy as np
 
-from netloop.formats.vocabulary import ELEMENT_TYPES
+from netloop.formats.word_tables import ELEMENT_TYPES
 from netloop.onnx_graph.array_bytes import array_bytes
 from netloop.onnx_graph.unique_names import UniqueNames
 from netloop.openvino.exporter.ir import OUTSIDE, IrBody, IrLayer, IrNet, IrPort, IrWire

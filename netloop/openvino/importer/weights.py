@@ -12,7 +12,7 @@ import numpy as np
 
 from netloop.diagnostics import Finding, LayerError, ModelError, reason, require
 from netloop.formats.import_errors import open_model_file
-from netloop.formats.vocabulary import ELEMENT_TYPES
+from netloop.formats.word_tables import ELEMENT_TYPES
 from netloop.formulas import as_dtype
 from netloop.types import LARGEST_TENSOR, Array, numpy_type
 

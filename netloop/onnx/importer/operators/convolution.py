@@ -9,8 +9,8 @@ import numpy as np
 from netloop.diagnostics import require
 from netloop.enums import PaddingMode, ReduceOperation, UnaryOperation
 from netloop.formats import windows
-from netloop.formats.vocabulary import AUTO_PADS
 from netloop.formats.windows import Sliding
+from netloop.formats.word_tables import AUTO_PADS
 from netloop.formulas import FormulaBuilder, Length
 from netloop.graph.tensor import ITensor
 from netloop.onnx.importer.call import Call

@@ -3,7 +3,7 @@
 import numpy as np
 
 from netloop.diagnostics import require
-from netloop.formats.vocabulary import SCATTER_REDUCTIONS
+from netloop.formats.word_tables import SCATTER_REDUCTIONS
 from netloop.graph.tensor import ITensor
 from netloop.onnx.importer.call import Call
 from netloop.onnx.importer.operator_table import operator

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from netloop.diagnostics import require
-from netloop.formats.vocabulary import GRID_SAMPLE_MODES, GRID_SAMPLE_PADDINGS
+from netloop.formats.word_tables import GRID_SAMPLE_MODES, GRID_SAMPLE_PADDINGS
 from netloop.graph.tensor import ITensor
 from netloop.onnx.importer.call import Call
 from netloop.onnx.importer.operator_table import operator

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from netloop.enums import ActivationType, DataType, ElementWiseOperation, UnaryOperation
-from netloop.formats.vocabulary import (
+from netloop.formats.word_tables import (
     ACTIVATION_PARAMETERS,
     ACTIVATIONS,
     ELEMENTWISE,

@@ -2,7 +2,7 @@
 
 from netloop.enums import TopKOperation, UnaryOperation
 from netloop.formats.reduce import Reduction, in_float, reduction
-from netloop.formats.vocabulary import CUMULATIVE, REDUCTIONS
+from netloop.formats.word_tables import CUMULATIVE, REDUCTIONS
 from netloop.formulas import FormulaBuilder, Numbers
 from netloop.graph.tensor import ITensor
 from netloop.onnx.importer.call import Call

@@ -14,7 +14,7 @@ from netloop.enums import (
     UnaryOperation,
 )
 from netloop.formats.import_errors import present
-from netloop.formats.vocabulary import COORDINATE_TRANSFORMATIONS, NEAREST_ROUNDINGS, RESIZE_MODES
+from netloop.formats.word_tables import COORDINATE_TRANSFORMATIONS, NEAREST_ROUNDINGS, RESIZE_MODES
 from netloop.formulas import FormulaBuilder
 from netloop.graph.tensor import ITensor
 from netloop.layers.resample import IResizeLayer

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from netloop.formats.vocabulary import AUTO_PADS
+from netloop.formats.word_tables import AUTO_PADS
 from netloop.onnx_graph.graph import OnnxNode
 from netloop.openvino.exporter.ir import IrPort
 from netloop.openvino.exporter.layer_builder import LayerBuilder, open_shape

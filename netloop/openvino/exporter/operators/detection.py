@@ -3,7 +3,7 @@
 import numpy as np
 
 from netloop.enums import BoundingBoxFormat
-from netloop.formats.vocabulary import BOX_FORMATS
+from netloop.formats.word_tables import BOX_FORMATS
 from netloop.onnx_graph.graph import OnnxNode
 from netloop.onnx_graph.node_builder import FLOAT, INT64
 from netloop.openvino.exporter.ir import IrPort

@@ -1,7 +1,7 @@
 """Grid sampling."""
 
 from netloop.diagnostics import require
-from netloop.formats.vocabulary import GRID_SAMPLE_MODES, GRID_SAMPLE_PADDINGS
+from netloop.formats.word_tables import GRID_SAMPLE_MODES, GRID_SAMPLE_PADDINGS
 from netloop.onnx_graph.graph import OnnxNode
 from netloop.openvino.exporter.ir import IrPort
 from netloop.openvino.exporter.layer_builder import LayerBuilder, open_shape

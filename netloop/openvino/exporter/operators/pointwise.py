@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from functools import reduce
 from typing import Any
 
-from netloop.formats.vocabulary import (
+from netloop.formats.word_tables import (
     ACTIVATION_PARAMETERS,
     ACTIVATIONS,
     ELEMENTWISE,

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from netloop.enums import ReduceOperation, TopKOperation
-from netloop.formats.vocabulary import BOOL_REDUCTIONS, REDUCTIONS, TOP_K
+from netloop.formats.word_tables import BOOL_REDUCTIONS, REDUCTIONS, TOP_K
 from netloop.onnx_graph.graph import OnnxNode
 from netloop.onnx_graph.node_builder import BOOL, INT64
 from netloop.openvino.exporter.ir import IrPort

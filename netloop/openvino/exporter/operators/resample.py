@@ -1,7 +1,7 @@
 """Resizing."""
 
 from netloop.diagnostics import require
-from netloop.formats.vocabulary import COORDINATE_TRANSFORMATIONS, NEAREST_ROUNDINGS, RESIZE_MODES
+from netloop.formats.word_tables import COORDINATE_TRANSFORMATIONS, NEAREST_ROUNDINGS, RESIZE_MODES
 from netloop.onnx_graph.graph import OnnxNode
 from netloop.openvino.exporter.ir import IrPort
 from netloop.openvino.exporter.layer_builder import LayerBuilder, open_shape

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 from netloop.diagnostics import require
 from netloop.enums import PaddingMode
-from netloop.formats.vocabulary import AUTO_PADS
 from netloop.formats.windows import Sliding, convolved, deconvolved
+from netloop.formats.word_tables import AUTO_PADS
 from netloop.graph.tensor import ITensor
 from netloop.openvino.importer.call import Call
 from netloop.openvino.importer.operator_table import operator

@@ -5,7 +5,7 @@ import numpy as np
 from netloop.diagnostics import require
 from netloop.enums import BoundingBoxFormat, DataType, TopKOperation
 from netloop.formats.nms import non_max_suppression
-from netloop.formats.vocabulary import BOX_FORMATS
+from netloop.formats.word_tables import BOX_FORMATS
 from netloop.graph.tensor import ITensor
 from netloop.openvino.importer.call import Call
 from netloop.openvino.importer.operator_table import operator

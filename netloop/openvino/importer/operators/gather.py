@@ -6,7 +6,7 @@ import numpy as np
 
 from netloop.diagnostics import require
 from netloop.enums import GatherMode, ReduceOperation, TripLimit
-from netloop.formats.vocabulary import SCATTER_REDUCTIONS
+from netloop.formats.word_tables import SCATTER_REDUCTIONS
 from netloop.graph.tensor import ITensor
 from netloop.openvino.importer.call import Call
 from netloop.openvino.importer.operator_table import operator

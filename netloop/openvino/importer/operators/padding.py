@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from netloop.formats.vocabulary import PAD_MODES
+from netloop.formats.word_tables import PAD_MODES
 from netloop.graph.tensor import ITensor
 from netloop.openvino.importer.call import Call
 from netloop.openvino.importer.operator_table import operator

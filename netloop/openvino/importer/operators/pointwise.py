@@ -6,7 +6,7 @@ import numpy as np
 
 from netloop.diagnostics import require
 from netloop.enums import ActivationType, ElementWiseOperation, UnaryOperation
-from netloop.formats.vocabulary import (
+from netloop.formats.word_tables import (
     ACTIVATIONS,
     ELEMENTWISE,
     ELEMENTWISE_BITWISE,

@@ -4,7 +4,7 @@ import numpy as np
 
 from netloop.enums import CumulativeOperation, ReduceOperation, TopKOperation
 from netloop.formats.reduce import Reduction, in_float, reduction
-from netloop.formats.vocabulary import BOOL_REDUCTIONS, REDUCTIONS, TOP_K
+from netloop.formats.word_tables import BOOL_REDUCTIONS, REDUCTIONS, TOP_K
 from netloop.formulas import FormulaBuilder, Numbers
 from netloop.graph.tensor import ITensor
 from netloop.openvino.importer.call import Call

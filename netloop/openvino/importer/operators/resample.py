@@ -6,7 +6,7 @@ import numpy as np
 
 from netloop.enums import ResizeSelector, SampleMode
 from netloop.formats.import_errors import present
-from netloop.formats.vocabulary import COORDINATE_TRANSFORMATIONS, NEAREST_ROUNDINGS, RESIZE_MODES
+from netloop.formats.word_tables import COORDINATE_TRANSFORMATIONS, NEAREST_ROUNDINGS, RESIZE_MODES
 from netloop.graph.tensor import ITensor
 from netloop.layers.resample import IResizeLayer
 from netloop.openvino.importer.call import Call

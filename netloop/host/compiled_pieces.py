@@ -15,12 +15,12 @@ from netloop.host.frame import HostFrame, Poisoned
 from netloop.layers.assertion import IAssertionLayer
 from netloop.layers.loop import IIteratorLayer, ILoop, IRecurrenceLayer
 from netloop.layers.sources import IConstantLayer
+from netloop.lower.compilability import fits_program
 from netloop.lower.frame import Frame
 from netloop.lower.loop.chunked_while import ChunkedWhile
 from netloop.lower.loop.facts import known_count
 from netloop.lower.loop.strategy import LoopStrategy
 from netloop.lower.program import Outcome, Program
-from netloop.lower.requirements import fits_program
 from netloop.nest import Block, LayerStep, LoopStep, Scopes, Step, layers_of
 from netloop.types import TensorType
 

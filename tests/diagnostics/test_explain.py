@@ -9,7 +9,7 @@ import netloop as trt
 from netloop.check.rule import RULES
 from netloop.cli import main
 from netloop.diagnostics import CODES, Code, add_code
-from netloop.diagnostics.explanations import CHAPTERS, rules_page
+from netloop.diagnostics.explain import CHAPTERS, rules_page
 
 PACKAGE = Path(trt.__file__).parent
 PAGE = PACKAGE.parent / "docs" / "rules.md"

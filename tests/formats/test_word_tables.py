@@ -15,10 +15,10 @@ from netloop.enums import (
     SampleMode,
     UnaryOperation,
 )
-from netloop.formats import vocabulary
-from netloop.formats.vocabulary import ACTIVATION_PARAMETERS, ACTIVATIONS, OPENVINO_OPSETS, Vocabulary
+from netloop.formats import word_tables
+from netloop.formats.word_tables import ACTIVATION_PARAMETERS, ACTIVATIONS, OPENVINO_OPSETS, Vocabulary
 
-TABLES = {name: each for name, each in vars(vocabulary).items() if isinstance(each, Vocabulary)}
+TABLES = {name: each for name, each in vars(word_tables).items() if isinstance(each, Vocabulary)}
 
 PARTIAL: dict[str, set[Any]] = {
     "GELU_APPROXIMATIONS": {ActivationType.GELU_ERF, ActivationType.GELU_TANH},
@@ -100,9 +100,9 @@ def test_what_is_written_is_read_as_the_same_member(name: str, format: str) -> N
 
 
 def test_translation_to_openvino() -> None:
-    assert vocabulary.UNARY.onnx_to_openvino["Ceil"] == "Ceiling"
-    assert "Reciprocal" not in vocabulary.UNARY.onnx_to_openvino
-    assert vocabulary.AUTO_PADS.onnx_to_openvino["VALID"] == "explicit"
+    assert word_tables.UNARY.onnx_to_openvino["Ceil"] == "Ceiling"
+    assert "Reciprocal" not in word_tables.UNARY.onnx_to_openvino
+    assert word_tables.AUTO_PADS.onnx_to_openvino["VALID"] == "explicit"
 
 
 def test_parameters_are_of_activations_and_opsets_of_operators() -> None:

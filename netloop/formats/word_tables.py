@@ -1,6 +1,6 @@
 """The words of ONNX and OpenVINO for the members of netloop's enumerations.
 
-All importers and exporters read these tables, so that they agree; ``tests/formats/test_vocabulary.py`` lists the
+All importers and exporters read these tables, so that they agree; ``tests/formats/test_word_tables.py`` lists the
 members that a format lacks.
 """
 
