@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Protocol, TypeVar
 from netloop.diagnostics import ModelError, did_you_mean, require
 from netloop.formats.import_errors import ImportErrors, InputNotImported, Unimported
 from netloop.formats.pruning import keep_live
-from netloop.formulas.composer import FormulaBuilder
+from netloop.formulas.formula_builder import FormulaBuilder
 from netloop.graph.tensor import LONGEST_NAME, ITensor
 from netloop.network import INetworkDefinition
 

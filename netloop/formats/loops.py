@@ -9,7 +9,7 @@ import numpy as np
 
 from netloop.diagnostics import require
 from netloop.enums import TripLimit
-from netloop.formulas.composer import FormulaBuilder
+from netloop.formulas.formula_builder import FormulaBuilder
 from netloop.formulas.rearrange import Length
 from netloop.graph.tensor import ITensor
 from netloop.layers.loop import ILoop, IRecurrenceLayer

@@ -1,7 +1,7 @@
 """Non-maximum suppression of boxes."""
 
 from netloop.enums import BoundingBoxFormat, DataType
-from netloop.formulas.composer import FormulaBuilder
+from netloop.formulas.formula_builder import FormulaBuilder
 from netloop.graph.tensor import ITensor
 
 ALL = 2**31 - 1

@@ -14,7 +14,7 @@ from typing import ClassVar
 from netloop.diagnostics import did_you_mean, require
 from netloop.enums import ActivationType, MatrixOperation
 from netloop.formats.word_tables import ACTIVATION_PARAMETERS, RECURRENT_ACTIVATIONS
-from netloop.formulas.composer import FormulaBuilder
+from netloop.formulas.formula_builder import FormulaBuilder
 from netloop.graph.tensor import ITensor
 
 Function = Callable[[ITensor], ITensor]

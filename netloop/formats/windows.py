@@ -8,7 +8,7 @@ import numpy as np
 from netloop.diagnostics import require
 from netloop.dims import Weights
 from netloop.enums import PaddingMode, ReduceOperation, SampleMode
-from netloop.formulas.composer import FormulaBuilder
+from netloop.formulas.formula_builder import FormulaBuilder
 from netloop.graph.tensor import ITensor
 from netloop.layers.convolution import WeightedWindow
 from netloop.layers.windows import SlidingWindow

@@ -27,7 +27,6 @@ SUBJECTS = {
     "element_types": "every element type in engines and plans",
     "example_calls": "the laws on one call of every method that adds a layer",
     "failures": "errors while a network runs",
-    "formula_builder": "all formulas through the builder",
     "golden": "results recorded from TensorRT",
     "hostile": "damaged and malicious input",
     "integers": "integer arithmetic of several layers",
