@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import netloop as trt
-from netloop.host import pieces
+from netloop.host import compiled_pieces
 from tests.execution.test_failures import (
     MAX_TRIPS,
     assertion,
@@ -40,7 +40,7 @@ ROOT = Path(__file__).parents[2]
 @pytest.fixture
 def all_long(monkeypatch):
     """Make every loop a long one."""
-    monkeypatch.setattr(pieces, "MOST_TRIPS_AT_ONCE", 0)
+    monkeypatch.setattr(compiled_pieces, "MOST_TRIPS_AT_ONCE", 0)
 
 
 @pytest.mark.parametrize("example", EXAMPLES.values(), ids=EXAMPLES)

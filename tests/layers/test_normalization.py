@@ -292,7 +292,7 @@ def test_bounds_of_floats_are_refused():
 
 @pytest.mark.parametrize("shape", [(1, 2), (1, 2, 3), (1, 3, 1)])
 def test_bounds_of_another_shape_are_refused(shape):
-    refuses(IRaggedSoftMaxLayer(), f32(1, 2, 3), i32(*shape), match="and must be int32[1,2,1]")
+    refuses(IRaggedSoftMaxLayer(), f32(1, 2, 3), i32(*shape), match="but must be int32[1,2,1]")
 
 
 @pytest.mark.parametrize("bound", [-1, 4])

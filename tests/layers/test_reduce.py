@@ -471,7 +471,7 @@ def test_topk_by_a_vector_is_refused() -> None:
 def test_topk_with_indices_of_another_type_is_refused() -> None:
     layer = ITopKLayer(op=LARGEST, k=1, axes=1, indices_type=DataType.FLOAT)
 
-    refuses(layer, X, match="and must be INT32 or INT64")
+    refuses(layer, X, match="but must be INT32 or INT64")
 
 
 @pytest.mark.parametrize("op", TopKOperation, ids=str)

@@ -284,7 +284,7 @@ def test_fill_value_of_another_type_is_refused():
 
 
 def test_several_fill_values_are_refused():
-    refuses(row(0, 1, 1, FILL), ROW, None, None, None, f32(2), match="and must be float32[]")
+    refuses(row(0, 1, 1, FILL), ROW, None, None, None, f32(2), match="but must be float32[]")
 
 
 def test_axis_that_is_not_there_is_refused():

@@ -349,7 +349,7 @@ def test_attributes_are_kept_as_tuples():
 def test_function_keeps_its_name_and_its_docstring():
     assert isinstance(circular_pad, JaxPluginCreator)
     assert circular_pad.__name__ == "circular_pad"
-    assert circular_pad.__doc__ == "x, continued around its ends."
+    assert circular_pad.__doc__ == "x with circular padding."
     np.testing.assert_array_equal(circular_pad.function(X, pads=PADS), np.pad(X, PADS, "wrap"))
 
 
