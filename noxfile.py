@@ -28,6 +28,7 @@ PAGES = {
 PARTS = {
     "ARCHITECTURE.md": "tests.project.levels",
     "README.md": "tests.project.methods",
+    "docs/performance.md": "tests.project.passes",
     "netloop/__init__.py": "tests.project.exports",
 }
 """The files of which a module writes a part. Tests compare the files with what it writes."""

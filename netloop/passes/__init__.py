@@ -2,7 +2,7 @@
 
 A pass either rewrites a copy of the network, for which the reference gives the same results, or allows a form of
 lowering. Each is a class in a file of this package; importing the package collects them. A new pass needs such a file,
-tests in ``tests/passes``, and its rows in ``docs/performance.md``, which ``python -m netloop passes`` prints.
+tests in ``tests/passes``, and its measured gain in ``docs/performance.md``, whose table ``nox -s pages`` writes.
 """
 
 from collections.abc import Collection, Iterable, Iterator

@@ -2,7 +2,6 @@
 
 import json
 import re
-from pathlib import Path
 
 import jax.numpy as jnp
 import numpy as np
@@ -11,6 +10,8 @@ import pytest
 import netloop as trt
 from netloop.passes import PASSES, table
 from netloop.passes.rewriter import Rewriter
+from tests.project import passes
+from tests.project.passes import PAGE
 from tests.support.cells import (
     attention,
     by_number,
@@ -26,8 +27,6 @@ from tests.support.cells import (
     written,
 )
 from tests.support.pass_checks import REWRITES, assert_close, improved, inputs_of, wiring
-
-PAGE = Path(__file__).parents[2] / "docs" / "performance.md"
 
 pytestmark = pytest.mark.usefixtures("low_thresholds")
 
@@ -105,7 +104,7 @@ def test_pass_comes_after_those_that_it_must_follow(name):
 def test_page_has_the_table_of_passes_and_a_measured_gain_for_each():
     page = PAGE.read_text(encoding="utf-8")
 
-    assert table() in page, "python -m netloop passes prints the table"
+    assert page == passes.page(), "python -m tests.project.passes"
     measured = page.partition(table())[2]
     assert re.findall(r"^\| `(\w+)` \| [\d.; ]+ \| ", measured, re.MULTILINE) == list(PASSES)
 
