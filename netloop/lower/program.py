@@ -23,7 +23,7 @@ from netloop.lower.frame import Frame, first_error
 from netloop.lower.loop.entry import lower_loop
 from netloop.lower.loop.iterators import lower_iterator
 from netloop.lower.lowering import Lowering
-from netloop.lower.weight_folding import WeightFolding, find_weight_folding
+from netloop.lower.weight_folding import WeightOnlySteps, find_weight_folding
 from netloop.nest import Block, IfStep, LayerStep, LoopStep, Scopes, Step, walk
 from netloop.network import INetworkDefinition
 from netloop.passes.forms import LoweringForm
@@ -115,10 +115,10 @@ class Program(Lowering):
         return max((sum(isinstance(each, LayerStep) for each in body) for body in bodies), default=0)
 
     @cached_property
-    def weight_folding(self) -> WeightFolding:
+    def weight_folding(self) -> WeightOnlySteps:
         """The steps that are computed at load time, if the pass is in use."""
         if LoweringForm.WEIGHT_FOLDING not in self.passes:
-            return WeightFolding([], [])
+            return WeightOnlySteps([], [])
         found = find_weight_folding(self._block, self.outputs, self.types)
         if found.steps:
             self.note(LoweringForm.WEIGHT_FOLDING, f"layers that depend on weights only: {len(found.steps)}")

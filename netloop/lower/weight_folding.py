@@ -27,7 +27,7 @@ MOVES = IConcatenationLayer, IShuffleLayer, ISqueezeLayer, IUnsqueezeLayer
 """Layers that compute no element: numpy has run them before XLA has compiled them."""
 
 
-class WeightFolding(NamedTuple):
+class WeightOnlySteps(NamedTuple):
     """The steps of a program that depend on weights only.
 
     Attributes:
@@ -53,7 +53,7 @@ class WeightFolding(NamedTuple):
         return [jnp.asarray(values[each]) for each in self.tensors]
 
 
-def find_weight_folding(block: Block, outputs: Iterable[ITensor], types: TypeTable) -> WeightFolding:
+def find_weight_folding(block: Block, outputs: Iterable[ITensor], types: TypeTable) -> WeightOnlySteps:
     """Find the steps of a block that depend on weights only and are worth folding."""
     fixed = weight_only_tensors(block)
     found: dict[ITensor, LayerStep] = {}
@@ -64,9 +64,9 @@ def find_weight_folding(block: Block, outputs: Iterable[ITensor], types: TypeTab
                 found.update(dict.fromkeys(step.writes, step))
     steps = dict.fromkeys(found.values())
     if max((_bytes(each.reads, types) for each in steps), default=0) < SMALLEST:
-        return WeightFolding([], [])
+        return WeightOnlySteps([], [])
     late = [each for step in walk(block) if step not in steps for each in _own_reads(step)]
-    return WeightFolding(list(steps), [each for each in dict.fromkeys([*late, *outputs]) if each in found])
+    return WeightOnlySteps(list(steps), [each for each in dict.fromkeys([*late, *outputs]) if each in found])
 
 
 def _own_reads(step: Step) -> list[ITensor]:
