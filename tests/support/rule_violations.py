@@ -435,7 +435,7 @@ def give_a_layer_an_input_that_does_not_fit(w: Wrecker) -> Any:
 
 @breaks("NL402")
 def use_float64(w: Wrecker) -> Any:
-    tensor = w.one_of(each for each in w.tensors if each.type.dtype not in OWN)
+    tensor = w.one_of(each for each in w.tensors if each.type.is_tensor and each.type.dtype not in OWN)
     return tensor and w.network.add_cast(tensor, trt.float64)
 
 
@@ -447,7 +447,7 @@ def concatenate_too_many(w: Wrecker) -> Any:
 
 @breaks("NL404")
 def compute_what_tensorrt_does_not(w: Wrecker) -> Any:
-    tensor = w.one_of(each for each in w.tensors if each.dtype is trt.float32)
+    tensor = w.one_of(each for each in w.tensors if each.type.is_tensor and each.dtype is trt.float32)
     return tensor and w.network.add_elementwise(tensor, tensor, trt.ElementWiseOperation.MOD)
 
 
