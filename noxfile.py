@@ -120,7 +120,7 @@ def package(session: nox.Session) -> None:
     session.run("python", "-m", "build")
     wheel = max((ROOT / "dist").glob("*.whl"), key=lambda each: each.stat().st_mtime)
     session.install(str(wheel))
-    # -P: the package that was installed, not the folder beside this file
+    # -P: the package that was installed, not the folder next to this file
     session.run("python", "-P", "-m", "netloop", "demo")
 
 

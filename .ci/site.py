@@ -1,4 +1,4 @@
-"""What MkDocs is told about this repository, as hooks: ``mkdocs.yml`` names this file.
+"""MkDocs hooks for this repository: ``mkdocs.yml`` names this file.
 
 - Links of ``docs/`` to files outside it, which work on GitHub, lead to the repository.
 - The API reference is made from the public names of ``netloop``, so that none is forgotten.

@@ -89,7 +89,7 @@ class Script:
         return self.network.add_select(condition, a, b).outputs[0]
 
     def choose(self, condition: Tensor, a: Tensor, b: Tensor) -> Tensor:
-        """One of two tensors, of which only that one is computed."""
+        """A conditional output: one of two tensors; the other is not computed."""
         choice = self.network.add_if_conditional()
         choice.set_condition(condition)
         return choice.add_output(a, b).outputs[0]

@@ -277,4 +277,4 @@ def test_communicator_is_accepted_and_logged():
     context = swap_engine(log := Log()).create_execution_context()
 
     assert context.set_communicator(None)
-    assert "set_communicator" in log.told()[0]
+    assert "set_communicator" in log.infos()[0]

@@ -67,7 +67,7 @@ def test_weights_are_not_streamed():
     assert made.weight_streaming_budget_v2 == 1 << 20
     assert (made.streamable_weights_size, made.get_weight_streaming_automatic_budget()) == (0, 0)
     assert made.weight_streaming_scratch_memory_size == 0
-    assert "weight_streaming_budget_v2" in log.told()[0]
+    assert "weight_streaming_budget_v2" in log.infos()[0]
     with pytest.raises(ValueError, match="at least 0"):
         made.weight_streaming_budget_v2 = -1
 

@@ -18,8 +18,8 @@ def test_settings_of_a_runtime_are_logged_once():
     runtime.deserialize_cuda_engine(plan)
     runtime.deserialize_cuda_engine(plan)
 
-    assert len(log.told()) == 1
-    assert all(name in log.told()[0] for name in runtime.changed())
+    assert len(log.infos()) == 1
+    assert all(name in log.infos()[0] for name in runtime.changed())
     assert (runtime.num_DLA_cores, runtime.DLA_core) == (0, 1)
 
 
@@ -27,7 +27,7 @@ def test_runtime_of_a_library_is_the_same_runtime():
     runtime = trt.Runtime(log := Log())
 
     assert runtime.load_runtime("libnvinfer_lean.so") is runtime
-    assert "libnvinfer_lean.so" in log.told()[0]
+    assert "libnvinfer_lean.so" in log.infos()[0]
 
 
 def test_runtime_reports_to_its_error_recorder():

@@ -16,5 +16,5 @@ class Log(trt.ILogger):
     def errors(self):
         return [msg for severity, msg in self.lines if severity <= trt.Logger.ERROR]
 
-    def told(self):
+    def infos(self):
         return [msg for severity, msg in self.lines if severity is trt.Logger.INFO]

@@ -81,3 +81,16 @@ def test_functions_of_the_model_and_of_the_standard_are_expanded():
     found = netloop.compile(netloop.onnx.load(made))({"x": np.float32([1, 2])})["y"]
 
     np.testing.assert_allclose(found, np.log1p(np.exp([3, 6])), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("node", "what"),
+    [
+        ('Gelu <approximate="fast"> (x)', "approximate is 'fast'"),
+        ('MaxPool <auto_pad="SAME_LEFT", kernel_shape=[2, 2]> (x)', "auto_pad is 'SAME_LEFT'"),
+    ],
+)
+def test_unknown_word_of_an_attribute_is_refused(node, what):
+    (found,) = findings(model(f"g (float[1,1,4,4] x) => (float y) {{ y = {node} }}"))
+
+    assert what in found[1]
