@@ -1,10 +1,14 @@
 """Findings, the one form of every report (what is wrong, where, why, how to fix it), and the errors that carry them."""
 
 import difflib
+import traceback
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
+
+PLAIN = frozenset({str, bytes, bool, int, float, type(None)})
+"""The types of values that every process can unpickle."""
 
 
 class Severity(Enum):
@@ -25,6 +29,20 @@ class SourceLocation:
         return f"{self.file}:{self.line}"
 
 
+@dataclass(frozen=True)
+class Place:
+    """The name and source location of a layer, loop, conditional or tensor, each None where it is not known."""
+
+    name: str | None
+    source_location: SourceLocation | None
+
+    @classmethod
+    def of(cls, at: Any) -> "Place":
+        """The place of an object."""
+        found = getattr(at, "source_location", None)
+        return cls(getattr(at, "name", None), found if isinstance(found, SourceLocation) else None)
+
+
 @dataclass(frozen=True, eq=False)
 class Finding:
     """One thing that is wrong.
@@ -36,7 +54,7 @@ class Finding:
         why: the reason.
         fix: what to write instead; empty where that cannot be known.
         severity: whether it is an error.
-        at: the layer, loop or tensor itself.
+        at: the layer, loop or tensor itself; in another process than the one that found it, its ``Place``.
         cause: the exception that the user's own code raised; None if there is none.
     """
 
@@ -49,6 +67,17 @@ class Finding:
     at: Any = None
     cause: BaseException | None = None
 
+    def __copy__(self) -> "Finding":
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Finding":
+        return self
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The fields for another process, which gets neither the network nor objects of unknown classes."""
+        place = None if self.at is None else Place.of(self.at)
+        return {**vars(self), "at": place, "cause": _portable(self.cause)}
+
     def as_error(self) -> "Finding":
         """The same finding as an error."""
         return replace(self, severity=Severity.ERROR)
@@ -59,16 +88,16 @@ class Finding:
         ``where`` has the file, the line, and as ``layer`` the name of the layer, loop, conditional or tensor, each None
         where it is not known.
         """
-        place = getattr(self.at, "source_location", None)
-        known = isinstance(place, SourceLocation)
+        place = Place.of(self.at)
+        line = place.source_location
         return {
             "code": self.code,
             "severity": self.severity.value,
             "what": self.what,
             "where": {
-                "file": place.file if known else None,
-                "line": place.line if known else None,
-                "layer": getattr(self.at, "name", None),
+                "file": line.file if line else None,
+                "line": line.line if line else None,
+                "layer": place.name,
             },
             "why": self.why,
             "fix": self.fix,
@@ -85,8 +114,18 @@ class Finding:
         return "\n".join(lines)
 
 
+def _portable(cause: BaseException | None) -> BaseException | None:
+    """The exception itself if every Python can unpickle it, else its text."""
+    if cause is None or isinstance(cause, NetloopError):
+        return cause
+    parts = (*cause.args, *vars(cause).values())
+    if type(cause).__module__ == "builtins" and all(type(each) in PLAIN for each in parts):
+        return cause
+    return RuntimeError("".join(traceback.format_exception_only(cause)).rstrip())
+
+
 class NetloopError(Exception):
-    """The base class of netloop's errors.
+    """The base class of netloop's errors, which can be pickled.
 
     Attributes:
         findings: one or more; the first cause among them is the cause of the error.
@@ -96,6 +135,9 @@ class NetloopError(Exception):
         self.findings = findings
         super().__init__("\n".join(map(str, findings)))
         self.__cause__ = next((each.cause for each in findings if each.cause is not None), None)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), self.findings, vars(self)
 
 
 class NetworkError(NetloopError):
