@@ -25,11 +25,12 @@ from netloop.layers.pointwise import ICastLayer
 from netloop.layers.sources import IShapeLayer
 from netloop.marking import MarkMethods, Marks
 from netloop.types import numpy_type
+from netloop.unpicklable import Unpicklable
 
 G = TypeVar("G", ILoop, IIfConditional)
 
 
-class INetworkDefinition(LayerMethods, MarkMethods, CheckedAttributes):
+class INetworkDefinition(Unpicklable, LayerMethods, MarkMethods, CheckedAttributes):
     """A network, built layer by layer. ``network[i]`` is layer number ``i``.
 
     The ``add_`` methods raise TypeError for an argument of the wrong Python type. Whether types and shapes fit is
@@ -49,6 +50,9 @@ class INetworkDefinition(LayerMethods, MarkMethods, CheckedAttributes):
     """
 
     FAMILY = "structure"
+    UNPICKLABLE = (
+        "cannot be pickled; pickle netloop.plan.dumps(network), and call netloop.plan.loads in the other process"
+    )
 
     name: str = "Unnamed Network 0"
     error_recorder: Any = None

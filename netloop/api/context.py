@@ -28,6 +28,7 @@ from netloop.layers.assertion import IAssertionLayer
 from netloop.nest import LayerStep
 from netloop.network import INetworkDefinition
 from netloop.types import UNKNOWN, Array, TensorType, agree, numpy_type
+from netloop.unpicklable import OF_AN_ENGINE, Unpicklable
 
 E = TypeVar("E", bound=EngineTensors)
 """The class of an engine, which itself creates contexts: ICudaEngine."""
@@ -36,12 +37,14 @@ ALIGNMENT = 256
 """The alignment in bytes that output allocators are asked for."""
 
 
-class IExecutionContext(Generic[E], WithStatement, CheckedAttributes):
+class IExecutionContext(Generic[E], Unpicklable, WithStatement, CheckedAttributes):
     """The shapes and addresses of the inputs and outputs of an engine, for a run on them.
 
     Addresses are host addresses, such as ``array.ctypes.data`` of a numpy array. All inputs are read before the first
     output is written, so an input and an output may share memory. A method that fails logs an error and returns False.
     """
+
+    UNPICKLABLE = OF_AN_ENGINE
 
     name: str = ""
     debug_sync: bool = False

@@ -16,9 +16,10 @@ from netloop.graph.tensor import ITensor
 from netloop.layers.conditional import IIfConditionalBoundaryLayer
 from netloop.layers.loop import ILoopBoundaryLayer
 from netloop.passes import PASSES, Note
+from netloop.unpicklable import Unpicklable
 
 
-class EngineInspector(CheckedAttributes):
+class EngineInspector(Unpicklable, CheckedAttributes):
     """Report the layers of an engine, with the keys that NVIDIA's tools read.
 
     A boundary layer names its loop or conditional as ``Loop`` or ``Conditional``. ``Loops`` has the lowering strategy

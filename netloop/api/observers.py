@@ -10,6 +10,7 @@ from netloop.checked_attributes import CheckedAttributes, none_or, whole
 from netloop.dims import Dims
 from netloop.enums import DataType, TensorLocation
 from netloop.graph.attributes import check_instance
+from netloop.unpicklable import Unpicklable
 
 
 class IErrorRecorder:
@@ -50,7 +51,7 @@ def report_error(logger: ILogger | None, recorder: IErrorRecorder | None, code: 
     return False
 
 
-class LoggedObject(CheckedAttributes):
+class LoggedObject(Unpicklable, CheckedAttributes):
     """An object that sends its messages to a logger: a builder, a runtime or a refitter.
 
     Attributes:

@@ -20,6 +20,7 @@ from netloop.onnx import supports
 from netloop.onnx.importer.graph import OnnxImporter
 from netloop.onnx.importer.model import Model, read
 from netloop.onnx.importer.node import ImportedNode
+from netloop.unpicklable import Unpicklable
 
 # fmt: off
 CODES = {
@@ -89,7 +90,7 @@ class ParserError:
         return self.desc()
 
 
-class OnnxModelReader:
+class OnnxModelReader(Unpicklable):
     """Read ONNX models and keep their errors: the base of the parser and the refitter."""
 
     def __init__(self, logger: ILogger) -> None:

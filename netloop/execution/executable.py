@@ -28,9 +28,10 @@ from netloop.lower import constants_of, has_program
 from netloop.lower.loop.strategy import LoopStrategy
 from netloop.network import INetworkDefinition
 from netloop.passes import Note, chosen
+from netloop.unpicklable import OF_AN_ENGINE, Unpicklable
 
 
-class Executable(CheckedAttributes):
+class Executable(Unpicklable, CheckedAttributes):
     """A compiled network, called with a dict of arrays.
 
     It keeps its own copy of the network and of the weights; later edits do not reach it. The program is compiled here
@@ -47,6 +48,8 @@ class Executable(CheckedAttributes):
         donated: the names of the inputs whose memory a call may reuse.
         absent: the constants that have no weights yet.
     """
+
+    UNPICKLABLE = OF_AN_ENGINE
 
     network: INetworkDefinition
     constants: list[IConstantLayer]

@@ -13,6 +13,7 @@ from netloop.graph.attributes import check_member
 from netloop.graph.infer import TypeTable
 from netloop.graph.tensor import ITensor
 from netloop.types import TensorType, data_type
+from netloop.unpicklable import OF_A_NETWORK, Unpicklable
 
 PLAIN = frozenset(
     {
@@ -41,12 +42,14 @@ def recorded_type(name: str) -> Any:
     return property(read, write)
 
 
-class LayerCompatibility:
+class LayerCompatibility(Unpicklable):
     """The settings of TensorRT 10 for the types of a layer.
 
     Attributes:
         precision: the element type in which the layer should compute; recorded, without effect.
     """
+
+    UNPICKLABLE = OF_A_NETWORK
 
     OUTPUT_TYPES: ClassVar[frozenset[DataType]] = frozenset()
     """The types to which ``set_output_type`` converts output 0, by setting ``to_type``."""

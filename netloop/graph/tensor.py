@@ -13,6 +13,7 @@ from netloop.dims import Dims
 from netloop.enums import DataType, TensorFormat, TensorLocation
 from netloop.graph.attributes import check_member
 from netloop.types import LARGEST_TENSOR, UNKNOWN, TensorType, data_type, numpy_type, type_in_form
+from netloop.unpicklable import OF_A_NETWORK, Unpicklable
 
 if TYPE_CHECKING:
     from netloop.graph.infer import TypeTable
@@ -47,7 +48,7 @@ def _check_name(label: str, name: Any) -> None:
         raise ValueError(f"the name of a tensor has at most {LONGEST_NAME} bytes")
 
 
-class ITensor(CheckedAttributes):
+class ITensor(Unpicklable, CheckedAttributes):
     """A tensor of a network: an input, or an output of a layer. Inside a loop it has a value for each iteration.
 
     Attributes:
@@ -63,6 +64,8 @@ class ITensor(CheckedAttributes):
         asked_dtype: the value that ``dtype`` was set to before it was an input or output; None if it was not.
         uses: the layers that read it, each with the index of its input, in the order in which they were wired.
     """
+
+    UNPICKLABLE = OF_A_NETWORK
 
     name: str = ""
     location: TensorLocation = TensorLocation.DEVICE

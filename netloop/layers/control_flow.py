@@ -13,6 +13,7 @@ from netloop.graph.infer import TypeTable
 from netloop.graph.layer import ILayer, check_tensor
 from netloop.graph.network_base import LayerAdder, NetworkBase
 from netloop.graph.tensor import ITensor
+from netloop.unpicklable import OF_A_NETWORK, Unpicklable
 
 Trips = dict[Any, int]
 """The number of the iteration, from 0, in each enclosing ``ILoop``."""
@@ -22,8 +23,10 @@ Meaning = Generator[tuple[Any, Trips], Any, Any]
 B = TypeVar("B", bound=ILayer)
 
 
-class ControlFlow(LayerAdder, CheckedAttributes):
+class ControlFlow(Unpicklable, LayerAdder, CheckedAttributes):
     """A loop or a conditional: a name, and the boundary layers that its methods add to the network."""
+
+    UNPICKLABLE = OF_A_NETWORK
 
     layers: list[Any]
     source_location: SourceLocation

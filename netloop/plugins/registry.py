@@ -6,11 +6,12 @@ from typing import Any
 
 from netloop.checked_attributes import CheckedAttributes
 from netloop.plugins.interfaces import IPluginCreatorInterface, IPluginCreatorV3One, IPluginResource
+from netloop.unpicklable import Unpicklable
 
 Key = tuple[str, str, str]
 
 
-class IPluginRegistry(CheckedAttributes):
+class IPluginRegistry(Unpicklable, CheckedAttributes):
     """The creators of plugins, by name, version and namespace; there is one, ``get_plugin_registry()``.
 
     Attributes:

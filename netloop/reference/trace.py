@@ -15,6 +15,7 @@ from netloop.network import INetworkDefinition
 from netloop.reference.interpreter import Interpreter
 from netloop.tensor_values import to_user
 from netloop.types import Array
+from netloop.unpicklable import Unpicklable
 
 T = TypeVar("T", ITensor, ILoop)
 
@@ -34,7 +35,7 @@ def trace(network: INetworkDefinition, inputs: Mapping[str, Any], *, max_trips: 
     return Trace(network, inputs, max_trips)
 
 
-class Trace:
+class Trace(Unpicklable):
     """The elements of all tensors of a network, for given inputs: ``trace[tensor][iteration]``.
 
     Attributes:
@@ -42,6 +43,8 @@ class Trace:
         outputs: the outputs by name; empty if there was an error.
         most_trips: the largest trip count of a loop in this evaluation.
     """
+
+    UNPICKLABLE = "cannot be pickled or copied, because it computes values when they are read; pickle the values"
 
     def __init__(self, network: INetworkDefinition, inputs: Mapping[str, Any], max_trips: int | None = None) -> None:
         copy = network.copy()

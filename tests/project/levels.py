@@ -25,8 +25,9 @@ class Level(NamedTuple):
 
 LEVELS = [
     Level(
-        ("enums", "diagnostics", "atomic_write", "removed_names"),
-        "TensorRT's enumerations; findings and their codes; files written whole; names removed from TensorRT",
+        ("enums", "diagnostics", "atomic_write", "removed_names", "unpicklable"),
+        "TensorRT's enumerations; findings and their codes; files written whole; names removed from TensorRT; "
+        "objects that are neither pickled nor copied",
     ),
     Level(
         ("types", "checked_attributes"),
