@@ -147,6 +147,15 @@ TEXTS = {
         Wrong: ``engine.create_execution_context()`` of a network with a sequence among its inputs
         Right: ``engine({"x": [first, second]})``, which takes lists and None too
         """,
+    "NL612": """
+        a fork copies a process without the threads of JAX, and whoever waits for them waits forever.
+
+        Python's ``multiprocessing`` forks by default on Linux, until 3.14. The reference runs in any process, except
+        for random fills, and an engine runs in a fork of a process in which JAX has computed nothing.
+        Wrong: ``multiprocessing.Pool()`` after a call of an engine
+        Right: ``multiprocessing.get_context("spawn").Pool()``, and ``Runtime.deserialize_cuda_engine(plan)`` in the
+        worker
+        """,
     "NL621": """
         an engine from a plan without weights can run only after it is given them.
         Wrong: a run right after ``deserialize_cuda_engine``

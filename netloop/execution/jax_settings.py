@@ -8,6 +8,7 @@ from typing import Any
 import jax
 
 from netloop.diagnostics import ExecutionError, Finding, reason
+from netloop.forked import require_jax
 
 PINNED: dict[str, tuple[Any, Callable[[Any], AbstractContextManager[Any]]]] = {
     "jax_disable_jit": (False, jax.disable_jit),
@@ -24,10 +25,11 @@ class pinned_settings:
     """A context with 64-bit types and JAX's default behaviour, whatever the user has set.
 
     Raises:
-        ExecutionError: at exit, if the compiler or the device failed.
+        ExecutionError: this process is a fork that cannot use JAX; at exit, the compiler or the device failed.
     """
 
     def __enter__(self) -> None:
+        require_jax()
         self._entered: list[AbstractContextManager[Any]] = [jax.enable_x64(True)]
         if present(jax.config) != WANTED:
             self._entered += [setting(wanted) for wanted, setting in PINNED.values()]

@@ -14,6 +14,7 @@ from jax.core import Tracer
 
 from netloop.check import ValidatedNetwork, require_valid
 from netloop.diagnostics import Finding, InputError
+from netloop.forked import require_jax
 from netloop.graph.infer import TypeTable
 from netloop.graph.tensor import ITensor
 from netloop.network import INetworkDefinition
@@ -41,6 +42,7 @@ class ProgramCache(Generic[P]):
         needed = network.shape_tensors()
         self.shape_inputs = [each for each in network.inputs if each in needed and each.type.is_tensor]
         self._latest: tuple[Any, P | None] = None, None
+        require_jax()
         self._names = [each.name for each in network.inputs]
         with jax.ensure_compile_time_eval():  # while JAX traces, zeros() would be a tracer and not an array
             self._array_types = {np.ndarray, type(jnp.zeros(()))}

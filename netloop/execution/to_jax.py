@@ -12,6 +12,7 @@ from netloop.call_inputs import check_inputs
 from netloop.check import ValidatedNetwork, require_valid
 from netloop.diagnostics import InputError
 from netloop.execution.program_cache import Given, ProgramCache
+from netloop.forked import require_jax
 from netloop.graph.attributes import check_instance
 from netloop.graph.infer import TypeTable
 from netloop.layers.sources import IConstantLayer
@@ -63,6 +64,7 @@ def to_jax(network: INetworkDefinition) -> tuple[PureFunction, NamedWeights]:
     programs = ProgramCache(network, make)
 
     def function(weights: Mapping[str, Any], inputs: Mapping[str, Any]) -> dict[str, jax.Array]:
+        require_jax()
         with jax.enable_x64(True):
             given = check_inputs(network.inputs, _as_declared(network, inputs))
             named = [_weight(weights, name, layer) for name, layer in names.items()]

@@ -11,6 +11,7 @@ import numpy as np
 from netloop.diagnostics import require
 from netloop.dims import DimsLike, Weights, weights_array
 from netloop.enums import DataType, FillOperation, LayerType
+from netloop.forked import require_jax
 from netloop.graph.attributes import check_member
 from netloop.graph.layer import Operation, layer
 from netloop.graph.network_base import NetworkBase
@@ -180,6 +181,7 @@ class IFillLayer(Operation):
         lengths = self._shape_of(None if shape is None else TensorType(shape.dtype, shape.shape, shape))
         dtype = numpy_type(self.to_type)
         if self.draws:
+            require_jax()
             with jax.enable_x64(True):
                 return np.asarray(self._draw(lengths, alpha, beta, seed))
         wide = dtype if dtype in INTEGERS else np.dtype(np.float64)

@@ -40,6 +40,12 @@ class Case:
     rtol: float = 1e-6
     named: dict[str, Any] = field(default_factory=dict)
 
+    def fresh_layer(self) -> Operation:
+        """A copy of the layer, for a network to take."""
+        made = object.__new__(type(self.layer))
+        vars(made).update(vars(self.layer))
+        return made
+
     def __str__(self) -> str:
         return f"{type(self.layer).__name__}: {self.name}"
 

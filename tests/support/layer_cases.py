@@ -1,6 +1,5 @@
 """The cases of all layers' tests, as networks of one layer each."""
 
-import copy
 import importlib
 import pkgutil
 from collections.abc import Iterator
@@ -61,7 +60,7 @@ def add_case(
             arrays[f"{before}x{position}"] = array
             shape = [-1] * array.ndim if dynamic else array.shape
             tensors.append(network.add_input(f"{before}x{position}", data_type(array.dtype), shape))
-    layer = network.add(copy.copy(case.layer), tensors)
+    layer = network.add(case.fresh_layer(), tensors)
     for position, output in enumerate(layer.outputs):
         output.name = f"{before}y{position}"
         network.mark_output(output)

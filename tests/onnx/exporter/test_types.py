@@ -1,7 +1,5 @@
 """Every element type, and integers of every width, in onnxruntime."""
 
-import copy
-
 import numpy as np
 import pytest
 from onnx import numpy_helper
@@ -28,7 +26,7 @@ def together(cases: list[Case]) -> None:
         for position, array in enumerate(case.inputs):
             arrays[f"x{number}.{position}"] = array
             tensors.append(network.add_input(f"x{number}.{position}", data_type(array.dtype), array.shape))
-        mark(network, **{f"y{number}": network.add(copy.copy(case.layer), tensors).get_output(0)})
+        mark(network, **{f"y{number}": network.add(case.fresh_layer(), tensors).get_output(0)})
     got = run(export(network), arrays)
     for number, case in enumerate(cases):
         np.testing.assert_array_equal(got[f"y{number}"], case.expected, case.name, strict=True)
