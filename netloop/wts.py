@@ -89,6 +89,7 @@ def save(path: str | os.PathLike[str], weights: Mapping[str, Any]) -> None:
 
     Raises:
         ValueError: a name is empty, too long or has white space in it, or the format lacks an element type.
+        OSError: the file cannot be written; the old one is unchanged.
     """
     arrays = {name: np.asarray(array) for name, array in weights.items()}
     parts = [f"{len(arrays)}\n".encode(), *(_written(name, array) for name, array in arrays.items())]

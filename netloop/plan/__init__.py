@@ -90,6 +90,7 @@ def save(network: INetworkDefinition, path: str | os.PathLike[str]) -> None:
 
     Raises:
         NetworkError: a plan cannot hold something in it.
+        OSError: the file cannot be written; the old one is unchanged.
     """
     write_whole(Path(path), _pieces(network))
 

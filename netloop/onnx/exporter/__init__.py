@@ -68,6 +68,7 @@ def save(
     Raises:
         NetworkError: the network has errors, or parts that ONNX cannot express; it lists all of them.
         ValueError: there is no such opset, or ``external_above`` is negative.
+        OSError: the file cannot be written; the old one is unchanged.
     """
     write_model(to_model(network, opset=opset, drop_assertions=drop_assertions), path, external_above)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from onnx import ModelProto, TensorProto
 
-from netloop.atomic_write import write_whole
+from netloop.atomic_write import Part, write_together
 from netloop.graph.attributes import check_instance
 
 LARGEST_MODEL = (1 << 31) - 1
@@ -20,10 +20,11 @@ ALIGNMENT = 1 << 12
 def write_model(model: ModelProto, path: str | os.PathLike[str], external_above: int | None) -> None:
     """Write a model, and a separate file for its large arrays if there are any.
 
-    The arrays are written first, to a file named by a hash of their content, so that an older model keeps its own.
+    The file of the arrays is named by a hash of their content, so that an older model keeps its own.
 
     Raises:
         ValueError: ``external_above`` is negative.
+        OSError: the files cannot be written; the old ones are unchanged.
     """
     path = Path(path)
     if external_above is not None:
@@ -31,27 +32,25 @@ def write_model(model: ModelProto, path: str | os.PathLike[str], external_above:
         if external_above < 0:
             raise ValueError(f"external_above is {external_above}, and is a number of bytes")
     total = sum(len(each.raw_data) for each in model.graph.initializer)
-    if external_above is None and total + LARGE * LARGE < LARGEST_MODEL:
-        write_whole(path, [model.SerializeToString(deterministic=True)])
-        return
     least = LARGE if external_above is None else external_above
     outside = [each for each in model.graph.initializer if len(each.raw_data) > least]
-    _write_arrays(outside, path)
-    write_whole(path, [model.SerializeToString(deterministic=True)])
+    fits = external_above is None and total + LARGE * LARGE < LARGEST_MODEL
+    arrays = {} if fits else _moved_out(outside, path)
+    write_together({**arrays, path: [model.SerializeToString(deterministic=True)]})
 
 
-def _write_arrays(tensors: list[TensorProto], path: Path) -> None:
+def _moved_out(tensors: list[TensorProto], path: Path) -> dict[Path, list[Part]]:
+    """Move the data of tensors into a file next to ``path``; return its path and content."""
     if not tensors:
-        return
+        return {}
     digest = hashlib.sha256()
-    pieces: list[bytes] = []
+    pieces: list[Part] = []
     for each in tensors:
         padding = bytes(-len(each.raw_data) % ALIGNMENT)
         pieces += [each.raw_data, padding]
         digest.update(each.raw_data)
         digest.update(padding)
     name = f"{path.name}.{digest.hexdigest()[:16]}.data"
-    write_whole(path.with_name(name), pieces)
     offset = 0
     for each in tensors:
         length = len(each.raw_data)
@@ -60,3 +59,4 @@ def _write_arrays(tensors: list[TensorProto], path: Path) -> None:
         for key, value in (("location", name), ("offset", offset), ("length", length)):
             each.external_data.add(key=key, value=str(value))
         offset += length + -length % ALIGNMENT
+    return {path.with_name(name): pieces}

@@ -4,7 +4,7 @@ import os
 import re
 from pathlib import Path
 
-from netloop.atomic_write import write_whole
+from netloop.atomic_write import write_together
 from netloop.check import require_valid
 from netloop.diagnostics import Finding, NetworkError
 from netloop.graph.attributes import check_instance
@@ -41,7 +41,7 @@ def to_model(network: INetworkDefinition, *, drop_assertions: bool = False) -> t
 def save(network: INetworkDefinition, path: str | os.PathLike[str], *, drop_assertions: bool = False) -> None:
     """Write a network as an OpenVINO model: an ``.xml`` file, and its weights in a ``.bin`` file next to it.
 
-    Each file is written under a temporary name and then renamed, the weights first.
+    Both files are written under temporary names and then renamed, the weights first.
 
     Args:
         network: the network.
@@ -51,6 +51,7 @@ def save(network: INetworkDefinition, path: str | os.PathLike[str], *, drop_asse
     Raises:
         NetworkError: the network has errors, or parts that OpenVINO cannot express; it lists all of them.
         ValueError: the path does not end in ``.xml``.
+        OSError: the files cannot be written; the old ones are unchanged.
     """
     place = Path(path)
     if place.suffix != ".xml":
@@ -58,8 +59,7 @@ def save(network: INetworkDefinition, path: str | os.PathLike[str], *, drop_asse
             f"path is {os.fspath(path)!r}, but must end in .xml, because the weights get its name with .bin"
         )
     xml, weights = _document_and_weights(network, drop_assertions)
-    write_whole(place.with_suffix(".bin"), weights.pieces)
-    write_whole(place, [xml])
+    write_together({place.with_suffix(".bin"): weights.pieces, place: [xml]})
 
 
 def _document_and_weights(network: INetworkDefinition, drop_assertions: bool) -> tuple[bytes, WeightsWriter]:
