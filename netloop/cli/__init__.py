@@ -1,6 +1,7 @@
 """The command line: ``netloop COMMAND``, or ``python -m netloop COMMAND``."""
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 
@@ -13,6 +14,10 @@ COMMANDS = (check, texts, demo)
 MISUSED = 2
 """The exit status of a command that could not run because of an argument or a file; one that ran returns 0 or 1."""
 
+INTERRUPTED = 128 + 2
+UNREAD = 128 + 13
+"""The exit statuses that shells give to programs ended by Ctrl-C, and by writing to a pipe that no one reads."""
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command and return its exit status; ``argv`` are the arguments after ``netloop``."""
@@ -22,7 +27,23 @@ def main(argv: Sequence[str] | None = None) -> int:
         command.add_to(commands)
     given = parser.parse_args(argv)
     try:
-        return given.run(given)
-    except (NetloopError, OSError) as error:
+        status = given.run(given)
+        print(end="", flush=True)
+    except KeyboardInterrupt:
+        status = INTERRUPTED
+    except BrokenPipeError:
+        status = UNREAD
+    except (NetloopError, OSError, UnicodeEncodeError) as error:
         print(error, file=sys.stderr)
-        return MISUSED
+        status = MISUSED
+    _drop_unwritten()
+    return status
+
+
+def _drop_unwritten() -> None:
+    """Drop output that cannot be written, which Python would otherwise try again at exit, with a traceback."""
+    try:
+        print(end="", flush=True)
+    except OSError:
+        with open(os.devnull, "w") as nothing:
+            os.dup2(nothing.fileno(), sys.stdout.fileno())
