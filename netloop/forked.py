@@ -22,7 +22,7 @@ class Fork:
         """Look at JAX in the parent: in the child, another thread's lock may be held forever."""
         # JAX has no public function that says this without starting it
         bridge: Any = sys.modules.get("jax._src.xla_bridge")
-        self._has_started = getattr(bridge, "backends_are_initialized", bool)()
+        self._has_started = getattr(bridge, "backends_are_initialized", lambda: False)()
 
     def in_child(self) -> None:
         """Keep in the child what was seen in the parent."""

@@ -14,6 +14,7 @@ from netloop.diagnostics import ExecutionError
 from netloop.execution.program_cache import Given
 from netloop.execution.recursion_limit import raised_recursion_limit
 from netloop.execution.weight_loading import DeviceWeights, WeightLoader
+from netloop.execution.xla_compilation import compile_lowered
 from netloop.graph.infer import TypeTable
 from netloop.host import HostProgram
 from netloop.layers.loop import ILoop
@@ -97,7 +98,7 @@ def compile_program(
     with raised_recursion_limit(program.depth):
         lowered = jax.jit(trace, donate_argnums=donated).lower(loaded, *given.values())
         timer.end("trace")
-        compiled = lowered.compile(compiler_options=compiler_options(program))
+        compiled = compile_lowered(lowered, compiler_options(program))
     timer.end("compile")
 
     def run(weights: list[Any], arrays: list[Any]) -> list[Any]:

@@ -17,6 +17,7 @@ from netloop.execution.compiled_program import compiler_options
 from netloop.execution.jax_settings import pinned_settings
 from netloop.execution.program_cache import Given, ProgramCache
 from netloop.execution.recursion_limit import raised_recursion_limit
+from netloop.execution.xla_compilation import compile_lowered
 from netloop.graph.infer import TypeTable
 from netloop.graph.tensor import ITensor
 from netloop.host import HostProgram, Poisoned
@@ -88,7 +89,7 @@ def _run(network: INetworkDefinition, inputs: Mapping[str, Any], max_trips: int)
 
             with raised_recursion_limit(program.depth):
                 lowered = jax.jit(trace).lower([*constants.values(), *given.values()])
-                compiled = lowered.compile(compiler_options=compiler_options(program))
+                compiled = compile_lowered(lowered, compiler_options(program))
             return lambda known: compiled([known[each] for each in tensors])
 
         try:

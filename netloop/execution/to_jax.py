@@ -53,10 +53,8 @@ def to_jax(network: INetworkDefinition) -> tuple[PureFunction, NamedWeights]:
         layers = source.network.layers
 
         def run(weights: list[Any], arrays: list[Any]) -> list[Any]:
-            values = {layers[index].outputs[0]: array for index, array in fixed.items()}
-            values.update(
-                (layers[layer.index].outputs[0], array) for layer, array in zip(names.values(), weights, strict=True)
-            )
+            constants = {**fixed, **dict(zip((each.index for each in names.values()), weights, strict=True))}
+            values = {layers[index].outputs[0]: array for index, array in constants.items()}
             return program({**values, **dict(zip(source.network.inputs, arrays, strict=True))}).values
 
         return jax.jit(run)

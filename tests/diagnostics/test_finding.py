@@ -142,6 +142,7 @@ def test_pool_passes_errors_on():
                 pool.apply_async(failing, [kind]).get(timeout=100)
 
 
+@pytest.mark.slow
 def test_executor_passes_errors_on():
     with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
         for kind, cls in KINDS.items():
