@@ -26,7 +26,7 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 from netloop.atomic_write import write_whole
-from netloop.diagnostics import FileFormatError, Finding
+from netloop.diagnostics import FileFormatError, Finding, quoted
 from netloop.dims import Dims
 from netloop.enums import DataType
 from netloop.types import Array, data_type, numpy_type
@@ -74,7 +74,7 @@ def load(path: str | os.PathLike[str]) -> dict[str, Array]:
     arrays: dict[str, Array] = {}
     for name, array in _buffers(file, count):
         if name in arrays:
-            file.refuse(f"two buffers are named {name!r}", "buffers are identified by name")
+            file.refuse(f"two buffers are named {quoted(name)}", "buffers are identified by name")
         arrays[name] = array
     if file.at != len(file.data):
         what = f"{len(file.data) - file.at} bytes follow the last of {count} buffers"
@@ -97,10 +97,12 @@ def save(path: str | os.PathLike[str], weights: Mapping[str, Any]) -> None:
 
 def _written(name: str, array: Array) -> bytes:
     if not re.fullmatch(_NAME, name.encode()):
-        raise ValueError(f"the name of a buffer must be 1 to {LONGEST_NAME} bytes without white space, not {name!r}")
+        raise ValueError(
+            f"the name of a buffer must be 1 to {LONGEST_NAME} bytes without white space, not {quoted(name)}"
+        )
     dtype = array.dtype.newbyteorder("=")
     if dtype not in TYPES.values():
-        raise ValueError(f"buffer {name!r} is {dtype}; the format has {', '.join(map(str, TYPES.values()))}")
+        raise ValueError(f"buffer {quoted(name)} is {dtype}; the format has {', '.join(map(str, TYPES.values()))}")
     header = f"{name} {data_type(dtype).value} {array.shape} ".encode()
     return header + array.astype(array.dtype.newbyteorder("<")).tobytes() + b"\n"
 
@@ -161,15 +163,15 @@ def _header(file: _File) -> Header:
     try:
         name = found[1].decode()
     except UnicodeDecodeError:
-        file.refuse(f"the name {found[1][:24]!r} is not UTF-8", at=start)
+        file.refuse(f"the name {quoted(found[1])} is not UTF-8", at=start)
     if number not in TYPES:
-        file.refuse(f"buffer {name!r} is of type {number}", f"types are {', '.join(map(str, TYPES))}", at=start)
+        file.refuse(f"buffer {quoted(name)} is of type {number}", f"types are {', '.join(map(str, TYPES))}", at=start)
     return Header(name, TYPES[number], found[3] is not None)
 
 
 def _read_binary(file: _File, header: Header) -> Array:
     """Read the elements of a buffer of version 2."""
-    what = f"buffer {header.name!r}"
+    what = f"buffer {quoted(header.name)}"
     digits = file.expect(_SHAPE, f"the shape of {what}, such as (2, 3), and a space")[1]
     shape = tuple(int(each) for each in digits.split(b",") if each.strip())
     if len(shape) > Dims.MAX_DIMS or math.prod(max(1, length) for length in shape) > LARGEST:
@@ -183,7 +185,7 @@ def _read_binary(file: _File, header: Header) -> Array:
 
 def _read_text(file: _File, header: Header) -> Array:
     """Read the elements of a buffer of version 1."""
-    what = f"buffer {header.name!r}"
+    what = f"buffer {quoted(header.name)}"
     count = int(file.expect(_LENGTH, f"the number of elements of {what}")[1])
     size = file.data.find(b"\n", file.at) - file.at
     if size < 2 * count:
@@ -201,6 +203,6 @@ def _from_hex(file: _File, header: Header, words: list[bytes]) -> Array:
     wrong = next((each for each in words if not pattern.fullmatch(each)), None)
     if wrong is not None:
         why = f"{header.dtype} has at most {2 * size} hexadecimal digits"
-        file.refuse(f"buffer {header.name!r} has the element {wrong[:24]!r}", why)
+        file.refuse(f"buffer {quoted(header.name)} has the element {quoted(wrong)}", why)
     raw = b"".join(int(each, 16).to_bytes(size, "little") for each in words)
     return np.frombuffer(raw, header.dtype.newbyteorder("<")).astype(header.dtype)

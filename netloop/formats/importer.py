@@ -6,7 +6,7 @@ from functools import cache
 from inspect import Parameter, signature
 from typing import Any, ClassVar, Protocol, TypeVar
 
-from netloop.diagnostics import ModelError, did_you_mean, require
+from netloop.diagnostics import ModelError, did_you_mean, quoted, require
 from netloop.formats.import_errors import ImportErrors, InputNotImported, Unimported
 from netloop.formats.pruning import keep_live
 from netloop.formulas.formula_builder import FormulaBuilder
@@ -148,7 +148,7 @@ def all_imported(values: Sequence[T | Unimported]) -> list[T]:
 def choose(name: str, word: Any, choices: Mapping[str, T]) -> T:
     """The choice for the word that attribute ``name`` has; raises a LayerError if there is none."""
     known, is_known = ", ".join(choices), isinstance(word, str) and word in choices
-    require(is_known, f"{name} is {word!r}, but must be one of {known}", fix=did_you_mean(str(word), choices))
+    require(is_known, f"{name} is {quoted(word)}, but must be one of {known}", fix=did_you_mean(str(word), choices))
     return choices[word]
 
 

@@ -11,7 +11,7 @@ import onnx
 from google.protobuf.message import DecodeError, Message
 from onnx import defs
 
-from netloop.diagnostics import Finding, ModelError, reason
+from netloop.diagnostics import Finding, ModelError, quoted, reason
 from netloop.formats import read_model_file
 from netloop.onnx.importer.function_calls import call_errors, domain_of
 
@@ -106,7 +106,9 @@ def _model_errors(model: onnx.ModelProto) -> list[str]:
     twice = {key for key in keys if keys.count(key) > 1}
     found += [f"the function {domain}:{name} is defined twice" for domain, name, _ in sorted(twice)]
     domains = [domain_of(each.domain) for each in model.opset_import]
-    found += [f"the domain {each!r} is imported twice" for each in sorted({d for d in domains if domains.count(d) > 1})]
+    found += [
+        f"the domain {quoted(each)} is imported twice" for each in sorted({d for d in domains if domains.count(d) > 1})
+    ]
     return found
 
 

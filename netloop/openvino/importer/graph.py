@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from functools import partial
 from graphlib import CycleError, TopologicalSorter
 
-from netloop.diagnostics import LayerError, ModelError, listed, reason, require
+from netloop.diagnostics import LayerError, ModelError, listed, quoted, reason, require
 from netloop.formats import Unimported
 from netloop.formats.import_errors import present
 from netloop.formats.importer import DEEPEST, ModelImporter, all_imported, name_tensor
@@ -73,7 +73,7 @@ class OpenVinoImporter(ModelImporter):
         taken = {each.name for each in (*network.inputs, *network.outputs)}
         name = next((each for each in self._names(root) if each not in taken), None)
         with self._collect(root):
-            name = present(name, f"there is an output {self._names(root)[0]!r} already")
+            name = present(name, f"there is an output {quoted(self._names(root)[0])} already")
             self._mark_output(tensor, name, root.name)
 
     def _names(self, root: XmlLayer) -> Sequence[str]:
@@ -98,7 +98,7 @@ class OpenVinoImporter(ModelImporter):
         live = _live(body.graph)
         values: Values = {}
         for each in body.graph.of_type("parameter"):
-            require(each.id in given or each.id not in live, f"{each.name!r} of the body has no value")
+            require(each.id in given or each.id not in live, f"{quoted(each.name)} of the body has no value")
             if each.id in given:
                 values[_only_output(each)] = given[each.id]
         found = self._add_graph(body.graph, values, depth)

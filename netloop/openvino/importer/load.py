@@ -6,7 +6,7 @@ from os import PathLike
 from netloop.formats import read_model_file
 from netloop.network import INetworkDefinition
 from netloop.openvino.importer.graph import OpenVinoImporter
-from netloop.openvino.importer.model import ModelReader
+from netloop.openvino.importer.model import TAGS, ModelReader
 from netloop.openvino.importer.weights import WeightsFile
 from netloop.openvino.importer.xml import LARGEST_DOCUMENT, parse
 
@@ -37,7 +37,7 @@ def load(model: str | PathLike[str] | bytes, weights: str | PathLike[str] | byte
         weights = path
     if not isinstance(weights, str | PathLike | bytes | None):
         raise TypeError(f"weights are a path or bytes, not {type(weights).__name__}")
-    graph = ModelReader(name).model(parse(data, name))
+    graph = ModelReader(name).model(parse(data, name, TAGS))
     network = INetworkDefinition()
     with WeightsFile(weights, path) as opened:
         OpenVinoImporter(name, graph, opened, network).add()
