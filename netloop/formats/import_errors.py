@@ -7,9 +7,13 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, BinaryIO, TypeVar
 
-from netloop.diagnostics import Finding, LayerError, ModelError, NetworkError, reason
+from netloop.diagnostics import Finding, LayerError, ModelError, NetloopError, NetworkError, reason
 
 T = TypeVar("T")
+
+MOST_FINDINGS = 1000
+"""The number of findings after which an import stops."""
+OUT_OF_MEMORY, FAULT = "NL755", "NL754"
 
 
 class Unimported:
@@ -53,13 +57,25 @@ class ImportErrors:
             yield
         except InputNotImported:
             pass
-        except LayerError as error:
-            why = error.why or reason(error.code)
-            self._findings.append(Finding(error.code, error.what, where, why, error.fix, at=at))
         except NetworkError as error:
             self._findings += [replace(each, where=where, at=at) for each in error.findings]
-        except (ValueError, OverflowError) as error:
-            self._findings.append(Finding(self._default_code, str(error), where, reason(self._default_code), at=at))
+        except NetloopError:
+            raise
+        except Exception as error:
+            self._findings.append(self._finding_of(error, where, at))
+        if len(self._findings) >= MOST_FINDINGS:
+            self.raise_all()
+
+    def _finding_of(self, error: Exception, where: str, at: Any) -> Finding:
+        if isinstance(error, LayerError):
+            return Finding(error.code, error.what, where, error.why or reason(error.code), error.fix, at=at)
+        if isinstance(error, ValueError | OverflowError):
+            return Finding(self._default_code, str(error), where, reason(self._default_code), at=at)
+        if isinstance(error, MemoryError):
+            what = "there is not enough memory to import it"
+            return Finding(OUT_OF_MEMORY, what, where, reason(OUT_OF_MEMORY), at=at, cause=error)
+        what = f"netloop cannot import it: {type(error).__name__}: {error}"
+        return Finding(FAULT, what, where, reason(FAULT), "report it, with the model", at=at, cause=error)
 
 
 def present(value: T | None, what: str, why: str = "", fix: str = "") -> T:

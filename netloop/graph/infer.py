@@ -159,7 +159,7 @@ class TypeTable:
             found = None if tensor is None else self._known[tensor]
             if isinstance(found, Finding):
                 return found
-            if found is None and position < layer.REQUIRED_INPUTS:
+            if found is None and not layer.REQUIRED_INPUTS <= position < layer.MAX_INPUTS:
                 return missing_input(layer, position)
             if found is not None and layer.TENSORS_ONLY and not found.is_tensor:
                 return layer.finding_of(LayerError(f"input {position} takes a tensor, not {_a(found)}", TENSORS_ONLY))

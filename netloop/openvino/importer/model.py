@@ -11,10 +11,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from netloop.diagnostics import Finding, ModelError, quoted, reason, shortened
+from netloop.formats.import_errors import MOST_FINDINGS
 from netloop.openvino.importer.xml import Element
 
-MOST_FINDINGS = 1000
-"""The number of findings after which reading stops."""
 LONGEST_OPERATOR = 100
 """The longest type of a layer that is shown whole, in characters."""
 VERSIONS = ("10", "11")
