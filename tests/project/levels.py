@@ -29,8 +29,8 @@ LEVELS = [
         "TensorRT's enumerations; findings and their codes; files written whole; names removed from TensorRT",
     ),
     Level(
-        ("types", "checked_attributes"),
-        "element type, shape and known value of a tensor; objects that refuse unknown attributes",
+        ("types", "checked_attributes", "file_reading"),
+        "element type, shape and known value of a tensor; objects that refuse unknown attributes; files read whole",
     ),
     Level(("dims",), "shapes, permutations and weights as scripts write them"),
     Level(("graph", "plugins"), "tensor, layer, type inference, source locations; plugins"),

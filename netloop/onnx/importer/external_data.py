@@ -13,6 +13,7 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 from onnx import TensorProto
 
 from netloop.diagnostics import LayerError, quoted, reason
+from netloop.file_reading import require_memory
 
 KEYS = {"location", "offset", "length", "checksum", "basepath"}
 NO_LINK = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
@@ -61,6 +62,7 @@ def _read(directory: Path, location: str, offset: int, length: int) -> bytes:
         _require(found.st_nlink == 1, f"the file {quoted(location)} has other names too (hard links)", WHY, FIX)
         end = f"{quoted(location)} ends at byte {found.st_size}"
         _require(offset + length <= found.st_size, f"{end}, and the tensor has {length} bytes from byte {offset}")
+        require_memory(length, "the tensor")
         with open(file, "rb", closefd=False) as opened:
             opened.seek(offset)
             return opened.read(length)

@@ -11,6 +11,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from netloop.diagnostics import Finding, LayerError, ModelError, quoted, reason, require
+from netloop.file_reading import require_memory
 from netloop.formats.import_errors import open_model_file
 from netloop.formats.word_tables import ELEMENT_TYPES
 from netloop.formulas import as_dtype
@@ -83,6 +84,7 @@ class WeightsFile(AbstractContextManager["WeightsFile"]):
         if not 0 <= offset <= self._size - size:
             what = f"the constant is in bytes {offset} to {offset + size}, and there are {self._size}"
             raise LayerError(what, reason("NL752"), "", "NL752")
+        require_memory(size, "the constant")
         self._file.seek(offset)
         return self._file.read(size)
 

@@ -119,7 +119,7 @@ def test_pipe_is_refused_without_waiting(sums, tmp_path):
     os.mkfifo(tmp_path / "pipe")
 
     assert refused(sums[0], tmp_path / "pipe")[0][0] == "NL752"
-    assert refused(tmp_path / "pipe") == [("NL751", "this is not a regular file")]
+    assert refused(tmp_path / "pipe") == [("NL751", "the file cannot be read: this is not a regular file")]
 
 
 @pytest.mark.parametrize("offset", ["-1", "99999", str(2**63 - 1), str(2**63), "1e3", "0x10", "", "\u0661", "1_0"])
