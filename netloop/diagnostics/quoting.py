@@ -1,14 +1,11 @@
 """Texts of users and of files in messages: names of any length and any characters, shown short and on one line."""
 
-import re
 from typing import Any
 
 LONGEST_QUOTED = 100
 """The longest text that is quoted whole, in characters."""
 LONGEST_FIELD = 2000
 """The longest field of a finding, in characters."""
-
-_CONTROL = re.compile(r"[\0-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 
 def quoted(value: Any) -> str:
@@ -31,6 +28,13 @@ def shortened(text: str, most: int = LONGEST_FIELD) -> str:
     return text[: kept - kept // 3] + left_out + text[-(kept // 3) :]
 
 
+def plain(text: str) -> str:
+    """A text without quotes, if it is short and has no character to escape; else in quotes."""
+    return text if len(text) <= LONGEST_QUOTED and text.isprintable() else quoted(text)
+
+
 def printable(text: str) -> str:
-    """A text with its control characters escaped, except for newlines and tabs."""
-    return _CONTROL.sub(lambda found: found[0].encode("unicode_escape", "surrogatepass").decode("ascii"), text)
+    """A text with the characters escaped that a terminal does not show as they are, except for newlines and tabs."""
+    if text.isprintable():
+        return text
+    return "".join(each if each.isprintable() or each in "\n\t" else repr(each)[1:-1] for each in text)

@@ -9,7 +9,7 @@ from typing import Any, cast
 import onnx
 from onnx import AttributeProto, defs
 
-from netloop.diagnostics import did_you_mean, quoted, require, shortened
+from netloop.diagnostics import did_you_mean, plain, quoted, require
 from netloop.formats.import_errors import present
 from netloop.onnx.importer.function_calls import domain_of
 from netloop.onnx.tensors import array_of, dense_of
@@ -63,7 +63,7 @@ class ImportedNode:
     @property
     def operator(self) -> str:
         """The operator in messages, ``Slice-13`` or ``my.domain::Slice-1``."""
-        return shortened(f"{self.domain and self.domain + '::'}{self.op}-{self.since}", LONGEST_OPERATOR)
+        return plain(f"{self.domain and self.domain + '::'}{self.op}-{self.since}")
 
     @property
     def description(self) -> str:
@@ -150,8 +150,6 @@ class ImportedNode:
 
 
 UNLIMITED = 1 << 20
-LONGEST_OPERATOR = 100
-"""The longest name of an operator that is shown whole, in characters."""
 
 
 def _kind(code: int) -> str:

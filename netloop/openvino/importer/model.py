@@ -10,12 +10,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from netloop.diagnostics import Finding, ModelError, quoted, reason, shortened
+from netloop.diagnostics import Finding, ModelError, plain, quoted, reason
 from netloop.formats.import_errors import MOST_FINDINGS
 from netloop.openvino.importer.xml import Element
 
-LONGEST_OPERATOR = 100
-"""The longest type of a layer that is shown whole, in characters."""
 VERSIONS = ("10", "11")
 PORTS = {"parameter": (0, 1), "const": (0, 1), "result": (1, None), "assign": (1, None)}
 """The numbers of inputs and outputs of some layer types; None for any number."""
@@ -123,7 +121,7 @@ class XmlLayer:
     def operator(self) -> str:
         """Its type and version in messages, ``Gather-8``."""
         version = self.version.removeprefix("opset")
-        return shortened(f"{self.type}-{version}" if version else self.type, LONGEST_OPERATOR)
+        return plain(f"{self.type}-{version}" if version else self.type)
 
     @property
     def description(self) -> str:
