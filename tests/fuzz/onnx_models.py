@@ -28,11 +28,11 @@ def run(data: bytes) -> None:
 
 def inputs() -> Iterator[bytes]:
     """Models of single operators, and of networks with loops, conditionals and sequences."""
-    yield from seeds.node_tests()
     for network in seeds.networks():
         with suppress(trt.NetworkError):  # ONNX cannot express all layers
             if len(data := trt.onnx.to_model(network).SerializeToString()) <= seeds.LARGEST:
                 yield data
+    yield from seeds.node_tests()
 
 
 def mutate(data: bytes, chance: Random, bytes_of: Bytes) -> bytes:

@@ -34,16 +34,16 @@ def run(data: bytes) -> None:
 
 def inputs() -> Iterator[bytes]:
     """Models that OpenVINO writes for single operators of ONNX, and networks with loops and conditionals."""
-    core = ov.Core()
     with TemporaryDirectory() as folder:
         path = Path(folder, "model.xml")
-        for each in seeds.node_tests():
-            with suppress(RuntimeError):  # OpenVINO does not have all operators
-                ov.serialize(core.read_model(each, b""), path)
-                yield _joined(path)
         for network in seeds.networks():
             with suppress(trt.NetworkError):  # OpenVINO cannot express all layers
                 trt.openvino.save(network, path)
+                yield _joined(path)
+        core = ov.Core()
+        for each in seeds.node_tests():
+            with suppress(RuntimeError):  # OpenVINO does not have all operators
+                ov.serialize(core.read_model(each, b""), path)
                 yield _joined(path)
 
 

@@ -20,7 +20,12 @@ Bindings = Mapping[str, AttributeProto]
 
 def schema_of(domain: str, op: str, version: int) -> defs.OpSchema | None:
     """The schema of an operator in a version of its domain; None if the standard has no such operator."""
-    return defs.get_schema(op, version, domain) if defs.has(op, version, domain) else None
+    known = abs(version) < LARGEST_VERSION and defs.has(op, version, domain)
+    return defs.get_schema(op, version, domain) if known else None
+
+
+LARGEST_VERSION = 1 << 31
+"""The versions that the package onnx has room for."""
 
 
 @dataclass(frozen=True)
