@@ -54,6 +54,7 @@ class OnnxImporter(ModelImporter):
     def _add_model(self) -> None:
         graph = self._model.proto.graph
         self._make.network.name = graph.name
+        self._check_ends(len(self._inputs.protos), len(graph.output))
         scope = NameScope(self._model.opsets)
         self._add_inputs(scope)
         self._add_graph(graph, scope)

@@ -8,6 +8,7 @@ import onnx
 
 from netloop.diagnostics import Finding, ModelError
 from netloop.file_reading import memory_errors_as
+from netloop.formats.import_errors import MOST_FINDINGS
 from netloop.network import INetworkDefinition
 from netloop.onnx.importer.graph import OnnxImporter
 from netloop.onnx.importer.model import read
@@ -39,7 +40,7 @@ def load(
     with memory_errors_as(ModelError, os.fspath(model) if isinstance(model, str | PathLike) else "the model"):
         opened = read(model, base_dir, findings)
         if findings:
-            raise ModelError(*findings)
+            raise ModelError(*findings[:MOST_FINDINGS])
         network = INetworkDefinition()
         OnnxImporter(opened, network, input_shapes, as_inputs).add()
     return network

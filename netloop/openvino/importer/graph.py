@@ -20,9 +20,6 @@ from netloop.openvino.importer.model import PortId, XmlBody, XmlGraph, XmlLayer
 from netloop.openvino.importer.operators import TABLE, function_of
 from netloop.openvino.importer.weights import WeightsFile
 
-MOST_INPUTS = 10_000
-"""The most inputs of a model."""
-
 ROOTS = ("result", "assign")
 """The layers that a graph is computed for."""
 NEXT = ".next"
@@ -47,13 +44,13 @@ class OpenVinoImporter(ModelImporter):
         self._check_operators()
         values: Values = {}
         parameters = self._graph.of_type("parameter")
-        if len(parameters) > MOST_INPUTS:
-            raise ModelError(self._errors.finding(self.INVALID_MODEL, f"it has more than {MOST_INPUTS} Parameters"))
+        roots = [each for type in ROOTS for each in self._graph.of_type(type)]
+        self._check_ends(len(parameters), len(roots))
         for parameter in parameters:
             with self._collect(parameter):
                 values[_only_output(parameter)] = add_input(self._make.network, parameter)
         found = self._add_graph(self._graph, values, 0)
-        for root in (each for type in ROOTS for each in self._graph.of_type(type)):
+        for root in roots:
             if isinstance(tensor := found.get(root.id), ITensor):
                 self._mark(root, tensor)
 

@@ -6,12 +6,12 @@ Documents in the dialect of the draft of the operation Loop are read too: they c
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from netloop.diagnostics import Finding, ModelError, plain, quoted, reason
 from netloop.formats.import_errors import MOST_FINDINGS
+from netloop.formats.importer import repeated
 from netloop.openvino.importer.xml import Element
 
 VERSIONS = ("10", "11")
@@ -205,7 +205,9 @@ class ModelReader:
         for side, ports, wanted in zip(("inputs", "outputs"), (inputs, outputs), counts, strict=True):
             if wanted is not None and len(ports) != wanted:
                 self._add_finding(f"layer {quoted(name)} has {len(ports)} {side}, and a {type} has {wanted}", element)
-        bodies = {each.tag: self._body(element, each, name) for each in element.all(*BODIES)}
+        for tag in repeated(each.tag for each in element.all(*BODIES)):
+            self._add_finding(f"layer {quoted(name)} has more than one <{tag}>", element)
+        bodies = {tag: self._body(element, each, name) for tag in BODIES if (each := element.first(tag)) is not None}
         attributes = {} if data is None else data.attributes
         names = _names(given.get("output_names", ""))
         version = given.get("version", "")
@@ -303,11 +305,6 @@ def _names(text: str) -> tuple[str, ...]:
 
 UNCONNECTED = -1
 """The port of an entry that is wired to none."""
-
-
-def repeated(numbers: Iterable[int]) -> list[int]:
-    """The numbers that occur more than once."""
-    return [each for each, count in Counter(numbers).items() if count > 1]
 
 
 def integer(text: str) -> int:
