@@ -79,6 +79,15 @@ def mutants(session: nox.Session) -> None:
     session.run("python", "-m", "tests.mutants", *session.posargs)
 
 
+@nox.session(python=PYTHONS[0])
+def fuzz(session: nox.Session) -> None:
+    """Coverage-guided fuzzing of the readers and the checker, 600 s each; ``-- 60``, ``-- 600 onnx`` for others."""
+    session.install("-e", ".[fuzz]")
+    seconds = [each for each in session.posargs if each.isdigit()]
+    targets = [each for each in session.posargs if not each.isdigit()]
+    session.run("python", "-m", "tests.fuzz", *targets, *(("--seconds", seconds[0]) if seconds else ()))
+
+
 @nox.session
 def benchmarks(session: nox.Session) -> None:
     """The benchmarks; without arguments all of them, written to benchmarks/RESULTS.md."""

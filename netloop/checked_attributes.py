@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from netloop.diagnostics import did_you_mean
+from netloop.diagnostics import did_you_mean, quoted
 from netloop.removed_names import unknown
 
 Check = Callable[[str, Any], Any]
@@ -88,10 +88,15 @@ def text(name: str, value: Any) -> str:
         ValueError: it has a lone surrogate.
     """
     if not isinstance(value, str):
-        raise TypeError(f"{name} must be a str, not {value!r}")
-    if not value.isascii() and any("\ud800" <= each <= "\udfff" for each in value):
-        raise ValueError(f"{name} {value!r} has half of a surrogate pair in it")
+        raise TypeError(f"{name} must be a str, not {quoted(value)}")
+    if not is_encodable(value):
+        raise ValueError(f"{name} {quoted(value)} has half of a surrogate pair in it")
     return value
+
+
+def is_encodable(value: str) -> bool:
+    """Whether UTF-8 can encode a string: it has no half of a surrogate pair."""
+    return value.isascii() or not any("\ud800" <= each <= "\udfff" for each in value)
 
 
 def none_or(cls: type) -> Check:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from netloop.checked_attributes import text
 from netloop.diagnostics import Finding, NetworkError, reason
 from netloop.dims import weights_array
 from netloop.graph.attributes import check_instance
@@ -144,7 +145,7 @@ class MarkMethods(NetworkBase):
             for each in holders:
                 self.marks.names.pop(each, None)
             return True
-        check_instance("name", name, str)
+        text("the name of weights", name)
         if any(self.weights_name(each) == name for each in self._constants() if each not in holders):
             return False
         self.marks.names.update(dict.fromkeys(holders, name))

@@ -134,10 +134,11 @@ class INetworkDefinition(Unpicklable, LayerMethods, MarkMethods, CheckedAttribut
             self.convert(tensor, tensor.asked_dtype)
 
     def remove_tensor(self, tensor: ITensor) -> None:
-        """Remove an input that no layer reads; for any other tensor, do nothing."""
+        """Remove an input that no layer reads, for good; for any other tensor, do nothing."""
         if tensor in self.inputs and not tensor.uses and not tensor.is_network_output:
             self.inputs.remove(tensor)
             self.marks.debug.pop(tensor, None)
+            vars(tensor)["types"] = INetworkDefinition().types  # so that every call refuses it
             for position, each in enumerate(self.inputs):
                 vars(each)["position"] = position
 

@@ -26,9 +26,10 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 from netloop.atomic_write import write_whole
-from netloop.diagnostics import FileFormatError, Finding
+from netloop.diagnostics import FileFormatError, Finding, quoted
 from netloop.dims import Dims
 from netloop.enums import DataType
+from netloop.file_reading import memory_errors_as, read_regular
 from netloop.types import Array, data_type, numpy_type
 
 TYPES = {
@@ -46,6 +47,7 @@ _COUNT = re.compile(rb"([0-9]{1,9})\n")
 _NAME = rb"\S{1,%d}" % LONGEST_NAME
 _HEADER = re.compile(rb"(%b) ([0-9]{1,3}) (?=(\()?)" % _NAME)
 _SHAPE = re.compile(rb"\(((?:[0-9]{1,18}, ?){0,%d}(?:[0-9]{1,18})?)\) " % Dims.MAX_DIMS)
+_WORD = re.compile(rb"\S+")
 _LENGTH = re.compile(rb"([0-9]{1,18})(?=[ \n])")
 
 
@@ -68,13 +70,18 @@ def load(path: str | os.PathLike[str]) -> dict[str, Array]:
 
     Raises:
         FileFormatError: the file is damaged, truncated or not a weight file.
+        OSError: the file cannot be read, or is not a regular file.
     """
-    file = _File(os.fspath(path), Path(path).read_bytes())
+    with memory_errors_as(FileFormatError, os.fspath(path)):
+        return _arrays(_File(os.fspath(path), read_regular(path, copies=2)))
+
+
+def _arrays(file: "_File") -> dict[str, Array]:
     count = int(file.expect(_COUNT, "the number of buffers, on a line of its own")[1])
     arrays: dict[str, Array] = {}
     for name, array in _buffers(file, count):
         if name in arrays:
-            file.refuse(f"two buffers are named {name!r}", "buffers are identified by name")
+            file.refuse(f"two buffers are named {quoted(name)}", "buffers are identified by name")
         arrays[name] = array
     if file.at != len(file.data):
         what = f"{len(file.data) - file.at} bytes follow the last of {count} buffers"
@@ -98,10 +105,12 @@ def save(path: str | os.PathLike[str], weights: Mapping[str, Any]) -> None:
 
 def _written(name: str, array: Array) -> bytes:
     if not re.fullmatch(_NAME, name.encode()):
-        raise ValueError(f"the name of a buffer must be 1 to {LONGEST_NAME} bytes without white space, not {name!r}")
+        raise ValueError(
+            f"the name of a buffer must be 1 to {LONGEST_NAME} bytes without white space, not {quoted(name)}"
+        )
     dtype = array.dtype.newbyteorder("=")
     if dtype not in TYPES.values():
-        raise ValueError(f"buffer {name!r} is {dtype}; the format has {', '.join(map(str, TYPES.values()))}")
+        raise ValueError(f"buffer {quoted(name)} is {dtype}; the format has {', '.join(map(str, TYPES.values()))}")
     header = f"{name} {data_type(dtype).value} {array.shape} ".encode()
     return header + array.astype(array.dtype.newbyteorder("<")).tobytes() + b"\n"
 
@@ -162,15 +171,15 @@ def _header(file: _File) -> Header:
     try:
         name = found[1].decode()
     except UnicodeDecodeError:
-        file.refuse(f"the name {found[1][:24]!r} is not UTF-8", at=start)
+        file.refuse(f"the name {quoted(found[1])} is not UTF-8", at=start)
     if number not in TYPES:
-        file.refuse(f"buffer {name!r} is of type {number}", f"types are {', '.join(map(str, TYPES))}", at=start)
+        file.refuse(f"buffer {quoted(name)} is of type {number}", f"types are {', '.join(map(str, TYPES))}", at=start)
     return Header(name, TYPES[number], found[3] is not None)
 
 
 def _read_binary(file: _File, header: Header) -> Array:
     """Read the elements of a buffer of version 2."""
-    what = f"buffer {header.name!r}"
+    what = f"buffer {quoted(header.name)}"
     digits = file.expect(_SHAPE, f"the shape of {what}, such as (2, 3), and a space")[1]
     shape = tuple(int(each) for each in digits.split(b",") if each.strip())
     if len(shape) > Dims.MAX_DIMS or math.prod(max(1, length) for length in shape) > LARGEST:
@@ -184,24 +193,28 @@ def _read_binary(file: _File, header: Header) -> Array:
 
 def _read_text(file: _File, header: Header) -> Array:
     """Read the elements of a buffer of version 1."""
-    what = f"buffer {header.name!r}"
+    what = f"buffer {quoted(header.name)}"
     count = int(file.expect(_LENGTH, f"the number of elements of {what}")[1])
     size = file.data.find(b"\n", file.at) - file.at
     if size < 2 * count:
         file.refuse(f"the line of {what} is too short for {count} elements", "the file was truncated or damaged")
-    words = file.take(size, what).split()
-    if len(words) != count:
-        file.refuse(f"{what} needs {count} elements, and has {len(words)}")
+    line = file.take(size, what)
+    found = sum(1 for _ in _WORD.finditer(line))
+    if found != count:
+        file.refuse(f"{what} needs {count} elements, and has {found}")
     file.end_line(what)
-    return _from_hex(file, header, words)
+    # one word after the other, since a list of them takes twenty times the memory of the line
+    width = header.dtype.itemsize
+    bits = np.fromiter(_numbers(file, header, line), f"<u{width}", count)
+    return bits.view(header.dtype.newbyteorder("<")).astype(header.dtype)
 
 
-def _from_hex(file: _File, header: Header, words: list[bytes]) -> Array:
-    size = header.dtype.itemsize
-    pattern = re.compile(rb"0?[01]" if header.dtype == np.bool_ else rb"[0-9a-fA-F]{1,%d}" % (2 * size))
-    wrong = next((each for each in words if not pattern.fullmatch(each)), None)
-    if wrong is not None:
-        why = f"{header.dtype} has at most {2 * size} hexadecimal digits"
-        file.refuse(f"buffer {header.name!r} has the element {wrong[:24]!r}", why)
-    raw = b"".join(int(each, 16).to_bytes(size, "little") for each in words)
-    return np.frombuffer(raw, header.dtype.newbyteorder("<")).astype(header.dtype)
+def _numbers(file: _File, header: Header, line: bytes) -> Iterator[int]:
+    """The bit patterns in a line of hexadecimal numbers."""
+    digits = 2 * header.dtype.itemsize
+    pattern = re.compile(rb"0?[01]" if header.dtype == np.bool_ else rb"[0-9a-fA-F]{1,%d}" % digits)
+    for each in _WORD.finditer(line):
+        if not pattern.fullmatch(each[0]):
+            why = f"{header.dtype} has at most {digits} hexadecimal digits"
+            file.refuse(f"buffer {quoted(header.name)} has the element {quoted(each[0])}", why)
+        yield int(each[0], 16)

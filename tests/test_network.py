@@ -84,6 +84,14 @@ def test_input_that_nobody_reads_can_be_removed(network, x):
     assert network.num_inputs == 0
 
 
+@pytest.mark.parametrize("call", ["mark_output", "add_identity", "mark_debug"])
+def test_removed_input_can_be_used_no_more(network, x, call):
+    network.remove_tensor(x)
+
+    with pytest.raises(NetworkError, match="NL103"):
+        getattr(network, call)(x)
+
+
 def test_name_of_a_removed_input_is_free(network, x):
     network.remove_tensor(x)
 

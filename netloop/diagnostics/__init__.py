@@ -19,6 +19,8 @@ from netloop.diagnostics.finding import SourceLocation as SourceLocation
 from netloop.diagnostics.finding import did_you_mean as did_you_mean
 from netloop.diagnostics.finding import listed as listed
 from netloop.diagnostics.finding import require as require
+from netloop.diagnostics.quoting import plain as plain
+from netloop.diagnostics.quoting import quoted as quoted
 from netloop.diagnostics.registry import CODES as CODES
 from netloop.diagnostics.registry import Code as Code
 from netloop.diagnostics.registry import add_code as add_code

@@ -142,5 +142,17 @@ TEXTS = {
         Wrong: an edge from a port that no layer has
         Right: the ports that the layers list
         """,
+    "NL754": """
+        a model is imported, or refused with the reason; netloop could do neither, which is a fault of netloop.
+
+        The exception is the cause of the error, with its own traceback. Please report it, with the model.
+        """,
+    "NL755": """
+        the arrays of a file are read into memory, and must fit into it.
+
+        A file can be larger than what it takes on the disk: the parts that were never written are zeros.
+        Wrong: 64 GB of weights on a machine with 16 GB of memory
+        Right: a machine with more memory
+        """,
 }
 """The text of each code, in the form of ``Code.text``."""

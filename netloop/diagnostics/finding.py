@@ -5,7 +5,10 @@ import traceback
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from itertools import islice
 from typing import Any
+
+from netloop.diagnostics.quoting import printable, quoted, shortened
 
 PLAIN = frozenset({str, bytes, bool, int, float, type(None)})
 """The types of values that every process can unpickle."""
@@ -45,7 +48,7 @@ class Place:
 
 @dataclass(frozen=True, eq=False)
 class Finding:
-    """One thing that is wrong.
+    """One thing that is wrong. Its texts are cut where they are very long.
 
     Attributes:
         code: the rule that it breaks, ``NL204``.
@@ -66,6 +69,10 @@ class Finding:
     severity: Severity = Severity.ERROR
     at: Any = None
     cause: BaseException | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("what", "where", "why", "fix"):
+            object.__setattr__(self, name, shortened(getattr(self, name)))
 
     def __copy__(self) -> "Finding":
         return self
@@ -111,7 +118,8 @@ class Finding:
             lines.append(f"  because {self.why}")
         if self.fix:
             lines.append(f"  fix: {self.fix}")
-        return "\n".join(lines)
+        # indented, so that no text from a file looks like a finding of its own
+        return "\n".join(printable(each).replace("\n", "\n    ") for each in lines)
 
 
 def _portable(cause: BaseException | None) -> BaseException | None:
@@ -182,11 +190,18 @@ def require(holds: bool, what: str, why: str = "", fix: str = "") -> None:
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """``did you mean 'x'?`` if exactly one known name is close, else an empty string."""
-    close = difflib.get_close_matches(name, list(known), n=2, cutoff=0.75)
+    if len(name) > LONGEST_COMPARED:
+        return ""
+    candidates = [each for each in islice(known, MOST_COMPARED) if len(each) <= LONGEST_COMPARED]
+    close = difflib.get_close_matches(name, candidates, n=2, cutoff=0.75)
     return f"did you mean {close[0]!r}?" if len(close) == 1 else ""
+
+
+LONGEST_COMPARED, MOST_COMPARED = 100, 1000
+"""The longest names, and the most, among which a similar one is looked for: the time is quadratic in the length."""
 
 
 def listed(names: Sequence[str], most: int = 8) -> str:
     """Quoted names, separated by commas; only the number of those after the first ``most``."""
-    shown = ", ".join(repr(name) for name in names[:most])
+    shown = ", ".join(map(quoted, names[:most]))
     return shown if len(names) <= most else f"{shown} and {len(names) - most} more"

@@ -1,15 +1,18 @@
 """The errors of a model: collected while it is imported, and raised at once."""
 
-import os
-import stat
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, BinaryIO, TypeVar
 
-from netloop.diagnostics import Finding, LayerError, ModelError, NetworkError, reason
+from netloop.diagnostics import Finding, LayerError, ModelError, NetloopError, NetworkError, reason
+from netloop.file_reading import OUT_OF_MEMORY, open_regular, require_memory
 
 T = TypeVar("T")
+
+MOST_FINDINGS = 1000
+"""The number of findings after which an import stops."""
+FAULT = "NL754"
 
 
 class Unimported:
@@ -53,13 +56,25 @@ class ImportErrors:
             yield
         except InputNotImported:
             pass
-        except LayerError as error:
-            why = error.why or reason(error.code)
-            self._findings.append(Finding(error.code, error.what, where, why, error.fix, at=at))
         except NetworkError as error:
             self._findings += [replace(each, where=where, at=at) for each in error.findings]
-        except (ValueError, OverflowError) as error:
-            self._findings.append(Finding(self._default_code, str(error), where, reason(self._default_code), at=at))
+        except NetloopError:
+            raise
+        except Exception as error:
+            self._findings.append(self._finding_of(error, where, at))
+        if len(self._findings) >= MOST_FINDINGS:
+            self.raise_all()
+
+    def _finding_of(self, error: Exception, where: str, at: Any) -> Finding:
+        if isinstance(error, LayerError):
+            return Finding(error.code, error.what, where, error.why or reason(error.code), error.fix, at=at)
+        if isinstance(error, ValueError | OverflowError):
+            return Finding(self._default_code, str(error), where, reason(self._default_code), at=at)
+        if isinstance(error, MemoryError):
+            what = str(error) or "there is not enough memory to import it"
+            return Finding(OUT_OF_MEMORY, what, where, reason(OUT_OF_MEMORY), at=at, cause=error)
+        what = f"netloop cannot import it: {type(error).__name__}: {error}"
+        return Finding(FAULT, what, where, reason(FAULT), "report it, with the model", at=at, cause=error)
 
 
 def present(value: T | None, what: str, why: str = "", fix: str = "") -> T:
@@ -78,12 +93,14 @@ def read_model_file(path: str, code: str, most: int) -> bytes:
 
     Raises:
         ModelError: the file cannot be read, is not a regular file, or is larger.
+        MemoryError: it does not fit into memory.
     """
     file, size = open_model_file(path, code)
     with file:
         if size > most:
             raise ModelError(Finding(code, f"the file has {size} bytes", path, reason(code)))
-        return file.read()
+        require_memory(size, "the file")
+        return file.read(size)
 
 
 def open_model_file(path: str, code: str) -> tuple[BinaryIO, int]:
@@ -92,13 +109,7 @@ def open_model_file(path: str, code: str) -> tuple[BinaryIO, int]:
     Raises:
         ModelError: the file cannot be read, or is not a regular file.
     """
-    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     try:
-        file = open(path, "rb", opener=lambda name, _: os.open(name, flags))  # noqa: SIM115 (closed by the caller)
-        found = os.fstat(file.fileno())
+        return open_regular(path)
     except (OSError, ValueError) as error:
         raise ModelError(Finding(code, f"the file cannot be read: {error}", path, reason(code))) from error
-    if not stat.S_ISREG(found.st_mode):
-        file.close()
-        raise ModelError(Finding(code, "this is not a regular file", path, reason(code)))
-    return file, found.st_size

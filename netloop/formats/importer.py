@@ -1,12 +1,13 @@
 """The importer skeleton: what the importers of all formats do with a model and its nodes."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import cache
 from inspect import Parameter, signature
 from typing import Any, ClassVar, Protocol, TypeVar
 
-from netloop.diagnostics import ModelError, did_you_mean, require
+from netloop.diagnostics import ModelError, did_you_mean, quoted, require
 from netloop.formats.import_errors import ImportErrors, InputNotImported, Unimported
 from netloop.formats.pruning import keep_live
 from netloop.formulas.formula_builder import FormulaBuilder
@@ -17,6 +18,8 @@ DEEPEST = 32
 """The deepest nesting of graphs and functions in a model."""
 MOST_NODES = 200_000
 """The most nodes that a model may expand to, those of functions and inner graphs counted wherever they are used."""
+MOST_ENDS = 10_000
+"""The most inputs of a model, and the most outputs: each is compared with all others."""
 ANY_NUMBER = 1 << 20
 """More inputs than a node has: the arity of functions with variadic inputs."""
 
@@ -26,6 +29,7 @@ Operator = Callable[..., Outputs]
 """The function of an operator: takes a ``Call`` and a tensor for each input, None for one left out."""
 
 T = TypeVar("T")
+H = TypeVar("H", bound=Hashable)
 
 
 class ModelNode(Protocol):
@@ -80,6 +84,12 @@ class ModelImporter(ABC):
     @abstractmethod
     def _add_model(self) -> None:
         """Add the inputs, the nodes and the outputs of the model."""
+
+    def _check_ends(self, inputs: int, outputs: int) -> None:
+        """Raise a ModelError for too many inputs or outputs."""
+        if max(inputs, outputs) > MOST_ENDS:
+            what = f"the model has {inputs} inputs and {outputs} outputs, and may have {MOST_ENDS} of each"
+            raise ModelError(self._errors.finding(self.INVALID_MODEL, what))
 
     def _count_node(self) -> None:
         """Count a node of any graph; raise a ModelError for too many."""
@@ -148,8 +158,13 @@ def all_imported(values: Sequence[T | Unimported]) -> list[T]:
 def choose(name: str, word: Any, choices: Mapping[str, T]) -> T:
     """The choice for the word that attribute ``name`` has; raises a LayerError if there is none."""
     known, is_known = ", ".join(choices), isinstance(word, str) and word in choices
-    require(is_known, f"{name} is {word!r}, but must be one of {known}", fix=did_you_mean(str(word), choices))
+    require(is_known, f"{name} is {quoted(word)}, but must be one of {known}", fix=did_you_mean(str(word), choices))
     return choices[word]
+
+
+def repeated(values: Iterable[H]) -> list[H]:
+    """The values that occur more than once."""
+    return [each for each, count in Counter(values).items() if count > 1]
 
 
 @cache

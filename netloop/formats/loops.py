@@ -7,7 +7,7 @@ from typing import Protocol, TypeVar
 
 import numpy as np
 
-from netloop.diagnostics import require
+from netloop.diagnostics import quoted, require
 from netloop.enums import TripLimit
 from netloop.formulas.formula_builder import FormulaBuilder
 from netloop.formulas.rearrange import Length
@@ -175,7 +175,7 @@ class _LoopBuilder:
         ends = make.greater_equal(most, 0)
         if goes_on is not None:
             ends = make.logical_or(ends, make.logical_not(goes_on))
-        what = f"the trip count of {self._loop.name!r} is at least 0, as its condition stays true"
+        what = f"the trip count of {quoted(self._loop.name)} is at least 0, as its condition stays true"
         make.network.add_assertion(ends, what)
         return make.maximum(most, 0)
 

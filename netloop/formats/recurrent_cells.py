@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import ClassVar
 
-from netloop.diagnostics import did_you_mean, require
+from netloop.diagnostics import did_you_mean, quoted, require
 from netloop.enums import ActivationType, MatrixOperation
 from netloop.formats.word_tables import ACTIVATION_PARAMETERS, RECURRENT_ACTIVATIONS
 from netloop.formulas.formula_builder import FormulaBuilder
@@ -34,7 +34,7 @@ def activation_function(
 ) -> Function:
     """The activation function ``name`` of arguments clipped to ±``clip``, with the next alpha and beta it needs."""
     hint = did_you_mean(name.lower(), ACTIVATIONS)
-    require(name.lower() in ACTIVATIONS, f"no activation is called {name!r}{hint and f'; {hint}'}")
+    require(name.lower() in ACTIVATIONS, f"no activation is called {quoted(name)}{hint and f'; {hint}'}")
     kind, defaults = ACTIVATIONS[name.lower()]
     own = [next(given, default) for given, default in zip((alphas, betas), defaults, strict=False)]
     return _function(make, kind, own, clip)

@@ -159,15 +159,22 @@ class TypeTable:
             found = None if tensor is None else self._known[tensor]
             if isinstance(found, Finding):
                 return found
-            if found is None and position < layer.REQUIRED_INPUTS:
+            if found is None and _is_required(layer, position):
                 return missing_input(layer, position)
             if found is not None and layer.TENSORS_ONLY and not found.is_tensor:
                 return layer.finding_of(LayerError(f"input {position} takes a tensor, not {_a(found)}", TENSORS_ONLY))
             types.append(found)
+        if len(types) < layer.REQUIRED_INPUTS:
+            return missing_input(layer, len(types))
         try:
             return _with_values(layer, types, _possible(layer.infer(*types)))
         except LayerError as error:
             return layer.finding_of(error)
+
+
+def _is_required(layer: ILayer, position: int) -> bool:
+    """Whether an input may not be None: only those that have a parameter of their own can be optional."""
+    return position < layer.REQUIRED_INPUTS or layer.MAX_INPUTS <= position < len(layer.inputs)
 
 
 def _a(found: TensorType) -> str:

@@ -12,7 +12,16 @@ import jax.numpy as jnp
 import numpy as np
 from typing_extensions import dataclass_transform
 
-from netloop.diagnostics import Finding, LayerError, NetworkError, Severity, SourceLocation, did_you_mean, reason
+from netloop.diagnostics import (
+    Finding,
+    LayerError,
+    NetworkError,
+    Severity,
+    SourceLocation,
+    did_you_mean,
+    quoted,
+    reason,
+)
 from netloop.enums import LayerType
 from netloop.graph.attributes import BASE_ATTRIBUTES, converter
 from netloop.graph.call_site import call_site
@@ -190,7 +199,7 @@ class ILayer(LayerCompatibility, ABC):
     @property
     def described(self) -> str:
         """Class and name, for messages."""
-        return f"{type(self).__name__} {self.name!r}"
+        return f"{type(self).__name__} {quoted(self.name)}"
 
     @property
     def where(self) -> str:

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from netloop.checked_attributes import whole
-from netloop.diagnostics import Finding, reason, require
+from netloop.diagnostics import Finding, quoted, reason, require
 from netloop.enums import LayerType, LoopOutput, TripLimit
 from netloop.graph.infer import TypeTable
 from netloop.graph.layer import Types, layer
@@ -104,7 +104,7 @@ class ILoop(ControlFlow):
     @property
     def where(self) -> str:
         """Source location and name, for messages."""
-        return f"{self.source_location}, ILoop {self.name!r}"
+        return f"{self.source_location}, ILoop {quoted(self.name)}"
 
     def endless(self, max_trips: int) -> Finding:
         """The finding that the loop executes more iterations than allowed."""

@@ -10,6 +10,7 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 from netloop.diagnostics import LayerError, reason, require
+from netloop.file_reading import require_memory
 from netloop.formulas import as_dtype
 from netloop.onnx.importer.external_data import read_external
 from netloop.types import LARGEST_TENSOR, UNKNOWN, Array, OptionalType, SequenceType, TensorType
@@ -54,6 +55,8 @@ def array_of(proto: TensorProto, directory: Path | None = None) -> Array:
     size = _bytes_of_shape(proto.dims, dtype)
     if proto.data_location == TensorProto.EXTERNAL:
         raw = read_external(proto, size, directory)
+        if as_dtype(dtype).itemsize >= 1:  # without the copies that a message makes
+            return np.frombuffer(raw, dtype.newbyteorder("<")).astype(dtype, copy=False).reshape(tuple(proto.dims))
         proto = TensorProto(data_type=proto.data_type, dims=proto.dims, raw_data=raw)
     if proto.HasField("raw_data"):
         require(len(proto.raw_data) == size, f"the tensor has {len(proto.raw_data)} bytes, and its shape {size}")
@@ -85,6 +88,7 @@ def dense_of(proto: onnx.SparseTensorProto, directory: Path | None = None) -> Ar
     volume = math.prod(dims)
     require(bool(np.all((places >= 0) & (places < volume))), f"an index is outside of the shape {dims}")
     require(volume * values.itemsize <= LARGEST_DENSE, f"a sparse tensor of {volume} elements is too large to be dense")
+    require_memory(volume * values.itemsize, "the sparse tensor")
     dense = np.zeros(volume, values.dtype)
     dense[places] = values
     return dense.reshape(dims)

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from netloop.atomic_write import write_whole
 from netloop.diagnostics import FileFormatError, Finding, NetworkError, listed, reason
+from netloop.file_reading import memory_errors_as, read_regular
 from netloop.layers.sources import IConstantLayer
 from netloop.network import INetworkDefinition
 from netloop.plan import arrays
@@ -77,9 +78,10 @@ def read(data: bytes | bytearray | memoryview) -> Plan:
     """
     if not isinstance(data, bytes | bytearray | memoryview):
         raise TypeError(f"a plan must be bytes, not {type(data).__name__}")
-    document, files = unpack(bytes(data))
-    reader = NetworkReader(from_json(document, NETWORK), files)
-    network = reader.network()
+    with memory_errors_as(FileFormatError, ""):
+        document, files = unpack(bytes(data))
+        reader = NetworkReader(from_json(document, NETWORK), files)
+        network = reader.network()
     return Plan(network, reader.build, reader.absent)
 
 
@@ -100,8 +102,10 @@ def load(path: str | os.PathLike[str]) -> INetworkDefinition:
 
     Raises:
         FileFormatError: the plan is damaged, truncated, of a newer version, or not a plan.
+        OSError: the file cannot be read, or is not a regular file.
     """
-    data = Path(path).read_bytes()
+    with memory_errors_as(FileFormatError, os.fspath(path)):
+        data = read_regular(path, copies=2)
     try:
         return loads(data)
     except FileFormatError as error:

@@ -9,7 +9,8 @@ from collections.abc import Collection, Mapping, Sequence
 from enum import Enum
 from typing import Any, NoReturn, TypeVar
 
-from netloop.diagnostics import FileFormatError, Finding, did_you_mean, listed
+from netloop.checked_attributes import is_encodable
+from netloop.diagnostics import FileFormatError, Finding, did_you_mean, listed, quoted
 
 T = TypeVar("T")
 E = TypeVar("E", bound=Enum)
@@ -20,8 +21,6 @@ LEAST, MOST = -(2**63), 2**63 - 1
 MOST_DIGITS = 20
 DEEPEST = 16
 """The deepest nesting of lists and objects that is accepted; plans use half of it."""
-
-LONGEST_SHOWN = 40
 
 _STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
 _BRACKETS = bytes.maketrans(b"{}", b"[]")
@@ -119,7 +118,14 @@ class JsonValue:
     # ------------------------------------------------------------------ expected forms
 
     def text(self) -> str:
-        """A string."""
+        """A string that UTF-8 can encode."""
+        found = self.any_text()
+        if not is_encodable(found):
+            self.refuse(f"the string {quoted(found)} has half of a surrogate pair in it", "UTF-8 cannot encode it")
+        return found
+
+    def any_text(self) -> str:
+        """A string, also one that UTF-8 cannot encode: the name of a file may have any bytes."""
         return self.value if isinstance(self.value, str) else self._unlike("a string")
 
     def flag(self) -> bool:
@@ -150,7 +156,7 @@ class JsonValue:
         """One of the values of ``known``, by its name."""
         name = self.text()
         if name not in known:
-            hint = did_you_mean(name[:LONGEST_SHOWN], known)
+            hint = did_you_mean(name, known)
             self.refuse(f"expected {what}, found {_shown(name)}{hint and f'; {hint}'}")
         return known[name]
 
@@ -179,7 +185,7 @@ class JsonValue:
         if not isinstance(self.value, dict):
             self._unlike("an object")
         missing = [key for key in required if key not in self.value]
-        unknown = [key[:LONGEST_SHOWN] for key in self.value if key not in required and key not in optional]
+        unknown = [key for key in self.value if key not in required and key not in optional]
         if missing or unknown:
             lacks = [f"lacks {listed(missing)}"] if missing else []
             has = [f"has unknown keys {listed(unknown)}"] if unknown else []
@@ -193,6 +199,4 @@ class JsonValue:
 def _shown(value: Any) -> str:
     if isinstance(value, list | dict):
         return "a list" if isinstance(value, list) else "an object"
-    if isinstance(value, str) and len(value) > LONGEST_SHOWN:
-        return f"{value[:LONGEST_SHOWN]!r}..."
-    return json.dumps(value) if value is None or isinstance(value, bool) else repr(value)
+    return json.dumps(value) if value is None or isinstance(value, bool) else quoted(value)

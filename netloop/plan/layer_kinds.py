@@ -13,6 +13,8 @@ from functools import cache
 from types import UnionType
 from typing import Any, Protocol, TypeVar, Union, get_args, get_origin, get_type_hints
 
+from netloop.checked_attributes import is_encodable
+from netloop.diagnostics import quoted
 from netloop.dims import DimsLike, PermutationLike
 from netloop.graph.layer import ILayer
 from netloop.layers.conditional import IIfConditional
@@ -78,7 +80,7 @@ class LayerKind:
 def whole(value: Any) -> int:
     """Return ``value``, which must be an int of 64 bits."""
     if type(value) is not int:
-        raise ValueError(f"is {value!r}, but must be an int")
+        raise ValueError(f"is {quoted(value)}, but must be an int")
     if not LEAST <= value <= MOST:
         raise ValueError(f"has {value.bit_length()} bits and a sign, and an int in a plan has 64")
     return value
@@ -87,8 +89,16 @@ def whole(value: Any) -> int:
 def instance(value: Any, cls: type[T], what: str) -> T:
     """Return ``value``, which must be an instance of a class."""
     if not isinstance(value, cls):
-        raise ValueError(f"is {value!r}, but must be {what}")
+        raise ValueError(f"is {quoted(value)}, but must be {what}")
     return value
+
+
+def encodable(value: Any) -> str:
+    """Return ``value``, which must be a string that UTF-8 can encode."""
+    found = instance(value, str, "a string")
+    if not is_encodable(found):
+        raise ValueError(f"{quoted(found)} has half of a surrogate pair in it")
+    return found
 
 
 def number(value: float) -> float | str:
@@ -116,7 +126,7 @@ FORMS: dict[Any, Form] = {
     int:             Form(lambda value, _: whole(value),                     lambda node, _: node.whole()),
     float:           Form(lambda value, _: number(value),                    lambda node, _: node.number()),
     bool:            Form(lambda value, _: instance(value, bool, "a bool"),  lambda node, _: node.flag()),
-    str:             Form(lambda value, _: instance(value, str, "a string"), lambda node, _: node.text()),
+    str:             Form(lambda value, _: encodable(value)               , lambda node, _: node.text()),
     DimsLike:        Form(lambda value, _: wholes(value),                    lambda node, _: read_wholes(node)),
     PermutationLike: Form(lambda value, _: wholes(value),                    lambda node, _: read_wholes(node)),
     Numbers:         Form(lambda value, _: list(map(number, value)),         lambda node, _: read_numbers(node)),

@@ -34,7 +34,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from netloop.diagnostics import Finding, NetworkError, SourceLocation
+from netloop.diagnostics import Finding, NetworkError, SourceLocation, quoted
 from netloop.dims import Dims, DimsLike
 from netloop.enums import DataType, TensorLocation
 from netloop.graph.layer import ILayer
@@ -177,7 +177,7 @@ class NetworkWriter:
 
     def _input(self, tensor: ITensor) -> dict[str, Any]:
         declared = tensor.declared
-        assert declared is not None, f"the input {tensor.name!r} has no type"
+        assert declared is not None, f"the input {quoted(tensor.name)} has no type"
         shape = self._written(tensor, "shape", form_of(DimsLike | None), declared.held_shape)
         made = {**self._tensor(tensor), "dtype": data_type(declared.dtype).name, "shape": shape}
         kinds = {SEQUENCE: isinstance(declared.present, SequenceType), OPTIONAL: isinstance(declared, OptionalType)}
@@ -205,7 +205,7 @@ class NetworkWriter:
 
     def _reference(self, tensor: ITensor, reader: Any) -> list[int]:
         if tensor not in self._tensors:
-            what = f"tensor {tensor.name!r} is no longer in the network"
+            what = f"tensor {quoted(tensor.name)} is no longer in the network"
             raise _unwritable(reader, what, "remove_tensor removed this input, and it is still in use")
         return self._tensors[tensor]
 
@@ -216,7 +216,7 @@ class NetworkWriter:
         try:
             return form.write(value, self)
         except ValueError as error:
-            raise _unwritable(at, f"{name} of {type(at).__name__} {at.name!r} {error}") from error.__cause__
+            raise _unwritable(at, f"{name} of {type(at).__name__} {quoted(at.name)} {error}") from error.__cause__
 
 
 def _unwritable(at: Any, what: str, why: str = "") -> NetworkError:
@@ -238,7 +238,7 @@ class NetworkReader:
     def __init__(self, document: JsonValue, files: Sequence[memoryview]) -> None:
         self._fields = document.fields(FIELDS, (BUILD, MARKS))
         self.build = self._fields.get(BUILD)
-        self._files = [each.text() for each in self._fields["files"].items()]
+        self._files = [each.any_text() for each in self._fields["files"].items()]
         self.absent: list[IConstantLayer] = []
         self._arrays = self._read_arrays(files)
         self._made = INetworkDefinition(None, self._fields["flags"].whole(0))
@@ -304,14 +304,14 @@ class NetworkReader:
     def _shape_output(self, node: JsonValue) -> ITensor:
         tensor = self._reference(node)
         if not tensor.is_network_output:
-            node.refuse(f"tensor {tensor.name!r} is not an output")
+            node.refuse(f"tensor {quoted(tensor.name)} is not an output")
         return tensor
 
     def _named_weights(self, node: JsonValue) -> tuple[IConstantLayer, str]:
         number, name = node.pair()
         layer = number.numbered(self._made.layers, "a layer")
         if not isinstance(layer, IConstantLayer):
-            number.refuse(f"layer {layer.name!r} is not a constant")
+            number.refuse(f"layer {quoted(layer.name)} is not a constant")
         return layer, name.text()
 
     def _input(self, node: JsonValue, position: int) -> ITensor:
@@ -332,7 +332,7 @@ class NetworkReader:
         tensor = self._tensor(ITensor("", self._made.types, producer, position), fields)
         own = {name: form.read(fields[name], self) for name, (form, _) in OUTPUT_EXTRAS.items() if name in fields}
         if own.get("is_converted") and not isinstance(producer, ICastLayer):
-            node.refuse(f"tensor {tensor.name!r} is converted, and is not the output of a cast")
+            node.refuse(f"tensor {quoted(tensor.name)} is converted, and is not the output of a cast")
         vars(tensor).update(own)
         return tensor
 
@@ -407,7 +407,7 @@ class NetworkReader:
     def _mark(self, node: JsonValue) -> None:
         tensor = self._reference(node)
         if tensor.is_network_output:
-            node.refuse(f"tensor {tensor.name!r} is marked as an output twice")
+            node.refuse(f"tensor {quoted(tensor.name)} is marked as an output twice")
         self._made.mark_output(tensor)
 
     def _place(self, node: JsonValue) -> SourceLocation:

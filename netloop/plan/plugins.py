@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from netloop.diagnostics import FileFormatError, Finding, LayerError, did_you_mean, reason
+from netloop.checked_attributes import is_encodable
+from netloop.diagnostics import FileFormatError, Finding, LayerError, did_you_mean, quoted, reason
 from netloop.layers.plugin import kernel_of
 from netloop.plan.json_reader import JsonValue
 from netloop.plugins.enums import PluginCapabilityType, PluginFieldType, TensorRTPhase
@@ -54,10 +55,11 @@ def write(plugin: IPluginV3, number_of: Callable[[Array], int]) -> dict[str, Any
 
 def _names(plugin: IPluginV3, core: Any) -> tuple[str, str, str]:
     if not isinstance(core, IPluginV3OneCore):
-        raise ValueError(f"has the CORE capability {core!r}, which is not an IPluginV3OneCore")
+        raise ValueError(f"has the CORE capability {quoted(core)}, which is not an IPluginV3OneCore")
     names = core.plugin_name, core.plugin_version, core.plugin_namespace
-    if not all(isinstance(each, str) for each in names):
-        raise ValueError(f"has the name, version and namespace {names!r}, which must be strings")
+    if not all(isinstance(each, str) and is_encodable(each) for each in names):
+        what = "which must be strings that UTF-8 can encode"
+        raise ValueError(f"has the name, version and namespace {quoted(names)}, {what}")
     if not names[0]:
         how = "netloop.jax_plugin(name) before the function" if isinstance(plugin, JaxPlugin) else "plugin_name"
         raise ValueError(f"has no name, by which a plan could identify it; give it one with {how}")
@@ -80,13 +82,15 @@ def read(node: JsonValue, array: Callable[[JsonValue], Array]) -> IPluginV3:
     creator = _creator(node, name, version, namespace)
     fields = PluginFieldCollection_(_read_field(each, array) for each in parts["fields"].items())
     try:
-        with calling(f"create_plugin of {type(creator).__name__} {name!r}"):
+        with calling(f"create_plugin of {type(creator).__name__} {quoted(name)}"):
             made: Any = creator.create_plugin(name, fields, TensorRTPhase.RUNTIME)
         if not isinstance(made, IPluginV3):
-            raise LayerError(f"create_plugin of {type(creator).__name__} returned {made!r}, which is not an IPluginV3")
+            raise LayerError(
+                f"create_plugin of {type(creator).__name__} returned {quoted(made)}, which is not an IPluginV3"
+            )
         kernel_of(made)
     except LayerError as error:
-        where = f"{node.where}, plugin {name!r}"
+        where = f"{node.where}, plugin {quoted(name)}"
         raise FileFormatError(Finding("NL713", error.what, where, error.why, error.fix)) from error.__cause__
     return made
 
@@ -95,7 +99,7 @@ def _creator(node: JsonValue, name: str, version: str, namespace: str) -> IPlugi
     registry = get_plugin_registry()
     found = registry.get_creator(name, version, namespace)
     if found is None:
-        known = f"plugin {name!r} of version {version!r} in namespace {namespace!r}"
+        known = f"plugin {quoted(name)} of version {quoted(version)} in namespace {quoted(namespace)}"
         what = f"the plan has the {known}, and no creator is registered for it"
         hint = did_you_mean(name, {each.name for each in registry.all_creators} - {name})
         fix = f"register its creator before the plan is read{hint and f'; {hint}'}"

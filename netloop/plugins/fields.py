@@ -9,6 +9,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
+from netloop.checked_attributes import text
 from netloop.dims import Dims
 from netloop.enums import DataType, TensorFormat
 from netloop.plugins.enums import PluginFieldType
@@ -45,8 +46,7 @@ class PluginField:
     """
 
     def __init__(self, name: str = "", data: Any = b"", type: PluginFieldType = PluginFieldType.UNKNOWN) -> None:
-        if not isinstance(name, str):
-            raise TypeError(f"the name of a field must be a str, not {name!r}")
+        text("the name of a field", name)
         if not isinstance(type, PluginFieldType):
             raise TypeError(f"the type of the field {name!r} must be a member of PluginFieldType, not {type!r}")
         self.name = name

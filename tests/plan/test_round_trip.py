@@ -371,8 +371,8 @@ def test_number_beyond_64_bits_is_refused(value):
 def test_input_that_was_removed_but_is_read_is_refused():
     network = networks.chain(1)
     gone = network.add_input("gone", trt.float32, (2,))
-    network.remove_tensor(gone)
     network.get_layer(0).set_input(0, gone)
+    network.inputs.remove(gone)
 
     assert "tensor 'gone' is no longer in the network" in str(unsaved(network))
 

@@ -30,8 +30,9 @@ LEVELS = [
         "objects that are neither pickled nor copied",
     ),
     Level(
-        ("types", "checked_attributes", "forked"),
-        "element type, shape and known value of a tensor; objects that refuse unknown attributes; forks that lack JAX",
+        ("types", "checked_attributes", "file_reading", "forked"),
+        "element type, shape and known value of a tensor; objects that refuse unknown attributes; files read whole; "
+        "forks that lack JAX",
     ),
     Level(("dims",), "shapes, permutations and weights as scripts write them"),
     Level(("graph", "plugins"), "tensor, layer, type inference, source locations; plugins"),

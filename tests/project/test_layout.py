@@ -12,6 +12,7 @@ FOLDERS_OF_THEIR_OWN = {
     "support": "what many tests share",
     "project": "the repository: its architecture, pages, samples and public names",
     "data": "files that tests read",
+    "fuzz": "the fuzzer's targets, and what it found",
     "benchmarks": "the folder of that name next to the package",
 }
 
@@ -34,6 +35,7 @@ SUBJECTS = {
     "lowering_forms": "the passes that are forms of lowering",
     "loop": "Loop and Scan, which many modules import",
     "loops": "loops, which many modules export",
+    "names": "names in files: of any length and with any characters",
     "negative_cases": "networks that passes must leave alone",
     "netloop_layers": "layers that TensorRT does not have, exported",
     "networks": "whole networks",

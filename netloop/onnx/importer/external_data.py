@@ -12,7 +12,8 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 
 from onnx import TensorProto
 
-from netloop.diagnostics import LayerError, reason
+from netloop.diagnostics import LayerError, quoted, reason
+from netloop.file_reading import require_memory
 
 KEYS = {"location", "offset", "length", "checksum", "basepath"}
 NO_LINK = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
@@ -43,7 +44,7 @@ def _require(holds: bool, what: str, why: str = "", fix: str = "") -> None:
 
 def _number(entries: dict[str, str], key: str, default: int) -> int:
     text = entries.get(key, "")
-    _require(text.isascii() and (text.isdigit() or not text), f"{key} is {text!r}, but must be a number of bytes")
+    _require(text.isascii() and (text.isdigit() or not text), f"{key} is {quoted(text)}, but must be a number of bytes")
     _require(len(text) < 20, f"{key} is {text}, which is longer than any file")
     return int(text) if text else default
 
@@ -52,13 +53,16 @@ def _read(directory: Path, location: str, offset: int, length: int) -> bytes:
     try:
         file = _open(directory, _parts(location))
     except (OSError, ValueError) as error:
-        raise LayerError(f"the file {location!r} of the tensor cannot be opened: {error}", WHY, "", "NL743") from error
+        raise LayerError(
+            f"the file {quoted(location)} of the tensor cannot be opened: {error}", WHY, "", "NL743"
+        ) from error
     with _closing(file):
         found = os.fstat(file)
-        _require(stat.S_ISREG(found.st_mode), f"{location!r} is not a regular file", WHY)
-        _require(found.st_nlink == 1, f"the file {location!r} has other names too (hard links)", WHY, FIX)
-        end = f"{location!r} ends at byte {found.st_size}"
+        _require(stat.S_ISREG(found.st_mode), f"{quoted(location)} is not a regular file", WHY)
+        _require(found.st_nlink == 1, f"the file {quoted(location)} has other names too (hard links)", WHY, FIX)
+        end = f"{quoted(location)} ends at byte {found.st_size}"
         _require(offset + length <= found.st_size, f"{end}, and the tensor has {length} bytes from byte {offset}")
+        require_memory(length, "the tensor")
         with open(file, "rb", closefd=False) as opened:
             opened.seek(offset)
             return opened.read(length)
@@ -81,7 +85,7 @@ def _parts(location: str) -> tuple[str, ...]:
     plain = bool(location) and "\0" not in location and "\\" not in location
     path, windows = PurePosixPath(location), PureWindowsPath(location)
     inside = not path.is_absolute() and not windows.drive and not windows.root and ".." not in path.parts
-    _require(plain and inside and bool(path.parts), f"the tensor is in {location!r}", WHY)
+    _require(plain and inside and bool(path.parts), f"the tensor is in {quoted(location)}", WHY)
     return path.parts
 
 

@@ -9,7 +9,7 @@ from functools import partial
 
 import onnx
 
-from netloop.diagnostics import LayerError, ModelError, did_you_mean, reason, require
+from netloop.diagnostics import LayerError, ModelError, did_you_mean, quoted, reason, require
 from netloop.formats import Unimported
 from netloop.formats.importer import DEEPEST, ModelImporter, all_imported, name_tensor
 from netloop.graph.tensor import ITensor
@@ -54,6 +54,7 @@ class OnnxImporter(ModelImporter):
     def _add_model(self) -> None:
         graph = self._model.proto.graph
         self._make.network.name = graph.name
+        self._check_ends(len(self._inputs.protos), len(graph.output))
         scope = NameScope(self._model.opsets)
         self._add_inputs(scope)
         self._add_graph(graph, scope)
@@ -67,13 +68,13 @@ class OnnxImporter(ModelImporter):
             self._inputs.check_names()
         for proto in self._inputs.protos:
             scope.values[proto.name] = Unimported()
-            with self._errors.collect(f"input {proto.name!r}"):
+            with self._errors.collect(f"input {quoted(proto.name)}"):
                 scope.values[proto.name] = self._inputs.add(self._make.network, proto)
 
     def _mark(self, name: str, tensor: ITensor) -> None:
         """Mark an output of the network, once if the model names it several times."""
         if all(each.name != name for each in self._make.network.outputs):
-            with self._errors.collect(f"output {name!r}"):
+            with self._errors.collect(f"output {quoted(name)}"):
                 self._mark_output(tensor, name, name)
 
     # ------------------------------------------------------------------ graphs
@@ -101,11 +102,11 @@ class OnnxImporter(ModelImporter):
             InputNotImported: one of its outputs cannot be imported.
         """
         names = [each.name for each in proto.input]
-        require(len(set(names)) == len(names), f"two inputs of the graph {proto.name!r} have one name")
-        require(len(inputs) == len(names), f"the graph {proto.name!r} has {len(names)} inputs, not {len(inputs)}")
+        require(len(set(names)) == len(names), f"two inputs of the graph {quoted(proto.name)} have one name")
+        require(len(inputs) == len(names), f"the graph {quoted(proto.name)} has {len(names)} inputs, not {len(inputs)}")
         inner = scope.inside(dict(zip(names, inputs, strict=True)))
         self._add_graph(proto, inner)
-        outputs = [self._read(each.name, inner, f"the outputs of {proto.name!r}") for each in proto.output]
+        outputs = [self._read(each.name, inner, f"the outputs of {quoted(proto.name)}") for each in proto.output]
         return all_imported([Unimported() if each is None else each for each in outputs])
 
     def _add_initializers(self, graph: onnx.GraphProto, scope: NameScope) -> None:
@@ -115,7 +116,7 @@ class OnnxImporter(ModelImporter):
         taken = self._inputs.names if scope.depth == 0 else frozenset[str]()
         for name, decode in [*dense, *sparse]:
             if name not in taken:
-                with self._errors.collect(f"initializer {name!r}"):
+                with self._errors.collect(f"initializer {quoted(name)}"):
                     self._add_initializer(name, decode, scope)
 
     def _add_initializer(self, name: str, decode: Callable[[], Array], scope: NameScope) -> None:
@@ -145,7 +146,7 @@ class OnnxImporter(ModelImporter):
 
     def _outputs_of(self, node: ImportedNode, scope: NameScope) -> Sequence[NamedValue]:
         node.check()
-        reader = f"node {node.name!r}"
+        reader = f"node {quoted(node.name)}"
         inputs = all_imported([self._read(each, scope, reader, node) if each else None for each in node.proto.input])
         function = None if node.key in self._model.functions else function_of(node)
         if function is None:
@@ -163,7 +164,7 @@ class OnnxImporter(ModelImporter):
         body = self._model.functions.get(node.key) or body_of(node, inputs)
         if body is None:
             raise LayerError(f"netloop has no operator {node.operator}", reason("NL744"), "", "NL744")
-        require(len(inputs) <= len(body.input), f"{node.op!r} takes {len(body.input)} inputs, not {len(inputs)}")
+        require(len(inputs) <= len(body.input), f"{quoted(node.op)} takes {len(body.input)} inputs, not {len(inputs)}")
         given = [*inputs, *[None] * (len(body.input) - len(inputs))]
         inner = NameScope(
             {**scope.opsets, **opsets_of(body.opset_import)},
@@ -174,7 +175,9 @@ class OnnxImporter(ModelImporter):
         )
         self._add_graph(body, inner)
         wanted = zip(body.output, node.proto.output, strict=False)
-        return [self._read(name, inner, f"the outputs of {body.name!r}") if used else None for name, used in wanted]
+        return [
+            self._read(name, inner, f"the outputs of {quoted(body.name)}") if used else None for name, used in wanted
+        ]
 
     # ------------------------------------------------------------------ names
 
@@ -182,11 +185,11 @@ class OnnxImporter(ModelImporter):
         holder = scope.defining(name)
         if holder is not None:
             return holder.values[name]
-        what = f"{reader} reads {name!r}, which is not defined before it"
+        what = f"{reader} reads {quoted(name)}, which is not defined before it"
         self._errors.add(self.INVALID_GRAPH, what, did_you_mean(name, scope.names()), node)
         return Unimported()
 
 
 def _check_new(name: str, scope: NameScope) -> None:
     if name in scope.values:
-        raise LayerError(f"{name!r} is defined twice", reason("NL745"), "", "NL745")
+        raise LayerError(f"{quoted(name)} is defined twice", reason("NL745"), "", "NL745")

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 import onnx
 
-from netloop.diagnostics import LayerError, did_you_mean, listed, reason, require
+from netloop.diagnostics import LayerError, did_you_mean, listed, quoted, reason, require
 from netloop.enums import DataType
 from netloop.formulas import as_dtype
 from netloop.graph.tensor import ITensor
@@ -38,7 +38,9 @@ class ModelInputs:
         for name in [*self._shapes, *self._chosen]:
             has = listed(sorted(self.names)) or "none"
             require(
-                name in self.names, f"the model has no input {name!r}; it has {has}", fix=did_you_mean(name, self.names)
+                name in self.names,
+                f"the model has no input {quoted(name)}; it has {has}",
+                fix=did_you_mean(name, self.names),
             )
 
     def add(self, network: INetworkDefinition, proto: onnx.ValueInfoProto) -> ITensor:
@@ -65,14 +67,14 @@ class ModelInputs:
         """The shape of an input, or of each tensor of a sequence; None only for a sequence of any shapes."""
         shape = declared.shape
         if name not in self._shapes:
-            fix = f"pass input_shapes={{{name!r}: (...)}}, with -1 for axes whose length varies between calls"
+            fix = f"pass input_shapes={{{quoted(name)}: (...)}}, with -1 for axes whose length varies between calls"
             fits = declared.sequence or shape is not None
-            require(fits, f"the model does not declare the rank of input {name!r}", fix=fix)
+            require(fits, f"the model does not declare the rank of input {quoted(name)}", fix=fix)
             return shape
         wanted = [int(length) for length in self._shapes[name]]
         pairs = zip(wanted, shape or (), strict=False)
         fits = shape is None or (len(wanted) == len(shape) and all(a == b or UNKNOWN in (a, b) for a, b in pairs))
-        require(fits, f"input {name!r} has the shape {shape}, and input_shapes gives {wanted}")
+        require(fits, f"input {quoted(name)} has the shape {shape}, and input_shapes gives {wanted}")
         return wanted
 
 

@@ -1,11 +1,14 @@
 """``netloop.onnx.load``: an ONNX model as a network."""
 
+import os
 from collections.abc import Collection, Mapping, Sequence
 from os import PathLike
 
 import onnx
 
 from netloop.diagnostics import Finding, ModelError
+from netloop.file_reading import memory_errors_as
+from netloop.formats.import_errors import MOST_FINDINGS
 from netloop.network import INetworkDefinition
 from netloop.onnx.importer.graph import OnnxImporter
 from netloop.onnx.importer.model import read
@@ -34,9 +37,10 @@ def load(
         TypeError: an argument is of the wrong Python type.
     """
     findings: list[Finding] = []
-    opened = read(model, base_dir, findings)
-    if findings:
-        raise ModelError(*findings)
-    network = INetworkDefinition()
-    OnnxImporter(opened, network, input_shapes, as_inputs).add()
+    with memory_errors_as(ModelError, os.fspath(model) if isinstance(model, str | PathLike) else "the model"):
+        opened = read(model, base_dir, findings)
+        if findings:
+            raise ModelError(*findings[:MOST_FINDINGS])
+        network = INetworkDefinition()
+        OnnxImporter(opened, network, input_shapes, as_inputs).add()
     return network

@@ -11,8 +11,9 @@ import onnx
 from google.protobuf.message import DecodeError, Message
 from onnx import defs
 
-from netloop.diagnostics import Finding, ModelError, reason
+from netloop.diagnostics import Finding, ModelError, plain, quoted, reason
 from netloop.formats import read_model_file
+from netloop.formats.importer import repeated
 from netloop.onnx.importer.function_calls import call_errors, domain_of
 
 OLDEST_IR, NEWEST_IR = 1, 14
@@ -102,11 +103,10 @@ def _model_errors(model: onnx.ModelProto) -> list[str]:
         found.append("the model has no graph")
     if model.ir_version < OLDEST_IR:
         found.append(f"the model has the IR version {model.ir_version}")
-    keys = [(domain_of(each.domain), each.name, each.overload) for each in model.functions]
-    twice = {key for key in keys if keys.count(key) > 1}
-    found += [f"the function {domain}:{name} is defined twice" for domain, name, _ in sorted(twice)]
-    domains = [domain_of(each.domain) for each in model.opset_import]
-    found += [f"the domain {each!r} is imported twice" for each in sorted({d for d in domains if domains.count(d) > 1})]
+    twice = repeated((domain_of(each.domain), each.name, each.overload) for each in model.functions)
+    found += [f"the function {plain(f'{domain}:{name}')} is defined twice" for domain, name, _ in sorted(twice)]
+    twice = repeated(domain_of(each.domain) for each in model.opset_import)
+    found += [f"the domain {quoted(each)} is imported twice" for each in sorted(twice)]
     return found
 
 

@@ -9,7 +9,7 @@ from typing import Any, cast
 import onnx
 from onnx import AttributeProto, defs
 
-from netloop.diagnostics import did_you_mean, require
+from netloop.diagnostics import did_you_mean, plain, quoted, require
 from netloop.formats.import_errors import present
 from netloop.onnx.importer.function_calls import domain_of
 from netloop.onnx.tensors import array_of, dense_of
@@ -20,7 +20,12 @@ Bindings = Mapping[str, AttributeProto]
 
 def schema_of(domain: str, op: str, version: int) -> defs.OpSchema | None:
     """The schema of an operator in a version of its domain; None if the standard has no such operator."""
-    return defs.get_schema(op, version, domain) if defs.has(op, version, domain) else None
+    known = abs(version) < LARGEST_VERSION and defs.has(op, version, domain)
+    return defs.get_schema(op, version, domain) if known else None
+
+
+LARGEST_VERSION = 1 << 31
+"""The versions that the package onnx has room for."""
 
 
 @dataclass(frozen=True)
@@ -63,12 +68,12 @@ class ImportedNode:
     @property
     def operator(self) -> str:
         """The operator in messages, ``Slice-13`` or ``my.domain::Slice-1``."""
-        return f"{self.domain and self.domain + '::'}{self.op}-{self.since}"
+        return plain(f"{self.domain and self.domain + '::'}{self.op}-{self.since}")
 
     @property
     def description(self) -> str:
         """The node in messages: name and operator."""
-        return f"node {self.name!r} ({self.operator})"
+        return f"node {quoted(self.name)} ({self.operator})"
 
     @property
     def name(self) -> str:
@@ -106,7 +111,7 @@ class ImportedNode:
         return default if found is None else self._value(found)
 
     def _value(self, proto: AttributeProto) -> Any:
-        what = f"attribute {proto.name!r} is of a type that netloop does not support"
+        what = f"attribute {quoted(proto.name)} is of a type that netloop does not support"
         return present(VALUES.get(proto.type), what)(proto, self.directory)
 
     def check(self) -> None:
@@ -139,11 +144,11 @@ class ImportedNode:
     def _check_attributes(self, schema: defs.OpSchema) -> None:
         for name, each in self.given.items():
             fix = did_you_mean(name, schema.attributes)
-            known = present(schema.attributes.get(name), f"{self.operator} has no attribute {name!r}", fix=fix)
+            known = present(schema.attributes.get(name), f"{self.operator} has no attribute {quoted(name)}", fix=fix)
             wanted: int = cast(Any, known.type).value
             require(
                 each.type in (AttributeProto.UNDEFINED, wanted),
-                f"attribute {name!r} is {_kind(each.type)}, but must be {_kind(wanted)}",
+                f"attribute {quoted(name)} is {_kind(each.type)}, but must be {_kind(wanted)}",
             )
         missing = [name for name, each in schema.attributes.items() if each.required and name not in self.given]
         require(not missing, f"{self.operator} needs the attributes {missing}")

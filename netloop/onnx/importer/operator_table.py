@@ -5,7 +5,7 @@ from typing import TypeVar
 
 from onnx import AttributeProto
 
-from netloop.diagnostics import LayerError
+from netloop.diagnostics import LayerError, quoted
 from netloop.formats.importer import Operator
 from netloop.formats.operator_table import OperatorTable
 from netloop.onnx.importer.node import ImportedNode, schema_of
@@ -48,7 +48,7 @@ def newer_feature(node: ImportedNode, version: int) -> str:
         return ""
     attributes = [each for each in node.given if each not in old.attributes and _is_set(node, each)]
     if attributes:
-        return f"the attribute {attributes[0]!r}"
+        return f"the attribute {quoted(attributes[0])}"
     return "an input" if len(node.proto.input) > old.max_input else ""
 
 

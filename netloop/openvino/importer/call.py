@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from netloop.diagnostics import LayerError, require
+from netloop.diagnostics import LayerError, quoted, require
 from netloop.formats.import_errors import present
 from netloop.formats.importer import choose
 from netloop.formulas import FormulaBuilder
@@ -125,12 +125,12 @@ class Call:
     def _attribute(self, name: str, convert: Callable[[str], T], *default: T) -> T:
         text = self.layer.data.get(name)
         if text is None:
-            require(bool(default), f"the layer has no attribute {name!r}, and {self.layer.operator} needs it")
+            require(bool(default), f"the layer has no attribute {quoted(name)}, and {self.layer.operator} needs it")
             return default[0]
         try:
             return convert(text)
         except ValueError:
-            raise LayerError(f"attribute {name!r} is {text[:40]!r}, which is no valid value") from None
+            raise LayerError(f"attribute {quoted(name)} is {quoted(text)}, which is no valid value") from None
 
 
 def _truth(text: str) -> bool:

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from functools import partial
 from graphlib import CycleError, TopologicalSorter
 
-from netloop.diagnostics import LayerError, ModelError, listed, reason, require
+from netloop.diagnostics import LayerError, ModelError, listed, quoted, reason, require
 from netloop.formats import Unimported
 from netloop.formats.import_errors import present
 from netloop.formats.importer import DEEPEST, ModelImporter, all_imported, name_tensor
@@ -19,9 +19,6 @@ from netloop.openvino.importer.inputs import add_input
 from netloop.openvino.importer.model import PortId, XmlBody, XmlGraph, XmlLayer
 from netloop.openvino.importer.operators import TABLE, function_of
 from netloop.openvino.importer.weights import WeightsFile
-
-MOST_INPUTS = 10_000
-"""The most inputs of a model."""
 
 ROOTS = ("result", "assign")
 """The layers that a graph is computed for."""
@@ -47,13 +44,13 @@ class OpenVinoImporter(ModelImporter):
         self._check_operators()
         values: Values = {}
         parameters = self._graph.of_type("parameter")
-        if len(parameters) > MOST_INPUTS:
-            raise ModelError(self._errors.finding(self.INVALID_MODEL, f"it has more than {MOST_INPUTS} Parameters"))
+        roots = [each for type in ROOTS for each in self._graph.of_type(type)]
+        self._check_ends(len(parameters), len(roots))
         for parameter in parameters:
             with self._collect(parameter):
                 values[_only_output(parameter)] = add_input(self._make.network, parameter)
         found = self._add_graph(self._graph, values, 0)
-        for root in (each for type in ROOTS for each in self._graph.of_type(type)):
+        for root in roots:
             if isinstance(tensor := found.get(root.id), ITensor):
                 self._mark(root, tensor)
 
@@ -73,7 +70,7 @@ class OpenVinoImporter(ModelImporter):
         taken = {each.name for each in (*network.inputs, *network.outputs)}
         name = next((each for each in self._names(root) if each not in taken), None)
         with self._collect(root):
-            name = present(name, f"there is an output {self._names(root)[0]!r} already")
+            name = present(name, f"there is an output {quoted(self._names(root)[0])} already")
             self._mark_output(tensor, name, root.name)
 
     def _names(self, root: XmlLayer) -> Sequence[str]:
@@ -98,7 +95,7 @@ class OpenVinoImporter(ModelImporter):
         live = _live(body.graph)
         values: Values = {}
         for each in body.graph.of_type("parameter"):
-            require(each.id in given or each.id not in live, f"{each.name!r} of the body has no value")
+            require(each.id in given or each.id not in live, f"{quoted(each.name)} of the body has no value")
             if each.id in given:
                 values[_only_output(each)] = given[each.id]
         found = self._add_graph(body.graph, values, depth)

@@ -1,6 +1,6 @@
 """The inputs of a model, as inputs of the network, and the notation of shapes in attributes."""
 
-from netloop.diagnostics import LayerError
+from netloop.diagnostics import LayerError, quoted
 from netloop.formats.import_errors import present
 from netloop.formulas import as_dtype
 from netloop.graph.tensor import ITensor
@@ -21,7 +21,7 @@ def add_input(network: INetworkDefinition, layer: XmlLayer) -> ITensor:
     port = layer.outputs[0]
     name = layer.name if layer.name in port.names or not port.names else port.names[0]
     fix = "reshape the model in OpenVINO, with '?' for axes whose length varies between calls"
-    shape = present(declared_shape(layer), f"the model does not declare the rank of {name!r}", fix=fix)
+    shape = present(declared_shape(layer), f"the model does not declare the rank of {quoted(name)}", fix=fix)
     dtype = as_dtype(element_type(layer.data.get("element_type", port.precision)))
     return network.add_input(name, dtype, shape)
 
@@ -51,5 +51,5 @@ def _length(text: str) -> int:
     except ValueError:
         length = -1
     if length < 0:
-        raise LayerError(f"the shape has the length {text[:40]!r}")
+        raise LayerError(f"the shape has the length {quoted(text)}")
     return length

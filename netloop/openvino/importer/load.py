@@ -3,10 +3,12 @@
 import os
 from os import PathLike
 
+from netloop.diagnostics import ModelError
+from netloop.file_reading import memory_errors_as
 from netloop.formats import read_model_file
 from netloop.network import INetworkDefinition
 from netloop.openvino.importer.graph import OpenVinoImporter
-from netloop.openvino.importer.model import ModelReader
+from netloop.openvino.importer.model import TAGS, ModelReader
 from netloop.openvino.importer.weights import WeightsFile
 from netloop.openvino.importer.xml import LARGEST_DOCUMENT, parse
 
@@ -26,19 +28,18 @@ def load(model: str | PathLike[str] | bytes, weights: str | PathLike[str] | byte
         ModelError: the model is invalid or has unsupported operators; it has all errors.
         TypeError: an argument is of the wrong Python type.
     """
-    if isinstance(model, bytes):
-        name, data, path = "the model", model, ""
-    elif isinstance(model, str | PathLike):
-        name = os.fspath(model)
-        data, path = read_model_file(name, "NL751", LARGEST_DOCUMENT), os.path.splitext(name)[0] + ".bin"
-    else:
+    if not isinstance(model, str | PathLike | bytes):
         raise TypeError(f"model is a path or bytes, not {type(model).__name__}")
-    if weights is None and path and os.path.exists(path):
-        weights = path
     if not isinstance(weights, str | PathLike | bytes | None):
         raise TypeError(f"weights are a path or bytes, not {type(weights).__name__}")
-    graph = ModelReader(name).model(parse(data, name))
+    name = "the model" if isinstance(model, bytes) else os.fspath(model)
+    path = "" if isinstance(model, bytes) else os.path.splitext(name)[0] + ".bin"
+    if weights is None and path and os.path.exists(path):
+        weights = path
     network = INetworkDefinition()
-    with WeightsFile(weights, path) as opened:
-        OpenVinoImporter(name, graph, opened, network).add()
+    with memory_errors_as(ModelError, name):
+        data = model if isinstance(model, bytes) else read_model_file(name, "NL751", LARGEST_DOCUMENT)
+        graph = ModelReader(name).model(parse(data, name, TAGS))
+        with WeightsFile(weights, path) as opened:
+            OpenVinoImporter(name, graph, opened, network).add()
     return network

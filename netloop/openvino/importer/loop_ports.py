@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from netloop.diagnostics import require
+from netloop.diagnostics import quoted, require
 from netloop.formats.import_errors import present
 from netloop.graph.tensor import ITensor
 from netloop.openvino.importer.call import Call
@@ -127,7 +127,7 @@ class _RoleFinder:
         bools = [id for id in free if _is_bool(self._parameters[id])]
         for id in bools:
             # without a condition outside the loop always continues; the body reads its condition one iteration later
-            what = f"{self._parameters[id].name!r} of the body has no value"
+            what = f"{quoted(self._parameters[id].name)} of the body has no value"
             result = present(self._body.back_edges.get(id), what)
             roles.states.append(CarriedState(id, make.constant(True), result))
         numbers = [id for id in free if element_type(type_of(self._parameters[id])) in INDICES]
@@ -157,7 +157,8 @@ class _RoleFinder:
         for id in self._body.back_edges:
             name = self._parameters[id].name
             require(
-                id in self._mapped or id in taken, f"{name!r} of the body is loop-carried, and has no initial value"
+                id in self._mapped or id in taken,
+                f"{quoted(name)} of the body is loop-carried, and has no initial value",
             )
         for id, entry in self._mapped.items():
             what = f"the port map reads port {entry.port}, which has no input"
@@ -168,7 +169,7 @@ class _RoleFinder:
     def _take(self, id: int, entry: PortEntry, tensor: ITensor) -> None:
         roles, result = self._roles, self._body.back_edges.get(id)
         name = self._parameters[id].name
-        require(entry.axis is None or result is None, f"{name!r} of the body is both sliced and loop-carried")
+        require(entry.axis is None or result is None, f"{quoted(name)} of the body is both sliced and loop-carried")
         if entry.axis is not None:
             roles.sliced.append((entry, tensor))
         elif self._is_certain(id, tensor, result):

@@ -6,20 +6,25 @@ Documents in the dialect of the draft of the operation Loop are read too: they c
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from netloop.diagnostics import Finding, ModelError, reason
+from netloop.diagnostics import Finding, ModelError, plain, quoted, reason
+from netloop.formats.import_errors import MOST_FINDINGS
+from netloop.formats.importer import repeated
 from netloop.openvino.importer.xml import Element
 
-MOST_FINDINGS = 1000
-"""The number of findings after which reading stops."""
 VERSIONS = ("10", "11")
 PORTS = {"parameter": (0, 1), "const": (0, 1), "result": (1, None), "assign": (1, None)}
 """The numbers of inputs and outputs of some layer types; None for any number."""
 BODIES = {"body": "port_map", "then_body": "then_port_map", "else_body": "else_port_map"}
 """The elements of graphs inside a layer, and the element that has the wiring of each."""
+
+TAGS = frozenset({
+    "layers", "operations", "layer", "operation", "data", "input", "output", "port", "dim", "edges", "edge",
+    "back_edges", *BODIES, *BODIES.values(),
+})  # fmt: skip
+"""The elements that are read; others, such as the record of the conversion in ``rt_info``, may have any contents."""
 
 PortId = tuple[int, int]
 """The numbers of a layer and of one of its ports."""
@@ -116,12 +121,12 @@ class XmlLayer:
     def operator(self) -> str:
         """Its type and version in messages, ``Gather-8``."""
         version = self.version.removeprefix("opset")
-        return f"{self.type}-{version}" if version else self.type
+        return plain(f"{self.type}-{version}" if version else self.type)
 
     @property
     def description(self) -> str:
         """The layer in messages: number, name, operator and line."""
-        return f"layer {self.id} {self.name!r} ({self.operator}), line {self.line}"
+        return f"layer {self.id} {quoted(self.name)} ({self.operator}), line {self.line}"
 
 
 @dataclass(frozen=True)
@@ -163,7 +168,7 @@ class ModelReader:
         version = root.attributes.get("version", "10")
         if version not in VERSIONS:
             known = " and ".join(VERSIONS)
-            what = f"the model is of version {version!r}, and netloop reads {known}"
+            what = f"the model is of version {quoted(version)}, and netloop reads {known}"
             raise ModelError(self._finding(what, root, "NL751"))
         graph = self._graph(root)
         if self.findings:
@@ -179,7 +184,7 @@ class ModelReader:
         for each in holder.all("layer", "operation"):
             layer = self._layer(each)
             if layer.id in layers:
-                what = f"layers {layers[layer.id].name!r} and {layer.name!r} have one id, {layer.id}"
+                what = f"layers {quoted(layers[layer.id].name)} and {quoted(layer.name)} have one id, {layer.id}"
                 self._add_finding(what, each)
             layers.setdefault(layer.id, layer)
         return XmlGraph(layers, self._edges(element.first("edges"), layers))
@@ -191,16 +196,18 @@ class ModelReader:
         type, id = given.get("type", ""), self._number(element, "id")
         name = given.get("name") or f"{type}_{id}"
         if not type:
-            self._add_finding(f"layer {name!r} has no type", element)
+            self._add_finding(f"layer {quoted(name)} has no type", element)
         data = element.first("data")
         inputs, outputs = (self._ports(element.first(each)) for each in ("input", "output"))
         for each in repeated(port.id for port in (*inputs, *outputs)):
-            self._add_finding(f"layer {name!r} has two ports of number {each}", element)
+            self._add_finding(f"layer {quoted(name)} has two ports of number {each}", element)
         counts = PORTS.get(type.lower(), (None, None))
         for side, ports, wanted in zip(("inputs", "outputs"), (inputs, outputs), counts, strict=True):
             if wanted is not None and len(ports) != wanted:
-                self._add_finding(f"layer {name!r} has {len(ports)} {side}, and a {type} has {wanted}", element)
-        bodies = {each.tag: self._body(element, each, name) for each in element.all(*BODIES)}
+                self._add_finding(f"layer {quoted(name)} has {len(ports)} {side}, and a {type} has {wanted}", element)
+        for tag in repeated(each.tag for each in element.all(*BODIES)):
+            self._add_finding(f"layer {quoted(name)} has more than one <{tag}>", element)
+        bodies = {tag: self._body(element, each, name) for tag in BODIES if (each := element.first(tag)) is not None}
         attributes = {} if data is None else data.attributes
         names = _names(given.get("output_names", ""))
         version = given.get("version", "")
@@ -229,7 +236,7 @@ class ModelReader:
                     self._add_finding(f"an edge names {port}, which does not exist", edge)
             if target in sources:
                 name = layers[target[0]].name if target[0] in layers else target[0]
-                self._add_finding(f"two edges lead to input {target[1]} of layer {name!r}", edge)
+                self._add_finding(f"two edges lead to input {target[1]} of layer {quoted(name)}", edge)
             sources[target] = source
         return sources
 
@@ -245,11 +252,11 @@ class ModelReader:
         for edge in () if edges is None else edges.all("edge"):
             source, target = self._number(edge, *FROM), self._number(edge, *TO)
             if target in back_edges:
-                self._add_finding(f"layer {name!r} has two back edges to layer {target} of its body", edge)
+                self._add_finding(f"layer {quoted(name)} has two back edges to layer {target} of its body", edge)
             back_edges[target] = source
         body = XmlBody(graph, inputs, outputs, back_edges)
         for what in wiring_errors(body):
-            self._add_finding(f"layer {name!r} {what}", layer)
+            self._add_finding(f"layer {quoted(name)} {what}", layer)
         return body
 
     def _entry(self, element: Element) -> PortEntry:
@@ -266,7 +273,7 @@ class ModelReader:
         """The integer in the first attribute of some names that the element has."""
         found = next((element.attributes[each] for each in names if each in element.attributes), None)
         if found is None:
-            self._add_finding(f"<{element.tag}> has no attribute {names[0]!r}", element)
+            self._add_finding(f"<{element.tag}> has no attribute {quoted(names[0])}", element)
             return 0
         return self._integer(element, found, names[0])
 
@@ -274,7 +281,7 @@ class ModelReader:
         try:
             return integer(text)
         except ValueError:
-            self._add_finding(f"{what} of <{element.tag}> is {text[:40]!r}, but must be an integer", element)
+            self._add_finding(f"{what} of <{element.tag}> is {quoted(text)}, but must be an integer", element)
             return 0
 
     def _add_finding(self, what: str, at: Element) -> None:
@@ -300,11 +307,6 @@ UNCONNECTED = -1
 """The port of an entry that is wired to none."""
 
 
-def repeated(numbers: Iterable[int]) -> list[int]:
-    """The numbers that occur more than once."""
-    return [each for each, count in Counter(numbers).items() if count > 1]
-
-
 def integer(text: str) -> int:
     """Parse an integer of 64 bits.
 
@@ -313,7 +315,7 @@ def integer(text: str) -> int:
     """
     text = text.strip()
     if len(text) > 20 or not text.isascii() or "_" in text:
-        raise ValueError(f"{text[:40]!r} is not an integer of 64 bits")
+        raise ValueError(f"{quoted(text)} is not an integer of 64 bits")
     number = int(text)
     if not -(1 << 63) <= number < 1 << 63:
         raise ValueError(f"{number} is not an integer of 64 bits")

@@ -10,7 +10,8 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from netloop.diagnostics import Finding, LayerError, ModelError, reason, require
+from netloop.diagnostics import Finding, LayerError, ModelError, quoted, reason, require
+from netloop.file_reading import require_memory
 from netloop.formats.import_errors import open_model_file
 from netloop.formats.word_tables import ELEMENT_TYPES
 from netloop.formulas import as_dtype
@@ -78,11 +79,12 @@ class WeightsFile(AbstractContextManager["WeightsFile"]):
     def _read(self, offset: int, size: int) -> bytes:
         if self._file is None:
             fix = "pass weights=, a path or bytes"
-            what = f"there is no file {self._path!r}" if self._path else "the model has no weights"
+            what = f"there is no file {quoted(self._path)}" if self._path else "the model has no weights"
             raise ModelError(Finding("NL752", what, "", reason("NL752"), fix))
         if not 0 <= offset <= self._size - size:
             what = f"the constant is in bytes {offset} to {offset + size}, and there are {self._size}"
             raise LayerError(what, reason("NL752"), "", "NL752")
+        require_memory(size, "the constant")
         self._file.seek(offset)
         return self._file.read(size)
 

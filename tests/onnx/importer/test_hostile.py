@@ -3,6 +3,7 @@
 import contextlib
 import os
 import random
+import time
 from itertools import pairwise
 
 import numpy as np
@@ -310,3 +311,33 @@ def test_damaged_bytes_are_refused_or_mean_something():
             damaged[rng.randrange(len(damaged))] = rng.randrange(256)
         with contextlib.suppress(ModelError):
             netloop.onnx.load(bytes(damaged))
+
+
+# ---------------------------------------------------------------------------- large numbers of small things
+
+
+def test_domains_and_functions_are_compared_in_linear_time():
+    made = model(ADD)
+    for number in range(30_000):
+        made.opset_import.add(domain=f"d{number}", version=1)
+        made.functions.add(domain="f", name=f"f{number}")
+    made.opset_import.add(domain="d7", version=1)
+    made.functions.add(domain="f", name="f7")
+    before = time.process_time()
+
+    assert [what for _, what in refused(made)] == [
+        "the function f:f7 is defined twice",
+        "the domain 'd7' is imported twice",
+    ]
+    assert time.process_time() - before < 10
+
+
+@pytest.mark.parametrize("end", ["input", "output"])
+def test_too_many_inputs_or_outputs_are_refused(end):
+    made = model("g (float[2] x) => (float[2] y) { y = Identity (x) }")
+    for number in range(10_000):
+        getattr(made.graph, end).add().CopyFrom(helper.make_tensor_value_info(f"v{number}", TensorProto.FLOAT, [2]))
+
+    ((code, what),) = refused(made)
+    assert code == "NL741"
+    assert what.endswith("and may have 10000 of each")

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from netloop.diagnostics import require
+from netloop.diagnostics import quoted, require
 from netloop.enums import ActivationType, ReduceOperation, TopKOperation, UnaryOperation
 from netloop.formulas import FormulaBuilder
 from netloop.graph.tensor import ITensor
@@ -80,7 +80,7 @@ def normalize(call: Call, x: ITensor) -> ITensor:
     elif norm == "L1":
         size = make.sum(make.unary(UnaryOperation.ABS, x), last, True)
     else:
-        require(norm == "L2", f"the norm is {norm!r}, but must be MAX, L1 or L2")
+        require(norm == "L2", f"the norm is {quoted(norm)}, but must be MAX, L1 or L2")
         size = make.unary(UnaryOperation.SQRT, make.sum(make.mul(x, x), last, True))
     return make.div(x, make.where(make.equal(size, 0.0), np.ones((), F32), size))
 
@@ -170,7 +170,7 @@ def _linear_scores(call: Call, x: ITensor, count: int) -> ITensor:
 
 def post_transformed(make: FormulaBuilder, x: ITensor, kind: str) -> ITensor:
     """Scores after the transformation that the attribute ``post_transform`` names."""
-    require(kind in TRANSFORMS, f"post_transform is {kind!r}, but must be one of {', '.join(TRANSFORMS)}")
+    require(kind in TRANSFORMS, f"post_transform is {quoted(kind)}, but must be one of {', '.join(TRANSFORMS)}")
     return TRANSFORMS[kind](make, x)
 
 

@@ -14,8 +14,9 @@ from netloop.onnx.importer.operator_table import operator
 @operator("AffineGrid", since=20)
 def affine_grid(call: Call, theta: ITensor, size: ITensor) -> ITensor:
     """The sampling grid of an affine map."""
+    is_map = theta.type.rank == 3 and theta.type.shape[1] in (2, 3)
+    require(is_map, f"theta is {theta.type}, but must be [N, 2, 3] or [N, 3, 4]")
     make, count = call.make, theta.type.shape[1]
-    require(count in (2, 3), f"theta is {theta.type}, but must be [N, 2, 3] or [N, 3, 4]")
     lengths = make.slice(make.list_tensor(size), [2], [count])
     columns = [make.slice(theta, [each], [1], axes=[2]) for each in range(count + 1)]
     grid, *maps = (make.expand_dims(make.squeeze(each, [2]), range(1, 1 + count)) for each in reversed(columns))

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from netloop.diagnostics import require
+from netloop.diagnostics import quoted, require
 from netloop.graph.tensor import ITensor
 from netloop.onnx.importer.call import Call
 from netloop.onnx.importer.operator_table import operator
@@ -26,7 +26,7 @@ def count_grams(call: Call, x: ITensor) -> ITensor:
     require(x.type.rank in (1, 2), f"the input is {x.type}, but must be a sequence or a batch of sequences")
     skips = call.attribute("max_skip_count")
     require(skips >= 0, f"max_skip_count is {skips}, but must not be negative")
-    require(mode in MODES, f"the mode is {mode!r}, but must be one of {', '.join(MODES)}")
+    require(mode in MODES, f"the mode is {quoted(mode)}, but must be one of {', '.join(MODES)}")
     pools = [grams for grams in _pools(call) if len(grams)]
     count = sum(map(len, pools))
     weights = call.attribute("weights", [1.0] * count) if mode != "TF" else [1.0] * count

@@ -65,8 +65,9 @@ def _by_columns(make: FormulaBuilder, x: ITensor, indices: ITensor) -> ITensor:
 @operator("LpPool", since=(1, 2, 18))
 def lp_pool(call: Call, x: ITensor) -> ITensor:
     """Lp norm of each window."""
+    has_channels = x.type.rank > 1 and x.type.shape[1] != UNKNOWN
+    require(has_channels, f"the input is {x.type}, and its number of channels must be known")
     make, window, channels = call.make, call.attribute("kernel_shape"), x.type.shape[1]
-    require(channels != UNKNOWN, f"the input is {x.type}, and its number of channels must be known")
     ones = np.ones((channels, 1, *window), x.type.dtype)
     power = float(call.attribute("p", 2.0))
     layer = make.network.add_convolution_nd(_power_of(make, x, power), channels, window, Weights(ones))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from netloop.diagnostics import require
+from netloop.diagnostics import quoted, require
 from netloop.formats.recurrent import DIRECTIONS, scan_cell
 from netloop.formats.recurrent_cells import Cell, Function, GruCell, LstmCell, RnnCell, activation_function
 from netloop.formulas import FormulaBuilder
@@ -105,7 +105,7 @@ def _with_time_first(make: FormulaBuilder, given: _Inputs) -> _Inputs:
 def _check(call: Call, kind: type[Cell], given: _Inputs) -> None:
     """Report inputs whose ranks, or sizes of weights, do not fit."""
     direction = _direction(call)
-    require(direction in DIRECTIONS, f"direction is {direction!r}, but must be one of {', '.join(DIRECTIONS)}")
+    require(direction in DIRECTIONS, f"direction is {quoted(direction)}, but must be one of {', '.join(DIRECTIONS)}")
     for name, each in (("X", given.x), ("W", given.weights), ("R", given.recurrent)):
         require(each.type.rank == 3, f"{name} is {each.type}, but must have 3 axes")
     count, rows, hidden = given.recurrent.type.shape

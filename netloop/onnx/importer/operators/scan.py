@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from netloop.diagnostics import require
+from netloop.diagnostics import quoted, require
 from netloop.enums import TripLimit
 from netloop.formats import CarriedValues
 from netloop.graph.tensor import ITensor
@@ -81,7 +81,7 @@ def _common_length(call: Call, slices: _Slices) -> ITensor:
     common = make.tensor(np.int64(known[0]) if known else lengths[0])
     for each in lengths:
         if isinstance(each, ITensor) and each is not common:
-            message = f"all inputs that {call.node.name!r} scans have equally many elements"
+            message = f"all inputs that {quoted(call.node.name)} scans have equally many elements"
             make.network.add_assertion(make.equal(each, common), message)
     return common
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from netloop.diagnostics import require
+from netloop.diagnostics import quoted, require
 from netloop.enums import ReduceOperation, TripLimit, UnaryOperation
 from netloop.formulas import FormulaBuilder
 from netloop.graph.tensor import ITensor
@@ -205,7 +205,7 @@ def _members(call: Call, modes: Array) -> Array:
 def tree_regressor(call: Call, x: ITensor) -> ITensor:
     """The sum, mean, minimum or maximum of the leaves that each sample reaches; float32."""
     make, word = call.make, call.attribute("aggregate_function")
-    require(word in AGGREGATES, f"aggregate_function is {word!r}, but must be one of {', '.join(AGGREGATES)}")
+    require(word in AGGREGATES, f"aggregate_function is {quoted(word)}, but must be one of {', '.join(AGGREGATES)}")
     scores = aggregated(call, _forest_of_list(call), x, AGGREGATES[word])
     base = _numbers(call, "base_values")
     if base.size:
@@ -227,7 +227,7 @@ def _forest_of_list(call: Call) -> Forest:
     words, values = call.attribute("nodes_modes", []), _numbers(call, "nodes_values")
     require(len(words) == len(values) == count, f"there are {count} nodes, {len(words)} modes and {len(values)} values")
     wrong = [each for each in words if each != "LEAF" and each not in BRANCHES]
-    require(not wrong, f"no mode of a node is called {wrong and wrong[0]!r}")
+    require(not wrong, f"no mode of a node is called {quoted(wrong and wrong[0])}")
     inner = np.array([each != "LEAF" for each in words], bool)
     order = np.concatenate([np.flatnonzero(inner), np.flatnonzero(~inner)])
     place = {keys[number]: index for index, number in enumerate(order)}

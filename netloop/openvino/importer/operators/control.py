@@ -5,7 +5,7 @@ from functools import reduce
 
 import numpy as np
 
-from netloop.diagnostics import require
+from netloop.diagnostics import quoted, require
 from netloop.formats import IterationResult, LoopLimits, build_loop
 from netloop.formulas import FormulaBuilder
 from netloop.graph.tensor import ITensor
@@ -108,7 +108,9 @@ class _ImportedLoop:
         common = make.tensor(np.int64(known[0] if known else 1) if known or not counts else counts[0])
         for each in counts:
             if isinstance(each, ITensor) and each is not common:
-                make.network.add_assertion(make.equal(each, common), f"inputs of {name!r} have equally many slices")
+                make.network.add_assertion(
+                    make.equal(each, common), f"inputs of {quoted(name)} have equally many slices"
+                )
         return common
 
     def _body(self, loop: ILoop, iteration: ITensor, values: Sequence[ITensor]) -> IterationResult:

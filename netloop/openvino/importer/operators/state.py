@@ -3,7 +3,7 @@
 Each call takes the state as inputs, and returns the new state as outputs.
 """
 
-from netloop.diagnostics import require
+from netloop.diagnostics import quoted, require
 from netloop.formats.import_errors import present
 from netloop.formulas import as_dtype
 from netloop.graph.tensor import ITensor
@@ -21,7 +21,7 @@ def read_value(call: Call, initial: ITensor | None = None) -> ITensor:
     like = None if initial is None else initial.type
     text = call.text("variable_shape", "...")
     shape = like.shape if like is not None and shape_of(text) is None else shape_of(text)
-    shape = present(shape, f"the variable {name!r} has an unknown number of axes")
+    shape = present(shape, f"the variable {quoted(name)} has an unknown number of axes")
     type = call.text("variable_type", "dynamic")
     dtype = like.dtype if like is not None and type == "dynamic" else element_type(type)
     return call.make.network.add_input(name, as_dtype(dtype), shape)
