@@ -24,7 +24,7 @@ def to_user(value: Any, array: Callable[[Any], Any] = np.array) -> Any:
 
 def type_of(value: Any, known: TensorType) -> TensorType:
     """The type of a value; for a sequence or optional, its known type."""
-    return TensorType.of(value) if known.is_tensor else known
+    return known if isinstance(value, Tensors | Absent) else TensorType.of(value)
 
 
 def each_output(made: Any) -> tuple[Any, ...]:

@@ -284,6 +284,39 @@ class OptionalType(TensorType):
         return f"optional {self.element}"
 
 
+@dataclass(frozen=True)
+class UnrankedType(TensorType):
+    """The type of a tensor whose rank follows from the branch that a conditional takes.
+
+    Only conditionals and the outputs of a network take such a tensor.
+
+    Attributes:
+        dtype: the element type.
+        shape: ``(-1,)``: not even the number of axes is known.
+        shapes: the dims that it has in different branches.
+    """
+
+    shape: Shape = (UNKNOWN,)
+    shapes: frozenset[Shape] = frozenset()
+
+    @property
+    def is_tensor(self) -> bool:
+        return False
+
+    @property
+    def held_shape(self) -> Shape | None:
+        return None
+
+    @property
+    def is_possible(self) -> bool:
+        return all(self.with_shape(each).is_possible for each in self.shapes)
+
+    def __str__(self) -> str:
+        return " or ".join(
+            str(self.with_shape(each)) for each in sorted(self.shapes, key=lambda each: (len(each), each))
+        )
+
+
 def type_in_form(
     dtype: np.dtype[Any], shape: Shape | None, sequence: bool = False, optional: bool = False
 ) -> TensorType:
@@ -315,11 +348,22 @@ def join(a: TensorType, b: TensorType) -> TensorType | None:
     if isinstance(a, OptionalType) or isinstance(b, OptionalType):
         element = join(a.present, b.present)
         return None if element is None else OptionalType.around(element)
+    if isinstance(a, UnrankedType) or isinstance(b, UnrankedType):
+        return join_ranks(a, b)
     if a.dtype != b.dtype or type(a) is not type(b) or a.rank != b.rank:
         return None
     if isinstance(a, SequenceType) and isinstance(b, SequenceType):
         return a.joined(b)
     return a.with_shape(_either(a.shape, b.shape))
+
+
+def join_ranks(a: TensorType, b: TensorType) -> UnrankedType | None:
+    """Return the type of a tensor that may have either type, of any ranks; None if there is none."""
+    both = [a, b]
+    if a.dtype != b.dtype or not all(each.is_tensor or isinstance(each, UnrankedType) for each in both):
+        return None
+    shapes = (each.shapes if isinstance(each, UnrankedType) else {each.shape} for each in both)
+    return UnrankedType(a.dtype, shapes=frozenset().union(*shapes))
 
 
 def _either(a: Shape, b: Shape) -> Shape:

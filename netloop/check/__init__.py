@@ -1,6 +1,6 @@
 """The checks of a network: every rule that it breaks is a finding, with a code and a reason."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from netloop.check import conditionals, loops, portability, wiring
@@ -9,8 +9,9 @@ from netloop.diagnostics import Finding, NetworkError, Severity
 from netloop.graph.attributes import check_instance
 from netloop.graph.infer import TypeTable
 from netloop.graph.layer import ILayer
-from netloop.nest import Block, Scopes, nest
+from netloop.nest import Block, IfStep, Scopes, layers_of, nest, walk
 from netloop.network import INetworkDefinition
+from netloop.types import TensorType
 
 __all__ = ["ValidatedNetwork", "check", "require_valid"]
 
@@ -58,9 +59,24 @@ def require_valid(
 def _examine(subject: Subject) -> tuple[list[Finding], Block | None]:
     """Return all findings, and the region tree; None in its place if there are errors."""
     findings = [found for code in sorted(RULES) for found in RULES[code].apply(subject)]
+    errors = [each for each in findings if each.severity is Severity.ERROR]
+    # the region tree is defined for networks whose only errors are types
+    if errors and subject.types.is_of_call and all(each.code == "NL401" for each in errors):
+        lazy = set(_lazy_layers(nest(subject.network, subject.scopes), subject.types))
+        findings = [each for each in findings if each.at not in lazy or subject.network.types.finding(each.at)]
     if any(each.severity is Severity.ERROR for each in findings):
         return findings, None
     try:
         return findings, nest(subject.network, subject.scopes)
     except NetworkError as error:
         return [*findings, *error.findings], None
+
+
+def _lazy_layers(block: Block, types: TypeTable) -> Iterator[ILayer]:
+    """The layers of branches that may not be possible for the inputs of a call, as the other branch is."""
+    for step in walk(block):
+        if isinstance(step, IfStep) and all(isinstance(types.of(each), TensorType) for each in step.writes):
+            taken = types[step.condition].value
+            for number, branch in enumerate(step.branches):
+                if taken is None or bool(taken) != (number == 0):
+                    yield from (layer for each in branch.steps for layer in layers_of(each))

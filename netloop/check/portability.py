@@ -28,7 +28,7 @@ from netloop.layers.plugin import IPluginV3Layer
 from netloop.layers.rearrange import IConcatenationLayer
 from netloop.layers.sources import IConstantLayer
 from netloop.plugins.jax_plugin import JaxPlugin
-from netloop.types import OWN, UNKNOWN, TensorType, data_type, normal_axis
+from netloop.types import OWN, UNKNOWN, TensorType, UnrankedType, data_type, normal_axis
 
 MOST_CONCATENATED = 10_000
 """The limit that TensorRT's documentation of IConcatenationLayer gives."""
@@ -339,6 +339,22 @@ def branches_have_one_element_type(subject: Subject) -> Iterator[Violation]:
         if first is not None and second is not None and first.dtype != second.dtype:
             what = f"the branches of {layer.conditional.name!r} give {first} and {second}"
             yield Violation(layer, what, "convert one of them with add_cast")
+
+
+@rule("NL305", Severity.PORTABILITY)
+def branches_have_one_rank(subject: Subject) -> Iterator[Violation]:
+    """TensorRT requires both branches of a conditional to have one rank.
+
+    Here an output of the network may have the rank of the branch taken.
+
+    Wrong: branches of float32[2] and float32[2,1]
+    Right: ``network.add_unsqueeze`` in one of them
+    """
+    for layer in subject.live(IIfConditionalOutputLayer):
+        found = subject.type(layer.outputs[0])
+        if isinstance(found, UnrankedType):
+            fix = "give both branches the same number of axes, or fix the lengths that decide which one is taken"
+            yield Violation(layer, f"the branches of {layer.conditional.name!r} give {found}", fix)
 
 
 # ---------------------------------------------------------------------------- types

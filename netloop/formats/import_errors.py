@@ -39,6 +39,19 @@ class ImportErrors:
         """A finding in the model."""
         return Finding(code, what, f"{self._model}, {where}" if where else self._model, reason(code), fix, at=at)
 
+    def empty(self) -> "ImportErrors":
+        """A collection for the errors of a part that may be left out of the model."""
+        return ImportErrors(self._model, self._default_code)
+
+    def extend(self, other: "ImportErrors") -> None:
+        """Add the findings of such a part."""
+        self._findings += other._findings
+
+    @property
+    def findings(self) -> list[Finding]:
+        """The findings so far."""
+        return self._findings
+
     def raise_all(self) -> None:
         """Raise all findings so far.
 

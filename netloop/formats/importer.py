@@ -23,8 +23,8 @@ MOST_ENDS = 10_000
 ANY_NUMBER = 1 << 20
 """More inputs than a node has: the arity of functions with variadic inputs."""
 
-Outputs = ITensor | Sequence[ITensor | None]
-"""The outputs of a node: one tensor, or a list of them with None for each one that the node does not use."""
+Outputs = ITensor | Sequence[Any]
+"""The outputs of a node: one tensor, or a list of values with None for each one that the node does not use."""
 Operator = Callable[..., Outputs]
 """The function of an operator: takes a ``Call`` and a tensor for each input, None for one left out."""
 
@@ -111,7 +111,7 @@ class ModelImporter(ABC):
 
     def _call(
         self, node: ModelNode, count: int, function: Operator, call: Any, inputs: Sequence[ITensor | None]
-    ) -> Sequence[ITensor | None]:
+    ) -> Sequence[Any]:
         """Call the function of a node with ``count`` outputs; raise a LayerError if it takes other numbers of them."""
         least, most = arity(function)
         takes = str(least) if least == most else f"{least} or more" if len(inputs) < least else f"at most {most}"
@@ -121,7 +121,7 @@ class ModelImporter(ABC):
         outputs = [made] if isinstance(made, ITensor) else [*made]
         require(len(outputs) >= count, f"the {self.NODE} has {count} outputs, and {node.operator} has {len(outputs)}")
         for tensor in outputs:
-            assert tensor is None or tensor.type  # reading the type checks the layer
+            assert not isinstance(tensor, ITensor) or tensor.type  # reading the type checks the layer
         return outputs
 
     def _name_layers(self, start: int, name: str, node: str) -> None:

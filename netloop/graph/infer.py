@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from netloop.diagnostics import Finding, LayerError, reason, require
-from netloop.types import LARGEST_KNOWN_VALUE, LARGEST_TENSOR, Array, OptionalType, TensorType, join
+from netloop.types import LARGEST_KNOWN_VALUE, LARGEST_TENSOR, Array, OptionalType, TensorType, UnrankedType, join
 
 if TYPE_CHECKING:
     from netloop.enums import DataType
@@ -41,13 +41,16 @@ class TypeTable:
 
     The types of a layer's outputs follow from those of its inputs (``ILayer.infer``); where the values of all inputs
     are known, the value of the output is too, by the layer's ``evaluate``. The walk keeps its own stack, so that a
-    network may have any depth. The types that are ``given``, such as those of the inputs of a call, are known.
+    network may have any depth. The types that are ``given``, those of the inputs of a call, are known; a branch that is
+    not possible for them is an error only if it is taken.
 
     Attributes:
         owner: the network that the tensors are in.
+        is_of_call: whether the types are those of a call.
     """
 
     def __init__(self, given: Mapping[ITensor, TensorType] | None = None) -> None:
+        self.is_of_call = given is not None
         self._known: dict[ITensor, Known] = dict(given or {})
         self._widened: dict[ITensor, TensorType] = {}
         self._unchecked: list[ILayer] = []
@@ -155,14 +158,14 @@ class TypeTable:
 
     def _infer(self, layer: ILayer) -> Types | Finding:
         types: list[TensorType | None] = []
-        for position, tensor in enumerate(layer.type_inputs()):
-            found = None if tensor is None else self._known[tensor]
+        known = [None if tensor is None else self._known[tensor] for tensor in layer.type_inputs()]
+        for position, found in enumerate(layer.possible_types(known) if self.is_of_call else known):
             if isinstance(found, Finding):
                 return found
             if found is None and _is_required(layer, position):
                 return missing_input(layer, position)
             if found is not None and layer.TENSORS_ONLY and not found.is_tensor:
-                return layer.finding_of(LayerError(f"input {position} takes a tensor, not {_a(found)}", TENSORS_ONLY))
+                return layer.finding_of(_no_tensor(position, found))
             types.append(found)
         if len(types) < layer.REQUIRED_INPUTS:
             return missing_input(layer, len(types))
@@ -175,6 +178,13 @@ class TypeTable:
 def _is_required(layer: ILayer, position: int) -> bool:
     """Whether an input may not be None: only those that have a parameter of their own can be optional."""
     return position < layer.REQUIRED_INPUTS or layer.MAX_INPUTS <= position < len(layer.inputs)
+
+
+def _no_tensor(position: int, found: TensorType) -> LayerError:
+    if isinstance(found, UnrankedType):
+        what = f"input {position} is {found}, as the branches of a conditional have different ranks"
+        return LayerError(what, "only an output of the network may have the rank of the branch taken", "reshape one")
+    return LayerError(f"input {position} takes a tensor, not {_a(found)}", TENSORS_ONLY)
 
 
 def _a(found: TensorType) -> str:

@@ -25,7 +25,7 @@ from netloop.diagnostics import (
 from netloop.enums import LayerType
 from netloop.graph.attributes import BASE_ATTRIBUTES, converter
 from netloop.graph.call_site import call_site
-from netloop.graph.infer import TypeTable
+from netloop.graph.infer import Known, TypeTable
 from netloop.graph.layer_compat import LayerCompatibility
 from netloop.graph.tensor import ITensor
 from netloop.types import HALVES, Array, TensorType
@@ -182,6 +182,10 @@ class ILayer(LayerCompatibility, ABC):
     def feedback(self) -> ITensor | None:
         """The next value of a recurrence whose shape may change, which its output must be able to take; else None."""
         return None
+
+    def possible_types(self, known: list[Known | None]) -> list[Known | None]:
+        """The types of ``type_inputs`` in a call: that of another input for one that need not be computed."""
+        return known
 
     @abstractmethod
     def infer(self, *inputs: Any, **named: Any) -> Types:

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from netloop.diagnostics import require
+from netloop.diagnostics import Finding, require
 from netloop.enums import LayerType
-from netloop.graph.infer import TypeTable
+from netloop.graph.infer import Known, TypeTable
 from netloop.graph.layer import Types, layer
 from netloop.graph.tensor import ITensor
 from netloop.layers.control_flow import BoundaryLayer, ControlFlow, Meaning, Trips
-from netloop.types import TensorType, join
+from netloop.types import TensorType, join, join_ranks
 
 
 class IIfConditional(ControlFlow):
@@ -108,8 +108,9 @@ class IIfConditionalInputLayer(IIfConditionalBoundaryLayer):
 class IIfConditionalOutputLayer(IIfConditionalBoundaryLayer):
     """Input 0 if the condition is true, input 1 if it is false; only the branch taken is evaluated.
 
-    Both have the same element type and rank; a dim in which they differ is data-dependent. If the condition is a
-    compile-time constant, the type is that of the branch taken, whatever the type of the other.
+    Both have the same element type; a dim in which they differ is data-dependent. If their ranks differ, only another
+    conditional or an output of the network can take the output. If the condition is a compile-time constant, the type
+    is that of the branch taken, whatever the type of the other.
     """
 
     REQUIRED_INPUTS = 2
@@ -118,15 +119,21 @@ class IIfConditionalOutputLayer(IIfConditionalBoundaryLayer):
     def type_inputs(self) -> Sequence[ITensor | None]:
         return [*self.inputs, self.conditional.condition]
 
+    def possible_types(self, known: list[Known | None]) -> list[Known | None]:
+        true, false, condition = (*known, None)[:3]
+        if isinstance(condition, TensorType) and condition.value is not None:
+            return [true, true, condition] if condition.value else [false, false, condition]
+        return [false if isinstance(true, Finding) else true, true if isinstance(false, Finding) else false, condition]
+
     def infer(self, true: TensorType, false: TensorType, condition: TensorType | None = None) -> TensorType:
         if condition is not None and condition.value is not None and condition.rank == 0:
             return true if condition.value else false
-        made = join(true, false)
+        made = join(true, false) or join_ranks(true, false)
         require(
             made is not None,
             f"the branches of {self.conditional.name!r} give {true} and {false}",
-            "the branch is chosen at run time, so both must have the same element type and rank",
-            "convert or reshape one of them",
+            "the branch is chosen at run time, so both must have the same element type",
+            "convert one of them",
         )
         assert made is not None
         return made

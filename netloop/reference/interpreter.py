@@ -24,7 +24,7 @@ from netloop.layers.sources import IShapeLayer
 from netloop.nest import Block, IfStep, LayerStep, Step
 from netloop.network import INetworkDefinition
 from netloop.tensor_values import each_output, to_numpy, to_user, type_of
-from netloop.types import Array
+from netloop.types import Array, TensorType
 
 Key = tuple[ITensor | ILoop, tuple[int, ...]]
 
@@ -177,16 +177,17 @@ class Interpreter:
         if isinstance(layer, ILoopBoundaryLayer | IIfConditionalBoundaryLayer):
             return (yield from layer.element(at, self.types))
         assert isinstance(layer, Operation)
-        known = self.types[layer.outputs[0]].value
-        if isinstance(layer, IShapeLayer) and known is not None:
-            return known
+        known = self.types.of(layer.outputs[0])
+        if isinstance(layer, IShapeLayer) and isinstance(known, TensorType) and known.value is not None:
+            return known.value
         return (yield from self._operation(layer, at))
 
     def _operation(self, layer: Operation, at: Trips) -> Meaning:
         arrays: list[Any] = []
         for tensor in layer.inputs:
             arrays.append(None if tensor is None else (yield tensor, at))
-        if not self.types[layer.outputs[0]].is_fixed:
+        known = self.types.of(layer.outputs[0])
+        if not isinstance(known, TensorType) or not known.is_fixed:
             typed = zip(layer.inputs, arrays, strict=True)
             layer.infer(*(None if each is None else type_of(array, self.types[each]) for each, array in typed))
         if not layer.draws:

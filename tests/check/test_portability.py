@@ -424,6 +424,17 @@ def test_branches_of_two_ranks_under_a_known_condition(network, x):
     assert silent(mark(network, y=decided.add_output(x, constant(network, [[1]], F)).get_output(0)))
 
 
+def test_branches_of_two_ranks_under_a_condition_of_the_run(network, x):
+    decided = network.add_if_conditional()
+    decided.name = "which"
+    decided.set_condition(network.add_input("c", trt.bool, ()))
+    output = decided.add_output(x, constant(network, [[1]], F))
+
+    found = only(mark(network, y=output.get_output(0)), "NL305", output)
+    assert found.severity is PORTABILITY
+    assert found.what == "the branches of 'which' give float32[3] or float32[1,1]"
+
+
 # ---------------------------------------------------------------------------- types
 
 

@@ -420,6 +420,12 @@ def choose_between_two_types(w: Wrecker) -> Any:
     return choice(w, w.fixed(np.bool_(w.grow.coin())), *branches)
 
 
+@breaks("NL305")
+def choose_between_two_ranks(w: Wrecker) -> Any:
+    branches = w.grow.constant(trt.float32, (2,)), w.grow.constant(trt.float32, (2, 1))
+    return choice(w, w.network.add_input("flag", trt.bool, ()), *branches)
+
+
 # ---------------------------------------------------------------------------- types
 
 

@@ -9,6 +9,7 @@ import onnx
 from netloop.formats.importer import choose
 from netloop.formulas import FormulaBuilder
 from netloop.graph.tensor import ITensor
+from netloop.onnx.importer.alternatives import Value, merged
 from netloop.onnx.importer.node import ImportedNode
 
 T = TypeVar("T")
@@ -20,15 +21,16 @@ class Subgraph:
 
     Attributes:
         proto: the graph.
-        add: adds its nodes to the network; takes its inputs and returns its outputs.
+        values: adds its nodes to the network; takes its inputs and returns its outputs, each of which may be
+            alternatives.
     """
 
     proto: onnx.GraphProto
-    add: Callable[[Sequence[ITensor]], list[ITensor]]
+    values: Callable[[Sequence[ITensor]], list[Value]]
 
     def __call__(self, *inputs: ITensor) -> list[ITensor]:
-        """Add the nodes of the graph to the network; return its outputs."""
-        return self.add(inputs)
+        """Add the nodes of the graph to the network; return its outputs as tensors."""
+        return [each for each in map(merged, self.values(inputs)) if isinstance(each, ITensor)]
 
 
 @dataclass(frozen=True)
@@ -39,11 +41,13 @@ class Call:
         node: the node.
         make: the builder of its layers.
         subgraph: returns the graph in an attribute.
+        depth: the number of graphs and functions around the node.
     """
 
     node: ImportedNode
     make: FormulaBuilder
     subgraph: Callable[[str], Subgraph]
+    depth: int
 
     def attribute(self, name: str, default: Any = None) -> Any:
         """The value of an attribute: the node's, or the default of the standard, or ``default``."""

@@ -11,9 +11,12 @@ import onnx
 
 from netloop.diagnostics import LayerError, ModelError, did_you_mean, quoted, reason, require
 from netloop.formats import Unimported
+from netloop.formats.import_errors import ImportErrors, InputNotImported
 from netloop.formats.importer import DEEPEST, ModelImporter, all_imported, name_tensor
 from netloop.graph.tensor import ITensor
 from netloop.network import INetworkDefinition
+from netloop.onnx.importer.alternatives import Alternatives, Value, last_readers, merge_finished, merged, names_read
+from netloop.onnx.importer.assumptions import Assumptions
 from netloop.onnx.importer.call import Call, Subgraph
 from netloop.onnx.importer.function_calls import domain_of
 from netloop.onnx.importer.functions import body_of, default_attributes
@@ -21,7 +24,7 @@ from netloop.onnx.importer.inputs import ModelInputs
 from netloop.onnx.importer.model import Model, opsets_of
 from netloop.onnx.importer.node import ImportedNode
 from netloop.onnx.importer.operators import function_of
-from netloop.onnx.importer.scope import NamedValue, NameScope
+from netloop.onnx.importer.scope import NameScope
 from netloop.onnx.tensors import array_of, dense_of
 from netloop.types import Array
 
@@ -49,7 +52,9 @@ class OnnxImporter(ModelImporter):
         self._model = model
         self._inputs = ModelInputs(model.proto.graph, input_shapes or {}, frozenset(as_inputs))
         self._outermost = 0
-        self.outputs: dict[str, Sequence[NamedValue]] = {}
+        self._assumptions = Assumptions(self._make)
+        self._has_alternatives = False
+        self.outputs: dict[str, Sequence[Value]] = {}
 
     def _add_model(self) -> None:
         graph = self._model.proto.graph
@@ -60,6 +65,8 @@ class OnnxImporter(ModelImporter):
         self._add_graph(graph, scope)
         for proto in graph.output:
             value = self._read(proto.name, scope, "the outputs")
+            with self._errors.collect(f"output {proto.name!r}"):
+                value = merged(value)
             if isinstance(value, ITensor):
                 self._mark(proto.name, value)
 
@@ -86,15 +93,20 @@ class OnnxImporter(ModelImporter):
             raise ModelError(self._errors.finding(self.INVALID_MODEL, what))
         if isinstance(graph, onnx.GraphProto):
             self._add_initializers(graph, scope)
+        needed: dict[str, int] = {}
         for number, proto in enumerate(graph.node):
             self._count_node()
             self._outermost = number if scope.depth == 0 else self._outermost
             node = self._node(proto, number, scope)
             values = self._add_node(node, scope)
+            if any(isinstance(each, Alternatives) for each in values):
+                self._has_alternatives = True
+                needed = needed or last_readers(graph)
+                merge_finished(scope.values, needed, number)
             if scope.depth == 0:
                 self.outputs[node.name] = values
 
-    def _add_subgraph(self, proto: onnx.GraphProto, scope: NameScope, inputs: Sequence[ITensor]) -> list[ITensor]:
+    def _add_subgraph(self, proto: onnx.GraphProto, scope: NameScope, inputs: Sequence[ITensor]) -> list[Value]:
         """Add the nodes of a graph inside a node to the network; return its outputs.
 
         Raises:
@@ -134,7 +146,7 @@ class OnnxImporter(ModelImporter):
         directory = self._model.directory
         return ImportedNode(proto, version, number, scope.bindings, directory, self._outermost, scope.functions)
 
-    def _add_node(self, node: ImportedNode, scope: NameScope) -> Sequence[NamedValue]:
+    def _add_node(self, node: ImportedNode, scope: NameScope) -> Sequence[Value]:
         """Add the layers of a node to the network, and its outputs to the scope; return its outputs."""
         values = self._import_node(node, len(node.proto.output), lambda: self._outputs_of(node, scope))
         for name, value in zip(node.proto.output, values, strict=False):
@@ -144,22 +156,25 @@ class OnnxImporter(ModelImporter):
                 scope.values[name] = name_tensor(value, name) if isinstance(value, ITensor) else value
         return values
 
-    def _outputs_of(self, node: ImportedNode, scope: NameScope) -> Sequence[NamedValue]:
+    def _outputs_of(self, node: ImportedNode, scope: NameScope) -> Sequence[Value]:
+        undecided = self._undecided(node, scope)
+        if undecided is not None:
+            return self._outputs_in_both(node, scope, undecided)
         node.check()
         reader = f"node {quoted(node.name)}"
-        inputs = all_imported([self._read(each, scope, reader, node) if each else None for each in node.proto.input])
+        values = all_imported([self._read(each, scope, reader, node) if each else None for each in node.proto.input])
+        inputs = [each for each in values if not isinstance(each, Alternatives)]
+        assert len(inputs) == len(values), "alternatives are resolved"
         function = None if node.key in self._model.functions else function_of(node)
         if function is None:
             return self._call_function(node, inputs, scope)
-        call = Call(node, self._make, lambda name: self._subgraph(node.attribute(name), scope))
+        call = Call(node, self._make, lambda name: self._subgraph(node.attribute(name), scope), scope.depth)
         return self._call(node, len(node.proto.output), function, call, inputs)
 
     def _subgraph(self, proto: onnx.GraphProto, scope: NameScope) -> Subgraph:
         return Subgraph(proto, partial(self._add_subgraph, proto, scope))
 
-    def _call_function(
-        self, node: ImportedNode, inputs: Sequence[ITensor | None], scope: NameScope
-    ) -> Sequence[NamedValue]:
+    def _call_function(self, node: ImportedNode, inputs: Sequence[ITensor | None], scope: NameScope) -> Sequence[Value]:
         """Add the nodes of the function that a node calls to the network; return its outputs."""
         body = self._model.functions.get(node.key) or body_of(node, inputs)
         if body is None:
@@ -179,13 +194,53 @@ class OnnxImporter(ModelImporter):
             self._read(name, inner, f"the outputs of {quoted(body.name)}") if used else None for name, used in wanted
         ]
 
+    # ------------------------------------------------------------------ values of two ranks
+
+    def _undecided(self, node: ImportedNode, scope: NameScope) -> Alternatives | None:
+        """The first value of two branches that a node or a graph inside it reads; None if there is none."""
+        if not self._has_alternatives:
+            return None
+        holders = ((name, scope.defining(name)) for name in names_read(node.proto))
+        values = (self._assumptions.resolve(holder.values[name]) for name, holder in holders if holder is not None)
+        return next((each for each in values if isinstance(each, Alternatives)), None)
+
+    def _outputs_in_both(self, node: ImportedNode, scope: NameScope, read: Alternatives) -> Sequence[Value]:
+        """The outputs of a node that reads alternatives: those in both branches, merged where they can be.
+
+        If the node is possible in one branch only, the network asserts that this one is taken.
+        """
+        condition, errors = read.split.condition, {True: self._errors.empty(), False: self._errors.empty()}
+        made = {branch: self._outputs_in(node, scope, condition, branch, errors[branch]) for branch in errors}
+        possible = {branch: outputs for branch, outputs in made.items() if outputs is not None}
+        if len(possible) == 2:
+            return [Alternatives(read.split, pair) for pair in zip(possible[True], possible[False], strict=True)]
+        # the assertion is made where the condition is computed: for a node in a deeper graph, it would come too early
+        if not possible or read.split.depth != scope.depth:
+            self._errors.extend(errors[True in possible])
+            raise InputNotImported
+        ((branch, outputs),) = possible.items()
+        self._assumptions.require(condition, branch, errors[not branch].findings[0].what)
+        return outputs
+
+    def _outputs_in(
+        self, node: ImportedNode, scope: NameScope, condition: ITensor, branch: bool, errors: ImportErrors
+    ) -> Sequence[Value] | None:
+        """The outputs of a node in one branch; None, and the errors, if it is not possible there."""
+        outputs, before, self._errors = None, self._errors, errors
+        try:
+            with self._assumptions.assume(condition, branch), errors.collect(node.description, node):
+                outputs = self._outputs_of(node, scope)
+        finally:
+            self._errors = before
+        return None if errors.findings else outputs
+
     # ------------------------------------------------------------------ names
 
-    def _read(self, name: str, scope: NameScope, reader: str, node: ImportedNode | None = None) -> NamedValue:
+    def _read(self, name: str, scope: NameScope, reader: str, node: ImportedNode | None = None) -> Value:
         holder = scope.defining(name)
         if holder is not None:
-            return holder.values[name]
-        what = f"{reader} reads {quoted(name)}, which is not defined before it"
+            return self._assumptions.resolve(holder.values[name])
+        what = f"{reader} reads {name!r}, which is not defined before it"
         self._errors.add(self.INVALID_GRAPH, what, did_you_mean(name, scope.names()), node)
         return Unimported()
 

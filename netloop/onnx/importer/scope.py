@@ -8,12 +8,8 @@ from itertools import chain
 
 import onnx
 
-from netloop.formats import Unimported
-from netloop.graph.tensor import ITensor
+from netloop.onnx.importer.alternatives import Value
 from netloop.onnx.importer.node import Bindings
-
-NamedValue = ITensor | Unimported | None
-"""The value of a name; None for an input that the call of a function leaves out."""
 
 
 @dataclass
@@ -34,9 +30,9 @@ class NameScope:
     bindings: Bindings = field(default_factory=dict[str, onnx.AttributeProto])
     functions: tuple[str, ...] = ()
     depth: int = 0
-    values: dict[str, NamedValue] = field(default_factory=dict[str, NamedValue])
+    values: dict[str, Value] = field(default_factory=dict[str, Value])
 
-    def inside(self, values: Mapping[str, NamedValue]) -> NameScope:
+    def inside(self, values: Mapping[str, Value]) -> NameScope:
         """The scope of a graph inside this one, with the values of its inputs."""
         return NameScope(self.opsets, self, self.bindings, self.functions, self.depth + 1, dict(values))
 

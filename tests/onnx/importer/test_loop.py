@@ -370,13 +370,6 @@ def test_of_a_condition_that_is_known_one_branch_becomes_layers():
     assert [type(each).__name__ for each in netloop.onnx.load(model(text))] == ["IUnaryLayer"]
 
 
-def test_branches_of_several_ranks_need_a_condition_that_is_known():
-    text = choice("a = Identity (x)", "b = ReduceSum <keepdims = 0> (x)", inputs="float[2] x, bool c", outputs="y")
-
-    with pytest.raises(ModelError, match="the branch is chosen at run time"):
-        netloop.onnx.load(model(text))
-
-
 def test_branch_gives_one_value_twice():
     text = graph(
         "y, z = If (c) < then_branch = yes () => (a, a) { a = Neg (x) }, else_branch = no () => (x, x) { } >",

@@ -10,25 +10,23 @@ from netloop.formats import IterationResult, LoopLimits, StackedOutput, build_lo
 from netloop.formulas import FormulaBuilder
 from netloop.graph.tensor import ITensor
 from netloop.layers.loop import ILoop
+from netloop.onnx.importer.alternatives import Split, Value, if_outputs
 from netloop.onnx.importer.call import Call
 from netloop.onnx.importer.operator_table import operator
 from netloop.types import UNKNOWN
 
 
 @operator("If")
-def conditional(call: Call, condition: ITensor) -> list[ITensor]:
+def conditional(call: Call, condition: ITensor) -> list[Value]:
     """One of two graphs; a constant condition imports only that one."""
     make = call.make
     condition = make.scalar(condition)
     known = make.known(condition)
     if known is not None:
-        return call.subgraph("then_branch" if known else "else_branch")()
-    branches = make.network.add_if_conditional()
-    branches.name = call.node.name
-    branches.set_condition(condition)
-    then, otherwise = call.subgraph("then_branch")(), call.subgraph("else_branch")()
+        return call.subgraph("then_branch" if known else "else_branch").values([])
+    then, otherwise = call.subgraph("then_branch").values([]), call.subgraph("else_branch").values([])
     require(len(then) == len(otherwise), f"one branch has {len(then)} outputs, and the other {len(otherwise)}")
-    return [branches.add_output(a, b).outputs[0] for a, b in zip(then, otherwise, strict=True)]
+    return if_outputs(Split(make.network, condition, call.node.name, call.depth), then, otherwise)
 
 
 @operator("Loop")

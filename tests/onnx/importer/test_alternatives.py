@@ -1,0 +1,148 @@
+"""Models in which the rank of a value depends on the branch of an If, against onnxruntime."""
+
+import numpy as np
+import pytest
+
+import netloop
+from netloop import ExecutionError, ModelError
+from tests.support.onnx_models import check_like_onnxruntime, model
+
+F = np.float32
+WIDE, NARROW = np.arange(12, dtype=F).reshape(2, 3, 2), np.arange(6, dtype=F).reshape(2, 3, 1)
+
+SQUEEZED = """
+  two = Constant <value_int = 2> ()
+  axis = Constant <value_ints = [2]> ()
+  one = Constant <value_int = 1> ()
+  shape = Shape (x)
+  length = Gather (shape, two)
+  c = Equal (length, one)
+  v = If (c) <then_branch = yes () => (a) { a = Squeeze (x, axis) }, else_branch = no () => (b) { b = Identity (x) }>
+"""
+"""``v``: x without its last axis if that has one element, as exporters of PyTorch write ``x.squeeze(2)``."""
+
+
+def squeezed(rest, outputs="float[k] y"):
+    return f"g (float[n, m, k] x) => ({outputs}) {{ {SQUEEZED} {rest} }}"
+
+
+@pytest.mark.parametrize("x", [WIDE, NARROW])
+def test_what_follows_a_squeeze_has_the_rank_of_its_branch(x):
+    check_like_onnxruntime(squeezed("w = Neg (v) y = Exp (w)", "y"), x=x)
+
+
+@pytest.mark.parametrize("x", [WIDE, NARROW])
+def test_values_of_one_rank_again_are_an_output_of_one_conditional(x):
+    text = squeezed("s = ReduceSum <keepdims = 0> (v) y = Add (s, x)", "float[n, m, k] y")
+
+    engine = check_like_onnxruntime(text, x=x)
+
+    assert [len(each.output_layers) for each in engine.network.conditionals] == [1]
+
+
+@pytest.mark.parametrize("x", [WIDE, NARROW])
+def test_rank_that_the_model_compares_is_known_in_each_branch(x):
+    rest = """
+      dims = Shape (v)
+      rank = Size (dims)
+      flat = Equal (rank, two)
+      y = If (flat) <
+        then_branch = matrix () => (p) { t = Transpose <perm = [1, 0]> (v) p = ReduceSum <keepdims = 0> (t) },
+        else_branch = cube () => (q) { u = Transpose <perm = [2, 0, 1]> (v) q = ReduceMax <keepdims = 0> (u) } >
+    """
+
+    check_like_onnxruntime(squeezed(rest, "float y"), x=x)
+
+
+@pytest.mark.parametrize("taken", [True, False])
+def test_output_of_two_ranks_has_that_of_the_branch_taken(taken):
+    text = """g (float[n, m] x, bool c) => (y) {
+      y = If (c) <
+        then_branch = yes () => (a) { a = Identity (x) },
+        else_branch = no () => (b) { b = ReduceSum <keepdims = 0> (x) } >
+    }"""
+
+    check_like_onnxruntime(text, x=WIDE[0], c=np.bool_(taken))
+
+
+def test_type_of_an_output_of_two_ranks_names_both():
+    network = netloop.onnx.load(model(squeezed("y = Identity (v)", "y")))
+
+    assert str(network.outputs[0].type) == "float32[-1,-1] or float32[-1,-1,-1]"
+
+
+@pytest.mark.parametrize("x", [WIDE, NARROW])
+@pytest.mark.parametrize("trips", [0, 2])
+def test_loop_reads_a_value_of_two_ranks(x, trips):
+    rest = f"""
+      most = Constant <value_int = {trips}> ()
+      go = Constant <value = bool {{1}}> ()
+      zero = Constant <value = float {{0}}> ()
+      y = Loop (most, go, zero) < body = trip (int64 i, bool on, float s) => (bool on2, float t) {{
+        on2 = Identity (on) part = ReduceSum <keepdims = 0> (v) t = Add (s, part) }} >
+    """
+
+    check_like_onnxruntime(squeezed(rest, "float y"), x=x)
+
+
+@pytest.mark.parametrize("x", [WIDE, NARROW])
+def test_ifs_one_after_the_other_do_not_double_what_follows(x):
+    parts = [
+        f"""
+        v{i} = If (c) <
+          then_branch = yes () => (a) {{ a = Squeeze (u{i}, axis) }},
+          else_branch = no () => (b) {{ b = Identity (u{i}) }} >
+        s{i} = ReduceMean <keepdims = 0> (v{i})
+        u{i + 1} = Mul (s{i}, x)
+        """
+        for i in range(12)
+    ]
+    text = squeezed(f"u0 = Identity (x) {' '.join(parts)} y = Identity (u12)", "float[n, m, k] y")
+
+    engine = check_like_onnxruntime(text, x=x / 10)
+
+    assert len(engine.network.layers) < 200
+
+
+def test_node_that_one_branch_does_not_allow_requires_the_other():
+    network = netloop.onnx.load(model(squeezed("y = Transpose <perm = [0, 2, 1]> (v)", "y")))
+
+    with pytest.raises(ExecutionError, match="perm"):
+        netloop.compile(network)({"x": NARROW})
+    assert netloop.compile(network)({"x": WIDE})["y"].shape == (2, 2, 3)
+
+
+def test_node_that_no_branch_allows_is_an_error_of_the_model():
+    with pytest.raises(ModelError, match="perm"):
+        netloop.onnx.load(model(squeezed("y = Transpose <perm = [0]> (v)", "y")))
+
+
+def test_loop_that_one_branch_does_not_allow_requires_the_other():
+    rest = """
+      most = Constant <value_int = 2> ()
+      go = Constant <value = bool {1}> ()
+      y = Loop (most, go, x) < body = trip (i, on, s) => (on2, t) { on2 = Identity (on) t = Identity (v) } >
+    """
+    engine = netloop.compile(netloop.onnx.load(model(squeezed(rest, "y"))))
+
+    assert engine({"x": WIDE})["y"].tolist() == WIDE.tolist()
+    with pytest.raises(ExecutionError, match="float32"):
+        engine({"x": NARROW})
+
+
+@pytest.mark.parametrize("taken", [True, False])
+def test_branch_that_the_shapes_of_a_call_do_not_allow_counts_only_if_it_is_taken(taken):
+    text = """g (float[n, m] x, float[k] w, bool c) => (float[j] y) {
+      y = If (c) <
+        then_branch = yes () => (a) { a = Add (x, w) },
+        else_branch = no () => (b) { b = Neg (x) } >
+    }"""
+    network = netloop.onnx.load(model(text))
+    given = {"x": np.ones((2, 3), F), "w": np.ones(2, F), "c": np.bool_(taken)}
+
+    for run in (netloop.compile(network), lambda inputs: netloop.evaluate(network, inputs)):
+        if taken:
+            with pytest.raises(ExecutionError, match="axis 1 has 3 and 2 elements"):
+                run(given)
+        else:
+            assert run(given)["y"].tolist() == [[-1, -1, -1], [-1, -1, -1]]
