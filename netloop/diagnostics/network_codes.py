@@ -83,7 +83,7 @@ TEXTS = {
         the computation is not defined for the values of this run.
 
         Examples are an assertion that does not hold, an iterator that reads past its axis, and an output whose length
-        is less than the number of iterations; in the reference also an index out of range and an integer division by
+        is negative or less than the number of iterations; in the reference also an index out of range and an integer division by
         zero. Except for assertions, it is reported only if the poisoned value is needed.
         Wrong: 5 for ``n``, the COUNT of a loop with an iterator along an axis of 3 elements
         Right: at most 3
