@@ -300,15 +300,15 @@ class ILoopOutputLayer(ILoopBoundaryLayer):
             rows.append((yield self.tensor(0), {**at, self.loop: trip}))
         return self.stack(rows, length, types[self.tensor(0)])
 
-    def check_length(self, length: int, trips: int, row: TensorType) -> None:
+    def check_length(self, length: int, rows: int, row: TensorType) -> None:
         """Raise a LayerError unless a stacked output can have a length, and has room for all iterations.
 
         Args:
             length: the length of the new axis.
-            trips: the number of iterations.
+            rows: the number of elements, one for each iteration.
             row: the type of an element.
         """
-        wrong = self.impossible(length, row) or (self.too_short(length) if trips > length else None)
+        wrong = self.impossible(length, row) or (self.too_short(length) if rows > length else None)
         if wrong is not None:
             raise LayerError(*wrong)
 
