@@ -268,6 +268,7 @@ uint4 = DataType.UINT4
 _ON_DEMAND = {
     "onnx": "netloop.onnx",
     "openvino": "netloop.openvino",
+    "sandbox": "netloop.sandbox",
     "OnnxParser": "netloop.api.onnx_parser",
     "OnnxParserRefitter": "netloop.api.onnx_refitter",
     "ParserError": "netloop.api.onnx_parser",

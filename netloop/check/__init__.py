@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from netloop.check import conditionals, loops, portability, wiring
+from netloop.check import conditionals, failures, loops, portability, wiring
 from netloop.check.rule import RULES, Subject
 from netloop.diagnostics import Finding, NetworkError, Severity
 from netloop.graph.attributes import check_instance
@@ -15,20 +15,20 @@ from netloop.types import TensorType
 
 __all__ = ["ValidatedNetwork", "check", "require_valid"]
 
-_FAMILIES = (wiring, loops, conditionals, portability)
+_FAMILIES = (wiring, loops, failures, conditionals, portability)
 """The modules that register rules; importing them is enough."""
 
 
 def check(network: INetworkDefinition, target: str | None = None) -> list[Finding]:
     """Return all findings for a network, in the order of their codes; an empty list if it is valid and portable.
 
-    The target ``"tensorrt"`` makes portability findings errors.
+    The target ``"tensorrt"`` makes portability findings errors. Warnings are never errors.
     """
     check_instance("network", network, INetworkDefinition)
     if target not in (None, "tensorrt"):
         raise ValueError(f"target must be None or 'tensorrt', not {target!r}")
     findings, _ = _examine(Subject(network, network.types, Scopes(network)))
-    return [each.as_error() for each in findings] if target else findings
+    return [each.as_error() if each.severity is Severity.PORTABILITY and target else each for each in findings]
 
 
 class ValidatedNetwork(NamedTuple):
@@ -39,20 +39,27 @@ class ValidatedNetwork(NamedTuple):
 
 
 def require_valid(
-    network: INetworkDefinition, types: TypeTable | None = None, also: Iterable[ILayer] = ()
+    network: INetworkDefinition,
+    types: TypeTable | None = None,
+    also: Iterable[ILayer] = (),
+    *,
+    is_rewritten: bool = False,
 ) -> ValidatedNetwork:
     """Return the scopes and region tree of a network, which must have no errors.
 
-    ``types`` are those of its tensors for certain inputs, where these are known. Layers in ``also`` are live even if no
-    output depends on them.
+    Warnings are logged, each once, unless ``types`` are given, those of its tensors for certain inputs. Layers in
+    ``also`` are live even if no output depends on them. A network ``is_rewritten`` if passes made it.
 
     Raises:
         NetworkError: it has errors; the exception has all of them.
     """
-    subject = Subject(network, types or network.types, Scopes(network, also))
+    subject = Subject(network, types or network.types, Scopes(network, also), is_rewritten)
     findings, block = _examine(subject)
     if block is None:
         raise NetworkError(*(each for each in findings if each.severity is Severity.ERROR))
+    for each in findings:
+        if types is None and each.severity is Severity.WARNING:
+            network.warn_once(f"{each.code}: {each.what}", str(each))
     return ValidatedNetwork(subject.scopes, block)
 
 

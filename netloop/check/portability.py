@@ -5,6 +5,7 @@ Each follows from TensorRT's documentation. Constructs that are only slow in Ten
 
 from collections.abc import Iterable, Iterator
 
+from netloop.check.demand import past_the_end, too_short_for
 from netloop.check.rule import Subject, Violation, rule
 from netloop.diagnostics import Severity
 from netloop.enums import DataType, LoopOutput, TripLimit
@@ -125,28 +126,30 @@ def stacked_tensors_are_made_inside_the_loop(subject: Subject) -> Iterator[Viola
 def output_is_as_long_as_the_count(subject: Subject) -> Iterator[Violation]:
     """TensorRT reports a length below the number of iterations as a run-time error.
 
-    Here it is an error of the run (NL601), and only if the output is needed, which in a branch not taken it is not. So
-    the network is valid. The rule applies where COUNT and length are known before the run, and no WHILE may end the
-    loop earlier.
+    Here it is an error of the run only if something needs the elements; if runs may do so, the finding is NL221 or
+    NL222. The rule applies where COUNT and length are known before the run, and no WHILE may end the loop earlier.
 
-    Wrong: a length of 4 in a loop of 5 iterations
+    Wrong: a length of 4 in a loop of 5 iterations, of an output that only an ``add_shape`` reads
     Right: a length of 5; elements past the last iteration are 0
     """
     for layer in subject.live(ILoopOutputLayer):
         count, length = _trip_count(subject, layer.loop), _known(subject, layer.get_input(1))
-        if layer.stacks and count is not None and length is not None and 0 <= length < count:
-            what = f"{layer.name!r} has room for {length} elements, and {layer.loop.name!r} runs {count} iterations"
-            yield Violation(layer, what, f"give it a length of {count}")
+        if not layer.stacks or count is None or length is None or subject.fails(layer):
+            continue
+        if 0 <= length < count:
+            yield Violation(layer, *too_short_for(count, layer, length))
 
 
 @rule("NL216", Severity.PORTABILITY)
 def axis_has_an_element_for_each_iteration(subject: Subject) -> Iterator[Violation]:
     """TensorRT leaves undefined what an iterator reads past the end of its axis.
 
-    Here it is an error of the run (NL601), and only if the element is needed. So the network is valid. The rule applies
-    where the COUNT and the length of the axis are known before the run, and no WHILE may end the loop earlier.
+    Here it is an error of the run only if something needs the element; if runs may do so, the finding is NL221 or
+    NL222. The rule applies where the COUNT and the length of the axis are known before the run, and no WHILE may end
+    the loop earlier.
 
-    Wrong: an iterator along an axis of 3 elements in a loop of 4 iterations
+    Wrong: an iterator along an axis of 3 elements in a loop of 4 iterations, where only the sum after the last needs
+    all slices, and no output that sum
     Right: 3 iterations
     """
     for layer in subject.live(IIteratorLayer):
@@ -154,10 +157,8 @@ def axis_has_an_element_for_each_iteration(subject: Subject) -> Iterator[Violati
         if count is None or found is None or subject.type(layer.outputs[0]) is None:
             continue
         length = found.shape[normal_axis(layer.axis, found.rank)]
-        if length != UNKNOWN and length < count:
-            loop = layer.loop.name
-            what = f"{layer.name!r} iterates over an axis of {length} elements, and {loop!r} runs {count} iterations"
-            yield Violation(layer, what, f"limit {loop!r} to {length} iterations")
+        if length != UNKNOWN and length < count and not subject.fails(layer):
+            yield Violation(layer, *past_the_end(count, layer, length))
 
 
 def _trip_count(subject: Subject, loop: ILoop) -> int | None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
 
+from netloop.check.demand import Demand, Problem, may_fail
 from netloop.diagnostics import Code, Finding, Severity, add_code
 from netloop.graph.infer import TypeTable
 from netloop.graph.layer import ILayer
@@ -18,11 +19,19 @@ L = TypeVar("L")
 
 @dataclass(frozen=True)
 class Subject:
-    """The input of a rule: a network, the types of its tensors, and the loops in which they vary."""
+    """The input of a rule: a network, the types of its tensors, and the loops in which they vary.
+
+    Attributes:
+        network: the network.
+        types: the types of its tensors, as declared or for the inputs of a call.
+        scopes: the loops in which they vary.
+        is_rewritten: whether passes made it, for the inputs of a call, from a network that was checked.
+    """
 
     network: INetworkDefinition
     types: TypeTable
     scopes: Scopes
+    is_rewritten: bool = False
 
     def layers(self, kind: type[L]) -> Iterator[L]:
         """The layers of a kind."""
@@ -36,6 +45,26 @@ class Subject:
     def live_set(self) -> frozenset[ILayer]:
         """All live layers."""
         return frozenset(self.scopes.live)
+
+    @cached_property
+    def certain_failures(self) -> dict[ILayer, Problem]:
+        """The loop outputs and iterators that fail in every run, whatever its inputs are."""
+        # what is certain only for the inputs of a call is an error of that run
+        return Demand(self.network, self.scopes).problems if self._may_fail else {}
+
+    @cached_property
+    def likely_failures(self) -> dict[ILayer, Problem]:
+        """The others that fail unless a branch is not taken or a WHILE ends a loop early."""
+        found = Demand(self.network, self.scopes, is_likely=True).problems if self._may_fail else {}
+        return {layer: problem for layer, problem in found.items() if layer not in self.certain_failures}
+
+    def fails(self, layer: ILayer) -> bool:
+        """Whether a loop output or iterator fails for certain, or is likely to."""
+        return layer in self.certain_failures or layer in self.likely_failures
+
+    @cached_property
+    def _may_fail(self) -> bool:
+        return not self.is_rewritten and may_fail(self.network.types, self.scopes)
 
     def type(self, tensor: ITensor | None) -> TensorType | None:
         """The type of a tensor; None if it has none, which another rule reports."""

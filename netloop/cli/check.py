@@ -15,6 +15,13 @@ import netloop as trt
 MODULE = "netloop_checked"
 """The module name of the file while it is imported: not ``__main__``, so that a script does not run."""
 
+WORDS = {
+    trt.Severity.ERROR: "error",
+    trt.Severity.WARNING: "warning",
+    trt.Severity.PORTABILITY: "portability finding",
+}
+"""The name of a finding of each severity."""
+
 
 class _Unusable(Exception):
     """The file does not build a network."""
@@ -43,16 +50,15 @@ def run(given: argparse.Namespace) -> int:
         print(json.dumps([each.as_json() for each in findings], indent=2))
     else:
         print(*findings, _summary(given.file, network, findings), sep="\n")
-    return 1 if _errors(findings) else 0
+    return 1 if _number_of(findings, trt.Severity.ERROR) else 0
 
 
-def _errors(findings: Sequence[trt.Finding]) -> int:
-    return sum(each.severity is trt.Severity.ERROR for each in findings)
+def _number_of(findings: Sequence[trt.Finding], severity: trt.Severity) -> int:
+    return sum(each.severity is severity for each in findings)
 
 
 def _summary(file: Path, network: trt.INetworkDefinition, findings: Sequence[trt.Finding]) -> str:
-    errors = _errors(findings)
-    counted = [_counted(errors, "error"), _counted(len(findings) - errors, "portability finding")]
+    counted = [_counted(_number_of(findings, severity), word) for severity, word in WORDS.items()]
     found = ", ".join(each for each in counted if not each.startswith("0 ")) or "no findings"
     return f"{file}: {_counted(network.num_layers, 'layer')}, {found}"
 

@@ -29,6 +29,7 @@ Every finding of netloop has a code, which never changes its meaning.
 `python -m netloop check model.py` checks the network that `build()` of a file returns.
 
 An *error* makes a network invalid.
+A *warning* marks what fails in runs that need it; it stops no build, and a build logs it.
 A *portability* finding marks what netloop runs, and TensorRT refuses, leaves undefined or runs otherwise.
 It is no obstacle here, unless `check` is called with `target="tensorrt"`.
 

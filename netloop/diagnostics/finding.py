@@ -17,7 +17,8 @@ PLAIN = frozenset({str, bytes, bool, int, float, type(None)})
 class Severity(Enum):
     """Whether a finding is an error."""
 
-    ERROR = "error"  # the network has no meaning
+    ERROR = "error"  # the network has no meaning, or every run fails
+    WARNING = "warning"  # it is valid, and a run is likely to fail
     PORTABILITY = "portability"  # it is defined here, and TensorRT refuses it, leaves it undefined or runs it otherwise
 
 
@@ -56,7 +57,7 @@ class Finding:
         where: the source location and the layer, ``model.py:41, ILoopOutputLayer 'total'``.
         why: the reason.
         fix: what to write instead; empty where that cannot be known.
-        severity: whether it is an error.
+        severity: whether it is an error, a warning or a portability finding.
         at: the layer, loop or tensor itself; in another process than the one that found it, its ``Place``.
         cause: the exception that the user's own code raised; None if there is none.
     """

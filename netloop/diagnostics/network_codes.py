@@ -83,8 +83,8 @@ TEXTS = {
         the computation is not defined for the values of this run.
 
         Examples are an assertion that does not hold, an iterator that reads past its axis, and an output whose length
-        is less than the number of iterations; in the reference also an index out of range and an integer division by
-        zero. Except for assertions, it is reported only if the poisoned value is needed.
+        is negative or less than the number of iterations; in the reference also an index out of range and an integer
+        division by zero. Except for assertions, it is reported only if the poisoned value is needed.
         Wrong: 5 for ``n``, the COUNT of a loop with an iterator along an axis of 3 elements
         Right: at most 3
         """,
@@ -167,6 +167,31 @@ TEXTS = {
         One that returns True or None lets it continue.
         Wrong: ``process_debug_tensor`` that ends in ``return False``
         Right: the same with ``return True``
+        """,
+    # ------------------------------------------------------------------ sandboxes
+    "NL631": """
+        a sandboxed model has a time limit for loading and for each call.
+
+        The process is ended then, and the model has to be loaded again.
+        Wrong: ``netloop.sandbox.load("model.onnx", seconds=1)``: starting the process takes longer
+        Right: ``netloop.sandbox.load("model.onnx", seconds=60)``
+        """,
+    "NL632": """
+        the process of a sandboxed model ended, by a signal, an exit code, or for lack of memory.
+
+        The cause is in the file, in the compiler, or in the limit of memory. The caller is not affected.
+        Wrong: ``netloop.sandbox.load("model.onnx", memory=1 << 28)``, which is too little for any model
+        Right: ``netloop.sandbox.load("model.onnx", memory=4 << 30)``
+        """,
+    "NL633": """
+        the process of a sandboxed model has to answer in the form that was agreed.
+
+        It did not, or it raised an error that is none of netloop's. The process is ended then.
+        """,
+    "NL634": """
+        the process of a sandboxed model ends with its first SandboxError, or with ``close()``.
+        Wrong: ``model(x=array)`` after the ``with`` statement
+        Right: the same inside of it
         """,
 }
 """The text of each code, in the form of ``Code.text``."""

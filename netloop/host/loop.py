@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from netloop.diagnostics import ExecutionError, LayerError, require
+from netloop.diagnostics import ExecutionError, LayerError
 from netloop.enums import TripLimit
 from netloop.graph.infer import TypeTable
 from netloop.graph.tensor import ITensor
@@ -84,7 +84,8 @@ def _stack(layer: ILoopOutputLayer, rows: Sequence[Any], frame: HostFrame, types
     if poisoned is not None:
         return poisoned
     try:
-        require(len(rows) <= length, *layer.too_short(int(length)))
-        return layer.stack([np.asarray(each) for each in rows], int(length), types[layer.tensor(0)])
+        row = types[layer.tensor(0)]
+        layer.check_length(int(length), len(rows), row)
+        return layer.stack([np.asarray(each) for each in rows], int(length), row)
     except LayerError as error:
         return Poisoned(layer.finding_of(error, code="NL601"))

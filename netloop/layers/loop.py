@@ -15,15 +15,19 @@ from typing import Any, TypeVar
 import numpy as np
 
 from netloop.checked_attributes import whole
-from netloop.diagnostics import Finding, quoted, reason, require
+from netloop.diagnostics import Finding, LayerError, quoted, reason, require
 from netloop.enums import LayerType, LoopOutput, TripLimit
 from netloop.graph.infer import TypeTable
 from netloop.graph.layer import Types, layer
 from netloop.graph.tensor import ITensor
 from netloop.layers.control_flow import BoundaryLayer, ControlFlow, Meaning, Trips
-from netloop.types import UNKNOWN, Array, TensorType, normal_axis
+from netloop.types import LARGEST_TENSOR, UNKNOWN, Array, TensorType, normal_axis
 
 B = TypeVar("B", bound="ILoopBoundaryLayer")
+Problem = tuple[str, str, str]
+"""What is wrong, why, and the fix, as messages give them."""
+
+_ROWS = "a stacked output has one element for each iteration"
 
 
 def check_max_trips(name: str, value: Any) -> None:
@@ -224,8 +228,8 @@ class IIteratorLayer(ILoopBoundaryLayer):
         limit = self.loop.limit(TripLimit.COUNT) if self.reverse else None
         return None if limit is None else limit.tensor(0)
 
-    def past_the_end(self, length: int) -> tuple[str, str, str]:
-        """The message (what, why, fix) for a slice beyond the axis."""
+    def past_the_end(self, length: int) -> Problem:
+        """The problem of a slice beyond the axis."""
         return (
             f"{self.name!r} reads past the end of axis {self.axis}, which has {length} elements",
             f"{self.loop.name!r} executes more iterations than the axis has elements",
@@ -239,7 +243,8 @@ class ILoopOutputLayer(ILoopBoundaryLayer):
 
     LAST_VALUE is element n: for a recurrence, the value with which the next iteration would have started. CONCATENATE
     and REVERSE take the length L of the new axis as input 1 (an int32 or int64 scalar): the n elements come first, in
-    order or in reverse, followed by L - n zeros. L < n is an error.
+    order or in reverse, followed by L - n zeros. L < 0 and L < n are errors, which are raised only if an output or an
+    assertion depends on the output.
 
     Attributes:
         loop: the loop.
@@ -279,8 +284,8 @@ class ILoopOutputLayer(ILoopBoundaryLayer):
         assert length is not None
         require(length.is_index and length.rank == 0, f"the length is {length}, but must be an int32[] or int64[]")
         known = length.ints()
-        room = known[0] if known else UNKNOWN
-        require(known is None or room >= 0, f"the length is {room}, but cannot be negative")
+        # an impossible length is an error only if the output is needed, so here it only leaves the shape open
+        room = known[0] if known and self.impossible(known[0], x) is None else UNKNOWN
         axis = normal_axis(self.axis, x.rank + 1)
         return x.with_shape((*x.shape[:axis], room, *x.shape[axis:]))
 
@@ -289,11 +294,23 @@ class ILoopOutputLayer(ILoopBoundaryLayer):
         if not self.stacks:
             return (yield self.tensor(0), {**at, self.loop: trips})
         length = int((yield self.tensor(1), at))
-        require(trips <= length, *self.too_short(length))
+        self.check_length(length, trips, types[self.tensor(0)])
         rows: list[Array] = []
         for trip in range(trips):
             rows.append((yield self.tensor(0), {**at, self.loop: trip}))
         return self.stack(rows, length, types[self.tensor(0)])
+
+    def check_length(self, length: int, rows: int, row: TensorType) -> None:
+        """Raise a LayerError unless a stacked output can have a length, and has room for all iterations.
+
+        Args:
+            length: the length of the new axis.
+            rows: the number of elements, one for each iteration.
+            row: the type of an element.
+        """
+        wrong = self.impossible(length, row) or (self.too_short(length) if rows > length else None)
+        if wrong is not None:
+            raise LayerError(*wrong)
 
     def stack(self, rows: Sequence[Array], length: int, row: TensorType) -> Array:
         """The elements along the new axis, in the order of the kind, and zeros up to its length.
@@ -304,7 +321,7 @@ class ILoopOutputLayer(ILoopBoundaryLayer):
             row: the type of an element; if there are no elements, its unknown dims are taken as 0.
 
         Raises:
-            LayerError: the elements differ in shape.
+            LayerError: the elements differ in shape, or the memory does not suffice.
         """
         shapes = {each.shape for each in rows} or {tuple(max(0, dim) for dim in row.shape)}
         require(
@@ -315,15 +332,46 @@ class ILoopOutputLayer(ILoopBoundaryLayer):
         (shape,) = shapes
         if self.kind is LoopOutput.REVERSE:
             rows = rows[::-1]
-        stacked = np.zeros((length, *shape), row.dtype)
+        stacked = self._zeros((length, *shape), row.dtype)
         if rows:
             stacked[: len(rows)] = rows
         return np.moveaxis(stacked, 0, normal_axis(self.axis, len(shape) + 1))
 
-    def too_short(self, length: int) -> tuple[str, str, str]:
-        """The message (what, why, fix) for more elements than the axis has."""
+    def _zeros(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+        try:
+            return np.zeros(shape, dtype)
+        except MemoryError as error:
+            what = f"{self.name!r} is {TensorType(dtype, shape)}, and there is not enough memory for it"
+            raise LayerError(what, fix="give the output a smaller length") from error
+
+    def impossible(self, length: int, row: TensorType) -> Problem | None:
+        """The problem of a length that no output can have; None if one can.
+
+        Args:
+            length: the length of the new axis.
+            row: the type of an element.
+        """
+        fix = "give the output the number of iterations, or an upper bound of it"
+        if length < 0:
+            return f"the length of {self.name!r} is {length}, but cannot be negative", _ROWS, fix
+        if not (made := row.with_shape((length, *row.shape))).is_possible:
+            return f"{self.name!r} would be {made}", f"a tensor has at most {LARGEST_TENSOR} bytes", fix
+        return None
+
+    def known_length(self, types: TypeTable) -> int | None:
+        """The length of a stacked output as far as the types have its value, else None."""
+        known = types[self.tensor(1)].ints() if self.stacks else None
+        return known[0] if known else None
+
+    def known_error(self, types: TypeTable) -> Problem | None:
+        """The problem of a known length that no output can have; None if there is none."""
+        length = self.known_length(types)
+        return None if length is None else self.impossible(length, types[self.tensor(0)])
+
+    def too_short(self, length: int) -> Problem:
+        """The problem of more elements than the axis has."""
         return (
             f"{self.name!r} has room for {length} elements, and {self.loop.name!r} executed more iterations",
-            "a stacked output has one element for each iteration",
+            _ROWS,
             "give the output a length that is at least the trip count",
         )

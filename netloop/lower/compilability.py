@@ -4,6 +4,7 @@ from netloop.diagnostics import Finding, NetworkError, reason
 from netloop.graph.infer import TypeTable
 from netloop.graph.layer import ILayer
 from netloop.graph.tensor import ITensor
+from netloop.layers.loop import ILoopOutputLayer
 from netloop.layers.plugin import IPluginV3Layer
 from netloop.nest import Scopes, live_layers
 from netloop.network import INetworkDefinition
@@ -64,6 +65,9 @@ def _on_host(layer: ILayer) -> Finding:
 
 
 def _data_dependent(layer: ILayer, types: TypeTable) -> Finding:
+    wrong = layer.known_error(types) if isinstance(layer, ILoopOutputLayer) else None
+    if wrong is not None:
+        return layer.finding("NL501", *wrong)
     return layer.finding(
         "NL501",
         f"{layer.name!r} makes {types[layer.outputs[0]]}, a data-dependent shape",

@@ -104,7 +104,8 @@ def improve(
     if not is_changed:
         return original
     # the second check has the steps of the copy; with the copy it takes 0.06 to 0.08 ms a layer
-    return Improved(rewriter.network, rewriter.network.types, require_valid(rewriter.network), notes)
+    validated = require_valid(rewriter.network, is_rewritten=True)
+    return Improved(rewriter.network, rewriter.network.types, validated, notes)
 
 
 def table() -> str:

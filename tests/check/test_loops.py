@@ -359,7 +359,6 @@ def test_new_axis_where_there_is_no_place(network, axis):
         (None, "has no length"),
         (F(2), "the length is float32[], but must be an int32[] or int64[]"),
         (np.int32([2]), "the length is int32[1], but must be an int32[] or int64[]"),
-        (np.int32(-1), "the length is -1, but cannot be negative"),
     ],
 )
 def test_length_that_is_none(network, length, wanted):

@@ -29,6 +29,21 @@ def build():
     return network
 """
 BROKEN = SOUND.replace("    state.set_input(1, constant(network, 1))\n", "    state.name = 'h'\n")
+WARNED = """\
+def build():
+    network = trt.INetworkDefinition()
+    choice = network.add_if_conditional()
+    choice.set_condition(network.add_input("flag", trt.bool, ()))
+    loop = network.add_loop()
+    loop.add_trip_limit(constant(network, 3), trt.TripLimit.COUNT)
+    state = loop.add_recurrence(choice.add_input(constant(network, 0)).get_output(0))
+    state.set_input(1, constant(network, 1))
+    rows = loop.add_loop_output(state.get_output(0), trt.LoopOutput.CONCATENATE)
+    rows.set_input(1, constant(network, 2))
+    other = network.add_constant((2,), np.zeros(2, np.int32)).get_output(0)
+    network.mark_output(choice.add_output(rows.get_output(0), other).get_output(0))
+    return network
+"""
 PORTABLE_HERE = SOUND.replace("3)", "-1)")
 
 
@@ -53,6 +68,16 @@ def test_network_without_findings(write, capsys):
     write(SOUND)
 
     assert check(capsys) == (0, "model.py: 6 layers, no findings\n", "")
+
+
+@pytest.mark.parametrize("more", [[], ["--target", "tensorrt"]])
+def test_warning_is_no_error(write, capsys, more):
+    write(WARNED)
+    status, out, _ = check(capsys, *more)
+
+    assert status == 0
+    assert "NL222: " in out
+    assert out.endswith("model.py: 11 layers, 1 warning\n")
 
 
 def test_errors(write, capsys):

@@ -182,7 +182,7 @@ def test_error_on_the_host_counts_only_where_it_is_needed(network):
 
 
 def test_iterator_past_the_end_fails_on_the_host(network):
-    x, lengths = network.add_input("x", trt.int32, (2,)), network.add_input("lengths", trt.int32, (3,))
+    x, lengths = network.add_input("x", trt.int32, (-1,)), network.add_input("lengths", trt.int32, (3,))
     outer, sums = outer_loop(network, lengths)
     element = outer.add_iterator(x).get_output(0)
     mark(network, y=stacked(outer, combine(network, element, sums), constant(network, 3)))

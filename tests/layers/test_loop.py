@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import netloop as trt
+from tests.support.findings import certain_errors_ignored
 from tests.support.networks import (
     CONCATENATE,
     COUNT,
@@ -297,6 +298,7 @@ def test_axis_may_be_set_later(way):
 @pytest.mark.parametrize("reverse", [False, True])
 def test_iterator_that_is_read_past_the_end_is_an_error(way, reverse):
     network = iterated(0, reverse, trips=3)
+    network.get_input(0).shape = (-1, 3)
     iterator = next(each for each in network if isinstance(each, trt.IIteratorLayer))
 
     found = fails(way, network, {"x": SIX}, "of axis 0, which has 2 elements", iterator)
@@ -427,7 +429,7 @@ def test_last_value_of_an_iterator_is_the_element_after_the_last_that_was_read(w
 @pytest.mark.parametrize("reverse", [False, True])
 def test_last_value_of_an_iterator_at_the_end_of_its_axis_is_an_error(way, network, reverse):
     loop = counted(network, 3)
-    iterator = loop.add_iterator(network.add_input("x", trt.float32, (3,)), 0, reverse)
+    iterator = loop.add_iterator(network.add_input("x", trt.float32, (-1,)), 0, reverse)
     mark(network, y=last(loop, iterator.get_output(0)))
 
     fails(way, network, {"x": F([1, 2, 3])}, "of axis 0, which has 3 elements", iterator)
@@ -493,7 +495,8 @@ def test_length_below_the_number_of_trips_is_an_error(way, network, kind, count,
     mark(network, y=output.get_output(0))
     inputs = {} if count == "constant" else {"n": np.int32(3)}
 
-    found = fails(way, network, inputs, f"'history' has room for {length} elements, and", output)
+    with certain_errors_ignored():
+        found = fails(way, network, inputs, f"'history' has room for {length} elements, and", output)
     assert found.fix == "give the output a length that is at least the trip count"
 
 

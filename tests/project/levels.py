@@ -53,6 +53,7 @@ LEVELS = [
     Level(("host",), "host execution of networks with data-dependent shapes"),
     Level(("execution",), "compiled programs, their cache and weights; `to_jax`"),
     Level(("api",), "TensorRT's objects: builder, engine, context, runtime, parsers, refitters"),
+    Level(("sandbox",), "untrusted models, each in a process of its own"),
     Level(("cli", "demo", "tensorrt", "__init__", "__main__"), "the command line, the demo, and the public names"),
 ]
 """From the bottom up."""

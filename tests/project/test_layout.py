@@ -33,6 +33,7 @@ SUBJECTS = {
     "integers": "integer arithmetic of several layers",
     "interruptible": "calls that Ctrl-C ends",
     "lowering_forms": "the passes that are forms of lowering",
+    "lengths": "the lengths of stacked loop outputs",
     "loop": "Loop and Scan, which many modules import",
     "loops": "loops, which many modules export",
     "names": "names in files: of any length and with any characters",

@@ -234,7 +234,7 @@ def test_error_of_an_operation_names_its_layer(network):
 
 def test_error_leaves_the_interpreter_fit_for_another_question(network):
     loop = counted(network, 3)
-    row = loop.add_iterator(network.add_input("x", trt.float32, (2,))).get_output(0)
+    row = loop.add_iterator(network.add_input("x", trt.float32, (-1,))).get_output(0)
     mark(network, y=stacked(loop, row, constant(network, 3, np.int32)))
     interpreter = Interpreter(network, {"x": F([1, 2])})
     with pytest.raises(trt.ExecutionError):

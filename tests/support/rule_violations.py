@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 import netloop as trt
+from netloop.check.demand import known_count
 from netloop.graph.layer import ILayer, Operation
 from netloop.graph.tensor import ITensor
 from netloop.layers.conditional import IIfConditionalBoundaryLayer
@@ -331,18 +332,65 @@ def stack_what_is_outside(w: Wrecker) -> Any:
 
 
 @breaks("NL215")
-def leave_too_little_room(w: Wrecker) -> Any:
-    loop = w.live_loop(lambda each: w.trips(each) > 0)
-    return loop and stack(w, loop, w.state(loop, w.grow.constant(trt.int8, (2,))), w.trips(loop) - 1)
+def leave_too_little_room_for_what_nothing_needs(w: Wrecker) -> Any:
+    loop = w.live_loop(lambda each: w.trips(each) > 0 and not w.around(each))
+    if loop is None:
+        return None
+    layer = loop.add_loop_output(w.state(loop, w.grow.constant(trt.int8, (2,))), CONCATENATE)
+    layer.set_input(1, w.fixed(np.int32(w.trips(loop) - 1)))
+    w.network.mark_output(w.network.add_shape(layer.get_output(0)).get_output(0))
+    return layer
 
 
 @breaks("NL216")
-def pass_the_end_of_an_axis(w: Wrecker) -> Any:
+def pass_the_end_of_an_axis_where_nothing_needs_it(w: Wrecker) -> Any:
     loop = w.live_loop(lambda each: w.trips(each) > 0)
     if loop is None:
         return None
     layer = loop.add_iterator(w.grow.constant(trt.float32, (2, w.trips(loop) - 1)), 1)
-    stack(w, loop, layer.get_output(0), ROOM)
+    stack(w, loop, w.state(loop, layer.get_output(0)), ROOM)
+    return layer
+
+
+def failing(w: Wrecker, loop: trt.ILoop) -> tuple[ILayer, ITensor]:
+    """A loop output or an iterator that fails if it is needed, and a tensor that needs it."""
+    count = 0 if loop.limit(WHILE) else known_count(loop, w.network.types) or 0
+    if count and w.grow.coin():
+        layer = loop.add_iterator(w.grow.constant(trt.int8, (2, count - 1)), 1, w.grow.coin())
+        return layer, stacked_output(w, loop, layer.get_output(0), ROOM).get_output(0)
+    wrong = w.grow.choose(-1, 1 << 62, count - 1)
+    layer = stacked_output(w, loop, w.state(loop, w.grow.constant(trt.int8, (2,))), wrong)
+    return layer, layer.get_output(0)
+
+
+def stacked_output(w: Wrecker, loop: trt.ILoop, tensor: ITensor, length: int) -> Any:
+    layer = loop.add_loop_output(tensor, CONCATENATE)
+    layer.set_input(1, w.fixed(np.int64(length)))
+    return layer
+
+
+@breaks("NL221")
+def fail_in_every_run(w: Wrecker) -> Any:
+    loop = w.live_loop(lambda each: not w.around(each))
+    if loop is None:
+        return None
+    layer, tensor = failing(w, loop)
+    w.network.mark_output(tensor)
+    return layer
+
+
+@breaks("NL222")
+def fail_in_a_branch(w: Wrecker) -> Any:
+    loop = w.live_loop(lambda each: not w.around(each))
+    if loop is None:
+        return None
+    layer, tensor = failing(w, loop)
+    numbers = w.network.add_cast(tensor, trt.float32).get_output(0)
+    total = w.network.add_reduce(numbers, trt.ReduceOperation.SUM, 3, False).get_output(0)
+    conditional = w.network.add_if_conditional()
+    conditional.set_condition(w.network.add_input("flag", trt.bool, ()))
+    taken = conditional.add_input(total).get_output(0)
+    w.network.mark_output(conditional.add_output(taken, w.like(taken)).get_output(0))
     return layer
 
 

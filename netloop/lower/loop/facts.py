@@ -52,9 +52,9 @@ class LoopFacts:
 
     def length(self, output: ILoopOutputLayer) -> int:
         """The length of a stacked output, which every program knows."""
-        known = self._types[output.tensor(1)].ints()
+        known = output.known_length(self._types)
         assert known is not None
-        return known[0]
+        return known
 
     def has_room(self, output: ILoopOutputLayer) -> bool:
         """Whether a stacked output always has room for all iterations."""

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import netloop as trt
+from tests.support.findings import certain_errors_ignored
 from tests.support.networks import (
     CONCATENATE,
     COUNT,
@@ -57,15 +58,19 @@ def test_stack_goes_along_any_axis(axis):
 
 
 def test_too_short_a_stack_is_an_error():
-    model = export(running_sum(4, CONCATENATE, length=3))
+    with certain_errors_ignored():
+        model = export(running_sum(4, CONCATENATE, length=3))
 
     with pytest.raises(Exception, match="ConstantOfShape"):
         run(model, {"x": np.ones((5, 3), np.float32)})
 
 
 def test_iterator_past_its_axis_is_an_error():
+    with certain_errors_ignored():
+        model = export(running_sum(6))
+
     with pytest.raises(Exception, match="out of data bounds"):
-        run(export(running_sum(6)), {"x": np.ones((5, 3), np.float32)})
+        run(model, {"x": np.ones((5, 3), np.float32)})
 
 
 @pytest.mark.parametrize("n", [-1, 0, 1, 4, 5, 9])

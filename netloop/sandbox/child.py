@@ -1,0 +1,72 @@
+"""The child process of a sandboxed model: it sets its limits, then loads a model and answers calls."""
+
+import os
+import sys
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from netloop.api.engine import ICudaEngine, compile
+from netloop.api.engine_plan import read_plan
+from netloop.graph.tensor import ITensor
+from netloop.sandbox.errors import error_as_json
+from netloop.sandbox.frames import Header, Values, read_frame, write_frame
+from netloop.sandbox.limits import limit_cpu, limit_process
+from netloop.types import OptionalType, SequenceType, TensorType
+
+IMPORTERS = {".onnx": "netloop.onnx", ".xml": "netloop.openvino"}
+"""The package that loads a file, by its suffix; a plan is netloop's own."""
+
+KINDS: dict[type[TensorType], str] = {SequenceType: "sequence", OptionalType: "optional"}
+
+MOST_BYTES = 1 << 40
+"""The most bytes of the arrays of a request: the caller is trusted."""
+
+
+def main() -> None:
+    """Answer requests until stdin ends."""
+    requests, replies = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
+    # what a library prints must not be read as a reply
+    os.dup2(2, 1)
+    engine: ICudaEngine | None = None
+    while (request := read_frame(requests, MOST_BYTES)) is not None:
+        header, inputs = request
+        try:
+            limit_cpu(header["seconds"])
+            if engine is None:
+                limit_process(header["memory"])
+                engine = _load(Path(header["path"]))
+                reply: tuple[Header, Values] = _described(engine), {}
+            else:
+                reply = {}, {name: _to_numpy(value) for name, value in engine(inputs).items()}
+        except Exception as error:
+            reply = {"error": error_as_json(error)}, {}
+        write_frame(replies, *reply)
+
+
+def _load(path: Path) -> ICudaEngine:
+    importer = IMPORTERS.get(path.suffix)
+    if importer is not None:
+        return compile(import_module(importer).load(path))
+    return ICudaEngine(*read_plan(path.read_bytes()))
+
+
+def _described(engine: ICudaEngine) -> Header:
+    network = engine.network
+    return {"inputs": list(map(_info, network.inputs)), "outputs": list(map(_info, network.outputs))}
+
+
+def _info(tensor: ITensor) -> Any:
+    found = tensor.type
+    kind = (
+        "sequence" if isinstance(found, SequenceType) else "optional" if isinstance(found, OptionalType) else "tensor"
+    )
+    return {"name": tensor.name, "kind": kind, "dtype": str(found.dtype), "shape": list(found.held_shape or ())}
+
+
+def _to_numpy(value: Any) -> Any:
+    if isinstance(value, list):
+        return [np.asarray(each) for each in value]
+    return None if value is None else np.asarray(value)

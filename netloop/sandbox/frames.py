@@ -1,0 +1,135 @@
+"""The protocol between a sandboxed model and its caller: frames of JSON and raw arrays.
+
+A frame is the length of its header in 4 bytes, the header in JSON, and the bytes of its arrays, in C order. The header
+has the forms of the values: null for an absent one, the element type and shape of an array, or a list of such forms for
+a sequence. Nothing is unpickled, and nothing in a frame is larger than the reader allows.
+"""
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from typing import IO, Any
+
+import numpy as np
+
+from netloop.enums import DataType
+from netloop.types import NUMPY_TYPES, TINY, Array
+
+DTYPES = {str(dtype): dtype for dtype in NUMPY_TYPES.values()}
+"""The element types by name, such as ``bfloat16``."""
+
+BELOW_A_BYTE = TINY | {NUMPY_TYPES[DataType.FP4]}
+
+LARGEST_HEADER = 16 << 20
+"""The most bytes of a header."""
+
+Header = dict[str, Any]
+Values = dict[str, Any]
+"""Arrays, lists of arrays and None, by name."""
+
+
+class ProtocolError(Exception):
+    """Bytes that are no frame."""
+
+
+def write_frame(stream: IO[bytes], header: Mapping[str, Any], values: Mapping[str, Any]) -> None:
+    """Write a frame; the element types of all arrays must be among ``DTYPES``."""
+    forms = {name: _form(value) for name, value in values.items()}
+    text = json.dumps({**header, "values": forms}).encode()
+    stream.write(len(text).to_bytes(4, "big"))
+    stream.write(text)
+    for array in (each for value in values.values() for each in arrays_of(value)):
+        stream.write(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+    stream.flush()
+
+
+def read_frame(stream: IO[bytes], most: int) -> tuple[Header, Values] | None:
+    """Read a frame whose arrays have at most ``most`` bytes together; None at the end of the stream.
+
+    Raises:
+        ProtocolError: the bytes are no frame, or it is too large.
+        EOFError: the stream ends within the frame.
+    """
+    if not (first := stream.read(1)):
+        return None
+    length = int.from_bytes(first + bytes(_read(stream, 3)), "big")
+    if length > LARGEST_HEADER:
+        raise ProtocolError(f"a header of {length} bytes")
+    try:
+        header: Any = json.loads(bytes(_read(stream, length)))
+    except (ValueError, RecursionError) as error:
+        raise ProtocolError("a header that is no JSON") from error
+    forms = header.pop("values", None) if isinstance(header, dict) else None
+    if not isinstance(forms, dict):
+        raise ProtocolError("a header without values")
+    reader = _ArrayReader(stream, most)
+    return header, {name: reader.value(form) for name, form in forms.items()}
+
+
+def arrays_of(value: Any) -> Iterator[Array]:
+    """The arrays of a value."""
+    if isinstance(value, list):
+        yield from value
+    elif value is not None:
+        yield value
+
+
+def _form(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_form(each) for each in value]
+    return None if value is None else {"dtype": str(value.dtype), "shape": list(value.shape)}
+
+
+class _ArrayReader:
+    """Reads the arrays of a frame, which have at most ``room`` bytes."""
+
+    def __init__(self, stream: IO[bytes], room: int) -> None:
+        self._stream = stream
+        self._room = room
+
+    def value(self, form: Any) -> Any:
+        if isinstance(form, list):
+            return [self._array(each) for each in form]
+        return None if form is None else self._array(form)
+
+    def _array(self, form: Any) -> Array:
+        dtype, shape = type_of_form(form)
+        if min(shape, default=0) < 0:
+            raise ProtocolError("an array with negative dims")
+        size = math.prod(shape) * dtype.itemsize
+        self._room -= size
+        if self._room < 0:
+            raise ProtocolError(f"arrays that are too large, one of them {dtype}{list(shape)}")
+        raw = _read(self._stream, size)
+        if dtype == np.bool_:
+            return (raw != 0).reshape(shape)
+        array = raw.view(dtype).reshape(shape)
+        # of an element of less than a byte the other bits may be anything
+        return array.astype(np.float32).astype(dtype) if dtype in BELOW_A_BYTE else array
+
+
+def type_of_form(form: Any) -> tuple[np.dtype[Any], tuple[int, ...]]:
+    """The element type and the dims of an array by its form.
+
+    Raises:
+        ProtocolError: it is the form of no array.
+    """
+    dtype = DTYPES.get(str(form.get("dtype"))) if isinstance(form, dict) else None
+    shape = form.get("shape") if isinstance(form, dict) else None
+    if dtype is None or not isinstance(shape, list) or len(shape) > 32:
+        raise ProtocolError("an array without an element type or shape")
+    if not all(type(each) is int and -1 <= each < 1 << 62 for each in shape):
+        raise ProtocolError("an array with impossible dims")
+    return dtype, tuple(shape)
+
+
+def _read(stream: IO[bytes], size: int) -> Array:
+    """The next bytes of a stream."""
+    buffer = np.empty(size, np.uint8)
+    view, done = buffer.data, 0
+    while done < size:
+        count = stream.readinto(view[done:])  # pyright: ignore[reportAttributeAccessIssue]
+        if not count:
+            raise EOFError("the stream ends within a frame")
+        done += count
+    return buffer

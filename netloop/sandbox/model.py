@@ -1,0 +1,187 @@
+"""A model in a process of its own, for files that are not trusted."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from netloop.checked_attributes import whole
+from netloop.diagnostics import Finding, InputError, reason
+from netloop.sandbox.errors import error_from_json
+from netloop.sandbox.frames import DTYPES, Header, ProtocolError, Values, arrays_of, type_of_form
+from netloop.sandbox.process import ChildProcess
+from netloop.types import Shape, agree
+
+SUFFIXES = (".onnx", ".xml", ".plan")
+
+KINDS = ("tensor", "sequence", "optional")
+
+MOST_BYTES = 1 << 40
+"""The most bytes of the arrays of a reply without a limit of memory."""
+
+
+class TensorInfo(NamedTuple):
+    """An input or output of a sandboxed model.
+
+    Attributes:
+        kind: ``"tensor"``, ``"sequence"`` or ``"optional"``.
+        dtype: the element type.
+        shape: the dims, -1 where unknown; of a sequence or optional value those of its tensors.
+    """
+
+    kind: str
+    dtype: np.dtype[Any]
+    shape: Shape
+
+
+def load(path: str | os.PathLike[str], *, memory: int | None = 4 << 30, seconds: float = 60) -> SandboxedModel:
+    """Load and compile a model in a process of its own.
+
+    Args:
+        path: a file with the suffix ``.onnx``, ``.xml`` (OpenVINO) or ``.plan``.
+        memory: the size of the address space of the process in bytes, on systems that limit it; None for no limit.
+            Python and XLA need 2 GiB of it for a small model.
+        seconds: the time limit for loading, and for each call.
+
+    Raises:
+        ValueError: the file has another suffix.
+        ModelError, FileFormatError, NetworkError: the file cannot be loaded, as outside of a sandbox.
+        SandboxError: a limit was exceeded, or the process ended.
+    """
+    return SandboxedModel(path, memory=memory, seconds=seconds)
+
+
+class SandboxedModel:
+    """A model that was loaded by :func:`netloop.sandbox.load`: ``model(x=array)["y"]``.
+
+    Close it, or use it in a ``with`` statement; this ends its process. A SandboxError ends it too.
+
+    Attributes:
+        inputs: the inputs by name.
+        outputs: the outputs by name.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], *, memory: int | None, seconds: float) -> None:
+        file = Path(path)
+        if file.suffix not in SUFFIXES:
+            raise ValueError(f"path must end in one of {', '.join(SUFFIXES)}, not {file.name!r}")
+        if memory is not None:
+            whole(1, 1 << 62)("memory", memory)
+        self._most = MOST_BYTES if memory is None else memory
+        self._process = ChildProcess(file.name, _seconds(seconds))
+        try:
+            header, _ = self._request({"path": os.fspath(path), "memory": memory}, {})
+            self.inputs, self.outputs = (self._infos(header.get(each)) for each in ("inputs", "outputs"))
+        except BaseException:
+            self.close()
+            raise
+
+    def __call__(self, inputs: Mapping[str, Any] | None = None, /, **named: Any) -> dict[str, Any]:
+        """Run the model; return numpy arrays for its outputs by name, a list for a sequence, None for an absent value.
+
+        The inputs are given by name, as a dict or as keywords, in the forms that an engine takes.
+
+        Raises:
+            InputError, NetworkError, ExecutionError: as outside of a sandbox.
+            SandboxError: a limit was exceeded, the process ended, or the model is closed.
+        """
+        given = {name: self._as_arrays(name, value) for name, value in {**(inputs or {}), **named}.items()}
+        _, outputs = self._request({}, given)
+        if list(outputs) != list(self.outputs):
+            raise self._process.protocol_error(f"the outputs {list(outputs)}")
+        for name, info in self.outputs.items():
+            if not _fits(outputs[name], info):
+                raise self._process.protocol_error(f"another type for {name!r} than it declared")
+        return outputs
+
+    def _as_arrays(self, name: str, value: Any) -> Any:
+        """The value for an input as arrays that a frame can hold; the process checks whether they fit the input."""
+        is_tensor = name not in self.inputs or self.inputs[name].kind == "tensor"
+        try:
+            if isinstance(value, list | tuple) and not is_tensor:
+                made: Any = [np.asarray(each) for each in value]
+            else:
+                made = None if value is None else np.asarray(value)
+        except ValueError as error:
+            what = f"the value for the input {name!r} is not an array"
+            raise InputError(Finding("NL603", what, why=str(error))) from error
+        for each in arrays_of(made):
+            if str(each.dtype) not in DTYPES:
+                what = f"the input {name!r} has the element type {each.dtype}, which no tensor has"
+                raise InputError(Finding("NL603", what, why=reason("NL603")))
+        return made
+
+    def _request(self, header: Header, values: Values) -> tuple[Header, Values]:
+        reply, arrays = self._process.request(header, values, self._most)
+        if "error" not in reply:
+            return reply, arrays
+        try:
+            error = error_from_json(reply["error"])
+        except ProtocolError as broken:
+            raise self._process.protocol_error(str(broken)) from broken
+        if isinstance(error, MemoryError):
+            raise self._process.out_of_memory()
+        if isinstance(error, RuntimeError):
+            raise self._process.protocol_error(f"with {error}")
+        raise error
+
+    @property
+    def seconds(self) -> float:
+        """The time limit of a call; it may be changed after loading, which takes longer."""
+        return self._process.seconds
+
+    @seconds.setter
+    def seconds(self, value: float) -> None:
+        self._process.seconds = _seconds(value)
+
+    def _infos(self, given: Any) -> dict[str, TensorInfo]:
+        try:
+            return dict(_info(each) for each in given)
+        except (ProtocolError, TypeError) as error:
+            raise self._process.protocol_error(str(error)) from error
+
+    @property
+    def pid(self) -> int:
+        """The number of the process."""
+        return self._process.pid
+
+    def close(self) -> None:
+        """End the process."""
+        self._process.close()
+
+    def __enter__(self) -> SandboxedModel:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, frames: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _seconds(value: float) -> float:
+    """A checked time limit."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise TypeError(f"seconds must be a number, not {type(value).__name__}")
+    if not 0 < value < 1 << 22:
+        raise ValueError(f"seconds must be positive and less than 48 days, not {value}")
+    return value
+
+
+def _info(given: Any) -> tuple[str, TensorInfo]:
+    dtype, shape = type_of_form(given)
+    name, kind = given.get("name"), given.get("kind")
+    if not isinstance(name, str) or kind not in KINDS:
+        raise ProtocolError("a tensor without a name or kind")
+    return name, TensorInfo(kind, dtype, shape)
+
+
+def _fits(value: Any, info: TensorInfo) -> bool:
+    """Whether a value is of the type of an output."""
+    if info.kind != "tensor":
+        return value is None or isinstance(value, list | np.ndarray)
+    return isinstance(value, np.ndarray) and value.dtype == info.dtype and agree(value.shape, info.shape)
