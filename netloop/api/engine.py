@@ -55,7 +55,7 @@ def compile(
             array passed for one cannot be used again.
 
     Raises:
-        NetworkError: the network is invalid, or its loops are nested too deep.
+        NetworkError: the network is invalid, or its loops and conditionals are nested too deep.
     """
     check_max_trips("max_trips", max_trips)
     check_instance("interruptible", interruptible, bool)

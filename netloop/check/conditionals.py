@@ -14,7 +14,7 @@ def conditional_has_one_condition(subject: Subject) -> Iterator[Violation]:
     Right: ``conditional.set_condition(is_positive)``
     """
     for conditional in subject.network.conditionals:
-        conditions = [each for each in conditional.layers if isinstance(each, IConditionLayer)]
+        conditions = conditional.layers.of_kind(IConditionLayer)
         if conditional.output_layers and not conditions:
             fix = "call set_condition(tensor) on it, with a bool[]"
             yield Violation(conditional, f"{conditional.name!r} has no condition", fix)

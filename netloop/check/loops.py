@@ -1,7 +1,6 @@
 """Rules about loops: limits, recurrences, iterators, outputs, and how loops nest."""
 
 from collections.abc import Iterator
-from itertools import combinations
 
 from netloop.check.rule import Subject, Violation, rule
 from netloop.diagnostics import Severity
@@ -15,7 +14,6 @@ from netloop.layers.loop import (
     IRecurrenceLayer,
     ITripLimitLayer,
 )
-from netloop.nest.scope import Loops
 from netloop.types import TensorType, agree, join
 
 
@@ -74,13 +72,13 @@ def last_value_is_of_a_recurrence(subject: Subject) -> Iterator[Violation]:
         tensor = layer.inputs[0]
         if layer.kind is not LoopOutput.LAST_VALUE or tensor is None:
             continue
-        recurrences = layer.loop.boundary(IRecurrenceLayer)
-        if tensor.producer in recurrences:
+        if isinstance(tensor.producer, IRecurrenceLayer) and tensor.producer.loop is layer.loop:
             continue
-        fed = [each.name for each in recurrences if each.get_input(1) is tensor]
+        readers = [each for each, position in tensor.uses if isinstance(each, IRecurrenceLayer) and position == 1]
+        fed = sorted((each.index, each.name) for each in readers if each.loop is layer.loop)
         loop = layer.loop.name
         what = f"the LAST_VALUE output {layer.name!r} reads {tensor.name!r}, which is not a recurrence of {loop!r}"
-        yield Violation(layer, what, f"read the recurrence that it feeds, {fed[0]!r}" if fed else "")
+        yield Violation(layer, what, f"read the recurrence that it feeds, {fed[0][1]!r}" if fed else "")
 
 
 @rule("NL205")
@@ -138,8 +136,9 @@ def initial_values_are_made_outside_the_loop(subject: Subject) -> Iterator[Viola
         for layer in loop.layers:
             for position, role in _from_outside(layer).items():
                 tensor = layer.get_input(position)
-                scope = frozenset[ILoop]() if tensor is None else subject.scopes.of(tensor)
-                if tensor is not None and loop in scope and not _unclean(subject, scope):
+                if tensor is None or not subject.scopes.varies_in(tensor, loop):
+                    continue
+                if not subject.scopes.is_entangled(tensor):
                     what = f"{role} of {layer.name!r}, {tensor.name!r}, is made inside {loop.name!r} itself"
                     fix = "use a tensor from outside the loop, or one of its loop outputs in another loop"
                     yield Violation(layer, what, fix)
@@ -164,9 +163,8 @@ def loops_nest_cleanly(subject: Subject) -> Iterator[Violation]:
     Right: let the value out of M with a loop output, and use that
     """
     reported: set[ILoop] = set()
-    for first, second in sorted(
-        _entangled_loops(subject), key=lambda pair: -sum(len(subject.scopes.around(x)) for x in pair)
-    ):
+    # a loop around one of two entangled loops may be in another pair
+    for first, second in sorted(_entangled(subject), key=lambda pair: -sum(map(subject.scopes.depth, pair))):
         if reported.isdisjoint((first, second)):
             one, other = _tensor_from_inside(subject, first, second), _tensor_from_inside(subject, second, first)
             what = (
@@ -177,17 +175,17 @@ def loops_nest_cleanly(subject: Subject) -> Iterator[Violation]:
         reported |= {first, second}
 
 
-def _entangled_loops(subject: Subject) -> Iterator[tuple[ILoop, ILoop]]:
-    """Pairs of loops that are each inside the other; a loop around one of them may be in another pair."""
-    for first, second in combinations(subject.network.loops, 2):
-        if first in subject.scopes.around(second) and second in subject.scopes.around(first):
-            yield first, second
+def _entangled(subject: Subject) -> list[tuple[ILoop, ILoop]]:
+    """The entangled pairs, in the order in which the loops were added."""
+    numbers = {loop: number for number, loop in enumerate(subject.network.loops)}
+    pairs = [sorted(pair, key=numbers.__getitem__) for pair in subject.scopes.entangled]
+    return sorted(((first, second) for first, second in pairs), key=lambda pair: [numbers[each] for each in pair])
 
 
 def _tensor_from_inside(subject: Subject, outer: ILoop, inner: ILoop) -> str:
     """The name of a tensor that varies in ``outer`` and is read by the boundary of ``inner``."""
     tensors = (tensor for layer in inner.layers for tensor in layer.inputs if tensor is not None)
-    return next(each.name for each in tensors if outer in subject.scopes.of(each))
+    return next(each.name for each in tensors if subject.scopes.varies_in(each, outer))
 
 
 @rule("NL210")
@@ -198,10 +196,9 @@ def outputs_are_outside_all_loops(subject: Subject) -> Iterator[Violation]:
     Right: ``network.mark_output(loop.add_loop_output(recurrence.get_output(0), LAST_VALUE).get_output(0))``
     """
     for tensor in subject.network.outputs:
-        scope = subject.scopes.of(tensor)
-        if not scope or not _is_chain(subject, scope) or _unclean(subject, scope):
+        loop = subject.scopes.innermost(tensor) if subject.scopes.is_chain(tensor) else None
+        if loop is None:
             continue
-        loop = subject.scopes.chain(scope)[-1]
         what = f"the network output {tensor.name!r} varies in {loop.name!r}: it escapes the loop"
         fix = f"let it out of {loop.name!r} with add_loop_output, and mark that output"
         yield Violation(tensor.producer or tensor, what, fix)
@@ -215,37 +212,21 @@ def tensor_varies_in_nested_loops(subject: Subject) -> Iterator[Violation]:
     Right: let one of them out with a loop output first
     """
     for layer in subject.network.layers:
-        scope = subject.scopes.of_layer(layer)
-        if not scope or _is_chain(subject, scope) or _unclean(subject, scope):
+        if subject.scopes.is_chain(layer) or subject.scopes.is_entangled(layer):
             continue
         inputs = [tensor for tensor in layer.inputs if tensor is not None]
-        if all(_is_chain(subject, subject.scopes.of(each)) for each in inputs):
+        if all(map(subject.scopes.is_chain, inputs)):
             yield _mixed(subject, layer, inputs)
 
 
 def _mixed(subject: Subject, layer: ILayer, inputs: list[ITensor]) -> Violation:
     shown = [
-        f"{each.name!r} varies in {subject.scopes.chain(scope)[-1].name!r}"
+        f"{each.name!r} varies in {loop.name!r}"
         for each in inputs
-        if (scope := subject.scopes.of(each))
+        if (loop := subject.scopes.innermost(each)) is not None
     ]
     what = f"{layer.name!r} mixes loops that are not nested" + (": " + " and ".join(shown) if shown else "")
     return Violation(layer, what, "let one of the tensors out of its loop with add_loop_output")
-
-
-def _is_chain(subject: Subject, scope: Loops) -> bool:
-    """Whether a scope is one loop and all loops around it."""
-    if not scope:
-        return True
-    innermost = subject.scopes.chain(scope)[-1]
-    return scope == subject.scopes.around(innermost) | {innermost} and _is_chain(
-        subject, subject.scopes.around(innermost)
-    )
-
-
-def _unclean(subject: Subject, scope: Loops) -> bool:
-    """Whether a scope has two loops that are each inside the other."""
-    return any(a in subject.scopes.around(b) for a in scope for b in subject.scopes.around(a))
 
 
 @rule("NL212")

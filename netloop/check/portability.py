@@ -3,7 +3,8 @@
 Each follows from TensorRT's documentation. Constructs that are only slow in TensorRT are not among them.
 """
 
-from collections.abc import Iterable, Iterator
+import heapq
+from collections.abc import Iterable, Iterator, Mapping
 
 from netloop.check.demand import past_the_end, too_short_for
 from netloop.check.rule import Subject, Violation, rule
@@ -28,6 +29,7 @@ from netloop.layers.loop import (
 from netloop.layers.plugin import IPluginV3Layer
 from netloop.layers.rearrange import IConcatenationLayer
 from netloop.layers.sources import IConstantLayer
+from netloop.nest.data_flow import DataFlow
 from netloop.plugins.jax_plugin import JaxPlugin
 from netloop.types import OWN, UNKNOWN, TensorType, UnrankedType, data_type, normal_axis
 
@@ -89,7 +91,7 @@ def _read_before_an_iteration(subject: Subject, loop: ILoop, tensor: ITensor) ->
     while stack:
         made = stack.pop()
         layer = made.producer
-        if layer is None or isinstance(layer, IRecurrenceLayer) or loop not in subject.scopes.of(made):
+        if layer is None or isinstance(layer, IRecurrenceLayer) or not subject.scopes.varies_in(made, loop):
             continue
         if isinstance(layer, IIteratorLayer | ILoopOutputLayer):
             yield layer
@@ -116,7 +118,7 @@ def stacked_tensors_are_made_inside_the_loop(subject: Subject) -> Iterator[Viola
         tensor = layer.get_input(0)
         if not layer.stacks or tensor is None or subject.type(layer.outputs[0]) is None:
             continue
-        if layer.loop not in subject.scopes.of(tensor):
+        if not subject.scopes.varies_in(tensor, layer.loop):
             loop = layer.loop.name
             what = f"the {layer.kind.name} output {layer.name!r} reads {tensor.name!r}, made outside {loop!r}"
             yield Violation(layer, what, f"pass {tensor.name!r} through a recurrence of {loop!r}")
@@ -203,15 +205,16 @@ def recurrence_decides_no_shape(subject: Subject) -> Iterator[Violation]:
     """
     recurrences = list(subject.live(IRecurrenceLayer))
     deciding = subject.network.shape_tensors() if recurrences else frozenset[ITensor]()
+    reported = {loop for loop in subject.network.loops if _has_a_length_from_inside(subject, loop)}
     for layer in recurrences:
-        if layer.outputs[0] in deciding and not _has_a_length_from_inside(subject, layer.loop):
+        if layer.outputs[0] in deciding and layer.loop not in reported:
             yield Violation(layer, f"a shape depends on the value of the recurrence {layer.name!r}")
 
 
 def _has_a_length_from_inside(subject: Subject, loop: ILoop) -> bool:
     """Whether NL208 reports the loop already."""
     lengths = [each.get_input(1) for each in loop.boundary(ILoopOutputLayer)]
-    return any(each is not None and loop in subject.scopes.of(each) for each in lengths)
+    return any(each is not None and subject.scopes.varies_in(each, loop) for each in lengths)
 
 
 @rule("NL219", Severity.PORTABILITY)
@@ -243,9 +246,7 @@ def lazy_branches_have_inputs(subject: Subject) -> Iterator[Violation]:
     Right: ``conditional.add_output(slow(inside), x)`` with ``inside = conditional.add_input(x).get_output(0)``
     """
     for conditional in subject.network.conditionals:
-        if any(isinstance(each, IIfConditionalInputLayer) for each in conditional.layers) or _decided(
-            subject, conditional
-        ):
+        if conditional.layers.of_kind(IIfConditionalInputLayer) or _decided(subject, conditional):
             continue
         lazy = next(_only_for_a_branch(subject, conditional), None)
         if lazy is not None:
@@ -264,7 +265,7 @@ _NOTHING_TO_COMPUTE = (IConstantLayer, IRecurrenceLayer, IIteratorLayer)
 
 def _only_for_a_branch(subject: Subject, conditional: IIfConditional) -> Iterator[ILayer]:
     """Layers that run in the scope of the conditional, and that only one of its branches needs."""
-    outputs = [each for each in conditional.output_layers if each in subject.live_set]
+    outputs = dict.fromkeys(each for each in conditional.output_layers if each in subject.live_set)
     for output in outputs:
         for branch, tensor in enumerate(output.inputs):
             layer = None if tensor is None else tensor.producer
@@ -274,7 +275,7 @@ def _only_for_a_branch(subject: Subject, conditional: IIfConditional) -> Iterato
                 (user in outputs and position == branch) or user not in subject.live_set
                 for user, position in tensor.uses
             )
-            if only_here and subject.scopes.of(tensor) == subject.scopes.of_layer(output):
+            if only_here and subject.scopes.are_equal(tensor, output):
                 yield layer
 
 
@@ -288,27 +289,38 @@ def tensors_leave_a_conditional_by_its_outputs(subject: Subject) -> Iterator[Vio
     Wrong: ``network.mark_output(conditional.add_input(x).get_output(0))``
     Right: ``network.mark_output(conditional.add_output(inside, other).get_output(0))``
     """
-    for conditional in subject.network.conditionals:
-        for tensor in _escaping(subject, conditional):
-            name = conditional.name
-            what = f"the network output {tensor.name!r} comes from inside {name!r}, not through one of its outputs"
-            fix = f"compute it from the tensors that {name!r} takes as inputs, or let it out with add_output"
-            yield Violation(tensor.producer or tensor, what, fix)
+    with_inputs = [each for each in subject.network.conditionals if each.layers.of_kind(IIfConditionalInputLayer)]
+    insides = _insides(subject, {each: 1 << number for number, each in enumerate(with_inputs)})
+    escaping: list[tuple[int, ITensor]] = []
+    for tensor in subject.network.outputs:
+        mask = insides.get(tensor.producer, 0)
+        while mask:
+            escaping.append((mask.bit_length() - 1, tensor))
+            mask ^= 1 << escaping[-1][0]
+    for number, tensor in sorted(escaping, key=lambda each: each[0]):
+        name = with_inputs[number].name
+        what = f"the network output {tensor.name!r} comes from inside {name!r}, not through one of its outputs"
+        fix = f"compute it from the tensors that {name!r} takes as inputs, or let it out with add_output"
+        yield Violation(tensor.producer or tensor, what, fix)
 
 
-def _escaping(subject: Subject, conditional: IIfConditional) -> Iterator[ITensor]:
-    """The network outputs that depend on an input of a conditional other than through its outputs."""
-    stack = [each for each in conditional.layers if isinstance(each, IIfConditionalInputLayer)]
-    inside: dict[ILayer, None] = dict.fromkeys(stack)
-    queue: list[ILayer] = list(stack)
+def _insides(subject: Subject, bits: Mapping[IIfConditional, int]) -> Mapping[ILayer | None, int]:
+    """The bits of the conditionals that each layer is inside of: their inputs reach it, not through their outputs."""
+    inside: dict[ILayer | None, int] = {}
+    # in the order of data flow, a layer mostly has all of its bits before its dependents are visited
+    order = {node: number for number, node in enumerate(DataFlow(subject.scopes.live).order)} if bits else {}
+    queue = [(order[each], each) for each in subject.live(IIfConditionalInputLayer)]
+    inside |= {layer: bits[layer.conditional] for _, layer in queue}
+    heapq.heapify(queue)
     while queue:
-        layer = queue.pop()
-        fresh = [each for each in _dependents(layer) if each in subject.live_set and each not in inside]
-        found = [each for each in fresh if not _is_output_of(each, conditional)]
-        inside |= dict.fromkeys(found)
-        queue += found
-    made = {tensor for layer in inside for tensor in layer.outputs}
-    return (tensor for tensor in subject.network.outputs if tensor in made)
+        _, layer = heapq.heappop(queue)
+        for each in _dependents(layer):
+            closed = bits.get(each.conditional, 0) if isinstance(each, IIfConditionalOutputLayer) else 0
+            fresh = inside[layer] & ~closed & ~inside.get(each, 0)
+            if fresh and each in subject.live_set:
+                inside[each] = inside.get(each, 0) | fresh
+                heapq.heappush(queue, (order[each], each))
+    return inside
 
 
 def _dependents(layer: ILayer) -> Iterable[ILayer]:
@@ -318,10 +330,6 @@ def _dependents(layer: ILayer) -> Iterable[ILayer]:
     if isinstance(layer, IConditionLayer):
         return layer.conditional.output_layers
     return [user for tensor in layer.outputs for user, _ in tensor.uses]
-
-
-def _is_output_of(layer: ILayer, conditional: IIfConditional) -> bool:
-    return isinstance(layer, IIfConditionalOutputLayer) and layer.conditional is conditional
 
 
 @rule("NL304", Severity.PORTABILITY)

@@ -12,7 +12,6 @@ import jax
 from netloop.check import ValidatedNetwork
 from netloop.diagnostics import ExecutionError
 from netloop.execution.program_cache import Given
-from netloop.execution.recursion_limit import raised_recursion_limit
 from netloop.execution.weight_loading import DeviceWeights, WeightLoader
 from netloop.execution.xla_compilation import compile_lowered
 from netloop.graph.infer import TypeTable
@@ -20,6 +19,7 @@ from netloop.host import HostProgram
 from netloop.layers.loop import ILoop
 from netloop.layers.sources import IConstantLayer
 from netloop.lower import Program
+from netloop.lower.recursion_limit import raised_recursion_limit
 from netloop.network import INetworkDefinition
 from netloop.passes import Note, improve, of_platform
 

@@ -26,6 +26,7 @@ from netloop.layers.loop import ILoop, check_max_trips
 from netloop.layers.sources import IConstantLayer
 from netloop.lower import constants_of, has_program
 from netloop.lower.loop.strategy import LoopStrategy
+from netloop.lower.nesting import require_shallow
 from netloop.network import INetworkDefinition
 from netloop.passes import Note, chosen
 from netloop.unpicklable import OF_AN_ENGINE, Unpicklable
@@ -70,7 +71,9 @@ class Executable(Unpicklable, CheckedAttributes):
         donate: Iterable[str] = (),
     ) -> None:
         check_max_trips("max_trips", max_trips)
-        require_valid(check_instance("network", network, INetworkDefinition))
+        require_shallow(
+            require_valid(check_instance("network", network, INetworkDefinition)).block, max_trips=max_trips
+        )
         network = network.copy()
         constants = constants_of(network)
         vars(self).update(network=network, constants=constants, max_trips=max_trips, interruptible=interruptible)

@@ -17,6 +17,7 @@ from netloop.graph.attributes import check_instance
 from netloop.graph.infer import TypeTable
 from netloop.layers.sources import IConstantLayer
 from netloop.lower import Program, constants_of
+from netloop.lower.nesting import DEEPEST_PURE_NEST, require_shallow
 from netloop.network import INetworkDefinition
 from netloop.passes import LoweringForm, chosen, improve, of_platform
 
@@ -38,9 +39,9 @@ def to_jax(network: INetworkDefinition) -> tuple[PureFunction, NamedWeights]:
     ExecutionError are not reported, because a pure function cannot raise: the affected outputs are undefined.
 
     Raises:
-        NetworkError: the network is invalid.
+        NetworkError: the network is invalid, or nested too deep.
     """
-    require_valid(check_instance("network", network, INetworkDefinition))
+    require_shallow(require_valid(check_instance("network", network, INetworkDefinition)).block, DEEPEST_PURE_NEST)
     network = network.copy()
     constants = constants_of(network)
     names = _names(constants)

@@ -16,9 +16,9 @@ def keep_live(network: INetworkDefinition, start: int = 0) -> None:
     for index, layer in enumerate(live):
         vars(layer)["index"] = index
     for loop in network.loops:
-        loop.layers[:] = [each for each in loop.layers if each in kept]
+        loop.layers.keep(kept)
     for conditional in network.conditionals:
-        conditional.layers[:] = [each for each in conditional.layers if each in kept]
+        conditional.layers.keep(kept)
     network.loops[:] = [each for each in network.loops if each.layers]
     network.conditionals[:] = [each for each in network.conditionals if each.layers]
 

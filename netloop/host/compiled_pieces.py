@@ -21,6 +21,7 @@ from netloop.lower.loop.chunked_while import ChunkedWhile
 from netloop.lower.loop.facts import known_count
 from netloop.lower.loop.strategy import LoopStrategy
 from netloop.lower.program import Outcome, Program
+from netloop.lower.recursion_limit import raised_recursion_limit
 from netloop.nest import Block, LayerStep, LoopStep, Scopes, Step, layers_of
 from netloop.types import TensorType
 
@@ -123,7 +124,8 @@ class Pieces:
 
         def run(frame: HostFrame) -> None:
             arrays = [frame.values[each] for each in reads]
-            outcome = compiled(arrays, [np.int64(each) for each in frame.trips.values()])
+            with raised_recursion_limit(program.depth):
+                outcome = compiled(arrays, [np.int64(each) for each in frame.trips.values()])
             self.loop_strategies.update(program.loop_strategies)
             self.batched_layers.update(program.batched_layers)
             if int(outcome.status):

@@ -24,7 +24,6 @@ from netloop.host.frame import HostFrame, Listener, Poisoned, TensorObserver
 from netloop.host.layers import run_layer
 from netloop.host.loop import HostLoop
 from netloop.layers.loop import ILoop
-from netloop.lower.compilability import require_shallow
 from netloop.lower.loop.strategy import LoopStrategy, StrategyKind
 from netloop.nest import IfStep, LoopStep, Step, layers_of
 from netloop.network import INetworkDefinition
@@ -54,7 +53,6 @@ class HostProgram:
         interruptible: bool = False,
         observed: Iterable[ITensor] = (),
     ) -> None:
-        require_shallow(network, validated.scopes)
         self._network = network
         self._validated = validated
         self._max_trips = max_trips

@@ -29,7 +29,6 @@ class IIfConditional(ControlFlow):
     """
 
     name: str = ""
-    layers: list[IIfConditionalBoundaryLayer]
 
     def set_condition(self, condition: ITensor) -> IConditionLayer:
         """Choose by ``condition``, a bool scalar: true takes the first branch, false the second."""
@@ -52,13 +51,13 @@ class IIfConditional(ControlFlow):
     @property
     def condition(self) -> ITensor | None:
         """The condition, a bool scalar; None before ``set_condition``."""
-        layers = [each for each in self.layers if isinstance(each, IConditionLayer)]
+        layers = self.layers.of_kind(IConditionLayer)
         return layers[-1].inputs[0] if layers else None
 
     @property
     def output_layers(self) -> list[IIfConditionalOutputLayer]:
         """The output layers, in the order in which they were added."""
-        return [each for each in self.layers if isinstance(each, IIfConditionalOutputLayer)]
+        return self.layers.of_kind(IIfConditionalOutputLayer)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

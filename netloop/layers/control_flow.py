@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Generator
+from collections.abc import Container, Generator
 from typing import Any, TypeVar
 
 from netloop.checked_attributes import CheckedAttributes
@@ -23,18 +23,41 @@ Meaning = Generator[tuple[Any, Trips], Any, Any]
 B = TypeVar("B", bound=ILayer)
 
 
+class BoundaryLayers(list[Any]):
+    """The boundary layers of a loop or conditional, in order; those of a class are found without a search."""
+
+    def __init__(self) -> None:
+        self._by_kind: dict[type[ILayer], list[Any]] = {}
+
+    def append(self, layer: ILayer) -> None:
+        super().append(layer)
+        self._by_kind.setdefault(type(layer), []).append(layer)
+
+    def keep(self, layers: Container[ILayer]) -> None:
+        """Remove all layers that are not in ``layers``."""
+        kept = [each for each in self if each in layers]
+        self.clear()
+        self._by_kind.clear()
+        for each in kept:
+            self.append(each)
+
+    def of_kind(self, kind: type[B]) -> list[B]:
+        """The layers of a class, in order."""
+        return list(self._by_kind.get(kind, ()))
+
+
 class ControlFlow(Unpicklable, LayerAdder, CheckedAttributes):
     """A loop or a conditional: a name, and the boundary layers that its methods add to the network."""
 
     UNPICKLABLE = OF_A_NETWORK
 
-    layers: list[Any]
+    layers: BoundaryLayers
     source_location: SourceLocation
 
     def __init__(self, network: NetworkBase, name: str, source_location: SourceLocation | None = None) -> None:
         self._network = network
         self.name = name
-        vars(self).update(layers=[], source_location=source_location or call_site())
+        vars(self).update(layers=BoundaryLayers(), source_location=source_location or call_site())
 
     @property
     def network(self) -> NetworkBase:

@@ -53,7 +53,6 @@ class ILoop(ControlFlow):
     """
 
     name: str = ""
-    layers: list[ILoopBoundaryLayer]
 
     def add_trip_limit(self, tensor: ITensor, kind: TripLimit) -> ITripLimitLayer:
         """End the loop after ``tensor`` iterations (COUNT: int32 or int64, 0-D, from outside the loop), or before the
@@ -77,7 +76,7 @@ class ILoop(ControlFlow):
 
     def boundary(self, kind: type[B]) -> list[B]:
         """The boundary layers of one class, in the order in which they were added."""
-        return [each for each in self.layers if isinstance(each, kind)]
+        return self.layers.of_kind(kind)
 
     def limit(self, kind: TripLimit) -> ITripLimitLayer | None:
         """The trip limit of one kind; None if there is none."""

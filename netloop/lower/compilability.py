@@ -6,12 +6,9 @@ from netloop.graph.layer import ILayer
 from netloop.graph.tensor import ITensor
 from netloop.layers.loop import ILoopOutputLayer
 from netloop.layers.plugin import IPluginV3Layer
-from netloop.nest import Scopes, live_layers
+from netloop.nest import live_layers
 from netloop.network import INetworkDefinition
 from netloop.types import TensorType
-
-DEEPEST_NEST = 100
-"""XLA's compiler has been seen to crash on loops nested more than twice as deep."""
 
 USE_COMPILE = "netloop.compile runs it as it is"
 
@@ -74,12 +71,3 @@ def _data_dependent(layer: ILayer, types: TypeTable) -> Finding:
         reason("NL501"),
         f"compute sizes from constants, add_shape or small integer inputs; {USE_COMPILE}",
     )
-
-
-def require_shallow(network: INetworkDefinition, scopes: Scopes) -> None:
-    """Raise a NetworkError for loops that are nested too deep for XLA's compiler."""
-    deepest = max(network.loops, key=lambda loop: len(scopes.around(loop)), default=None)
-    if deepest is not None and len(scopes.around(deepest)) >= DEEPEST_NEST:
-        what = f"{deepest.name!r} is inside {len(scopes.around(deepest))} other loops"
-        why = f"XLA's compiler can crash on loops nested more than {DEEPEST_NEST} deep"
-        raise NetworkError(Finding("NL502", what, deepest.where, why, at=deepest))

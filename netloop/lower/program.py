@@ -17,14 +17,14 @@ from netloop.graph.tensor import ITensor
 from netloop.layers.assertion import IAssertionLayer
 from netloop.layers.conditional import IIfConditionalInputLayer
 from netloop.layers.loop import IIteratorLayer
-from netloop.lower.compilability import require_program, require_shallow
+from netloop.lower.compilability import require_program
 from netloop.lower.conditional import lower_conditional
 from netloop.lower.frame import Frame, first_error
 from netloop.lower.loop.entry import lower_loop
 from netloop.lower.loop.iterators import lower_iterator
 from netloop.lower.lowering import Lowering
 from netloop.lower.weight_folding import WeightOnlySteps, find_weight_folding
-from netloop.nest import Block, IfStep, LayerStep, LoopStep, Scopes, Step, walk
+from netloop.nest import Block, IfStep, LayerStep, LoopStep, Scopes, Step, depths_of, walk
 from netloop.network import INetworkDefinition
 from netloop.passes.forms import LoweringForm
 
@@ -82,10 +82,9 @@ class Program(Lowering):
         """The program of a whole network.
 
         Raises:
-            NetworkError: a shape is data-dependent, a layer computes on the host, or loops are nested too deep.
+            NetworkError: a shape is data-dependent, or a layer computes on the host.
         """
         require_program(network, types)
-        require_shallow(network, validated.scopes)
         return Program(validated.block.steps, network.outputs, types, validated.scopes, max_trips, passes)
 
     def __call__(self, given: Mapping[ITensor, Any]) -> Outcome:
@@ -104,9 +103,8 @@ class Program(Lowering):
 
     @property
     def depth(self) -> int:
-        """The number of loops nested in each other."""
-        loops = (each.loop for each in walk(self._block) if isinstance(each, LoopStep))
-        return max((1 + len(self.scopes.around(each)) for each in loops), default=0)
+        """The number of loops and conditionals nested in each other."""
+        return max(depths_of(self._block).values(), default=0)
 
     @property
     def longest_body(self) -> int:

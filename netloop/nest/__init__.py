@@ -7,6 +7,7 @@ from netloop.nest.steps import IfStep as IfStep
 from netloop.nest.steps import LayerStep as LayerStep
 from netloop.nest.steps import LoopStep as LoopStep
 from netloop.nest.steps import Step as Step
+from netloop.nest.steps import depths_of as depths_of
 from netloop.nest.steps import layers_of as layers_of
 from netloop.nest.steps import walk as walk
 from netloop.nest.steps import weight_only_tensors as weight_only_tensors

@@ -23,5 +23,5 @@ def live_layers(network: INetworkDefinition, also: Iterable[ILayer] = ()) -> lis
         if isinstance(layer, ILoopBoundaryLayer):
             stack.extend(layer.loop.boundary(ITripLimitLayer))
         if isinstance(layer, IIfConditionalOutputLayer):
-            stack.extend(each for each in layer.conditional.layers if isinstance(each, IConditionLayer))
+            stack.extend(layer.conditional.layers.of_kind(IConditionLayer))
     return [each for each in network.layers if each in found]

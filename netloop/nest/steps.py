@@ -49,17 +49,13 @@ class _Nestable:
     """The blocks inside a step: none in a layer, the body of a loop, the two branches of a conditional.
 
     Every step also has ``layers``, its own layer or boundary layers; ``reads``, the tensors from outside that these and
-    the steps inside it read; and ``writes``, the tensors that later steps can read.
+    the steps inside it read; ``writes``, the tensors that later steps can read; and ``has_assertions``, whether it is
+    or contains an assertion.
     """
 
     @property
     def blocks(self) -> Sequence[Block]:
         return ()
-
-    @cached_property
-    def has_assertions(self) -> bool:
-        """Whether it is an assertion, or contains one."""
-        return any(block.has_assertions for block in self.blocks)
 
 
 @dataclass(eq=False)
@@ -83,7 +79,7 @@ class LayerStep(_Nestable):
     def writes(self) -> tuple[ITensor, ...]:
         return self.layer.outputs
 
-    @cached_property
+    @property
     def has_assertions(self) -> bool:
         return isinstance(self.layer, IAssertionLayer)
 
@@ -98,6 +94,7 @@ class LoopStep(_Nestable):
     recurrences: list[IRecurrenceLayer] = field(default_factory=list[IRecurrenceLayer])
     iterators: list[IIteratorLayer] = field(default_factory=list[IIteratorLayer])
     outputs: list[ILoopOutputLayer] = field(default_factory=list[ILoopOutputLayer])
+    has_assertions: bool = False
 
     @property
     def blocks(self) -> Sequence[Block]:
@@ -149,6 +146,7 @@ class IfStep(_Nestable):
     conditional: IIfConditional
     outputs: list[IIfConditionalOutputLayer] = field(default_factory=list[IIfConditionalOutputLayer])
     branches: tuple[Block, Block] = field(default_factory=lambda: (Block(), Block()))
+    has_assertions: bool = False
 
     @property
     def blocks(self) -> Sequence[Block]:
@@ -192,6 +190,14 @@ def walk(block: Block) -> Iterator[Step]:
             continue
         yield step
         stack.extend(iter(each.steps) for each in reversed(step.blocks))
+
+
+def depths_of(block: Block) -> dict[Step, int]:
+    """The number of loops and conditionals of a block around each step; a step precedes those inside it."""
+    found: dict[Step, int] = dict.fromkeys(block.steps, 0)
+    for step in walk(block):
+        found.update((each, found[step] + 1) for inner in step.blocks for each in inner.steps)
+    return found
 
 
 def layers_of(step: Step) -> Iterator[ILayer]:

@@ -5,8 +5,11 @@ A layer that varies in no loop is in no loop, and one that only one branch needs
 
 from __future__ import annotations
 
+import functools
 import heapq
+from collections.abc import Mapping
 from graphlib import CycleError, TopologicalSorter
+from itertools import pairwise
 
 from netloop.diagnostics import Finding, NetworkError, reason
 from netloop.graph.layer import ILayer
@@ -20,12 +23,15 @@ from netloop.layers.loop import (
     IRecurrenceLayer,
     ITripLimitLayer,
 )
-from netloop.nest.scope import Loops, Scopes
-from netloop.nest.steps import Block, IfStep, LayerStep, LoopStep, Step
+from netloop.nest.ancestry import Ancestry
+from netloop.nest.scope import Scopes
+from netloop.nest.steps import Block, IfStep, LayerStep, LoopStep, Step, walk
 from netloop.network import INetworkDefinition
 
-Path = tuple[tuple[IfStep, int], ...]
-"""The branches that lead to a step, from the outermost conditional of its region."""
+Scope = ILoop | None
+"""The innermost loop in which something varies, which stands for all loops around it too; None outside of loops."""
+Branch = tuple[IfStep, int]
+"""A branch of a conditional: 0 if its condition is true, else 1."""
 
 
 def nest(network: INetworkDefinition, scopes: Scopes) -> Block:
@@ -60,31 +66,34 @@ class _Tree:
     def __init__(self, network: INetworkDefinition, scopes: Scopes) -> None:
         self.scopes = scopes
         self.network = network
-        self.regions: dict[Loops, _Region] = {frozenset(): _Region()}
+        self.regions: dict[Scope, _Region] = {None: _Region()}
+        self.nesting = Ancestry[ILoop]()
         self.loops: dict[ILoop, LoopStep] = {}
-        self.conditionals: dict[tuple[IIfConditional, Loops], IfStep] = {}
-        self.makers: dict[ITensor, tuple[Step, Loops]] = {}
+        self.conditionals: dict[tuple[IIfConditional, Scope], IfStep] = {}
+        self.makers: dict[ITensor, tuple[Step, Scope]] = {}
         self.top = Block()
 
     def build(self) -> Block:
         layers = self.scopes.live
+        for loop in sorted(self.scopes.loops, key=self.scopes.depth):
+            self.nesting.add(loop, self.scopes.innermost(loop))
         readers = [(layer, *self._place(layer)) for layer in layers if not isinstance(layer, IConditionLayer)]
         for layer, step, scope in readers:
             self._connect(layer, step, scope)
         for tensor in (*self.network.outputs, *(each for layer in self.scopes.also for each in layer.outputs)):
             self._root(tensor)
         for scope, region in self.regions.items():
-            self._arrange(region, self._block(scope))
-        return self._block(frozenset())
+            self._arrange(region, self.loops[scope].body if scope else self.top)
+        for step in reversed(list(walk(self.top))):
+            if not isinstance(step, LayerStep):
+                step.has_assertions = any(each.has_assertions for each in step.blocks)
+        return self.top
 
-    def _block(self, scope: Loops) -> Block:
-        return self.loops[self.scopes.chain(scope)[-1]].body if scope else self.top
-
-    def _place(self, layer: ILayer) -> tuple[Step, Loops]:
+    def _place(self, layer: ILayer) -> tuple[Step, Scope]:
         """The step that a layer belongs to, and the scope in which this step runs."""
-        scope = self.scopes.of_layer(layer)
         if isinstance(layer, ILoopBoundaryLayer) and not isinstance(layer, IIteratorLayer):
-            return self._loop_step(layer), self.scopes.around(layer.loop)
+            return self._loop_step(layer), self.scopes.innermost(layer.loop)
+        scope = self.scopes.innermost(layer)
         if isinstance(layer, IIfConditionalOutputLayer):
             step: Step = self.conditionals.setdefault((layer.conditional, scope), IfStep(layer.conditional))
             step.outputs.append(layer)
@@ -95,16 +104,16 @@ class _Tree:
         self._enter(step, scope, layer)
         return step, scope
 
-    def _enter(self, step: Step, scope: Loops, layer: ILayer) -> None:
+    def _enter(self, step: Step, scope: Scope, layer: ILayer) -> None:
         self.regions.setdefault(scope, _Region()).ranks.setdefault(step, layer.index)
         for tensor in layer.outputs:
             self.makers[tensor] = step, scope
 
     def _loop_step(self, layer: ILoopBoundaryLayer) -> LoopStep:
-        around = self.scopes.around(layer.loop)
+        around = self.scopes.innermost(layer.loop)
         step = self.loops.setdefault(layer.loop, LoopStep(layer.loop))
         self.regions.setdefault(around, _Region()).ranks.setdefault(step, layer.index)
-        self.regions.setdefault(around | {layer.loop}, _Region())
+        self.regions.setdefault(layer.loop, _Region())
         if isinstance(layer, ITripLimitLayer):
             step.limits.append(layer)
         elif isinstance(layer, IRecurrenceLayer):
@@ -114,11 +123,11 @@ class _Tree:
             self.makers[layer.outputs[0]] = step, around
         return step
 
-    def _connect(self, layer: ILayer, step: Step, scope: Loops) -> None:
+    def _connect(self, layer: ILayer, step: Step, scope: Scope) -> None:
         for position, tensor in enumerate(layer.inputs):
             if tensor is None:
                 continue
-            if isinstance(step, LoopStep) and step.loop in self.scopes.of(tensor):
+            if isinstance(step, LoopStep) and self.scopes.varies_in(tensor, step.loop):
                 self._root(tensor)
             else:
                 self._edge(tensor, step, scope, position if isinstance(step, IfStep) else None)
@@ -130,34 +139,38 @@ class _Tree:
             step, scope = self.makers[tensor]
             self.regions[scope].roots[step] = None
 
-    def _edge(self, tensor: ITensor, reader: Step, scope: Loops, branch: int | None) -> None:
+    def _edge(self, tensor: ITensor, reader: Step, scope: Scope, branch: int | None) -> None:
         """Record that ``reader`` in ``scope`` depends on a tensor of the same region or of one around it."""
         if tensor not in self.makers:
             return
         maker, home = self.makers[tensor]
-        while scope != home:
-            innermost = self.scopes.chain(scope)[-1]
-            reader, scope, branch = self.loops[innermost], self.scopes.around(innermost), None
+        if scope != home:
+            loop = self.nesting.ancestor(scope, self.nesting.depth(home) + 1)
+            assert loop is not None
+            reader, branch = self.loops[loop], None
         region = self.regions[home]
         region.before.setdefault(reader, {})[maker] = None
         region.uses.setdefault(maker, []).append((reader, branch))
 
     def _arrange(self, region: _Region, block: Block) -> None:
-        order = _in_order(region)
-        paths = _paths(region, order)
+        homes, order = _homes(region)
         for step in order:
-            path = paths[step]
-            home = path[-1][0].branches[path[-1][1]] if path else block
+            branch = homes[step]
+            home = branch[0].branches[branch[1]] if branch else block
             home.steps.append(step)
 
 
-def _in_order(region: _Region) -> list[Step]:
-    """The steps in topological order; ties are broken by the order in which their layers were added."""
+def _in_order(region: _Region, pinned: Mapping[Step, Branch | None]) -> list[Step]:
+    """The steps in topological order; ties are broken by the order in which their layers were added.
+
+    Raises:
+        CycleError: steps depend on each other, or on the conditional that they are pinned to.
+    """
     sorter = TopologicalSorter({step: region.before.get(step, {}) for step in region.ranks})
-    try:
-        sorter.prepare()
-    except CycleError as error:
-        raise NetworkError(_loop_feeds_itself(error.args[1])) from None
+    for step, branch in pinned.items():
+        if branch is not None:
+            sorter.add(branch[0], step)
+    sorter.prepare()
     order: list[Step] = []
     ready: list[tuple[int, Step]] = []
     while sorter.is_active():
@@ -177,56 +190,71 @@ def _loop_feeds_itself(cycle: list[Step]) -> Finding:
     return boundary.finding("NL207", f"{name!r} depends on its own output", reason("NL207"), fix)
 
 
-def _paths(region: _Region, order: list[Step]) -> dict[Step, Path]:
-    """The branches that lead to each step: those that all of its uses have in common.
+# ---------------------------------------------------------------------------- branches
+
+
+def _homes(region: _Region) -> tuple[dict[Step, Branch | None], list[Step]]:
+    """The branch that each step goes into, which all of its uses have in common, and the steps in running order.
 
     An assertion, or a loop that is live only for its assertions, has no uses: it goes into the innermost branch that a
     step which it depends on is in.
     """
+    try:
+        order = _in_order(region, {})
+    except CycleError as error:
+        raise NetworkError(_loop_feeds_itself(error.args[1])) from None
+    branches = _Branches(region, order, {})
     unused = [step for step in order if step not in region.uses and step not in region.roots]
-    pinned: dict[Step, Path] = {}
-    if unused:
-        pinned = _paths_of_unused(region, order, unused, _common_paths(region, order, pinned))
-    return {step: path or () for step, path in _common_paths(region, order, pinned).items()}
+    if not unused:
+        return branches.homes, order
+    pinned = branches.of_unused(order, unused)
+    while True:
+        try:
+            order = _in_order(region, pinned)
+        except CycleError as error:
+            # a step that reads an output of the conditional, or what follows from it, is in none of its branches
+            for step, reader in pairwise(error.args[1]):
+                branch = pinned.get(step)
+                if branch is not None and branch[0] is reader:
+                    pinned[step] = branches.nesting.parent(branch)
+        else:
+            return _Branches(region, order, pinned).homes, order
 
 
-def _common_paths(region: _Region, order: list[Step], pinned: dict[Step, Path]) -> dict[Step, Path | None]:
-    """The common path of each step's uses, or the path that it is pinned to; None for a step with neither."""
-    paths: dict[Step, Path | None] = {}
-    for step in reversed(order):
-        found: Path | None = () if step in region.roots else pinned.get(step)
-        for user, branch in region.uses.get(step, ()):
-            path = paths[user]
-            if path is None:
-                continue
-            if branch is not None and isinstance(user, IfStep):
-                path = (*path, (user, branch))
-            found = path if found is None else _common(found, path)
-        paths[step] = found
-    return paths
+class _Branches:
+    """The branches of a region, and those that its steps go into.
 
+    Attributes:
+        nesting: the branches, each below the one that its conditional is in.
+        homes: the branch of each step, or None outside of all; without those that are neither used nor pinned.
+    """
 
-def _paths_of_unused(
-    region: _Region, order: list[Step], unused: list[Step], paths: dict[Step, Path | None]
-) -> dict[Step, Path]:
-    found: dict[Step, Path] = {}
-    for step in order:
-        path = paths[step]
-        if path is None:
-            path = ()
-            for maker in region.before.get(step, ()):
-                path = _deeper(path, found[maker])
-        found[step] = path
-    return {step: found[step] for step in unused}
+    def __init__(self, region: _Region, order: list[Step], pinned: Mapping[Step, Branch | None]) -> None:
+        self.region = region
+        self.nesting = Ancestry[Branch]()
+        self.homes: dict[Step, Branch | None] = {}
+        for step in reversed(order):
+            found = [pinned[step]] if step in pinned else [None] if step in region.roots else []
+            found += [self._inside(*use) for use in region.uses.get(step, ()) if use[0] in self.homes]
+            if found:
+                self.homes[step] = functools.reduce(self.nesting.common, found)
+                if isinstance(step, IfStep):
+                    for branch in (0, 1):
+                        self.nesting.add((step, branch), self.homes[step])
 
+    def _inside(self, user: Step, branch: int | None) -> Branch | None:
+        """The branch in which a use is: one of the user itself, or that which the user is in."""
+        return self.homes[user] if branch is None or not isinstance(user, IfStep) else (user, branch)
 
-def _common(a: Path, b: Path) -> Path:
-    shared = 0
-    while shared < min(len(a), len(b)) and a[shared] == b[shared]:
-        shared += 1
-    return a[:shared]
+    def of_unused(self, order: list[Step], unused: list[Step]) -> dict[Step, Branch | None]:
+        """The innermost branch that a step which each unused step depends on is in."""
+        found: dict[Step, Branch | None] = {}
+        for step in order:
+            makers = (found[each] for each in self.region.before.get(step, ()))
+            found[step] = self.homes[step] if step in self.homes else functools.reduce(self._deeper, makers, None)
+        return {step: found[step] for step in unused}
 
-
-def _deeper(a: Path, b: Path) -> Path:
-    common = _common(a, b)
-    return max(a, b, key=len) if common in (a, b) else common
+    def _deeper(self, first: Branch | None, second: Branch | None) -> Branch | None:
+        """The branch that is inside the other; if neither is, the one that both are in."""
+        common = self.nesting.common(first, second)
+        return max(first, second, key=self.nesting.depth) if common in (first, second) else common

@@ -105,7 +105,7 @@ class _Group:
         return isinstance(layer, (*POINTWISE, IRecurrenceLayer))
 
     def _varies(self, tensor: ITensor) -> bool:
-        return self.loop in self.rewriter.scopes.of(tensor) and tensor not in self.rewriter.weights
+        return self.rewriter.scopes.varies_in(tensor, self.loop) and tensor not in self.rewriter.weights
 
     def may_swap(self) -> bool:
         """Whether all layers can read and write swapped axes, and one of them gains by it."""

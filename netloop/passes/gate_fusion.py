@@ -85,7 +85,7 @@ class GateFusion(Pass):
 def _is_gate(rewriter: Rewriter, layer: IActivationLayer) -> bool:
     """Whether a layer in a loop is tanh, or a sigmoid whose result is only multiplied."""
     (output,) = layer.outputs
-    in_loop = bool(rewriter.scopes.of(output)) and rewriter.may_replace(output) and output.type.dtype == np.float32
+    in_loop = rewriter.scopes.depth(output) > 0 and rewriter.may_replace(output) and output.type.dtype == np.float32
     return in_loop and (layer.type is TANH or (layer.type is SIGMOID and _is_only_multiplied(rewriter, output)))
 
 

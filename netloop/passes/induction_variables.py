@@ -57,7 +57,7 @@ def _reads_once_more(rewriter: Rewriter, step: LoopStep) -> bool:
     LAST_VALUE of a recurrence does not; of any other tensor that varies it does.
     """
     last = [each.tensor(0) for each in step.outputs if not each.stacks]
-    return any(step.loop in rewriter.scopes.of(each) and each.producer not in step.recurrences for each in last)
+    return any(rewriter.scopes.varies_in(each, step.loop) and each.producer not in step.recurrences for each in last)
 
 
 def _add_iterator(rewriter: Rewriter, step: LoopStep, layer: IGatherLayer, elements: int) -> bool:
@@ -65,7 +65,7 @@ def _add_iterator(rewriter: Rewriter, step: LoopStep, layer: IGatherLayer, eleme
     data, indices, output = operand(layer, 0), operand(layer, 1), layer.outputs[0]
     first = _first(step, indices)
     is_plain = layer.mode is GatherMode.DEFAULT and layer.num_elementwise_dims == 0
-    if first is None or not is_plain or step.loop in rewriter.scopes.of(data) or not rewriter.may_replace(output):
+    if first is None or not is_plain or rewriter.scopes.varies_in(data, step.loop) or not rewriter.may_replace(output):
         return False
     axis = layer.axis % data.type.rank
     # a gather counts negative indices from the end, an iterator does not
@@ -86,7 +86,7 @@ def _stack(rewriter: Rewriter, step: LoopStep, state: IRecurrenceLayer, trips: i
     outputs = [each for each, _ in rows.uses if each in step.outputs and isinstance(each, ILoopOutputLayer)]
     is_only_written = len(rows.uses) == len(outputs) + 1 and len(scatter.outputs[0].uses) == 1
     update = operand(scatter, 2)
-    fits = trips == rows.type.shape[0] > 0 and step.loop in rewriter.scopes.of(update)
+    fits = trips == rows.type.shape[0] > 0 and rewriter.scopes.varies_in(update, step.loop)
     if not (is_only_written and fits) or any(each.stacks or each.axis for each in outputs):
         return False
     # the initial rows never show, as each iteration replaces one of them

@@ -45,7 +45,7 @@ def _multiply(rewriter: Rewriter, einsum: IEinsumLayer) -> bool:
     """Multiply the two operands of an einsum in a loop element by element, if it sums over nothing."""
     (output,) = einsum.outputs
     *operands, result = terms(einsum) or [""]
-    is_plain = len(operands) == 2 and set().union(*operands) == set(result) and bool(rewriter.scopes.of(output))
+    is_plain = len(operands) == 2 and set().union(*operands) == set(result) and rewriter.scopes.depth(output) > 0
     if not is_plain or any(len(set(own)) < len(own) for own in operands):
         return False
     a, b = (_along(rewriter, operand(einsum, position), own, result) for position, own in enumerate(operands))
@@ -78,7 +78,7 @@ def _factors(rewriter: Rewriter, layer: IReduceLayer) -> tuple[ITensor, ITensor]
     product = x.producer
     sums = layer.op is ReduceOperation.SUM and layer.axes == 1 << (x.type.rank - 1) and len(layer.inputs) == 1
     multiplies = isinstance(product, IElementWiseLayer) and product.op is ElementWiseOperation.PROD
-    fits = rewriter.may_replace(output) and bool(rewriter.scopes.of(output)) and x.type.dtype == np.float32
+    fits = rewriter.may_replace(output) and rewriter.scopes.depth(output) > 0 and x.type.dtype == np.float32
     if product is None or not (sums and multiplies and fits) or x.type.rank < 2:
         return None
     a, b = operand(product, 0), operand(product, 1)

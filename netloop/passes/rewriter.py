@@ -73,7 +73,7 @@ class Rewriter:
 
     def is_loop_invariant(self, tensor: ITensor, layer: ILayer) -> bool:
         """Whether a tensor is known before the innermost loop around a layer begins."""
-        return tensor in self.weights or len(self.scopes.of(tensor)) < len(self.scopes.of_layer(layer))
+        return tensor in self.weights or self.scopes.depth(tensor) < self.scopes.depth(layer)
 
     def always_exists(self, tensor: ITensor) -> bool:
         """Whether computing a tensor cannot fail. A loop can: its trip count may not fit an axis."""

@@ -106,7 +106,7 @@ def depend_on_iteration(rewriter: Rewriter) -> set[ITensor]:
     outside = set(rewriter.network.inputs)
     iterators = {each for loop in rewriter.loops() for each in loop.iterators}
     for step in walk(rewriter.block):
-        if not any(map(rewriter.scopes.of, step.writes)):
+        if not any(map(rewriter.scopes.depth, step.writes)):
             outside.update(step.writes)
         elif not (isinstance(step, LayerStep) and (step.layer in iterators or by_state.isdisjoint(step.reads))):
             by_state.update(step.writes)

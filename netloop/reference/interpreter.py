@@ -1,9 +1,9 @@
 """A lazy interpreter: the elements of tensors by the definition of layers, computed when they are needed.
 
 The meaning of a layer is a generator: ``element`` of a boundary layer, ``_operation`` of any other. It yields what it
-needs, an element of a tensor or the trip count of a loop, and is sent the value. The interpreter keeps generators on a
-stack of its own, so that neither a deep network nor a long loop meets Python's recursion limit, and remembers every
-answer.
+needs, an element of a tensor, the trip count of a loop or another generator, and is sent the value. The interpreter
+keeps generators on a stack of its own, so that neither a deep network nor a long loop meets Python's recursion limit,
+and remembers every answer.
 """
 
 import sys
@@ -127,22 +127,32 @@ class Interpreter:
         value: Any = None
         while stack:
             try:
-                what, at = stack[-1].send(value)
+                request = stack[-1].send(value)
             except StopIteration as end:
                 stack.pop()
                 value = end.value
                 continue
+            if isinstance(request, Generator):
+                stack.append(request)
+                value = None
+                continue
+            what, at = request
             value = self._remembered(what, at)
             if value is None:
                 key = self._key(what, at)
                 assert key not in asked, f"{what.name!r} depends on itself in the iterations {key[1]}"
                 asked.add(key)
+                # without the loops that were left on the way here: a chain of loops would collect them
+                at = dict(zip(self._chain(what), key[1], strict=True))
                 stack.append(self._element(what, at) if isinstance(what, ITensor) else self._all_trips(what, at))
         return value
 
     def _key(self, what: ITensor | ILoop, at: Trips) -> Key:
-        chain = self.scopes.chain_of(what) if isinstance(what, ITensor) else self.scopes.chain_around(what)
-        return what, tuple(at[loop] for loop in chain)
+        return what, tuple(at[loop] for loop in self._chain(what))
+
+    def _chain(self, what: ITensor | ILoop) -> tuple[ILoop, ...]:
+        """The loops of whose iterations an element of a tensor is, or the trip count of a loop."""
+        return self.scopes.chain_of(what) if isinstance(what, ITensor) else self.scopes.chain_around(what)
 
     def _remembered(self, what: ITensor | ILoop, at: Trips) -> Any:
         if isinstance(what, ITensor) and what.producer is None:
@@ -198,7 +208,7 @@ class Interpreter:
     def _assertions(self, block: Block, at: Trips) -> Generator[Any, Any, None]:
         for step in block.steps:
             if step.has_assertions:
-                yield from self._assertion(step, at)
+                yield self._assertion(step, at)
 
     def _assertion(self, step: Step, at: Trips) -> Generator[Any, Any, None]:
         if isinstance(step, LayerStep):
@@ -207,11 +217,11 @@ class Interpreter:
                 raise ExecutionError(step.layer.failure())
         elif isinstance(step, IfStep):
             taken = 0 if (yield step.condition, at) else 1
-            yield from self._assertions(step.branches[taken], at)
+            yield self._assertions(step.branches[taken], at)
         else:
             trips = yield step.loop, at
             for trip in range(trips):
-                yield from self._assertions(step.body, {**at, step.loop: trip})
+                yield self._assertions(step.body, {**at, step.loop: trip})
 
 
 def _demand(what: ITensor | ILoop, at: Trips) -> Meaning:

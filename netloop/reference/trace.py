@@ -94,7 +94,9 @@ class Trace(Unpicklable):
         if len(outer) > len(around):
             raise IndexError(f"{copy.name!r} has {len(around)} loops around it, and was given {len(outer)} iterations")
         at = dict(zip(around, map(operator.index, outer), strict=False))
-        return _each(interpreter, around, at, lambda at: interpreter.trips(copy, at))
+        return _nested(
+            around, lambda loop, at: range(interpreter.trips(loop, at)), at, lambda at: interpreter.trips(copy, at)
+        )
 
     def _interpreter_for(self, layers: Sequence[ILayer]) -> Interpreter:
         """The interpreter of the outputs, or another one if some layers are dead: they may change the nesting."""
@@ -151,7 +153,14 @@ class LazySequence:
         indices = index if isinstance(index, tuple) else (index,)
         if len(indices) > len(self._chain):
             raise IndexError(f"{self.name!r} varies in {len(self._chain)} loops, and was given {len(indices)} indices")
-        return self._pick(indices + (slice(None),) * (len(self._chain) - len(indices)), {})
+        slices = (slice(None),) * (len(self._chain) - len(indices))
+        wanted = dict(zip(self._chain, indices + slices, strict=True))
+
+        def trips(loop: ILoop, at: Trips) -> range | int:
+            index = wanted[loop]
+            return self._range(index, loop, at) if isinstance(index, slice) else self._trip(index, loop, at)
+
+        return _nested(self._chain, trips, {}, lambda at: to_user(self._interpreter.value(self._tensor, at)))
 
     def needed(self) -> dict[tuple[int, ...], Array]:
         """The elements that the outputs needed, by iterations, except those past the last iteration of a loop."""
@@ -165,14 +174,6 @@ class LazySequence:
                 return False
             at[loop] = trip
         return True
-
-    def _pick(self, indices: tuple[Any, ...], at: Trips) -> Any:
-        if len(at) == len(self._chain):
-            return to_user(self._interpreter.value(self._tensor, at))
-        index, loop = indices[len(at)], self._chain[len(at)]
-        if isinstance(index, slice):
-            return [self._pick(indices, {**at, loop: trip}) for trip in self._range(index, loop, at)]
-        return self._pick(indices, {**at, loop: self._trip(index, loop, at)})
 
     def _range(self, index: slice, loop: ILoop, at: Trips) -> range:
         forward = all(each is None or operator.index(each) >= 0 for each in (index.start, index.stop, index.step))
@@ -214,13 +215,30 @@ def _shown(computed: Sequence[Any]) -> str:
     return f"computed {len(computed)} element{'s' * (len(computed) != 1)}"
 
 
-def _each(interpreter: Interpreter, around: Sequence[ILoop], at: Trips, ask: Callable[[Trips], Any]) -> Any:
-    """The answer in some iterations, with a list for each loop whose iteration is left open."""
-    if len(at) == len(around):
-        return ask(at)
-    loop = around[len(at)]
-    trips = interpreter.trips(loop, at)
-    return [_each(interpreter, around, {**at, loop: trip}, ask) for trip in range(trips)]
+def _nested(
+    chain: Sequence[ILoop], trips: Callable[[ILoop, Trips], range | int], at: Trips, ask: Callable[[Trips], Any]
+) -> Any:
+    """The answer in some iterations of nested loops, in lists that are nested as the loops are.
+
+    ``trips`` gives an iteration of a loop or a range, which becomes a list, for each loop that is not in ``at``.
+    """
+    # an explicit stack, as nests may be deeper than Python recurses
+    found: list[Any] = [None]
+    stack: list[tuple[list[Any], int, Trips]] = [(found, 0, at)]
+    while stack:
+        answers, position, at = stack.pop()
+        if len(at) == len(chain):
+            answers[position] = ask(at)
+            continue
+        loop = chain[len(at)]
+        picked = trips(loop, at)
+        if isinstance(picked, int):
+            stack.append((answers, position, {**at, loop: picked}))
+        else:
+            inner: list[Any] = [None] * len(picked)
+            answers[position] = inner
+            stack += [(inner, place, {**at, loop: trip}) for place, trip in reversed(list(enumerate(picked)))]
+    return found[0]
 
 
 def _tensors(network: INetworkDefinition) -> list[ITensor]:

@@ -101,7 +101,7 @@ class Wrecker:
         self.network.mark_output(tensor)
 
     def around(self, loop: trt.ILoop) -> tuple[trt.ILoop, ...]:
-        return self.scopes.chain(self.scopes.around(loop))
+        return self.scopes.chain_around(loop)
 
     def trips(self, loop: trt.ILoop) -> int:
         """The number of iterations, if it is known; else 0."""

@@ -22,7 +22,7 @@ def lower_loop(lowering: Lowering, step: LoopStep, frame: Frame) -> None:
     state = enter(lowering, step, frame)
     if state is None:
         return
-    strategy = choose_strategy(step.loop, lowering.facts, len(lowering.scopes.around(step.loop)))
+    strategy = choose_strategy(step.loop, lowering.facts, lowering.scopes.depth(step.loop))
     lowering.loop_strategies[step.loop] = strategy
     if strategy.kind is StrategyKind.SCAN:
         assert strategy.trips is not None
