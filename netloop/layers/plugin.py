@@ -71,7 +71,6 @@ class IPluginV3Layer(Operation):
             raise NetworkError(self.finding_of(error)) from error.__cause__
 
     def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
-        require(all(inputs), "an input is missing")
         for each in inputs[self._first_shape(inputs) :]:
             require(each.is_index, f"a shape input is int32 or int64, not {each}", fix="convert it with add_cast")
         return self.kernel.types(*self._parted(inputs))

@@ -163,7 +163,7 @@ class IResizeLayer(Operation):
             f"roi is {self.roi if roi is None else roi}, but must be {2 * rank if is_crop else 'no'} numbers",
             why="CROP takes a start and an end for each axis" if is_crop else "only CROP reads a part of the input",
         )
-        values = self.roi if roi is None else () if roi.value is None else roi.value.tolist()
+        values = self.roi if roi is None else () if roi.value is None else roi.value.reshape(-1).tolist()
         require(all(map(math.isfinite, values)), f"roi is {tuple(values)}, but must be finite")
 
     def _wanted(self, x: TensorType, size: TensorType | None) -> Shape:

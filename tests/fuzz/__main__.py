@@ -34,15 +34,15 @@ def fuzz(name: str, seconds: int) -> list[Path]:
     # one word at least: libFuzzer ends where there is none
     words.write_text("".join(f'"{each}"\n' for each in TARGETS[name].tokens or ("x",)), encoding="utf-8")
     before, end = set(finds.iterdir()), time.monotonic() + seconds
-    first, last, runs = "", "", 0
+    first, last, runs = (0, ""), (0, ""), 0
     while (left := int(end - time.monotonic())) >= LEAST_SECONDS:
         statuses = list(_statuses(name, finds, f"-dict={words}", f"-max_total_time={left}", corpus))
-        if not statuses:
+        if not statuses:  # the fuzzer did not start
             break
-        first, last = first or statuses[0][1], statuses[-1][1]
-        runs += statuses[-1][0]
+        first, last = first or statuses[0], statuses[-1]
+        runs += last[0]
     found = sorted(set(finds.iterdir()) - before)
-    print(f"{name}: {runs} runs in {seconds} s, {first} at the start and {last} at the end, {len(found)} finds")
+    print(f"{name}: {runs} runs in {seconds} s, from {first[1]} to {last[1]}, {len(found)} finds")
     return found
 
 
@@ -52,7 +52,7 @@ def _statuses(name: str, finds: Path, *options: object) -> Iterator[tuple[int, s
     with subprocess.Popen(list(map(str, command)), cwd=ROOT, stderr=subprocess.PIPE, text=True, errors="replace") as it:
         assert it.stderr is not None
         for line in it.stderr:
-            if found := STATUS.match(line):
+            if (found := STATUS.match(line)) and found[2] != "pulse":
                 yield int(found[1]), f"{found[3]} edges and {found[4]} features"
             if not found or found[2] in ("INITED", "DONE"):
                 print(line, end="", flush=True)

@@ -1,28 +1,37 @@
 """The target ``openvino``: the importer of OpenVINO models.
 
-An input is a document, a byte of zero, which XML does not have, and the weights. A document is changed as a list of
-tags, texts and values of attributes.
+An input is a document, a byte of zero, which XML does not have, and the weights. A document is changed as a tree
+of elements.
 """
 
 import re
 from collections.abc import Iterator
 from contextlib import suppress
+from copy import deepcopy
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
+from typing import Any
+from xml.etree import ElementTree
+from xml.etree.ElementTree import Element
+
+import numpy as np
 
 import netloop as trt
 from tests.fuzz import seeds
 from tests.fuzz.target import Bytes, Target
-from tests.support.openvino_models import ov
+from tests.support.openvino_models import Loop, constant, ops, ov, parameter
 
 END = b"\0"
-TOKEN = re.compile(rb'"[^"]*"|<[^">]*>?|[^<>"]+|.', re.DOTALL)
 VALUES = (
-    b"0", b"1", b"2", b"-1", b"3", b"7", b"9223372036854775807", b"-9223372036854775808", b"1e400", b"nan", b"", b"?",
-    b"1,2", b"2,3,4", b"...", b"1..4", b"f32", b"f16", b"i32", b"i64", b"boolean", b"u8", b"i4", b"u1", b"string",
-    b"true", b"false", b"opset1", b"opset8", b"opset13", b"extension", b"auto", b"numpy",
+    "0", "1", "2", "-1", "3", "7", "9223372036854775807", "-9223372036854775808", "1e400", "nan", "", "?",
+    "1,2", "2,3,4", "...", "1..4", "f32", "f16", "i32", "i64", "boolean", "u8", "i4", "u1", "string",
+    "true", "false", "opset1", "opset8", "opset13", "extension", "auto", "numpy",
 )  # fmt: skip
+NEW = [("axis", "1"), ("auto_broadcast", "numpy"), ("element_type", "f16"), ("purpose", "execution_condition")]
+NOT_IN_XML = re.compile(r"[\0-\x08\x0b-\x1f\ufffe\uffff]")
+LARGEST = 15_000
+"""The largest seed, in bytes; documents are longer than other models."""
 MOST_CHANGES = 4
 
 
@@ -33,18 +42,35 @@ def run(data: bytes) -> None:
 
 
 def inputs() -> Iterator[bytes]:
-    """Models that OpenVINO writes for single operators of ONNX, and networks with loops and conditionals."""
+    """Networks with loops and conditionals, and models that OpenVINO writes for single operators of ONNX."""
+    return (each for each in _models() if len(each) <= LARGEST)
+
+
+def _models() -> Iterator[bytes]:
     with TemporaryDirectory() as folder:
         path = Path(folder, "model.xml")
         for network in seeds.networks():
             with suppress(trt.NetworkError):  # OpenVINO cannot express all layers
                 trt.openvino.save(network, path)
                 yield _joined(path)
+        for trips in (None, 3):
+            ov.serialize(_sums(trips), path)
+            yield _joined(path)
         core = ov.Core()
         for each in seeds.node_tests():
             with suppress(RuntimeError):  # OpenVINO does not have all operators
                 ov.serialize(core.read_model(each, b""), path)
                 yield _joined(path)
+
+
+def _sums(trips: int | None) -> Any:
+    """The sums of the first rows of an input, by a TensorIterator or a Loop."""
+    x, start = parameter("x", [3, 2]), constant([[10, 20]], np.float32)
+    loop = Loop(trips)
+    row, total = loop.sliced(x, [1, 2]), loop.state(start)
+    after = ops.add(total, row)
+    last, rows = loop.outputs([(total, after)], [after], [(after, 0)])
+    return ov.Model([ops.result(last), ops.result(rows)], [x])
 
 
 def _joined(path: Path) -> bytes:
@@ -53,51 +79,63 @@ def _joined(path: Path) -> bytes:
 
 
 def mutate(data: bytes, chance: Random, bytes_of: Bytes) -> bytes:
-    """Change the document token by token, the weights, or any bytes."""
+    """Change the elements of the document, the weights, or any bytes."""
     document, _, weights = data.partition(END)
     act = chance.randrange(10)
     if act == 0:
         return bytes_of(data)
     if act == 1:
         return document + END + bytes_of(weights)
-    tokens = TOKEN.findall(document)
+    try:
+        root = ElementTree.fromstring(document)
+    except ElementTree.ParseError:
+        return bytes_of(data)
     for _ in range(1 + chance.randrange(MOST_CHANGES)):
-        if tokens:
-            _change(tokens, chance, bytes_of)
-    return b"".join(tokens) + END + weights
+        _change(root, chance, bytes_of)
+    return ElementTree.tostring(root) + END + weights
 
 
-def _change(tokens: list[bytes], chance: Random, bytes_of: Bytes) -> None:
-    at = chance.randrange(len(tokens))
-    token = tokens[at]
-    if token.startswith(b"<") and token.endswith(b">") and chance.randrange(2):
-        start, end = _element(tokens, at)
-        part = tokens[start:end]
-        if chance.randrange(2):
-            del tokens[start:end]
-        if chance.randrange(2):
-            place = chance.randrange(len(tokens) + 1)
-            tokens[place:place] = part
-    elif token.startswith(b'"'):
-        quoted = [each for each in tokens if each.startswith(b'"')]
-        value = chance.choice([chance.choice(quoted), b'"%b"' % chance.choice(VALUES)])
-        tokens[at] = value if chance.randrange(6) else b'"' + bytes_of(token[1:-1]) + b'"'
-    elif token.startswith(b"<"):
-        tokens[at] = chance.choice([each for each in tokens if each.startswith(b"<")])
+def _change(root: Element, chance: Random, bytes_of: Bytes) -> None:
+    """Change one element: an attribute, its text, its name, or its children."""
+    found = list(root.iter())
+    element, other = chance.choice(found), chance.choice(found)
+    act = chance.randrange(8)
+    if act < 5:
+        _change_attribute(element, other, _value(found, chance, bytes_of), chance)
+    elif act == 5:
+        element.tag = other.tag
+    elif len(element):
+        _move_child(element, other, chance)
     else:
-        tokens[at] = chance.choice([chance.choice(tokens), chance.choice(VALUES), bytes_of(token)])
+        element.text = _value(found, chance, bytes_of)
 
 
-def _element(tokens: list[bytes], at: int) -> tuple[int, int]:
-    """The tokens of the element that begins with a tag, as a range; only the tag where it has no end."""
-    depth = 0
-    for end in range(at, len(tokens)):
-        # a tag with attributes is several tokens, the last of which ends it
-        depth += tokens[end].startswith(b"<") and not tokens[end].startswith((b"</", b"<?"))
-        depth -= tokens[end].startswith(b"</") or tokens[end].endswith(b"/>") or tokens[end] == b"/"
-        if depth <= 0:
-            return at, end + 1
-    return at, at + 1
+def _change_attribute(element: Element, other: Element, value: str, chance: Random) -> None:
+    act = chance.randrange(5)
+    if act == 0 or not element.attrib:
+        element.set(*chance.choice([*other.attrib.items(), *NEW]))
+    elif act == 1:
+        del element.attrib[chance.choice(list(element.attrib))]
+    else:
+        element.set(chance.choice(list(element.attrib)), value)
+
+
+def _move_child(element: Element, other: Element, chance: Random) -> None:
+    """Remove a child, double it, or move it to another element."""
+    child = chance.choice(list(element))
+    if chance.randrange(2):
+        element.remove(child)
+    if chance.randrange(2) and other not in child.iter():
+        other.insert(chance.randrange(len(other) + 1), deepcopy(child))
+
+
+def _value(found: list[Element], chance: Random, bytes_of: Bytes) -> str:
+    """A value of another attribute, an interesting one, or a changed one."""
+    there = [value for each in chance.choices(found, k=4) for value in each.attrib.values()]
+    value = chance.choice([*there, *VALUES])
+    if chance.randrange(6):
+        return value
+    return NOT_IN_XML.sub("", bytes_of(value.encode()).decode("utf-8", "replace"))
 
 
 TOKENS = ("<layer ", "<data ", "<port ", "<dim>", "<edge ", "<body>", "<port_map>", "<back_edges>", "opset", "version=")

@@ -195,5 +195,5 @@ def test_input_that_is_missing_is_told():
     )
 
     found = next(each for each in trt.check(loaded) if each.severity is trt.Severity.ERROR)
-    assert found.code == "NL401"
-    assert found.what == "an input is missing"
+    assert found.code == "NL101"
+    assert found.what.startswith("input 0 of ")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from netloop.atomic_write import write_together
 from netloop.check import require_valid
-from netloop.diagnostics import Finding, NetworkError
+from netloop.diagnostics import Finding, NetworkError, quoted
 from netloop.graph.attributes import check_instance
 from netloop.graph.tensor import ITensor
 from netloop.network import INetworkDefinition
@@ -79,7 +79,7 @@ def _build(graph: OnnxGraph, network: INetworkDefinition) -> LayerBuilder:
         NetworkError: it has parts that OpenVINO cannot express.
     """
     problems: Problems = {
-        each: _unwritable(each) for each in (*network.inputs, *network.outputs) if NOT_IN_XML(each.name)
+        each: _unwritable(each) for each in (network, *network.inputs, *network.outputs) if NOT_IN_XML(each.name)
     }
     build = LayerBuilder(problems)
     for (value, type), tensor in zip(graph.inputs, network.inputs, strict=True):
@@ -93,7 +93,9 @@ def _build(graph: OnnxGraph, network: INetworkDefinition) -> LayerBuilder:
     return build
 
 
-def _unwritable(tensor: ITensor) -> Finding:
-    what = f"the name {tensor.name!r} cannot be written as XML"
-    where = tensor.producer.where if tensor.producer else ""
-    return Finding(CODE, what, where, "XML does not allow some of its characters", "rename the tensor", at=tensor)
+def _unwritable(named: ITensor | INetworkDefinition) -> Finding:
+    what = f"the name {quoted(named.name)} cannot be written as XML"
+    is_tensor = isinstance(named, ITensor)
+    where = named.producer.where if is_tensor and named.producer else ""
+    fix = f"rename the {'tensor' if is_tensor else 'network'}"
+    return Finding(CODE, what, where, "XML does not allow some of its characters", fix, at=named)

@@ -10,6 +10,7 @@ import numpy as np
 from netloop.diagnostics import Finding, LayerError, require
 from netloop.graph.layer import ILayer
 from netloop.graph.tensor import ITensor
+from netloop.network import INetworkDefinition
 from netloop.onnx_graph.graph import OnnxGraph, OnnxNode, Value
 from netloop.onnx_graph.node_builder import BOOL, FLOAT, FLOATS_OF_8_BITS, INT64
 from netloop.openvino.exporter.document import element_type
@@ -25,7 +26,7 @@ VIEWS = {"Reshape", "Squeeze", "Unsqueeze", "Split", "Slice", "Concat"}
 END = np.iinfo(np.int64).max
 """A bound past the end of every axis."""
 
-Problems = dict[ILayer | ITensor | str, Finding]
+Problems = dict[ILayer | ITensor | INetworkDefinition | str, Finding]
 
 
 class LayerBuilder:

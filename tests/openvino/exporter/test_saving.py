@@ -209,6 +209,16 @@ def test_everything_that_cannot_be_written_is_reported_at_once():
     assert all("test_saving.py" in each.where for each in caught.value.findings[1:])
 
 
+@pytest.mark.parametrize("character", ["\0", "\x01", "\ufffe"])
+def test_name_of_a_network_that_xml_cannot_hold_is_refused(tmp_path, character):
+    network = trt.INetworkDefinition()
+    network.mark_output(network.add_identity(network.add_input("x", trt.float32, (2,))).get_output(0))
+    network.name = f"net{character}"
+
+    with pytest.raises(trt.NetworkError, match=r"NL732: the name 'net.*' cannot be written as XML"):
+        trt.openvino.save(network, tmp_path / "net.xml")
+
+
 def test_input_of_a_type_that_openvino_lacks_is_refused():
     network = trt.INetworkDefinition()
     x = network.add_input("x", trt.e5m2fnuz, (2,))
