@@ -20,7 +20,7 @@ if sys.platform != "win32":
 
 Part = bytes | memoryview
 
-IS_TEMPORARY = re.compile(r".*\.[0-9a-f]{16}\.netloop\.tmp").fullmatch
+IS_TEMPORARY = re.compile(r"(?s).*\.[0-9a-f]{16}\.netloop\.tmp").fullmatch
 
 
 def write_whole(path: Path, pieces: Iterable[Part]) -> None:

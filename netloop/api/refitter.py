@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -155,19 +156,39 @@ class Refitter(LoggedObject):
         missing = self.get_missing_weights()
         if missing:
             return self._refuse(f"the weights {listed(missing)} are missing; set them with set_named_weights")
-        for name, array in self._new.items():
-            for layer in self._holders[name]:
-                layer.weights = array
-            self._engine.absent.difference_update(self._holders[name])
-        for (name, role), array in self._new_parts.items():
-            for layer in self._parts[name, role]:
-                setattr(layer, ATTRIBUTES[type(layer)][role], array)
-        self._engine.take_weights()
+        with self._undone_by_errors():
+            for layer, attribute, array in self._changes():
+                setattr(layer, attribute, array)
+            self._engine.absent.difference_update(*(self._holders[name] for name in self._new))
+            self._engine.take_weights()
         if self._new_parts:
             self._engine.forget_programs()
         self._new.clear()
         self._new_parts.clear()
         return True
+
+    def _changes(self) -> list[tuple[ILayer, str, Array]]:
+        """The layers that get new weights, each with the attribute and its new value."""
+        constants = [(layer, "weights", array) for name, array in self._new.items() for layer in self._holders[name]]
+        parts = [
+            (layer, ATTRIBUTES[type(layer)][part[1]], array)
+            for part, array in self._new_parts.items()
+            for layer in self._parts[part]
+        ]
+        return [*constants, *parts]
+
+    @contextmanager
+    def _undone_by_errors(self) -> Generator[None]:
+        """Restore the engine's weights after an error: Ctrl-C, or a device without enough memory."""
+        before = [(layer, attribute, getattr(layer, attribute)) for layer, attribute, _ in self._changes()]
+        absent = set(self._engine.absent)
+        try:
+            yield
+        except BaseException:
+            for layer, attribute, array in before:
+                vars(layer)[attribute] = array  # unchecked: absent weights are a view of one zero
+            self._engine.absent.update(absent)
+            raise
 
     def refit_cuda_engine_async(self, stream_handle: int) -> bool:
         """Refit, and wait for the end, as ``refit_cuda_engine``."""

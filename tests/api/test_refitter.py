@@ -269,6 +269,27 @@ def test_engine_without_weights_runs_once_it_has_them():
     assert result(loaded(engine.serialize())) == 5
 
 
+@pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
+def test_refit_that_fails_changes_nothing(monkeypatch, error):
+    def fails(*_):
+        raise error
+
+    whole = built(scaled())
+    for engine in (whole, loaded(without_weights(whole))):
+        refitter = trt.Refitter(engine, Log())
+        refitter.set_named_weights("first", 2 * A)
+        refitter.set_named_weights("second", 2 * B)
+        absent, plan = set(engine.absent), bytes(engine.serialize())
+        with monkeypatch.context() as patch:
+            patch.setattr("jax.numpy.array", fails)
+            with pytest.raises(error):
+                refitter.refit_cuda_engine()
+        assert (engine.absent, bytes(engine.serialize())) == (absent, plan)
+
+        assert refitter.refit_cuda_engine()
+        assert result(engine) == 10
+
+
 def test_engine_that_waits_for_weights_writes_none():
     stripped = without_weights(built(scaled()))
 

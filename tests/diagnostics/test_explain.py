@@ -1,11 +1,13 @@
 """The texts of codes, one at a time and as a page."""
 
+import importlib
 import re
 from pathlib import Path
 
 import pytest
 
 import netloop as trt
+from netloop.check import loops
 from netloop.check.rule import RULES
 from netloop.cli import main
 from netloop.diagnostics import CODES, Code, add_code
@@ -96,6 +98,13 @@ def test_every_code_is_raised():
 def test_code_has_one_meaning():
     with pytest.raises(AssertionError, match="NL101 is in the register already"):
         add_code("NL101", "another reason")
+
+
+def test_rules_can_be_imported_again_after_an_interrupt():
+    before = dict(CODES)
+    importlib.reload(loops)
+
+    assert before == CODES
 
 
 def test_text_is_cut_into_reason_paragraphs_and_examples():

@@ -51,6 +51,13 @@ def test_decorator_returns_the_function(table):
     assert table.register("Gather")(gather) is gather
 
 
+def test_function_can_be_imported_again_after_an_interrupt(table):
+    again = table.find("Cast", 15)
+    table.register("Cast", "CastLike", since=15)(again)
+
+    assert table.find("Cast", 15) is again
+
+
 def test_version_cannot_be_registered_twice(table):
     with pytest.raises(AssertionError, match="since version 15 already"):
         table.register("CastLike", since=15)(lambda: None)
