@@ -83,7 +83,7 @@ MUTANTS = [
            "(yield self.tensor(0), {**at, self.loop: trips})", "(yield self.tensor(0), {**at, self.loop: trips - 1})",
            LOOPS),
     Mutant("a stacked output may be one row too short", LOOP,
-           "require(trips <= length, ", "require(trips <= length + 1, ", LOOPS),
+           "if rows > length else None", "if rows > length + 1 else None", LOOPS),
     Mutant("the reference treats REVERSE as CONCATENATE", LOOP,
            "rows = rows[::-1]", "rows = rows[:]", LOOPS),
     Mutant("a stacked output is padded at its beginning", LOOP,

@@ -268,7 +268,7 @@ def check_certain_error(seed: int, depth: int, most: int) -> None:
 NETWORKS = {"seed": st.integers(0, 1 << 32), "depth": st.integers(0, 3), "most": st.integers(0, 40)}
 
 
-@same_examples(10)
+@same_examples(5)
 @given(**NETWORKS)
 def test_no_network_that_runs_has_a_certain_error(seed, depth, most):
     check_certain_error(seed, depth, most)

@@ -92,6 +92,25 @@ def test_loop_that_ends_early_has_a_row_for_each_iteration_it_had(limit, trips, 
     assert found["rows"].tolist() == [[1 + n, 2 + 2 * n] for n in range(trips)]
 
 
+@pytest.mark.parametrize(
+    ("most", "body", "codes"),
+    [
+        (None, LESS, set()),
+        (LARGEST, LESS, set()),
+        (5, LESS, set()),
+        (5, ADD + " row = Identity (v)", set()),
+        # it goes on until no tensor can hold its rows
+        (LARGEST, ADD + " row = Identity (v)", {"NL221"}),
+    ],
+)
+def test_loop_is_said_to_fail_if_it_always_does(most, body, codes):
+    limits, before = (", true", ON) if most is None else ("most, true", ON + number(most))
+
+    found = netloop.check(netloop.onnx.load(model(looped(limits, body, "y, rows", before=before, **LIMITED))))
+
+    assert {each.code for each in found if each.code in ("NL221", "NL222")} == codes
+
+
 def test_loop_with_a_condition_alone_goes_on_while_it_holds():
     text = looped(", true", LESS, "y, rows", **LIMITED)
 
