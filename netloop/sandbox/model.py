@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from netloop.checked_attributes import whole
-from netloop.diagnostics import Finding, InputError, reason
+from netloop.diagnostics import Finding, InputError, listed, reason
 from netloop.sandbox.errors import error_from_json
 from netloop.sandbox.frames import DTYPES, Header, ProtocolError, Values, arrays_of, type_of_form
 from netloop.sandbox.process import ChildProcess
@@ -75,7 +75,7 @@ class SandboxedModel:
         self._most = MOST_BYTES if memory is None else memory
         self._process = ChildProcess(file.name, _seconds(seconds))
         try:
-            header, _ = self._request({"path": str(file.absolute()), "memory": memory}, {})
+            header, _ = self._request({"path": os.fspath(path), "memory": memory}, {})
             self.inputs, self.outputs = (self._infos(header.get(each)) for each in ("inputs", "outputs"))
         except BaseException:
             self.close()
@@ -90,14 +90,31 @@ class SandboxedModel:
             InputError, NetworkError, ExecutionError: as outside of a sandbox.
             SandboxError: a limit was exceeded, the process ended, or the model is closed.
         """
-        given = {name: _as_arrays(name, value) for name, value in {**(inputs or {}), **named}.items()}
+        given = {name: self._as_arrays(name, value) for name, value in {**(inputs or {}), **named}.items()}
         _, outputs = self._request({}, given)
         if list(outputs) != list(self.outputs):
-            raise self._process.protocol_error(f"the outputs {list(outputs)}")
+            raise self._process.protocol_error(f"with the outputs {listed(list(outputs))}")
         for name, info in self.outputs.items():
             if not _fits(outputs[name], info):
-                raise self._process.protocol_error(f"another type for {name!r} than it declared")
+                raise self._process.protocol_error(f"with another type for {name!r} than it declared")
         return outputs
+
+    def _as_arrays(self, name: str, value: Any) -> Any:
+        """The value for an input as arrays that a frame can hold; the process checks whether they fit the input."""
+        is_tensor = name not in self.inputs or self.inputs[name].kind == "tensor"
+        try:
+            if isinstance(value, list | tuple) and not is_tensor:
+                made: Any = [np.asarray(each) for each in value]
+            else:
+                made = None if value is None else np.asarray(value)
+        except ValueError as error:
+            what = f"the value for the input {name!r} is not an array"
+            raise InputError(Finding("NL603", what, why=str(error))) from error
+        for each in arrays_of(made):
+            if str(each.dtype) not in DTYPES:
+                what = f"the input {name!r} has the element type {each.dtype}, which no tensor has"
+                raise InputError(Finding("NL603", what, why=reason("NL603")))
+        return made
 
     def _request(self, header: Header, values: Values) -> tuple[Header, Values]:
         reply, arrays = self._process.request(header, values, self._most)
@@ -124,8 +141,8 @@ class SandboxedModel:
 
     def _infos(self, given: Any) -> dict[str, TensorInfo]:
         try:
-            return dict(_info(each) for each in given)
-        except (ProtocolError, TypeError) as error:
+            return dict(_info(each) for each in (given if isinstance(given, list) else [given]))
+        except ProtocolError as error:
             raise self._process.protocol_error(str(error)) from error
 
     @property
@@ -155,24 +172,11 @@ def _seconds(value: float) -> float:
     return value
 
 
-def _as_arrays(name: str, value: Any) -> Any:
-    """The value for an input as arrays that a frame can hold."""
-    if isinstance(value, list) and any(isinstance(each, np.ndarray) for each in value):
-        made: Any = [np.asarray(each) for each in value]
-    else:
-        made = None if value is None else np.asarray(value)
-    for each in arrays_of(made):
-        if DTYPES.get(str(each.dtype)) is None:
-            what = f"input {name!r} has the element type {each.dtype}, which no tensor has"
-            raise InputError(Finding("NL603", what, why=reason("NL603")))
-    return made
-
-
 def _info(given: Any) -> tuple[str, TensorInfo]:
     dtype, shape = type_of_form(given)
     name, kind = given.get("name"), given.get("kind")
     if not isinstance(name, str) or kind not in KINDS:
-        raise ProtocolError("a tensor without a name or kind")
+        raise ProtocolError("with a tensor without a name or kind")
     return name, TensorInfo(kind, dtype, shape)
 
 
