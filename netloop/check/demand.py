@@ -21,7 +21,7 @@ At = dict[ILoop, int | None]
 Need = tuple[ITensor | None, At]
 """A tensor, and the iterations in which it is needed."""
 
-Problem = tuple[str, str]
+Failure = tuple[str, str]
 """What is wrong, and the fix."""
 
 MOST_ELEMENTS = 4
@@ -35,14 +35,14 @@ class Demand:
     axis is in one of them.
 
     Attributes:
-        problems: the loop outputs and iterators that fail there, each with its problem.
+        failures: the loop outputs and iterators that fail there.
     """
 
     def __init__(self, network: INetworkDefinition, scopes: Scopes, is_likely: bool = False) -> None:
         """Follow what is needed for certain; with ``is_likely`` also both branches of conditionals, the conditions of
         assertions, and loops that a WHILE may end earlier.
         """
-        self.problems: dict[ILayer, Problem] = {}
+        self.failures: dict[ILayer, Failure] = {}
         self._scopes = scopes
         self._types = network.types
         self._is_likely = is_likely
@@ -89,9 +89,9 @@ class Demand:
         length = known_integer(layer.get_input(1), self._types)
         impossible = None if length is None else layer.known_error(self._types)
         if impossible is not None:
-            self.problems[layer] = impossible[0], impossible[2]
+            self.failures[layer] = impossible[0], impossible[2]
         elif length is not None and trips is not None and trips > length:
-            self.problems[layer] = too_short_for(trips, layer, length)
+            self.failures[layer] = too_short_for(trips, layer, length)
         elif trips or (trips is None and self._is_likely):
             yield layer.get_input(0), {**at, loop: None if trips is None else trips - 1}
             yield layer.get_input(0), {**at, loop: None if trips is None else 0}
@@ -112,7 +112,7 @@ class Demand:
         shape = self._types[source].shape
         length = shape[normal_axis(layer.axis, len(shape))]
         if length != UNKNOWN and not 0 <= position < length:
-            self.problems[layer] = past_the_end(count, layer, length)
+            self.failures[layer] = past_the_end(count, layer, length)
 
     def _of_recurrence(self, layer: IRecurrenceLayer, at: At) -> Iterator[Need]:
         trip = at.get(layer.loop)
@@ -135,16 +135,16 @@ class Demand:
         return known_count(loop, self._types) if self._is_likely or loop.limit(TripLimit.WHILE) is None else None
 
 
-def too_short_for(trips: int, layer: ILoopOutputLayer, length: int) -> Problem:
-    """The problem of a stacked output whose length is less than the trip count."""
+def too_short_for(trips: int, layer: ILoopOutputLayer, length: int) -> Failure:
+    """The failure of a stacked output whose length is less than the trip count."""
     what = (
         f"{layer.name!r} has room for {length} elements, and {layer.loop.name!r} {_runs(layer.loop)} {trips} iterations"
     )
     return what, f"give it a length of {trips}"
 
 
-def past_the_end(count: int | None, layer: IIteratorLayer, length: int) -> Problem:
-    """The problem of an iterator that reads past the end of its axis, also if only LAST_VALUE does so."""
+def past_the_end(count: int | None, layer: IIteratorLayer, length: int) -> Failure:
+    """The failure of an iterator that reads past the end of its axis, also if only LAST_VALUE does so."""
     loop = layer.loop
     if count is None or count <= length:
         return f"{layer.name!r} is read past the end of its axis of {length} elements, after the last iteration", ""
@@ -187,7 +187,7 @@ def may_fail(types: TypeTable, scopes: Scopes) -> bool:
     """Whether a live loop output or iterator fails if it is needed: most networks have none, which is quickly seen."""
     layers = [each for each in scopes.live if isinstance(each, ILoopOutputLayer | IIteratorLayer)]
     typed = [each for each in layers if isinstance(types.of(each.outputs[0]), TensorType)]
-    return any(_is_too_short(each, types) or _is_past_the_end(each) for each in typed)
+    return any(_is_too_short(each, types) or _is_last_of_no_recurrence(each) for each in typed)
 
 
 def _is_too_short(layer: ILoopOutputLayer | IIteratorLayer, types: TypeTable) -> bool:
@@ -200,7 +200,7 @@ def _is_too_short(layer: ILoopOutputLayer | IIteratorLayer, types: TypeTable) ->
     return count is not None and 0 <= shape[normal_axis(layer.axis, len(shape))] < count
 
 
-def _is_past_the_end(layer: ILayer) -> bool:
+def _is_last_of_no_recurrence(layer: ILayer) -> bool:
     """Whether a layer is a LAST_VALUE of what is no recurrence, which may read an iterator past the last iteration."""
     if not isinstance(layer, ILoopOutputLayer) or layer.stacks:
         return False

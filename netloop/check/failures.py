@@ -16,8 +16,8 @@ def run_can_succeed(subject: Subject) -> Iterator[Violation]:
     Wrong: a length of 4 in a loop of 5 iterations, whose output is marked as an output of the network
     Right: a length of 5; elements past the last iteration are 0
     """
-    for layer, problem in subject.certain_failures.items():
-        yield Violation(layer, *problem)
+    for layer, failure in subject.certain_failures.items():
+        yield Violation(layer, *failure)
 
 
 @rule("NL222", Severity.WARNING)
@@ -30,5 +30,5 @@ def run_is_likely_to_succeed(subject: Subject) -> Iterator[Violation]:
     Wrong: a length of 4 in a loop of 5 iterations, in a branch of a conditional
     Right: a length of 5; elements past the last iteration are 0
     """
-    for layer, problem in subject.likely_failures.items():
-        yield Violation(layer, *problem)
+    for layer, failure in subject.likely_failures.items():
+        yield Violation(layer, *failure)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
 
-from netloop.check.demand import Demand, Problem, may_fail
+from netloop.check.demand import Demand, Failure, may_fail
 from netloop.diagnostics import Code, Finding, Severity, add_code
 from netloop.graph.infer import TypeTable
 from netloop.graph.layer import ILayer
@@ -47,16 +47,16 @@ class Subject:
         return frozenset(self.scopes.live)
 
     @cached_property
-    def certain_failures(self) -> dict[ILayer, Problem]:
+    def certain_failures(self) -> dict[ILayer, Failure]:
         """The loop outputs and iterators that fail in every run, whatever its inputs are."""
         # what is certain only for the inputs of a call is an error of that run
-        return Demand(self.network, self.scopes).problems if self._may_fail else {}
+        return Demand(self.network, self.scopes).failures if self._may_fail else {}
 
     @cached_property
-    def likely_failures(self) -> dict[ILayer, Problem]:
+    def likely_failures(self) -> dict[ILayer, Failure]:
         """The others that fail unless a branch is not taken or a WHILE ends a loop early."""
-        found = Demand(self.network, self.scopes, is_likely=True).problems if self._may_fail else {}
-        return {layer: problem for layer, problem in found.items() if layer not in self.certain_failures}
+        found = Demand(self.network, self.scopes, is_likely=True).failures if self._may_fail else {}
+        return {layer: failure for layer, failure in found.items() if layer not in self.certain_failures}
 
     def fails(self, layer: ILayer) -> bool:
         """Whether a loop output or iterator fails for certain, or is likely to."""

@@ -60,9 +60,7 @@ def _described(engine: ICudaEngine) -> Header:
 
 def _info(tensor: ITensor) -> Any:
     found = tensor.type
-    kind = (
-        "sequence" if isinstance(found, SequenceType) else "optional" if isinstance(found, OptionalType) else "tensor"
-    )
+    kind = KINDS.get(type(found), "tensor")
     return {"name": tensor.name, "kind": kind, "dtype": str(found.dtype), "shape": list(found.held_shape or ())}
 
 

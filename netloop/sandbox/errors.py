@@ -31,6 +31,7 @@ class SandboxError(NetloopError):
 
 TYPED = {each.__name__: each for each in (NetworkError, InputError, ExecutionError, FileFormatError, ModelError)}
 PLAIN = {each.__name__: each for each in (TypeError, ValueError, FileNotFoundError, IsADirectoryError, PermissionError)}
+MOST_FINDINGS = 5000
 TEXTS = ("code", "what", "where", "why", "fix")
 
 
@@ -40,7 +41,7 @@ def error_as_json(error: BaseException) -> dict[str, Any]:
     if isinstance(error, NetloopError):
         found["findings"] = [
             {**{name: getattr(each, name) for name in TEXTS}, "severity": each.severity.value}
-            for each in error.findings
+            for each in error.findings[:MOST_FINDINGS]
         ]
     return found
 
@@ -53,7 +54,7 @@ def error_from_json(given: Any) -> Exception:
         ProtocolError: it describes no error.
     """
     if not isinstance(given, dict) or not isinstance(given.get("class"), str) or not isinstance(given.get("text"), str):
-        raise ProtocolError("an error without a class")
+        raise ProtocolError("with an error without a class")
     name, text = given["class"], given["text"]
     if name in TYPED:
         return TYPED[name](*map(_finding, _some(given.get("findings"))))
@@ -64,15 +65,15 @@ def error_from_json(given: Any) -> Exception:
 
 def _some(findings: Any) -> list[Any]:
     if not isinstance(findings, list) or not findings:
-        raise ProtocolError("an error without findings")
+        raise ProtocolError("with an error without findings")
     return findings
 
 
 def _finding(given: Any) -> Finding:
     texts: list[Any] = [given.get(name) for name in TEXTS] if isinstance(given, dict) else [None]
     if not all(isinstance(each, str) for each in texts):
-        raise ProtocolError("a finding without texts")
+        raise ProtocolError("with a finding without texts")
     try:
         return Finding(*texts, severity=Severity(given.get("severity")))
     except ValueError as error:
-        raise ProtocolError("a finding without a severity") from error
+        raise ProtocolError("with a finding without a severity") from error

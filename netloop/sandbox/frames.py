@@ -20,7 +20,7 @@ DTYPES = {str(dtype): dtype for dtype in NUMPY_TYPES.values()}
 
 BELOW_A_BYTE = TINY | {NUMPY_TYPES[DataType.FP4]}
 
-LARGEST_HEADER = 16 << 20
+LARGEST_HEADER = 8 << 20
 """The most bytes of a header."""
 
 Header = dict[str, Any]
@@ -54,14 +54,14 @@ def read_frame(stream: IO[bytes], most: int) -> tuple[Header, Values] | None:
         return None
     length = int.from_bytes(first + bytes(_read(stream, 3)), "big")
     if length > LARGEST_HEADER:
-        raise ProtocolError(f"a header of {length} bytes")
+        raise ProtocolError(f"with a header of {length} bytes")
     try:
         header: Any = json.loads(bytes(_read(stream, length)))
     except (ValueError, RecursionError) as error:
-        raise ProtocolError("a header that is no JSON") from error
+        raise ProtocolError("with a header that is no JSON") from error
     forms = header.pop("values", None) if isinstance(header, dict) else None
     if not isinstance(forms, dict):
-        raise ProtocolError("a header without values")
+        raise ProtocolError("with a header without values")
     reader = _ArrayReader(stream, most)
     return header, {name: reader.value(form) for name, form in forms.items()}
 
@@ -95,11 +95,11 @@ class _ArrayReader:
     def _array(self, form: Any) -> Array:
         dtype, shape = type_of_form(form)
         if min(shape, default=0) < 0:
-            raise ProtocolError("an array with negative dims")
+            raise ProtocolError("with an array with negative dims")
         size = math.prod(shape) * dtype.itemsize
         self._room -= size
         if self._room < 0:
-            raise ProtocolError(f"arrays that are too large, one of them {dtype}{list(shape)}")
+            raise ProtocolError(f"with arrays that are too large, one of them {dtype}{list(shape)}")
         raw = _read(self._stream, size)
         if dtype == np.bool_:
             return (raw != 0).reshape(shape)
@@ -117,9 +117,9 @@ def type_of_form(form: Any) -> tuple[np.dtype[Any], tuple[int, ...]]:
     dtype = DTYPES.get(str(form.get("dtype"))) if isinstance(form, dict) else None
     shape = form.get("shape") if isinstance(form, dict) else None
     if dtype is None or not isinstance(shape, list) or len(shape) > 32:
-        raise ProtocolError("an array without an element type or shape")
+        raise ProtocolError("with an array without an element type or shape")
     if not all(type(each) is int and -1 <= each < 1 << 62 for each in shape):
-        raise ProtocolError("an array with impossible dims")
+        raise ProtocolError("with an array with impossible dims")
     return dtype, tuple(shape)
 
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from netloop.checked_attributes import whole
-from netloop.diagnostics import Finding, InputError, reason
+from netloop.diagnostics import Finding, InputError, listed, reason
 from netloop.sandbox.errors import error_from_json
 from netloop.sandbox.frames import DTYPES, Header, ProtocolError, Values, arrays_of, type_of_form
 from netloop.sandbox.process import ChildProcess
@@ -93,10 +93,10 @@ class SandboxedModel:
         given = {name: self._as_arrays(name, value) for name, value in {**(inputs or {}), **named}.items()}
         _, outputs = self._request({}, given)
         if list(outputs) != list(self.outputs):
-            raise self._process.protocol_error(f"the outputs {list(outputs)}")
+            raise self._process.protocol_error(f"with the outputs {listed(list(outputs))}")
         for name, info in self.outputs.items():
             if not _fits(outputs[name], info):
-                raise self._process.protocol_error(f"another type for {name!r} than it declared")
+                raise self._process.protocol_error(f"with another type for {name!r} than it declared")
         return outputs
 
     def _as_arrays(self, name: str, value: Any) -> Any:
@@ -141,8 +141,8 @@ class SandboxedModel:
 
     def _infos(self, given: Any) -> dict[str, TensorInfo]:
         try:
-            return dict(_info(each) for each in given)
-        except (ProtocolError, TypeError) as error:
+            return dict(_info(each) for each in (given if isinstance(given, list) else [given]))
+        except ProtocolError as error:
             raise self._process.protocol_error(str(error)) from error
 
     @property
@@ -176,7 +176,7 @@ def _info(given: Any) -> tuple[str, TensorInfo]:
     dtype, shape = type_of_form(given)
     name, kind = given.get("name"), given.get("kind")
     if not isinstance(name, str) or kind not in KINDS:
-        raise ProtocolError("a tensor without a name or kind")
+        raise ProtocolError("with a tensor without a name or kind")
     return name, TensorInfo(kind, dtype, shape)
 
 

@@ -96,7 +96,7 @@ class ChildProcess:
 
     def _stop_late(self) -> None:
         self._is_late = True
-        self._process.kill()
+        _kill(self._process)
 
     def protocol_error(self, what: str) -> SandboxError:
         """The error for a reply that the protocol does not allow; it ends the process."""
@@ -115,7 +115,7 @@ class ChildProcess:
             try:
                 self._process.wait(5)
             except subprocess.TimeoutExpired:
-                self._process.kill()
+                _kill(self._process)
         self.close()
         by = _cause(self._process.returncode)
         if self._is_late or by == "SIGXCPU":
@@ -157,7 +157,7 @@ class _Tail:
 
 
 def _end(process: subprocess.Popen[bytes], stderr: _Tail) -> None:
-    process.kill()
+    _kill(process)
     process.wait()
     for stream in (process.stdin, process.stdout):
         assert stream is not None
@@ -166,6 +166,16 @@ def _end(process: subprocess.Popen[bytes], stderr: _Tail) -> None:
         except BrokenPipeError:  # what was not written any more
             continue
     stderr.close()
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """Kill a process and its own children, which would keep its pipes open."""
+    if process.returncode is not None:
+        return  # its number may be that of another process now
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except (AttributeError, OSError):  # Windows has no groups; macOS refuses that of a process that has ended
+        process.kill()
 
 
 def _environment() -> dict[str, str]:

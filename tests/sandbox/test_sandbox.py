@@ -119,6 +119,7 @@ def test_call_that_takes_too_long_ends_the_process(path):
             model(INPUTS)
 
 
+@pytest.mark.slow
 def test_call_that_needs_too_much_memory_is_a_typed_error(path):
     """XLA reports it, or ends its process."""
     with (
@@ -138,6 +139,7 @@ def test_memory_that_does_not_suffice_for_xla_ends_the_process_and_not_this_one(
     assert caught.value.ended_by.startswith(("SIG", "memory"))
 
 
+@pytest.mark.slow
 def test_damaged_file_is_the_same_error_as_outside(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     path = "damaged.onnx"
