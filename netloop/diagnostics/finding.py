@@ -1,7 +1,7 @@
 """Findings, the one form of every report (what is wrong, where, why, how to fix it), and the errors that carry them."""
 
 import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, replace
 from enum import Enum
 from itertools import islice
@@ -150,7 +150,8 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     """``did you mean 'x'?`` if exactly one known name is close, else an empty string."""
     if len(name) > LONGEST_COMPARED:
         return ""
-    candidates = [each for each in islice(known, MOST_COMPARED) if len(each) <= LONGEST_COMPARED]
+    ordered = sorted(known) if isinstance(known, Set) else known
+    candidates = [each for each in islice(ordered, MOST_COMPARED) if len(each) <= LONGEST_COMPARED]
     close = difflib.get_close_matches(name, candidates, n=2, cutoff=0.75)
     return f"did you mean {close[0]!r}?" if len(close) == 1 else ""
 
