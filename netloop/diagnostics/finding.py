@@ -75,7 +75,7 @@ class Finding:
             "where": {
                 "file": place.file if known else None,
                 "line": place.line if known else None,
-                "layer": getattr(self.at, "name", None),
+                "layer": shortened(name) if isinstance(name := getattr(self.at, "name", None), str) else None,
             },
             "why": self.why,
             "fix": self.fix,

@@ -37,8 +37,8 @@ def fuzz(name: str, seconds: int) -> list[Path]:
     first, last, runs = (0, ""), (0, ""), 0
     while (left := int(end - time.monotonic())) >= LEAST_SECONDS:
         statuses = list(_statuses(name, finds, f"-dict={words}", f"-max_total_time={left}", corpus))
-        if not statuses:  # the fuzzer did not start
-            break
+        if not statuses:
+            sys.exit("the fuzzer did not start; it needs the extra fuzz: pip install -e '.[fuzz]'")
         first, last = first or statuses[0], statuses[-1]
         runs += last[0]
     found = sorted(set(finds.iterdir()) - before)
