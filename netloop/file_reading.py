@@ -16,6 +16,8 @@ from netloop.diagnostics import FileFormatError, Finding, ModelError, reason
 
 OUT_OF_MEMORY = "NL755"
 """The code of findings about a lack of memory."""
+LEAST_CHECKED = 1 << 16
+"""The least size that is worth the time to ask how much memory is free, in bytes."""
 LIMIT_OF_GROUP = Path("/sys/fs/cgroup/memory.max")
 MEMORY = Path("/proc/meminfo")
 
@@ -38,7 +40,7 @@ def require_memory(size: int, what: str) -> None:
     Raises:
         MemoryError: they do not.
     """
-    free = free_memory()
+    free = free_memory() if size >= LEAST_CHECKED else None
     if free is not None and size > free:
         raise MemoryError(f"{what} needs {size} bytes of memory, and {free} are free")
 

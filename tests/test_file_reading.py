@@ -1,5 +1,6 @@
 """Files that are larger than memory: each reader refuses them before it reads a byte."""
 
+import io
 import os
 import struct
 import tracemalloc
@@ -12,6 +13,7 @@ from onnx import TensorProto, helper
 import netloop as trt
 from netloop import file_reading, plan, wts
 from netloop.formats.import_errors import ImportErrors
+from netloop.plan import container
 
 HUGE = 1 << 36
 """64 GB, of which a sparse file takes nothing on the disk."""
@@ -75,6 +77,15 @@ def test_plan_larger_than_memory_is_refused(tmp_path):
     found = refused(plan.load, sparse(tmp_path / "net.plan", b"PK\3\4"))
 
     assert found.where == str(tmp_path / "net.plan")
+
+
+def test_stream_of_a_plan_larger_than_memory_is_refused():
+    members = [container.Member("network.json", [b"{}"]), container.Member("weights/0000.npy", [b"x"])]
+    manifest = container.manifest(members).replace(b'"size":1,', b'"size":%d,' % HUGE)
+    start = io.BytesIO(b"".join(container.zipped([container.Member("manifest.json", [manifest])])))
+
+    found = refused(plan.draw, lambda size: start.read(size) or b"x" * size)
+    assert found.what.startswith(f"the plan needs {HUGE}"[:20])
 
 
 def test_weight_file_larger_than_memory_is_refused(tmp_path):

@@ -126,7 +126,7 @@ TEXTS = {
         Right: an engine that is built from this model
         """,
     "NL751": """
-        an OpenVINO model is a complete XML document without DOCTYPE, of version 10 or 11.
+        an OpenVINO model is a complete XML document in UTF-8, without DOCTYPE, of version 10 or 11.
 
         The definitions of a DOCTYPE could expand beyond any memory, or read a file of the user.
         Wrong: a file that a download cut short

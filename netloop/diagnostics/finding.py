@@ -2,7 +2,7 @@
 
 import difflib
 import traceback
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, replace
 from enum import Enum
 from itertools import islice
@@ -105,7 +105,7 @@ class Finding:
             "where": {
                 "file": line.file if line else None,
                 "line": line.line if line else None,
-                "layer": place.name,
+                "layer": shortened(place.name) if isinstance(place.name, str) else None,
             },
             "why": self.why,
             "fix": self.fix,
@@ -193,7 +193,8 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     """``did you mean 'x'?`` if exactly one known name is close, else an empty string."""
     if len(name) > LONGEST_COMPARED:
         return ""
-    candidates = [each for each in islice(known, MOST_COMPARED) if len(each) <= LONGEST_COMPARED]
+    ordered = sorted(known) if isinstance(known, Set) else known
+    candidates = [each for each in islice(ordered, MOST_COMPARED) if len(each) <= LONGEST_COMPARED]
     close = difflib.get_close_matches(name, candidates, n=2, cutoff=0.75)
     return f"did you mean {close[0]!r}?" if len(close) == 1 else ""
 

@@ -24,6 +24,7 @@ from importlib import metadata
 from typing import Any, NamedTuple, NoReturn
 
 from netloop.diagnostics import FileFormatError, Finding
+from netloop.file_reading import memory_errors_as, require_memory
 from netloop.plan.json_reader import JsonValue, from_json, to_json
 
 Part = bytes | memoryview
@@ -192,7 +193,7 @@ def draw(take: Callable[[int], bytes]) -> bytes:
     The manifest comes first and has the sizes of the rest, so that the function is never asked for a byte too many.
 
     Raises:
-        FileFormatError: the file does not start like a plan.
+        FileFormatError: the file does not start like a plan, or does not fit into memory.
     """
     opening = take(len(_Entry(MANIFEST, 0, 0, 0).local()))
     size: int = _LOCAL_SIZES.unpack_from(opening, len(opening) - _LOCAL_SIZES.size)[2]
@@ -204,7 +205,9 @@ def draw(take: Callable[[int], bytes]) -> bytes:
         listed = node.fields(("name", "size", "sha256"))["size"].whole(0)
         entries.append(_Entry(member_name(len(entries)), listed, 0, 0))
     length = sum(len(each.local()) + each.size for each in entries) + len(_directory(entries, 0)) + DIGEST_SIZE
-    return opening + document + take(length - len(opening) - size)
+    with memory_errors_as(FileFormatError, MANIFEST):
+        require_memory(length, "the plan")
+        return opening + document + take(length - len(opening) - size)
 
 
 def _verify(data: bytes) -> None:

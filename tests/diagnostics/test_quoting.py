@@ -2,6 +2,7 @@
 
 import pytest
 
+import netloop as trt
 from netloop.diagnostics import Finding, did_you_mean, listed, quoted
 from netloop.diagnostics.quoting import LONGEST_FIELD, printable, shortened
 
@@ -59,3 +60,10 @@ def test_similar_name_is_looked_for_in_bounded_time():
 
 def test_listed_names_are_cut():
     assert len(listed(["x" * 1_000_000] * 100)) < 1000
+
+
+def test_names_in_json_are_cut():
+    network = trt.INetworkDefinition()
+    network.name = "x" * 1_000_000
+
+    assert len(Finding("NL401", "it is wrong", at=network).as_json()["where"]["layer"]) == LONGEST_FIELD

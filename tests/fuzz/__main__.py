@@ -34,15 +34,16 @@ def fuzz(name: str, seconds: int) -> list[Path]:
     # one word at least: libFuzzer ends where there is none
     words.write_text("".join(f'"{each}"\n' for each in TARGETS[name].tokens or ("x",)), encoding="utf-8")
     before, end = set(finds.iterdir()), time.monotonic() + seconds
-    first, last, runs = (0, ""), (0, ""), 0
-    while (left := int(end - time.monotonic())) >= LEAST_SECONDS:
+    coverage: list[str] = []
+    runs = 0
+    while (left := round(end - time.monotonic())) >= LEAST_SECONDS:
         statuses = list(_statuses(name, finds, f"-dict={words}", f"-max_total_time={left}", corpus))
-        if not statuses:  # the fuzzer did not start
-            break
-        first, last = first or statuses[0], statuses[-1]
-        runs += last[0]
+        if not statuses:
+            sys.exit("the fuzzer did not start; it needs the extra fuzz: pip install -e '.[fuzz]'")
+        coverage += [each for _, each in statuses]
+        runs += statuses[-1][0]
     found = sorted(set(finds.iterdir()) - before)
-    print(f"{name}: {runs} runs in {seconds} s, from {first[1]} to {last[1]}, {len(found)} finds")
+    print(f"{name}: {runs} runs in {seconds} s, from {coverage[0]} to {coverage[-1]}, {len(found)} finds")
     return found
 
 
@@ -66,6 +67,8 @@ def main() -> int:
     unknown = [each for each in arguments.targets if each not in TARGETS]
     if unknown:
         parser.error(f"there is no target {unknown[0]!r}; there are {', '.join(TARGETS)}")
+    if arguments.seconds < LEAST_SECONDS:
+        parser.error(f"--seconds is {arguments.seconds}, but must be at least {LEAST_SECONDS}")
     finds = [each for name in arguments.targets or TARGETS for each in fuzz(name, arguments.seconds)]
     for each in finds:
         print(f"find: {each}")
