@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import jax
 
 from netloop.check import ValidatedNetwork
+from netloop.device_errors import completed
 from netloop.diagnostics import ExecutionError
 from netloop.execution.program_cache import Given
 from netloop.execution.recursion_limit import raised_recursion_limit
@@ -101,7 +102,7 @@ def compile_program(
     timer.end("compile")
 
     def run(weights: list[Any], arrays: list[Any]) -> list[Any]:
-        outputs, verdict = compiled(loader(weights), *arrays)
+        outputs, verdict = completed(compiled(loader(weights), *arrays))
         if verdict is not None and int(verdict):
             raise ExecutionError(program.errors.finding(verdict))
         return outputs

@@ -7,7 +7,8 @@ from typing import Any
 
 import jax
 
-from netloop.diagnostics import ExecutionError, Finding, reason
+from netloop.device_errors import DEVICE_ERRORS, device_finding
+from netloop.diagnostics import ExecutionError
 
 PINNED: dict[str, tuple[Any, Callable[[Any], AbstractContextManager[Any]]]] = {
     "jax_disable_jit": (False, jax.disable_jit),
@@ -24,7 +25,7 @@ class pinned_settings:
     """A context with 64-bit types and JAX's default behaviour, whatever the user has set.
 
     Raises:
-        ExecutionError: at exit, if the compiler or the device failed.
+        ExecutionError: at exit, if the compiler or the device failed, or memory is used up.
     """
 
     def __enter__(self) -> None:
@@ -37,5 +38,5 @@ class pinned_settings:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, *rest: Any) -> None:
         for each in reversed(self._entered):
             each.__exit__(kind, error, *rest)
-        if isinstance(error, jax.errors.JaxRuntimeError):
-            raise ExecutionError(Finding("NL608", f"the device gave up: {error}", why=reason("NL608"))) from error
+        if isinstance(error, DEVICE_ERRORS):
+            raise ExecutionError(device_finding(error)) from error

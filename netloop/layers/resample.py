@@ -37,6 +37,9 @@ SIMPLEST = 1 << 16
 Taps = list[tuple[int, float]]
 """Indices along an axis, each with its weight."""
 
+LARGEST_QUOTIENT = 1 << 60
+"""The largest number in the quotients that are coordinates; rounding them doubles it."""
+
 MOST_UNROLLED = 64
 """Up to this many elements are summed without a loop."""
 
@@ -163,7 +166,7 @@ class IResizeLayer(Operation):
             f"roi is {self.roi if roi is None else roi}, but must be {2 * rank if is_crop else 'no'} numbers",
             why="CROP takes a start and an end for each axis" if is_crop else "only CROP reads a part of the input",
         )
-        values = self.roi if roi is None else () if roi.value is None else roi.value.tolist()
+        values = self.roi if roi is None else () if roi.value is None else roi.value.reshape(-1).tolist()
         require(all(map(math.isfinite, values)), f"roi is {tuple(values)}, but must be finite")
 
     def _wanted(self, x: TensorType, size: TensorType | None) -> Shape:
@@ -238,8 +241,11 @@ class IResizeLayer(Operation):
         made, resizes = wide(x), self._axis_resizes(x.shape, size, roi)
         with np.errstate(all="ignore"):
             for resize in resizes:
-                rows = [_weighted(made, resize.axis, self._taps(o, resize)) for o in range(resize.size)]
-                made = np.stack(rows, resize.axis) if rows else made[(slice(None),) * resize.axis + (slice(0),)]
+                before, into = made, (slice(None),) * resize.axis
+                # allocated before the first row is computed, so that a size without memory fails at once
+                made = np.empty((*before.shape[: resize.axis], resize.size, *before.shape[resize.axis + 1 :]), before.dtype)
+                for o in range(resize.size):
+                    made[(*into, o)] = _weighted(before, resize.axis, self._taps(o, resize))
             for resize in resizes:
                 places = (self._place(o, resize) for o in range(resize.size))
                 outside = [not 0 <= each <= resize.length - 1 for each in places]
@@ -331,8 +337,22 @@ class IResizeLayer(Operation):
         return elements, weights / weights.sum(0)
 
     def _quotients(self, resize: _AxisResize) -> tuple[Array, int]:
-        """The input coordinates of the output elements, as quotients of integers."""
-        o = np.arange(resize.size, dtype=np.int64)
+        """The input coordinates of the output elements, as quotients of integers.
+
+        Raises:
+            LayerError: the integers need more than 64 bits.
+        """
+        largest = max(abs(number) for o in (0, resize.size - 1) for number in self._quotient(o, resize))
+        require(
+            largest <= LARGEST_QUOTIENT,
+            f"axis {resize.axis} is resized from {resize.length} to {resize.size} elements, and their coordinates are "
+            f"quotients of integers of {largest.bit_length()} bits",
+            f"coordinates are computed exactly, from integers of at most {LARGEST_QUOTIENT.bit_length()} bits",
+        )
+        return self._quotient(np.arange(resize.size, dtype=np.int64), resize)
+
+    def _quotient(self, o: Any, resize: _AxisResize) -> tuple[Any, int]:
+        """The input coordinate of element ``o`` of the output, or of an array of them."""
         over, under = resize.step.as_integer_ratio()
         if resize.size == 1 and self.selector_for_single_pixel is ResizeSelector.UPPER:
             return o, 1
