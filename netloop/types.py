@@ -183,8 +183,9 @@ class TensorType:
     @property
     def is_possible(self) -> bool:
         """Whether a tensor can be this large, whatever the unknown lengths are."""
-        known = math.prod(length for length in self.shape if length != UNKNOWN)
-        return max(known, *self.shape, 0) * self.dtype.itemsize <= LARGEST_TENSOR
+        # XLA and numpy multiply the lengths of an empty tensor too, in 64 bits; XLA ends the process where they overflow
+        known = math.prod(length for length in self.shape if length > 0)
+        return known * self.dtype.itemsize <= LARGEST_TENSOR
 
     def with_shape(self, shape: Iterable[int]) -> "TensorType":
         """Return the type with another shape."""
@@ -324,6 +325,11 @@ def join(a: TensorType, b: TensorType) -> TensorType | None:
 
 def _either(a: Shape, b: Shape) -> Shape:
     return tuple(x if x == y else UNKNOWN for x, y in zip(a, b, strict=True))
+
+
+def require_possible(found: TensorType, what: str) -> None:
+    """Raise a LayerError if a tensor, ``what`` in words, would be larger than any tensor."""
+    require(found.is_possible, f"{what} is {found}", f"a tensor has at most {LARGEST_TENSOR} bytes")
 
 
 def wide(x: Any) -> Any:

@@ -243,7 +243,8 @@ class IResizeLayer(Operation):
             for resize in resizes:
                 before, into = made, (slice(None),) * resize.axis
                 # allocated before the first row is computed, so that a size without memory fails at once
-                made = np.empty((*before.shape[: resize.axis], resize.size, *before.shape[resize.axis + 1 :]), before.dtype)
+                shape = (*before.shape[: resize.axis], resize.size, *before.shape[resize.axis + 1 :])
+                made = np.empty(shape, before.dtype)
                 for o in range(resize.size):
                     made[(*into, o)] = _weighted(before, resize.axis, self._taps(o, resize))
             for resize in resizes:

@@ -121,6 +121,12 @@ class ISliceLayer(Operation):
         return along, len(along)
 
     def _check_places(self, axis: int, length: int, places: _Places) -> None:
+        reach = _at_best(places)
+        require(
+            min(reach) >= -(1 << 63) and max(reach) < 1 << 63,
+            f"axis {axis} is read from {reach[0]} to {reach[1]}",
+            "positions are numbers of 64 bits",
+        )
         if self.mode is SampleMode.STRICT_BOUNDS:
             first, last = _at_best(places)
             known = None not in places

@@ -189,5 +189,5 @@ class SlidingWindow(Operation):
             numbers: Sequence[int] = getattr(self, name)
             require(len(numbers) == count, f"{name} is {numbers}, but must have {count} numbers, one for each axis")
             require(min(numbers) >= least, f"{name} is {numbers}, but its numbers must be at least {least}")
-            require(max(numbers) <= LONGEST, f"{name} is {numbers}, but its numbers must be at most {LONGEST}", TOO_LONG)
+            require(max(numbers) <= LONGEST, f"{name} is {numbers}, but must be at most {LONGEST}", TOO_LONG)
         require(max(self.spans) <= LONGEST, f"the window extends over {self.spans} elements", TOO_LONG)
