@@ -24,6 +24,9 @@ LARGEST_KNOWN_VALUE = 1024
 LARGEST_TENSOR = 1 << 40
 """The most bytes of a tensor: XLA ends the process where sizes overflow, or memory for them is not available."""
 
+LARGEST_INDEX = (1 << 31) - 1
+"""The largest number of type int32."""
+
 # fmt: off
 NUMPY_TYPES: dict[DataType, np.dtype[Any]] = {
     DataType.FLOAT:    np.dtype(np.float32),
@@ -183,7 +186,7 @@ class TensorType:
     @property
     def is_possible(self) -> bool:
         """Whether a tensor can be this large, whatever the unknown lengths are."""
-        # XLA and numpy multiply the lengths of an empty tensor too, in 64 bits; XLA ends the process where they overflow
+        # the lengths of an empty tensor count too: XLA ends the process where their product overflows 64 bits
         known = math.prod(length for length in self.shape if length > 0)
         return known * self.dtype.itemsize <= LARGEST_TENSOR
 
@@ -325,6 +328,12 @@ def join(a: TensorType, b: TensorType) -> TensorType | None:
 
 def _either(a: Shape, b: Shape) -> Shape:
     return tuple(x if x == y else UNKNOWN for x, y in zip(a, b, strict=True))
+
+
+def require_indexable(x: TensorType, axis: int) -> None:
+    """Raise a LayerError if an axis that JAX indexes by int32 is too long for that."""
+    what = f"axis {axis} of {x} is indexed by int32, and can have at most {LARGEST_INDEX} elements"
+    require(x.shape[axis] <= LARGEST_INDEX, what, "longer axes have indices that int32 does not have")
 
 
 def require_possible(found: TensorType, what: str) -> None:

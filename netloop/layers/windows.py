@@ -10,11 +10,11 @@ from netloop.diagnostics import require
 from netloop.dims import DimsLike
 from netloop.enums import PaddingMode
 from netloop.graph.layer import Operation
-from netloop.types import UNKNOWN, Shape, TensorType
+from netloop.types import LARGEST_INDEX, UNKNOWN, Shape, TensorType
 
 SAME = {PaddingMode.SAME_UPPER, PaddingMode.SAME_LOWER}
 
-LONGEST = (1 << 31) - 1
+LONGEST = LARGEST_INDEX
 """The largest window, stride and padding, and the longest padded axis.
 
 GPUs count the elements of a window in 32 bits. XLA's compiler for CPUs visits each position of some windows, which
