@@ -27,6 +27,9 @@ LARGEST_TENSOR = 1 << 40
 LARGEST_INDEX = (1 << 31) - 1
 """The largest number of type int32."""
 
+LARGEST_CONSTANT = 1 << 20
+"""The most elements of an array that lowering makes part of a program: XLA compiles 2^27 for half a minute, in 2 GB."""
+
 # fmt: off
 NUMPY_TYPES: dict[DataType, np.dtype[Any]] = {
     DataType.FLOAT:    np.dtype(np.float32),
@@ -339,6 +342,11 @@ def require_indexable(x: TensorType, axis: int) -> None:
 def require_possible(found: TensorType, what: str) -> None:
     """Raise a LayerError if a tensor, ``what`` in words, would be larger than any tensor."""
     require(found.is_possible, f"{what} is {found}", f"a tensor has at most {LARGEST_TENSOR} bytes")
+
+
+def constant_module(elements: int) -> Any:
+    """Return the array module for arrays that follow from shapes: numpy, or JAX if they are too large for constants."""
+    return np if elements <= LARGEST_CONSTANT else jnp
 
 
 def wide(x: Any) -> Any:

@@ -14,7 +14,7 @@ from netloop.graph.layer import Operation, layer
 from netloop.graph.network_base import NetworkBase
 from netloop.graph.tensor import ITensor
 from netloop.layers.rearrange import lower_joined
-from netloop.types import UNKNOWN, Array, TensorType, agree, normal_axis
+from netloop.types import UNKNOWN, Array, TensorType, agree, constant_module, normal_axis
 
 
 def _mirrored(place: int, length: int) -> int:
@@ -204,7 +204,7 @@ class ISliceLayer(Operation):
         elif self.mode is SampleMode.FILL and abs(stride) == 1:
             made = _padded(x, axis, window, fill)
         else:
-            return self._gathered(x, axis, start + stride * np.arange(size), fill)
+            return self._gathered(x, axis, start + stride * constant_module(size).arange(size), fill)
         return lax.rev(made, [axis]) if stride < 0 else made
 
     def _gathered(self, x: Any, axis: int, places: Any, fill: Any) -> Any:

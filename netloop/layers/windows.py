@@ -135,9 +135,9 @@ class SlidingWindow(Operation):
         steps = zip(place, self.stride_nd, tap, self.dilation_nd, places, strict=True)
         return tuple(p * stride + f * dilation - each.before for p, stride, f, dilation, each in steps)
 
-    def taps_before(self, axis: int, start: Any, end: int) -> Any:
+    def taps_before(self, axis: int, start: Any, end: int, xp: Any = np) -> Any:
         """The number of elements of the window that are before ``end``, if the first one is at ``start``."""
-        return np.clip(-((start - end) // self.dilation_nd[axis]), 0, self.window[axis])
+        return xp.clip(-((start - end) // self.dilation_nd[axis]), 0, self.window[axis])
 
     def taps_read(self, lengths: Sequence[int]) -> list[range]:
         """The elements of the window, along each axis, that are inside of the input at some position, and few others.
