@@ -163,7 +163,7 @@ class SlidingWindow(Operation):
         lengths, places = x.shape[2:], self.places(x.shape[2:])
         made = [each.length for each in places]
         for axis, (length, count) in enumerate(zip(lengths, made, strict=True), 2):
-            longest = max(sum(places[axis - 2]), length + sum(places[axis - 2][1:]))
+            longest = max(count, length + places[axis - 2].before + places[axis - 2].after)
             require(longest <= LONGEST, f"axis {axis} of {x} has {longest} elements with its padding", TOO_LONG)
             require(length != 0, f"axis {axis} of the input {x} has no elements", why="a window needs elements to read")
             require(

@@ -11,7 +11,7 @@ import resource
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 from functools import partial
@@ -348,7 +348,27 @@ def is_bad(text: str) -> bool:
     return "RAW" in text or "DIED" in text
 
 
-SOURCES: dict[str, Callable[[], Iterable[Extreme]]] = {
+def fatal() -> list[Extreme]:
+    """Cases that have ended the process, or raised errors of JAX and numpy."""
+    most, same = 2**63 - 1, Change("attribute", "padding_mode", trt.PaddingMode.SAME_UPPER)
+    length = Change("input", (1, I, ()), 2**31 - 1)
+    around = [Change("attribute", f"{side}_padding_nd", (by,) * 2) for side, by in (("pre", 2**31), ("post", -(2**31)))]
+    return [
+        Extreme("add_pooling_nd", (same, Change("attribute", "dilation_nd", (most, most)))),
+        Extreme("add_pooling_nd", (Change("attribute", "pre_padding", (2**30, 0)),)),
+        Extreme("add_convolution_nd", (Change("attribute", "pre_padding", (2**30, 0)),)),
+        Extreme("add_deconvolution_nd", (Change("attribute", "stride_nd", (2**31 - 1, 1)),)),
+        Extreme("add_padding_nd", tuple(around)),
+        Extreme("add_dft", (length,)),
+        Extreme("add_one_hot", (Change("argument", "depth", 2**31 - 1),)),
+        Extreme("add_fill", (Change("argument", "shape", (2**31,)),)),
+        Extreme("add_resize", (Change("attribute", "shape", (2**31, 3)),)),
+        Extreme("add_rotary_embedding", (Change("argument", "rotary_embedding_dim", -1),)),
+    ]
+
+
+SOURCES: dict[str, Callable[[], list[Extreme]]] = {
+    "fatal": fatal,
     "cases": cases,
     "combinations": partial(combinations, 3000),
 }
