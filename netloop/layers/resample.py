@@ -267,7 +267,8 @@ class IResizeLayer(Operation):
         weights = [(each, curve(float(abs(place - each) * narrow))) for each in near]
         if self.exclude_outside and (self.resize_mode is CUBIC or self.antialias):
             weights = [(each, weight) for each, weight in weights if 0 <= each <= last]
-        total = sum(weight for _, weight in weights) if self.exclude_outside or narrow < 1 else 1
+        # numbers of numpy, for which a sum of 0 is no error
+        total = np.float64(sum(weight for _, weight in weights) if self.exclude_outside or narrow < 1 else 1)
         return [(clamped(each, last), weight / total) for each, weight in weights]
 
     def _narrowing(self, resize: _AxisResize) -> Fraction:

@@ -793,3 +793,11 @@ def test_coordinates_of_a_long_axis_are_no_constant_of_the_program(mode, named):
 def test_size_without_memory_fails_before_it_is_computed():
     with pytest.raises(MemoryError):
         resized(2**37).evaluate(np.ones(1, np.float32))
+
+
+def test_weights_whose_sum_is_0_are_no_error():
+    layer = resized(3, mode=CUBIC, transformation=HALF, cubic_coeff=1e17, exclude_outside=True)
+
+    made = layer.evaluate(np.ones(4, np.float32))
+    assert made.shape == (3,)
+    assert np.isnan(made[1])
