@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import jax
 
 from netloop.check import ValidatedNetwork
+from netloop.device_errors import can_run_out, completed
 from netloop.diagnostics import ExecutionError
 from netloop.execution.program_cache import Given
 from netloop.execution.weight_loading import DeviceWeights, WeightLoader
@@ -101,8 +102,12 @@ def compile_program(
         compiled = compile_lowered(lowered, compiler_options(program))
     timer.end("compile")
 
+    # a call of a small program takes microseconds, and to wait for each result would be a good part of them
+    waits = can_run_out(compiled)
+
     def run(weights: list[Any], arrays: list[Any]) -> list[Any]:
-        outputs, verdict = compiled(loader(weights), *arrays)
+        made = compiled(loader(weights), *arrays)
+        outputs, verdict = completed(made) if waits else made
         if verdict is not None and int(verdict):
             raise ExecutionError(program.errors.finding(verdict))
         return outputs

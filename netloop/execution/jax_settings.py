@@ -7,7 +7,8 @@ from typing import Any
 
 import jax
 
-from netloop.diagnostics import ExecutionError, Finding, reason
+from netloop.device_errors import DEVICE_ERRORS, device_finding
+from netloop.diagnostics import ExecutionError
 from netloop.forked import require_jax
 
 PINNED: dict[str, tuple[Any, Callable[[Any], AbstractContextManager[Any]]]] = {
@@ -25,7 +26,7 @@ class pinned_settings:
     """A context with 64-bit types and JAX's default behaviour, whatever the user has set.
 
     Raises:
-        ExecutionError: this process is a fork that cannot use JAX; at exit, the compiler or the device failed.
+        ExecutionError: this process is a fork that cannot use JAX; at exit, the compiler, the device or memory failed.
     """
 
     def __enter__(self) -> None:
@@ -39,5 +40,5 @@ class pinned_settings:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, *rest: Any) -> None:
         for each in reversed(self._entered):
             each.__exit__(kind, error, *rest)
-        if isinstance(error, jax.errors.JaxRuntimeError):
-            raise ExecutionError(Finding("NL608", f"the device gave up: {error}", why=reason("NL608"))) from error
+        if isinstance(error, DEVICE_ERRORS):
+            raise ExecutionError(device_finding(error)) from error

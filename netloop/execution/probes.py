@@ -11,6 +11,7 @@ import numpy as np
 
 from netloop.call_inputs import check_values
 from netloop.check import ValidatedNetwork
+from netloop.device_errors import completed
 from netloop.diagnostics import ExecutionError
 from netloop.enums import LoopOutput
 from netloop.execution.compiled_program import compiler_options
@@ -90,7 +91,7 @@ def _run(network: INetworkDefinition, inputs: Mapping[str, Any], max_trips: int)
             with raised_recursion_limit(program.depth):
                 lowered = jax.jit(trace).lower([*constants.values(), *given.values()])
                 compiled = compile_lowered(lowered, compiler_options(program))
-            return lambda known: compiled([known[each] for each in tensors])
+            return lambda known: completed(compiled([known[each] for each in tensors]))
 
         try:
             values = ProgramCache(network, make).find(given)({**constants, **given})

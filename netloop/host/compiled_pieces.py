@@ -7,6 +7,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from netloop.device_errors import completed
 from netloop.diagnostics import ExecutionError
 from netloop.graph.infer import TypeTable
 from netloop.graph.layer import ILayer
@@ -125,7 +126,7 @@ class Pieces:
         def run(frame: HostFrame) -> None:
             arrays = [frame.values[each] for each in reads]
             with raised_recursion_limit(program.depth):
-                outcome = compiled(arrays, [np.int64(each) for each in frame.trips.values()])
+                outcome = completed(compiled(arrays, [np.int64(each) for each in frame.trips.values()]))
             self.loop_strategies.update(program.loop_strategies)
             self.batched_layers.update(program.batched_layers)
             if int(outcome.status):

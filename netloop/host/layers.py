@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from netloop.device_errors import DEVICE_ERRORS, device_finding
 from netloop.diagnostics import ExecutionError, LayerError, require
 from netloop.graph.infer import TypeTable
 from netloop.graph.layer import ILayer, Operation
@@ -21,7 +22,7 @@ def run_layer(layer: ILayer, frame: HostFrame, types: TypeTable, scopes: Scopes)
     """Add the outputs of a layer to the frame; they are poisoned if an input is, or if the layer fails.
 
     Raises:
-        ExecutionError: it is an assertion that does not hold, or whose condition is poisoned.
+        ExecutionError: it is an assertion that does not hold, or whose condition is poisoned; or there is no memory.
     """
     if isinstance(layer, IAssertionLayer):
         _assert(layer, frame)
@@ -34,6 +35,8 @@ def run_layer(layer: ILayer, frame: HostFrame, types: TypeTable, scopes: Scopes)
             made = _value(layer, frame, scopes)
         except LayerError as error:
             made = Poisoned(layer.finding_of(error, code="NL601"))
+        except DEVICE_ERRORS as error:
+            raise ExecutionError(device_finding(error, layer)) from error
     values = (made,) * len(layer.outputs) if isinstance(made, Poisoned) else each_output(made)
     frame.values.update(zip(layer.outputs, values, strict=True))
 

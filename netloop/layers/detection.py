@@ -178,11 +178,12 @@ class INMSLayer(Operation):
         self, boxes: Array, scores: Array, most: Array, overlap: Array | None = None, least: Array | None = None
     ) -> tuple[Array, Array]:
         thresholds = [0.0 if each is None else float(each) for each in (overlap, least)]
-        found = [
-            (item, of_class, box)
-            for item in range(len(boxes))
-            for of_class, box in self._selected(wide(boxes[item]), wide(scores[item]), int(most), *thresholds)
-        ]
+        with np.errstate(all="ignore"):
+            found = [
+                (item, of_class, box)
+                for item in range(len(boxes))
+                for of_class, box in self._selected(wide(boxes[item]), wide(scores[item]), int(most), *thresholds)
+            ]
         indices = np.array(found, numpy_type(self.indices_type)).reshape(len(found), 3)
         return indices, np.array(len(found), np.int32)
 

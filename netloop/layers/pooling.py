@@ -1,7 +1,9 @@
 """Pooling over spatial windows, and local response normalization over channels."""
 
+import math
 from collections.abc import Callable, Sequence
 from functools import reduce
+from itertools import product
 from typing import Any
 
 import jax.numpy as jnp
@@ -18,7 +20,7 @@ from netloop.graph.tensor import ITensor
 from netloop.layers.matrix import reference_type
 from netloop.layers.reduce import lowest
 from netloop.layers.windows import Places, SlidingWindow
-from netloop.types import HALVES, OWN, Array, Shape, TensorType, numpy_type
+from netloop.types import HALVES, OWN, Array, Shape, TensorType, constant_module, numpy_type
 
 # fmt: off
 POOLINGS: dict[PoolingType, Callable[[Any, Any, float], Any]] = {
@@ -96,15 +98,17 @@ class IPoolingLayer(SlidingWindow):
             return made.astype(x.dtype)
 
     def _pooled(self, x: Array, start: Sequence[int], places: Sequence[Places]) -> Any:
+        axes = list(enumerate(zip(start, x.shape[2:], places, strict=True)))
+        inside = [
+            range(self.taps_before(axis, first, 0), self.taps_before(axis, first, length))
+            for axis, (first, length, _) in axes
+        ]
         found: list[Array] = []
-        padding = 0
-        for tap in np.ndindex(*self.window_size_nd):
-            at = tuple(first + f * step for first, f, step in zip(start, tap, self.dilation_nd, strict=True))
-            if all(0 <= i < length for i, length in zip(at, x.shape[2:], strict=True)):
-                found.append(x[:, :, *at])
-            elif all(i < length + each.after for i, length, each in zip(at, x.shape[2:], places, strict=True)):
-                padding += 1
-        count = len(found) + (0 if self.average_count_excludes_padding else padding)
+        for tap in product(*inside):
+            at = (first + f * step for first, f, step in zip(start, tap, self.dilation_nd, strict=True))
+            found.append(x[:, :, *at])
+        padded = (self.taps_before(axis, first, length + each.after) for axis, (first, length, each) in axes)
+        count = len(found) if self.average_count_excludes_padding else math.prod(map(int, padded))
         blank = np.zeros(x.shape[:2], x.dtype)
         return POOLINGS[self.type](
             lambda: reduce(np.maximum, found, blank + lowest(x.dtype)),
@@ -123,25 +127,26 @@ class IPoolingLayer(SlidingWindow):
         return made.astype(x.dtype)
 
     def _reduced(self, x: Any, start: Any, combine: Callable[[Any, Any], Any]) -> Any:
-        lengths = x.shape[2:]
-        steps = zip(lengths, self.spans, self.stride_nd, self.places(lengths), strict=True)
-        padding = [
-            (each.before, max(0, (each.length - 1) * stride + span - length - each.before))
-            for length, span, stride, each in steps
-        ]
-        window, strides, dilation = ((1, 1, *each) for each in (self.window_size_nd, self.stride_nd, self.dilation_nd))
-        pads = [(0, 0), (0, 0), *padding]
+        lengths, taps = x.shape[2:], self.taps_read(x.shape[2:])
+        pads = [(0, 0), (0, 0)]
+        for length, tap, step, stride, place in zip(
+            lengths, taps, self.dilation_nd, self.stride_nd, self.places(lengths), strict=True
+        ):
+            before, span = place.before - tap.start * step, (len(tap) - 1) * step + 1
+            pads.append((before, max(0, (place.length - 1) * stride + span - length - before)))
+        window, strides, dilation = ((1, 1, *each) for each in (map(len, taps), self.stride_nd, self.dilation_nd))
         return lax.reduce_window(x, np.array(start, x.dtype), combine, window, strides, pads, None, dilation)
 
-    def _counts(self, lengths: Shape) -> Array:
+    def _counts(self, lengths: Shape) -> Any:
         """The divisors of the averages: the window sizes, as a product over the axes."""
-        along: list[Array] = []
-        for axis, (length, each) in enumerate(zip(lengths, self.places(lengths), strict=True)):
+        along: list[Any] = []
+        places = self.places(lengths)
+        xp = constant_module(math.prod(each.length for each in places))
+        for axis, (length, each) in enumerate(zip(lengths, places, strict=True)):
             before, after = (0, 0) if self.average_count_excludes_padding else each[1:]
-            start = np.arange(each.length) * self.stride_nd[axis] - each.before
-            read = start[:, None] + np.arange(self.window_size_nd[axis]) * self.dilation_nd[axis]
-            along.append(np.sum((read >= -before) & (read < length + after), 1))
-        return np.maximum(reduce(np.multiply.outer, along), 1)
+            start = xp.arange(each.length) * self.stride_nd[axis] - each.before
+            along.append(self.taps_before(axis, start, length + after, xp) - self.taps_before(axis, start, -before, xp))
+        return xp.maximum(reduce(xp.multiply.outer, along), 1)
 
 
 @layer(LayerType.POOLING_INDICES, "PoolingIndices")
@@ -187,7 +192,7 @@ class IPoolingIndicesLayer(SlidingWindow):
         made = np.full((*x.shape[:2], *(each.length for each in places)), -1, numpy_type(self.indices_type))
         for n, c, *place in np.ndindex(*made.shape):
             best = None
-            for tap in np.ndindex(*self.window_size_nd):
+            for tap in product(*self.taps_read(lengths)):
                 steps = zip(place, self.stride_nd, tap, self.dilation_nd, places, strict=True)
                 at = [p * stride + f * dilation - each.before for p, stride, f, dilation, each in steps]
                 if not all(0 <= i < length for i, length in zip(at, lengths, strict=True)):
@@ -200,16 +205,16 @@ class IPoolingIndicesLayer(SlidingWindow):
     def lower(self, x: Any) -> Any:
         x = jnp.asarray(x)
         lengths, places = x.shape[2:], self.places(x.shape[2:])
-        dtype = numpy_type(self.indices_type)
+        dtype, xp = numpy_type(self.indices_type), constant_module(math.prod(each.length for each in places))
         best = jnp.full((*x.shape[:2], *(each.length for each in places)), lowest(x.dtype))
         made = jnp.full(best.shape, -1, dtype)
-        for tap in np.ndindex(*self.window_size_nd):
+        for tap in product(*self.taps_read(lengths)):
             steps = zip(tap, self.stride_nd, self.dilation_nd, places, strict=True)
-            at = [np.arange(each.length) * stride + f * dilation - each.before for f, stride, dilation, each in steps]
-            inside = reduce(np.logical_and.outer, (((i >= 0) & (i < n)) for i, n in zip(at, lengths, strict=True)))
+            at = [xp.arange(each.length) * stride + f * dilation - each.before for f, stride, dilation, each in steps]
+            inside = reduce(xp.logical_and.outer, (((i >= 0) & (i < n)) for i, n in zip(at, lengths, strict=True)))
             near = [i.clip(0, n - 1) for i, n in zip(at, lengths, strict=True)]
-            value = x[:, :, *np.ix_(*near)]
-            index = np.ravel_multi_index(np.ix_(*near), lengths).astype(dtype)
+            value = x[:, :, *xp.ix_(*near)]
+            index = xp.ravel_multi_index(xp.ix_(*near), lengths, mode="clip").astype(dtype)
             is_more = inside & ((made < 0) | (value > best) | ((value != value) & (best == best)))
             best, made = jnp.where(is_more, value, best), jnp.where(is_more, index, made)
         return made

@@ -38,8 +38,9 @@ class IRotaryEmbeddingLayer(Operation):
         require(x.rank == 4, f"the input is {x}, but must have 4 axes: batch, head, token, element")
         require(x.is_float, f"the input is floating-point, not {x}", fix="convert it with add_cast")
         turned = self._turned(x.shape[3])
+        is_open = turned == UNKNOWN and self.rotary_embedding_dim == 0
         require(
-            turned == UNKNOWN or (turned > 0 and turned % 2 == 0),
+            is_open or (turned > 0 and turned % 2 == 0),
             f"{turned} elements of each token are to be rotated",
             why="they are rotated in pairs",
             fix="set rotary_embedding_dim to an even number, or to 0 for all of an even number",
@@ -85,7 +86,8 @@ class IRotaryEmbeddingLayer(Operation):
                 i, j = (2 * pair, 2 * pair + 1) if self.interleaved else (pair, pair + turned // 2)
                 a, b_ = wide(x)[b, :, s, i], wide(x)[b, :, s, j]
                 c, d = wide(cos)[row][pair], wide(sin)[row][pair]
-                made[b, :, s, i], made[b, :, s, j] = a * c - b_ * d, a * d + b_ * c
+                with np.errstate(all="ignore"):
+                    made[b, :, s, i], made[b, :, s, j] = a * c - b_ * d, a * d + b_ * c
         return made.astype(x.dtype)
 
     def lower(self, x: Any, cos: Any, sin: Any, ids: Any = None) -> Any:

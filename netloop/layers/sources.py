@@ -183,7 +183,7 @@ class IFillLayer(Operation):
         if self.draws:
             require_jax()
             with jax.enable_x64(True):
-                return np.asarray(self._draw(lengths, alpha, beta, seed))
+                return np.asarray(jax.block_until_ready(self._draw(lengths, alpha, beta, seed)))
         wide = dtype if dtype in INTEGERS else np.dtype(np.float64)
         return self._linspace(np, wide, lengths, alpha, beta).astype(dtype)
 

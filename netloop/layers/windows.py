@@ -2,15 +2,26 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
 
 from netloop.diagnostics import require
 from netloop.dims import DimsLike
 from netloop.enums import PaddingMode
 from netloop.graph.layer import Operation
-from netloop.types import UNKNOWN, Shape, TensorType
+from netloop.types import LARGEST_INDEX, UNKNOWN, Shape, TensorType
 
 SAME = {PaddingMode.SAME_UPPER, PaddingMode.SAME_LOWER}
+
+LONGEST = LARGEST_INDEX
+"""The largest window, stride and padding, and the longest padded axis.
+
+GPUs count the elements of a window in 32 bits. XLA's compiler for CPUs visits each position of some windows, which
+takes seconds for this many; where 64 bits overflow, it ends the process.
+"""
+
+TOO_LONG = f"windows, strides, padding and padded axes are at most {LONGEST}, which devices can count"
 
 
 class Window(NamedTuple):
@@ -124,6 +135,24 @@ class SlidingWindow(Operation):
         steps = zip(place, self.stride_nd, tap, self.dilation_nd, places, strict=True)
         return tuple(p * stride + f * dilation - each.before for p, stride, f, dilation, each in steps)
 
+    def taps_before(self, axis: int, start: Any, end: int, xp: Any = np) -> Any:
+        """The number of elements of the window that are before ``end``, if the first one is at ``start``."""
+        return xp.clip(-((start - end) // self.dilation_nd[axis]), 0, self.window[axis])
+
+    def taps_read(self, lengths: Sequence[int]) -> list[range]:
+        """The elements of the window, along each axis, that are inside of the input at some position, and few others.
+
+        There is at least one, and one that is past the input at all positions if the window has one.
+        """
+        # a SAME mode allows windows that are far longer than the input, whose elements take time even outside of it
+        found: list[range] = []
+        for axis, (length, (count, before, _)) in enumerate(zip(lengths, self.places(lengths), strict=True)):
+            first = int(self.taps_before(axis, (count - 1) * self.stride_nd[axis] - before, 0))
+            first = min(first, before // self.dilation_nd[axis], self.window[axis] - 1)
+            end = int(self.taps_before(axis, -before, length)) + 1
+            found.append(range(first, min(max(first + 1, end), self.window[axis])))
+        return found
+
     def infer_lengths(self, x: TensorType) -> Shape:
         """Check the window against the input, and return the dims of the output along the axes of the window.
 
@@ -131,9 +160,11 @@ class SlidingWindow(Operation):
             LayerError: input, window, strides and padding do not fit together.
         """
         self._check_numbers(x)
-        lengths = x.shape[2:]
-        made = [each.length for each in self.places(lengths)]
+        lengths, places = x.shape[2:], self.places(x.shape[2:])
+        made = [each.length for each in places]
         for axis, (length, count) in enumerate(zip(lengths, made, strict=True), 2):
+            longest = max(count, length + places[axis - 2].before + places[axis - 2].after)
+            require(longest <= LONGEST, f"axis {axis} of {x} has {longest} elements with its padding", TOO_LONG)
             require(length != 0, f"axis {axis} of the input {x} has no elements", why="a window needs elements to read")
             require(
                 length == UNKNOWN or count >= 1,
@@ -158,3 +189,5 @@ class SlidingWindow(Operation):
             numbers: Sequence[int] = getattr(self, name)
             require(len(numbers) == count, f"{name} is {numbers}, but must have {count} numbers, one for each axis")
             require(min(numbers) >= least, f"{name} is {numbers}, but its numbers must be at least {least}")
+            require(max(numbers) <= LONGEST, f"{name} is {numbers}, but must be at most {LONGEST}", TOO_LONG)
+        require(max(self.spans) <= LONGEST, f"the window extends over {self.spans} elements", TOO_LONG)

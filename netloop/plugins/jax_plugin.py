@@ -265,7 +265,7 @@ class JaxKernel(Kernel):
 
     def evaluate(self, inputs: Sequence[Array], shape_inputs: Sequence[Array]) -> tuple[Array, ...]:
         with jax.enable_x64(True):
-            return tuple(map(np.asarray, self._call(inputs, shape_inputs)))
+            return tuple(map(np.asarray, jax.block_until_ready(self._call(inputs, shape_inputs))))
 
     def lower(self, inputs: Sequence[Any], shape_inputs: Sequence[Array]) -> tuple[Any, ...]:
         return self._call(inputs, shape_inputs)

@@ -12,6 +12,7 @@ from typing import Any
 
 from netloop.call_inputs import check_values
 from netloop.check import require_valid
+from netloop.device_errors import DEVICE_ERRORS, device_finding
 from netloop.diagnostics import ExecutionError, LayerError
 from netloop.graph.attributes import check_instance
 from netloop.graph.infer import TypeTable
@@ -178,6 +179,8 @@ class Interpreter:
             made = yield from self._meaning(layer, at)
         except LayerError as error:
             raise ExecutionError(layer.finding_of(error, code="NL601")) from error.__cause__
+        except DEVICE_ERRORS as error:
+            raise ExecutionError(device_finding(error, layer)) from error
         arrays = each_output(made)
         for output, array in zip(layer.outputs, arrays, strict=True):
             self._known[self._key(output, at)] = array

@@ -40,8 +40,8 @@ LEVELS = [
     Level(("marking",), "outputs, debug tensors and weights that a script marks"),
     Level(("network",), "`INetworkDefinition`, the builder that users hold"),
     Level(
-        ("nest", "call_inputs", "tensor_values"),
-        "the region tree; the arrays of a call; values of tensors and sequences",
+        ("nest", "call_inputs", "tensor_values", "device_errors"),
+        "the region tree; the arrays of a call; values of tensors and sequences; failures of the device",
     ),
     Level(("check", "formulas"), "the rules; the formula builder, for importers and passes"),
     Level(("formats", "passes"), "what importers and exporters share; transformations that make a network faster"),

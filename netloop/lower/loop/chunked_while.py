@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from netloop.device_errors import completed
 from netloop.lower.frame import Frame
 from netloop.lower.loop.entry import enter
 from netloop.lower.loop.outputs import leave
@@ -46,7 +47,7 @@ class ChunkedWhile:
         """Run the loop."""
         strategy = LoopStrategy(StrategyKind.WHILE, "it runs a chunk of iterations at a time")
         self._program.loop_strategies[self._step.loop] = strategy
-        carry, goes_on = self._begin(arrays, trips)
+        carry, goes_on = completed(self._begin(arrays, trips))
         until, most = 0, 1
         while goes_on:
             until, began = until + most, time.perf_counter()
