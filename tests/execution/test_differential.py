@@ -26,69 +26,46 @@ from tests.support.networks import (
     mark,
     stacked,
 )
-from tests.support.strategies import Grower, Grown, assert_equal, is_pure, networks
+from tests.support.random_networks import agree, random_networks
+from tests.support.strategies import Grower, assert_equal, is_pure, networks
 
 
-def validated(grown: Grown) -> None:
-    errors = [str(each) for each in trt.check(grown.network) if each.severity is trt.Severity.ERROR]
-    assert not errors, "\n".join(errors)
-
-
-def agree(grown: Grown) -> None:
-    validated(grown)
-    meant = trt.evaluate(grown.network, grown.inputs)
-    assert_equal(trt.compile(grown.network)(grown.inputs), meant, grown.rough)
-
-
-def fail_alike(grown: Grown) -> None:
-    """Require that the engine fails where the reference does, and nowhere else."""
-    validated(grown)
-    engine = trt.compile(grown.network)
-    try:
-        meant = trt.evaluate(grown.network, grown.inputs)
-    except trt.ExecutionError:
-        with pytest.raises(trt.ExecutionError):
-            engine(grown.inputs)
-        return
-    assert_equal(engine(grown.inputs), meant, grown.rough)
-
-
-@same_examples(50)
-@given(networks(depth=1, most=20))
+@same_examples(25)
+@given(random_networks(depth=1, most=20))
 def test_engine_gives_exactly_what_the_reference_means_in_flat_loops(grown):
     agree(grown)
 
 
-@same_examples(50)
-@given(networks(depth=2, most=30))
+@same_examples(25)
+@given(random_networks(depth=2, most=20))
 def test_engine_gives_exactly_what_the_reference_means(grown):
     agree(grown)
 
 
-@same_examples(25)
-@given(networks(depth=4, most=60))
+@same_examples(15)
+@given(random_networks(depth=4, most=40))
 def test_engine_gives_exactly_what_the_reference_means_in_deep_nests(grown):
     agree(grown)
 
 
-@same_examples(50)
-@given(networks(depth=2, most=30, is_risky=True))
+@same_examples(25)
+@given(random_networks(is_risky=True, depth=2, most=20))
 def test_engine_fails_exactly_where_the_reference_does(grown):
-    fail_alike(grown)
+    agree(grown)
 
 
 @pytest.mark.slow
 @settings(max_examples=3500)
-@given(networks(depth=4, most=60))
+@given(random_networks(depth=4, most=40))
 def test_engine_gives_exactly_what_the_reference_means_at_length(grown):
     agree(grown)
 
 
 @pytest.mark.slow
 @settings(max_examples=1500)
-@given(networks(depth=3, most=60, is_risky=True))
+@given(random_networks(is_risky=True, depth=3, most=40))
 def test_engine_fails_exactly_where_the_reference_does_at_length(grown):
-    fail_alike(grown)
+    agree(grown)
 
 
 # ---------------------------------------------------------------------------- coverage of random networks

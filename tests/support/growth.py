@@ -157,21 +157,19 @@ class CellGrower(Grower):
         self.most_of[loop] = bound + (loop in self.within)
         return counted
 
-    def next_values(self, states: list[trt.IRecurrenceLayer], inside: list[ITensor]) -> None:
+    def handed(self, ring: list[trt.IRecurrenceLayer]) -> dict[trt.IRecurrenceLayer, ITensor]:
         """Next values as in any loop, or the same for all states of a type; or constant states, or products."""
-        super().next_values(states, inside)
-        first = states[0]
-        alike = [each for each in states if self.are_alike(each.get_output(0), first.get_output(0))]
-        exact = first.get_output(0) not in self.rough and first.get_output(0).dtype in FLOATS
-        if self.coin() and exact:
-            for each, other in zip(alike, self.chance.sample(alike, len(alike)), strict=True):
-                now = other.get_output(0)
-                each.set_input(1, self.tame(self.combine(now, self.filled(now, 1), Op.SUM)))
-        elif self.coin():
-            first.set_input(1, self.network.add_identity(first.get_output(0)).get_output(0))
-        if exact and self.coin() and len(first.get_output(0).shape) == 2:
-            product = self.product(first.get_output(0), first.get_output(0).shape[1], 1, NONE)
-            first.set_input(1, self.tame(product))
+        first = ring[0].get_output(0)
+        is_exact = first not in self.rough and first.dtype in FLOATS
+        if is_exact and len(first.shape) == 2 and self.coin():
+            return super().handed(ring[1:]) | {ring[0]: self.tame(self.product(first, first.shape[1], 1, NONE))}
+        if is_exact and self.coin():
+            states = (each.get_output(0) for each in self.chance.sample(ring, len(ring)))
+            sums = (self.tame(self.combine(each, self.filled(each, 1), Op.SUM)) for each in states)
+            return dict(zip(ring, sums, strict=True))
+        if self.coin():
+            return super().handed(ring[1:]) | {ring[0]: self.network.add_identity(first).get_output(0)}
+        return super().handed(ring)
 
     def read(self, tensor: ITensor, pool: list[ITensor]) -> list[ITensor]:
         """Elements of a tensor at a counter that stays inside the axis."""
@@ -195,6 +193,9 @@ class CellGrower(Grower):
         for _ in range(self.between(1, 4)):
             part = self.choose(self.broadcast, self.reduced, self.multiplied)(self.choose(*made))
             made.append(self.tame(self.combine(self.choose(*made), part, self.choose(Op.SUM, Op.SUB, Op.MAX))))
+        for each in made[:-1]:
+            if not each.uses:
+                made.append(self.tame(self.combine(made[-1], each, Op.SUM)))
         state.set_input(1, made[-1])
         column = self.tame(self.column(self.choose(*made)))
         stacked = loop.add_loop_output(column, trt.LoopOutput.CONCATENATE)
