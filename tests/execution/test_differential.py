@@ -1,17 +1,11 @@
 """Engine against reference on random networks, and changes of a network that keep its meaning."""
 
-from dataclasses import dataclass, field
-from random import Random
-
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import netloop as trt
-from netloop.check import require_valid
-from netloop.nest import Block, IfStep, LoopStep, live_layers
-from netloop.plan.layer_kinds import kinds
 from tests.support.examples import same_examples
 from tests.support.networks import (
     CONCATENATE,
@@ -27,7 +21,7 @@ from tests.support.networks import (
     stacked,
 )
 from tests.support.random_networks import agree, random_networks
-from tests.support.strategies import Grower, assert_equal, is_pure, networks
+from tests.support.strategies import assert_equal, is_pure, networks
 
 
 @same_examples(25)
@@ -66,94 +60,6 @@ def test_engine_gives_exactly_what_the_reference_means_at_length(grown):
 @given(random_networks(is_risky=True, depth=3, most=40))
 def test_engine_fails_exactly_where_the_reference_does_at_length(grown):
     agree(grown)
-
-
-# ---------------------------------------------------------------------------- coverage of random networks
-
-
-@pytest.fixture(scope="module")
-def drawn():
-    """The constructs found in many random networks."""
-    found = Found()
-    for seed in range(250):
-        found.look_at(Grower(Random(seed), 4, 60).grow().network)
-    return found
-
-
-@dataclass
-class Found:
-    """The live constructs of some networks.
-
-    Attributes:
-        kinds: the kinds of layers.
-        carried: the element types of recurrences.
-        nests: nested loops and conditionals, from the outermost, one letter each.
-        limits: the kinds of limits of a loop.
-        outputs: the kinds of loop outputs.
-        ways: whether iterators are in reverse.
-        counts: the known values of COUNT limits.
-    """
-
-    kinds: set[type] = field(default_factory=set)
-    carried: set[trt.DataType] = field(default_factory=set)
-    nests: set[str] = field(default_factory=set)
-    limits: set[frozenset[trt.TripLimit]] = field(default_factory=set)
-    outputs: set[trt.LoopOutput] = field(default_factory=set)
-    ways: set[bool] = field(default_factory=set)
-    counts: set[int] = field(default_factory=set)
-
-    def look_at(self, network: trt.INetworkDefinition) -> None:
-        if any(each.severity is trt.Severity.ERROR for each in trt.check(network)):
-            return
-        self.look_into(require_valid(network).block, "")
-        self.kinds.update(map(type, live_layers(network)))
-
-    def look_into(self, block: Block, nest: str) -> None:
-        self.nests.add(nest)
-        for step in block.steps:
-            if isinstance(step, IfStep):
-                for branch in step.branches:
-                    self.look_into(branch, nest + "c")
-            elif isinstance(step, LoopStep):
-                self.look_at_boundary(step)
-                self.look_into(step.body, nest + "l")
-
-    def look_at_boundary(self, step: LoopStep) -> None:
-        self.carried.update(each.get_output(0).dtype for each in step.recurrences)
-        self.limits.add(frozenset(each.kind for each in step.limits))
-        self.outputs.update(each.kind for each in step.outputs)
-        self.ways.update(each.reverse for each in step.iterators)
-        self.counts.update(known[0] for each in step.limits if (known := each.tensor(0).type.ints()))
-
-
-def test_every_kind_of_layer_is_drawn(drawn):
-    assert set(kinds().values()) - drawn.kinds == set()
-
-
-def test_loops_carry_every_element_type(drawn):
-    assert drawn.carried == set(trt.DataType)
-
-
-def test_loops_have_every_limit(drawn):
-    count, goes_on = trt.TripLimit
-    assert drawn.limits == {frozenset({count}), frozenset({goes_on}), frozenset({count, goes_on})}
-
-
-def test_loops_make_no_iteration_or_several(drawn):
-    assert {-1, 0, 1, 2, 3} <= drawn.counts
-
-
-def test_iterators_go_both_ways(drawn):
-    assert drawn.ways == {False, True}
-
-
-def test_every_kind_of_loop_output_is_drawn(drawn):
-    assert drawn.outputs == set(trt.LoopOutput)
-
-
-@pytest.mark.parametrize("nest", ["llll", "lc", "cl", "lcl", "clc", "cc"])
-def test_loops_and_conditionals_nest(drawn, nest):
-    assert any(nest in each for each in drawn.nests)
 
 
 # ---------------------------------------------------------------------------- laws

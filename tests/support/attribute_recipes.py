@@ -146,6 +146,14 @@ def read_any_bits(grow: Kinds, tensor: ITensor, pool: Pool) -> ITensor:
     return grow.network.add_bit_cast(grow.among(tensor, types), grow.choose(*types[:2])).get_output(0)
 
 
+@draws
+def write_any_bits(grow: Kinds, tensor: ITensor, pool: Pool) -> ITensor:
+    """Of whole numbers, as floats of the same bits, and back."""
+    wide, narrow = grow.choose((trt.int32, trt.float32), (trt.int64, trt.float64), (trt.int16, trt.bfloat16))
+    bits = grow.network.add_bit_cast(grow.cast(grow.small(tensor), narrow), wide).get_output(0)
+    return grow.network.add_bit_cast(bits, narrow).get_output(0)
+
+
 # ---------------------------------------------------------------------------- along axes
 
 
@@ -415,7 +423,7 @@ def deconvolve_any(grow: Kinds, tensor: ITensor, pool: Pool) -> ITensor:
     bias = grow.array(image.dtype, (maps,)) if grow.coin() else trt.Weights()
     layer = grow.network.add_deconvolution_nd(image, maps, (1, 2), kernel, bias)
     layer.num_groups = groups
-    layer.stride_nd = 1, grow.between(1, 2)
+    layer.padding_mode, layer.stride_nd = grow.choose(*PADDING), (1, grow.between(1, 2))
     layer.pre_padding, layer.post_padding = (0, grow.between(0, 1)), (0, grow.between(0, 1))
     layer.dilation_nd = 1, grow.between(1, 2)
     return grow.tame(layer.get_output(0))
@@ -439,7 +447,7 @@ def pool_any(grow: Kinds, tensor: ITensor, pool: Pool) -> ITensor:
 @draws
 def point_any(grow: Kinds, tensor: ITensor, pool: Pool) -> ITensor:
     layer = grow.network.add_pooling_indices(channels(grow, tensor), (1, 2), grow.choose(trt.int32, trt.int64))
-    layer.stride_nd = 1, grow.between(1, 2)
+    layer.padding_mode, layer.stride_nd = grow.choose(*PADDING), (1, grow.between(1, 2))
     return layer.get_output(0)
 
 
@@ -450,16 +458,19 @@ def point_any(grow: Kinds, tensor: ITensor, pool: Pool) -> ITensor:
 def resize_any(grow: Kinds, tensor: ITensor, pool: Pool) -> ITensor:
     """To another shape or by scales; what is no nearest element is rough."""
     image = channels(grow, tensor)
-    kind = grow.choose(*trt.InterpolationMode)
+    kind = grow.choose(*trt.InterpolationMode, trt.InterpolationMode.CUBIC)
     is_exact = kind is trt.InterpolationMode.NEAREST
     image = image if is_exact else grow.soft(image)
     layer = grow.network.add_resize(image)
     layer.resize_mode = kind
-    layer.coordinate_transformation = grow.choose(
-        *(each for each in trt.ResizeCoordinateTransformation if each.name != "CROP")
-    )
+    layer.coordinate_transformation = grow.choose(*trt.ResizeCoordinateTransformation)
+    if layer.coordinate_transformation is trt.ResizeCoordinateTransformation.CROP:
+        layer.roi = (0, 0, 0, grow.choose(-0.25, 0.25), 1, 1, 1, grow.choose(0.75, 1.25))
+        layer.extrapolation_value = grow.choose(0, 1)
     layer.nearest_rounding = grow.choose(*trt.ResizeRoundMode)
     layer.selector_for_single_pixel = grow.choose(*trt.ResizeSelector)
+    layer.exclude_outside = kind is trt.InterpolationMode.CUBIC and grow.coin()
+    layer.antialias = not is_exact and grow.coin()
     rows, columns = image.shape[2:]
     if grow.coin():
         layer.shape = (1, 2, grow.between(1, 2 * rows), grow.between(1, 6))
@@ -547,24 +558,37 @@ def transform_any(grow: Kinds, tensor: ITensor, pool: Pool) -> ITensor:
 
 
 FEW_BITS = [trt.int8, trt.fp8, trt.int4, trt.fp4]
+DYNAMIC = [(trt.int8, trt.float32), (trt.fp8, trt.float32), (trt.fp8, trt.e8m0)]
 
 
 @draws
 def quantize_any(grow: Kinds, tensor: ITensor, pool: Pool) -> ITensor:
-    """To each type of few bits, with a scale for all, for an axis or for blocks, and mostly back."""
+    """To each type of few bits and back, with a scale for all, for an axis or for blocks."""
     dtype, x = grow.choose(*FEW_BITS), grow.with_axis(grow.small(tensor, grow.choose(trt.float32, trt.float16)))
     axis = grow.axis(x)
-    kind = grow.choose("all", "axis", "blocks")
-    ones = [1] * len(x.shape)
-    shape = {"all": (), "axis": (x.shape[axis],), "blocks": tuple(ones)}[kind]
-    scale = grow.fixed(2.0 ** grow.array(trt.int32, shape, -1, 1)).producer
-    scale = grow.cast(scale.get_output(0), x.dtype)
+    blocks = tuple(grow.choose(1, length) for length in x.shape)
+    shape = grow.choose(
+        (), (x.shape[axis],), tuple(length // each for length, each in zip(x.shape, blocks, strict=True))
+    )
+    scale = grow.cast(grow.fixed(2.0 ** grow.array(trt.int32, shape, -1, 1)), x.dtype)
     layer = grow.network.add_quantize(x, scale, dtype)
     back = grow.network.add_dequantize(layer.get_output(0), scale, x.dtype)
-    for each in (layer, back):
-        if kind == "axis":
-            each.axis = axis
+    layer.axis = back.axis = axis if len(shape) == 1 else -1
     return back.get_output(0)
+
+
+@draws
+def quantize_by_largest(grow: Kinds, tensor: ITensor, pool: Pool) -> ITensor:
+    """With scales that follow from the largest number of each block, and back."""
+    dtype, scale = grow.choose(*DYNAMIC)
+    row = grow.reshape(grow.small(tensor), 1, grow.size(tensor))
+    row = grow.concatenated([row, grow.constant(trt.float32, (1, 1), 3, 4)], 1)  # the scale of zeros is not positive
+    rows = grow.concatenated([row, grow.combine(row, grow.filled(row, 2), Op.PROD)], 0)
+    block = 1, grow.size(row)
+    layer = grow.network.add_dynamic_quantize_v2(rows, block, dtype, scale)
+    made = grow.network.add_dequantize(*layer.outputs, trt.float32)
+    made.block_shape = block
+    return grow.roughen(grow.combine(made.get_output(0), grow.filled(made.get_output(0), 1 / 8), Op.PROD))
 
 
 @draws
@@ -587,3 +611,62 @@ def collect_ranks(grow: Kinds, tensor: ITensor, pool: Pool) -> ITensor:
     reduce = grow.choose(*REDUCTIONS[:4]) if reduces else trt.ReduceOperation.NONE
     root = 0 if op.name in ("BROADCAST", "REDUCE", "GATHER", "SCATTER") else -1
     return grow.network.add_dist_collective(x, op, reduce, root, []).get_output(0)
+
+
+@draws
+def draw_normally(grow: Kinds, tensor: ITensor, pool: Pool) -> ITensor:
+    """Random numbers of each distribution, drawn anew in each iteration that a number of it enters."""
+    dtype, op = grow.choose(trt.float32, trt.float64), grow.choose(*list(trt.FillOperation)[1:])
+    fill = grow.network.add_fill((), op, dtype)
+    fill.alpha, fill.beta = grow.choose(0.25, 0.5), grow.choose(0.75, 1)
+    fill.set_input(0, grow.network.add_shape(tensor).get_output(0))
+    return grow.roughen(grow.combine(fill.get_output(0), grow.small(grow.soft(tensor), dtype), Op.SUM))
+
+
+@draws
+def split_anywhere(grow: Kinds, tensor: ITensor, pool: Pool) -> ITensor:
+    """An element of a sequence of slices, with or without their axis."""
+    x = grow.with_axis(grow.among(tensor, grow.divided))
+    axis = grow.axis(x)
+    parts = grow.network.add_sequence_split(x, None, axis - grow.choose(0, len(x.shape)), grow.coin()).get_output(0)
+    place = grow.fixed(np.int64(grow.between(-x.shape[axis], x.shape[axis] - 1)))
+    return grow.network.add_sequence_at(parts, place).get_output(0)
+
+
+# ---------------------------------------------------------------------------- attention and experts
+
+
+@draws
+def attend_any(grow: Kinds, tensor: ITensor, pool: Pool) -> ITensor:
+    """With two heads of queries, a mask or a causal kind, or packed sequences; not always with a softmax."""
+    image = grow.small(grow.image(grow.soft(tensor)))
+    query = grow.concatenated([image, grow.combine(image, grow.filled(image, 1 / 2), Op.PROD)], 1)
+    rows, width = image.shape[2:]
+    is_packed = grow.coin()
+    tensors = [grow.reshape(each, -1, each.shape[1], width) if is_packed else each for each in (query, image, image)]
+    layer = grow.network.add_attention_v2(
+        *tensors, grow.choose(*trt.AttentionNormalizationOp), grow.choose(*trt.CausalMaskKind)
+    )
+    layer.decomposable = grow.coin()
+    if is_packed:
+        layer.query_form = layer.key_value_form = trt.AttentionIOForm.PACKED_NHD
+        cut = grow.fixed(np.int32([0, grow.between(0, rows), rows]))
+        layer.query_lengths = layer.key_value_lengths = cut
+    elif layer.causal_kind is trt.CausalMaskKind.NONE:
+        layer.mask = grow.constant(grow.choose(trt.bool, trt.float32), (1, 1, rows, rows), 0, 1)
+    small = layer.get_output(0)
+    return grow.roughen(grow.combine(small, grow.filled(small, 1 / 8), Op.PROD))
+
+
+@draws
+def experts_any(grow: Kinds, tensor: ITensor, pool: Pool) -> ITensor:
+    """Each token goes through two of three experts, with an activation."""
+    matrix = grow.small(grow.matrix(grow.soft(tensor)))
+    tokens, width = matrix.shape
+    choice = grow.fixed(np.array([[grow.places(3, 2, True) for _ in range(tokens)]], np.int32))
+    scores = grow.fixed(grow.array(trt.float32, (1, tokens, 2)) / 4)
+    layer = grow.network.add_moe(grow.reshape(matrix, 1, tokens, width), choice, scores)
+    sides = [(3, width, 2), (3, width, 2), (3, 2, width)]
+    weights = (grow.fixed(grow.array(trt.float32, each) / 4) for each in sides)
+    layer.set_gated_weights(*weights, grow.choose(*trt.MoEActType))
+    return grow.roughen(layer.get_output(0))

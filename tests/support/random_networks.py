@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 import netloop as trt
 from netloop.host.compiled_pieces import Pieces
 from tests.support.growth import CellGrower
+from tests.support.host_recipes import HOST
+from tests.support.layer_specs import Recipe
 from tests.support.pass_checks import LOWEST
 from tests.support.strategies import Grower, Grown, assert_equal
 
@@ -24,28 +26,43 @@ UNLIMITED = [
 length_of_piece = Pieces.length
 
 
-def random_network(seed: int, is_risky: bool | None = None, depth: int = 3, most: int = 20) -> Grown:
-    """The random network of a number, of either grower, with settings; one in four is risky unless that is said.
+SIZES = [*[(0, 0)] * 3, (1, 5), (1, 20), (2, 10), (2, 20), (3, 20), (4, 40)]
+"""How deep loops and conditionals are nested at most, and among how many layers they are begun."""
 
-    Loops and conditionals are nested up to ``depth``, and begun among the first ``most`` layers.
+ORDER = Random(0).sample(Grower.recipes, len(Grower.recipes))
+DRAWN = 12
+"""Networks without loops take this number of recipes in turn: in 200 networks each of them comes several times."""
+
+
+def random_network(seed: int, is_risky: bool | None = None, sizes: tuple[int, int] | None = None) -> Grown:
+    """The random network of a number, of either grower, with settings; one in four is risky unless that is said.
 
     An assertion about two loops, one written inside the other and yet apart from it, is the one mistake that can grow
     (NL211): the next network takes its place.
     """
     chance = Random(seed)
+    sizes = chance.choice(SIZES) if sizes is None else sizes
     is_risky = not chance.randint(0, 3) if is_risky is None else is_risky
     while True:
-        grown = chance.choice([Grower, CellGrower])(chance, depth, most, is_risky).grow()
+        grower = chance.choice([Grower, CellGrower] if sizes[0] else [Grower])(chance, *sizes, is_risky)
+        if not sizes[0]:
+            grower.deck += recipes_in_turn(seed, grower.is_on_host)
+        grown = grower.grow()
         grown.settings = settings(chance)
         if not is_risky or not any(each.code == "NL211" for each in trt.check(grown.network)):
             return grown
 
 
+def recipes_in_turn(seed: int, is_on_host: bool) -> list[Recipe]:
+    begin = DRAWN * seed % len(ORDER)
+    return [each for each in (ORDER * 2)[begin : begin + DRAWN] if is_on_host or each not in HOST]
+
+
 @st.composite
 def random_networks(draw: Any, is_risky: bool = False, depth: int = 3, most: int = 20) -> Grown:
     """Random networks of any number and of sizes up to the given ones, so that a failing network shrinks."""
-    sizes = {"depth": draw(st.integers(0, depth)), "most": draw(st.integers(0, most))}
-    return random_network(draw(st.integers(0, 1 << 32)), is_risky, **sizes)
+    sizes = draw(st.integers(0, depth)), draw(st.integers(0, most))
+    return random_network(draw(st.integers(0, 1 << 32)), is_risky, sizes)
 
 
 def settings(chance: Random) -> dict[str, Any]:

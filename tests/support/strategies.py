@@ -19,7 +19,7 @@ from netloop.nest import live_layers
 from netloop.types import data_type
 from tests.support.attribute_recipes import RANGES
 from tests.support.host_recipes import HOST
-from tests.support.layer_specs import RECIPES, Kinds
+from tests.support.layer_specs import RECIPES, Kinds, Recipe
 from tests.support.tensor_drawing import FLOATS, TOLERANCE, Op, is_empty
 
 MOST_NUMBERS, MOST_AXES = 24, 4
@@ -55,11 +55,12 @@ class Grower(Kinds):
         shapes: the shapes of inputs and constants that are drawn from.
         most_trips: how many trips a loop makes at most.
         limit_kinds: the kinds of limits that are drawn from.
-        depth: how deep loops and conditionals are nested at most.
+        depth: how deep loops and conditionals are nested at most; at 0 there are none, and more layers.
         most: the number of layers after which no loop or conditional is begun.
         is_risky: whether the run may fail.
         has_entries: whether conditionals have inputs.
         share_on_host: the share of networks with layers that run on the host.
+        deck: the recipes that come next, the last one first.
         watch: the share of tensors that become outputs although something reads them. At 0 passes find more to
             rewrite; at 1 nothing hides a wrong number.
         watched: these tensors.
@@ -79,17 +80,24 @@ class Grower(Kinds):
         self.has_entries = has_entries
         self.inputs: dict[str, np.ndarray] = {}
         self.within: dict[trt.ILoop, ITensor] = {}
-        self.watch = self.choose(0, 0, 0.2, 1)
+        self.watch = self.choose(0, 0.1, 0.5, 1)
         self.watched: set[ITensor] = set()
-        on_host = self.chance.random() < self.share_on_host
-        self.drawn_recipes = [each for each in self.recipes if on_host or each not in HOST]
+        self.is_on_host = self.chance.random() < self.share_on_host
+        self.deck: list[Recipe] = self.some_on_host() if self.is_on_host else []
+
+    def some_on_host(self) -> list[Recipe]:
+        found = [each for each in self.recipes if each in HOST]
+        return self.chance.sample(found, min(3, len(found)))
 
     def grow(self) -> Grown:
         pool = [self.input(number) for number in range(self.between(1, 3))]
         pool += [self.constant(*self.type()) for _ in range(2)]
-        pool = self.steps(pool, self.depth, self.between(1, 2))
-        pool += self.choose(self.loop, self.loop, self.conditional)(pool, self.depth)
-        pool = self.steps(pool, self.depth, self.between(0, 1))
+        pool = self.steps(pool, self.depth, 1)
+        if self.depth:
+            pool += self.choose(self.loop, self.loop, self.conditional)(pool, self.depth)
+            pool = self.steps(pool, self.depth, self.between(0, 1))
+        else:
+            pool = self.steps(pool, self.depth, self.between(6, 16))
         outputs = self.left(pool) or [each for each in pool if each.producer is not None][-1:]
         for tensor in outputs:
             self.network.mark_output(tensor)
@@ -126,14 +134,20 @@ class Grower(Kinds):
         return [each for each in made if not each.uses or each in self.watched]
 
     def layer(self, pool: list[ITensor], depth: int) -> list[ITensor]:
-        tensor = self.pick(pool, self.is_handy)
+        tensor = self.pick_exact(pool, self.is_handy) if self.between(0, 3) else self.pick(pool, self.is_handy)
         if tensor is None:
             tensor = self.constant(*self.type())
         if tensor in self.rough:
             return [self.blend(tensor, pool)]
-        plain = [Kinds.mix, Kinds.convert, Kinds.reduce]
-        recipes = self.drawn_recipes if self.between(0, 3) else plain
-        return [self.choose(*recipes)(self, tensor, [each for each in pool if each not in self.rough])]
+        recipe = self.recipe() if self.between(0, 3) else self.choose(Kinds.mix, Kinds.convert, Kinds.reduce)
+        return [recipe(self, tensor, [each for each in pool if each not in self.rough])]
+
+    def recipe(self) -> Recipe:
+        """The next recipe: none comes again before all have come."""
+        if not self.deck:
+            fitting = [each for each in self.recipes if self.is_on_host or each not in HOST]
+            self.deck = self.chance.sample(fitting, len(fitting))
+        return self.deck.pop()
 
     def grows(self, depth: int) -> bool:
         """Whether another loop or conditional may begin, in which ``depth`` are nested at most, itself counted."""

@@ -123,7 +123,7 @@ class Drawing:
         return self.fixed(self.array(dtype, shape, least, most))
 
     def fixed(self, array: Any) -> ITensor:
-        array = np.asarray(array)
+        array = np.asarray(array, order="C")
         return self.network.add_constant(array.shape, array).get_output(0)
 
     def filled(self, like: ITensor, number: float) -> ITensor:
