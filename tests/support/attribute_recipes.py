@@ -53,11 +53,15 @@ ROUGH_UNARIES = {
 
 @draws
 def rough_unary(grow: Kinds, tensor: ITensor, pool: Pool) -> ITensor:
-    op = grow.choose(*ROUGH_UNARIES)
+    """The sum of two functions."""
     x = grow.soft(tensor)
-    x = grow.combine(grow.combine(x, grow.filled(x, 1 / 2), Op.PROD), grow.filled(x, ROUGH_UNARIES[op]), Op.SUM)
-    made = grow.network.add_unary(x, op).get_output(0)
-    return grow.roughen(grow.combine(made, grow.filled(made, 1 / 4), Op.PROD))
+    half = grow.combine(x, grow.filled(x, 1 / 2), Op.PROD)
+    parts = []
+    for op in grow.chance.sample(list(ROUGH_UNARIES), 2):
+        moved = grow.combine(half, grow.filled(x, ROUGH_UNARIES[op]), Op.SUM)
+        made = grow.network.add_unary(moved, op).get_output(0)
+        parts.append(grow.roughen(grow.combine(made, grow.filled(made, 1 / 4), Op.PROD)))
+    return grow.roughen(grow.combine(*parts, Op.SUM))
 
 
 @draws
@@ -185,8 +189,9 @@ def cumulate_products(grow: Kinds, tensor: ITensor, pool: Pool) -> ITensor:
 
 @draws
 def top_of(grow: Kinds, tensor: ITensor, pool: Pool) -> ITensor:
-    x = grow.with_axis(grow.among(tensor, REDUCIBLE))
+    x = grow.with_axis(grow.among(tensor, ARITHMETIC))
     axis = grow.axis(x)
+    x = grow.concatenated([x, x], axis) if grow.coin() else x  # of equal elements the first is the top one
     number, indices = grow.between(1, x.shape[axis]), grow.choose(trt.int32, trt.int64)
     layer = grow.network.add_topk(x, grow.choose(*trt.TopKOperation), number, 1 << axis, indices)
     return layer.get_output(grow.between(0, 1))
@@ -394,9 +399,10 @@ def window(grow: Kinds, layer: trt.ILayer, is_padded: bool = True) -> None:
         layer.pre_padding, layer.post_padding = ((grow.between(0, 1), grow.between(0, 1)) for _ in range(2))
 
 
-def channels(grow: Kinds, tensor: ITensor) -> ITensor:
-    """An image of two channels and at least three columns."""
+def channels(grow: Kinds, tensor: ITensor, is_real: bool = True) -> ITensor:
+    """An image of two channels and at least three columns, of integers at times if it need not be of floats."""
     image = grow.image(tensor)
+    image = image if is_real or grow.between(0, 2) else grow.cast(image, grow.choose(trt.int32, trt.int64))
     wide = grow.concatenated([image, image, image], 3)
     plus = grow.combine(wide, grow.filled(wide, 1), Op.SUM)
     return grow.concatenated([wide, plus], 1)
@@ -404,7 +410,7 @@ def channels(grow: Kinds, tensor: ITensor) -> ITensor:
 
 @draws
 def convolve_any(grow: Kinds, tensor: ITensor, pool: Pool) -> ITensor:
-    image = channels(grow, tensor)
+    image = channels(grow, tensor, is_real=False)
     groups, maps = grow.choose(1, 2), grow.choose(2, 4)
     kernel = grow.array(image.dtype, (maps, 2 // groups, 1, 2))
     bias = grow.array(image.dtype, (maps,)) if grow.coin() else trt.Weights()
@@ -417,7 +423,7 @@ def convolve_any(grow: Kinds, tensor: ITensor, pool: Pool) -> ITensor:
 
 @draws
 def deconvolve_any(grow: Kinds, tensor: ITensor, pool: Pool) -> ITensor:
-    image = channels(grow, tensor)
+    image = channels(grow, tensor, is_real=False)
     groups, maps = grow.choose(1, 2), grow.choose(2, 4)
     kernel = grow.array(image.dtype, (2, maps // groups, 1, 2))
     bias = grow.array(image.dtype, (maps,)) if grow.coin() else trt.Weights()
@@ -510,7 +516,17 @@ def multiply_batches(grow: Kinds, tensor: ITensor, pool: Pool) -> ITensor:
     return grow.tame(grow.network.add_matrix_multiply(stack, op0, other, op1).get_output(0))
 
 
-EQUATIONS = ["ij,kj->ki", "ij,kj->ikj", "ij,ij->", "ij,ij->ij", "ij,kl->", "...j,kj->k...", "ij,kj"]
+EQUATIONS = [
+    "ij,kj->ki",
+    "ij,kj->ikj",
+    "ij,ij->",
+    "ij,ij->ij",
+    "ij,kl->",
+    "ij,ij->ji",
+    "ji,kj->ikj",
+    "...j,kj->k...",
+    "ij,kj",
+]
 
 
 @draws
@@ -606,7 +622,7 @@ def fill_any(grow: Kinds, tensor: ITensor, pool: Pool) -> ITensor:
 def collect_ranks(grow: Kinds, tensor: ITensor, pool: Pool) -> ITensor:
     """Every collective operation, of a single rank."""
     x = grow.with_axis(grow.among(tensor, NUMBERS))
-    op = grow.choose(*trt.CollectiveOperation)
+    op = grow.choose(*trt.CollectiveOperation, *[trt.CollectiveOperation.ALL_REDUCE] * 4)
     reduces = op.name in ("ALL_REDUCE", "REDUCE", "REDUCE_SCATTER")
     reduce = grow.choose(*REDUCTIONS[:4]) if reduces else trt.ReduceOperation.NONE
     root = 0 if op.name in ("BROADCAST", "REDUCE", "GATHER", "SCATTER") else -1
@@ -670,3 +686,13 @@ def experts_any(grow: Kinds, tensor: ITensor, pool: Pool) -> ITensor:
     weights = (grow.fixed(grow.array(trt.float32, each) / 4) for each in sides)
     layer.set_gated_weights(*weights, grow.choose(*trt.MoEActType))
     return grow.roughen(layer.get_output(0))
+
+
+@draws
+def update_cache_anywhere(grow: Kinds, tensor: ITensor, pool: Pool) -> ITensor:
+    """Of two sequences, also before the beginning and past the end."""
+    image = grow.image(tensor)
+    update = grow.concatenated([image, grow.combine(image, grow.filled(image, 1), Op.SUM)], 0)
+    rows, width = image.shape[2:]
+    cache, places = grow.constant(image.dtype, (2, 1, 4, width)), grow.constant(trt.int32, (2,), -rows, 4)
+    return grow.network.add_kv_cache_update(cache, update, places, trt.KVCacheMode.LINEAR).get_output(0)

@@ -90,7 +90,7 @@ def lowest(chance: Random) -> dict[str, Any]:
         **dict.fromkeys(UNLIMITED, 1 << 20),
         "netloop.passes.weight_prepacking.LEFT_ROWS": chance.choice([range(2, 9), range(8, 65)]),
         "netloop.lower.loop.fission.CACHED": chance.choice([1, 1 << 22]),
-        "netloop.lower.loop.fission.CHUNK": chance.choice([100, 300, 1000]),
+        "netloop.lower.loop.fission.CHUNK": chance.choice([20, 50, 100, 300]),
     }
 
 

@@ -14,7 +14,7 @@ from netloop.plan.layer_kinds import kinds
 from tests.support.random_networks import random_network, used
 from tests.support.strategies import is_pure
 
-NUMBER = 600
+NUMBER = 400
 """How many networks are looked at."""
 
 
