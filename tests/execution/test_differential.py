@@ -88,7 +88,7 @@ def test_more_outputs_change_no_output(grown):
 @same_examples(10)
 @given(networks(depth=2, most=10))
 def test_function_of_jax_gives_what_the_reference_means(grown):
-    assume(is_pure(grown.network))
+    assume(is_pure(grown.network, grown.inputs))
     function, weights = trt.to_jax(grown.network)
 
     assert_equal(function(weights, grown.inputs), trt.evaluate(grown.network, grown.inputs), grown.rough)

@@ -523,7 +523,7 @@ EQUATIONS = [
     "ij,ij->ij",
     "ij,kl->",
     "ij,ij->ji",
-    "ji,kj->ikj",
+    "ji,jk->ikj",
     "...j,kj->k...",
     "ij,kj",
 ]

@@ -471,6 +471,7 @@ class Kinds(Drawing):
         corners = 10 * np.arange(number, dtype=np.float32)[:, None] + np.float32([0, 0, 4, 4])
         scores = self.reshape(self.small(tensor), 1, number, 1)
         layer = self.network.add_nms(self.fixed(corners[None]), scores, self.fixed(np.int32(2)))
+        layer.set_input(3, self.fixed(np.float32(0.5)))  # OpenVINO suppresses boxes that overlap as much as is allowed
         return layer.get_output(1)
 
     @adds(add_reverse_sequence=lambda t: {"input": t(F, 3, 2), "sequence_lens": t(I, 2)})

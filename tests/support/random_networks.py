@@ -137,4 +137,4 @@ def outcome(run: Callable[[], Any]) -> Any:
 
 def is_on_host(grown: Grown) -> bool:
     """Whether steps run in Python, where of several failures another may be the first."""
-    return not is_pure(grown.network) or any(".host." in name for name in grown.settings)
+    return not is_pure(grown.network, grown.inputs) or any(".host." in name for name in grown.settings)

@@ -4,7 +4,7 @@ A risky network has assertions that may not hold, iterators that may pass the en
 have too little room.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 import netloop as trt
 from netloop.graph.tensor import ITensor
+from netloop.lower import has_program
 from netloop.nest import live_layers
 from netloop.types import data_type
 from tests.support.attribute_recipes import RANGES
@@ -357,10 +358,12 @@ def assert_equal(got, meant, rough=()):
             np.testing.assert_array_equal(array, wanted)
 
 
-def is_pure(network: trt.INetworkDefinition) -> bool:
-    """Whether the network has no layer with a data-dependent output shape, and none that computes on the host."""
-    found = trt.INonZeroLayer | trt.INMSLayer | trt.IUniqueLayer
-    return not any(each.on_host or isinstance(each, found) for each in network.layers)
+def is_pure(network: trt.INetworkDefinition, inputs: Mapping[str, np.ndarray]) -> bool:
+    """Whether one program can hold the network for inputs of these shapes, whatever their values are."""
+    fixed = network.copy()
+    for each in fixed.inputs:
+        each.shape = inputs[each.name].shape
+    return has_program(fixed, fixed.types)
 
 
 @st.composite

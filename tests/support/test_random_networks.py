@@ -12,10 +12,10 @@ from netloop.nest import Block, IfStep, LoopStep, live_layers
 from netloop.passes import PASSES
 from netloop.plan.layer_kinds import kinds
 from tests.support.random_networks import random_network, used
-from tests.support.strategies import is_pure
+from tests.support.strategies import Grown, is_pure
 
-NUMBER = 400
-"""How many networks are looked at."""
+NUMBER, MANY = 250, 1500
+"""How many networks are looked at for constructs, and for each value of each attribute."""
 
 
 @dataclass
@@ -46,10 +46,11 @@ class Found:
     layers: int = 0
     on_host: int = 0
 
-    def look_at(self, network: trt.INetworkDefinition) -> None:
+    def look_at(self, grown: Grown) -> None:
+        network = grown.network
         self.look_into(require_valid(network).block, "")
         self.layers += sum(not isinstance(each, trt.IConstantLayer) for each in network.layers)
-        self.on_host += not is_pure(network)
+        self.on_host += not is_pure(network, grown.inputs)
         for layer in live_layers(network):
             self.kinds[type(layer)] += 1
             for name in layer.ATTRIBUTES:
@@ -75,13 +76,17 @@ class Found:
         self.counts.update(known[0] for each in step.limits if (known := each.tensor(0).type.ints()))
 
 
+def found_in(number):
+    found = Found()
+    for seed in range(number):
+        found.look_at(random_network(seed))
+    return found
+
+
 @pytest.fixture(scope="module")
 def drawn():
     """The constructs found in many random networks."""
-    found = Found()
-    for seed in range(NUMBER):
-        found.look_at(random_network(seed).network)
-    return found
+    return found_in(NUMBER)
 
 
 def test_every_kind_of_layer_is_drawn(drawn):
@@ -134,7 +139,9 @@ NOT_DRAWN = {
 """Values of attributes that no random network has: the layers refuse them, or they need sequences of their own."""
 
 
-def test_every_value_of_attributes_that_are_words_is_drawn(drawn):
+@pytest.mark.slow
+def test_every_value_of_attributes_that_are_words_is_drawn():
+    drawn = found_in(MANY)
     missing: dict[tuple[str, str], set[object]] = {}
     for place, found in drawn.words.items():
         every = {value for one in found for value in (type(one) if isinstance(one, Enum) else (False, True))}
@@ -147,7 +154,7 @@ def test_every_value_of_attributes_that_are_words_is_drawn(drawn):
 @pytest.mark.slow
 def test_every_pass_and_every_strategy_is_used():
     passes, strategies = Counter(), Counter()
-    for seed in range(250):
+    for seed in range(NUMBER):
         grown = random_network(seed, is_risky=False)
         with used(grown.settings):
             engine = trt.compile(grown.network)
