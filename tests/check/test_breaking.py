@@ -106,7 +106,7 @@ def test_call_that_is_refused_leaves_the_network_as_it_was(code, seed):
 @given(seed=SEEDS)
 def test_network_that_is_no_pure_function_is_refused_by_to_jax_alone(code, seed):
     wrecker, inputs = grown(seed)
-    assume(is_pure(wrecker.network))
+    assume(is_pure(wrecker.network, inputs))
     before = told(trt.check(wrecker.network))
     at = REFUSED_BY_JAX[code](wrecker)
     inputs["found"] = np.zeros((2, 3), np.float32)

@@ -1,19 +1,12 @@
 """Engine against reference on random networks, and changes of a network that keep its meaning."""
 
-from dataclasses import dataclass, field
-from random import Random
-
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import netloop as trt
-from netloop.check import require_valid
-from netloop.nest import Block, IfStep, LoopStep, live_layers
-from netloop.plan.layer_kinds import kinds
 from tests.support.examples import same_examples
-from tests.support.findings import certain_errors_ignored
 from tests.support.networks import (
     CONCATENATE,
     REVERSE,
@@ -27,175 +20,59 @@ from tests.support.networks import (
     mark,
     stacked,
 )
-from tests.support.strategies import Grower, Grown, assert_equal, is_pure, networks
+from tests.support.random_networks import agree, random_networks
+from tests.support.strategies import assert_equal, is_pure, networks
 
 
-def validated(grown: Grown) -> None:
-    errors = [str(each) for each in trt.check(grown.network) if each.severity is trt.Severity.ERROR]
-    assert not errors, "\n".join(errors)
-
-
-def agree(grown: Grown) -> None:
-    validated(grown)
-    meant = trt.evaluate(grown.network, grown.inputs)
-    assert_equal(trt.compile(grown.network)(grown.inputs), meant, grown.rough)
-
-
-def fail_alike(grown: Grown) -> None:
-    """Require that the engine fails where the reference does, and nowhere else."""
-    with certain_errors_ignored():
-        validated(grown)
-        _fail_alike(grown)
-
-
-def _fail_alike(grown: Grown) -> None:
-    engine = trt.compile(grown.network)
-    try:
-        meant = trt.evaluate(grown.network, grown.inputs)
-    except trt.ExecutionError:
-        with pytest.raises(trt.ExecutionError):
-            engine(grown.inputs)
-        return
-    assert_equal(engine(grown.inputs), meant, grown.rough)
-
-
-@same_examples(50)
-@given(networks(depth=1, most=20))
+@same_examples(15)
+@given(random_networks(depth=1, most=20))
 def test_engine_gives_exactly_what_the_reference_means_in_flat_loops(grown):
     agree(grown)
 
 
-@same_examples(50)
-@given(networks(depth=2, most=30))
+@same_examples(15)
+@given(random_networks(depth=2, most=20))
 def test_engine_gives_exactly_what_the_reference_means(grown):
     agree(grown)
 
 
-@same_examples(25)
-@given(networks(depth=4, most=60))
+@same_examples(10)
+@given(random_networks(depth=4, most=40))
 def test_engine_gives_exactly_what_the_reference_means_in_deep_nests(grown):
     agree(grown)
 
 
-@same_examples(50)
-@given(networks(depth=2, most=30, is_risky=True))
+@same_examples(15)
+@given(random_networks(is_risky=True, depth=2, most=20))
 def test_engine_fails_exactly_where_the_reference_does(grown):
-    fail_alike(grown)
+    agree(grown)
 
 
 @pytest.mark.slow
 @settings(max_examples=3500)
-@given(networks(depth=4, most=60))
+@given(random_networks(depth=4, most=40))
 def test_engine_gives_exactly_what_the_reference_means_at_length(grown):
     agree(grown)
 
 
 @pytest.mark.slow
 @settings(max_examples=1500)
-@given(networks(depth=3, most=60, is_risky=True))
+@given(random_networks(is_risky=True, depth=3, most=40))
 def test_engine_fails_exactly_where_the_reference_does_at_length(grown):
-    fail_alike(grown)
-
-
-# ---------------------------------------------------------------------------- coverage of random networks
-
-
-@pytest.fixture(scope="module")
-def drawn():
-    """The constructs found in many random networks."""
-    found = Found()
-    for seed in range(250):
-        found.look_at(Grower(Random(seed), 4, 60).grow().network)
-    return found
-
-
-@dataclass
-class Found:
-    """The live constructs of some networks.
-
-    Attributes:
-        kinds: the kinds of layers.
-        carried: the element types of recurrences.
-        nests: nested loops and conditionals, from the outermost, one letter each.
-        limits: the kinds of limits of a loop.
-        outputs: the kinds of loop outputs.
-        ways: whether iterators are in reverse.
-        counts: the known values of COUNT limits.
-    """
-
-    kinds: set[type] = field(default_factory=set)
-    carried: set[trt.DataType] = field(default_factory=set)
-    nests: set[str] = field(default_factory=set)
-    limits: set[frozenset[trt.TripLimit]] = field(default_factory=set)
-    outputs: set[trt.LoopOutput] = field(default_factory=set)
-    ways: set[bool] = field(default_factory=set)
-    counts: set[int] = field(default_factory=set)
-
-    def look_at(self, network: trt.INetworkDefinition) -> None:
-        if any(each.severity is trt.Severity.ERROR for each in trt.check(network)):
-            return
-        self.look_into(require_valid(network).block, "")
-        self.kinds.update(map(type, live_layers(network)))
-
-    def look_into(self, block: Block, nest: str) -> None:
-        self.nests.add(nest)
-        for step in block.steps:
-            if isinstance(step, IfStep):
-                for branch in step.branches:
-                    self.look_into(branch, nest + "c")
-            elif isinstance(step, LoopStep):
-                self.look_at_boundary(step)
-                self.look_into(step.body, nest + "l")
-
-    def look_at_boundary(self, step: LoopStep) -> None:
-        self.carried.update(each.get_output(0).dtype for each in step.recurrences)
-        self.limits.add(frozenset(each.kind for each in step.limits))
-        self.outputs.update(each.kind for each in step.outputs)
-        self.ways.update(each.reverse for each in step.iterators)
-        self.counts.update(known[0] for each in step.limits if (known := each.tensor(0).type.ints()))
-
-
-def test_every_kind_of_layer_is_drawn(drawn):
-    assert set(kinds().values()) - drawn.kinds == set()
-
-
-def test_loops_carry_every_element_type(drawn):
-    assert drawn.carried == set(trt.DataType)
-
-
-def test_loops_have_every_limit(drawn):
-    count, goes_on = trt.TripLimit
-    assert drawn.limits == {frozenset({count}), frozenset({goes_on}), frozenset({count, goes_on})}
-
-
-def test_loops_make_no_iteration_or_several(drawn):
-    assert {-1, 0, 1, 2, 3} <= drawn.counts
-
-
-def test_iterators_go_both_ways(drawn):
-    assert drawn.ways == {False, True}
-
-
-def test_every_kind_of_loop_output_is_drawn(drawn):
-    assert drawn.outputs == set(trt.LoopOutput)
-
-
-@pytest.mark.parametrize("nest", ["llll", "lc", "cl", "lcl", "clc", "cc"])
-def test_loops_and_conditionals_nest(drawn, nest):
-    assert any(nest in each for each in drawn.nests)
+    agree(grown)
 
 
 # ---------------------------------------------------------------------------- laws
 
 
 @same_examples(20)
-@given(networks(depth=2, most=30))
+@given(networks(depth=2, most=10))
 def test_copy_means_the_same(grown):
     assert_equal(trt.evaluate(grown.network.copy(), grown.inputs), trt.evaluate(grown.network, grown.inputs))
 
 
 @same_examples(10)
-@given(networks(depth=2, most=30))
+@given(networks(depth=2, most=10))
 def test_more_outputs_change_no_output(grown):
     meant = trt.evaluate(grown.network, grown.inputs)
     for loop in grown.network.loops:
@@ -209,16 +86,16 @@ def test_more_outputs_change_no_output(grown):
 
 
 @same_examples(10)
-@given(networks(depth=2, most=30))
+@given(networks(depth=2, most=10))
 def test_function_of_jax_gives_what_the_reference_means(grown):
-    assume(is_pure(grown.network))
+    assume(is_pure(grown.network, grown.inputs))
     function, weights = trt.to_jax(grown.network)
 
     assert_equal(function(weights, grown.inputs), trt.evaluate(grown.network, grown.inputs), grown.rough)
 
 
 @same_examples(10)
-@given(networks(depth=2, most=30))
+@given(networks(depth=2, most=10))
 def test_while_that_says_what_the_count_says_changes_no_output(grown):
     network, meant = grown.network, trt.evaluate(grown.network, grown.inputs)
     for loop in network.loops:

@@ -55,7 +55,8 @@ class CellGrower(Grower):
             return super().layer(pool, depth)
         if tensor in self.rough:
             return self.gates(tensor, pool)
-        recipes = self.products, self.products, self.gates, self.rows, self.read, self.sum_of_products, self.memory
+        recipes = self.products, self.gates, self.parted_gates, self.rows, self.read, self.sum_of_products, self.memory
+        recipes += self.small_loop, self.written
         return self.choose(*recipes)(tensor, pool)
 
     # ------------------------------------------------------------------ products
@@ -110,6 +111,22 @@ class CellGrower(Grower):
             made.append(self.roughen(self.combine(gate, factor, self.choose(Op.PROD, Op.PROD, Op.SUM))))
         return made
 
+    def parted_gates(self, tensor: ITensor, pool: list[ITensor]) -> list[ITensor]:
+        """Gates of parts of one product that are adjacent, or apart, or of every second element."""
+        x = self.small(tensor) if tensor not in self.rough else tensor
+        x = self.reshape(x, 1, self.size(x))
+        product = self.product(x, 6, 1, NONE)
+        small = self.combine(product, self.filled(product, 1 / 8), Op.PROD)
+        starts, size, stride = self.choose(
+            ((0, 2), 2, 1), ((0, 2, 4), 2, 1), ((0, 3), 2, 1), ((0, 1), 3, 2), ((2, 0), 2, 1)
+        )
+        made = []
+        for start in starts:
+            part = self.network.add_slice(small, (0, start), (1, size), (1, stride)).get_output(0)
+            gate = self.network.add_activation(part, self.choose(Act.SIGMOID, Act.SIGMOID, Act.TANH)).get_output(0)
+            made.append(self.roughen(self.combine(gate, self.constant(x.dtype, (1, size), -1, 1), Op.PROD)))
+        return made
+
     def rows(self, tensor: ITensor, pool: list[ITensor]) -> list[ITensor]:
         """Products of the rows of an embedding."""
         index = self.one(tensor, self.fixed(np.int32(0)))
@@ -140,10 +157,10 @@ class CellGrower(Grower):
 
     def states(self, loop: trt.ILoop, pool: list[ITensor]) -> list[trt.IRecurrenceLayer]:
         for _ in range(self.between(0, 2)):
-            start, dtype = self.between(0, 2), self.choose(np.int32, np.int64)
+            start, step, dtype = self.between(0, 2), self.choose(1, 1, 2), self.choose(np.int32, np.int64)
             now = loop.add_recurrence(self.fixed(np.full(self.choose((), (1,)), start, dtype)))
-            now.set_input(1, self.combine(now.get_output(0), self.filled(now.get_output(0), 1), Op.SUM))
-            self.counters.append((now.get_output(0), start + self.most_of[loop]))
+            now.set_input(1, self.combine(now.get_output(0), self.filled(now.get_output(0), step), Op.SUM))
+            self.counters.append((now.get_output(0), start + step * self.most_of[loop]))
         return super().states(loop, pool)
 
     def loop(self, pool: list[ITensor], depth: int) -> list[ITensor]:
@@ -157,21 +174,19 @@ class CellGrower(Grower):
         self.most_of[loop] = bound + (loop in self.within)
         return counted
 
-    def next_values(self, states: list[trt.IRecurrenceLayer], inside: list[ITensor]) -> None:
+    def handed(self, ring: list[trt.IRecurrenceLayer]) -> dict[trt.IRecurrenceLayer, ITensor]:
         """Next values as in any loop, or the same for all states of a type; or constant states, or products."""
-        super().next_values(states, inside)
-        first = states[0]
-        alike = [each for each in states if self.are_alike(each.get_output(0), first.get_output(0))]
-        exact = first.get_output(0) not in self.rough and first.get_output(0).dtype in FLOATS
-        if self.coin() and exact:
-            for each, other in zip(alike, self.chance.sample(alike, len(alike)), strict=True):
-                now = other.get_output(0)
-                each.set_input(1, self.tame(self.combine(now, self.filled(now, 1), Op.SUM)))
-        elif self.coin():
-            first.set_input(1, self.network.add_identity(first.get_output(0)).get_output(0))
-        if exact and self.coin() and len(first.get_output(0).shape) == 2:
-            product = self.product(first.get_output(0), first.get_output(0).shape[1], 1, NONE)
-            first.set_input(1, self.tame(product))
+        first = ring[0].get_output(0)
+        is_exact = first not in self.rough and first.dtype in FLOATS
+        if is_exact and len(first.shape) == 2 and self.coin():
+            return super().handed(ring[1:]) | {ring[0]: self.tame(self.product(first, first.shape[1], 1, NONE))}
+        if is_exact and self.coin():
+            states = (each.get_output(0) for each in self.chance.sample(ring, len(ring)))
+            sums = (self.tame(self.combine(each, self.filled(each, 1), Op.SUM)) for each in states)
+            return dict(zip(ring, sums, strict=True))
+        if self.coin():
+            return super().handed(ring[1:]) | {ring[0]: self.network.add_identity(first).get_output(0)}
+        return super().handed(ring)
 
     def read(self, tensor: ITensor, pool: list[ITensor]) -> list[ITensor]:
         """Elements of a tensor at a counter that stays inside the axis."""
@@ -195,12 +210,51 @@ class CellGrower(Grower):
         for _ in range(self.between(1, 4)):
             part = self.choose(self.broadcast, self.reduced, self.multiplied)(self.choose(*made))
             made.append(self.tame(self.combine(self.choose(*made), part, self.choose(Op.SUM, Op.SUB, Op.MAX))))
+        for each in made[:-1]:
+            if not each.uses:
+                made.append(self.tame(self.combine(made[-1], each, Op.SUM)))
         state.set_input(1, made[-1])
         column = self.tame(self.column(self.choose(*made)))
         stacked = loop.add_loop_output(column, trt.LoopOutput.CONCATENATE)
         stacked.set_input(1, self.fixed(np.int32(4)))
         last = loop.add_loop_output(self.choose(state.get_output(0), made[0]), trt.LoopOutput.LAST_VALUE)
         return [stacked.get_output(0), last.get_output(0)]
+
+    def written(self, tensor: ITensor, pool: list[ITensor]) -> list[ITensor]:
+        """A state of which each iteration writes the row of its number; some rows may never be written."""
+        loop, trips, start = self.network.add_loop(), self.between(0, 4), self.choose(0, 0, 1, -1)
+        loop.add_trip_limit(self.fixed(np.int32(trips)), trt.TripLimit.COUNT)
+        counter = loop.add_recurrence(self.fixed(np.full((1, 1), start, np.int32)))
+        place = counter.get_output(0)
+        counter.set_input(1, self.combine(place, self.filled(place, 1), Op.SUM))
+        total = loop.add_recurrence(self.constant(trt.float32, (2,)))
+        row = self.tame(self.combine(total.get_output(0), self.one(tensor, total.get_output(0)), Op.SUM))
+        total.set_input(1, self.tame(self.combine(row, self.constant(trt.float32, (2,)), Op.SUM)))
+        buffer = loop.add_recurrence(self.constant(trt.float32, (max(1, trips + start) + self.between(0, 1), 2)))
+        update = self.reshape(row, 1, 2)
+        scatter = self.network.add_scatter(buffer.get_output(0), place, update, trt.ScatterMode.ND)
+        buffer.set_input(1, scatter.get_output(0))
+        return [self.last_value(loop, each.get_output(0)) for each in (buffer, total)]
+
+    # ------------------------------------------------------------------ small bodies
+
+    def small_loop(self, tensor: ITensor, pool: list[ITensor]) -> list[ITensor]:
+        """A loop of a few element-wise layers and small conditionals, with up to twenty iterations."""
+        x = self.small(tensor)
+        loop, trips = self.network.add_loop(), self.between(0, 20)
+        loop.add_trip_limit(self.fixed(np.int32(trips)), trt.TripLimit.COUNT)
+        scalar = self.reshape(self.one(x, self.filled(x, 0)))
+        row = loop.add_iterator(self.constant(trt.float32, (20,)), 0, self.coin()).get_output(0)
+        state, other = loop.add_recurrence(x), loop.add_recurrence(scalar)
+        now, number = state.get_output(0), other.get_output(0)
+        flag = self.combine(number, row, Op.LESS)
+        conditional = self.network.add_if_conditional()
+        conditional.set_condition(flag)
+        ways = [self.tame(self.combine(now, self.filled(now, each), Op.SUM)) for each in (1, -2)]
+        state.set_input(1, conditional.add_output(*ways).get_output(0))
+        other.set_input(1, self.tame(self.combine(number, row, self.choose(Op.SUM, Op.SUB))))
+        made = [self.last_value(loop, each) for each in (now, number)]
+        return made if self.coin() else [*made, self.output(loop, number, trips, pool)]
 
     def broadcast(self, matrix: ITensor) -> ITensor:
         rows, columns = matrix.shape

@@ -143,12 +143,12 @@ class Kinds(Drawing):
 
     @adds(add_elementwise=lambda t: {"input1": t(F, 2, 3), "input2": t(F, 2, 3), "op": trt.ElementWiseOperation.SUM})
     def mix(self, tensor: ITensor, pool: list[ITensor]) -> ITensor:
-        other = self.like(pool, tensor)
+        other = self.other(pool, tensor)
         if tensor.dtype is trt.bool:
-            return self.combine(tensor, other, self.choose(Op.AND, Op.OR, Op.XOR, Op.EQUAL))
-        if tensor.dtype not in (*NUMBERS, trt.int8):
-            return self.combine(tensor, other, Op.EQUAL)
-        ops = (Op.SUM, Op.SUB, Op.PROD, Op.MAX, Op.MIN, Op.LESS, Op.GREATER, Op.EQUAL)
+            return self.combine(tensor, other, self.choose(Op.AND, Op.OR, Op.XOR, Op.XOR, Op.EQUAL))
+        if tensor.dtype not in self.arithmetic:
+            return self.stir(tensor, other) if self.coin() else self.combine(tensor, other, Op.EQUAL)
+        ops = (Op.SUM, Op.SUB, Op.SUM, Op.SUB, Op.PROD, Op.MAX, Op.MIN, Op.LESS, Op.GREATER, Op.EQUAL)
         return self.tame(self.combine(tensor, other, self.choose(*ops)))
 
     @adds(add_cast=lambda t: {"input": t(F, 2), "to_type": I})
@@ -161,9 +161,9 @@ class Kinds(Drawing):
     @adds(add_select=lambda t: {"condition": t(B, 2, 3), "then_input": t(F, 2, 3), "else_input": t(F, 2, 3)})
     def select(self, tensor: ITensor, pool: list[ITensor]) -> ITensor:
         flag = self.pick(pool, lambda each: each.dtype is trt.bool and each.shape == tensor.shape)
-        other = self.like(pool, tensor)
+        other = self.other(pool, tensor)
         if flag is None:
-            flag = self.combine(tensor, other, Op.EQUAL)
+            flag = self.combine(tensor, self.other(pool, tensor), Op.EQUAL)
         return self.network.add_select(flag, other, tensor).get_output(0)
 
     @adds(add_identity=lambda t: {"input": t(F, 2)})
@@ -386,7 +386,7 @@ class Kinds(Drawing):
 
     @adds(add_one_hot=lambda t: {"indices": t(I, 3), "values": t(F, 2), "depth": t.constant(4), "axis": -1})
     def one_hot(self, tensor: ITensor, pool: list[ITensor]) -> ITensor:
-        indices = self.clip(self.small(tensor), 0, 2)
+        indices = self.fold(self.small(tensor), 0, 2)
         values = self.constant(self.choose(*self.dtypes), (2,))
         depth = self.fixed(np.int32(3))
         return self.network.add_one_hot(self.cast(indices, trt.int32), values, depth, -1).get_output(0)
@@ -420,7 +420,7 @@ class Kinds(Drawing):
     def list_tensors(self, tensor: ITensor, pool: list[ITensor]) -> ITensor:
         """The last tensor of a sequence of two, after one was put in and one taken out."""
         tensor = self.among(tensor, LISTED)
-        other = self.like(pool, tensor)
+        other = self.other(pool, tensor)
         made = self.network.add_sequence([tensor, other]).get_output(0)
         place = self.fixed(np.int64(self.between(-2, 2))) if self.coin() else None
         made = self.network.add_sequence_insert(made, other, place).get_output(0)
@@ -455,7 +455,7 @@ class Kinds(Drawing):
         held = self.network.add_optional(tensor).get_output(0)
         there = self.reshape(self.network.add_optional_has(held).get_output(0), *(1,) * len(tensor.shape))
         got = self.network.add_optional_get(held).get_output(0)
-        return self.network.add_select(there, got, self.like(pool, tensor)).get_output(0)
+        return self.network.add_select(there, got, self.other(pool, tensor)).get_output(0)
 
     @adds(
         add_nms=lambda t: {
@@ -471,6 +471,7 @@ class Kinds(Drawing):
         corners = 10 * np.arange(number, dtype=np.float32)[:, None] + np.float32([0, 0, 4, 4])
         scores = self.reshape(self.small(tensor), 1, number, 1)
         layer = self.network.add_nms(self.fixed(corners[None]), scores, self.fixed(np.int32(2)))
+        layer.set_input(3, self.fixed(np.float32(0.5)))  # OpenVINO suppresses boxes that overlap as much as is allowed
         return layer.get_output(1)
 
     @adds(add_reverse_sequence=lambda t: {"input": t(F, 3, 2), "sequence_lens": t(I, 2)})
@@ -554,7 +555,7 @@ class Kinds(Drawing):
     @adds(add_concatenation=lambda t: {"inputs": [t(F, 2, 3), t(F, 2, 3)]})
     def concatenate(self, tensor: ITensor, pool: list[ITensor]) -> ITensor:
         tensor = self.with_axis(tensor)
-        layer = self.network.add_concatenation([tensor, self.like(pool, tensor)])
+        layer = self.network.add_concatenation([tensor, self.other(pool, tensor)])
         layer.axis = self.axis(tensor)
         return layer.get_output(0)
 

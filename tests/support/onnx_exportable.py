@@ -4,7 +4,7 @@ import netloop as trt
 from netloop.graph.tensor import ITensor
 from tests.support.layer_specs import RECIPES
 from tests.support.strategies import Grower
-from tests.support.tensor_drawing import DTYPES
+from tests.support.tensor_drawing import DTYPES, NUMBERS
 
 NOT_CARRIED = {trt.fp4, trt.e8m0, trt.int4, trt.uint4, trt.int2, trt.uint2}
 """The types that loops and conditionals of onnxruntime do not support."""
@@ -20,7 +20,13 @@ class Exportable(Grower):
 
     dtypes = [each for each in DTYPES if each not in NOT_CARRIED]
     divided = [trt.float32, trt.float64, trt.int32, trt.int64]
-    recipes = {recipe: calls for recipe, calls in RECIPES.items() if recipe.__name__ not in NOT_SAVED}
+    arithmetic = [*NUMBERS, trt.int8]
+    share_on_host = 1
+    recipes = [each for each in RECIPES if each.__name__ not in NOT_SAVED]
+
+    def fold(self, tensor: ITensor, least: int, most: int) -> ITensor:
+        """Clipped, as onnxruntime lacks remainders of some types."""
+        return self.clip(tensor, least, most)
 
     def real(self, tensor: ITensor) -> ITensor:
         """Small floats, without float64, which many functions lack."""
@@ -36,4 +42,4 @@ NOT_LOADED = {
 class Loadable(Exportable):
     """Grows networks that can be saved as ONNX and loaded again."""
 
-    recipes = {recipe: calls for recipe, calls in Exportable.recipes.items() if recipe.__name__ not in NOT_LOADED}
+    recipes = [each for each in Exportable.recipes if each.__name__ not in NOT_LOADED]

@@ -20,7 +20,7 @@ class Expressible(Exportable):
     """Grows networks that can be exported to OpenVINO."""
 
     dtypes = [each for each in Exportable.dtypes if each not in NOT_IN_OPENVINO | NOT_IN_PLUGIN]
-    recipes = {recipe: calls for recipe, calls in Exportable.recipes.items() if recipe.__name__ not in NOT_SAVED}
+    recipes = [each for each in Exportable.recipes if each.__name__ not in NOT_SAVED]
 
 
 def grown(seed: int) -> Grown:

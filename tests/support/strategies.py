@@ -4,6 +4,7 @@ A risky network has assertions that may not hold, iterators that may pass the en
 have too little room.
 """
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
@@ -14,8 +15,12 @@ from hypothesis import strategies as st
 
 import netloop as trt
 from netloop.graph.tensor import ITensor
+from netloop.lower import has_program
+from netloop.nest import live_layers
 from netloop.types import data_type
-from tests.support.layer_specs import Kinds
+from tests.support.attribute_recipes import RANGES
+from tests.support.host_recipes import HOST
+from tests.support.layer_specs import RECIPES, Kinds, Recipe
 from tests.support.tensor_drawing import FLOATS, TOLERANCE, Op, is_empty
 
 MOST_NUMBERS, MOST_AXES = 24, 4
@@ -30,14 +35,18 @@ class Grown:
         network: the network.
         inputs: the arrays, by name.
         rough: the names of the outputs that are known up to a tolerance.
+        is_risky: whether the run may fail.
+        settings: values of names in netloop under which an engine of it is compared (``random_networks``).
     """
 
     network: trt.INetworkDefinition
     inputs: dict[str, np.ndarray] = field(default_factory=dict)
     rough: set[str] = field(default_factory=set)
+    is_risky: bool = False
+    settings: dict[str, Any] = field(default_factory=dict)
 
     def __repr__(self) -> str:
-        return "\n".join(["", *map(repr, self.network.layers), repr(self.inputs)])
+        return "\n".join(["", *map(repr, self.network.layers), repr(self.inputs), repr(self.settings)])
 
 
 class Grower(Kinds):
@@ -47,15 +56,22 @@ class Grower(Kinds):
         shapes: the shapes of inputs and constants that are drawn from.
         most_trips: how many trips a loop makes at most.
         limit_kinds: the kinds of limits that are drawn from.
-        depth: how deep loops and conditionals are nested at most.
+        depth: how deep loops and conditionals are nested at most; at 0 there are none, and more layers.
         most: the number of layers after which no loop or conditional is begun.
         is_risky: whether the run may fail.
         has_entries: whether conditionals have inputs.
+        share_on_host: the share of networks with layers that run on the host.
+        deck: the recipes that come next, the last one first.
+        watch: the share of tensors that become outputs although something reads them. At 0 passes find more to
+            rewrite; at 1 nothing hides a wrong number.
+        watched: these tensors.
     """
 
     shapes = [(), (2,), (3,), (2, 3)]
     most_trips = 4
     limit_kinds = ["count", "computed count", "while", "both"]
+    recipes = [*dict.fromkeys([*RECIPES, *RANGES, *HOST])]
+    share_on_host = 0.3
 
     def __init__(self, chance: Random, depth: int, most: int, is_risky: bool = False, has_entries: bool = True) -> None:
         super().__init__(chance)
@@ -65,20 +81,30 @@ class Grower(Kinds):
         self.has_entries = has_entries
         self.inputs: dict[str, np.ndarray] = {}
         self.within: dict[trt.ILoop, ITensor] = {}
+        self.watch = self.choose(0, 0.1, 0.5, 1)
+        self.watched: set[ITensor] = set()
+        self.is_on_host = self.chance.random() < self.share_on_host
+        self.deck: list[Recipe] = self.some_on_host() if self.is_on_host else []
+
+    def some_on_host(self) -> list[Recipe]:
+        found = [each for each in self.recipes if each in HOST]
+        return self.chance.sample(found, min(3, len(found)))
 
     def grow(self) -> Grown:
         pool = [self.input(number) for number in range(self.between(1, 3))]
         pool += [self.constant(*self.type()) for _ in range(2)]
-        pool = self.steps(pool, self.depth, self.between(1, 3))
-        pool += self.choose(self.loop, self.loop, self.conditional)(pool, self.depth)
-        pool = self.steps(pool, self.depth, self.between(0, 1))
-        made = [each for each in pool if each.producer is not None]
-        outputs = [each for each in made if not each.uses][-4:] or made[-1:]
+        pool = self.steps(pool, self.depth, 1)
+        if self.depth:
+            pool += self.choose(self.loop, self.loop, self.conditional)(pool, self.depth)
+            pool = self.steps(pool, self.depth, self.between(0, 1))
+        else:
+            pool = self.steps(pool, self.depth, self.between(6, 16))
+        outputs = self.left(pool) or [each for each in pool if each.producer is not None][-1:]
         for tensor in outputs:
             self.network.mark_output(tensor)
         for tensor in self.network.inputs:
             tensor.shape = [-1 if self.coin() else length for length in tensor.shape]
-        return Grown(self.network, self.inputs, {each.name for each in outputs if each in self.rough})
+        return Grown(self.network, self.inputs, {each.name for each in outputs if each in self.rough}, self.is_risky)
 
     # ------------------------------------------------------------------ sources
 
@@ -98,18 +124,31 @@ class Grower(Kinds):
         for _ in range(number):
             kinds = ["layer"] * 2 + (["loop"] * 2 + ["conditional"] if self.grows(depth) else [])
             kinds += ["assertion"] if self.is_risky else []
-            pool += getattr(self, self.choose(*kinds))(pool, depth)
+            made = getattr(self, self.choose(*kinds))(pool, depth)
+            self.watched.update(each for each in made if self.chance.random() < self.watch)
+            pool += made
         return pool
 
+    def left(self, pool: list[ITensor], before: Collection[ITensor] = ()) -> list[ITensor]:
+        """The tensors that have been made, but not before, and that nothing reads or that are watched."""
+        made = [each for each in dict.fromkeys(pool) if each.producer is not None and each not in before]
+        return [each for each in made if not each.uses or each in self.watched]
+
     def layer(self, pool: list[ITensor], depth: int) -> list[ITensor]:
-        tensor = self.pick(pool, self.is_handy)
+        tensor = self.pick_exact(pool, self.is_handy) if self.between(0, 3) else self.pick(pool, self.is_handy)
         if tensor is None:
             tensor = self.constant(*self.type())
         if tensor in self.rough:
             return [self.blend(tensor, pool)]
-        plain = [Kinds.mix, Kinds.convert, Kinds.reduce]
-        recipes = plain if self.coin() else list(self.recipes)
-        return [self.choose(*recipes)(self, tensor, [each for each in pool if each not in self.rough])]
+        recipe = self.recipe() if self.between(0, 3) else self.choose(Kinds.mix, Kinds.convert, Kinds.reduce)
+        return [recipe(self, tensor, [each for each in pool if each not in self.rough])]
+
+    def recipe(self) -> Recipe:
+        """The next recipe: none comes again before all have come."""
+        if not self.deck:
+            fitting = [each for each in self.recipes if self.is_on_host or each not in HOST]
+            self.deck = self.chance.sample(fitting, len(fitting))
+        return self.deck.pop()
 
     def grows(self, depth: int) -> bool:
         """Whether another loop or conditional may begin, in which ``depth`` are nested at most, itself counted."""
@@ -119,7 +158,11 @@ class Grower(Kinds):
         return not is_empty(tensor) and self.size(tensor) <= MOST_NUMBERS and len(tensor.shape) <= MOST_AXES
 
     def assertion(self, pool: list[ITensor], depth: int) -> list[ITensor]:
-        flag = self.pick(pool, lambda each: each.dtype is trt.bool and len(each.shape) < 2)
+        flag = self.pick(pool, lambda each: each.dtype is trt.bool and len(each.shape) < 2) if self.coin() else None
+        source = self.pick_exact(pool, self.is_handy) if flag is None else None
+        if source is not None:
+            number = self.one(source, self.fixed(np.int32(0)))
+            flag = self.combine(number, self.fixed(np.int32(self.between(2, 5))), Op.LESS)
         if flag is not None:
             self.network.add_assertion(flag, "it may hold")
         return []
@@ -127,7 +170,7 @@ class Grower(Kinds):
     def number(self, pool: list[ITensor], wanted: int) -> ITensor:
         """A number, as a constant or computed from the length of an axis."""
         source = self.pick(pool, lambda each: len(each.shape))
-        if source is None or self.coin():
+        if source is None or self.between(0, 2):
             return self.fixed(self.choose(np.int32, np.int64)(wanted))
         axis = self.axis(source)
         shape = self.network.add_shape(source).get_output(0)
@@ -147,10 +190,10 @@ class Grower(Kinds):
         inside += [each.get_output(0) for each in states]
         if self.grows(depth - 1):
             inside += self.choose(self.loop, self.loop, self.conditional)(inside, depth - 1)
-        inside = self.steps(inside, depth - 1, self.between(1, 3))
+        inside = self.steps(inside, depth - 1, self.between(1, 2))
         self.next_values(states, inside)
         self.end(loop, inside)
-        return self.outputs(loop, states, inside, [bound, pool])
+        return self.outputs(loop, inside, bound, pool)
 
     def iterators(self, loop: trt.ILoop, pool: list[ITensor]) -> tuple[list[trt.IIteratorLayer], int]:
         """Some iterators, and the number of trips that they bear."""
@@ -184,15 +227,16 @@ class Grower(Kinds):
 
     def next_values(self, states: list[trt.IRecurrenceLayer], inside: list[ITensor]) -> None:
         """A next value for each recurrence; or those of one type hand their values around."""
-        ring = [each for each in states if self.are_alike(each.get_output(0), states[0].get_output(0))]
-        is_ring = self.coin()
+        handed = self.handed([each for each in states if self.are_alike(each.get_output(0), states[0].get_output(0))])
         for state in states:
-            state.set_input(1, self.next_value(state.get_output(0), inside))
-        if is_ring:
-            for state, other in zip(ring[1:], ring, strict=False):
-                state.set_input(1, other.get_output(0))
-            if self.coin():
-                ring[0].set_input(1, ring[-1].get_output(0))
+            state.set_input(1, handed[state] if state in handed else self.next_value(state.get_output(0), inside))
+
+    def handed(self, ring: list[trt.IRecurrenceLayer]) -> dict[trt.IRecurrenceLayer, ITensor]:
+        """The next values of recurrences of one type that are those of others before."""
+        if not ring or self.coin():
+            return {}
+        made = {state: other.get_output(0) for state, other in zip(ring[1:], ring, strict=False)}
+        return made if self.coin() else {ring[0]: ring[-1].get_output(0), **made}
 
     def next_value(self, state: ITensor, inside: list[ITensor]) -> ITensor:
         other = self.pick_exact(inside, self.is_handy)
@@ -236,40 +280,57 @@ class Grower(Kinds):
             within = self.combine(within, flag, Op.AND)
         loop.add_trip_limit(within, trt.TripLimit.WHILE)
 
-    def outputs(self, loop: trt.ILoop, states: list[Any], inside: list[ITensor], around: list[Any]) -> list[ITensor]:
-        made = []
-        bound, pool = around
-        for _ in range(self.between(1, 3)):
-            kind = self.choose(*trt.LoopOutput)
-            if kind is trt.LoopOutput.LAST_VALUE:
-                state = (self.choose(*states) if made else states[0]).get_output(0)
-                made.append(self.as_rough_as(loop.add_loop_output(state, kind).get_output(0), state))
-                continue
-            tensor = self.pick(inside, lambda each: len(each.shape) < 3 and each.dtype is not trt.e8m0)
-            axis = self.between(-len(tensor.shape) - 1, len(tensor.shape))
-            output = loop.add_loop_output(tensor, kind, axis)
-            room = max(0, bound + self.between(-1 if self.is_risky else 0, 1))
-            output.set_input(1, self.number(pool, room))
-            made.append(self.as_rough_as(output.get_output(0), tensor))
+    def outputs(self, loop: trt.ILoop, inside: list[ITensor], bound: int, pool: list[ITensor]) -> list[ITensor]:
+        """An output for all that is left in a loop, or for anything; and for the states that none of them needs."""
+        left = self.left(inside, set(pool))
+        more = [self.pick(inside)] if not left or not self.between(0, 2) else []
+        made = [self.output(loop, each, bound, pool) for each in left + more]
+        for state in loop.boundary(trt.IRecurrenceLayer):
+            if state not in live_layers(self.network, [each.producer for each in made]):
+                made.append(self.last_value(loop, state.get_output(0)))
         return made
+
+    def output(self, loop: trt.ILoop, tensor: ITensor, bound: int, pool: list[ITensor]) -> ITensor:
+        if isinstance(tensor.producer, trt.IRecurrenceLayer) and tensor.producer.loop is loop and self.between(0, 2):
+            return self.last_value(loop, tensor)
+        if len(tensor.shape) > MOST_AXES:
+            tensor = self.as_rough_as(self.reshape(tensor, -1), tensor)
+        axis = self.between(-len(tensor.shape) - 1, len(tensor.shape))
+        output = loop.add_loop_output(tensor, self.choose(trt.LoopOutput.CONCATENATE, trt.LoopOutput.REVERSE), axis)
+        room = max(0, bound + self.between(-1 if self.is_risky else 0, 1))
+        output.set_input(1, self.number(pool, room))
+        return self.as_rough_as(output.get_output(0), tensor)
+
+    def last_value(self, loop: trt.ILoop, tensor: ITensor) -> ITensor:
+        return self.as_rough_as(loop.add_loop_output(tensor, trt.LoopOutput.LAST_VALUE).get_output(0), tensor)
 
     # ------------------------------------------------------------------ conditionals
 
     def conditional(self, pool: list[ITensor], depth: int) -> list[ITensor]:
+        """An output for all that is left in the branches, or for anything."""
         conditional = self.network.add_if_conditional()
-        condition = self.pick(pool, lambda each: each.dtype is trt.bool and not len(each.shape))
-        if condition is None:
-            condition = self.fixed(np.bool_(self.coin()))
-        conditional.set_condition(condition)
-        entered = [self.enter(conditional, each) for each in pool if self.coin() and self.has_entries]
-        true = self.steps(entered + pool, depth - 1, self.between(0, 3))
-        false = self.steps(entered + pool, depth - 1, self.between(0, 3))
-        made = []
-        for _ in range(self.between(1, 2)):
-            taken = self.pick(true)
-            other = self.pick(false, lambda each: self.are_alike(each, taken)) or self.stand_in(taken, false)  # noqa: B023
-            made.append(self.as_rough_as(conditional.add_output(taken, other).get_output(0), taken))
-        return made
+        conditional.set_condition(self.condition(pool))
+        sources = self.chance.sample(pool, min(len(pool), self.between(0, 3))) if self.has_entries else []
+        entered = [self.enter(conditional, each) for each in sources]
+        branches = [self.steps(entered + pool, depth - 1, self.between(0, 2)) for _ in range(2)]
+        pairs = []
+        for side, branch in enumerate(branches):
+            for taken in self.left(branch, {*pool, *(entered if side else ())}) or [self.pick(branch)]:
+                pairs.append(self.pair(taken, branches[1 - side])[:: -1 if side else 1])
+        return [self.as_rough_as(conditional.add_output(*each).get_output(0), each[0]) for each in pairs]
+
+    def condition(self, pool: list[ITensor]) -> ITensor:
+        """A flag that may differ from call to call and from iteration to iteration, if something in the pool does."""
+        flag = self.pick(pool, lambda each: each.dtype is trt.bool and not len(each.shape))
+        source = self.pick_exact(pool, self.is_handy) if flag is None or self.coin() else None
+        if source is not None:
+            number = self.one(source, self.fixed(np.int32(0)))
+            return self.combine(number, self.fixed(np.int32(self.between(-2, 2))), self.choose(Op.LESS, Op.GREATER))
+        return self.fixed(np.bool_(self.coin())) if flag is None else flag
+
+    def pair(self, taken: ITensor, pool: list[ITensor]) -> tuple[ITensor, ITensor]:
+        """A tensor of a branch, and one of the same type for the other branch."""
+        return taken, self.pick(pool, lambda each: self.are_alike(each, taken)) or self.stand_in(taken, pool)
 
     def stand_in(self, tensor: ITensor, pool: list[ITensor]) -> ITensor:
         """A tensor of the type of another one, and as rough, that depends on something in the pool."""
@@ -291,14 +352,18 @@ def assert_equal(got, meant, rough=()):
         if name in rough:
             off = TOLERANCE[data_type(wanted.dtype)]
             np.testing.assert_allclose(array.astype(float), wanted.astype(float), rtol=0, atol=off)
+        elif wanted.dtype.kind == "V":
+            np.testing.assert_array_equal(array.astype(float), wanted.astype(float))  # numpy has no NaN of these types
         else:
             np.testing.assert_array_equal(array, wanted)
 
 
-def is_pure(network: trt.INetworkDefinition) -> bool:
-    """Whether the network has no layer with a data-dependent output shape, and none that computes on the host."""
-    found = trt.INonZeroLayer | trt.INMSLayer | trt.IUniqueLayer
-    return not any(each.on_host or isinstance(each, found) for each in network.layers)
+def is_pure(network: trt.INetworkDefinition, inputs: Mapping[str, np.ndarray]) -> bool:
+    """Whether one program can hold the network for inputs of these shapes, whatever their values are."""
+    fixed = network.copy()
+    for each in fixed.inputs:
+        each.shape = inputs[each.name].shape
+    return has_program(fixed, fixed.types)
 
 
 @st.composite

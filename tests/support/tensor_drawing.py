@@ -22,6 +22,8 @@ DTYPES = list(NUMPY_TYPES)
 FLOATS = [trt.float32, trt.float16, trt.bfloat16, trt.float64]
 NUMBERS = [*FLOATS, trt.int32, trt.int64]
 """The types of most arithmetic."""
+ARITHMETIC = [*NUMBERS, trt.int8, trt.int16, trt.uint8, trt.uint16, trt.uint32, trt.uint64]
+"""The types of all arithmetic."""
 REDUCIBLE = [*NUMBERS, trt.int8, trt.uint8]
 LISTED = [trt.bool, trt.float32, trt.float16, trt.float64, trt.int32, trt.int64, trt.int8, trt.uint8]
 """Types of which ONNX has sequences."""
@@ -34,7 +36,7 @@ MOST = {trt.bool: 1, trt.int2: 1, trt.uint2: 3, trt.e8m0: 2}
 LATEST = 3
 """The number of latest tensors from which most are drawn."""
 
-BOUND = 64.0
+BOUND = 63
 """Sums and products of a few small numbers are below it, and whole numbers up to it exact in all types of FLOATS."""
 SHRINK = 1 / 8
 """The factor of rough results; no layer here makes differences more than 4 times as large."""
@@ -58,6 +60,7 @@ class Drawing:
     Attributes:
         dtypes: the element types to draw from.
         divided: those of them whose tensors are split into sequences.
+        arithmetic: those that are added, multiplied and compared.
         chance: the source of all choices.
         network: the network that grows.
         rough: the tensors that are known up to a tolerance.
@@ -65,6 +68,7 @@ class Drawing:
 
     dtypes = DTYPES
     divided = LISTED
+    arithmetic = ARITHMETIC
 
     def __init__(self, chance: Random) -> None:
         self.chance = chance
@@ -97,19 +101,29 @@ class Drawing:
         same = self.pick(pool, lambda each: self.are_alike(each, tensor))
         return tensor if same is None else same
 
+    def other(self, pool: list[ITensor], tensor: ITensor) -> ITensor:
+        """Another tensor of the same type, exact unless the tensor is rough; a constant if there is none."""
+        found = self.pick(pool, lambda each: each is not tensor and self.are_alike(each, tensor))
+        return self.constant(tensor.dtype, tuple(tensor.shape)) if found is None else found
+
     def are_alike(self, a: ITensor, b: ITensor) -> bool:
         return a.dtype is b.dtype and a.shape == b.shape and (a in self.rough) == (b in self.rough)
 
     def array(self, dtype: trt.DataType, shape: tuple[int, ...], least: int = -3, most: int = 4) -> np.ndarray:
-        least, most = LEAST.get(dtype, least), MOST.get(dtype, most)
-        drawn = [self.between(least, most) for _ in range(int(np.prod(shape)))]
-        return np.array(drawn, np.float64).reshape(shape).astype(numpy_type(dtype))
+        """Numbers that mostly repeat as little as possible, so that one in the wrong place shows."""
+        numbers = range(LEAST.get(dtype, least), MOST.get(dtype, most) + 1)
+        size = int(np.prod(shape))
+        if self.between(0, 3):
+            drawn = [each for _ in range(0, size, len(numbers)) for each in self.chance.sample(numbers, len(numbers))]
+        else:
+            drawn = self.chance.choices(numbers, k=size)
+        return np.array(drawn[:size], np.float64).reshape(shape).astype(numpy_type(dtype))
 
     def constant(self, dtype: trt.DataType, shape: tuple[int, ...], least: int = -3, most: int = 4) -> ITensor:
         return self.fixed(self.array(dtype, shape, least, most))
 
     def fixed(self, array: Any) -> ITensor:
-        array = np.asarray(array)
+        array = np.asarray(array, order="C")
         return self.network.add_constant(array.shape, array).get_output(0)
 
     def filled(self, like: ITensor, number: float) -> ITensor:
@@ -124,14 +138,21 @@ class Drawing:
         clip.alpha, clip.beta = least, most
         return clip.get_output(0)
 
+    def fold(self, tensor: ITensor, least: int, most: int) -> ITensor:
+        """Whole floats from ``least`` to ``most``: remainders, of which clipping would make one number."""
+        if least == -most:
+            return self.combine(tensor, self.filled(tensor, most + 1), Op.FMOD)
+        from_zero = self.combine(tensor, self.filled(tensor, most + 1 - least), Op.MOD)
+        return self.combine(from_zero, self.filled(tensor, least), Op.SUM) if least else from_zero
+
     def tame(self, tensor: ITensor) -> ITensor:
         """Keep floats small and whole, so that all arithmetic on them is exact."""
-        return self.clip(tensor, -BOUND, BOUND) if tensor.dtype in FLOATS else tensor
+        return self.fold(tensor, -BOUND, BOUND) if tensor.dtype in FLOATS else tensor
 
     def small(self, tensor: ITensor, dtype: trt.DataType = trt.float32) -> ITensor:
         """The tensor with numbers from -4 to 4, or what of that the type holds, in a type."""
         real = tensor if tensor.dtype in FLOATS else self.cast(tensor, trt.float32)
-        return self.cast(self.clip(real, LEAST.get(dtype, -4), MOST.get(dtype, 4)), dtype)
+        return self.cast(self.fold(real, LEAST.get(dtype, -4), MOST.get(dtype, 4)), dtype)
 
     def among(self, tensor: ITensor, dtypes: list[trt.DataType]) -> ITensor:
         """The tensor, or the same in one of some types if it is of none of them."""
@@ -155,6 +176,23 @@ class Drawing:
         image = self.image(tensor)
         return self.reshape(image, *image.shape[2:])
 
+    def concatenated(self, tensors: list[ITensor], axis: int) -> ITensor:
+        layer = self.network.add_concatenation(tensors)
+        layer.axis = axis
+        return layer.get_output(0)
+
+    def part(self, tensor: ITensor, axis: int, start: int, length: int) -> ITensor:
+        """Some neighbours along an axis."""
+        starts, sizes = [0] * len(tensor.shape), list(tensor.shape)
+        starts[axis], sizes[axis] = start, length
+        return self.network.add_slice(tensor, starts, sizes, [1] * len(sizes)).get_output(0)
+
+    def places(self, length: int, number: int, are_distinct: bool) -> list[int]:
+        """Positions along an axis."""
+        if are_distinct:
+            return self.chance.sample(range(length), number)
+        return [self.between(0, length - 1) for _ in range(number)]
+
     def size(self, tensor: ITensor) -> int:
         return int(np.prod(tuple(tensor.shape)))
 
@@ -168,28 +206,30 @@ class Drawing:
         return self.network.add_elementwise(a, b, op).get_output(0)
 
     def one(self, tensor: ITensor, like: ITensor) -> ITensor:
-        """The largest number of a tensor, in the type and rank of another one."""
+        """The sum of a tensor, or its largest number, in the type and rank of another one."""
         flat = self.reshape(self.among(tensor, NUMBERS), self.size(tensor))
-        most = self.network.add_reduce(flat, trt.ReduceOperation.MAX, 1, True).get_output(0)
-        return self.reshape(self.small(most, like.dtype), *(1,) * len(like.shape))
+        op = self.choose(*[trt.ReduceOperation.SUM] * 3, trt.ReduceOperation.MAX)
+        number = self.network.add_reduce(flat, op, 1, True).get_output(0)
+        return self.reshape(self.small(number, like.dtype), *(1,) * len(like.shape))
 
     def stir(self, tensor: ITensor, other: ITensor) -> ITensor:
         """A tensor of the type of the first that depends on both."""
-        number = self.one(other, tensor)
-        if tensor.dtype in (*NUMBERS, trt.int8):
-            return self.tame(self.combine(tensor, number, self.choose(Op.SUM, Op.SUB, Op.MAX)))
+        if tensor.dtype in self.arithmetic:
+            op = self.choose(Op.SUM, Op.SUB, Op.SUM, Op.SUB, Op.MAX)
+            return self.tame(self.combine(tensor, self.one(other, tensor), op))
         if tensor.dtype is trt.bool:
-            return self.combine(tensor, number, Op.XOR)
-        flag = self.combine(tensor, number, Op.EQUAL)
-        return self.network.add_select(flag, self.constant(tensor.dtype, (1,) * len(tensor.shape)), number).get_output(
-            0
-        )
+            return self.combine(tensor, self.one(other, tensor), Op.XOR)
+        wide = self.cast(tensor, trt.float32)
+        return self.small(self.combine(wide, self.one(other, wide), Op.SUM), tensor.dtype)
 
     # ------------------------------------------------------------------ rough tensors
 
     def soft(self, tensor: ITensor) -> ITensor:
-        """The tensor with numbers from -1 to 1."""
-        return tensor if tensor in self.rough else self.clip(self.real(tensor), -1, 1)
+        """The tensor with numbers from -1 to 1, quarters if it is exact."""
+        if tensor in self.rough:
+            return tensor
+        small = self.real(tensor)
+        return self.combine(small, self.filled(small, 1 / 4), Op.PROD)
 
     def roughen(self, tensor: ITensor) -> ITensor:
         """A result that is rounded, small enough for what is made of it."""
@@ -200,5 +240,10 @@ class Drawing:
 
     def blend(self, tensor: ITensor, pool: list[ITensor]) -> ITensor:
         """Mix a rough tensor with another one."""
-        other = self.soft(self.pick(pool, lambda each: each.dtype is tensor.dtype and each.shape == tensor.shape))
-        return self.roughen(self.combine(tensor, other, self.choose(Op.SUM, Op.SUB, Op.PROD, Op.MAX, Op.MIN)))
+        alike = self.pick(
+            pool, lambda each: each is not tensor and (each.dtype, each.shape) == (tensor.dtype, tensor.shape)
+        )
+        other = self.soft(self.constant(tensor.dtype, tuple(tensor.shape)) if alike is None else alike)
+        return self.roughen(
+            self.combine(tensor, other, self.choose(Op.SUM, Op.SUB, Op.SUM, Op.SUB, Op.PROD, Op.MAX, Op.MIN))
+        )

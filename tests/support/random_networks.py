@@ -1,0 +1,146 @@
+"""Random networks by number, each with the settings under which an engine of it is compared with the reference."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, nullcontext
+from random import Random
+from typing import Any
+from unittest.mock import patch
+
+from hypothesis import strategies as st
+
+import netloop as trt
+from netloop.host.compiled_pieces import Pieces
+from tests.support.findings import certain_errors_ignored
+from tests.support.growth import CellGrower
+from tests.support.host_recipes import HOST
+from tests.support.layer_specs import Recipe
+from tests.support.pass_checks import LOWEST
+from tests.support.strategies import Grower, Grown, assert_equal, is_pure
+
+LIMITS = LOWEST | {"netloop.lower.loop.fission.FEWEST_TRIPS": 1, "netloop.passes.matmul_partitioning.PART_ELEMENTS": 3}
+UNLIMITED = [
+    "netloop.lower.weight_folding.MOST_GROWTH",
+    "netloop.lower.loop.unroll_heuristic.MOST_LAYERS",
+    "netloop.lower.loop.unroll_heuristic.MOST_ELEMENTS",
+]
+length_of_piece = Pieces.length
+
+
+SIZES = [*[(0, 0)] * 3, (1, 5), (1, 20), (2, 10), (2, 20), (3, 20), (4, 40)]
+"""How deep loops and conditionals are nested at most, and among how many layers they are begun."""
+
+ORDER = Random(0).sample(Grower.recipes, len(Grower.recipes))
+DRAWN = 12
+"""Networks without loops take this number of recipes in turn: in 200 networks each of them comes several times."""
+
+
+def random_network(seed: int, is_risky: bool | None = None, sizes: tuple[int, int] | None = None) -> Grown:
+    """The random network of a number, of either grower, with settings; one in four is risky unless that is said.
+
+    An assertion about two loops, one written inside the other and yet apart from it, is the one mistake that can grow
+    (NL211): the next network takes its place.
+    """
+    chance = Random(seed)
+    sizes = chance.choice(SIZES) if sizes is None else sizes
+    is_risky = not chance.randint(0, 3) if is_risky is None else is_risky
+    while True:
+        grower = chance.choice([Grower, CellGrower] if sizes[0] else [Grower])(chance, *sizes, is_risky)
+        if not sizes[0]:
+            grower.deck += recipes_in_turn(seed, grower.is_on_host)
+        grown = grower.grow()
+        grown.settings = settings(chance)
+        if not is_risky or not any(each.code == "NL211" for each in trt.check(grown.network)):
+            return grown
+
+
+def recipes_in_turn(seed: int, is_on_host: bool) -> list[Recipe]:
+    begin = DRAWN * seed % len(ORDER)
+    return [each for each in (ORDER * 2)[begin : begin + DRAWN] if is_on_host or each not in HOST]
+
+
+@st.composite
+def random_networks(draw: Any, is_risky: bool = False, depth: int = 3, most: int = 20) -> Grown:
+    """Random networks of any number and of sizes up to the given ones, so that a failing network shrinks."""
+    sizes = draw(st.integers(0, depth)), draw(st.integers(0, most))
+    return random_network(draw(st.integers(0, 1 << 32)), is_risky, sizes)
+
+
+def settings(chance: Random) -> dict[str, Any]:
+    """Values of names in netloop: mostly thresholds that nothing misses, or the usual ones; or another way to run.
+
+    A network of a data-dependent shape runs on the host anyway; here others do too, in pieces of a few steps or with
+    loops in chunks of iterations.
+    """
+    kind = chance.choice(["usual", "lowest", "lowest", "lowest", "host", "chunks"])
+    if kind == "host":
+        most = chance.choice([0, 1, 2, 100])
+        return {
+            "netloop.execution.executable.has_program": lambda network, types: False,
+            "netloop.host.compiled_pieces.Pieces.length": lambda *given: min(most, length_of_piece(*given)),
+        }
+    if kind == "chunks":
+        return {"netloop.host.compiled_pieces.MOST_TRIPS_AT_ONCE": chance.choice([0, 2])}
+    return lowest(chance) if kind == "lowest" else {}
+
+
+def lowest(chance: Random) -> dict[str, Any]:
+    """Thresholds that nothing misses; at times only a few iterations fit in a chunk."""
+    return {
+        **LIMITS,
+        **dict.fromkeys(UNLIMITED, 1 << 20),
+        "netloop.passes.weight_prepacking.LEFT_ROWS": chance.choice([range(2, 9), range(8, 65)]),
+        "netloop.lower.loop.fission.CACHED": chance.choice([1, 1 << 22]),
+        "netloop.lower.loop.fission.CHUNK": chance.choice([20, 50, 100, 300]),
+    }
+
+
+@contextmanager
+def used(settings: Mapping[str, Any]) -> Iterator[None]:
+    """Let names in netloop have other values for a while."""
+    with ExitStack() as stack:
+        for name, value in settings.items():
+            stack.enter_context(patch(name, value))
+        yield
+
+
+def is_interruptible(grown: Grown) -> bool:
+    return "netloop.host.compiled_pieces.MOST_TRIPS_AT_ONCE" in grown.settings
+
+
+def validated(grown: Grown) -> None:
+    errors = [str(each) for each in trt.check(grown.network) if each.severity is trt.Severity.ERROR]
+    assert not errors, "\n".join(errors)
+
+
+def agree(grown: Grown) -> None:
+    """Require that the engine gives what the reference means, and fails where the reference does, if it may."""
+    with certain_errors_ignored() if grown.is_risky else nullcontext():
+        _agree(grown)
+
+
+def _agree(grown: Grown) -> None:
+    validated(grown)
+    with used(grown.settings):
+        engine = trt.compile(grown.network, interruptible=is_interruptible(grown))
+        got = outcome(lambda: engine(grown.inputs))
+    meant = outcome(lambda: trt.evaluate(grown.network, grown.inputs))
+    if isinstance(meant, str):
+        assert grown.is_risky, meant
+        assert isinstance(got, str), meant
+        assert got == meant or is_on_host(grown)
+    else:
+        assert not isinstance(got, str), got
+        assert_equal(got, meant, grown.rough)
+
+
+def outcome(run: Callable[[], Any]) -> Any:
+    """What is returned, or the message of a failure."""
+    try:
+        return run()
+    except trt.ExecutionError as error:
+        return str(error)
+
+
+def is_on_host(grown: Grown) -> bool:
+    """Whether steps run in Python, where of several failures another may be the first."""
+    return not is_pure(grown.network, grown.inputs) or any(".host." in name for name in grown.settings)
