@@ -70,7 +70,7 @@ def test_count_far_beyond_the_rows_is_reported_at_once(network):
     mark(network, y=stacked(loop, counter(network, loop), constant(network, 5, np.int32), CONCATENATE))
 
     for run in (trt.evaluate, lambda network, inputs: trt.compile(network)(inputs)):
-        with pytest.raises(trt.NetworkError, match="NL221: .* room for 5 elements"):
+        with pytest.raises(trt.NetworkError, match=r"NL221: .* room for 5 elements"):
             run(network, {})
         with certain_errors_ignored(), pytest.raises(trt.ExecutionError, match="room for 5 elements"):
             run(network, {})
