@@ -7,7 +7,7 @@ import jax
 from netloop.diagnostics import Finding, reason
 from netloop.graph.layer import ILayer
 
-DEVICE_ERRORS = (jax.errors.JaxRuntimeError, MemoryError)
+DEVICE_ERRORS: tuple[type[Exception], ...] = (jax.errors.JaxRuntimeError, MemoryError)
 """What JAX raises if the compiler or the device fails, and numpy if there is no memory for an array."""
 
 T = TypeVar("T")

@@ -24,6 +24,12 @@ LARGEST_KNOWN_VALUE = 1024
 LARGEST_TENSOR = 1 << 40
 """The most bytes of a tensor: XLA ends the process where sizes overflow, or memory for them is not available."""
 
+LARGEST_INDEX = (1 << 31) - 1
+"""The largest number of type int32."""
+
+LARGEST_CONSTANT = 1 << 20
+"""The most elements of an array that lowering makes part of a program: XLA compiles 2^27 for half a minute, in 2 GB."""
+
 # fmt: off
 NUMPY_TYPES: dict[DataType, np.dtype[Any]] = {
     DataType.FLOAT:    np.dtype(np.float32),
@@ -183,8 +189,9 @@ class TensorType:
     @property
     def is_possible(self) -> bool:
         """Whether a tensor can be this large, whatever the unknown lengths are."""
-        known = math.prod(length for length in self.shape if length != UNKNOWN)
-        return max(known, *self.shape, 0) * self.dtype.itemsize <= LARGEST_TENSOR
+        # the lengths of an empty tensor count too: XLA ends the process where their product overflows 64 bits
+        known = math.prod(length for length in self.shape if length > 0)
+        return known * self.dtype.itemsize <= LARGEST_TENSOR
 
     def with_shape(self, shape: Iterable[int]) -> "TensorType":
         """Return the type with another shape."""
@@ -324,6 +331,22 @@ def join(a: TensorType, b: TensorType) -> TensorType | None:
 
 def _either(a: Shape, b: Shape) -> Shape:
     return tuple(x if x == y else UNKNOWN for x, y in zip(a, b, strict=True))
+
+
+def require_indexable(x: TensorType, axis: int) -> None:
+    """Raise a LayerError if an axis that JAX indexes by int32 is too long for that."""
+    what = f"axis {axis} of {x} is indexed by int32, and can have at most {LARGEST_INDEX} elements"
+    require(x.shape[axis] <= LARGEST_INDEX, what, "longer axes have indices that int32 does not have")
+
+
+def require_possible(found: TensorType, what: str) -> None:
+    """Raise a LayerError if a tensor, ``what`` in words, would be larger than any tensor."""
+    require(found.is_possible, f"{what} is {found}", f"a tensor has at most {LARGEST_TENSOR} bytes")
+
+
+def constant_module(elements: int) -> Any:
+    """Return the array module for arrays that follow from shapes: numpy, or JAX if they are too large for constants."""
+    return np if elements <= LARGEST_CONSTANT else jnp
 
 
 def wide(x: Any) -> Any:

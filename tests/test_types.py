@@ -90,6 +90,13 @@ def test_unknown_value_has_no_ints():
     assert TensorType(np.dtype(np.int64)).ints() is None
 
 
+@pytest.mark.parametrize("shape", [(0, 2**36, 2**36), (2**36, 0, 2**36), (2**36, 2**36, 0), (2**36, 2**36, -1)])
+def test_empty_tensor_has_no_longer_axes_than_others(shape):
+    """XLA ends the process where the product of the other lengths overflows."""
+    assert not TensorType(np.dtype(np.int8), shape).is_possible
+    assert TensorType(np.dtype(np.int8), tuple(min(length, 2**20) for length in shape)).is_possible
+
+
 def test_volume_is_unknown_where_a_length_is():
     assert [TensorType(F32, shape).volume for shape in ((), (2, 3), (0, 3), (2, -1))] == [1, 6, 0, -1]
 

@@ -58,7 +58,7 @@ class ImportErrors:
             self._findings.append(Finding(error.code, error.what, where, why, error.fix, at=at))
         except NetworkError as error:
             self._findings += [replace(each, where=where, at=at) for each in error.findings]
-        except (ValueError, OverflowError) as error:
+        except (ValueError, OverflowError, MemoryError) as error:
             self._findings.append(Finding(self._default_code, str(error), where, reason(self._default_code), at=at))
 
 

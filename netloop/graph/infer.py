@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from netloop.diagnostics import Finding, LayerError, reason, require
-from netloop.types import LARGEST_KNOWN_VALUE, LARGEST_TENSOR, Array, OptionalType, TensorType, join
+from netloop.diagnostics import Finding, LayerError, reason
+from netloop.types import LARGEST_KNOWN_VALUE, Array, OptionalType, TensorType, join, require_possible
 
 if TYPE_CHECKING:
     from netloop.enums import DataType
@@ -181,7 +181,7 @@ def _possible(types: Types) -> Types:
         LayerError: one is.
     """
     for each in types if isinstance(types, tuple) else (types,):
-        require(each.is_possible, f"the output is {each}", f"a tensor has at most {LARGEST_TENSOR} bytes")
+        require_possible(each, "the output")
     return types
 
 

@@ -21,7 +21,7 @@ from netloop.layers.attention_formula import PACKED, PADDED, QUANTIZED, Attendin
 from netloop.layers.cache import IKVCacheUpdateLayer
 from netloop.layers.packed_sequences import batch_of
 from netloop.layers.rotary import IRotaryEmbeddingLayer
-from netloop.types import UNKNOWN, Array, TensorType, agree
+from netloop.types import UNKNOWN, Array, TensorType, agree, require_possible
 
 MASK, QUERY_LENGTHS, KEY_VALUE_LENGTHS, QUANTIZE_SCALE = 3, 4, 5, 6
 """The indices of the output layer's inputs after query, key and value."""
@@ -148,7 +148,15 @@ class IAttentionOutputLayer(IAttentionBoundaryLayer):
         if mask is not None:
             self._check_mask(mask, query, key)
         self._check_quantization(quantize_scale)
+        require_possible(self._scores(query, key), f"the product of the query {query} and the key {key}")
         return query.without_value()
+
+    def _scores(self, query: TensorType, key: TensorType) -> TensorType:
+        """The products of the queries with the keys: of those of a sequence if all are padded, else of all."""
+        if self.query_form is PADDED and self.key_value_form is PADDED:
+            return query.with_shape((*query.shape[:3], key.shape[2]))
+        tokens = [x.shape[:1] if x.rank == 3 else (x.shape[0], x.shape[2]) for x in (query, key)]
+        return query.with_shape((query.shape[1], *tokens[0], *tokens[1]))
 
     @staticmethod
     def _batch(name: str, x: TensorType, form: AttentionIOForm, lengths: TensorType | None) -> int:

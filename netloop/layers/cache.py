@@ -14,7 +14,7 @@ from netloop.enums import AttentionIOForm, KVCacheMode, LayerType
 from netloop.graph.layer import Operation, layer
 from netloop.graph.tensor import ITensor
 from netloop.layers.packed_sequences import batch_of, sequences_of, tokens_of
-from netloop.types import UNKNOWN, Array, TensorType, agree
+from netloop.types import UNKNOWN, Array, TensorType, agree, require_indexable
 
 LENGTHS = 3
 """The index of the input ``update_lengths``."""
@@ -79,6 +79,7 @@ class IKVCacheUpdateLayer(Operation):
             why="each sequence has one position at which writing starts",
         )
         self._check_lengths(batch, lengths)
+        require_indexable(cache, 2)
         return cache.without_value()
 
     def _check_lengths(self, batch: int, lengths: TensorType | None) -> None:

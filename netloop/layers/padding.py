@@ -13,7 +13,7 @@ from netloop.enums import LayerType
 from netloop.graph.layer import Operation, layer
 from netloop.graph.network_base import NetworkBase
 from netloop.graph.tensor import ITensor
-from netloop.types import UNKNOWN, Array, TensorType, agree, normal_axis
+from netloop.types import UNKNOWN, Array, TensorType, agree, normal_axis, require_possible
 
 
 @layer(LayerType.PADDING, "Padding")
@@ -39,13 +39,16 @@ class IPaddingLayer(Operation):
             require(
                 len(given) == 2, f"{name} is {given}, but must have 2 numbers", why="they are for the last two axes"
             )
-        made = list(x.shape)
+        made, padded = list(x.shape), list(x.shape)
         for axis, before, after in self._along(x.rank):
             made[axis] = UNKNOWN if x.shape[axis] == UNKNOWN else before + x.shape[axis] + after
+            padded[axis] += max(before, 0) + max(after, 0)
             require(
                 x.shape[axis] == UNKNOWN or made[axis] >= 0,
                 f"axis {axis} of the input {x} has {x.shape[axis]} elements, and the padding crops {-before - after}",
             )
+        # XLA pads before it crops
+        require_possible(x.with_shape(padded), "the input with its padding, before it is cropped,")
         return x.with_shape(made)
 
     def _along(self, rank: int) -> list[tuple[int, int, int]]:

@@ -198,7 +198,7 @@ def quotient(xp: Any, a: Any, b: Any) -> Any:
 def _divide(xp: Any, a: Any, b: Any) -> Any:
     if not xp.issubdtype(a.dtype, xp.integer):
         return quotient(xp, a, b)
-    _require_no_zero(xp, b)
+    b = _divisor(xp, b)
     floor = a // b
     return floor + ((floor * b != a) & ((a < 0) != (b < 0))).astype(a.dtype)
 
@@ -218,21 +218,17 @@ def _equal(xp: Any, a: Any, b: Any) -> Any:
 def _floor_divide(xp: Any, a: Any, b: Any) -> Any:
     if not xp.issubdtype(a.dtype, xp.integer):
         return xp.floor(quotient(xp, _wide(a), _wide(b))).astype(a.dtype)
-    _require_no_zero(xp, b)
+    b = _divisor(xp, b)
     shift = _exponent(b) if xp is jnp else None
     return a // b if shift is None else jnp.right_shift(a, shift)
 
 
 def _modulo(xp: Any, a: Any, b: Any) -> Any:
-    if xp.issubdtype(a.dtype, xp.integer):
-        _require_no_zero(xp, b)
-    return xp.mod(a, b)
+    return xp.mod(a, _divisor(xp, b) if xp.issubdtype(a.dtype, xp.integer) else b)
 
 
 def _remainder(xp: Any, a: Any, b: Any) -> Any:
-    if xp.issubdtype(a.dtype, xp.integer):
-        _require_no_zero(xp, b)
-    return xp.fmod(a, b)
+    return xp.fmod(a, _divisor(xp, b) if xp.issubdtype(a.dtype, xp.integer) else b)
 
 
 def _power(xp: Any, a: Any, b: Any) -> Any:
@@ -254,6 +250,13 @@ def _lower_power(a: Any, b: Any) -> jax.Array:
 
     base, left = jnp.broadcast_arrays(a, b)
     return jax.lax.while_loop(lambda state: jnp.any(state[2] != 0), square, (jnp.ones_like(base), base, left))[0]
+
+
+def _divisor(xp: Any, b: Any) -> Any:
+    """The divisor of integers, with 1 in place of 0 in a compiled network."""
+    # StableHLO divides constants when it folds them, and a division by 0 ends the process
+    _require_no_zero(xp, b)
+    return b if xp is np else (np if isinstance(b, np.ndarray) else jnp).where(b == 0, b.dtype.type(1), b)
 
 
 def _require_no_zero(xp: Any, divisor: Any) -> None:

@@ -20,7 +20,7 @@ from netloop.graph.tensor import ITensor
 from netloop.layers.matrix import reference_type
 from netloop.layers.reduce import lowest
 from netloop.layers.windows import Places, SlidingWindow
-from netloop.types import HALVES, OWN, Array, Shape, TensorType, numpy_type
+from netloop.types import HALVES, OWN, Array, Shape, TensorType, constant_module, numpy_type
 
 # fmt: off
 POOLINGS: dict[PoolingType, Callable[[Any, Any, float], Any]] = {
@@ -137,14 +137,16 @@ class IPoolingLayer(SlidingWindow):
         window, strides, dilation = ((1, 1, *each) for each in (map(len, taps), self.stride_nd, self.dilation_nd))
         return lax.reduce_window(x, np.array(start, x.dtype), combine, window, strides, pads, None, dilation)
 
-    def _counts(self, lengths: Shape) -> Array:
+    def _counts(self, lengths: Shape) -> Any:
         """The divisors of the averages: the window sizes, as a product over the axes."""
-        along: list[Array] = []
-        for axis, (length, each) in enumerate(zip(lengths, self.places(lengths), strict=True)):
+        along: list[Any] = []
+        places = self.places(lengths)
+        xp = constant_module(math.prod(each.length for each in places))
+        for axis, (length, each) in enumerate(zip(lengths, places, strict=True)):
             before, after = (0, 0) if self.average_count_excludes_padding else each[1:]
-            start = np.arange(each.length) * self.stride_nd[axis] - each.before
-            along.append(self.taps_before(axis, start, length + after) - self.taps_before(axis, start, -before))
-        return np.maximum(reduce(np.multiply.outer, along), 1)
+            start = xp.arange(each.length) * self.stride_nd[axis] - each.before
+            along.append(self.taps_before(axis, start, length + after, xp) - self.taps_before(axis, start, -before, xp))
+        return xp.maximum(reduce(xp.multiply.outer, along), 1)
 
 
 @layer(LayerType.POOLING_INDICES, "PoolingIndices")
@@ -203,16 +205,16 @@ class IPoolingIndicesLayer(SlidingWindow):
     def lower(self, x: Any) -> Any:
         x = jnp.asarray(x)
         lengths, places = x.shape[2:], self.places(x.shape[2:])
-        dtype = numpy_type(self.indices_type)
+        dtype, xp = numpy_type(self.indices_type), constant_module(math.prod(each.length for each in places))
         best = jnp.full((*x.shape[:2], *(each.length for each in places)), lowest(x.dtype))
         made = jnp.full(best.shape, -1, dtype)
         for tap in product(*self.taps_read(lengths)):
             steps = zip(tap, self.stride_nd, self.dilation_nd, places, strict=True)
-            at = [np.arange(each.length) * stride + f * dilation - each.before for f, stride, dilation, each in steps]
-            inside = reduce(np.logical_and.outer, (((i >= 0) & (i < n)) for i, n in zip(at, lengths, strict=True)))
+            at = [xp.arange(each.length) * stride + f * dilation - each.before for f, stride, dilation, each in steps]
+            inside = reduce(xp.logical_and.outer, (((i >= 0) & (i < n)) for i, n in zip(at, lengths, strict=True)))
             near = [i.clip(0, n - 1) for i, n in zip(at, lengths, strict=True)]
-            value = x[:, :, *np.ix_(*near)]
-            index = np.ravel_multi_index(np.ix_(*near), lengths).astype(dtype)
+            value = x[:, :, *xp.ix_(*near)]
+            index = xp.ravel_multi_index(xp.ix_(*near), lengths, mode="clip").astype(dtype)
             is_more = inside & ((made < 0) | (value > best) | ((value != value) & (best == best)))
             best, made = jnp.where(is_more, value, best), jnp.where(is_more, index, made)
         return made

@@ -12,7 +12,19 @@ from netloop.graph.layer import Elementary, Operation, layer
 from netloop.graph.network_base import NetworkBase, third_from_end
 from netloop.graph.tensor import ITensor
 from netloop.layers.rearrange import axis_count, distinct_axes
-from netloop.types import FLOATS, HALVES, INTEGERS, OWN, UNKNOWN, Array, TensorType, axes_of, normal_axis, numpy_type
+from netloop.types import (
+    FLOATS,
+    HALVES,
+    INTEGERS,
+    OWN,
+    UNKNOWN,
+    Array,
+    TensorType,
+    axes_of,
+    normal_axis,
+    numpy_type,
+    require_indexable,
+)
 
 MOST_TOPK = 3840
 """The largest k that TensorRT supports."""
@@ -276,6 +288,7 @@ class ITopKLayer(Operation):
         )
         count = self._count(k)
         _require_count(count, axis, x.shape[axis])
+        require_indexable(x, axis)
         made = x.with_shape((*x.shape[:axis], count, *x.shape[axis + 1 :]))
         return made, made.with_dtype(numpy_type(self.indices_type))
 

@@ -23,7 +23,7 @@ from netloop.graph.attributes import check_float
 from netloop.graph.layer import Operation, layer
 from netloop.graph.network_base import NetworkBase
 from netloop.graph.tensor import ITensor
-from netloop.types import UNKNOWN, Array, Shape, TensorType, agree, wide
+from netloop.types import UNKNOWN, Array, Shape, TensorType, agree, constant_module, wide
 
 NEAREST, LINEAR, CUBIC = InterpolationMode.NEAREST, InterpolationMode.LINEAR, InterpolationMode.CUBIC
 CROP, SYMMETRIC = ResizeCoordinateTransformation.CROP, ResizeCoordinateTransformation.HALF_PIXEL_SYMMETRIC
@@ -243,7 +243,8 @@ class IResizeLayer(Operation):
             for resize in resizes:
                 before, into = made, (slice(None),) * resize.axis
                 # allocated before the first row is computed, so that a size without memory fails at once
-                made = np.empty((*before.shape[: resize.axis], resize.size, *before.shape[resize.axis + 1 :]), before.dtype)
+                shape = (*before.shape[: resize.axis], resize.size, *before.shape[resize.axis + 1 :])
+                made = np.empty(shape, before.dtype)
                 for o in range(resize.size):
                     made[(*into, o)] = _weighted(before, resize.axis, self._taps(o, resize))
             for resize in resizes:
@@ -266,7 +267,8 @@ class IResizeLayer(Operation):
         weights = [(each, curve(float(abs(place - each) * narrow))) for each in near]
         if self.exclude_outside and (self.resize_mode is CUBIC or self.antialias):
             weights = [(each, weight) for each, weight in weights if 0 <= each <= last]
-        total = sum(weight for _, weight in weights) if self.exclude_outside or narrow < 1 else 1
+        # numbers of numpy, for which a sum of 0 is no error
+        total = np.float64(sum(weight for _, weight in weights) if self.exclude_outside or narrow < 1 else 1)
         return [(clamped(each, last), weight / total) for each, weight in weights]
 
     def _narrowing(self, resize: _AxisResize) -> Fraction:
@@ -308,35 +310,36 @@ class IResizeLayer(Operation):
         if self.resize_mode is NEAREST:
             return _read(x, resize, ROUNDED_QUOTIENTS[self.nearest_rounding](over, under))
         elements, weights = self._lower_taps(resize, over, under)
-        counts = np.full(elements.shape, True)
+        taps = elements, weights.astype(x.dtype)
         if self.exclude_outside and (self.resize_mode is CUBIC or self.antialias):
             counts = (elements >= 0) & (elements < resize.length)
             weights = weights * counts
-            weights = weights / np.where(counts.any(0), weights.sum(0), 1)
-        return _lower_sum(x, resize, (elements, weights.astype(x.dtype), counts))
+            weights = weights / constant_module(resize.size).where(counts.any(0), weights.sum(0), 1)
+            taps = elements, weights.astype(x.dtype), counts
+        return _lower_sum(x, resize, taps)
 
-    def _lower_taps(self, resize: _AxisResize, over: Array, under: int) -> tuple[Array, Array]:
+    def _lower_taps(self, resize: _AxisResize, over: Any, under: int) -> tuple[Any, Any]:
         """The elements and weights for each coordinate over / under; elements may be beyond an end."""
         if (narrow := self._narrowing(resize)) < 1:
-            return self._lower_many_taps(over / under, float(narrow))
-        first, rest = np.divmod(over, under)
+            return self._lower_many_taps(constant_module(resize.size), over / under, float(narrow))
+        first, rest = over // under, over % under
         curve = linear_weights if self.resize_mode is LINEAR else partial(cubic_weights, a=self.cubic_coeff)
         weights = curve(rest / under)
         return first + np.arange(len(weights))[:, None] - (len(weights) // 2 - 1), weights
 
-    def _lower_many_taps(self, places: Array, narrow: float) -> tuple[Array, Array]:
+    def _lower_many_taps(self, xp: Any, places: Any, narrow: float) -> tuple[Any, Any]:
         """The elements and weights with a kernel that antialias widens."""
         reach = math.ceil((1 if self.resize_mode is LINEAR else 2) / narrow)
-        elements = np.floor(places).astype(np.int64) + np.arange(1 - reach, reach + 1)[:, None]
-        away = np.abs(places - elements) * narrow
+        elements = xp.floor(places).astype(np.int64) + np.arange(1 - reach, reach + 1)[:, None]
+        away = xp.abs(places - elements) * narrow
         a = self.cubic_coeff
         inner = ((a + 2) * away - (a + 3)) * away**2 + 1
         outer = a * (((away - 5) * away + 8) * away - 4)
-        cubic = np.where(away <= 1, inner, np.where(away < 2, outer, 0))
-        weights = np.maximum(1 - away, 0) if self.resize_mode is LINEAR else cubic
+        cubic = xp.where(away <= 1, inner, xp.where(away < 2, outer, 0))
+        weights = xp.maximum(1 - away, 0) if self.resize_mode is LINEAR else cubic
         return elements, weights / weights.sum(0)
 
-    def _quotients(self, resize: _AxisResize) -> tuple[Array, int]:
+    def _quotients(self, resize: _AxisResize) -> tuple[Any, int]:
         """The input coordinates of the output elements, as quotients of integers.
 
         Raises:
@@ -349,7 +352,7 @@ class IResizeLayer(Operation):
             f"quotients of integers of {largest.bit_length()} bits",
             f"coordinates are computed exactly, from integers of at most {LARGEST_QUOTIENT.bit_length()} bits",
         )
-        return self._quotient(np.arange(resize.size, dtype=np.int64), resize)
+        return self._quotient(constant_module(resize.size).arange(resize.size, dtype=np.int64), resize)
 
     def _quotient(self, o: Any, resize: _AxisResize) -> tuple[Any, int]:
         """The input coordinate of element ``o`` of the output, or of an array of them."""
@@ -440,15 +443,15 @@ def _column(numbers: Any, x: Any, axis: int) -> Any:
     return numbers.reshape((-1,) + (1,) * (x.ndim - axis - 1))
 
 
-def _lower_sum(x: Any, resize: _AxisResize, taps: tuple[Array, Array, Array]) -> Any:
+def _lower_sum(x: Any, resize: _AxisResize, taps: tuple[Any, ...]) -> Any:
     """The weighted sum along an axis of the elements that contribute.
 
     A product with a matrix of weights would be slower, and infinities times weights of 0 would give NaN.
     """
 
-    def term(element: Any, weight: Any, counts: Any) -> Any:
+    def term(element: Any, weight: Any, counts: Any = None) -> Any:
         made = _read(x, resize, element) * _column(weight, x, resize.axis)
-        return made if taps[2].all() else jnp.where(_column(counts, x, resize.axis), made, 0)
+        return made if counts is None else jnp.where(_column(counts, x, resize.axis), made, 0)
 
     if len(taps[0]) <= MOST_UNROLLED:
         return sum(map(term, *taps))

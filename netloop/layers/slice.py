@@ -14,7 +14,7 @@ from netloop.graph.layer import Operation, layer
 from netloop.graph.network_base import NetworkBase
 from netloop.graph.tensor import ITensor
 from netloop.layers.rearrange import lower_joined
-from netloop.types import UNKNOWN, Array, TensorType, agree, normal_axis
+from netloop.types import UNKNOWN, Array, TensorType, agree, constant_module, normal_axis
 
 
 def _mirrored(place: int, length: int) -> int:
@@ -121,6 +121,12 @@ class ISliceLayer(Operation):
         return along, len(along)
 
     def _check_places(self, axis: int, length: int, places: _Places) -> None:
+        reach = _at_best(places)
+        require(
+            min(reach) >= -(1 << 63) and max(reach) < 1 << 63,
+            f"axis {axis} is read from {reach[0]} to {reach[1]}",
+            "positions are numbers of 64 bits",
+        )
         if self.mode is SampleMode.STRICT_BOUNDS:
             first, last = _at_best(places)
             known = None not in places
@@ -198,7 +204,7 @@ class ISliceLayer(Operation):
         elif self.mode is SampleMode.FILL and abs(stride) == 1:
             made = _padded(x, axis, window, fill)
         else:
-            return self._gathered(x, axis, start + stride * np.arange(size), fill)
+            return self._gathered(x, axis, start + stride * constant_module(size).arange(size), fill)
         return lax.rev(made, [axis]) if stride < 0 else made
 
     def _gathered(self, x: Any, axis: int, places: Any, fill: Any) -> Any:

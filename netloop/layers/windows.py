@@ -10,11 +10,11 @@ from netloop.diagnostics import require
 from netloop.dims import DimsLike
 from netloop.enums import PaddingMode
 from netloop.graph.layer import Operation
-from netloop.types import UNKNOWN, Shape, TensorType
+from netloop.types import LARGEST_INDEX, UNKNOWN, Shape, TensorType
 
 SAME = {PaddingMode.SAME_UPPER, PaddingMode.SAME_LOWER}
 
-LONGEST = (1 << 31) - 1
+LONGEST = LARGEST_INDEX
 """The largest window, stride and padding, and the longest padded axis.
 
 GPUs count the elements of a window in 32 bits. XLA's compiler for CPUs visits each position of some windows, which
@@ -135,9 +135,9 @@ class SlidingWindow(Operation):
         steps = zip(place, self.stride_nd, tap, self.dilation_nd, places, strict=True)
         return tuple(p * stride + f * dilation - each.before for p, stride, f, dilation, each in steps)
 
-    def taps_before(self, axis: int, start: Any, end: int) -> Any:
+    def taps_before(self, axis: int, start: Any, end: int, xp: Any = np) -> Any:
         """The number of elements of the window that are before ``end``, if the first one is at ``start``."""
-        return np.clip(-((start - end) // self.dilation_nd[axis]), 0, self.window[axis])
+        return xp.clip(-((start - end) // self.dilation_nd[axis]), 0, self.window[axis])
 
     def taps_read(self, lengths: Sequence[int]) -> list[range]:
         """The elements of the window, along each axis, that are inside of the input at some position, and few others.
@@ -163,7 +163,7 @@ class SlidingWindow(Operation):
         lengths, places = x.shape[2:], self.places(x.shape[2:])
         made = [each.length for each in places]
         for axis, (length, count) in enumerate(zip(lengths, made, strict=True), 2):
-            longest = max(sum(places[axis - 2]), length + sum(places[axis - 2][1:]))
+            longest = max(count, length + places[axis - 2].before + places[axis - 2].after)
             require(longest <= LONGEST, f"axis {axis} of {x} has {longest} elements with its padding", TOO_LONG)
             require(length != 0, f"axis {axis} of the input {x} has no elements", why="a window needs elements to read")
             require(
@@ -189,5 +189,5 @@ class SlidingWindow(Operation):
             numbers: Sequence[int] = getattr(self, name)
             require(len(numbers) == count, f"{name} is {numbers}, but must have {count} numbers, one for each axis")
             require(min(numbers) >= least, f"{name} is {numbers}, but its numbers must be at least {least}")
-            require(max(numbers) <= LONGEST, f"{name} is {numbers}, but its numbers must be at most {LONGEST}", TOO_LONG)
+            require(max(numbers) <= LONGEST, f"{name} is {numbers}, but must be at most {LONGEST}", TOO_LONG)
         require(max(self.spans) <= LONGEST, f"the window extends over {self.spans} elements", TOO_LONG)

@@ -586,3 +586,12 @@ def test_attention_in_a_loop_attends_to_a_growing_cache():
 
     found = both_ways(network, tokens=tokens.reshape(3, 1, 1, 1, 2), cache=np.full((1, 1, 3, 2), 9, np.float32))
     np.testing.assert_allclose(found.reshape(3, 2), one_head(tokens, tokens, tokens, np.tri(3, dtype=bool)), rtol=1e-5)
+
+
+@pytest.mark.parametrize("forms", [{}, {"query_form": AttentionIOForm.PACKED_NHD}])
+def test_products_larger_than_any_tensor_are_refused(forms):
+    """XLA ends the process where sizes overflow."""
+    query = f32(2**33, 1, 1) if forms else f32(1, 1, 2**33, 1)
+    lengths = (None, index(2)) if forms else ()
+
+    refuses(attending(**forms), query, *[f32(1, 1, 2**33, 1)] * 2, *lengths, match="the product of the query float32[")

@@ -224,3 +224,9 @@ def test_update_lengths_are_input_3():
         layer.update_lengths = 3
     with pytest.raises(AttributeError, match="did you mean 'update_form'"):
         layer.update_forms = PACKED
+
+
+def test_cache_with_more_tokens_than_int32_counts_is_refused():
+    inputs = f32(1, 1, 2**31, 1), f32(1, 1, 2, 1), index(1)
+
+    refuses(writing(), *inputs, match="axis 2 of float32[1,1,2147483648,1] is indexed by int32")

@@ -490,3 +490,20 @@ def test_kernel_that_is_no_array_is_refused():
 
     with pytest.raises(TypeError, match="kernel must be a numpy array or Weights"):
         network.add_convolution_nd(x, 1, (2, 2), [1, 2, 3, 4])
+
+
+@pytest.mark.parametrize("layer", [IConvolutionLayer, IDeconvolutionLayer])
+@pytest.mark.parametrize("name", ["stride_nd", "dilation_nd", "pre_padding", "post_padding"])
+def test_window_that_devices_cannot_count_is_refused(layer, name):
+    made = layer(num_output_maps=1, kernel_size_nd=(2,), kernel=np.ones(2, np.float32), **{name: (2**31,)})
+
+    refuses(made, np.ones((1, 1, 4), np.float32), match=f"{name} is (2147483648,), but must be at most 2147483647")
+
+
+def test_deconvolution_to_an_axis_that_devices_cannot_count_is_refused():
+    """XLA's compiler visits each position of the window."""
+    made = IDeconvolutionLayer(
+        num_output_maps=1, kernel_size_nd=(2,), kernel=np.ones(2, np.float32), stride_nd=(2**31 - 1,)
+    )
+
+    refuses(made, np.ones((1, 1, 4), np.float32), match="axis 2 of float32[1,1,4] has 6442450943 elements")

@@ -183,3 +183,10 @@ def test_network_reverses_along_axis_0_by_default():
     assert made.get_output(0).shape == (4, 3, 2)
 
     assert (made.batch_axis, made.sequence_axis) == (1, 0)
+
+
+def test_input_whose_padding_is_cropped_again_cannot_be_larger_than_any_tensor():
+    """XLA pads before it crops, and ends the process where sizes overflow."""
+    match = "the input with its padding, before it is cropped, is float32[1,1,2147483650,2147483650]"
+
+    refuses(pad((2**31, 2**31), (-(2**31), -(2**31))), f32(1, 1, 2, 2), match=match)

@@ -460,6 +460,14 @@ def test_integer_divided_by_zero_is_an_error(op, dtype):
         elementwise(op).evaluate(made([1, 2], dtype), made([1, 0], dtype))
 
 
+@pytest.mark.parametrize("op", [getattr(ElementWiseOperation, each) for each in ("DIV", "FLOOR_DIV", "MOD", "FMOD")])
+def test_constant_divided_by_the_constant_zero_compiles(op):
+    """Where XLA folds such a division, it ends the process; where numpy does, it warns."""
+    layer, (a, b) = elementwise(op), (made([-7, 7], I32), made([0, 0], I32))
+
+    assert jax.jit(lambda: layer.lower(a, b))().shape == (2,)
+
+
 def test_elementwise_converts_nothing_silently():
     wanted = "SUM takes two inputs of the same element type, not int64[2] and int32[2]"
 

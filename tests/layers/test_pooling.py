@@ -419,3 +419,52 @@ def test_elements_at_the_indices_are_the_maxima():
 
     maxima = pool(MAX, (2, 2)).evaluate(GRID).reshape(1, 2, -1)
     assert np.take_along_axis(GRID.reshape(1, 2, -1), indices, 2).tolist() == maxima.tolist()
+
+
+MOST = 2**63 - 1
+
+
+@pytest.mark.parametrize(
+    ("numbers", "match"),
+    [
+        ({"dilation_nd": (MOST,)}, "dilation_nd is (9223372036854775807,), but must be at most 2147483647"),
+        ({"dilation_nd": (2**30,), "window_size_nd": (4,)}, "the window extends over [3221225473] elements"),
+        ({"stride_nd": (MOST,)}, "stride_nd is (9223372036854775807,), but must be at most"),
+        ({"window_size_nd": (MOST,)}, "window_size_nd is (9223372036854775807,), but must be at most"),
+        ({"pre_padding": (MOST,)}, "pre_padding is (9223372036854775807,), but must be at most"),
+        ({"pre_padding": (2**30,), "post_padding": (2**30,)}, "axis 2 of float32[1,1,4] has 2147483652 elements with"),
+    ],
+)
+@pytest.mark.parametrize("mode", [DOWN, UPPER])
+def test_window_that_devices_cannot_count_is_refused(mode, numbers, match):
+    if mode is UPPER and "post_padding" in numbers:
+        pytest.skip("a SAME mode has padding of its own")
+    given = {"window_size_nd": (2,), "padding_mode": mode, **numbers}
+    x = floats((1, 1, 4), 1, 2, 3, 4)
+
+    refuses(IPoolingLayer(type=MAX, **given), x, match=match)
+    refuses(IPoolingIndicesLayer(**given), x, match=match)
+
+
+@pytest.mark.parametrize("excludes", [True, False])
+@pytest.mark.parametrize("mode", [UPPER, LOWER])
+def test_window_far_longer_than_the_input_sees_all_of_it(mode, excludes):
+    """Element by element, the window would take minutes."""
+    given = {"window_size_nd": (2**31 - 8,), "padding_mode": mode}
+    x = floats((1, 1, 4), 1, 5, 2, 4)
+    mean = 3 if excludes else 12 / (2**31 - 8)
+    average = IPoolingLayer(type=AVERAGE, average_count_excludes_padding=excludes, **given)
+
+    check_laws(Case("maximum", IPoolingLayer(type=MAX, **given), (x,), np.full_like(x, 5)))
+    check_laws(Case("average", average, (x,), np.full_like(x, mean)))
+    check_laws(Case("index", IPoolingIndicesLayer(**given), (x,), np.full(x.shape, 1, np.int32)))
+
+
+@pytest.mark.parametrize(
+    "layer", [IPoolingLayer(type=AVERAGE, window_size_nd=(3,)), IPoolingIndicesLayer(window_size_nd=(3,))]
+)
+def test_positions_in_a_long_axis_are_no_constant_of_the_program(layer):
+    x = jax.ShapeDtypeStruct((1, 1, 2**21), np.float32)
+
+    with jax.enable_x64(True):
+        assert len(jax.jit(layer.lower).lower(x).as_text()) < 2**16

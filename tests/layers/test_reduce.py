@@ -551,3 +551,9 @@ def test_topk_in_a_network_takes_k_from_an_input() -> None:
     layer.k = 5
     assert tuple(layer.get_output(1).shape) == (2, 5)
     assert layer.get_output(1).dtype == DataType.INT64
+
+
+def test_top_of_more_elements_than_int32_counts_is_refused():
+    x = TensorType(np.dtype(np.int8), (2**31,))
+
+    refuses(ITopKLayer(op=TopKOperation.MAX, k=2, axes=1), x, match="axis 0 of int8[2147483648] is indexed by int32")

@@ -758,3 +758,46 @@ def test_network_samples_a_grid():
 
     assert (layer.interpolation_mode, layer.align_corners, layer.sample_mode) == (LINEAR, False, FILL)
     assert (layer.get_output(0).shape, layer.get_output(0).dtype) == ((2, 3, 7, 8), DataType.HALF)
+
+
+def test_coordinates_beyond_64_bits_are_an_error():
+    layer = resized(4, transformation=CROP, roi=(0.0, 1e300))
+
+    with pytest.raises(
+        LayerError, match="axis 0 is resized from 3 to 4 elements, and their coordinates are quotients of"
+    ):
+        layer.lower(np.ones(3, np.float32))
+
+
+def test_region_of_a_mode_without_one_may_have_any_shape():
+    layer, roi = resized(4), np.array(1.0, np.float32)
+
+    assert layer.infer(f32(3), None, TensorType.of(roi)).shape == (4,)
+
+
+@pytest.mark.parametrize("mode", [NEAREST, LINEAR, CUBIC])
+@pytest.mark.parametrize("named", [{}, {"exclude_outside": True}], ids=str)
+def test_coordinates_of_a_long_axis_are_no_constant_of_the_program(mode, named):
+    if named and mode is not CUBIC:
+        pytest.skip("only CUBIC excludes elements")
+    layer, x = resized(2**21, mode=mode, **named), np.arange(5, dtype=np.float32)
+
+    with jax.enable_x64(True):
+        lowered = jax.jit(layer.lower).lower(x)
+        assert len(lowered.as_text()) < 2**16
+        made = np.asarray(lowered.compile()(x))
+    short = np.asarray(resized(2**20, mode=mode, **named).lower(x))
+    np.testing.assert_allclose(made[:: 2**10], short[:: 2**9], atol=1e-5)
+
+
+def test_size_without_memory_fails_before_it_is_computed():
+    with pytest.raises(MemoryError):
+        resized(2**37).evaluate(np.ones(1, np.float32))
+
+
+def test_weights_whose_sum_is_0_are_no_error():
+    layer = resized(3, mode=CUBIC, transformation=HALF, cubic_coeff=1e17, exclude_outside=True)
+
+    made = layer.evaluate(np.ones(4, np.float32))
+    assert made.shape == (3,)
+    assert np.isnan(made[1])

@@ -120,6 +120,7 @@ def test_rotary_embedding_by_unknown_positions():
         (turning(), (index(1, 1, 1, 2), f32(1, 1, 1), f32(1, 1, 1)), "the input is floating-point, not int32"),
         (turning(), (f32(1, 1, 1, 3), f32(1, 1, 1), f32(1, 1, 1)), "3 elements of each token are to be rotated"),
         (turning(dim=-2), (f32(1, 1, 1, 4), f32(1, 1, 1), f32(1, 1, 1)), "-2 elements of each token are to be rotated"),
+        (turning(dim=-1), (f32(1, 1, 1, 4), f32(1, 1, 1), f32(1, 1, 1)), "-1 elements of each token are to be rotated"),
         (turning(dim=6), (f32(1, 1, 1, 4), f32(1, 1, 3), f32(1, 1, 3)), "is 6, and a token has 4 elements"),
         (
             turning(),

@@ -374,3 +374,24 @@ def test_slice_of_a_known_shape_is_known():
     made = network.add_slice(shape, (1,), (1,), (1,)).get_output(0)
 
     assert made.type.ints() == [4]
+
+
+@pytest.mark.parametrize("mode", [SampleMode.FILL, SampleMode.CLAMP, SampleMode.WRAP, SampleMode.REFLECT])
+def test_positions_beyond_64_bits_are_refused(mode):
+    match = "axis 0 is read from 4611686018427387904 to 18446744073709551616"
+
+    refuses(cut((2**62,), (4,), (2**62,), mode=mode), f32(5), match=match)
+
+
+def test_positions_in_a_long_axis_are_no_constant_of_the_program():
+    layer = cut((0,), (2**21,), (3,), mode=SampleMode.WRAP)
+
+    with jax.enable_x64(True):
+        assert len(jax.jit(layer.lower).lower(jax.ShapeDtypeStruct((5,), np.float32)).as_text()) < 2**16
+
+
+def test_long_slice_wraps_like_a_short_one():
+    layer, x = cut((0,), (2**21,), (3,), mode=SampleMode.WRAP), np.arange(5, dtype=np.float32)
+
+    with jax.enable_x64(True):
+        np.testing.assert_array_equal(layer.lower(x), x[np.arange(2**21) * 3 % 5])

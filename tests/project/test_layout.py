@@ -26,6 +26,7 @@ SUBJECTS = {
     "draft_dialect": "Loop as a draft of its specification has it",
     "element_types": "every element type in engines and plans",
     "example_calls": "the laws on one call of every method that adds a layer",
+    "extremes": "extreme numbers anywhere in a layer",
     "failures": "errors while a network runs",
     "golden": "results recorded from TensorRT",
     "hostile": "damaged and malicious input",

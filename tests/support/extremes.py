@@ -1,265 +1,377 @@
-"""Layers of every kind with extreme numbers, each run in a process of its own that may die.
+"""Layers of every kind with extreme numbers, in processes that may die.
 
-``python -m tests.support.extremes FIRST`` runs the cases from number FIRST on, and prints one line before each and one
-after it, so that the case that ended the process is known.
+A case is the example call of a method (``layer_specs``) with some numbers changed. ``outcomes`` runs cases in a process
+of its own with little memory; the process names each case before it runs it, so that the case is known if it dies.
 """
 
-import inspect
-import json
+import math
+import os
+import random
 import resource
 import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, get_type_hints
+from enum import Enum
+from functools import partial
+from typing import IO, Any, get_type_hints
 
 import jax
 import numpy as np
 
 import netloop as trt
-from netloop.dims import DimsLike, PermutationLike
 from netloop.graph.layer import ILayer
 from netloop.graph.tensor import ITensor
-from netloop.types import OptionalType, SequenceType, TensorType
-from tests.support.layer_specs import CALLS, Tensors
+from netloop.types import FLOATS, INTEGERS, UNKNOWN, OptionalType, SequenceType, TensorType, numpy_type
+from tests.support.layer_specs import CALLS, F, I, L, Tensors
 
 INTS = [0, -1, 1, 2**31 - 1, 2**31, 2**32, 2**40, 2**62, 2**63 - 1, -(2**31), -(2**63)]
-FLOATS = [float("nan"), float("inf"), float("-inf"), 0.0, -1.0, 5e-324, 1e-40, 1e38, 1e308, -1e308]
-MEMORY = 4 << 30
-SECONDS = 20
-WEIGHTS = [np.full(shape, 0.5, np.float32) for shape in [(2, 3, 4), (2, 3, 4), (2, 4, 3)]]
+REALS = [math.nan, math.inf, -math.inf, 0.0, -1.0, 5e-324, 1e-40, 1e38, -1e308, 1e308]
+USUAL = [1, 2, 3]
+"""Numbers among which extreme ones are drawn in combinations."""
 
-Change = Callable[[Any], Any]
+MEMORY = 4 << 30
+"""The bytes of memory that a process may use."""
+
+STARTING, RUNNING = 120, 20
+"""The most seconds until the first case, and for each case."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """One change of an example call.
+
+    Attributes:
+        kind: "argument" of the method; "attribute" of the layer; "value" of the input of that number at run time;
+            "constant", which takes the place of the input; "input", one more, of integers, and its value; "dtype" of
+            the floating-point inputs.
+        name: the name of the argument or attribute, or the number of the input; for "input" with its type.
+        value: the extreme number, or a tuple of such.
+    """
+
+    kind: str
+    name: Any
+    value: Any
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.name} = {self.value}"
 
 
 @dataclass(frozen=True)
 class Extreme:
-    """A layer with extreme numbers: an argument of its method, an attribute, or the values of an input."""
+    """An example call and its changes."""
 
     method: str
-    kind: str
-    name: str
-    value: Any
+    changes: tuple[Change, ...]
 
     def __str__(self) -> str:
-        return f"{self.method} {self.kind} {self.name} = {self.value}"
+        return f"{self.method}: {', '.join(map(str, self.changes))}"
+
+    def of(self, kind: str) -> list[Change]:
+        """The changes of one kind."""
+        return [each for each in self.changes if each.kind == kind]
 
 
-def added(method: str, **changed: Any) -> tuple[trt.INetworkDefinition, ILayer]:
-    """A network of the layer of an example call, some arguments changed."""
+class OtherTensors(Tensors):
+    """The tensors of an example call, with another type in place of float32."""
+
+    def __init__(self, network: trt.INetworkDefinition, dtype: trt.DataType) -> None:
+        super().__init__(network)
+        self._dtype = dtype
+
+    def __call__(self, dtype: trt.DataType, *shape: int) -> ITensor:
+        return super().__call__(self._dtype if dtype is F else dtype, *shape)
+
+
+# ---------------------------------------------------------------------------- cases
+
+
+def cases() -> list[Extreme]:
+    """Each example call with one change at a time."""
+    return [Extreme(method, (change,)) for method in CALLS for change in changes(method)]
+
+
+def combinations(count: int, seed: int = 0) -> list[Extreme]:
+    """Random example calls with two to four changes."""
+    chance = random.Random(seed)
+    known = {method: [*changes(method), *mild_changes(method)] for method in CALLS}
+    methods = [method for method, found in known.items() if found]
+    made: list[Extreme] = []
+    while len(made) < count:
+        method = chance.choice(methods)
+        drawn = {(each.kind, each.name): each for each in chance.choices(known[method], k=chance.randint(2, 4))}
+        made.append(Extreme(method, tuple(drawn.values())))
+    return made
+
+
+def changes(method: str) -> Iterator[Change]:
+    """The extreme changes of an example call."""
+    network, layer, arguments = added(Extreme(method, ()))
+    for name, value in arguments.items():
+        yield from (Change("argument", name, each) for each in extremes_like(value))
+    for name in layer.ATTRIBUTES:
+        yield from (Change("attribute", name, each) for each in extremes_like(example_of(layer, name)))
+    for number, tensor in enumerate(network.inputs):
+        if tensor.type.is_tensor:
+            for each in numbers_of(tensor.type.dtype):
+                yield Change("value", number, each)
+                yield Change("constant", number, each)
+    yield from more_inputs(method, layer)
+
+
+def mild_changes(method: str) -> Iterator[Change]:
+    """Changes that let extreme ones meet other code: usual numbers, other modes and element types."""
+    _, layer, _ = added(Extreme(method, ()))
+    for name in layer.ATTRIBUTES:
+        value = example_of(layer, name)
+        if isinstance(value, Enum):
+            yield from (Change("attribute", name, each) for each in type(value))
+        elif isinstance(value, bool):
+            yield Change("attribute", name, not value)
+        elif isinstance(value, tuple):
+            yield from (Change("attribute", name, (each,) * len(value)) for each in USUAL)
+        elif isinstance(value, int):
+            yield from (Change("attribute", name, each) for each in USUAL)
+    yield from (Change("dtype", None, each) for each in (trt.float16, trt.bfloat16, trt.float64, trt.int8, L))
+
+
+def more_inputs(method: str, layer: ILayer) -> Iterator[Change]:
+    """The values of integer inputs that the example call leaves out."""
+    shapes = sorted({(), (1,), (2,), (rank_of(layer),)})
+    for number in range(layer.num_inputs, layer.MAX_INPUTS):
+        for dtype, shape in ((dtype, shape) for dtype in (I, L) for shape in shapes):
+            change = Change("input", (number, dtype, shape), 1)
+            if is_valid(added(Extreme(method, (change,)))[0]):
+                yield from (Change("input", change.name, each) for each in numbers_of(numpy_type(dtype)))
+
+
+def extremes_like(value: Any) -> Iterator[Any]:
+    """Extreme numbers in place of a number, of a tuple of numbers, or of the value of a constant tensor."""
+    if isinstance(value, ITensor):
+        known = value.type.value
+        if known is not None and value.producer is not None and known.dtype in INTEGERS:
+            numbers = numbers_of(known.dtype)
+            yield from (each for one in numbers for each in (spread(one, tuple(known)) if known.ndim else [one]))
+    elif isinstance(value, float):
+        yield from REALS
+    elif isinstance(value, tuple):
+        numbers = REALS if value and isinstance(value[0], float) else INTS
+        yield from (each for one in numbers for each in spread(one, value))
+    elif type(value) is int:
+        yield from INTS
+
+
+def spread(extreme: Any, usual: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+    """Tuples with an extreme number in all places, only in the first, and only in the last."""
+    ends = [(extreme, *usual[1:]), (*usual[:-1], extreme)] if len(usual) > 1 else []
+    return [(extreme,) * len(usual), *ends]
+
+
+def numbers_of(dtype: np.dtype[Any]) -> list[Any]:
+    """The extreme numbers that an element type has."""
+    if dtype in FLOATS:
+        return [each for each in REALS if not math.isfinite(each) or abs(each) < 1e39]
+    if dtype not in INTEGERS:
+        return []
+    return [each for each in INTS if np.iinfo(dtype).min <= each <= np.iinfo(dtype).max]
+
+
+def example_of(layer: ILayer, name: str) -> Any:
+    """The value of an attribute, or one that it could have."""
+    value = getattr(layer, name)
+    if isinstance(value, tuple) and value:
+        return tuple(value)
+    hint = str(get_type_hints(type(layer), include_extras=True)[name])
+    if "float" in hint and "tuple" in hint:
+        return (1.0,) * rank_of(layer)
+    if "Dims" in hint or "Permutation" in hint:
+        return (1,) * rank_of(layer)
+    return 1 if value is None and "int" in hint else value
+
+
+def rank_of(layer: ILayer) -> int:
+    """The rank of the first input of a layer, 1 if it has none."""
+    first = layer.get_input(0)
+    return 1 if first is None else first.type.rank
+
+
+# ---------------------------------------------------------------------------- one case
+
+
+def added(case: Extreme) -> tuple[trt.INetworkDefinition, ILayer, dict[str, Any]]:
+    """The network of a case, its layer, and the arguments of its method."""
     network = trt.INetworkDefinition()
-    tensors = Tensors(network)
-    arguments = CALLS[method](tensors)
-    for name, value in changed.items():
-        if isinstance(arguments[name], ITensor):
-            old = arguments[name].type.value
-            value = tensors.constant(value, old.dtype)
-        arguments[name] = value
-    layer = getattr(network, method)(**arguments)
+    dtype = case.of("dtype")
+    tensors = OtherTensors(network, dtype[0].value) if dtype else Tensors(network)
+    arguments = CALLS[case.method](tensors)
+    for each in case.of("argument"):
+        known = arguments[each.name]
+        value = tensors.constant(each.value, known.type.dtype) if isinstance(known, ITensor) else each.value
+        arguments[each.name] = value
+    for each in case.of("constant"):
+        taken = network.inputs[each.name]
+        filled = tensors.constant(np.full(taken.type.shape, each.value), taken.type.dtype)
+        arguments.update((name, filled) for name, tensor in arguments.items() if tensor is taken)
+    getattr(network, case.method)(**arguments)
+    layer = network[-1]
+    complete(layer, tensors)
+    for each in case.of("attribute"):
+        setattr(layer, each.name, each.value)
+    for each in case.of("input"):
+        number, dtype, shape = each.name
+        layer.set_input(number, network.add_input(f"more {number}", dtype, shape))
+    for tensor in layer.outputs:
+        network.mark_output(tensor)
+    return network, layer, arguments
+
+
+def complete(layer: ILayer, tensors: Tensors) -> None:
+    """Give a layer what it needs beyond the arguments of its method."""
     if isinstance(layer, trt.IMoELayer):
-        layer.set_gated_weights(*(tensors.constant(each, np.float32) for each in WEIGHTS), trt.MoEActType.SILU)
+        shapes = [(2, 3, 4), (2, 3, 4), (2, 4, 3)]
+        weights = (tensors.constant(np.full(each, 0.5), np.float32) for each in shapes)
+        layer.set_gated_weights(*weights, trt.MoEActType.SILU)
     if isinstance(layer, trt.IResizeLayer):
         layer.shape = (4, 3)
-    made = [each for each in network if not isinstance(each, trt.IConstantLayer)]
-    return network, (made or [network[-1]])[-1]
 
 
-def spread(extreme: int, usual: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
-    """Tuples with an extreme number in all places, and in the first and the last only."""
-    yield (extreme,) * len(usual)
-    if len(usual) > 1:
-        yield (extreme, *usual[1:])
-        yield (*usual[:-1], extreme)
+def is_valid(network: trt.INetworkDefinition) -> bool:
+    """Whether a network has no errors, except that nothing reads an input."""
+    return all(each.severity is not trt.Severity.ERROR or each.code == "NL105" for each in trt.check(network))
 
 
-def is_int(value: Any) -> bool:
-    return type(value) is int
+def arrays(network: trt.INetworkDefinition, case: Extreme) -> dict[str, Any]:
+    """The inputs of a call."""
+    numbers = {network.inputs[each.name].name: each.value for each in case.of("value")}
+    numbers.update((f"more {each.name[0]}", each.value) for each in case.of("input"))
+    return {each.name: value_of(each.type, numbers.get(each.name)) for each in network.inputs}
 
 
-def fits(value: int, dtype: np.dtype[Any]) -> bool:
-    info = np.iinfo(dtype)
-    return info.min <= value <= info.max
-
-
-def cases() -> Iterator[Extreme]:
-    for method in CALLS:
-        yield from argument_cases(method)
-        yield from attribute_cases(method)
-        yield from input_cases(method)
-
-
-def argument_cases(method: str) -> Iterator[Extreme]:
-    arguments = CALLS[method](Tensors(trt.INetworkDefinition()))
-    for name, value in arguments.items():
-        if is_int(value):
-            yield from (Extreme(method, "argument", name, each) for each in INTS)
-        elif isinstance(value, float):
-            yield from (Extreme(method, "argument", name, each) for each in FLOATS)
-        elif isinstance(value, tuple) and all(map(is_int, value)):
-            yield from (Extreme(method, "argument", name, made) for each in INTS for made in spread(each, value))
-        elif isinstance(value, ITensor) and value.producer is not None:
-            known = value.type.value
-            if known is not None and known.dtype.kind == "i":
-                for each in INTS:
-                    if fits(each, known.dtype):
-                        made = [np.full(known.shape, each).tolist()]
-                        made += [list(one) for one in spread(each, tuple(known.tolist()))] if known.ndim else []
-                        yield from (Extreme(method, "argument", name, one) for one in made)
-
-
-def attribute_cases(method: str) -> Iterator[Extreme]:
-    _, layer = added(method)
-    hints = get_type_hints(type(layer), include_extras=True)
-    rank = len(layer.inputs[0].shape) if layer.inputs and layer.inputs[0] is not None else 1
-    for name in layer.ATTRIBUTES:
-        hint, value = hints[name], getattr(layer, name)
-        if hint is int:
-            yield from (Extreme(method, "attribute", name, each) for each in INTS)
-        elif hint is float or "float" in str(hint):
-            is_many = hint is not float and not isinstance(value, float) and "Sequence" in str(hint)
-            for each in FLOATS:
-                yield Extreme(method, "attribute", name, [each] * rank if is_many else each)
-        elif hint in (DimsLike, PermutationLike) or hint == DimsLike | None or hint == PermutationLike | None:
-            usual = [tuple(value)] if value else [(1,) * n for n in sorted({1, max(rank - 2, 1), rank})]
-            for each in INTS:
-                for one in usual:
-                    yield from (Extreme(method, "attribute", name, made) for made in spread(each, one))
-        elif hint == int | None:
-            yield from (Extreme(method, "attribute", name, each) for each in INTS)
-
-
-def input_cases(method: str) -> Iterator[Extreme]:
-    """The values of inputs at run time; also those that can be set in place of attributes."""
-    network, layer = added(method)
-    for tensor in network.inputs:
-        if tensor.type.is_tensor and tensor.dtype in (trt.int32, trt.int64):
-            yield from (
-                Extreme(method, "value", tensor.name, each) for each in INTS if fits(each, tensor.type.dtype)
-            )
-        elif tensor.type.is_tensor and tensor.dtype is trt.float32:
-            yield from (Extreme(method, "value", tensor.name, each) for each in FLOATS if abs(each) < 1e39 or each != each or abs(each) == np.inf)
-    rank = len(layer.inputs[0].shape) if layer.inputs and layer.inputs[0] is not None else 1
-    for index in range(1 if layer.REQUIRED_INPUTS else 0, layer.MAX_INPUTS):
-        if index < layer.num_inputs and layer.inputs[index] is not None:
-            continue
-        for shape in sorted({(), (1,), (2,), (rank,)}):
-            for dtype in (trt.int32, trt.int64):
-                network, layer = added(method)
-                layer.set_input(index, network.add_input("more", dtype, shape))
-                if not errors(network):
-                    for each in INTS:
-                        if fits(each, np.dtype(np.int64 if dtype is trt.int64 else np.int32)):
-                            yield Extreme(method, "input", json.dumps([index, str(dtype).split(".")[-1], list(shape)]), each)
-
-
-def errors(network: trt.INetworkDefinition) -> list[trt.Finding]:
-    return [each for each in trt.check(network) if each.code != "NL105" and each.severity is trt.Severity.ERROR]
-
-
-def array(type: TensorType) -> np.ndarray:
-    chance = np.random.default_rng(0)
-    drawn = chance.integers(0, 2, type.shape) if type.dtype.kind in "biu" else chance.normal(size=type.shape)
-    return np.asarray(drawn).astype(type.dtype)
-
-
-def value_of(type: TensorType) -> Any:
+def value_of(type: TensorType, number: Any) -> Any:
+    """A value of a type, filled with a number; by default with random ones, 0 and 1 for integers."""
     if isinstance(type, SequenceType | OptionalType):
-        element = type.element if isinstance(type.element, TensorType) else TensorType(type.dtype, type.element)
-        return [array(element)] * 2 if isinstance(type, SequenceType) else array(element)
-    return array(type) if type.value is None else type.value
+        element = type.element if isinstance(type.element, TensorType) else TensorType(type.dtype, type.element or ())
+        return [value_of(element, None)] * 2 if isinstance(type, SequenceType) else value_of(element, None)
+    shape = tuple(2 if length == UNKNOWN else length for length in type.shape)
+    chance = np.random.default_rng(0)
+    drawn = chance.integers(0, 2, shape) if type.dtype in INTEGERS else chance.normal(size=shape)
+    return np.asarray(drawn if number is None else np.full(shape, number)).astype(type.dtype)
 
 
-def run(case: Extreme) -> str:
-    """What comes of a case: "refused", "fine" or "ExecutionError"; anything else is an exception's name."""
-    given: dict[str, Any] = {}
+def outcome(case: Extreme) -> str:
+    """What a case leads to: that it is refused or fine, or what a run raised; "RAW" begins what it must not lead to."""
     try:
-        if case.kind == "argument":
-            network, layer = added(case.method, **{case.name: case.value})
-        else:
-            network, layer = added(case.method)
-        if case.kind == "attribute":
-            setattr(layer, case.name, case.value)
-        if case.kind == "input":
-            index, dtype, shape = json.loads(case.name)
-            layer.set_input(index, network.add_input("more", getattr(trt, dtype.lower()), shape))
-            given["more"] = case.value
-        if case.kind == "value":
-            given[case.name] = case.value
-        for tensor in layer.outputs:
-            network.mark_output(tensor)
-        trt.check(network)
+        network, _, _ = added(case)
     except (trt.NetloopError, TypeError, ValueError, AttributeError):
         return "refused at once"
-    if any(each.severity is trt.Severity.ERROR for each in trt.check(network)):
+    if not is_valid(network):
         return "refused"
-    inputs = {each.name: value_of(each.type) for each in network.inputs}
-    for name, number in given.items():
-        inputs[name] = np.full_like(inputs[name], number)
-    return "compiled: " + outcome(lambda: trt.compile(network)(inputs)) + ", reference: " + outcome(
-        lambda: trt.evaluate(network, inputs)
-    )
+    inputs = arrays(network, case)
+    compiled = raised(lambda: trt.compile(network)(inputs))
+    return f"compiled: {compiled}, reference: {raised(lambda: trt.evaluate(network, inputs))}"
 
 
-def outcome(act: Callable[[], Any]) -> str:
+def raised(run: Callable[[], Any]) -> str:
+    """The error that a run raises."""
     try:
-        jax.tree.map(np.asarray, act())
+        jax.tree.map(np.asarray, run())
     except trt.NetloopError as error:
         return f"{type(error).__name__} {error.findings[0].code}"
     except Exception as error:
-        import traceback
-        where = traceback.extract_tb(error.__traceback__)
-        mine = [f"{each.filename.split('/wt/aborts/')[-1]}:{each.lineno}" for each in where if "netloop" in each.filename]
-        return f"RAW {type(error).__name__} {str(error)[:150]!r} at {mine[-1:]}"
+        return f"RAW {type(error).__name__}: {str(error).splitlines()[:1]}"
     return "fine"
 
 
-def main(first: int) -> None:
+# ---------------------------------------------------------------------------- processes
+
+
+def main(source: str, first: int) -> None:
+    """Run the cases from number ``first`` on, and print a line before and after each."""
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    for number, case in enumerate(cases()):
+    for number, case in enumerate(SOURCES[source]()):
         if number >= first:
             print("START", number, case, flush=True)
-            print("END", number, run(case), flush=True)
-    print("DONE", flush=True)
+            print("END", number, outcome(case), flush=True)
 
 
-def results(seconds: float = SECONDS) -> Iterator[tuple[str, str]]:
-    """Each case and its outcome, in processes of which each runs until one case ends it."""
-    first = 0
-    while True:
-        with subprocess.Popen(
-            [sys.executable, "-m", "tests.support.extremes", str(first)],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        ) as child:
-            case = ""
-            timer = threading.Timer(120, child.kill)
-            timer.start()
-            died: list[str] = []
-            errors: list[str] = []
-            reader = threading.Thread(target=lambda: errors.append(child.stderr.read()))
-            reader.start()
-            for line in child.stdout:
-                word, *rest = line.rstrip("\n").split(" ", 2)
-                timer.cancel()
-                timer = threading.Timer(seconds, lambda: (died.append("hang"), child.kill()))
-                timer.start()
-                if word == "START":
-                    first, case = int(rest[0]), rest[1]
-                elif word == "END":
-                    yield case, rest[1]
-                    case = ""
-                elif word == "DONE":
-                    timer.cancel()
-                    return
-            timer.cancel()
-            code = child.wait()
-            reader.join()
-            yield case, f"DIED {died or code} {errors[0][-300:]!r}"
-            first += 1
+def outcomes(source: str) -> Iterator[tuple[str, str]]:
+    """The cases of one of ``SOURCES`` and what they lead to; a new process starts where one dies."""
+    first, last = 0, len(SOURCES[source]())
+    while first < last:
+        case, died = "", ""
+        for word, number, text in lines(source, first):
+            if word == "START":
+                first, case = int(number) + 1, text
+            elif word == "END":
+                yield case, text
+                case = ""
+            else:
+                died = text
+        if first < last or case:
+            yield case, f"DIED {died}"
+            first += not case
 
+
+def lines(source: str, first: int) -> Iterator[list[str]]:
+    """The lines of a process, with the reason of its end as the last."""
+    command = [sys.executable, "-m", "tests.support.extremes", source, str(first)]
+    environment = {**os.environ, "PYTHONWARNINGS": "ignore", "JAX_PLATFORMS": "cpu"}
+    pipe, both = subprocess.PIPE, subprocess.STDOUT
+    with subprocess.Popen(command, stdout=pipe, stderr=both, text=True, env=environment) as child:
+        assert child.stdout is not None
+        other = ""
+        for line in timed(child, child.stdout):
+            parts = line.rstrip("\n").split(" ", 2)
+            if parts[0] in ("START", "END"):
+                yield parts
+            else:
+                other += line
+    yield ["DIED", "", f"with {child.returncode}: {other[-300:]!r}"]
+
+
+def timed(child: subprocess.Popen[str], output: IO[str]) -> Iterator[str]:
+    """The lines of a process, which is killed if one takes too long."""
+    timer = threading.Timer(STARTING, child.kill)
+    timer.start()
+    for line in output:
+        timer.cancel()
+        timer = threading.Timer(RUNNING, child.kill)
+        timer.start()
+        yield line
+    timer.cancel()
+
+
+def is_bad(text: str) -> bool:
+    """Whether a case led to what no input may lead to."""
+    return "RAW" in text or "DIED" in text
+
+
+def fatal() -> list[Extreme]:
+    """Cases that have ended the process, or raised errors of JAX and numpy."""
+    most, same = 2**63 - 1, Change("attribute", "padding_mode", trt.PaddingMode.SAME_UPPER)
+    length = Change("input", (1, I, ()), 2**31 - 1)
+    around = [Change("attribute", f"{side}_padding_nd", (by,) * 2) for side, by in (("pre", 2**31), ("post", -(2**31)))]
+    return [
+        Extreme("add_pooling_nd", (same, Change("attribute", "dilation_nd", (most, most)))),
+        Extreme("add_pooling_nd", (Change("attribute", "pre_padding", (2**30, 0)),)),
+        Extreme("add_convolution_nd", (Change("attribute", "pre_padding", (2**30, 0)),)),
+        Extreme("add_deconvolution_nd", (Change("attribute", "stride_nd", (2**31 - 1, 1)),)),
+        Extreme("add_padding_nd", tuple(around)),
+        Extreme("add_dft", (length,)),
+        Extreme("add_one_hot", (Change("argument", "depth", 2**31 - 1),)),
+        Extreme("add_fill", (Change("argument", "shape", (2**31,)),)),
+        Extreme("add_resize", (Change("attribute", "shape", (2**31, 3)),)),
+        Extreme("add_rotary_embedding", (Change("argument", "rotary_embedding_dim", -1),)),
+    ]
+
+
+SOURCES: dict[str, Callable[[], list[Extreme]]] = {
+    "fatal": fatal,
+    "cases": cases,
+    "combinations": partial(combinations, 3000),
+}
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]))
+    main(sys.argv[1], int(sys.argv[2]))

@@ -12,7 +12,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 import netloop
 from netloop import ModelError
-from tests.support.onnx_models import model
+from tests.support.onnx_models import model, of_node
 
 ADD = "g (float[2] x) => (float[2] y) { y = Add (x, w) }"
 
@@ -310,3 +310,52 @@ def test_damaged_bytes_are_refused_or_mean_something():
             damaged[rng.randrange(len(damaged))] = rng.randrange(256)
         with contextlib.suppress(ModelError):
             netloop.onnx.load(bytes(damaged))
+
+
+IMAGE = np.ones((1, 2, 4, 4), np.float32)
+MOST = 2**63 - 1
+EXTREMES = [
+    ("MaxPool", [IMAGE], {"kernel_shape": [2, 2], "dilations": [MOST, 1], "auto_pad": "SAME_UPPER"}, "dilation_nd is"),
+    ("AveragePool", [IMAGE], {"kernel_shape": [2, 2], "strides": [MOST, 1]}, "stride_nd is"),
+    ("Conv", [IMAGE, np.ones((2, 2, 1, 1), np.float32)], {"pads": [0, MOST, 0, 0]}, "pre_padding is"),
+    ("LpPool", [IMAGE], {"kernel_shape": [2, 2], "p": 0}, "p is 0, but must be positive"),
+    (
+        "Col2Im",
+        [np.ones((1, 5, 5), np.float32), np.array([5, 5]), np.array([1, 5])],
+        {"dilations": [1]},
+        "strides are [1, 1], dilations [1], but must have 2 numbers each",
+    ),
+    (
+        "RoiAlign",
+        [IMAGE, np.ones((1, 4), np.float32), np.zeros(1, np.int64)],
+        {"sampling_ratio": 2**31},
+        "sampling_ratio is 2147483648, but must be at most 1024",
+    ),
+]
+
+
+@pytest.mark.parametrize(("operator", "arrays", "attributes", "what"), EXTREMES, ids=[each[0] for each in EXTREMES])
+def test_extreme_numbers_of_windows_are_refused(operator, arrays, attributes, what):
+    made, _ = of_node(operator, *arrays, **attributes)
+
+    assert what in refused(made)[0][1]
+
+
+def test_operator_without_memory_is_refused():
+    """Leaves of trees are imported as an array of a number for each leaf and target."""
+    trees = {
+        "n_targets": 2**39,
+        "nodes_splits": numpy_helper.from_array(np.array([0.0])),
+        "nodes_featureids": [0],
+        "nodes_modes": numpy_helper.from_array(np.zeros(1, np.uint8)),
+        "nodes_truenodeids": [0],
+        "nodes_trueleafs": [1],
+        "nodes_falsenodeids": [1],
+        "nodes_falseleafs": [1],
+        "leaf_targetids": [0, 1],
+        "leaf_weights": numpy_helper.from_array(np.array([1.0, 2.0])),
+        "tree_roots": [0],
+    }
+    made, _ = of_node("TreeEnsemble", np.ones((1, 1)), domain="ai.onnx.ml", opset=5, **trees)
+
+    assert "Unable to allocate" in refused(made)[0][1]

@@ -100,6 +100,8 @@ def _block_indices(call: Call, image: ITensor, block: ITensor) -> ITensor:
     """The flat index in the image of each element of each block; the blocks are the inner axes."""
     make, rank = call.make, image.type.shape[0]
     strides, dilations = (call.attribute(name, [1] * rank) for name in ("strides", "dilations"))
+    fits = len(strides) == len(dilations) == rank
+    require(fits, f"strides are {list(strides)}, dilations {list(dilations)}, but must have {rank} numbers each")
     places = make.constant(0)
     for axis in range(rank):
         length, reach = (make.scalar(make.slice(each, [axis], [1])) for each in (image, block))

@@ -14,6 +14,9 @@ from netloop.graph.tensor import ITensor
 from netloop.onnx.importer.call import Call
 from netloop.onnx.importer.operator_table import operator
 
+MOST_SAMPLES = 1 << 10
+"""The largest sampling ratio of RoiAlign, whose loop has its square as trip count."""
+
 
 @operator("NonMaxSuppression", since=(10, 11))
 def nms(
@@ -49,6 +52,8 @@ def roi_align(call: Call, x: ITensor, rois: ITensor, items: ITensor) -> ITensor:
     for name, minimum in (("output_height", 1), ("output_width", 1), ("sampling_ratio", 0)):
         given = call.attribute(name)
         require(given >= minimum, f"{name} is {given}, but must be {minimum} or more")
+    ratio = call.attribute("sampling_ratio")
+    require(ratio <= MOST_SAMPLES, f"sampling_ratio is {ratio}, but must be at most {MOST_SAMPLES}")
     make, dtype = call.make, x.type.dtype
     wide = np.dtype(np.float64) if dtype == np.float64 else np.dtype(np.float32)
     cells = _Samples(call, make.cast(x, wide), make.cast(rois, wide), items).combined(mean)

@@ -79,6 +79,7 @@ def _power_of(make: FormulaBuilder, x: ITensor, power: float) -> ITensor:
 
 
 def _root(make: FormulaBuilder, x: ITensor, power: float) -> ITensor:
+    require(power > 0, f"p is {power:g}, but must be positive")
     return make.power(x, np.asarray(1 / power, x.type.dtype))
 
 

@@ -1,0 +1,23 @@
+"""Extreme numbers anywhere in a layer are refused, computed, or a typed error: none ends the process."""
+
+import pytest
+
+from tests.support.extremes import is_bad, outcomes
+
+
+def test_what_has_ended_the_process_is_an_error():
+    found = dict(outcomes("fatal"))
+
+    assert len(found) == 10
+    assert [f"{case}: {text}" for case, text in found.items() if is_bad(text)] == []
+    assert "refused" in found.values()
+    assert "compiled: ExecutionError NL608, reference: ExecutionError NL608" in found.values()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("source", ["cases", "combinations"])
+def test_extreme_numbers_end_no_process(source):
+    found = [f"{case}: {text}" for case, text in outcomes(source) if is_bad(text)]
+
+    assert found == []
