@@ -365,11 +365,25 @@ EXTREMES = [
         {"sampling_ratio": 2**31},
         "sampling_ratio is 2147483648, but must be at most 1024",
     ),
+    (
+        "TfIdfVectorizer",
+        [np.ones((1, 5), np.int32)],
+        {
+            "mode": "TF",
+            "min_gram_length": 2,
+            "max_gram_length": 2,
+            "max_skip_count": MOST,
+            "ngram_counts": [0, 0],
+            "ngram_indexes": [0],
+            "pool_int64s": [1, 2],
+        },
+        "max_skip_count is 9223372036854775807, but must be at most 1024",
+    ),
 ]
 
 
 @pytest.mark.parametrize(("operator", "arrays", "attributes", "what"), EXTREMES, ids=[each[0] for each in EXTREMES])
-def test_extreme_numbers_of_windows_are_refused(operator, arrays, attributes, what):
+def test_extreme_numbers_of_operators_are_refused(operator, arrays, attributes, what):
     made, _ = of_node(operator, *arrays, **attributes)
 
     assert what in refused(made)[0][1]

@@ -14,6 +14,9 @@ from netloop.types import Array
 
 MODES = ("TF", "IDF", "TFIDF")
 
+MOST_SKIPS = 1 << 10
+"""The largest number of skipped elements, for each of which there are layers."""
+
 
 @operator("TfIdfVectorizer", since=9)
 def count_grams(call: Call, x: ITensor) -> ITensor:
@@ -26,6 +29,7 @@ def count_grams(call: Call, x: ITensor) -> ITensor:
     require(x.type.rank in (1, 2), f"the input is {x.type}, but must be a sequence or a batch of sequences")
     skips = call.attribute("max_skip_count")
     require(skips >= 0, f"max_skip_count is {skips}, but must not be negative")
+    require(skips <= MOST_SKIPS, f"max_skip_count is {skips}, but must be at most {MOST_SKIPS}")
     require(mode in MODES, f"the mode is {quoted(mode)}, but must be one of {', '.join(MODES)}")
     pools = [grams for grams in _pools(call) if len(grams)]
     count = sum(map(len, pools))
