@@ -145,7 +145,7 @@ class MarkMethods(NetworkBase):
             for each in holders:
                 self.marks.names.pop(each, None)
             return True
-        text("the name of weights", name)
+        text("name", name)
         if any(self.weights_name(each) == name for each in self._constants() if each not in holders):
             return False
         self.marks.names.update(dict.fromkeys(holders, name))

@@ -167,7 +167,7 @@ class ITensor(Unpicklable, CheckedAttributes):
 
     def set_dimension_name(self, index: int, name: str) -> None:
         """Name an axis of an input."""
-        self.dimension_names[operator.index(index)] = text("the name of an axis", name)
+        self.dimension_names[operator.index(index)] = text("name", name)
 
     def get_dimension_name(self, index: int) -> str | None:
         """The name of an axis, or None."""

@@ -159,7 +159,7 @@ def test_name_can_be_taken_away():
 
 
 def test_name_that_is_no_text_is_refused():
-    with pytest.raises(TypeError, match="name must be str"):
+    with pytest.raises(TypeError, match="name must be a str"):
         scaled().set_weights_name(A, 3)
 
 

@@ -37,7 +37,7 @@ def bytes_of(chance):
 @pytest.mark.parametrize("name", TARGETS)
 def test_changed_inputs_are_accepted_or_refused(name):
     target, chance = TARGETS[name], Random(1)
-    for data in islice(target.seeds(), 20):
+    for data in islice(target.seeds(), 10):
         target.check(data)
         for _ in range(3):
             data = target.mutate(data, chance, bytes_of(chance))
@@ -58,7 +58,7 @@ def test_changes_of_a_plan_get_past_its_hashes():
 
 def test_changes_of_an_onnx_model_give_messages():
     target, chance, broken = TARGETS["onnx"], Random(3), 0
-    for data in islice(target.seeds(), 50):
+    for data in islice(target.seeds(), 40):
         try:
             onnx.ModelProto.FromString(target.mutate(data, chance, bytes_of(chance)))
         except DecodeError:
