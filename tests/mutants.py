@@ -18,7 +18,7 @@ PAGE = ROOT / "tests" / "mutants.md"
 JOBS = 2
 MOST_SECONDS = 900
 
-LOOP, SCOPE = "netloop/layers/loop.py", "netloop/nest/scope.py"
+LOOP, SCOPE = "netloop/layers/loop.py", "netloop/nest/scope_equations.py"
 TREE, STEPS = "netloop/nest/tree.py", "netloop/nest/steps.py"
 IF, LIVE, INFER = "netloop/layers/conditional.py", "netloop/nest/live.py", "netloop/graph/infer.py"
 LOWER_IF, PROGRAM, FLAGS = (
@@ -109,21 +109,20 @@ MUTANTS = [
 
     # ------------------------------------------------------------------ nesting
     Mutant("a loop encloses itself", SCOPE,
-           "(before | self._union(layer)) & ~self._bits[layer.loop]", "(before | self._union(layer))", NEST),
+           "union(found, inputs) & ~bits[node]", "union(found, inputs)", NEST),
     Mutant("the loops around a loop are missing from the scope of what varies in it", SCOPE,
-           "return self._bits[layer.loop] | self._around[layer.loop]", "return self._bits[layer.loop]", NEST),
+           "bits[node.loop] | around.get(node.loop, 0)", "bits[node.loop]", NEST),
     Mutant("a loop output varies in its own loop", SCOPE,
-           "            return self._around[layer.loop]\n",
-           "            return self._bits[layer.loop] | self._around[layer.loop]\n", NEST),
-    Mutant("the condition of a conditional is missing from its scope", SCOPE,
-           "mask |= self._scopes.get(layer.conditional.condition, 0)", "mask |= 0", NEST),
+           "mask, targets = found.get(node.loop, 0), node.outputs",
+           "mask, targets = found.get(node.loop, 0) | bits[node.loop], node.outputs", NEST),
+    Mutant("the condition of a conditional is missing from its scope", "netloop/nest/data_flow.py",
+           "return *layer.inputs, layer.conditional.condition", "return layer.inputs", NEST),
     Mutant("trip limits are dead", LIVE,
            "stack.extend(layer.loop.boundary(ITripLimitLayer))", "stack.extend([])", NEST),
     Mutant("a step that both branches need is placed in one of them", TREE,
-           "found = path if found is None else _common(found, path)", "found = path if found is None else found",
-           NEST),
+           "functools.reduce(self.nesting.common, found)", "found[0]", NEST),
     Mutant("a result of a region that a branch reads too is placed in the branch", TREE,
-           "() if step in region.roots else pinned.get(step)", "pinned.get(step)", NEST),
+           "[None] if step in region.roots else []", "[]", NEST),
     Mutant("a step may be ordered before the steps that it reads", TREE,
            "region.before.setdefault(reader, {})[maker] = None", "region.before.setdefault(reader, {})", NEST),
 

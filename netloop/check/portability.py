@@ -309,8 +309,8 @@ def _insides(subject: Subject, bits: Mapping[IIfConditional, int]) -> Mapping[IL
     inside: dict[ILayer | None, int] = {}
     # in the order of data flow, a layer mostly has all of its bits before its dependents are visited
     order = {node: number for number, node in enumerate(DataFlow(subject.scopes.live).order)} if bits else {}
-    queue = [(order[each], each) for each in subject.live(IIfConditionalInputLayer)]
-    inside |= {layer: bits[layer.conditional] for _, layer in queue}
+    inside |= {each: bits[each.conditional] for each in subject.live(IIfConditionalInputLayer)}
+    queue: list[tuple[int, ILayer]] = [(order[each], each) for each in subject.live(IIfConditionalInputLayer)]
     heapq.heapify(queue)
     while queue:
         _, layer = heapq.heappop(queue)

@@ -49,14 +49,14 @@ def union(scopes: Mapping[ITensor | ILoop, int], tensors: Iterable[ITensor | Non
     return found
 
 
-def closure(direct: Mapping[ITensor | ILoop, int], loops: Sequence[ILoop]) -> dict[ILoop, int]:
+def closure(direct: Mapping[ITensor | ILoop, int], loops: Sequence[ILoop]) -> Scopes:
     """The transitive closure of ``direct``, the bits of loops around a loop, for ``loops`` in the order of their bits.
 
     The lowest bit of those around a loop is mostly the innermost loop, and implies the others. Entangled loops are
     around themselves.
     """
     kept: dict[ILoop, list[int]] = {loop: [] for loop in loops}
-    found = dict.fromkeys(loops, 0)
+    found: Scopes = dict.fromkeys(loops, 0)
     is_changed = True
     while is_changed:
         is_changed = False

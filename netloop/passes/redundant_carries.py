@@ -14,6 +14,9 @@ from netloop.passes.rewriter import Rewriter
 
 L = TypeVar("L", bound=ILayer)
 
+MOST_NUMBERED = 1 << 16
+"""The number of states and layers that a search numbers before it gives up; a shift register needs a round for each."""
+
 
 class RedundantCarries(Pass):
     """Replace constant recurrences by their initial values, and merge equal recurrences and equal iterators."""
@@ -77,15 +80,19 @@ class _ValueNumbering:
     """Equivalence classes of the recurrences of a loop, found by value numbering of its body.
 
     The search is optimistic: recurrences with equal initial values are taken for equal until their next values differ.
+    A search that becomes too long finds none equal.
     """
 
     def __init__(self, step: LoopStep, states: list[IRecurrenceLayer]) -> None:
         self.step = step
         self.groups: dict[IRecurrenceLayer, int] = dict.fromkeys(states, 0)
         self._split({each: _identity(each.tensor(0)) for each in states})
-        before = 0
+        before, rounds = 0, MOST_NUMBERED // (1 + len(states) + len(step.body.steps))
         while len(set(self.groups.values())) > before:
-            before = len(set(self.groups.values()))
+            if rounds == 0:
+                self.groups = {each: number for number, each in enumerate(states)}
+                return
+            before, rounds = len(set(self.groups.values())), rounds - 1
             numbers = self._number_tensors()
             self._split({each: numbers.get(each.tensor(1), each.tensor(1)) for each in states})
 

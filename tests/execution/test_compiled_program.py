@@ -91,7 +91,7 @@ def test_more_than_a_hundred_loops_in_each_other_are_refused():
         trt.compile(deep(101, 1))
 
     (found,) = caught.value.findings
-    assert found.what == "'(Unnamed Loop* 100)' is inside 100 other loops"
+    assert found.what == "'(Unnamed Loop* 100)' is inside 100 other loops and conditionals"
 
 
 def test_deep_networks_leave_pythons_recursion_limit_as_it_was():

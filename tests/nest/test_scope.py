@@ -1,10 +1,14 @@
 """Scopes: the loops in which tensors vary."""
 
+import random
+
 import numpy as np
 import pytest
 
 import netloop as trt
+from netloop.graph.tensor import ITensor
 from netloop.nest import Scopes
+from tests.support.nests import NESTS
 from tests.support.networks import COUNT, F, Op, combine, constant, counted, counter, deep, last, mark, stacked
 
 
@@ -183,3 +187,79 @@ def test_random_numbers_vary_where_what_they_are_drawn_from_does(network):
 
     assert scopes.of(fill.get_output(0)) == {loop}
     assert scopes.of(still.get_output(0)) == frozenset()
+
+
+# ---------------------------------------------------------------------------- the equations
+
+
+def solved(network, live):
+    """The scopes of tensors and the loops around loops, by the equations of ``netloop/nest/scope.py`` as they are."""
+    found = {each: frozenset() for layer in live for each in layer.outputs} | {
+        each: frozenset() for each in network.loops
+    }
+    before = None
+    while before != found:
+        before = dict(found)
+        for layer in live:
+            tensors = [each for each in layer.inputs if each is not None]
+            if isinstance(layer, trt.IIfConditionalOutputLayer) and layer.conditional.condition is not None:
+                tensors.append(layer.conditional.condition)
+            scope = frozenset().union(*(found.get(each, ()) for each in tensors))
+            if isinstance(layer, trt.ILoopBoundaryLayer):
+                found[layer.loop] |= scope - {layer.loop}
+                is_inside = isinstance(layer, trt.IRecurrenceLayer | trt.IIteratorLayer)
+                scope = found[layer.loop] | ({layer.loop} if is_inside else frozenset())
+            for each in layer.outputs:
+                found[each] |= scope
+    return found
+
+
+def tangle(seed):
+    """A network of a few loops and conditionals whose layers read each other at random, mostly in no valid way."""
+    draw, network = random.Random(seed), trt.INetworkDefinition()
+    loops, states = [network.add_loop() for _ in range(draw.randint(1, 5))], []
+    tensors = [network.add_input("x", trt.bool, ())]
+    for _ in range(draw.randint(3, 25)):
+        loop, (a, b, c) = draw.choice(loops), draw.choices(tensors, k=3)
+        kind = draw.randrange(6)
+        if kind == 0:
+            loop.add_trip_limit(a, trt.TripLimit.WHILE)
+        elif kind == 1:
+            states.append(loop.add_recurrence(a))
+            tensors.append(states[-1].get_output(0))
+        elif kind == 2:
+            tensors.append(network.add_elementwise(a, b, Op.AND).get_output(0))
+        elif kind == 3:
+            tensors.append(last(loop, a))
+        elif kind == 4:
+            choice = network.add_if_conditional()
+            choice.set_condition(a)
+            tensors.append(choice.add_output(b, c).get_output(0))
+        else:
+            network.add_assertion(a, "")
+    for each in states:
+        each.set_input(1, draw.choice(tensors))
+    network.mark_output(draw.choice(tensors))
+    return network
+
+
+@pytest.mark.parametrize("start", range(0, 400, 100))
+def test_scopes_are_the_least_solution_of_their_equations(start):
+    for seed in range(start, start + 100):
+        network = tangle(seed)
+        scopes = Scopes(network)
+        wanted = solved(network, scopes.live)
+
+        assert {
+            each: scopes.of(each) if isinstance(each, ITensor) else scopes.around(each) for each in wanted
+        } == wanted
+
+
+@pytest.mark.parametrize("nest", ["loops", "loops from inside", "loops with limits"])
+def test_chain_of_a_deep_nest_has_all_of_its_loops(nest):
+    network = NESTS[nest](300)
+    scopes = Scopes(network)
+    deepest = max(network.loops, key=scopes.depth)
+
+    assert len(scopes.chain_around(deepest)) == scopes.depth(deepest) == 299
+    assert scopes.around(deepest) == set(network.loops) - {deepest}

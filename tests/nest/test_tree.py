@@ -1,12 +1,11 @@
 """The region tree."""
 
-import sys
-
 import numpy as np
 import pytest
 
 import netloop as trt
 from netloop.nest import Block, IfStep, LayerStep, LoopStep, Scopes, live_layers, nest
+from tests.support.calls import calls_in
 from tests.support.networks import (
     EXAMPLES,
     LAST,
@@ -261,6 +260,40 @@ def test_assertion_about_both_branches_is_in_neither(network, x):
     assert found.index("less") < found.index("assertion")
 
 
+def test_assertion_about_a_branch_and_the_output_of_its_conditional_is_after_it(network, x):
+    choice = conditional(network, "if")
+    true = named(network, x, "true")
+    y = choice.add_output(true, x).get_output(0)
+    network.add_assertion(combine(network, true, y, Op.EQUAL), "equal").name = "assertion"
+    network.layers[-2].name = "equal"
+    mark(network, y=y)
+
+    assert shown(tree(network)) == ["true", {"if": [[], []]}, "equal", "assertion"]
+    assert trt.compile(network)({"x": F(1), "cif": np.bool_(True)})["y"] == 1
+
+
+def test_conditional_is_after_what_an_assertion_in_its_branch_reads(network, x):
+    first, second = conditional(network, "first"), conditional(network, "second")
+    a, b = named(network, x, "a"), named(network, x, "b")
+    y, z = first.add_output(a, x).get_output(0), second.add_output(b, x).get_output(0)
+    network.add_assertion(combine(network, a, z, Op.EQUAL), "equal").name = "assertion"
+    network.layers[-2].name = "equal"
+    mark(network, y=y, z=z)
+
+    assert shown(tree(network)) == [{"second": [["b"], []]}, {"first": [["a", "equal", "assertion"], []]}]
+
+
+def test_assertions_in_branches_that_need_each_other_are_in_neither(network, x):
+    first, second = conditional(network, "first"), conditional(network, "second")
+    a, b = named(network, x, "a"), named(network, x, "b")
+    y, z = first.add_output(a, x).get_output(0), second.add_output(b, x).get_output(0)
+    for one, other in ((a, z), (b, y)):
+        network.add_assertion(combine(network, one, other, Op.EQUAL), "equal")
+    mark(network, y=y, z=z)
+
+    assert trt.compile(network)({"x": F(1), "cfirst": np.bool_(True), "csecond": np.bool_(False)})["y"] == 1
+
+
 def test_assertion_about_what_varies_is_in_the_loop(network):
     loop = counted(network, 2)
     loop.name = "L"
@@ -357,23 +390,6 @@ def test_nesting_takes_as_much_work_for_each_layer_of_a_long_chain_as_of_a_short
     short, long = make(300), make(3000)
 
     assert calls_in(tree, long) < 12 * calls_in(tree, short)
-
-
-def calls_in(function, *arguments):
-    """The number of Python function calls that a call makes."""
-    count = 0
-
-    def profile(frame, event, argument):
-        nonlocal count
-        count += event == "call"
-
-    before = sys.getprofile()
-    sys.setprofile(profile)
-    try:
-        function(*arguments)
-    finally:
-        sys.setprofile(before)
-    return count
 
 
 def test_hundred_loops_nest():

@@ -50,6 +50,7 @@ SUBJECTS = {
     "rates": "the table of ONNX's tests that pass",
     "round_trip": "networks saved and loaded again",
     "saving": "files on disk",
+    "scaling": "work that grows with the size of a network",
     "sequences": "sequences and optional values",
     "tensorrt10": "scripts for TensorRT 10",
     "types": "every element type, exported",

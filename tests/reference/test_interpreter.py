@@ -1,11 +1,14 @@
 """The interpreter computes only what is needed, once, however deep or long the network is."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
 import netloop as trt
 from netloop.layers.pointwise import IElementWiseLayer, IUnaryLayer
 from netloop.reference.interpreter import Interpreter
+from tests.support.nests import FAMILIES, NESTS, inputs_of, loops_in_a_row
 from tests.support.networks import (
     EXAMPLES,
     REVERSE,
@@ -272,3 +275,71 @@ def test_shape_of_what_failed_is_known(network, run):
     mark(network, y=network.add_shape(short).get_output(0))
 
     assert run(network, {})["y"].tolist() == [2]
+
+
+# ---------------------------------------------------------------------------- depth
+
+
+@pytest.mark.parametrize("size", [300, pytest.param(1000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("nest", NESTS)
+def test_nest_of_hundreds_is_evaluated(nest, size):
+    network = NESTS[nest](size)
+    grows = ("conditionals", "conditionals with assertions", "loops with limits")
+    wanted = 5 + size if nest in grows else 6
+
+    assert trt.evaluate(network, inputs_of(network))["y"] == wanted
+
+
+def test_assertion_in_a_deep_nest_is_checked():
+    network = NESTS["conditionals with assertions"](300)
+    assertion = next(each for each in network.layers if isinstance(each, trt.IAssertionLayer))
+    assertion.message = "the innermost"
+    less = assertion.get_input(0).producer
+    less.op = trt.ElementWiseOperation.LESS
+
+    with pytest.raises(trt.ExecutionError, match="the innermost"):
+        trt.evaluate(network, inputs_of(network))
+
+
+def test_iterations_that_each_need_the_one_before_are_evaluated():
+    network = trt.INetworkDefinition()
+    loop = counted(network, 20_000)
+    mark(network, y=last(loop, counter(network, loop)))
+
+    assert trt.evaluate(network, {})["y"] == 20_000
+
+
+def test_long_chain_of_loops_takes_memory_for_each_loop_only():
+    small, large = (_peak_of(loops_in_a_row(size)) for size in (200, 800))
+
+    assert large < 6 * small
+
+
+def _peak_of(network):
+    """The most memory in bytes that an evaluation takes."""
+    trt.check(network)
+    tracemalloc.start()
+    try:
+        trt.evaluate(network, inputs_of(network))
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("family", ["chain", "states", "loops in a row"])
+def test_ten_thousands_of_layers_are_evaluated(family):
+    network = FAMILIES[family](10_000)
+
+    assert np.max(trt.evaluate(network, inputs_of(network))["y"]) in (5, 6, 10_005)
+
+
+@pytest.mark.slow
+def test_hundred_thousand_layers_and_iterations_are_evaluated():
+    network = trt.INetworkDefinition()
+    loop = counted(network, 100_000)
+    mark(network, y=last(loop, counter(network, loop)))
+    long = FAMILIES["chain"](100_000)
+
+    assert trt.evaluate(network, {})["y"] == 100_000
+    assert trt.evaluate(long, inputs_of(long))["y"].tolist() == [5, 5]

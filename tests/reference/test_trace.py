@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import netloop as trt
+from tests.support.nests import NESTS, inputs_of
 from tests.support.networks import (
     WHILE,
     F,
@@ -380,3 +381,16 @@ def test_element_below_ten_thousand_layers():
     dead = combine(network, network.outputs[0], 1)
 
     assert trt.trace(network, {"x": F([1, 2])})[dead].value.tolist() == [2, 3]
+
+
+def test_trace_of_a_deep_nest_has_an_index_for_each_loop():
+    network = NESTS["loops"](400)
+    innermost = network.loops[-1].boundary(trt.IRecurrenceLayer)[0].get_output(0)
+    trace = trt.trace(network, inputs_of(network))
+    found, trips = trace[innermost][:], trace.trips(network.loops[-1])
+    for _ in network.loops:
+        (found,) = found[:1]
+    for _ in network.loops[1:]:
+        (trips,) = trips
+
+    assert (found, trips) == (5, 1)
