@@ -155,16 +155,16 @@ class Refitter(LoggedObject):
         missing = self.get_missing_weights()
         if missing:
             return self._refuse(f"the weights {listed(missing)} are missing; set them with set_named_weights")
-        for name, array in self._new.items():
-            for layer in self._holders[name]:
-                layer.weights = array
-            self._engine.absent.difference_update(self._holders[name])
-        for (name, role), array in self._new_parts.items():
-            for layer in self._parts[name, role]:
-                setattr(layer, ATTRIBUTES[type(layer)][role], array)
-        self._engine.take_weights()
-        if self._new_parts:
-            self._engine.forget_programs()
+        with self._engine.replacing_weights():
+            for name, array in self._new.items():
+                for layer in self._holders[name]:
+                    layer.weights = array
+                self._engine.absent.difference_update(self._holders[name])
+            for (name, role), array in self._new_parts.items():
+                for layer in self._parts[name, role]:
+                    setattr(layer, ATTRIBUTES[type(layer)][role], array)
+            if self._new_parts:
+                self._engine.forget_programs()
         self._new.clear()
         self._new_parts.clear()
         return True
