@@ -77,7 +77,7 @@ class Executable(CheckedAttributes):
         vars(self).update(network=network, constants=constants, max_trips=max_trips, interruptible=interruptible)
         vars(self).update(passes=chosen(passes), donated=inputs_named(donate, network))
         vars(self)["absent"] = {each for each in constants if each.index in absent}
-        self._refit = threading.Lock()
+        self._refit = threading.RLock()
         self._generation: object | None = object()
         self._take_weights()
         self._names = [each.name for each in network.outputs]
@@ -115,15 +115,14 @@ class Executable(CheckedAttributes):
 
     def _with_weights(self, find: Callable[[], P]) -> tuple[P, DeviceWeights]:
         """A program that is found, and the weights that belong to it."""
-        while True:
-            generation = self._generation
-            if generation is not None:
-                found, weights = find(), self.weights
-                # a program that was compiled during a refit may have old and new weights in it
-                if self._generation is generation:
-                    return found, weights
-            with self._refit:
-                pass
+        generation = self._generation
+        if generation is not None:
+            found, weights = find(), self.weights
+            # a program that was compiled during a refit may have old and new weights in it
+            if self._generation is generation:
+                return found, weights
+        with self._refit:
+            return find(), self.weights
 
     def forget_programs(self) -> None:
         """Compile again in the next call, because weights that are part of the programs have changed."""

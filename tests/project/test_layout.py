@@ -13,6 +13,8 @@ FOLDERS_OF_THEIR_OWN = {
     "project": "the repository: its architecture, pages, samples and public names",
     "data": "files that tests read",
     "benchmarks": "the folder of that name next to the package",
+    "mutants": "faults that are planted in copies of the tree, and what catches them",
+    "soak": "everything at once, for a long time",
 }
 
 SUBJECTS = {
