@@ -114,32 +114,27 @@ FAULTS = [
            f"{FAILURES} {LOOPS}"),
     Mutant("an error in a WHILE counts after the COUNT has ended the loop", WHILE_LOOP,
            "flag = jnp.where(within, flag, 0)", "flag = jnp.int32(flag)",
-           "tests/layers/test_loop.py::test_while_may_read_an_iterator "
-           "tests/layers/test_loop.py::test_reverse_iterator_starts_from_the_count_even_if_a_while_ends_the_loop "
-           "tests/execution/test_failures.py"),
+           f"{LOOPS}::test_while_that_would_read_past_the_end_is_not_needed_after_the_count"),
     Mutant("LAST_VALUE of an iterator past the end of its axis sets no error flag", OUTPUTS,
            "inside.ended.add(state.step.loop)", "inside.ended.update()",
            "tests/layers/test_loop.py::test_last_value_of_an_iterator_at_the_end_of_its_axis_is_an_error"),
     Mutant("REVERSE with one row of room is padded at its beginning", OUTPUTS,
            "isinstance(trips, int) and trips >= length else", "isinstance(trips, int) and trips >= length - 1 else",
-           "tests/layers/test_loop.py::test_all_values_come_first_and_zeros_last"),
+           "tests/support/test_networks.py"),
     Mutant("a negative axis of a stacked output counts from the end of a row", OUTPUTS,
            "jnp.moveaxis(rows, 0, normal_axis(layer.axis, rows.ndim))",
            "jnp.moveaxis(rows, 0, layer.axis if layer.axis >= 0 else layer.axis + rows.ndim - 1)",
            "tests/layers/test_loop.py::test_new_axis_goes_where_it_is_asked_for"),
     Mutant("the axis of an iterator changes places with axis 0", ITERATORS,
            "jnp.moveaxis(array, layer.axis, 0)[:trips]", "jnp.swapaxes(array, layer.axis, 0)[:trips]",
-           "tests/layers/test_loop.py::test_iterator_drops_the_axis_that_it_goes_along "
-           "tests/layers/test_loop.py::test_reverse_iterator_along_the_last_axis"),
+           f"{LOOPS}::test_iterator_keeps_the_order_of_the_other_axes"),
     Mutant("a stacked output is short of the COUNT of a loop that its WHILE ends earlier", ENTRY,
            "if trips is None or step.loop.limit(TripLimit.WHILE) is not None:", "if trips is None:",
-           "tests/layers/test_loop.py::test_both_limits_may_be_known_while_building "
-           "tests/layers/test_loop.py::test_concatenation_in_a_loop_that_ends_by_itself_is_padded "
-           "tests/layers/test_loop.py::test_length_below_the_number_of_trips_is_an_error"),
+           f"{LOOPS}::test_length_may_be_below_a_count_that_a_while_cuts_short"),
     Mutant("a LAST_VALUE that reads past the end of an axis cannot fail", FACTS,
            "self.can_fail(step.body.needed([output.tensor(0)]), {step.loop})",
            "self.can_fail(step.body.needed([output.tensor(0)]))",
-           "tests/execution/test_failures.py tests/layers/test_conditional.py -k branch"),
+           f"{FAILURES} -k past_the_end"),
     Mutant("a poisoned value that a branch reads is valid after the conditional", LOWER_IF,
            "can_fail([step], frame.ended) or frame.error_flag(step.reads) is not None",
            "can_fail([step], frame.ended)",
@@ -154,13 +149,10 @@ FAULTS = [
            "tests/layers/test_conditional.py::test_error_in_one_output_of_a_conditional_does_not_appear_in_another"),
     Mutant("the error flag of a branch that is known to be taken is lost", LOWER_IF,
            "frame.poison([tensor], frame.error_flag([result]))", "frame.poison([tensor], None)",
-           "tests/layers/test_conditional.py::test_branch_that_a_known_condition_leaves_out_is_not_run "
-           "tests/layers/test_conditional.py::test_error_in_the_branch_taken_appears "
-           "tests/layers/test_conditional.py::test_error_that_both_branches_need_appears"),
+           f"{IFS}::test_error_in_the_branch_of_a_known_condition_appears"),
     Mutant("an input of a conditional loses its error flag", PROGRAM,
            "frame)\n            frame.poison(layer.outputs, frame.error_flag(layer.inputs))", "frame)",
-           "tests/layers/test_conditional.py::test_error_in_the_branch_taken_appears "
-           "tests/layers/test_conditional.py::test_error_that_both_branches_need_appears"),
+           f"{IFS}::test_error_in_an_input_of_a_conditional_appears"),
     Mutant("a layer passes on the error flag of its first input only", PROGRAM,
            "strict=True))\n        frame.poison(layer.outputs, frame.error_flag(layer.inputs))",
            "strict=True))\n        frame.poison(layer.outputs, frame.error_flag(layer.inputs[:1]))",
