@@ -178,10 +178,7 @@ FAULTS = [
            "tests/execution/test_element_types.py"),
     Mutant("a next state that the prologue computes is not kept", FISSION,
            "*(each for step in core for each in step.reads), *following, *wanted}",
-           "*(each for step in core for each in step.reads), *wanted}",
-           "tests/lower/loop/test_fission.py "
-           "tests/passes/test_lowering_forms.py "
-           "tests/passes/test_random.py::test_passes_keep_the_meaning_of_random_networks"),
+           "*(each for step in core for each in step.reads), *wanted}", SPLIT),
 
     # ------------------------------------------------------------------ host execution and chunked loops
     Mutant("a piece is reused for another value that decides a shape", PIECES,

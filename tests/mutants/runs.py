@@ -21,6 +21,8 @@ def caught_by(mutant: Mutant) -> str:
         except subprocess.TimeoutExpired:
             return "time"
     failed = re.search(r"^(?:FAILED|ERROR) tests/([\w/.]+)(?:::(\w+))?", done.stdout, re.MULTILINE)
+    # where the process itself ended, pytest prints Python's stack
+    failed = failed or re.search(r'^  File ".*/tests/([\w/.]+)", line \d+ in (test_\w+)', done.stderr, re.MULTILINE)
     assert failed or done.returncode == 0, done.stdout + done.stderr
     return f"`{failed[2] or 'import'}` in `tests/{failed[1]}`" if failed else ""
 
