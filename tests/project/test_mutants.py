@@ -42,10 +42,3 @@ def test_test_that_the_page_names_is_there(mutant):
 
     assert found, "the page names no test that catches it"
     assert f"def {found[1]}(" in (ROOT / found[2]).read_text(encoding="utf-8")
-
-
-@each_mutant
-def test_page_says_how_many_networks_show_a_fault_or_why_none_can(mutant):
-    networks = recorded()[mutant.fault, mutant.file].networks
-
-    assert mutant.hidden or re.fullmatch(r"\d+|not within \d+; \d+ execute it", networks), networks
