@@ -32,12 +32,13 @@ def test_states_that_other_layers_change_stay_apart():
     one = constant(network, np.int32([1, 2]))
     up.set_input(1, combine(network, up.get_output(0), one))
     down.set_input(1, combine(network, down.get_output(0), one, Op.SUB))
-    top = network.add_topk(network.add_input("x", trt.int32, (2,)), trt.TopKOperation.MAX, 2, 1)
+    row = loop.add_iterator(network.add_input("x", trt.int32, (3, 2))).get_output(0)
+    top = network.add_topk(row, trt.TopKOperation.MAX, 2, 1)
     for state, value in zip((best, place), top.outputs, strict=True):
         state.set_input(1, combine(network, state.get_output(0), value))
     states = {"up": up, "down": down, "best": best, "place": place}
     mark(network, **{name: last(loop, each.get_output(0)) for name, each in states.items()})
-    got = trt.compile(network, passes=["redundant_carries"])({"x": np.int32([5, 7])})
+    got = trt.compile(network, passes=["redundant_carries"])({"x": np.int32([[5, 7]] * 3)})
 
     assert {name: each.tolist() for name, each in got.items()} == {
         "up": [3, 6],
