@@ -74,7 +74,10 @@ def slow(session: nox.Session) -> None:
 
 @nox.session
 def mutants(session: nox.Session) -> None:
-    """Faults of one line, and the tests that find them: writes tests/mutants.md, and fails if one is not found."""
+    """Faults of one line, and what finds them: the tests, or with ``-- --networks 200`` random networks.
+
+    Writes tests/mutants/README.md, and fails if a fault is not found.
+    """
     session.install("-e", ".[test]")
     session.run("python", "-m", "tests.mutants", *session.posargs)
 

@@ -156,13 +156,12 @@ class Refitter(LoggedObject):
         missing = self.get_missing_weights()
         if missing:
             return self._refuse(f"the weights {listed(missing)} are missing; set them with set_named_weights")
-        with self._undone_by_errors():
+        with self._undone_by_errors(), self._engine.replacing_weights():
             for layer, attribute, array in self._changes():
                 setattr(layer, attribute, array)
             self._engine.absent.difference_update(*(self._holders[name] for name in self._new))
-            self._engine.take_weights()
-        if self._new_parts:
-            self._engine.forget_programs()
+            if self._new_parts:
+                self._engine.forget_programs()
         self._new.clear()
         self._new_parts.clear()
         return True

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping
+from contextlib import contextmanager
+from typing import Any, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -30,6 +32,8 @@ from netloop.lower.nesting import require_shallow
 from netloop.network import INetworkDefinition
 from netloop.passes import Note, chosen
 from netloop.unpicklable import OF_AN_ENGINE, Unpicklable
+
+P = TypeVar("P")
 
 
 class Executable(Unpicklable, CheckedAttributes):
@@ -79,7 +83,9 @@ class Executable(Unpicklable, CheckedAttributes):
         vars(self).update(network=network, constants=constants, max_trips=max_trips, interruptible=interruptible)
         vars(self).update(passes=chosen(passes), donated=inputs_named(donate, network))
         vars(self)["absent"] = {each for each in constants if each.index in absent}
-        self.take_weights()
+        self._refit = threading.RLock()
+        self._generation: object | None = object()
+        self._take_weights()
         self._names = [each.name for each in network.outputs]
         self._programs = ProgramCache(network, self._compile)
         self._watching: tuple[frozenset[ITensor], ProgramCache[HostProgram]] | None = None
@@ -88,8 +94,8 @@ class Executable(Unpicklable, CheckedAttributes):
                 types = {each: each.type for each in network.inputs}
                 self._programs.find({each: jax.ShapeDtypeStruct(of.shape, of.dtype) for each, of in types.items()})
 
-    def take_weights(self) -> None:
-        """Copy the current arrays of the constants to the device; calls in progress keep the old ones."""
+    def _take_weights(self) -> None:
+        """Copy the current arrays of the constants to the device."""
         # in a function that JAX traces, the copies would otherwise be tracers
         with pinned_settings(), jax.ensure_compile_time_eval():
             vars(self)["weights"] = [
@@ -98,6 +104,31 @@ class Executable(Unpicklable, CheckedAttributes):
                 else jnp.array(each.evaluate())
                 for each in self.constants
             ]
+
+    @contextmanager
+    def replacing_weights(self) -> Generator[None]:
+        """A context in which the layers of the network get new weights.
+
+        A call that begins meanwhile waits for the end, and calls in progress keep the old weights.
+        """
+        with self._refit:
+            self._generation = None
+            try:
+                yield
+                self._take_weights()
+            finally:
+                self._generation = object()
+
+    def _with_weights(self, find: Callable[[], P]) -> tuple[P, DeviceWeights]:
+        """A program that is found, and the weights that belong to it."""
+        generation = self._generation
+        if generation is not None:
+            found, weights = find(), self.weights
+            # a program that was compiled during a refit may have old and new weights in it
+            if self._generation is generation:
+                return found, weights
+        with self._refit:
+            return find(), self.weights
 
     def forget_programs(self) -> None:
         """Compile again in the next call, because weights that are part of the programs have changed."""
@@ -116,12 +147,17 @@ class Executable(Unpicklable, CheckedAttributes):
             NetworkError: the network is invalid for these shapes.
             ExecutionError: a computation failed, for instance a loop with more iterations than its output has rows.
         """
-        known = self._programs.recall(inputs)
-        if known is None:
-            given = self._checked(inputs)
-            return self._outputs(lambda: self._programs.find(given).run(self.weights, list(given.values())))
-        program, arrays = known
-        return self._outputs(lambda: program.run(self.weights, arrays))
+        known, weights = self._with_weights(lambda: self._programs.recall(inputs))
+        if known is not None:
+            program, arrays = known
+            return self._outputs(lambda: program.run(weights, arrays))
+        given = self._checked(inputs)
+
+        def run() -> list[Any]:
+            program, weights = self._with_weights(lambda: self._programs.find(given))
+            return program.run(weights, list(given.values()))
+
+        return self._outputs(run)
 
     def watch(
         self, inputs: Mapping[str, Any], tensors: Iterable[ITensor], report: Listener
@@ -141,8 +177,13 @@ class Executable(Unpicklable, CheckedAttributes):
         Raises:
             InputError, NetworkError, ExecutionError: as a call does.
         """
-        programs, given = self._watching_programs(frozenset(tensors)), self._checked(inputs)
-        return self._outputs(lambda: programs.find(given)({**self._values_of(self.weights), **given}, report))
+        watched, given = frozenset(tensors), self._checked(inputs)
+
+        def run() -> list[Any]:
+            program, weights = self._with_weights(lambda: self._watching_programs(watched).find(given))
+            return program({**self._values_of(weights), **given}, report)
+
+        return self._outputs(run)
 
     def _watching_programs(self, watched: frozenset[ITensor]) -> ProgramCache[HostProgram]:
         """The programs that report some tensors; kept until other tensors are watched."""

@@ -1,10 +1,13 @@
 """Weights: their names, which of them can be replaced, and plans without them."""
 
+import threading
+
 import numpy as np
 import pytest
 
 import netloop as trt
 from netloop import plan
+from netloop.api import refitter as refitter_module
 from tests.support import plan_forge as forge
 from tests.support.log import Log
 
@@ -424,3 +427,28 @@ def test_weights_that_do_not_fit_a_role_are_refused(layer, role, weights, messag
 
 def test_individual_refit_replaces_nothing_without_a_name():
     assert trt.Refitter(convolved(trt.BuilderFlag.REFIT_INDIVIDUAL), Log()).get_all() == ([], [])
+
+
+def test_call_that_begins_during_a_refit_has_no_mixture_of_weights(monkeypatch):
+    network = trt.INetworkDefinition()
+    x = network.add_input("x", trt.float32, (1, 1, 1, -1))
+    network.add_convolution_nd(x, 1, (1, 1), np.float32([2]), np.float32([2])).name = "conv"
+    network[0].get_output(0).name = "y"
+    network.mark_output(network[0].get_output(0))
+    engine, got = trt.compile(network), []
+    caller = threading.Thread(target=lambda: got.append(engine({"x": np.ones((1, 1, 1, 3), np.float32)})["y"]))
+
+    def replace_one_and_call(layer, name, array):
+        setattr(layer, name, array)
+        if caller.ident is None:
+            caller.start()
+            caller.join(1)
+
+    monkeypatch.setattr(refitter_module, "setattr", replace_one_and_call, raising=False)
+    refitter = trt.Refitter(engine, Log())
+    for role in (ROLES.KERNEL, ROLES.BIAS):
+        assert refitter.set_weights("conv", role, np.float32([3]))
+
+    assert refitter.refit_cuda_engine()
+    caller.join()
+    assert np.unique(got) in ([4], [6])

@@ -175,6 +175,21 @@ def test_last_value_of_a_branch_that_reads_an_iterator_is_past_the_end_if_it_is_
             run(network, {"flag": np.bool_(flag)})
 
 
+@pytest.mark.parametrize("flag", [False, True])
+def test_last_value_past_the_end_of_an_axis_is_an_error_in_the_branch_that_is_taken(network, flag):
+    loop = counted(network, 3)
+    past = last(loop, loop.add_iterator(constant(network, [1, 2, 3], np.int32)).get_output(0))
+    choice = network.add_if_conditional()
+    choice.set_condition(network.add_input("flag", trt.bool, ()))
+    mark(network, y=choice.add_output(combine(network, past, 1), constant(network, 5, np.int32)).get_output(0))
+    for run in (trt.evaluate, lambda network, inputs: trt.compile(network)(inputs)):
+        if not flag:
+            assert run(network, {"flag": np.bool_(flag)})["y"] == 5
+            continue
+        with pytest.raises(trt.ExecutionError, match="past the end of axis 0"):
+            run(network, {"flag": np.bool_(flag)})
+
+
 # ---------------------------------------------------------------------------- max_trips
 
 

@@ -8,7 +8,7 @@ from netloop.layers.assertion import IAssertionLayer
 from netloop.network import INetworkDefinition
 from netloop.types import TensorType
 from tests.support.laws import refuses
-from tests.support.networks import RAISING, asserted, run
+from tests.support.networks import RAISING, Op, asserted, combine, counted, counter, last, mark, run
 
 LAYER = IAssertionLayer(message="the sizes differ")
 
@@ -66,3 +66,16 @@ def test_assertion_is_checked_in_the_last_trip(way):
     assert run(way, asserted(most=3), {"n": np.int32(3)})["y"] == 3
     with pytest.raises(ExecutionError, match="the trip is below 3"):
         run(way, asserted(most=3), {"n": np.int32(4)})
+
+
+@pytest.mark.parametrize("way", RAISING)
+@pytest.mark.parametrize("is_known", [True, False], ids=["scan", "while"])
+def test_assertion_that_holds_again_later_is_an_error(is_known, way):
+    network = INetworkDefinition()
+    loop = counted(network, 3 if is_known else network.add_input("n", DataType.INT32, ()))
+    now = counter(network, loop)
+    network.add_assertion(combine(network, now, 0, Op.GREATER), "it is not the first iteration")
+    mark(network, y=last(loop, now))
+
+    with pytest.raises(ExecutionError, match="it is not the first iteration"):
+        run(way, network, {} if is_known else {"n": np.int32(3)})

@@ -230,6 +230,25 @@ def test_error_in_the_branch_taken_appears(way, network, conditional, taken):
 
 
 @each_raising_way
+def test_error_in_the_branch_of_a_known_condition_appears(way, network):
+    conditional = network.add_if_conditional()
+    conditional.set_condition(constant(network, True, np.bool_))
+    mark(network, y=conditional.add_output(failing(network), constant(network, 1, F)).get_output(0))
+
+    with pytest.raises(trt.ExecutionError, match="which has 1 elements"):
+        run(way, network)
+
+
+@each_raising_way
+def test_error_in_an_input_of_a_conditional_appears(way, network, conditional):
+    bad = conditional.add_input(failing(network)).get_output(0)
+    mark(network, y=conditional.add_output(combine(network, bad, 1), constant(network, 1, F)).get_output(0))
+
+    with pytest.raises(trt.ExecutionError, match="which has 1 elements"):
+        run(way, network, {"c": np.bool_(True)})
+
+
+@each_raising_way
 def test_error_that_both_branches_need_appears(way, network, conditional):
     bad = failing(network)
     mark(network, y=conditional.add_output(bad, combine(network, bad, 1)).get_output(0))

@@ -344,6 +344,13 @@ def test_convolution_of_integers_is_exact_and_wraps(dtype):
     check_laws(Case("integers", layer, (x,), np.array([OF_BYTES]).astype(dtype)))
 
 
+def test_convolution_of_integers_has_zeros_before_and_after():
+    kernel = np.array([[[1, 10]]], np.int32)
+    layer = convolve(kernel, pre_padding=(2,), post_padding=(1,))
+
+    check_laws(Case("padded", layer, (np.array([[[3, 4]]], np.int32),), np.array([[[0, 30, 43, 4]]], np.int32)))
+
+
 def test_deconvolution_of_integers_is_the_transpose_of_the_convolution():
     y, kernel = np.arange(6).reshape(1, 2, 3), np.arange(8).reshape(2, 2, 2) - 3
     expected = np.zeros((1, 2, 4), int)

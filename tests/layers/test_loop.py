@@ -253,6 +253,16 @@ def test_iterator_drops_the_axis_that_it_goes_along(way, axis):
 
 
 @each_way
+def test_iterator_keeps_the_order_of_the_other_axes(way, network):
+    x = np.arange(24, dtype=F).reshape(2, 3, 4)
+    loop = counted(network, 4)
+    iterator = loop.add_iterator(network.add_input("x", trt.float32, x.shape), 2)
+    mark(network, y=stacked(loop, iterator.get_output(0), constant(network, 4, np.int32)))
+
+    assert_outputs(run(way, network, {"x": x}), {"y": np.ascontiguousarray(x.transpose(2, 0, 1))})
+
+
+@each_way
 @pytest.mark.parametrize(("trips", "wanted"), [(4, [4, 3, 2, 1]), (3, [3, 2, 1]), (1, [1]), (0, [])])
 def test_reverse_iterator_starts_from_the_count_not_from_the_end(way, trips, wanted):
     assert_outputs(run(way, flipped(trips), {"x": F([1, 2, 3, 4])}), {"y": F(wanted)})
@@ -367,6 +377,15 @@ def test_while_that_reads_past_the_end_is_an_error_and_no_endless_loop(way, netw
     mark(network, y=last(loop, counter(network, loop)))
 
     fails(way, network, {"x": np.bool_([1, 1, 1])}, "of axis 0, which has 3 elements", iterator)
+
+
+@each_way
+def test_while_that_would_read_past_the_end_is_not_needed_after_the_count(way, network):
+    loop = counted(network, network.add_input("n", trt.int32, ()))
+    loop.add_trip_limit(loop.add_iterator(network.add_input("x", trt.bool, (3,))).get_output(0), WHILE)
+    mark(network, y=last(loop, counter(network, loop)))
+
+    assert run(way, network, {"n": np.int32(3), "x": np.bool_([1, 1, 1])})["y"] == 3
 
 
 @each_raising_way
@@ -575,6 +594,16 @@ def test_concatenation_in_a_loop_that_ends_by_itself_is_padded(way, network):
     mark(network, a=stacked(loop, now, length), b=stacked(loop, now, length, REVERSE))
 
     assert_outputs(run(way, network), {"a": i32(1, 2, 0, 0), "b": i32(2, 1, 0, 0)})
+
+
+@each_way
+def test_length_may_be_below_a_count_that_a_while_cuts_short(way, network):
+    loop = counted(network, 5)
+    now = counter(network, loop, 1)
+    loop.add_trip_limit(combine(network, now, 3, Op.LESS), WHILE)
+    mark(network, y=stacked(loop, now, constant(network, 3, np.int32)))
+
+    assert_outputs(run(way, network), {"y": i32(1, 2, 0)})
 
 
 # ---------------------------------------------------------------------------- wiring

@@ -8,7 +8,7 @@ from netloop.lower import weight_folding
 from netloop.lower.loop import fission, unroll_heuristic
 from netloop.passes import PASSES, LoweringForm, LoweringPass
 from tests.support.cells import gru, lstm
-from tests.support.networks import conditional_in_loop, constant, mark, stacked
+from tests.support.networks import conditional_in_loop, constant, last, mark, stacked
 from tests.support.pass_checks import assert_close, inputs_of
 
 pytestmark = pytest.mark.usefixtures("low_thresholds")
@@ -60,6 +60,9 @@ def four_iterations_at_once(monkeypatch):
 @pytest.mark.parametrize("trips", [4, 7, 8, 9])
 def test_chunks_of_iterations_give_the_same_results(trips, four_iterations_at_once):
     network = gru(trips=trips)
+    (loop,) = network.loops
+    (state,) = loop.boundary(trt.IRecurrenceLayer)
+    mark(network, h=last(loop, state.get_output(0)))
     inputs = inputs_of(network)
     engine = trt.compile(network)
 

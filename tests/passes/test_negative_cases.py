@@ -11,7 +11,7 @@ from netloop.passes import PASSES
 from netloop.passes.rewriter import Rewriter
 from tests.support.cells import PLAIN, SIGMOID, TANH, activation, product, weights
 from tests.support.networks import Op, cast, combine, constant, counted, counter, last, mark, stacked
-from tests.support.pass_checks import count, improved, wiring
+from tests.support.pass_checks import assert_close, count, improved, inputs_of, wiring
 
 TRIPS = 3
 Formula = Callable[[trt.INetworkDefinition, ITensor, ITensor], ITensor]
@@ -230,3 +230,65 @@ def test_sums_of_products_with_another_between_them_stay_apart():
 
     assert [count(each, trt.IMatrixMultiplyLayer) for each in (network, shared)] == [3, 1]
     assert count(shared, trt.IElementWiseLayer) == count(network, trt.IElementWiseLayer)
+
+
+def same_as_the_reference(network):
+    inputs = inputs_of(network)
+    assert_close(trt.compile(network)(inputs), trt.evaluate(network, inputs))
+
+
+@pytest.mark.usefixtures("low_thresholds")
+def test_products_keep_their_operands_and_their_order():
+    network = trt.INetworkDefinition()
+    x, z = (network.add_input(name, trt.float32, (2, 4)) for name in "xz")
+    a, b = ([product(network, each, weights(network, 4, 3)) for _ in range(2)] for each in (x, z))
+    outputs = {}
+    for place in (0, 1):
+        outputs[f"difference {place}"] = combine(network, weights(network, 1, 3), a[place], Op.SUB)
+        factor = network.add_input(f"factor {place}", trt.float32, (1, 1))
+        outputs[f"multiple {place}"] = combine(network, a[place], factor, Op.PROD)
+        outputs[f"sum {place}"] = combine(network, a[place], b[1 - place])
+    # a pass leaves the outputs of a network as they are
+    negated = {name: network.add_unary(each, trt.UnaryOperation.NEG).get_output(0) for name, each in outputs.items()}
+    same_as_the_reference(mark(network, **negated))
+
+
+@pytest.mark.usefixtures("low_thresholds")
+def test_counter_by_twos_reads_every_second_row():
+    network = trt.INetworkDefinition()
+    loop = counted(network, 3)
+    number = loop.add_recurrence(constant(network, 0, np.int32))
+    number.set_input(1, combine(network, number.get_output(0), 2))
+    row = network.add_gather(network.add_input("x", trt.float32, (6, 2)), number.get_output(0), 0).get_output(0)
+    same_as_the_reference(mark(network, y=stacked(loop, row, constant(network, 3, np.int32))))
+
+
+@pytest.mark.usefixtures("low_thresholds")
+def test_einsum_without_a_sum_transposes_its_operands():
+    network = trt.INetworkDefinition()
+    loop = counted(network, 3)
+    x = loop.add_iterator(network.add_input("x", trt.float32, (3, 2, 4))).get_output(0)
+    y = network.add_einsum([x, weights(network, 4, 2)], "ba,ab->ab").get_output(0)
+    same_as_the_reference(mark(network, y=stacked(loop, y, constant(network, 3, np.int32))))
+
+
+@pytest.mark.usefixtures("low_thresholds")
+def test_sum_over_a_batch_keeps_the_axes_of_a_state():
+    network = trt.INetworkDefinition()
+    loop = counted(network, 3)
+    state = loop.add_recurrence(network.add_input("x", trt.float32, (2, 5, 3)))
+    now = state.get_output(0)
+    largest = network.add_reduce(now, trt.ReduceOperation.MAX, 0b100, True).get_output(0)
+    state.set_input(1, combine(network, now, largest, Op.SUB))
+    y = network.add_reduce(now, trt.ReduceOperation.SUM, 0b001, False).get_output(0)
+    same_as_the_reference(mark(network, y=stacked(loop, y, constant(network, 3, np.int32))))
+
+
+@pytest.mark.usefixtures("low_thresholds")
+def test_embedding_is_multiplied_by_a_transposed_matrix():
+    network = trt.INetworkDefinition()
+    tokens = network.add_input("tokens", trt.int32, (2,))
+    rows = network.add_gather(weights(network, 6, 4), tokens, 0).get_output(0)
+    plain, transpose = trt.MatrixOperation.NONE, trt.MatrixOperation.TRANSPOSE
+    made = network.add_matrix_multiply(rows, plain, weights(network, 4, 4), transpose).get_output(0)
+    same_as_the_reference(mark(network, y=combine(network, made, 1.0)))

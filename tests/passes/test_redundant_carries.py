@@ -1,10 +1,12 @@
 """Constant and equal recurrences are not carried."""
 
+import numpy as np
 import pytest
 
 import netloop as trt
 from tests.support.cells import by_number, kept
 from tests.support.nests import shift_register
+from tests.support.networks import Op, combine, constant, counted, last, mark
 from tests.support.pass_checks import count, improved
 
 pytestmark = pytest.mark.usefixtures("low_thresholds")
@@ -27,3 +29,27 @@ def test_long_shift_register_is_left_alone():
     network = shift_register(2000)
 
     assert count(improved(network, ["redundant_carries"]).network, trt.IRecurrenceLayer) == 2000
+
+
+def test_states_that_other_layers_change_stay_apart():
+    network = trt.INetworkDefinition()
+    loop = counted(network, 3)
+    zeros = constant(network, np.zeros(2, np.int32))
+    up, down, best, place = (loop.add_recurrence(zeros) for _ in range(4))
+    one = constant(network, np.int32([1, 2]))
+    up.set_input(1, combine(network, up.get_output(0), one))
+    down.set_input(1, combine(network, down.get_output(0), one, Op.SUB))
+    row = loop.add_iterator(network.add_input("x", trt.int32, (3, 2))).get_output(0)
+    top = network.add_topk(row, trt.TopKOperation.MAX, 2, 1)
+    for state, value in zip((best, place), top.outputs, strict=True):
+        state.set_input(1, combine(network, state.get_output(0), value))
+    states = {"up": up, "down": down, "best": best, "place": place}
+    mark(network, **{name: last(loop, each.get_output(0)) for name, each in states.items()})
+    got = trt.compile(network, passes=["redundant_carries"])({"x": np.int32([[5, 7]] * 3)})
+
+    assert {name: each.tolist() for name, each in got.items()} == {
+        "up": [3, 6],
+        "down": [-3, -6],
+        "best": [21, 15],
+        "place": [3, 0],
+    }

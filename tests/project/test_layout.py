@@ -14,6 +14,8 @@ FOLDERS_OF_THEIR_OWN = {
     "data": "files that tests read",
     "fuzz": "the fuzzer's targets, and what it found",
     "benchmarks": "the folder of that name next to the package",
+    "mutants": "faults that are planted in copies of the tree, and what catches them",
+    "soak": "everything at once, for a long time",
 }
 
 SUBJECTS = {

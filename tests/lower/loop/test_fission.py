@@ -68,6 +68,21 @@ def test_row_from_outside_the_loop_is_stacked_with_a_product_that_is_moved():
     assert np.asarray(outputs["z"]).tolist() == [[1, 2]] * TRIPS
 
 
+def test_product_before_the_loop_may_be_the_next_value_of_a_state():
+    network = trt.INetworkDefinition()
+    loop = counted(network, TRIPS)
+    loop.name = LOOP
+    x = loop.add_iterator(network.add_input("x", trt.float32, X.shape)).get_output(0)
+    plain, weights = trt.MatrixOperation.NONE, constant(network, WEIGHTS)
+    before = loop.add_recurrence(constant(network, np.zeros((2, 2), np.float32)))
+    before.set_input(1, network.add_matrix_multiply(x, plain, weights, plain).get_output(0))
+    mark(network, y=stacked(loop, before.get_output(0), constant(network, TRIPS, np.int32)))
+    engine = trt.compile(network)
+
+    assert [type(each) for each in engine.batched_layers[LOOP]] == [trt.IMatrixMultiplyLayer]
+    assert np.asarray(engine({"x": X})["y"]).tolist() == [np.zeros((2, 2)).tolist(), *(X @ WEIGHTS)[:-1].tolist()]
+
+
 @pytest.mark.parametrize(("reads_past_the_end", "moved"), [(False, 1), (True, 0)])
 def test_product_is_formed_before_the_loop_unless_an_inner_loop_can_fail(reads_past_the_end, moved):
     network = trt.INetworkDefinition()

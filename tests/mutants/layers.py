@@ -1,0 +1,140 @@
+"""Faults in the lowering of single layers."""
+
+from tests.mutants.mutant import Mutant
+
+CONVERSION = "netloop/layers/element_conversion.py"
+CONVOLUTION = "netloop/layers/convolution.py"
+EXPERTS = "netloop/layers/experts.py"
+INDEX = "netloop/layers/gather.py"
+INDICES = "tests/layers/test_gather.py"
+LOW_BIT = "netloop/layers/low_bit.py"
+MATRIX = "netloop/layers/matrix.py"
+PADDING = "netloop/layers/padding.py"
+POINTWISE = "netloop/layers/pointwise.py"
+POOLING = "netloop/layers/pooling.py"
+QUANTIZATION = "tests/layers/test_quantize.py"
+QUANTIZE = "netloop/layers/quantize.py"
+REDUCE = "netloop/layers/reduce.py"
+REDUCTIONS = "tests/layers/test_reduce.py"
+RESAMPLE = "netloop/layers/resample.py"
+RESIZES = "tests/layers/test_resample.py"
+SLICE = "netloop/layers/slice.py"
+SLICES = "tests/layers/test_slice.py"
+TYPES = "netloop/types.py"
+
+# fmt: off
+FAULTS = [
+    # ------------------------------------------------------------------ numbers
+    Mutant("the compiler may replace a divisor that vmap shares by its reciprocal", POINTWISE,
+           "of_each = xp.where(xp.isnan(a), b, b)",
+           "of_each = xp.broadcast_to(b, np.broadcast_shapes(a.shape, b.shape))",
+           "tests/layers/test_pointwise.py -k quotient_of_floats"),
+
+    Mutant("the conversion of uint64 to floating point rounds twice", CONVERSION,
+           "(x >> np.uint64(1) | x & np.uint64(1))", "(x >> np.uint64(1))", "tests/execution/test_element_types.py"),
+    Mutant("unsigned integers are converted like signed ones", CONVERSION,
+           "    if x.dtype == U32:", "    if False:", "tests/execution/test_element_types.py"),
+    Mutant("the compiler does not round numbers to powers of two for E8M0", CONVERSION,
+           "if dtype == E8M0 != x.dtype:", "if False:", "tests/execution/test_element_types.py"),
+    Mutant("small float8 constants are compile-time constants", TYPES,
+           "return self.value is not None and not jnp.issubdtype(self.dtype, jnp.floating)",
+           "return self.value is not None and not self.is_float", "tests/execution/test_element_types.py"),
+
+    # ------------------------------------------------------------------ indices and positions
+    Mutant("coordinates of ND indices are read from the last one on", INDEX,
+           "for axis in range(positions.shape[-1]))", "for axis in reversed(range(positions.shape[-1])))",
+           "tests/layers/test_gather.py::test_layer_obeys_the_laws "
+           "tests/layers/test_gather.py::test_scatter_combines_all_updates_of_a_place"),
+    Mutant("an ELEMENT scatter writes along axis 0", INDEX,
+           "places[self.axis] = indices", "places[0] = indices",
+           "tests/layers/test_gather.py::test_layer_obeys_the_laws "
+           "tests/layers/test_gather.py::test_scatter_combines_all_updates_of_a_place"),
+    Mutant("a scatter with a minimum takes the maximum", INDEX,
+           "lambda at, new: at.min(new, mode=\"drop\")", "lambda at, new: at.max(new, mode=\"drop\")",
+           "tests/layers/test_gather.py::test_layer_obeys_the_laws "
+           "tests/layers/test_gather.py::test_scatter_combines_all_updates_of_a_place"),
+    Mutant("a batched gather counts a negative axis without the batch", INDEX,
+           "_lower_in_batch(data, indices, self.axis % data.ndim - 1)",
+           "_lower_in_batch(data, indices, self.axis - 1)",
+           "tests/layers/test_gather.py::test_layer_obeys_the_laws "
+           "tests/layers/test_gather.py::test_scatter_combines_all_updates_of_a_place"),
+    Mutant("a gather reads element 0 for a negative index", INDEX,
+           "jnp.take(data, indices, self.axis, mode=\"fill\", fill_value=0)",
+           "jnp.take(data, indices, self.axis, mode=\"clip\")",
+           "tests/layers/test_gather.py::test_layer_obeys_the_laws "
+           "tests/layers/test_gather.py::test_scatter_combines_all_updates_of_a_place"),
+    Mutant("a slice in mode REFLECT repeats the last element", SLICE,
+           "abs(places % max(2 * length - 2, 1) - (length - 1))", "abs(places % max(2 * length - 1, 1) - (length - 1))",
+           "tests/layers/test_slice.py::test_laws "
+           "tests/layers/test_slice.py::test_slice_within_bounds_is_indexing"),
+    Mutant("a slice in mode WRAP reads the nearest element", SLICE,
+           "SampleMode.WRAP:          lambda places, length: places % length,",
+           "SampleMode.WRAP:          lambda places, length: places,",
+           "tests/layers/test_slice.py::test_laws "
+           "tests/layers/test_slice.py::test_slice_within_bounds_is_indexing"),
+    Mutant("a slice in mode FILL fills as much before as is missing after", SLICE,
+           "lower_joined([filled(before), inner, filled(after)], axis)",
+           "lower_joined([filled(after), inner, filled(before)], axis)",
+           "tests/layers/test_slice.py::test_laws "
+           "tests/layers/test_slice.py::test_slice_within_bounds_is_indexing"),
+    Mutant("a slice from a computed start has stride 1", SLICE,
+           "if self.mode is SampleMode.STRICT_BOUNDS and by_one and not _all_ints(starts):",
+           "if self.mode is SampleMode.STRICT_BOUNDS and not _all_ints(starts):",
+           "tests/layers/test_slice.py::test_laws "
+           "tests/layers/test_slice.py::test_slice_within_bounds_is_indexing"),
+
+    # ------------------------------------------------------------------ sums, products and windows
+    Mutant("an exclusive cumulative sum in reverse is shifted forward", REDUCE,
+           "shift = (-1, 1, 0) if self.reverse else (1, -1, 0)", "shift = (1, -1, 0)",
+           "tests/layers/test_reduce.py::test_cumulative_obeys_the_laws"),
+    Mutant("an exclusive cumulative product begins with 0", REDUCE,
+           "nothing = jnp.full((), self._nothing, x.dtype)", "nothing = jnp.full((), 0, x.dtype)",
+           "tests/layers/test_reduce.py::test_running_products_obey_the_laws"),
+    Mutant("the top element is the last of equal ones", REDUCE,
+           "jnp.min(jnp.where(is_best, places, rows.shape[-1]), -1, keepdims=True)",
+           "jnp.max(jnp.where(is_best, places, 0), -1, keepdims=True)",
+           "tests/layers/test_reduce.py::test_topk_obeys_the_laws"),
+    Mutant("the smallest unsigned integers are sorted by their negatives", REDUCE,
+           "return x if self.op is TopKOperation.MAX else ~x", "return x if self.op is TopKOperation.MAX else -x",
+           "tests/layers/test_reduce.py::test_topk_of_other_integers"),
+    Mutant("the operands of an einsum are read in reverse order", MATRIX,
+           "jnp.einsum(self.equation, *operands,", "jnp.einsum(self.equation, *operands[::-1],",
+           "tests/layers/test_matrix.py"),
+    Mutant("a convolution of integers is padded before as it is after", CONVOLUTION,
+           "around = [(before, after, step - 1) for", "around = [(after, before, step - 1) for",
+           "tests/layers/test_convolution.py tests/layers/test_integers.py"),
+    Mutant("an average counts padding although that is excluded", POOLING,
+           "before, after = (0, 0) if self.average_count_excludes_padding else each[1:]",
+           "before, after = each[1:] if self.average_count_excludes_padding else (0, 0)",
+           "tests/layers/test_pooling.py"),
+
+    # ------------------------------------------------------------------ resizes, few bits and conversions
+    Mutant("HALF_PIXEL is not moved back by half an element", RESAMPLE,
+           "return (2 * o + 1) * over - under, 2 * under", "return (2 * o + 1) * over, 2 * under",
+           "tests/layers/test_resample.py::test_laws_of_resize"),
+    Mutant("a resize by FLOOR rounds up", RESAMPLE,
+           "ResizeRoundMode.FLOOR:     lambda a, b: a // b,", "ResizeRoundMode.FLOOR:     lambda a, b: -(-a // b),",
+           "tests/layers/test_resample.py::test_laws_of_resize"),
+    Mutant("the outer weights of a cubic resize change places", RESAMPLE,
+           "return xp.stack([a * t * u**2, *inner, a * u * t**2])",
+           "return xp.stack([a * u * t**2, *inner, a * t * u**2])",
+           "tests/layers/test_resample.py::test_laws_of_resize"),
+    Mutant("ties are rounded up in a quantization to integers", LOW_BIT,
+           "return jnp.round(inside).astype(numpy_type(kind))",
+           "return jnp.floor(inside + 0.5).astype(numpy_type(kind))",
+           QUANTIZATION),
+    Mutant("floats of few bits have one bit less", LOW_BIT,
+           "exponent = jnp.frexp(inside)[1] - 1", "exponent = jnp.frexp(inside)[1]", QUANTIZATION),
+    Mutant("the scales of blocks are repeated as a whole", QUANTIZE,
+           "scale = jnp.repeat(scale, many // few, axis)", "scale = jnp.concatenate([scale] * (many // few), axis)",
+           QUANTIZATION),
+    Mutant("a scale that is a power of two is doubled where it fits exactly", QUANTIZE,
+           "+ (digits > most_digits)", "+ (digits >= most_digits)", QUANTIZATION),
+    Mutant("a negative number becomes a large uint8", CONVERSION,
+           "return jnp.maximum(x.astype(jnp.int64), 0).astype(dtype)", "return x.astype(jnp.int64).astype(dtype)",
+           "tests/execution/test_element_types.py tests/layers/test_pointwise.py"),
+    Mutant("a floor division by a power of 2 shifts by the divisor", POINTWISE,
+           "jnp.right_shift(a, shift)", "jnp.right_shift(a, b)",
+           "tests/support/test_networks.py"),
+]
+# fmt: on

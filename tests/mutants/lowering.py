@@ -1,0 +1,201 @@
+"""Faults in the lowering of loops and conditionals, in host execution and in calls."""
+
+from tests.mutants.mutant import Mutant
+
+CALLS = "tests/execution/test_program_cache.py"
+CHUNKED = "netloop/lower/loop/chunked_while.py"
+ENTRY = "netloop/lower/loop/entry.py"
+FACTS = "netloop/lower/loop/facts.py"
+FAILURES = "tests/execution/test_failures.py"
+FISSION = "netloop/lower/loop/fission.py"
+FLAGS = "netloop/lower/frame.py"
+HOST = "netloop/host/layers.py"
+HOST_LOOP = "netloop/host/loop.py"
+IFS = "tests/layers/test_conditional.py"
+ITERATORS = "netloop/lower/loop/iterators.py"
+LOAD = "netloop/lower/weight_folding.py"
+LOADED = "tests/lower/test_weight_folding.py"
+LOOPS = "tests/layers/test_loop.py"
+LOWER_IF = "netloop/lower/conditional.py"
+OUTPUTS = "netloop/lower/loop/outputs.py"
+PASSES = "tests/passes"
+PIECES = "netloop/host/compiled_pieces.py"
+PROGRAM = "netloop/lower/program.py"
+PROGRAMS = "netloop/execution/program_cache.py"
+READY = "netloop/execution/compiled_program.py"
+SCAN = "netloop/lower/loop/scan.py"
+SPLIT = "tests/lower/loop/test_fission.py"
+STATE = "netloop/lower/loop/state.py"
+STEPS = "netloop/nest/steps.py"
+STRATEGY = "netloop/lower/loop/strategy.py"
+WHILE_LOOP = "netloop/lower/loop/while_loop.py"
+
+CALLED_TWICE = "none: it shows in a second call, or with donated inputs"
+MEMORY = "none: it changes how much memory is used, and no number"
+
+# fmt: off
+FAULTS = [
+    # ------------------------------------------------------------------ lowering
+    Mutant("a scan passes rows to reverse iterators in forward order", ITERATORS,
+           "return jnp.flip(rows, 0) if layer.reverse else rows", "return rows", LOOPS),
+    Mutant("a reverse scan starts at the end of the axis in place of the COUNT", ITERATORS,
+           "jnp.moveaxis(array, layer.axis, 0)[:trips]", "jnp.moveaxis(array, layer.axis, 0)[-trips:]",
+           LOOPS),
+    Mutant("a while loop writes its rows one position too late", WHILE_LOOP,
+           "write_rows(carry.buffers, rows, carry.trip)", "write_rows(carry.buffers, rows, carry.trip + 1)", LOOPS),
+    Mutant("an engine pads REVERSE at its beginning", OUTPUTS,
+           "jnp.roll(rows, trips - length, 0)", "rows", LOOPS),
+    Mutant("an engine pads E8M0 with NaN", OUTPUTS,
+           "return np.zeros((), dtype)", "return jnp.zeros((), dtype)", LOOPS),
+    Mutant("a loop with a WHILE and a known COUNT is a scan", STRATEGY,
+           "    if loop.limit(TripLimit.WHILE) is not None:\n",
+           "    if loop.limit(TripLimit.WHILE) is not None and facts.count(loop) is None:\n", LOOPS),
+    Mutant("a COUNT known only at run time is one too large", WHILE_LOOP,
+           "within = carry.trip < jnp.asarray(", "within = carry.trip <= jnp.asarray(", LOOPS),
+    Mutant("a while loop drops the error flag of a state after an iteration", STATE,
+           "states = [first_error(0, inside.error_flag([each])) for each in self.step.next_states]",
+           "states = [first_error(0) for _ in self.step.next_states]", FAILURES),
+    Mutant("an iterator past the end of its axis sets no error flag", ITERATORS,
+           "(position < 0) | (position >= length)", "position < 0", LOOPS),
+    Mutant("an engine takes the other branch of a conditional", LOWER_IF,
+           "_take(lowering, step, frame, 0 if known else 1)", "_take(lowering, step, frame, 1 if known else 0)", IFS),
+    Mutant("the error flag of the condition of a conditional is lost", LOWER_IF,
+           "frame.poison([tensor], first_error(decided, flag))", "frame.poison([tensor], flag)",
+           FAILURES),
+    Mutant("an assertion in a branch is lost", LOWER_IF,
+           "first_error(frame.status, decided, status)", "first_error(frame.status, decided)",
+           "tests/layers/test_assertion.py tests/layers/test_conditional.py"),
+    Mutant("of two failures the last is reported", FLAGS,
+           "found = jnp.where(found == 0, flag, found)", "found = jnp.where(flag == 0, found, flag)", FAILURES),
+    Mutant("an iterator over an axis that is one too short is not checked", FACTS,
+           "count <= self._types[iterator.tensor(0)].shape[iterator.axis]",
+           "count <= self._types[iterator.tensor(0)].shape[iterator.axis] + 1", LOOPS),
+    Mutant("random numbers of all iterations are the same", PROGRAM,
+           'named["seed"] = (layer.index, *(frame.trips[loop] for loop in loops))', 'named["seed"] = (layer.index,)',
+           "tests/layers/test_sources.py tests/layers/test_loop.py"),
+    Mutant("a reverse iterator of host execution starts one element too late", HOST,
+           "max(0, int(count)) - 1 - trip", "max(0, int(count)) - trip", "tests/host"),
+    Mutant("pieces of host execution do not get the COUNT of a reverse iterator", STEPS,
+           "for each in (*layer.inputs, trips) if", "for each in layer.inputs if", "tests/host"),
+
+    # ------------------------------------------------------------------ loop fission and load time
+    Mutant("the iterations after the last chunk read the first rows", SCAN,
+           "lambda each: each[whole:], given", "lambda each: each[: self._trips - whole], given", PASSES),
+    Mutant("a state that the epilogue reads is not stacked", FISSION,
+           "{*_writes(core), *loop.states, *(", "{*_writes(core), *(", SPLIT),
+    Mutant("results of the prologue that the epilogue reads are not stacked", FISSION,
+           "if each not in moved)}", "if each in _writes(body) and each not in moved)}", SPLIT),
+    Mutant("layers move to the epilogue although one of them must stay in the body", FISSION,
+           "return layers if len(layers) == len(found) else []", "return layers", SPLIT),
+    Mutant("a layer with a much larger output is folded at load time", LOAD,
+           "if ready and _bytes(step.writes, types) <= MOST_GROWTH * _bytes(step.reads, types):", "if ready:",
+           LOADED, MEMORY),
+    Mutant("an output that depends on weights only is lost", LOAD,
+           "in dict.fromkeys([*late, *outputs]) if", "in dict.fromkeys(late) if", LOADED),
+    Mutant("if-conversion selects the other branch", LOWER_IF,
+           "jnp.where(condition, one, other)", "jnp.where(condition, other, one)", IFS),
+
+    # ------------------------------------------------------------------ calls
+    Mutant("a program is reused for inputs of another element type", PROGRAMS,
+           "return value.shape, value.dtype, getattr(", "return value.shape, getattr(", CALLS, CALLED_TWICE),
+    Mutant("a call donates the memory of the preceding input", READY,
+           "enumerate(inputs, 1)", "enumerate(inputs)", CALLS, CALLED_TWICE),
+
+    # ------------------------------------------------------------------ flags, conditions and state of loops
+    Mutant("the error flags of states are given to states in reverse order", STATE,
+           "zip(self.step.states, carry.errors.states, strict=True)",
+           "zip(self.step.states, carry.errors.states[::-1], strict=True)", FAILURES),
+    Mutant("the error flag of the assertions of earlier iterations is lost", STATE,
+           "inside.status = carry.errors.status", "inside.status = 0",
+           "tests/layers/test_assertion.py::test_assertion_that_holds_again_later_is_an_error"),
+    Mutant("the error flag of the rows of earlier iterations is lost", STATE,
+           "first_error(old, inside.error_flag([each])) for old, each",
+           "first_error(0, inside.error_flag([each])) for old, each",
+           f"{FAILURES} {LOOPS}"),
+    Mutant("an error in a WHILE counts after the COUNT has ended the loop", WHILE_LOOP,
+           "flag = jnp.where(within, flag, 0)", "flag = jnp.int32(flag)",
+           f"{LOOPS}::test_while_that_would_read_past_the_end_is_not_needed_after_the_count"),
+    Mutant("LAST_VALUE of an iterator past the end of its axis sets no error flag", OUTPUTS,
+           "inside.ended.add(state.step.loop)", "inside.ended.update()",
+           "tests/layers/test_loop.py::test_last_value_of_an_iterator_at_the_end_of_its_axis_is_an_error"),
+    Mutant("REVERSE with one row of room is padded at its beginning", OUTPUTS,
+           "isinstance(trips, int) and trips >= length else", "isinstance(trips, int) and trips >= length - 1 else",
+           "tests/support/test_networks.py"),
+    Mutant("a negative axis of a stacked output counts from the end of a row", OUTPUTS,
+           "jnp.moveaxis(rows, 0, normal_axis(layer.axis, rows.ndim))",
+           "jnp.moveaxis(rows, 0, layer.axis if layer.axis >= 0 else layer.axis + rows.ndim - 1)",
+           "tests/layers/test_loop.py::test_new_axis_goes_where_it_is_asked_for"),
+    Mutant("the axis of an iterator changes places with axis 0", ITERATORS,
+           "jnp.moveaxis(array, layer.axis, 0)[:trips]", "jnp.swapaxes(array, layer.axis, 0)[:trips]",
+           f"{LOOPS}::test_iterator_keeps_the_order_of_the_other_axes"),
+    Mutant("a stacked output is short of the COUNT of a loop that its WHILE ends earlier", ENTRY,
+           "if trips is None or step.loop.limit(TripLimit.WHILE) is not None:", "if trips is None:",
+           f"{LOOPS}::test_length_may_be_below_a_count_that_a_while_cuts_short"),
+    Mutant("a LAST_VALUE that reads past the end of an axis cannot fail", FACTS,
+           "self.can_fail(step.body.needed([output.tensor(0)]), {step.loop})",
+           "self.can_fail(step.body.needed([output.tensor(0)]))",
+           f"{FAILURES} -k past_the_end"),
+    Mutant("a poisoned value that a branch reads is valid after the conditional", LOWER_IF,
+           "can_fail([step], frame.ended) or frame.error_flag(step.reads) is not None",
+           "can_fail([step], frame.ended)",
+           "tests/layers/test_conditional.py::test_error_that_both_branches_need_appears "
+           "tests/layers/test_conditional.py::test_error_in_the_branch_taken_appears "
+           "tests/layers/test_conditional.py::test_error_in_one_output_of_a_conditional_does_not_appear_in_another"),
+    Mutant("if-conversion drops the error flags of branches that can fail", LOWER_IF,
+           "if not tracks_errors and LoweringForm.IF_CONVERSION", "if LoweringForm.IF_CONVERSION",
+           "tests/layers/test_conditional.py::test_error_in_the_branch_taken_appears "
+           "tests/layers/test_conditional.py::test_error_in_the_branch_not_taken_never_appears "
+           "tests/layers/test_conditional.py::test_error_that_both_branches_need_appears "
+           "tests/layers/test_conditional.py::test_error_in_one_output_of_a_conditional_does_not_appear_in_another"),
+    Mutant("the error flag of a branch that is known to be taken is lost", LOWER_IF,
+           "frame.poison([tensor], frame.error_flag([result]))", "frame.poison([tensor], None)",
+           f"{IFS}::test_error_in_the_branch_of_a_known_condition_appears"),
+    Mutant("an input of a conditional loses its error flag", PROGRAM,
+           "frame)\n            frame.poison(layer.outputs, frame.error_flag(layer.inputs))", "frame)",
+           f"{IFS}::test_error_in_an_input_of_a_conditional_appears"),
+    Mutant("a layer passes on the error flag of its first input only", PROGRAM,
+           "strict=True))\n        frame.poison(layer.outputs, frame.error_flag(layer.inputs))",
+           "strict=True))\n        frame.poison(layer.outputs, frame.error_flag(layer.inputs[:1]))",
+           "tests/layers/test_loop.py::test_error_of_one_output_is_not_forgotten_for_the_next "
+           "tests/execution/test_failures.py::test_of_two_errors_the_first_is_raised "
+           "tests/execution/test_failures.py::test_error_has_the_same_message"),
+
+    # ------------------------------------------------------------------ scans, fission, unrolling and weight folding
+    Mutant("rows of the iterations after the last chunk come first", SCAN,
+           "for pair in zip(rows, rest, strict=True)", "for pair in zip(rest, rows, strict=True)",
+           "tests/passes/test_lowering_forms.py::test_chunks_of_iterations_give_the_same_results"),
+    Mutant("states after the last whole chunk leave the loop", SCAN,
+           "            carry, rest = self._chunk(carry, jax", "            _, rest = self._chunk(carry, jax",
+           "tests/passes/test_lowering_forms.py::test_chunks_of_iterations_give_the_same_results"),
+    Mutant("a loop with error flags is split", SCAN,
+           " or self._state.tracks_errors or self._trips < 2:", " or self._trips < 2:",
+           "tests/lower/loop/test_fission.py "
+           "tests/passes/test_negative_cases.py "
+           "tests/passes/test_lowering_forms.py"),
+    Mutant("rows of 2 bits are joined by unrolling", SCAN,
+           "if any(types[each].dtype in TINY for each in kept):", "if False:",
+           "tests/passes/test_lowering_forms.py::test_chunks_of_sub_byte_types_are_joined "
+           "tests/execution/test_element_types.py"),
+    Mutant("a next state that the prologue computes is not kept", FISSION,
+           "*(each for step in core for each in step.reads), *following, *wanted}",
+           "*(each for step in core for each in step.reads), *wanted}", SPLIT),
+
+    # ------------------------------------------------------------------ host execution and chunked loops
+    Mutant("a piece is reused for another value that decides a shape", PIECES,
+           "known = tuple((types[each], _bytes(types[each].value)) for each in reads)",
+           "known = tuple(types[each] for each in reads)",
+           "tests/host/test_program.py"),
+    Mutant("the host asks a WHILE after the COUNT has ended the loop", HOST_LOOP,
+           "if condition is not None and found is True:", "if condition is not None:",
+           "tests/host/test_program.py::test_host_agrees_with_the_reference_and_fails_where_it_does"),
+    Mutant("the host checks assertions in an iteration that is not made", HOST_LOOP,
+           "asking.is_iteration = False", "asking.is_iteration = True",
+           "tests/host/test_program.py::test_assertion_of_an_inner_loop_is_not_checked_after_the_last_iteration "
+           "tests/host/test_program.py::test_assertion_is_checked_on_the_host "
+           "tests/host/test_program.py::test_host_agrees_with_the_reference_and_fails_where_it_does"),
+    Mutant("a chunked loop ends with its first chunk", CHUNKED,
+           "loop.iterate, carry)\n        return carry, loop.goes_on(carry)",
+           "loop.iterate, carry)\n        return carry, carry.trip < until",
+           "tests/host/test_interruptible.py::test_outputs_are_the_same"),
+]
+# fmt: on

@@ -1,0 +1,130 @@
+"""Faults in passes."""
+
+from tests.mutants.mutant import Mutant
+
+AXES = "netloop/passes/carry_layout.py"
+CACHE = "netloop/layers/cache.py"
+CONTRACTION = "netloop/passes/matmul_recognition.py"
+FORMS = "netloop/passes/gate_fusion.py"
+INDEXING = "netloop/passes/induction_variables.py"
+LAYOUT = "netloop/passes/weight_prepacking.py"
+PARTS = "netloop/passes/matmul_partitioning.py"
+PASSES = "tests/passes"
+SHARING = "netloop/passes/horizontal_fusion.py"
+STATES = "netloop/passes/redundant_carries.py"
+TABLES = "netloop/passes/embedding_folding.py"
+
+
+SPEED = "none: it changes how fast numbers are computed, and no number"
+ROUNDING = "none: it changes numbers by less than rounding may"
+
+# fmt: off
+FAULTS = [
+    # ------------------------------------------------------------------ passes
+    Mutant("two states with the same initial value are taken for equal", STATES,
+           "while len(set(self.groups.values())) > before:", "while False:", PASSES),
+    Mutant("iterators in both directions become one", STATES,
+           "(each.tensor(0), each.axis, each.reverse) for", "(each.tensor(0), each.axis) for", PASSES),
+    Mutant("the random numbers of two layers are taken for equal", STATES,
+           "if isinstance(layer, Operation) and layer.is_foldable:", "if isinstance(layer, Operation):", PASSES),
+    Mutant("a constant state is moved out of a loop that draws random numbers", STATES,
+           "for step in loops if _may_move_out(step) for each in", "for step in loops for each in",
+           PASSES),
+    Mutant("a constant state is moved out of a loop that has an assertion", STATES,
+           "else not isinstance(each, IAssertionLayer) for", "else True for", PASSES),
+    Mutant("a matrix that may be missing is joined with others", SHARING,
+           "is not MatrixOperation.VECTOR and rewriter.always_exists(wide)", "is not MatrixOperation.VECTOR", PASSES),
+    Mutant("an iterator that replaces a gather may pass the end of the axis", INDEXING,
+           "if first < 0 or first + elements > data", "if first < 0 or first + elements - 1 > data", PASSES),
+    Mutant("rows that are written from the last one on are stacked", INDEXING,
+           "_first(step, operand(layer, 1)) == 0", "_first(step, operand(layer, 1)) is not None", PASSES),
+    Mutant("rows are stacked although some are never written", INDEXING,
+           "trips == rows.type.shape[0] > 0", "trips > 0", PASSES),
+    Mutant("a sum along any axis becomes a matrix product", CONTRACTION,
+           "and layer.axes == 1 << (x.type.rank - 1) and", "and", PASSES),
+    Mutant("an einsum that sums becomes an element-wise product", CONTRACTION,
+           "set().union(*operands) == set(result)", "set().union(*operands) >= set(result)", PASSES),
+    Mutant("an einsum of a diagonal becomes an element-wise product", CONTRACTION,
+           "if not is_plain or any(len(set(own)) < len(own) for own in operands):", "if not is_plain:", PASSES),
+    Mutant("a stacked state is transposed", AXES,
+           "isinstance(layer, ILoopOutputLayer) and layer.kind is LoopOutput.LAST_VALUE\n\n    def _can",
+           "isinstance(layer, ILoopOutputLayer)\n\n    def _can", PASSES),
+    Mutant("a sum of a transposed state is along the wrong axis", AXES,
+           "if layer.axes & both not in (0, both) else", "if layer.axes & both == 0 else", PASSES),
+    Mutant("the result of a sum that keeps its axes is read with them swapped", AXES,
+           "if isinstance(layer, COMBINING) and not", "if False and not", PASSES),
+    Mutant("a matrix product ignores that a state is transposed", AXES,
+           "[FLIPPED[op] if each in self.members else op for", "[op for", PASSES),
+    Mutant("an einsum ignores that a state is transposed", AXES,
+           "own[:-2] + own[:-3:-1] if tensor in", "own if tensor in", PASSES),
+    Mutant("products with a matrix and with its transpose become one", SHARING,
+           "return layer.op0, layer.op1, tuple(shape)", "return tuple(shape)", PASSES),
+    Mutant("sums over some parts of a pack become one", SHARING,
+           "kind is not None and len(layers) == len(pack.parts)", "kind is not None", PASSES),
+    Mutant("a gather of columns of a table is folded like one of rows", TABLES,
+           "gather.axis in (0, -2)", "gather.axis in (0, 1, -2)", PASSES),
+    Mutant("a matrix that multiplies a state is prepacked for many rows", LAYOUT,
+           "if rows in varying else 0", "if rows not in varying else 0", PASSES, SPEED),
+    Mutant("a product that runs after the iterations has its weights on the left", LAYOUT,
+           "size >= MIN_ELEMENTS_LEFT and step in repeated", "size >= MIN_ELEMENTS_LEFT", PASSES, SPEED),
+    Mutant("a slice of an input that an iterator reads is taken for a state", LAYOUT,
+           "or by_state.isdisjoint(step.reads)", "or (by_state | outside).isdisjoint(step.reads)", PASSES, SPEED),
+    Mutant("the parts of a product of several rows are put together row by row", PARTS,
+           "make.reshape(make.transpose(product, [1, 0, 2]), [count, width])", "make.reshape(product, [count, width])",
+           PASSES),
+    Mutant("a product that no state needs is computed in parts", PARTS,
+           "step.body.needed(following)", "step.body.steps", PASSES, SPEED),
+    Mutant("a token before the beginning of the cache is written into it", CACHE,
+           "(number >= 0) & (number < tokens)", "number < tokens", "tests/layers/test_cache.py"),
+    Mutant("tokens that begin before the cache are written from the first one on", CACHE,
+           "update.at[:, number]", "update.at[:, number - number[0]]", "tests/layers/test_cache.py"),
+    Mutant("a sigmoid that is also added is computed through tanh", FORMS,
+           "return bool(readers) and all(", "return bool(readers) and any(", PASSES, ROUNDING),
+    Mutant("gates with a gap between them are taken for adjacent", FORMS,
+           "section.begin != runs[-1][-1].end:", "section.begin < runs[-1][-1].end:", PASSES),
+
+    # ------------------------------------------------------------------ conditions and order of operands
+    Mutant("layers with other attributes are taken for equal", STATES,
+           "known.setdefault((type(layer), attributes, inputs), len(known))",
+           "known.setdefault((type(layer), inputs), len(known))",
+           f"{PASSES}/test_redundant_carries.py"),
+    Mutant("all outputs of a layer are taken for equal", STATES,
+           "{each: (\"layer\", number, each.position) for", "{each: (\"layer\", number) for",
+           f"{PASSES}/test_redundant_carries.py"),
+    Mutant("an iterator that replaces a gather starts at the first element", INDEXING,
+           "axes=[axis]) if first else data", "axes=[axis]) if False else data",
+           "tests/passes/test_induction_variables.py tests/passes/test_pipeline.py::test_reference_stays_the_same"),
+    Mutant("a counter may count by any number", INDEXING,
+           "operand(following, 1 - position).type.ints() == [1]", "operand(following, 1 - position).type.ints()",
+           f"{PASSES}/test_negative_cases.py::test_counter_by_twos_reads_every_second_row"),
+    Mutant("an operand of an einsum without a sum keeps the order of its axes", CONTRACTION,
+           "[own.index(label) for label in result if label in own]", "[own.index(label) for label in own]",
+           f"{PASSES}/test_negative_cases.py::test_einsum_without_a_sum_transposes_its_operands"),
+    Mutant("a reduction of a batch axis alone may read a transposed state", AXES,
+           "layer.axes >> (operand(layer, 0).type.rank - 2) > 0", "layer.axes > 0",
+           f"{PASSES}/test_negative_cases.py::test_sum_over_a_batch_keeps_the_axes_of_a_state"),
+    Mutant("what several products share is the operand on the other side", SHARING,
+           "a, b = (pack.whole, theirs) if position == 0 else (theirs, pack.whole)", "a, b = pack.whole, theirs",
+           f"{PASSES}/test_negative_cases.py::test_products_keep_their_operands_and_their_order"),
+    Mutant("parts of two packs are combined in the order of the second", SHARING,
+           "same = other is not pack and its_place == place and", "same = other is not pack and",
+           f"{PASSES}/test_negative_cases.py::test_products_keep_their_operands_and_their_order"),
+    Mutant("all parts of a pack are combined with what the first one is", SHARING,
+           "return \"broadcast\", partner", "return \"broadcast\"",
+           f"{PASSES}/test_negative_cases.py::test_products_keep_their_operands_and_their_order"),
+    Mutant("an embedding is multiplied by a matrix as if it were not transposed", TABLES,
+           "add_matrix_multiply(table, MatrixOperation.NONE, matrix, layer.op1)",
+           "add_matrix_multiply(table, MatrixOperation.NONE, matrix, MatrixOperation.NONE)",
+           f"{PASSES}/test_negative_cases.py::test_embedding_is_multiplied_by_a_transposed_matrix"),
+    Mutant("the kinds of fused gates are in reverse order", FORMS,
+           "logistic = [int(each.gate.type is SIGMOID) for each in run]",
+           "logistic = [int(each.gate.type is SIGMOID) for each in run[::-1]]",
+           f"{PASSES}/test_gate_fusion.py {PASSES}/test_pipeline.py"),
+    Mutant("a gate of every second element is taken for one of adjacent elements", FORMS,
+           "if len(cut) != 1 or any(each != 1 for each in slice.stride):", "if len(cut) != 1:",
+           f"{PASSES}/test_gate_fusion.py {PASSES}/test_pipeline.py"),
+    Mutant("a transposed matrix is transposed again for its parts", PARTS,
+           "if layer.op1 is NONE:", "if layer.op1 is TRANSPOSE:",
+           "tests/passes/test_matmul_partitioning.py tests/passes/test_pipeline.py::test_reference_stays_the_same"),
+]
+# fmt: on

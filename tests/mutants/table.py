@@ -1,0 +1,55 @@
+"""All faults, and the page that says what catches each."""
+
+import re
+from threading import Lock
+from typing import NamedTuple
+
+from tests.mutants import layers, lowering, meaning, passes, rules
+from tests.mutants.mutant import ROOT, Mutant
+
+MUTANTS = [each for group in (meaning, lowering, layers, passes, rules) for each in group.FAULTS]
+PAGE = ROOT / "tests" / "mutants" / "README.md"
+HEAD = """\
+# Faults, and what catches them
+
+Each row of this table is a fault of one line that was planted in a copy of the tree, with the first test that failed,
+and the number of random networks until engine and reference differed on one (numbers 0, 1, 2 ... of
+`tests/mutants/networks.py`). `python -m tests.mutants` writes the tests, and `python -m tests.mutants --networks 200`
+the numbers of networks; with words as arguments, they update the rows with all of these words.
+
+| fault | in | caught by | networks |
+|---|---|---|---|
+"""
+OPEN = "not yet run"
+
+
+class Row(NamedTuple):
+    """What caught a fault."""
+
+    test: str = OPEN
+    networks: str = OPEN
+
+
+def recorded() -> dict[tuple[str, str], Row]:
+    """The rows of the page, by fault and file."""
+    rows = re.findall(r"^\| (.+) \| `(.+)` \| (.+) \| (.+) \|$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+    return {(fault, file): Row(test, networks) for fault, file, test, networks in rows}
+
+
+_lock = Lock()
+
+
+def record(mutant: Mutant, **changed: str) -> None:
+    """Change the row of a fault."""
+    with _lock:
+        rows = recorded()
+        key = mutant.fault, mutant.file
+        rows[key] = rows.get(key, Row())._replace(**changed)
+        PAGE.write_text(page(rows), encoding="utf-8")
+
+
+def page(rows: dict[tuple[str, str], Row]) -> str:
+    """The page, with the rows in the order of the faults."""
+    known = [(each, rows.get((each.fault, each.file), Row())) for each in MUTANTS]
+    shown = (f"| {each.fault} | `{each.file}` | {row.test} | {each.hidden or row.networks} |\n" for each, row in known)
+    return HEAD + "".join(shown)
