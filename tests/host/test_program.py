@@ -1,14 +1,10 @@
 """Host execution: networks with data-dependent shapes."""
 
-from unittest.mock import patch
-
 import numpy as np
 import pytest
 from hypothesis import given
 
 import netloop as trt
-from netloop.execution import executable
-from netloop.host.compiled_pieces import Pieces
 from tests.support import networks
 from tests.support import random_networks as comparison
 from tests.support.examples import same_examples
@@ -238,19 +234,10 @@ def test_pure_function_of_such_a_network_is_refused(network):
 # ---------------------------------------------------------------------------- random networks on the host
 
 
-def on_the_host(steps_in_a_piece):
-    """Patches by which engines run on the host, with pieces of at most so many steps."""
-    length = Pieces.length
-    return (
-        patch.object(executable, "has_program", lambda network, types: False),
-        patch.object(Pieces, "length", lambda *given: min(steps_in_a_piece, length(*given))),
-    )
-
-
 @same_examples(12)
 @given(random_networks(depth=2, most=10, is_risky=True))
 @pytest.mark.parametrize("steps_in_a_piece", [0, 2])
 def test_host_agrees_with_the_reference_and_fails_where_it_does(steps_in_a_piece, grown):
-    on_host, in_pieces = on_the_host(steps_in_a_piece)
-    with on_host, in_pieces:
-        comparison.agree(grown)
+    grown.settings = comparison.on_the_host(steps_in_a_piece)
+
+    comparison.agree(grown)

@@ -29,7 +29,8 @@ length_of_piece = Pieces.length
 SIZES = [*[(0, 0)] * 3, (1, 5), (1, 20), (2, 10), (2, 20), (3, 20), (4, 40)]
 """How deep loops and conditionals are nested at most, and among how many layers they are begun."""
 
-ORDER = Random(0).sample(Grower.recipes, len(Grower.recipes))
+EVERY = [*dict.fromkeys([*Grower.recipes, *HOST])]
+ORDER = Random(0).sample(EVERY, len(EVERY))
 DRAWN = 12
 """Networks without loops take this number of recipes in turn: in 200 networks each of them comes several times."""
 
@@ -45,6 +46,8 @@ def random_network(seed: int, is_risky: bool | None = None, sizes: tuple[int, in
     is_risky = not chance.randint(0, 3) if is_risky is None else is_risky
     while True:
         grower = chance.choice([Grower, CellGrower] if sizes[0] else [Grower])(chance, *sizes, is_risky)
+        grower.recipes = EVERY
+        grower.deck = chance.sample(HOST, 3) if grower.is_on_host else []
         if not sizes[0]:
             grower.deck += recipes_in_turn(seed, grower.is_on_host)
         grown = grower.grow()
@@ -73,14 +76,18 @@ def settings(chance: Random) -> dict[str, Any]:
     """
     kind = chance.choice(["usual", "lowest", "lowest", "lowest", "host", "chunks"])
     if kind == "host":
-        most = chance.choice([0, 1, 2, 100])
-        return {
-            "netloop.execution.executable.has_program": lambda network, types: False,
-            "netloop.host.compiled_pieces.Pieces.length": lambda *given: min(most, length_of_piece(*given)),
-        }
+        return on_the_host(chance.choice([0, 1, 2, 100]))
     if kind == "chunks":
         return {"netloop.host.compiled_pieces.MOST_TRIPS_AT_ONCE": chance.choice([0, 2])}
     return lowest(chance) if kind == "lowest" else {}
+
+
+def on_the_host(steps_in_a_piece: int) -> dict[str, Any]:
+    """Values by which engines run on the host, with pieces of at most so many steps."""
+    return {
+        "netloop.execution.executable.has_program": lambda network, types: False,
+        "netloop.host.compiled_pieces.Pieces.length": lambda *given: min(steps_in_a_piece, length_of_piece(*given)),
+    }
 
 
 def lowest(chance: Random) -> dict[str, Any]:

@@ -70,7 +70,7 @@ class Grower(Kinds):
     shapes = [(), (2,), (3,), (2, 3)]
     most_trips = 4
     limit_kinds = ["count", "computed count", "while", "both"]
-    recipes = [*dict.fromkeys([*RECIPES, *RANGES, *HOST])]
+    recipes = [*RECIPES, *RANGES]
     share_on_host = 0.3
 
     def __init__(self, chance: Random, depth: int, most: int, is_risky: bool = False, has_entries: bool = True) -> None:

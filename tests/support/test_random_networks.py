@@ -14,7 +14,7 @@ from netloop.plan.layer_kinds import kinds
 from tests.support.random_networks import random_network, used
 from tests.support.strategies import Grown, is_pure
 
-NUMBER, MANY = 250, 1500
+NUMBER, MANY = 300, 1500
 """How many networks are looked at for constructs, and for each value of each attribute."""
 
 
