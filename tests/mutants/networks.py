@@ -9,19 +9,12 @@ import faulthandler
 import json
 import sys
 from collections.abc import Iterable
-from contextlib import ExitStack
-from random import Random
-from unittest.mock import patch
 
 import netloop as trt
-from tests.execution.test_differential import agree, fail_alike
-from tests.host.test_program import on_the_host
 from tests.mutants.mutant import ROOT
 from tests.mutants.reach import Reach, lines_of
 from tests.mutants.table import MUTANTS
-from tests.passes.test_random import LIMITS, UNLIMITED
-from tests.support.growth import CellGrower
-from tests.support.strategies import Grower, Grown
+from tests.support.random_networks import agree, random_network
 
 MOST_SECONDS = 60
 """The duration of one comparison at which the process ends: the fault has made it endless."""
@@ -29,29 +22,7 @@ MOST_SECONDS = 60
 
 def compare(seed: int) -> None:
     """Compare engine and reference on the network of a number."""
-    turn, chance = seed % 8, Random(seed)
-    if turn % 2:
-        return with_thresholds(chance)
-    grown = Grower(chance, 4, 60, is_risky=turn in (2, 6)).grow()
-    if any(each.code == "NL211" for each in trt.check(grown.network)):
-        return None
-    if turn == 6:
-        on_host, in_pieces = on_the_host(2)
-        with on_host, in_pieces:
-            return fail_alike(grown)
-    return fail_alike(grown) if turn == 2 else agree(grown)
-
-
-def with_thresholds(chance: Random) -> None:
-    limits: dict[str, object] = LIMITS | dict.fromkeys(UNLIMITED, 1 << 20)
-    limits["netloop.passes.weight_prepacking.LEFT_ROWS"] = chance.choice([range(2, 9), range(8, 65)])
-    limits["netloop.lower.loop.fission.CACHED"] = chance.choice([1, 1 << 22])
-    limits["netloop.lower.loop.fission.CHUNK"] = chance.choice([100, 300, 1000])
-    with ExitStack() as stack:
-        for name, limit in limits.items():
-            stack.enter_context(patch(name, limit))
-        grown: Grown = CellGrower(chance, chance.randint(1, 2), chance.randint(5, 25)).grow()
-        agree(grown)
+    agree(random_network(seed))
 
 
 def compare_all(seeds: Iterable[int]) -> None:
