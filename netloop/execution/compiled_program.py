@@ -20,12 +20,17 @@ from netloop.host import HostProgram
 from netloop.layers.loop import ILoop
 from netloop.layers.sources import IConstantLayer
 from netloop.lower import Program
+from netloop.lower.frame import ErrorTable
 from netloop.lower.recursion_limit import raised_recursion_limit
 from netloop.network import INetworkDefinition
 from netloop.passes import Note, improve, of_platform
 
 LONGEST_FUSED_BODY = 2000
 """XLA's compiler for CPUs has crashed while fusing loop bodies of 4,000 operations."""
+
+
+Run = Callable[[list[Any], list[Any]], list[Any]]
+"""The call of a program: takes the weights and the inputs, in order, and returns the outputs."""
 
 
 class ProgramSource(Protocol):
@@ -44,7 +49,7 @@ class CompiledProgram:
     """A program that is ready to run.
 
     Attributes:
-        run: takes the weights and the inputs, in order, and returns the outputs; raises ExecutionError.
+        run: the call; it raises ExecutionError.
         program: the lowered network, which records the strategy of each loop.
         loops: the loops of the lowered network, in order.
         compiled: XLA's executable; None if the program runs on the host.
@@ -52,7 +57,7 @@ class CompiledProgram:
         seconds: the duration of each phase of the compilation.
     """
 
-    run: Callable[[list[Any], list[Any]], list[Any]]
+    run: Run
     program: Program | HostProgram
     loops: list[ILoop]
     compiled: Any = None
@@ -102,6 +107,12 @@ def compile_program(
         compiled = compile_lowered(lowered, compiler_options(program))
     timer.end("compile")
 
+    run, notes = _call_of(compiled, loader, program.errors), [*source.notes, *program.notes]
+    return CompiledProgram(run, program, source.network.loops, compiled, notes, timer.seconds)
+
+
+def _call_of(compiled: jax.stages.Compiled, loader: WeightLoader, errors: ErrorTable) -> Run:
+    """The call of a compiled program: it takes weights and inputs, and returns outputs or raises its first error."""
     # a call of a small program takes microseconds, and to wait for each result would be a good part of them
     waits = can_run_out(compiled)
 
@@ -109,10 +120,10 @@ def compile_program(
         made = compiled(loader(weights), *arrays)
         outputs, verdict = completed(made) if waits else made
         if verdict is not None and int(verdict):
-            raise ExecutionError(program.errors.finding(verdict))
+            raise ExecutionError(errors.finding(verdict))
         return outputs
 
-    return CompiledProgram(run, program, source.network.loops, compiled, [*source.notes, *program.notes], timer.seconds)
+    return run
 
 
 def compiler_options(program: Program) -> dict[str, Any]:
