@@ -148,8 +148,8 @@ def read_only(tmp_path):
     (tmp_path / "file").write_bytes(b"old")
     tmp_path.chmod(0o555)
     user = os.geteuid()
-    for each in (tmp_path.parent, tmp_path.parent.parent) if user == 0 else ():
-        each.chmod(0o755)
+    for each in tmp_path.parents if user == 0 else ():
+        each.chmod(each.stat().st_mode | 0o055)
     os.seteuid(user or 65534)
     yield tmp_path
     os.seteuid(user)

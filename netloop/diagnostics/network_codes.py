@@ -65,7 +65,7 @@ TEXTS = {
         Right: a length from a constant, from ``add_shape``, or from an input of the network
         """,
     "NL502": """
-        JAX and XLA recurse into nested loops and conditionals, and can crash on very deep nests.
+        XLA and JAX recurse into nested loops and conditionals, and can crash on very deep nests.
 
         An engine has at most 100 in each other, and a pure function 32. A loop also compiles the layers again that its
         LAST_VALUE outputs need after the last iteration, unless these are recurrences, and so do the loops around it.
