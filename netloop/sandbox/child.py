@@ -14,7 +14,7 @@ from netloop.graph.tensor import ITensor
 from netloop.sandbox.errors import error_as_json
 from netloop.sandbox.frames import Header, Values, read_frame, write_frame
 from netloop.sandbox.limits import limit_cpu, limit_process
-from netloop.types import OptionalType, SequenceType, TensorType
+from netloop.types import OptionalType, SequenceType, TensorType, UnrankedType
 
 IMPORTERS = {".onnx": "netloop.onnx", ".xml": "netloop.openvino"}
 """The package that loads a file, by its suffix; a plan is netloop's own."""
@@ -61,7 +61,12 @@ def _described(engine: ICudaEngine) -> Header:
 def _info(tensor: ITensor) -> Any:
     found = tensor.type
     kind = KINDS.get(type(found), "tensor")
-    return {"name": tensor.name, "kind": kind, "dtype": str(found.dtype), "shape": list(found.held_shape or ())}
+    return {"name": tensor.name, "kind": kind, "dtype": str(found.dtype), "shape": _dims(found)}
+
+
+def _dims(type: TensorType) -> list[int] | None:
+    """The dims of a tensor; None if the branch that a conditional takes decides even their number."""
+    return None if isinstance(type, UnrankedType) else list(type.held_shape or ())
 
 
 def _to_numpy(value: Any) -> Any:

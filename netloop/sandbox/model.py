@@ -31,12 +31,13 @@ class TensorInfo(NamedTuple):
     Attributes:
         kind: ``"tensor"``, ``"sequence"`` or ``"optional"``.
         dtype: the element type.
-        shape: the dims, -1 where unknown; of a sequence or optional value those of its tensors.
+        shape: the dims, -1 where unknown; of a sequence or optional value those of its tensors. None if their number
+            depends on the call.
     """
 
     kind: str
     dtype: np.dtype[Any]
-    shape: Shape
+    shape: Shape | None
 
 
 def load(path: str | os.PathLike[str], *, memory: int | None = 4 << 30, seconds: float = 60) -> SandboxedModel:
@@ -173,15 +174,17 @@ def _seconds(value: float) -> float:
 
 
 def _info(given: Any) -> tuple[str, TensorInfo]:
-    dtype, shape = type_of_form(given)
+    is_unranked = isinstance(given, dict) and given.get("shape", ()) is None
+    dtype, shape = type_of_form({**given, "shape": []} if is_unranked else given)
     name, kind = given.get("name"), given.get("kind")
     if not isinstance(name, str) or kind not in KINDS:
         raise ProtocolError("with a tensor without a name or kind")
-    return name, TensorInfo(kind, dtype, shape)
+    return name, TensorInfo(kind, dtype, None if is_unranked else shape)
 
 
 def _fits(value: Any, info: TensorInfo) -> bool:
     """Whether a value is of the type of an output."""
     if info.kind != "tensor":
         return value is None or isinstance(value, list | np.ndarray)
-    return isinstance(value, np.ndarray) and value.dtype == info.dtype and agree(value.shape, info.shape)
+    is_alike = isinstance(value, np.ndarray) and value.dtype == info.dtype
+    return is_alike and (info.shape is None or agree(value.shape, info.shape))

@@ -104,6 +104,21 @@ def test_array_of_a_type_that_no_tensor_has_is_refused(shared):
         shared(INPUTS, n=[[1], [2, 3]])
 
 
+def test_output_whose_rank_the_call_decides(tmp_path):
+    network = trt.INetworkDefinition()
+    x, c = network.add_input("x", trt.float32, (2,)), network.add_input("c", trt.bool, ())
+    conditional = network.add_if_conditional()
+    conditional.set_condition(c)
+    row = network.add_unsqueeze(x, network.add_constant((1,), np.int64([0])).get_output(0)).get_output(0)
+    mark(network, y=conditional.add_output(x, row).get_output(0))
+    path = tmp_path / "ranks.plan"
+    path.write_bytes(trt.compile(network).serialize())
+
+    with trt.sandbox.load(path) as model:
+        assert model.outputs["y"].shape is None
+        assert [model(x=np.ones(2, np.float32), c=np.bool_(c))["y"].shape for c in (True, False)] == [(2,), (1, 2)]
+
+
 def test_call_that_takes_too_long_ends_the_process(path):
     with trt.sandbox.load(path) as model:
         model.seconds, begin = 0.5, time.monotonic()
