@@ -193,7 +193,8 @@ class ISliceLayer(Operation):
 
     def _read(self, x: Any, axis: int, places: _Places, fill: Any) -> Any:
         """Read positions along one axis: as a window if possible, else by a gather."""
-        start, size, stride = places
+        # the stride to the second of one element may be a number that XLA does not take
+        start, size, stride = places = places._replace(stride=1) if places.size == 1 else places
         if not _all_ints(places):
             return self._gathered(x, axis, start + stride * jnp.arange(size), fill)
         last = start + (size - 1) * stride
