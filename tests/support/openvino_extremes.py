@@ -53,7 +53,7 @@ class Change:
 
     def __str__(self) -> str:
         value = self.value[:40] if self.kind == "attribute" else f"{self.value.dtype}{self.value.tolist()}"
-        return f"model {self.model}, {LAYERS()[self.model]}: {self.kind} {self.place} {self.name} = {value!r}"
+        return f"model {self.model}, {names()[self.model]}: {self.kind} {self.place} {self.name} = {value!r}"
 
 
 # ---------------------------------------------------------------------------- models
@@ -67,6 +67,12 @@ def layers() -> list[Case]:
     return list({(each.op, each.opset, len(each.inputs), *each.attributes): each for each in known}.values())
 
 
+@cache
+def names() -> list[str]:
+    """The models."""
+    return [*map(str, layers()), "Loop", "TensorIterator"]
+
+
 def _random() -> list[Case]:
     shares = np.float32([[0.5, 0.25, 0.25]])
     seeds: dict[str, Any] = {"global_seed": 1, "op_seed": 1}
@@ -78,16 +84,13 @@ def _random() -> list[Case]:
     ]  # fmt: skip
 
 
-LAYERS = cache(lambda: [*map(str, layers()), "Loop", "TensorIterator"])
-
-
 @cache
 def model(number: int) -> tuple[bytes, bytes, dict[str, Any]]:
     """The document and the weights of a model, and the inputs of a call."""
     if number < len(layers()):
         return *document(layers()[number].model()), layers()[number].given
     x, start = parameter("x", [3, 2]), constant([[10, 20]], np.float32)
-    loop = Loop(3 if LAYERS()[number] == "Loop" else None)
+    loop = Loop(3 if names()[number] == "Loop" else None)
     row, total = loop.sliced(x, [1, 2]), loop.state(start)
     after = ops.add(total, row)
     last, rows = loop.outputs([(total, after)], [after], [(after, 0)])
@@ -98,9 +101,9 @@ def model(number: int) -> tuple[bytes, bytes, dict[str, Any]]:
 # ---------------------------------------------------------------------------- changes
 
 
-def changes() -> Iterator[Change]:
-    """All models with one change."""
-    for number in range(len(LAYERS())):
+def changes(step: int = 1) -> Iterator[Change]:
+    """All models, or one of ``step``, with one change."""
+    for number in range(0, len(names()), step):
         text, weights, given = model(number)
         for place, element in enumerate(ElementTree.fromstring(text).iter()):
             yield from _of_element(number, place, element, weights)
@@ -199,13 +202,12 @@ def outcome(change: Change) -> str:
     )
 
 
-def sample(count: int, seed: int = 0) -> list[Change]:
-    """Some of the changes, drawn at random."""
-    known = list(changes())
-    return random.Random(seed).sample(known, min(count, len(known)))
+def sample(count: int, step: int) -> list[Change]:
+    """Some of the changes of one of ``step`` models, drawn at random."""
+    return random.Random(0).sample(list(changes(step)), count)
 
 
-SOURCES = {"all": lambda: list(changes()), "few": partial(sample, 40), "many": partial(sample, 3000)}
+SOURCES = {"all": lambda: list(changes()), "few": partial(sample, 25, 20)}
 
 if __name__ == "__main__":
     serve(SOURCES, outcome)
