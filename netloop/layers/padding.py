@@ -13,6 +13,7 @@ from netloop.enums import LayerType
 from netloop.graph.layer import Operation, layer
 from netloop.graph.network_base import NetworkBase
 from netloop.graph.tensor import ITensor
+from netloop.layers.rearrange import unfolded
 from netloop.types import UNKNOWN, Array, TensorType, agree, normal_axis, require_possible
 
 
@@ -65,7 +66,8 @@ class IPaddingLayer(Operation):
 
     def lower(self, x: Any) -> Any:
         widths = [(0, 0, 0)] * (x.ndim - 2) + [(before, after, 0) for _, before, after in self._along(x.ndim)]
-        return lax.pad(jnp.asarray(x), np.zeros((), x.dtype), widths)
+        made = self.infer(TensorType(x.dtype, x.shape)).volume
+        return lax.pad(unfolded(jnp.asarray(x), made), np.zeros((), x.dtype), widths)
 
 
 @layer(LayerType.REVERSE_SEQUENCE, "Reverse Sequence")

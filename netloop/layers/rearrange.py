@@ -6,6 +6,7 @@ from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
 from netloop.diagnostics import require
 from netloop.dims import Dims, DimsLike, PermutationLike
@@ -13,7 +14,7 @@ from netloop.enums import LayerType
 from netloop.graph.layer import Operation, check_tensor, layer
 from netloop.graph.network_base import NetworkBase, check_tensors, third_from_end
 from netloop.graph.tensor import ITensor
-from netloop.types import TINY, UNKNOWN, Array, Shape, TensorType, agree, merge, normal_axis
+from netloop.types import LARGEST_CONSTANT, TINY, UNKNOWN, Array, Shape, TensorType, agree, merge, normal_axis
 
 
 @layer(LayerType.SHUFFLE, "Shuffle")
@@ -298,6 +299,14 @@ def lower_joined(parts: Sequence[Any], axis: int) -> Any:
     if dtype not in TINY:
         return jnp.concatenate(parts, axis)
     return jnp.concatenate([jnp.asarray(each).astype(np.int8) for each in parts], axis).astype(dtype)
+
+
+def unfolded(x: Any, elements: int) -> Any:
+    """An array that is about to be padded to this many elements, such that XLA does not pad it while compiling."""
+    # XLA evaluates sums of padded constants, one element at a time: 2^26 elements take it 4 s, 2^30 a minute. It does
+    # not look through a barrier, whose cost is that x is written to memory; that of an array of other size is smaller.
+    many = elements > LARGEST_CONSTANT and elements >= 2 * x.size
+    return lax.optimization_barrier(x) if many else x
 
 
 class RearrangingMethods(NetworkBase):

@@ -13,7 +13,7 @@ from netloop.enums import LayerType, SampleMode
 from netloop.graph.layer import Operation, layer
 from netloop.graph.network_base import NetworkBase
 from netloop.graph.tensor import ITensor
-from netloop.layers.rearrange import lower_joined
+from netloop.layers.rearrange import lower_joined, unfolded
 from netloop.types import UNKNOWN, Array, TensorType, agree, constant_module, normal_axis
 
 
@@ -193,7 +193,8 @@ class ISliceLayer(Operation):
 
     def _read(self, x: Any, axis: int, places: _Places, fill: Any) -> Any:
         """Read positions along one axis: as a window if possible, else by a gather."""
-        start, size, stride = places
+        # the stride to the second of one element may be a number that XLA does not take
+        start, size, stride = places = places._replace(stride=1) if places.size == 1 else places
         if not _all_ints(places):
             return self._gathered(x, axis, start + stride * jnp.arange(size), fill)
         last = start + (size - 1) * stride
@@ -238,6 +239,7 @@ def _padded(x: Any, axis: int, window: tuple[int, int], fill: Any) -> Any:
 
     before, after = min(high, 0) - min(low, 0), max(high, length) - max(low, length)
     inner = lax.slice_in_dim(x, min(max(low, 0), length), min(max(high, 0), length), axis=axis)
+    inner = unfolded(inner, inner.size // max(inner.shape[axis], 1) * (high - low))
     # not lax.pad: JAX 0.10.2 fails at its derivative with respect to only the fill value
     return lower_joined([filled(before), inner, filled(after)], axis)
 

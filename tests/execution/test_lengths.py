@@ -1,5 +1,6 @@
 """Errors of the lengths of stacked outputs: every execution reports them where the output is needed, and only there."""
 
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -227,3 +228,11 @@ def test_output_for_which_the_memory_does_not_suffice_is_an_error_of_the_run(net
     monkeypatch.setattr("netloop.layers.loop.np.zeros", fail)
     with pytest.raises(trt.ExecutionError, match=r"'rows' is int32\[3\], and there is not enough memory for it"):
         trt.evaluate(network, {"n": np.int64(3)})
+
+
+def test_rows_of_a_length_that_no_memory_holds_are_compiled_at_once_and_not_computed_where_they_are_not_taken():
+    network, inputs = network_with(in_a_branch, "constant", 1 << 30)
+    started = time.perf_counter()
+
+    assert trt.compile(network)({"flag": np.bool_(False), **inputs})["y"] == 7
+    assert time.perf_counter() - started < 20  # a minute, if XLA evaluates the sum of the zeros

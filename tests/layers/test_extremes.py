@@ -2,11 +2,13 @@
 
 import pytest
 
-from tests.support.extremes import is_bad, outcomes
+from tests.support.mortal_cases import is_bad, outcomes
+
+MODULE = "tests.support.extremes"
 
 
 def test_what_has_ended_the_process_is_an_error():
-    found = dict(outcomes("fatal"))
+    found = dict(outcomes(MODULE, "fatal"))
 
     assert len(found) == 10
     assert [f"{case}: {text}" for case, text in found.items() if is_bad(text)] == []
@@ -18,6 +20,24 @@ def test_what_has_ended_the_process_is_an_error():
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("source", ["cases", "combinations"])
 def test_extreme_numbers_end_no_process(source):
-    found = [f"{case}: {text}" for case, text in outcomes(source) if is_bad(text)]
+    found = [f"{case}: {text}" for case, text in outcomes(MODULE, source) if is_bad(text)]
 
     assert found == []
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "few",
+        *(
+            pytest.param(each, marks=[pytest.mark.slow, pytest.mark.timeout(7200)])
+            for each in ("cases", "combinations")
+        ),
+    ],
+)
+def test_extreme_numbers_of_loops_end_no_process(source):
+    found = dict(outcomes("tests.support.loop_extremes", source))
+
+    assert [f"{case}: {text}" for case, text in found.items() if is_bad(text)] == []
+    assert any("refused" in each for each in found.values())
+    assert any("fine" in each for each in found.values())

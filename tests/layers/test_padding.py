@@ -1,5 +1,7 @@
 """Padding and reversed sequences. The expected numbers are computed by hand, or by ``np.pad`` and slices."""
 
+import time
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -7,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import netloop
 from netloop.diagnostics import LayerError
-from netloop.enums import DataType
+from netloop.enums import DataType, ReduceOperation, SampleMode
 from netloop.layers.padding import IPaddingLayer, IReverseSequenceLayer
 from netloop.network import INetworkDefinition
 from netloop.types import TensorType
@@ -190,3 +193,22 @@ def test_input_whose_padding_is_cropped_again_cannot_be_larger_than_any_tensor()
     match = "the input with its padding, before it is cropped, is float32[1,1,2147483650,2147483650]"
 
     refuses(pad((2**31, 2**31), (-(2**31), -(2**31))), f32(1, 1, 2, 2), match=match)
+
+
+@pytest.mark.parametrize("pad", ["slice", "padding"])
+def test_sum_of_few_numbers_and_many_zeros_is_not_computed_by_the_compiler(network, pad):
+    numbers, size = network.add_constant((1, 1, 1, 3), np.int32([[[[1, 2, 3]]]])).get_output(0), 1 << 30
+    if pad == "slice":
+        padded = network.add_slice(numbers, (0,) * 4, (1, 1, 1, size), (1,) * 4)
+        padded.mode = SampleMode.FILL
+    else:
+        padded = network.add_padding_nd(numbers, (0, 0), (0, size - 3))
+    total = network.add_reduce(padded.get_output(0), ReduceOperation.SUM, 0b1111, False).get_output(0)
+    choice = network.add_if_conditional()
+    choice.set_condition(network.add_input("flag", DataType.BOOL, ()))
+    network.mark_output(choice.add_output(total, network.add_constant((), np.int32(7)).get_output(0)).get_output(0))
+    started = time.perf_counter()
+
+    (found,) = netloop.compile(network)({"flag": np.bool_(False)}).values()
+    assert found == 7
+    assert time.perf_counter() - started < 20

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import netloop
 from netloop.diagnostics import LayerError, NetworkError
 from netloop.enums import DataType, SampleMode
 from netloop.layers.slice import ELEMENTS, PLACES, ISliceLayer
@@ -381,6 +382,15 @@ def test_positions_beyond_64_bits_are_refused(mode):
     match = "axis 0 is read from 4611686018427387904 to 18446744073709551616"
 
     refuses(cut((2**62,), (4,), (2**62,), mode=mode), f32(5), match=match)
+
+
+@pytest.mark.parametrize("stride", [-(2**63), -(2**62), 2**63 - 4])
+def test_stride_of_one_element_may_be_any_number(stride):
+    network = INetworkDefinition()
+    read = network.add_slice(network.add_input("x", DataType.FLOAT, (5,)), (3,), (1,), (stride,))
+    network.mark_output(read.get_output(0))
+
+    assert [each.tolist() for each in netloop.compile(network)({"x": ROW}).values()] == [[13]]
 
 
 def test_positions_in_a_long_axis_are_no_constant_of_the_program():

@@ -1,23 +1,16 @@
 """Layers of every kind with extreme numbers, in processes that may die.
 
-A case is the example call of a method (``layer_specs``) with some numbers changed. ``outcomes`` runs cases in a process
-of its own with little memory; the process names each case before it runs it, so that the case is known if it dies.
+A case is the example call of a method (``layer_specs``) with some numbers changed.
 """
 
 import math
-import os
 import random
-import resource
-import subprocess
-import sys
-import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 from functools import partial
-from typing import IO, Any, get_type_hints
+from typing import Any, get_type_hints
 
-import jax
 import numpy as np
 
 import netloop as trt
@@ -25,17 +18,12 @@ from netloop.graph.layer import ILayer
 from netloop.graph.tensor import ITensor
 from netloop.types import FLOATS, INTEGERS, UNKNOWN, OptionalType, SequenceType, TensorType, numpy_type
 from tests.support.layer_specs import CALLS, F, I, L, Tensors
+from tests.support.mortal_cases import raised, serve
 
 INTS = [0, -1, 1, 2**31 - 1, 2**31, 2**32, 2**40, 2**62, 2**63 - 1, -(2**31), -(2**63)]
 REALS = [math.nan, math.inf, -math.inf, 0.0, -1.0, 5e-324, 1e-40, 1e38, -1e308, 1e308]
 USUAL = [1, 2, 3]
 """Numbers among which extreme ones are drawn in combinations."""
-
-MEMORY = 4 << 30
-"""The bytes of memory that a process may use."""
-
-STARTING, RUNNING = 120, 20
-"""The most seconds until the first case, and for each case."""
 
 
 @dataclass(frozen=True)
@@ -272,82 +260,6 @@ def outcome(case: Extreme) -> str:
     return f"compiled: {compiled}, reference: {raised(lambda: trt.evaluate(network, inputs))}"
 
 
-def raised(run: Callable[[], Any]) -> str:
-    """The error that a run raises."""
-    try:
-        jax.tree.map(np.asarray, run())
-    except trt.NetloopError as error:
-        return f"{type(error).__name__} {error.findings[0].code}"
-    except Exception as error:
-        return f"RAW {type(error).__name__}: {str(error).splitlines()[:1]}"
-    return "fine"
-
-
-# ---------------------------------------------------------------------------- processes
-
-
-def main(source: str, first: int) -> None:
-    """Run the cases from number ``first`` on, and print a line before and after each."""
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    for number, case in enumerate(SOURCES[source]()):
-        if number >= first:
-            print("START", number, case, flush=True)
-            print("END", number, outcome(case), flush=True)
-
-
-def outcomes(source: str) -> Iterator[tuple[str, str]]:
-    """The cases of one of ``SOURCES`` and what they lead to; a new process starts where one dies."""
-    first, last = 0, len(SOURCES[source]())
-    while first < last:
-        case, died = "", ""
-        for word, number, text in lines(source, first):
-            if word == "START":
-                first, case = int(number) + 1, text
-            elif word == "END":
-                yield case, text
-                case = ""
-            else:
-                died = text
-        if first < last or case:
-            yield case, f"DIED {died}"
-            first += not case
-
-
-def lines(source: str, first: int) -> Iterator[list[str]]:
-    """The lines of a process, with the reason of its end as the last."""
-    command = [sys.executable, "-m", "tests.support.extremes", source, str(first)]
-    environment = {**os.environ, "PYTHONWARNINGS": "ignore", "JAX_PLATFORMS": "cpu"}
-    pipe, both = subprocess.PIPE, subprocess.STDOUT
-    with subprocess.Popen(command, stdout=pipe, stderr=both, text=True, env=environment) as child:
-        assert child.stdout is not None
-        other = ""
-        for line in timed(child, child.stdout):
-            parts = line.rstrip("\n").split(" ", 2)
-            if parts[0] in ("START", "END"):
-                yield parts
-            else:
-                other += line
-    yield ["DIED", "", f"with {child.returncode}: {other[-300:]!r}"]
-
-
-def timed(child: subprocess.Popen[str], output: IO[str]) -> Iterator[str]:
-    """The lines of a process, which is killed if one takes too long."""
-    timer = threading.Timer(STARTING, child.kill)
-    timer.start()
-    for line in output:
-        timer.cancel()
-        timer = threading.Timer(RUNNING, child.kill)
-        timer.start()
-        yield line
-    timer.cancel()
-
-
-def is_bad(text: str) -> bool:
-    """Whether a case led to what no input may lead to."""
-    return "RAW" in text or "DIED" in text
-
-
 def fatal() -> list[Extreme]:
     """Cases that have ended the process, or raised errors of JAX and numpy."""
     most, same = 2**63 - 1, Change("attribute", "padding_mode", trt.PaddingMode.SAME_UPPER)
@@ -374,4 +286,4 @@ SOURCES: dict[str, Callable[[], list[Extreme]]] = {
 }
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]))
+    serve(SOURCES, outcome)

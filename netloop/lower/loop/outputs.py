@@ -1,5 +1,6 @@
 """Loop outputs: buffers for the rows of stacked outputs, and the values that leave a loop."""
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,6 +12,7 @@ from jax import lax
 from netloop.enums import LoopOutput
 from netloop.graph.tensor import ITensor
 from netloop.layers.loop import ILoopOutputLayer
+from netloop.layers.rearrange import unfolded
 from netloop.lower.frame import first_error
 from netloop.lower.loop.state import Carry, LoopState
 from netloop.types import normal_axis
@@ -65,6 +67,7 @@ def _last(state: LoopState, layer: ILoopOutputLayer, end: Carry) -> tuple[Any, A
 def _arranged(rows: jax.Array, trips: Any, length: int, kind: LoopOutput) -> jax.Array:
     """The first ``trips`` rows, in the order of ``kind``, then zeros up to ``length``."""
     if len(rows) < length:
+        rows = unfolded(rows, length * math.prod(rows.shape[1:]))
         rows = lax.pad(rows, _zero(rows.dtype), [(0, length - len(rows), 0), *[(0, 0, 0)] * (rows.ndim - 1)])
     rows = rows[:length]
     if kind is LoopOutput.REVERSE:

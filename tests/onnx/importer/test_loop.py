@@ -92,6 +92,17 @@ def test_loop_that_ends_early_has_a_row_for_each_iteration_it_had(limit, trips, 
     assert found["rows"].tolist() == [[1 + n, 2 + 2 * n] for n in range(trips)]
 
 
+@pytest.mark.parametrize("most", [2**40, 2**62, LARGEST])
+def test_rows_for_a_trip_count_of_the_call_must_fit_into_a_tensor(most):
+    declared = {**LIMITED, "inputs": "float[2] x, float limit, int64 most"}
+    network = netloop.onnx.load(model(looped("most, true", LESS, "y, rows", **declared)))
+    given = {"x": X, "limit": F(4), "most": np.int64(most)}
+    for run in (netloop.compile(network), lambda inputs: netloop.evaluate(network, inputs)):
+        with pytest.raises(netloop.ExecutionError, match=rf"NL601: .* would be float32\[{most},2\]"):
+            run(given)
+        assert np.asarray(run({**given, "most": np.int64(9)})["rows"]).tolist() == [[1, 2]]
+
+
 @pytest.mark.parametrize(
     ("most", "body", "codes"),
     [
