@@ -12,6 +12,7 @@ from onnx import AttributeProto, defs
 from netloop.diagnostics import did_you_mean, require
 from netloop.formats.import_errors import present
 from netloop.onnx.importer.function_calls import domain_of
+from netloop.onnx.importer.microsoft_schemas import microsoft_schema
 from netloop.onnx.tensors import array_of, dense_of
 
 Bindings = Mapping[str, AttributeProto]
@@ -19,8 +20,8 @@ Bindings = Mapping[str, AttributeProto]
 
 
 def schema_of(domain: str, op: str, version: int) -> defs.OpSchema | None:
-    """The schema of an operator in a version of its domain; None if the standard has no such operator."""
-    return defs.get_schema(op, version, domain) if defs.has(op, version, domain) else None
+    """The schema of an operator in a version of its domain; None if neither the standard nor onnxruntime has it."""
+    return defs.get_schema(op, version, domain) if defs.has(op, version, domain) else microsoft_schema(domain, op)
 
 
 @dataclass(frozen=True)

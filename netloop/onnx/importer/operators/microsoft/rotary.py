@@ -1,0 +1,47 @@
+"""Rotary embedding of onnxruntime (com.microsoft)."""
+
+import numpy as np
+
+from netloop.diagnostics import require
+from netloop.formulas import FormulaBuilder
+from netloop.graph.tensor import ITensor
+from netloop.onnx.importer.call import Call
+from netloop.onnx.importer.operator_table import microsoft
+
+
+def rotated(
+    make: FormulaBuilder,
+    x: ITensor,
+    positions: ITensor,
+    caches: tuple[ITensor, ITensor],
+    interleaved: bool = False,
+    elements: int = 0,
+) -> ITensor:
+    """Tokens [batch, head, token, element], with pairs of elements rotated by the angles of their positions."""
+    cos, sin = caches
+    layer = make.network.add_rotary_embedding(x, cos, sin, interleaved, elements)
+    layer.set_input(3, positions)
+    return make.made(layer)
+
+
+@microsoft("RotaryEmbedding")
+def rotary_embedding(call: Call, x: ITensor, positions: ITensor, cos: ITensor, sin: ITensor) -> ITensor:
+    """Pairs of elements of each token rotated by an angle that depends on its position."""
+    make, elements = call.make, call.attribute("rotary_embedding_dim", 0)
+    require(x.type.rank in (3, 4), f"the input is {x.type}, but must have 3 or 4 axes")
+    tokens = x if x.type.rank == 4 else _by_head(call, x, cos, elements)
+    if positions.type.rank == 1:  # the position of the first token
+        counted = make.add(make.arange(make.length(tokens, 2)), make.cast(positions, np.int64))
+        ids = make.expand_dims(counted, [0])
+        positions = make.broadcast_to(ids, make.list_tensor([make.length(tokens, axis) for axis in (0, 2)]))
+    turned = rotated(make, tokens, positions, (cos, sin), bool(call.attribute("interleaved", 0)), elements)
+    return turned if x.type.rank == 4 else make.reshape(make.transpose(turned, [0, 2, 1, 3]), make.shape(x))
+
+
+def _by_head(call: Call, x: ITensor, cos: ITensor, elements: int) -> ITensor:
+    """[batch, token, head * element] as [batch, head, token, element]."""
+    make, heads = call.make, call.attribute("num_heads", 0)
+    require(heads > 0 or not elements, "num_heads is 0, and rotary_embedding_dim is not")
+    batch, tokens = (make.length(x, axis) for axis in (0, 1))
+    sizes = [heads, -1] if heads else [-1, make.times(make.length(cos, 1), 2)]
+    return make.transpose(make.reshape(x, [batch, tokens, *sizes]), [0, 2, 1, 3])

@@ -1,0 +1,46 @@
+"""Element-wise functions of onnxruntime."""
+
+import math
+
+import numpy as np
+import pytest
+
+from tests.support.microsoft import MICROSOFT, bytes_of, floats
+from tests.support.onnx_models import check_node, of_node, runs
+
+X, BIAS = 3 * floats(2, 3, 4), floats(4)
+
+
+@pytest.mark.parametrize(
+    ("op", "inputs", "attributes"),
+    [
+        ("Gelu", (X,), {}),
+        ("BiasGelu", (X, BIAS), {}),
+        ("FastGelu", (X,), {}),
+        ("FastGelu", (X, BIAS), {}),
+        ("QuickGelu", (X,), {}),
+        ("QuickGelu", (X,), {"alpha": -0.5}),
+    ],
+)
+def test_function_is_that_of_onnxruntime(op, inputs, attributes):
+    check_node(op, *inputs, open_lengths=True, **attributes, **MICROSOFT)
+
+
+def gelu(x):
+    return x * 0.5 * (1 + np.vectorize(math.erf)(x / math.sqrt(2)))
+
+
+def computed(op, *inputs):
+    """The output of netloop, for operators that onnxruntime has no kernel for on CPUs."""
+    (found,) = runs(*of_node(op, *inputs, **MICROSOFT))
+    return found
+
+
+def test_bias_split_gelu_multiplies_one_half_by_gelu_of_the_other():
+    left, right = np.split(X + BIAS, 2, -1)
+
+    np.testing.assert_allclose(computed("BiasSplitGelu", X, BIAS), left * gelu(right), rtol=1e-4, atol=1e-6)
+
+
+def test_bias_add_adds_three_tensors():
+    np.testing.assert_allclose(computed("BiasAdd", X, BIAS, X), 2 * X + BIAS, rtol=1e-6)
