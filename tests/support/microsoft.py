@@ -3,6 +3,8 @@
 import numpy as np
 from onnx import numpy_helper
 
+from tests.support.onnx_models import runs, session_gives
+
 MICROSOFT = {"domain": "com.microsoft", "opset": 1}
 """The domain and version of ``check_node``."""
 
@@ -24,8 +26,17 @@ def scalars(*numbers):
     return [np.float32(each) for each in numbers]
 
 
-def weights_as_constants(made, given):
-    """Turn all inputs of a model but the first into initializers."""
-    for name in list(given)[1:]:
+def as_constants(made, given, names):
+    """Turn inputs of a model into initializers."""
+    for name in names:
         made.graph.initializer.append(numpy_helper.from_array(given.pop(name), name))
-    del made.graph.input[1:]
+    kept = [each for each in made.graph.input if each.name in given]
+    del made.graph.input[:]
+    made.graph.input.extend(kept)
+
+
+def check_like_onnxruntime(made, given, rtol=1e-5, atol=1e-6):
+    """Check that netloop computes a model like onnxruntime."""
+    for found, expected in zip(runs(made, given), session_gives(made, given).values(), strict=True):
+        assert (found.dtype, found.shape) == (expected.dtype, expected.shape)
+        np.testing.assert_allclose(found, expected, rtol=rtol, atol=atol)

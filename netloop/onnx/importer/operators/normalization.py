@@ -7,6 +7,7 @@ import numpy as np
 from netloop.diagnostics import require
 from netloop.enums import UnaryOperation
 from netloop.formulas import FormulaBuilder
+from netloop.formulas.reduce import bitmask
 from netloop.graph.tensor import ITensor
 from netloop.layers.normalization import INormalizationLayer
 from netloop.onnx.importer.call import Call
@@ -79,7 +80,7 @@ def group_normalization(call: Call, x: ITensor, scale: ITensor, bias: ITensor) -
 def _normalization(call: Call, x: ITensor, scale: ITensor, bias: ITensor) -> INormalizationLayer:
     """The layer that normalizes the axes after batch and channel."""
     make, rank = call.make, x.type.rank
-    axes = sum(1 << axis for axis in range(2, rank))
+    axes = bitmask(*range(2, rank))
     scale, bias = (make.expand_dims(each, [0, *range(2, rank)]) for each in (scale, bias))
     layer = make.network.add_normalization_v2(x, scale, bias, axes)
     layer.epsilon = call.attribute("epsilon")
@@ -91,15 +92,24 @@ def layer_normalization(call: Call, x: ITensor, scale: ITensor, bias: ITensor | 
     """Normalization over the last axes, with scale and bias; optionally also mean and inverse deviation."""
     make, rank = call.make, x.type.rank
     axes = range(normal_axis(call.attribute("axis", -1), rank), rank)
+    epsilon = call.attribute("epsilon")
+    normal = layer_normalized(make, x, scale, bias, axes, epsilon)
+    if not (call.wants(1) or call.wants(2)):
+        return [normal]
+    mean, variance = make.moments(wide_of(make, x), axes)
+    return [normal, mean, make.inverse_deviation(variance, epsilon)]
+
+
+def layer_normalized(
+    make: FormulaBuilder, x: ITensor, scale: ITensor, bias: ITensor | None, axes: Sequence[int], epsilon: float
+) -> ITensor:
+    """``x`` normalized over axes, with scale and bias."""
+    rank = x.type.rank
     bias = make.constant(np.zeros(1, x.type.dtype)) if bias is None else bias
     scale, bias = (make.expand_dims(each, range(rank - each.type.rank)) for each in (scale, bias))
-    layer = make.network.add_normalization_v2(x, scale, bias, sum(1 << axis for axis in axes))
-    layer.epsilon = call.attribute("epsilon")
-    if not (call.wants(1) or call.wants(2)):
-        return [make.made(layer)]
-    wide = wide_of(make, x)
-    mean, variance = make.moments(wide, axes)
-    return [make.made(layer), mean, make.inverse_deviation(variance, layer.epsilon)]
+    layer = make.network.add_normalization_v2(x, scale, bias, bitmask(*axes))
+    layer.epsilon = epsilon
+    return make.made(layer)
 
 
 @operator("RMSNormalization", since=23)

@@ -10,6 +10,7 @@ from netloop.formulas import FormulaBuilder, Length
 from netloop.graph.tensor import ITensor
 from netloop.onnx.importer.call import Call
 from netloop.onnx.importer.operator_table import microsoft
+from netloop.onnx.importer.operators.microsoft.matrix import matmul_integer_to_float
 from netloop.onnx.importer.operators.microsoft.rotary import rotated
 from netloop.onnx.importer.operators.normalization import rms_normalized, wide_of
 from netloop.types import UNKNOWN
@@ -134,8 +135,8 @@ def attention_of_projections(
     product: ITensor,
     mask: ITensor | None,
     past: ITensor | None,
-    attention_bias: ITensor | None,
-    past_length: ITensor | None,
+    attention_bias: ITensor | None = None,
+    past_length: ITensor | None = None,
 ) -> list[ITensor | None]:
     """Attention of queries, keys and values next to each other along the last axis."""
     make, heads = call.make, call.attribute("num_heads")
@@ -160,6 +161,24 @@ def _check_caches(call: Call, past_length: ITensor | None) -> None:
         "a network has no buffers that a call changes",
         "export the model without past_present_share_buffer",
     )
+
+
+@microsoft("QAttention")
+def quantized_attention(
+    call: Call,
+    x: ITensor,
+    weights: ITensor,
+    bias: ITensor,
+    scale_of_x: ITensor,
+    scale_of_weights: ITensor,
+    mask: ITensor | None = None,
+    zero_of_x: ITensor | None = None,
+    zero_of_weights: ITensor | None = None,
+    past: ITensor | None = None,
+) -> list[ITensor | None]:
+    """``Attention`` with quantized inputs and weights."""
+    factors = x, weights, scale_of_x, scale_of_weights, zero_of_x, zero_of_weights
+    return attention_of_projections(call, matmul_integer_to_float(call, *factors, bias), mask, past)
 
 
 @microsoft("MultiHeadAttention")

@@ -275,3 +275,18 @@ def test_quantized_cache_is_refused():
 
     with pytest.raises(netloop.ModelError, match="PER_TENSOR"):
         netloop.onnx.load(made)
+
+
+# ---------------------------------------------------------------------------- quantized
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8])
+@pytest.mark.parametrize("per_column", [False, True])
+def test_quantized_attention_is_that_of_onnxruntime(per_column, dtype):
+    weights = bytes_of(5, 3 * ALL, dtype=dtype)
+    scale = np.abs(floats(3 * ALL)) / 100 if per_column else np.float32(0.01)
+    zero = bytes_of(3 * ALL, dtype=dtype, most=9) if per_column else dtype(9)
+    check_node(
+        "QAttention", bytes_of(BATCH, NEW, 5), weights, BIAS, np.float32(0.02), scale, mask(BATCH, 7), np.uint8(99),
+        zero, PAST, outputs=2, num_heads=HEADS, unidirectional=1, rtol=1e-4, atol=1e-5, **MICROSOFT
+    )  # fmt: skip

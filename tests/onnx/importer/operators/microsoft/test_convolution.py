@@ -1,6 +1,5 @@
 """Convolutions of onnxruntime."""
 
-import numpy as np
 import pytest
 
 from tests.support.microsoft import MICROSOFT, floats

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from tests.support.onnx_models import check_node
 from tests.support.microsoft import MICROSOFT, floats
+from tests.support.onnx_models import check_node
 
 X, SKIP = floats(2, 3, 4), floats(2, 3, 4, seed=1)
 SCALE, OFFSET, BIAS = floats(3, 4)

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from tests.support.microsoft import MICROSOFT, bytes_of, floats
+from tests.support.microsoft import MICROSOFT, floats
 from tests.support.onnx_models import check_node, of_node, runs
 
 X, BIAS = 3 * floats(2, 3, 4), floats(4)
