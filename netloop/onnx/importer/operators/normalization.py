@@ -88,7 +88,7 @@ def _normalization(call: Call, x: ITensor, scale: ITensor, bias: ITensor) -> INo
 
 
 @operator("LayerNormalization", since=17)
-def layer_normalization(call: Call, x: ITensor, scale: ITensor, bias: ITensor | None = None) -> list[ITensor | None]:
+def layer_normalization(call: Call, x: ITensor, scale: ITensor, bias: ITensor | None = None) -> list[ITensor]:
     """Normalization over the last axes, with scale and bias; optionally also mean and inverse deviation."""
     make, rank = call.make, x.type.rank
     axes = range(normal_axis(call.attribute("axis", -1), rank), rank)

@@ -6,6 +6,7 @@ import numpy as np
 
 from netloop.diagnostics import require
 from netloop.enums import ActivationType
+from netloop.formats.import_errors import present
 from netloop.formulas import FormulaBuilder, Length
 from netloop.graph.tensor import ITensor
 from netloop.onnx.importer.call import Call
@@ -91,7 +92,7 @@ def _allowed(make: FormulaBuilder, scores: ITensor, past: Length, mask: ITensor)
     allowed = make.greater(mask, 0)
     if rank < 4:
         return make.expand_dims(allowed, [1, 2] if rank == 2 else [1])
-    keys, queries = _places(make, scores, past)
+    _, queries = _places(make, scores, past)
     rows = make.gather(allowed, make.reshape(queries, [-1]), 2)
     return make.take_first(rows, make.tensor(make.length(scores, 3)), 3)
 
@@ -218,9 +219,8 @@ def _split(
     elif key is not None and key.type.rank == 5:
         found = [heads_of(make, query, heads), *_unpacked(make, key, 2)]
     else:
-        require(key is not None and value is not None, "key or value is left out, and the query is not packed")
-        assert key is not None and value is not None
-        found = [each if each.type.rank == 4 else heads_of(make, each, heads) for each in (query, key, value)]
+        given = [query, *(present(each, "key or value is left out, and none is packed") for each in (key, value))]
+        found = [each if each.type.rank == 4 else heads_of(make, each, heads) for each in given]
     if bias is None:
         return found
     sizes = [make.product([heads, make.length(each, 3)]) for each in found]
@@ -267,11 +267,10 @@ def group_query_attention(
     query, key, value = _normalized(call, _grouped(call, query, key, value), rest[2:4])
     tokens = _Tokens(make, query, lengths, total)
     if call.attribute("do_rotary", 0):
-        require(cos is not None and sin is not None, "do_rotary is 1, and cos_cache or sin_cache is left out")
-        assert cos is not None and sin is not None
+        caches = [present(each, "do_rotary is 1, and cos_cache or sin_cache is left out") for each in (cos, sin)]
         places = make.cast(tokens.queries if positions is None else positions, np.int64)
         interleaved = bool(call.attribute("rotary_interleaved", 0))
-        query, key = (rotated(make, each, places, (cos, sin), interleaved) for each in (query, key))
+        query, key = (rotated(make, each, places, caches, interleaved) for each in (query, key))
     key, value = tokens.cached(past_key, key), tokens.cached(past_value, value)
     scores = _capped(call, _shared(make, query, key, lambda q, k: scores_of(call, q, k)))
     allowed = tokens.allowed(make.length(key, 2), call.attribute("causal", 1), call.attribute("local_window_size"))

@@ -31,9 +31,8 @@ def gather_block_quantized(
     require(along != across, f"gather_axis and quantize_axis are both {along}")
     packed = x.type.dtype == np.uint8
     require(not packed or across == rank - 1, f"quantize_axis is {across}, but bytes are packed along the last axis")
-    tensors = [None if each is None else make.gather(each, indices, along) for each in (x, scales, zeros)]
-    numbers, scale, zero = tensors
-    assert numbers is not None and scale is not None
+    numbers, scale = (make.gather(each, indices, along) for each in (x, scales))
+    zero = None if zeros is None else make.gather(zeros, indices, along)
     axis = across + indices.type.rank - 1 if across > along else across
     if packed:
         numbers = unpacked(make, numbers, bits)

@@ -1,5 +1,7 @@
 """Rotary embedding of onnxruntime (com.microsoft)."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from netloop.diagnostics import require
@@ -13,7 +15,7 @@ def rotated(
     make: FormulaBuilder,
     x: ITensor,
     positions: ITensor,
-    caches: tuple[ITensor, ITensor],
+    caches: Sequence[ITensor],
     interleaved: bool = False,
     elements: int = 0,
 ) -> ITensor:
