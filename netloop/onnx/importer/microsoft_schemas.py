@@ -56,4 +56,6 @@ def _parameter(name: str) -> defs.OpSchema.FormalParameter:
 def _attribute(name: str, given: Mapping[str, Any]) -> defs.OpSchema.Attribute:
     if "default" in given:
         return defs.OpSchema.Attribute(name, helper.make_attribute(name, given["default"]))
-    return defs.OpSchema.Attribute(name, getattr(defs.OpSchema.AttrType, given["type"]), required=given.get("required", False))
+    return defs.OpSchema.Attribute(
+        name, getattr(defs.OpSchema.AttrType, given["type"]), required=given.get("required", False)
+    )

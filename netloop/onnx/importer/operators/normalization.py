@@ -72,8 +72,13 @@ def group_normalization_by_groups(call: Call, x: ITensor, scale: ITensor, bias: 
 @operator("GroupNormalization", since=21)
 def group_normalization(call: Call, x: ITensor, scale: ITensor, bias: ITensor) -> ITensor:
     """Normalization of groups of channels, with a scale and bias for each channel."""
+    return group_normalized(call, x, scale, bias, call.attribute("num_groups"))
+
+
+def group_normalized(call: Call, x: ITensor, scale: ITensor, bias: ITensor, groups: int) -> ITensor:
+    """``x`` with groups of channels, axis 1, normalized."""
     layer = _normalization(call, x, scale, bias)
-    layer.num_groups = call.attribute("num_groups")
+    layer.num_groups = groups
     return call.make.made(layer)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from netloop.diagnostics import require
-from netloop.enums import ActivationType
+from netloop.enums import ActivationType, UnaryOperation
 from netloop.formats.import_errors import present
 from netloop.formulas import FormulaBuilder, Length
 from netloop.graph.tensor import ITensor
@@ -381,3 +381,30 @@ class _Tokens:
         if window < 0:
             return allowed
         return make.logical_and(allowed, make.greater(keys, make.sub(queries, window)))
+
+
+# ---------------------------------------------------------------------------- positions
+
+
+@microsoft("RelativePositionBias")
+def relative_position_bias(call: Call, table: ITensor, queries: ITensor, keys: ITensor) -> ITensor:
+    """The bias of each pair of query and key by their distance, as in T5; [1, head, query, key].
+
+    Short distances have a row of the table each; long ones share rows, more of them the longer they are.
+    """
+    make, most = call.make, call.attribute("max_distance")
+    buckets = table.type.shape[0]
+    require(buckets > 0, f"the bias_table is {table.type}, and its length must be known")
+    places = [make.arange(make.scalar(each)) for each in (keys, queries)]
+    after = make.sub(places[0], make.expand_dims(places[1], [1]))
+    if call.attribute("is_bidirectional"):
+        buckets //= 2
+        first, away = make.where(make.greater(after, 0), buckets, 0), make.unary(UnaryOperation.ABS, after)
+    else:
+        first, away = make.constant(0), make.maximum(make.sub(0, after), 0)
+    exact = buckets // 2
+    growth = (buckets - exact) / np.log(most / exact)
+    ratio = make.div(make.cast(make.maximum(away, 1), np.float32), exact)
+    far = make.add(make.cast(make.mul(make.unary(UnaryOperation.LOG, ratio), growth), np.int64), exact)
+    row = make.add(first, make.where(make.less(away, exact), away, make.minimum(far, buckets - 1)))
+    return make.expand_dims(make.transpose(make.gather(table, row), [2, 0, 1]), [0])

@@ -6,11 +6,8 @@ from netloop.diagnostics import require
 from netloop.graph.tensor import ITensor
 from netloop.onnx.importer.call import Call
 from netloop.onnx.importer.operator_table import microsoft
-from netloop.onnx.importer.operators.gather import gather_nd
 from netloop.onnx.importer.operators.microsoft.matrix import unpacked
 from netloop.types import normal_axis
-
-microsoft("GatherND")(gather_nd)
 
 
 @microsoft("TorchEmbedding")

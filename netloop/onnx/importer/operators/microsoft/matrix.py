@@ -3,14 +3,14 @@
 import numpy as np
 
 from netloop.diagnostics import require
-from netloop.enums import ElementWiseOperation, MatrixOperation, ReduceOperation
+from netloop.enums import ElementWiseOperation, MatrixOperation, ReduceOperation, UnaryOperation
 from netloop.formulas import FormulaBuilder
 from netloop.graph.tensor import ITensor
 from netloop.onnx.importer.call import Call
 from netloop.onnx.importer.operator_table import microsoft
 from netloop.onnx.importer.operators.convolution import centred
 from netloop.onnx.importer.operators.matrix import gemm, matmul_integer, scaled
-from netloop.onnx.importer.operators.microsoft.pointwise import activated
+from netloop.onnx.importer.operators.microsoft.pointwise import activated, fast_gelu
 from netloop.onnx.importer.operators.quantize import to_type
 
 
@@ -36,6 +36,29 @@ def fused_gemm(call: Call, a: ITensor, b: ITensor, c: ITensor | None = None) -> 
     """An activation of ``alpha * A @ B + beta * C``, with A and B optionally transposed."""
     numbers = (call.attribute(f"activation_{each}") for each in ("alpha", "beta"))
     return activated(call, gemm(call, a, b, c), [each for each in numbers if each is not None])
+
+
+@microsoft("FusedMatMulActivation")
+def fused_matmul_activation(call: Call, a: ITensor, b: ITensor) -> ITensor:
+    """An activation of ``alpha * A @ B``, with A and B optionally transposed, also along their batch axes."""
+    numbers = (call.attribute(f"activation_{each}") for each in ("alpha", "beta"))
+    return activated(call, fused_matmul(call, a, b), [each for each in numbers if each is not None])
+
+
+@microsoft("GemmFastGelu")
+def gemm_fast_gelu(call: Call, x: ITensor, weights: ITensor, bias: ITensor | None = None) -> ITensor:
+    """``FastGelu`` of a product plus a bias."""
+    return fast_gelu(call, call.make.matmul(x, weights), bias)
+
+
+@microsoft("CDist")
+def distances(call: Call, a: ITensor, b: ITensor) -> ITensor:
+    """The distance of each row of A and each row of B, or its square."""
+    make, metric = call.make, call.attribute("metric")
+    require(metric in ("euclidean", "sqeuclidean"), f"metric is {metric!r}, but must be 'euclidean' or 'sqeuclidean'")
+    away = make.sub(make.expand_dims(a, [1]), make.expand_dims(b, [0]))
+    square = make.sum(make.mul(away, away), [2])
+    return square if metric == "sqeuclidean" else make.unary(UnaryOperation.SQRT, square)
 
 
 # ---------------------------------------------------------------------------- quantized
@@ -104,6 +127,34 @@ def _zero_points(
 
 def _dequantized(make: FormulaBuilder, numbers: ITensor, scale: ITensor, zero: ITensor) -> ITensor:
     return make.mul(make.sub(make.cast(numbers, scale.type.dtype), zero), scale)
+
+
+# fmt: off
+BNB4 = {
+    0: np.array([0, 1 / 192, 2 / 3, 1, 1 / 3, 1 / 2, 1 / 6, 1 / 4], np.float32),
+    1: np.array([
+        -1, -0.6961928, -0.52507305, -0.39491749, -0.28444138, -0.18477343, -0.09105004, 0,
+        0.0795803, 0.1609302, 0.2461123, 0.33791524, 0.44070983, 0.562617, 0.72295684, 1,
+    ], np.float32),
+}
+# fmt: on
+"""The numbers that 4 bits stand for: FP4, whose highest bit is the sign, and NF4."""
+
+
+@microsoft("MatMulBnb4")
+def matmul_bnb4(call: Call, x: ITensor, packed: ITensor, scales: ITensor) -> ITensor:
+    """Product with a matrix of 4-bit numbers of bitsandbytes, which have a scale for each block."""
+    make, kind = call.make, call.attribute("quant_type")
+    columns, rows, size = (call.attribute(name) for name in ("N", "K", "block_size"))
+    require(kind in BNB4, f"quant_type is {kind}, but must be 0 for FP4 or 1 for NF4")
+    require(call.attribute("transB") == 1, "transB is 0, but must be 1")
+    table = BNB4[kind] if kind else np.concatenate([BNB4[0], -BNB4[0]])
+    pairs = make.backwards(make.reshape(unpacked(make, make.flat(packed), 4), [-1, 2]), [1])  # the high bits are first
+    numbers = make.gather(make.constant(table), make.cast(make.reshape(pairs, [-1]), np.int32))
+    blocks = make.floor_div(make.arange(columns * rows), size)
+    weights = make.mul(make.take_first(numbers, columns * rows), make.gather(make.flat(scales), blocks))
+    product = make.cast(make.reshape(weights, [columns, rows]), x.type.dtype)
+    return make.matmul(x, make.transpose(product, [1, 0]))
 
 
 @microsoft("MatMulInteger16")

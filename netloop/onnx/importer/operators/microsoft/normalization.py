@@ -2,10 +2,18 @@
 
 from functools import reduce
 
+from netloop.diagnostics import require
+from netloop.enums import ActivationType
 from netloop.graph.tensor import ITensor
 from netloop.onnx.importer.call import Call
 from netloop.onnx.importer.operator_table import microsoft
-from netloop.onnx.importer.operators.normalization import layer_normalization, simplified_layer_normalization, wide_of
+from netloop.onnx.importer.operators.microsoft.quantize import channels_first, channels_last
+from netloop.onnx.importer.operators.normalization import (
+    group_normalized,
+    layer_normalization,
+    simplified_layer_normalization,
+    wide_of,
+)
 
 
 @microsoft("SkipLayerNormalization")
@@ -38,3 +46,31 @@ def skip_simplified_layer_normalization(
 def _total(call: Call, *terms: ITensor | None) -> ITensor:
     """The sum of the terms that are there; of half types in float32."""
     return reduce(call.make.add, (wide_of(call.make, each) for each in terms if each is not None))
+
+
+@microsoft("GroupNorm")
+def group_norm(call: Call, x: ITensor, scale: ITensor, offset: ITensor) -> ITensor:
+    """Normalization of groups of channels, the last axis by default, and a SiLU if ``activation`` is 1."""
+    return _group_norm(call, wide_of(call.make, x), scale, offset, x)
+
+
+@microsoft("SkipGroupNorm")
+def skip_group_norm(
+    call: Call, x: ITensor, scale: ITensor, offset: ITensor, skip: ITensor, bias: ITensor | None = None
+) -> list[ITensor]:
+    """``GroupNorm`` of the sum of two images and a bias for each channel, and the sum."""
+    make = call.make
+    require(call.attribute("channels_last") == 1, "channels_last is 0, but must be 1")
+    if skip.type.rank == 2:
+        skip = make.expand_dims(skip, [1, 2])
+    total = _total(call, x, skip, bias)
+    return [_group_norm(call, total, scale, offset, x), make.cast(total, x.type.dtype)]
+
+
+def _group_norm(call: Call, wide: ITensor, scale: ITensor, offset: ITensor, like: ITensor) -> ITensor:
+    make, last = call.make, bool(call.attribute("channels_last"))
+    image = channels_first(make, wide) if last else wide
+    normal = group_normalized(call, image, *(wide_of(make, each) for each in (scale, offset)), call.attribute("groups"))
+    if call.attribute("activation"):
+        normal = make.mul(normal, make.activation(ActivationType.SIGMOID, normal))
+    return make.cast(channels_last(make, normal) if last else normal, like.type.dtype)

@@ -7,6 +7,7 @@ from netloop.formats.word_tables import ACTIVATION_PARAMETERS, ACTIVATIONS
 from netloop.graph.tensor import ITensor
 from netloop.onnx.importer.call import Call
 from netloop.onnx.importer.operator_table import microsoft
+from netloop.types import normal_axis
 
 
 def activated(call: Call, x: ITensor, numbers: Sequence[float]) -> ITensor:
@@ -51,3 +52,27 @@ def bias_split_gelu(call: Call, x: ITensor, bias: ITensor) -> ITensor:
     half, last = make.part_of(make.length(both, -1), 2), both.type.rank - 1
     first, second = (make.slice(both, [start], [half], axes=[last]) for start in (0, half))
     return make.mul(first, make.activation(ActivationType.GELU_ERF, second))
+
+
+@microsoft("BiasSoftmax")
+def bias_softmax(call: Call, x: ITensor, bias: ITensor) -> ITensor:
+    """Softmax of the input plus a bias, over all axes from one on."""
+    make = call.make
+    total = make.add(x, bias)
+    rows = make.merge_axes(total, normal_axis(call.attribute("axis"), total.type.rank))
+    return make.reshape(make.softmax(rows, 1), make.shape(total))
+
+
+@microsoft("ComplexMul", "ComplexMulConj")
+def complex_product(call: Call, a: ITensor, b: ITensor) -> ITensor:
+    """Product of complex numbers, the pairs along the last axis, or of one and the conjugate of the other."""
+    make = call.make
+    parts = [[make.gather(each, make.constant(at), each.type.rank - 1) for at in (0, 1)] for each in (a, b)]
+    (real, imaginary), (other_real, other) = parts
+    if call.node.op == "ComplexMulConj":
+        other = make.sub(0.0, other)
+    made = [
+        make.sub(make.mul(real, other_real), make.mul(imaginary, other)),
+        make.add(make.mul(real, other), make.mul(imaginary, other_real)),
+    ]
+    return make.stack(made, made[0].type.rank)

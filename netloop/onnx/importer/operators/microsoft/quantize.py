@@ -11,11 +11,8 @@ from netloop.graph.tensor import ITensor
 from netloop.onnx.importer.call import Call
 from netloop.onnx.importer.operator_table import microsoft
 from netloop.onnx.importer.operators.convolution import centred
-from netloop.onnx.importer.operators.quantize import dequantize, quantize, quantized_conv, to_type
+from netloop.onnx.importer.operators.quantize import quantized_conv, to_type
 from netloop.types import normal_axis
-
-microsoft("QuantizeLinear")(quantize)
-microsoft("DequantizeLinear")(dequantize)
 
 
 def floats_of(make: FormulaBuilder, x: ITensor, scale: ITensor, zero: ITensor | None) -> ITensor:

@@ -290,3 +290,34 @@ def test_quantized_attention_is_that_of_onnxruntime(per_column, dtype):
         "QAttention", bytes_of(BATCH, NEW, 5), weights, BIAS, np.float32(0.02), scale, mask(BATCH, 7), np.uint8(99),
         zero, PAST, outputs=2, num_heads=HEADS, unidirectional=1, rtol=1e-4, atol=1e-5, **MICROSOFT
     )  # fmt: skip
+
+
+# ---------------------------------------------------------------------------- positions
+
+
+def bucket(after, both, buckets, most):
+    """The row of T5's table for a key that is ``after`` a query."""
+    first = 0
+    if both:
+        buckets //= 2
+        first, away = (buckets if after > 0 else 0), abs(after)
+    else:
+        away = max(-after, 0)
+    exact = buckets // 2
+    if away < exact:
+        return first + away
+    far = exact + int(np.log(away / exact) / np.log(most / exact) * (buckets - exact))
+    return first + min(far, buckets - 1)
+
+
+@pytest.mark.parametrize("both", [0, 1])
+def test_bias_of_distances_is_that_of_t5(both):
+    """onnxruntime has no kernel for it on CPUs."""
+    table, (queries, keys) = floats(8, 3), (21, 30)
+    made = of_node(
+        "RelativePositionBias", table, np.array([queries]), np.array([keys]), max_distance=19, is_bidirectional=both,
+        **MICROSOFT
+    )  # fmt: skip
+    rows = [[bucket(key - query, both, 8, 19) for key in range(keys)] for query in range(queries)]
+
+    np.testing.assert_array_equal(runs(*made)[0], table[rows].transpose(2, 0, 1)[None])

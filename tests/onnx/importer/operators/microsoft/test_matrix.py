@@ -150,3 +150,42 @@ def test_quantized_gemm_is_that_of_onnxruntime(quantized, dtype, transposed):
         *(right.T if transposed else right, np.float32(scales), zeros),
         bytes_of(5, dtype=np.int32, most=1000), *output, transA=transposed, transB=transposed, alpha=0.5, **MICROSOFT
     )  # fmt: skip
+
+
+# ---------------------------------------------------------------------------- other products
+
+
+@pytest.mark.parametrize("kind", [0, 1])
+@pytest.mark.parametrize(("rows", "columns", "size"), [(32, 3, 16), (5, 7, 16)])
+def test_matmul_bnb4_is_that_of_onnxruntime(rows, columns, size, kind):
+    packed = bytes_of(-(-rows * columns // 2))
+    scales = np.abs(floats(-(-rows * columns // size)))
+    check_node(
+        "MatMulBnb4", floats(2, rows), packed, scales, K=rows, N=columns, block_size=size, quant_type=kind,
+        rtol=1e-4, atol=1e-5, **MICROSOFT
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "sqeuclidean"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_distances_are_those_of_onnxruntime(dtype, metric):
+    a, b = floats(3, 4).astype(dtype), floats(5, 4).astype(dtype)
+    check_node("CDist", a, b, metric=metric, rtol=1e-4, open_lengths=True, **MICROSOFT)
+
+
+def test_product_may_have_an_activation():
+    """onnxruntime has no kernel for it on CPUs."""
+    given = LEFT[0], RIGHT[0].T
+    made = of_node("FusedMatMulActivation", *given, transB=1, alpha=0.5, activation="Relu", **MICROSOFT)
+    plain = of_node("FusedMatMul", *given, transB=1, alpha=0.5, **MICROSOFT)
+
+    np.testing.assert_allclose(runs(*made)[0], np.maximum(runs(*plain)[0], 0))
+
+
+def test_gemm_fast_gelu_is_fast_gelu_of_the_product():
+    """onnxruntime has no kernel for it on CPUs."""
+    bias = floats(5)
+    (found,) = runs(*of_node("GemmFastGelu", LEFT[0], RIGHT[0], bias, **MICROSOFT))
+    (expected,) = runs(*of_node("FastGelu", LEFT[0] @ RIGHT[0], bias, **MICROSOFT))
+
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
