@@ -83,7 +83,8 @@ def _gated(call: Call, x: ITensor, scores: ITensor, chosen: ITensor, experts: _E
         kind in ("silu", "swiglu"), f"activation_type is {kind!r}, but must be 'silu' or 'swiglu' for gated experts"
     )
     rows, up = _halves(call, experts)
-    layer = make.network.add_moe(*(make.expand_dims(each, [0]) for each in (x, chosen, scores)))
+    tokens, chosen, scores = (make.expand_dims(each, [0]) for each in (x, chosen, scores))
+    layer = make.network.add_moe(tokens, chosen, scores)
     weights = [make.transpose(each, [0, 2, 1]) for each in (rows[0], up[0], experts.last)]
     layer.set_gated_weights(*weights, MoEActType.SILU)
     biases = [rows[1], up[1], experts.last_bias]

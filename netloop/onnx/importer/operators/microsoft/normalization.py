@@ -70,7 +70,8 @@ def skip_group_norm(
 def _group_norm(call: Call, wide: ITensor, scale: ITensor, offset: ITensor, like: ITensor) -> ITensor:
     make, last = call.make, bool(call.attribute("channels_last"))
     image = channels_first(make, wide) if last else wide
-    normal = group_normalized(call, image, *(wide_of(make, each) for each in (scale, offset)), call.attribute("groups"))
+    scale, offset = wide_of(make, scale), wide_of(make, offset)
+    normal = group_normalized(call, image, scale, offset, call.attribute("groups"))
     if call.attribute("activation"):
         normal = make.mul(normal, make.activation(ActivationType.SIGMOID, normal))
     return make.cast(channels_last(make, normal) if last else normal, like.type.dtype)
