@@ -1,10 +1,14 @@
-"""Operators of onnxruntime that select, generate or move numbers."""
+"""Operators of onnxruntime that select, generate or move numbers, and whole models that onnxruntime writes."""
 
 import numpy as np
+import onnx
+import onnxruntime
 import pytest
+from onnx import numpy_helper
+from onnxruntime import quantization
 
-from tests.support.microsoft import MICROSOFT, bytes_of, floats
-from tests.support.onnx_models import check_node
+from tests.support.microsoft import MICROSOFT, bytes_of, check_like_onnxruntime, floats
+from tests.support.onnx_models import check_node, model
 
 X = floats(2, 3)
 IMAGE, GRID = floats(1, 2, 6, 6), floats(1, 3, 2, 2)
@@ -45,3 +49,101 @@ def test_lengths_may_be_open(op):
 
 def test_unique_elements_are_in_order_of_appearance():
     check_node("Unique", np.float32([3, 1, 3, 2, 1]), outputs=3, **MICROSOFT)
+
+
+# ---------------------------------------------------------------------------- models
+
+NETWORK = """
+    network (float[N, 3, 8, 8] image, float[N, 4, 6] rows) => (float[N, 5] left, float[N, 4, 6] right)
+    <float half = {0.5}, float one = {1.0}, float root = {1.41421356}, float share = {0.4}>
+    {
+        first = Conv <pads = [1, 1, 1, 1], strides = [2, 2]> (image, kernel, kernel_bias)
+        slope = LeakyRelu <alpha = 0.1> (first)
+        second = Conv (slope, pointwise, kernel_bias)
+        both = Add (second, slope)
+        positive = Relu (both)
+        pooled = AveragePool <kernel_shape = [2, 2], strides = [2, 2]> (positive)
+        flat = Flatten (pooled)
+        affine = Gemm (flat, weights, bias)
+        left = Relu (affine)
+
+        product = MatMul (rows, square)
+        biased = Add (product, offset)
+        quotient = Div (biased, root)
+        error = Erf (quotient)
+        above = Add (error, one)
+        twice = Mul (biased, above)
+        gelu = Mul (twice, half)
+        skip = Add (gelu, rows)
+        normal = LayerNormalization <axis = -1> (skip, offset, offset)
+        keys = Transpose <perm = [0, 2, 1]> (normal)
+        pairs = MatMul (normal, keys)
+        scores = Mul (pairs, share)
+        shares = Softmax (scores)
+        right = MatMul (shares, normal)
+    }
+"""
+SHAPES = {
+    "kernel": (4, 3, 3, 3), "kernel_bias": (4,), "pointwise": (4, 4, 1, 1), "weights": (16, 5), "bias": (5,),
+    "square": (6, 6), "offset": (6,),
+}  # fmt: skip
+INPUTS = {"image": floats(2, 3, 8, 8), "rows": floats(2, 4, 6)}
+
+
+@pytest.fixture
+def path(tmp_path):
+    made = model(NETWORK)
+    made.graph.initializer.extend(numpy_helper.from_array(floats(*shape), name) for name, shape in SHAPES.items())
+    onnx.save(made, tmp_path / "model.onnx")
+    return tmp_path / "model.onnx"
+
+
+def optimized(path):
+    """The model as onnxruntime optimizes it."""
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_EXTENDED
+    options.optimized_model_filepath = str(path.with_name("optimized.onnx"))
+    onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    return onnx.load(options.optimized_model_filepath)
+
+
+def own_operators(made):
+    return {each.op_type for each in made.graph.node if each.domain == "com.microsoft"}
+
+
+def test_model_that_onnxruntime_optimized_is_imported(path):
+    made = optimized(path)
+
+    assert own_operators(made) >= {"FusedConv", "FusedGemm", "BiasGelu", "SkipLayerNormalization", "FusedMatMul"}
+    check_like_onnxruntime(made, INPUTS, rtol=1e-4, atol=1e-5)
+
+
+class Samples(quantization.CalibrationDataReader):
+    """Inputs from which onnxruntime takes ranges."""
+
+    def __init__(self):
+        self._left = [{name: floats(*each.shape, seed=seed) for name, each in INPUTS.items()} for seed in range(4)]
+
+    def get_next(self):
+        return self._left.pop() if self._left else None
+
+
+@pytest.mark.slow
+def test_model_that_onnxruntime_quantized_gives_the_same_numbers(path):
+    quantized = path.with_name("quantized.onnx")
+    quantization.quantize_static(str(path), str(quantized), Samples(), quant_format=quantization.QuantFormat.QOperator)
+    made = onnx.load(quantized)
+
+    assert own_operators(made) >= {"QLinearAdd", "QLinearMul", "QLinearAveragePool", "QGemm", "QLinearSoftmax"}
+    check_like_onnxruntime(made, INPUTS, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.slow
+def test_model_that_onnxruntime_quantizes_in_each_call_is_imported(path):
+    quantized = path.with_name("quantized.onnx")
+    quantization.quantize_dynamic(str(path), str(quantized))
+    made = optimized(quantized)
+
+    assert own_operators(made) >= {"DynamicQuantizeMatMul", "MatMulIntegerToFloat"}
+    check_like_onnxruntime(made, INPUTS, rtol=1e-4, atol=1e-5)
