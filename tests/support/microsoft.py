@@ -1,6 +1,7 @@
 """Nodes of onnxruntime's own domain."""
 
 import numpy as np
+import pytest
 from onnx import numpy_helper
 
 from tests.support.onnx_models import runs, session_gives
@@ -40,3 +41,8 @@ def check_like_onnxruntime(made, given, rtol=1e-5, atol=1e-6):
     for found, expected in zip(runs(made, given), session_gives(made, given).values(), strict=True):
         assert (found.dtype, found.shape) == (expected.dtype, expected.shape)
         np.testing.assert_allclose(found, expected, rtol=rtol, atol=atol)
+
+
+def slow(*values):
+    """Parameters of a test that is marked ``slow``."""
+    return pytest.param(*values, marks=pytest.mark.slow)

@@ -5,7 +5,7 @@ import pytest
 from onnx import TensorProto, helper
 
 import netloop
-from tests.support.microsoft import MICROSOFT, bytes_of, floats
+from tests.support.microsoft import MICROSOFT, bytes_of, floats, slow
 from tests.support.onnx_models import check_node, of_node, runs, session_gives
 
 BATCH, NEW, HEADS, WIDTH = 2, 3, 2, 4
@@ -31,6 +31,7 @@ def check_attention(*inputs, **attributes):
     check_node("Attention", *inputs, num_heads=HEADS, rtol=1e-4, atol=1e-5, **attributes, **MICROSOFT)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("attributes", [{}, {"scale": 0.3}, {"unidirectional": 1}])
 @pytest.mark.parametrize("bias", [None, BIAS])
 def test_attention_is_that_of_onnxruntime(bias, attributes):
@@ -46,6 +47,7 @@ def test_mask_of_each_form_is_that_of_onnxruntime(chosen):
     check_attention(X, WEIGHTS, BIAS, chosen, mask_filter_value=-1000.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("chosen", "value"), [(ROWS, -10000.0), (ROWS, -3.0), (ints(2, 3), -10000.0)])
 def test_mask_and_unidirectional_go_together(chosen, value):
     check_attention(X, WEIGHTS, BIAS, chosen, unidirectional=1, mask_filter_value=value)
@@ -58,6 +60,7 @@ def test_attention_with_past_returns_present(chosen, unidirectional):
     check_attention(X, WEIGHTS, BIAS, chosen, PAST, outputs=2, unidirectional=unidirectional)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", [(2, 2, 3, 3), (1, 1, 3, 3)])
 def test_bias_of_scores_is_that_of_onnxruntime(shape):
     check_attention(X, WEIGHTS, BIAS, None, None, floats(*shape))
@@ -71,6 +74,7 @@ def test_attention_of_open_lengths_is_that_of_onnxruntime():
     check_attention(X, WEIGHTS, BIAS, mask(2, 7), PAST, outputs=2, unidirectional=1, open_lengths=True)
 
 
+@pytest.mark.slow
 def test_mask_of_four_axes_has_rows_of_the_whole_sequence():
     """onnxruntime has no kernel for it on CPUs."""
     whole = mask(BATCH, 1, 9, 9)
@@ -118,16 +122,18 @@ def test_multi_head_attention_is_that_of_onnxruntime(bias, attributes):
 @pytest.mark.parametrize(
     "chosen", [ints(5, 3), ints(5, 3, 0, 3, 6, 0, 5, 8), mask(BATCH, KEYS), mask(BATCH, NEW, KEYS)], ids=str
 )
-@pytest.mark.parametrize("open_lengths", [False, True])
+@pytest.mark.parametrize("open_lengths", [False, slow(True)])
 def test_mask_of_keys_is_that_of_onnxruntime(chosen, open_lengths):
     check_heads(QUERY, KEY, VALUE, None, chosen, open_lengths=open_lengths and chosen.size != 8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", [(2, 2, 3, 5), (1, 2, 3, 5), (1, 1, 3, 5)])
 def test_bias_of_scores_goes_with_a_mask(shape):
     check_heads(QUERY, KEY, VALUE, None, mask(BATCH, KEYS), floats(*shape))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bias", [None, floats(3 * ALL)])
 def test_keys_and_values_may_be_those_of_heads(bias):
     check_heads(QUERY, *floats(2, BATCH, HEADS, KEYS, WIDTH), bias)
@@ -154,6 +160,7 @@ def test_scores_are_those_of_onnxruntime():
     np.testing.assert_allclose(runs(made, given)[3], session_gives(made, given)["y3"], rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_queries_keys_and_values_may_be_packed():
     """onnxruntime has no kernel for it on CPUs."""
     whole = floats(BATCH, NEW, HEADS, 3, WIDTH)
@@ -185,6 +192,7 @@ def check_shared(*inputs, rtol=1e-4, **attributes):
     )  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "attributes",
     [{}, {"local_window_size": 2}, {"local_window_size": 1}, {"softcap": 0.5}, {"smooth_softmax": 1}, {"scale": 0.5},
@@ -205,6 +213,7 @@ def test_queries_keys_and_values_may_be_packed_by_head():
     check_shared(packed, None, None, None, None, *WHOLE, COS, SIN, do_rotary=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", [(2, 4, 3, 3), (1, 1, 3, 3)])
 def test_bias_is_added_to_capped_scores(shape):
     check_shared(*PROMPT, None, None, *WHOLE, None, None, None, floats(*shape), softcap=0.5)
@@ -219,7 +228,7 @@ def test_sinks_of_heads_are_those_of_onnxruntime():
     [(4, (4, 4), {}), (4, (4, 2), {}), (9, (4, 2), {}), (9, (4, 2), {"local_window_size": 2})],
     ids=str,
 )
-@pytest.mark.parametrize("open_lengths", [False, True])
+@pytest.mark.parametrize("open_lengths", [False, slow(True)])
 def test_cache_grows_like_that_of_onnxruntime(length, lengths, attributes, open_lengths):
     check_shared(
         *STEP, *cache(length), ints(*lengths), np.int32(5), COS, SIN, do_rotary=1, open_lengths=open_lengths,
@@ -231,12 +240,14 @@ def test_positions_may_be_given():
     check_shared(*STEP, *cache(4), ints(4, 4), np.int32(5), COS, SIN, np.array([[3], [1]]), do_rotary=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("length", [4, 9])
 def test_several_tokens_may_follow_a_prompt(length):
     tokens = [each[:1] for each in PROMPT]
     check_shared(*tokens, *cache(length, 1), ints(6), np.int32(7), COS, SIN, do_rotary=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("length", [0, 9])
 def test_prompt_may_have_an_empty_cache(length):
     check_shared(*PROMPT, *cache(length), *WHOLE, COS, SIN, do_rotary=1)
@@ -247,6 +258,7 @@ def test_group_query_attention_of_halves_is_that_of_onnxruntime():
     check_shared(*tensors, ints(4, 4), np.int32(5), *angles, do_rotary=1, rtol=2e-2)
 
 
+@pytest.mark.slow
 def test_queries_and_keys_are_normalized_before_they_are_rotated():
     """onnxruntime has no kernel for it on CPUs."""
     scales = floats(2, ELEMENTS)
@@ -281,7 +293,7 @@ def test_quantized_cache_is_refused():
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.int8])
-@pytest.mark.parametrize("per_column", [False, True])
+@pytest.mark.parametrize("per_column", [slow(False), True])
 def test_quantized_attention_is_that_of_onnxruntime(per_column, dtype):
     weights = bytes_of(5, 3 * ALL, dtype=dtype)
     scale = np.abs(floats(3 * ALL)) / 100 if per_column else np.float32(0.01)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tests.support.microsoft import MICROSOFT, as_constants, bytes_of, check_like_onnxruntime, floats
+from tests.support.microsoft import MICROSOFT, as_constants, bytes_of, check_like_onnxruntime, floats, slow
 from tests.support.onnx_models import of_node, runs
 
 TOKENS, HIDDEN, INNER, EXPERTS = 5, 32, 16, 4
@@ -20,6 +20,7 @@ def check(op, x, *inputs, rtol=1e-4, atol=1e-4, **attributes):
     check_like_onnxruntime(made, given, rtol, atol)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [1, 2])
 @pytest.mark.parametrize("normal", [0, 1])
 @pytest.mark.parametrize("activation", ["relu", "silu", "gelu", "identity"])
@@ -28,18 +29,20 @@ def test_experts_are_those_of_onnxruntime(activation, normal, count):
     check("MoE", X, *inputs, k=count, activation_type=activation, normalize_routing_weights=normal)
 
 
+@pytest.mark.slow
 def test_experts_may_have_no_bias_and_batches_of_sequences():
     inputs = *weights(INNER, HIDDEN, bias=False), *weights(HIDDEN, INNER, bias=False)
     check("MoE", X[None], *inputs, k=2, activation_type="relu")
 
 
 @pytest.mark.parametrize("limits", [{}, {"activation_alpha": 1.702, "activation_beta": 1.0, "swiglu_limit": 1.0}])
-@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize("bias", [slow(False), True])
 def test_gated_experts_are_those_of_onnxruntime(bias, limits):
     inputs = *weights(2 * INNER, HIDDEN, bias), *weights(HIDDEN, INNER, bias)
     check("MoE", X, *inputs, k=2, activation_type="swiglu", swiglu_fusion=1, normalize_routing_weights=1, **limits)
 
 
+@pytest.mark.slow
 def test_gates_may_be_before_the_other_rows_or_apart():
     """onnxruntime has no kernel for it on CPUs."""
     gate, up = floats(2, EXPERTS, INNER, HIDDEN)
@@ -56,8 +59,8 @@ def test_gates_may_be_before_the_other_rows_or_apart():
     np.testing.assert_allclose(found[2], found[0], rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize("bits", [4, 8])
-@pytest.mark.parametrize("block", [0, 16])
+@pytest.mark.parametrize("bits", [4, slow(8)])
+@pytest.mark.parametrize("block", [slow(0), 16])
 def test_quantized_experts_are_those_of_onnxruntime(block, bits):
     def quantized(rows, columns):
         scales = np.abs(floats(EXPERTS, rows, columns // (block or columns))) / (1 << bits)

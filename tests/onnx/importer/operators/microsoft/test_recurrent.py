@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tests.support.microsoft import MICROSOFT, as_constants, bytes_of, check_like_onnxruntime, floats
+from tests.support.microsoft import MICROSOFT, as_constants, bytes_of, check_like_onnxruntime, floats, slow
 from tests.support.onnx_models import of_node
 
 TIME, FEATURES, HIDDEN = 4, 3, 5
@@ -24,19 +24,21 @@ def check(batch, directions, dtype, *middle, per_column=False, rtol=1e-4, atol=1
     check_like_onnxruntime(made, given, rtol, atol)
 
 
-@pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
-@pytest.mark.parametrize(("dtype", "per_column"), [(np.uint8, False), (np.int8, False), (np.int8, True)])
+@pytest.mark.parametrize("direction", [slow("forward"), slow("reverse"), "bidirectional"])
+@pytest.mark.parametrize(("dtype", "per_column"), [(np.uint8, False), slow(np.int8, False), (np.int8, True)])
 def test_dynamic_quantize_lstm_is_that_of_onnxruntime(direction, dtype, per_column):
     count = 2 if direction == "bidirectional" else 1
     bias, (first, cell) = floats(count, 2 * COLUMNS), floats(2, count, 1, HIDDEN)
     check(1, count, dtype, bias, None, first, cell, None, per_column=per_column, direction=direction)
 
 
+@pytest.mark.slow
 def test_dynamic_quantize_lstm_may_have_peepholes_and_lengths():
     lengths, peepholes = np.array([3], np.int32), floats(1, 3 * HIDDEN)
     check(1, 1, np.int8, None, lengths, None, None, peepholes, activations=["Sigmoid", "Relu", "Tanh"], clip=2.0)
 
 
+@pytest.mark.slow
 def test_sequences_of_a_batch_differ_by_little_from_those_of_onnxruntime():
     """Its threads share the sequences of a batch, and round the states of one share together."""
     check(3, 1, np.int8, floats(1, 2 * COLUMNS), None, None, None, None, rtol=0.05, atol=0.02)
