@@ -393,8 +393,8 @@ def relative_position_bias(call: Call, table: ITensor, queries: ITensor, keys: I
     Short distances have a row of the table each; long ones share rows, more of them the longer they are.
     """
     make, most = call.make, call.attribute("max_distance")
+    require(table.type.rank == 2, f"the bias_table is {table.type}, but must have 2 axes")
     buckets = table.type.shape[0]
-    require(buckets > 0, f"the bias_table is {table.type}, and its length must be known")
     places = [make.arange(make.scalar(each)) for each in (keys, queries)]
     after = make.sub(places[0], make.expand_dims(places[1], [1]))
     if call.attribute("is_bidirectional"):
@@ -403,6 +403,9 @@ def relative_position_bias(call: Call, table: ITensor, queries: ITensor, keys: I
     else:
         first, away = make.constant(0), make.maximum(make.sub(0, after), 0)
     exact = buckets // 2
+    require(
+        most > exact > 0, f"the bias_table is {table.type} and max_distance {most}", "some rows are for short distances"
+    )
     growth = (buckets - exact) / np.log(most / exact)
     ratio = make.div(make.cast(make.maximum(away, 1), np.float32), exact)
     far = make.add(make.cast(make.mul(make.unary(UnaryOperation.LOG, ratio), growth), np.int64), exact)

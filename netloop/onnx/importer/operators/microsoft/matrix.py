@@ -67,6 +67,7 @@ def distances(call: Call, a: ITensor, b: ITensor) -> ITensor:
 def unpacked(make: FormulaBuilder, packed: ITensor, bits: int) -> ITensor:
     """The numbers of a few bits in the bytes of the last axis, the lowest bits first; uint8."""
     require(bits in (2, 4, 8), f"bits is {bits}, but must be 2, 4 or 8")
+    require(packed.type.rank > 0, f"the packed numbers are {packed.type}, but must have an axis")
     if bits == 8:
         return packed
     mask = np.uint8((1 << bits) - 1)
@@ -117,7 +118,7 @@ def _zero_points(
 ) -> ITensor:
     """The zero point of each block, of the type of the scales; packed ones fill whole bytes for each column."""
     if zeros is None:
-        return make.constant(np.full((columns, blocks), 1 << bits - 1, scales.type.dtype))
+        return make.broadcast_to(make.constant(np.array(1 << bits - 1, scales.type.dtype)), [columns, blocks])
     if zeros.type.is_float:
         return make.reshape(zeros, [columns, blocks])
     return make.cast(

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from netloop.diagnostics import require
 from netloop.enums import ActivationType
 from netloop.formats.word_tables import ACTIVATION_PARAMETERS, ACTIVATIONS
 from netloop.graph.tensor import ITensor
@@ -15,7 +16,10 @@ def activated(call: Call, x: ITensor, numbers: Sequence[float]) -> ITensor:
     if not call.attribute("activation"):
         return x
     kind = call.choice("activation", ACTIVATIONS.onnx.read)
-    numbers = numbers or [*ACTIVATION_PARAMETERS.get(kind, {}).values()]
+    defaults = [*ACTIVATION_PARAMETERS.get(kind, {}).values()]
+    wanted = 2 if kind is ActivationType.CLIP else len(defaults)
+    numbers = numbers or defaults
+    require(len(numbers) == wanted, f"the activation has {len(numbers)} numbers, but must have {wanted}")
     return call.make.activation(kind, x, *([1.0, 1.0] if kind is ActivationType.SOFTPLUS else numbers))
 
 

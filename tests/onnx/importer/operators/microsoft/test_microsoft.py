@@ -7,8 +7,9 @@ import pytest
 from onnx import numpy_helper
 from onnxruntime import quantization
 
+import netloop
 from tests.support.microsoft import MICROSOFT, bytes_of, check_like_onnxruntime, floats
-from tests.support.onnx_models import check_node, model
+from tests.support.onnx_models import check_node, model, of_node
 
 X = floats(2, 3)
 IMAGE, GRID = floats(1, 2, 6, 6), floats(1, 3, 2, 2)
@@ -32,6 +33,7 @@ IMAGE, GRID = floats(1, 2, 6, 6), floats(1, 3, 2, 2)
         ("UnfoldTensor", (floats(2, 7),), {"size": 2}),
         ("NGramRepeatBlock", (np.array([[1, 2, 3, 1, 2], [4, 4, 4, 4, 4]]), floats(2, 6)), {"ngram_size": 3}),
         ("NGramRepeatBlock", (np.array([[1, 2, 3]]), floats(1, 6)), {"ngram_size": 2}),
+        ("NGramRepeatBlock", (np.array([[1, 2, 3]]), floats(1, 6)), {"ngram_size": 4}),
     ],
     ids=str,
 )
@@ -49,6 +51,27 @@ def test_lengths_may_be_open(op):
 
 def test_unique_elements_are_in_order_of_appearance():
     check_node("Unique", np.float32([3, 1, 3, 2, 1]), outputs=3, **MICROSOFT)
+
+
+HUGE = 1 << 40
+
+
+@pytest.mark.parametrize(
+    ("op", "inputs", "attributes", "what"),
+    [
+        ("FusedConv", (IMAGE, floats(3, 2, 1, 1)), {"activation": "Relu", "activation_params": [1.0]}, "1 numbers"),
+        ("FusedConv", (IMAGE, floats(3, 2, 1, 1)), {"activation": "Clip"}, "0 numbers, but must have 2"),
+        ("GatherBlockQuantized", (np.uint8(1), np.int64(0), X), {}, "axis"),
+        ("MatMulNBits", (X, bytes_of(4), X), {"N": HUGE, "K": 3, "block_size": 16}, "reshape"),
+        ("RelativePositionBias", (X, np.array([2]), np.array([2])), {"max_distance": 0}, "max_distance 0"),
+        ("UnfoldTensor", (X,), {"size": HUGE}, "axis 1 of the input is 3 long"),
+    ],
+    ids=str,
+)
+def test_bad_numbers_are_errors_of_the_model(op, inputs, attributes, what):
+    made, _ = of_node(op, *inputs, **attributes, **MICROSOFT)
+    with pytest.raises(netloop.ModelError, match=what):
+        netloop.onnx.load(made)
 
 
 # ---------------------------------------------------------------------------- models
