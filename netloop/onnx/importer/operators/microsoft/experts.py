@@ -86,7 +86,8 @@ def _gated(call: Call, x: ITensor, scores: ITensor, chosen: ITensor, experts: _E
     tokens, chosen, scores = (make.expand_dims(each, [0]) for each in (x, chosen, scores))
     layer = make.network.add_moe(tokens, chosen, scores)
     weights = [make.transpose(each, [0, 2, 1]) for each in (rows[0], up[0], experts.last)]
-    layer.set_gated_weights(*weights, MoEActType.SILU)
+    gates, others, last = weights
+    layer.set_gated_weights(gates, others, last, MoEActType.SILU)
     biases = [rows[1], up[1], experts.last_bias]
     if any(each is not None for each in biases):
         layer.set_gated_biases(*(_zeros(make, w) if b is None else b for w, b in zip(weights, biases, strict=True)))

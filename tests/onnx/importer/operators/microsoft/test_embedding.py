@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tests.support.microsoft import MICROSOFT, as_constants, check_like_onnxruntime, floats
+from tests.support.microsoft import MICROSOFT, as_constants, bytes_of, check_like_onnxruntime, floats, scalars
 from tests.support.onnx_models import check_node, of_node
 
 
@@ -35,4 +35,17 @@ def test_segments_may_be_left_out():
     check_node(
         "EmbedLayerNormalization", WORDS, None, *TABLES[:2], None, *SCALES, MASK, outputs=3, rtol=1e-4, atol=1e-5,
         **MICROSOFT
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("with_segments", [False, True])
+def test_quantized_tables_are_those_of_onnxruntime(with_segments):
+    tables = [bytes_of(rows, 4) for rows in (5, 6, 2)]
+    scales, zeros = scalars(0.01, 0.02, 0.03, 0.04, 0.05), [np.uint8(each) for each in range(5)]
+    segments = SEGMENTS
+    if not with_segments:
+        segments = tables[2] = scales[2] = zeros[2] = None
+    check_node(
+        "QEmbedLayerNormalization", WORDS, segments, *tables, bytes_of(4), bytes_of(4, seed=1), MASK, *scales, *zeros,
+        outputs=2, rtol=1e-4, atol=1e-5, **MICROSOFT
     )  # fmt: skip
