@@ -14,6 +14,6 @@ IMAGES = np.int32([0, 1, 1, 0])
 @pytest.mark.parametrize("mode", ["bilinear", "nearest"])
 def test_boxes_are_interpolated_like_those_of_onnxruntime(mode, size):
     check_node(
-        "CropAndResize", floats(2, 2, 6, 5), BOXES, IMAGES, np.array(size, np.int32), extrapolation_value=7.0, mode=mode,
-        rtol=1e-4, atol=1e-5, **MICROSOFT
+        "CropAndResize", floats(2, 2, 6, 5), BOXES, IMAGES, np.array(size, np.int32), extrapolation_value=7.0,
+        mode=mode, rtol=1e-4, atol=1e-5, **MICROSOFT
     )  # fmt: skip

@@ -33,3 +33,13 @@ def test_rotary_embedding_of_open_lengths_is_that_of_onnxruntime():
 def test_rotary_embedding_of_halves_is_that_of_onnxruntime():
     halves = [each.astype(np.float16) for each in (ROWS, COS, SIN)]
     check_node("RotaryEmbedding", halves[0], POSITIONS, *halves[1:], rtol=1e-3, atol=1e-3, **MICROSOFT)
+
+
+@pytest.mark.parametrize("layout", [0, 1])
+@pytest.mark.parametrize("x", [ROWS, BY_HEAD], ids=["rows", "heads"])
+def test_token_may_have_three_positions(x, layout):
+    positions = np.random.default_rng(0).integers(0, 10, (3, BATCH, TOKENS))
+    check_node(
+        "MRotaryEmbedding", x, positions, COS, SIN, mrope_section=[2, 1, 1], mrope_layout=layout, num_heads=HEADS,
+        **MICROSOFT
+    )  # fmt: skip
