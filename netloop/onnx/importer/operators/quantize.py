@@ -102,7 +102,7 @@ def dequantize(call: Call, x: ITensor, scale: ITensor, zero: ITensor | None = No
 # ---------------------------------------------------------------------------- products
 
 
-def requantized(call: Call, product: ITensor, factors: list[ITensor], zero: ITensor) -> ITensor:
+def _requantized(call: Call, product: ITensor, factors: list[ITensor], zero: ITensor) -> ITensor:
     """An integer product times the scales of its factors over the scale of the output, quantized."""
     make = call.make
     first, second, output = (make.cast(each, np.float32) for each in factors)
@@ -126,7 +126,7 @@ def quantized_matmul(
     make = call.make
     factors = [make.along(scale_of_a, 2, 0), make.along(scale_of_b, 2, 1), scale]
     product = make.matmul(centred(make, a, zero_of_a, -2), centred(make, b, zero_of_b, -1))
-    return requantized(call, product, factors, zero)
+    return _requantized(call, product, factors, zero)
 
 
 @operator("QLinearConv", since=10)
@@ -145,4 +145,4 @@ def quantized_conv(
     """Convolution of quantized tensors; the kernel's scale and zero point are for all maps, or for each."""
     make = call.make
     product = convolution(call, centred(make, x, zero_of_x), centred(make, kernel, zero_of_kernel), bias)
-    return requantized(call, product, [scale_of_x, make.along(scale_of_kernel, x.type.rank, 1), scale], zero)
+    return _requantized(call, product, [scale_of_x, make.along(scale_of_kernel, x.type.rank, 1), scale], zero)

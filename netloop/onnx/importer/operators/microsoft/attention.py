@@ -215,9 +215,9 @@ def _split(
     make, heads = call.make, call.attribute("num_heads")
     cached = key is not None and key.type.rank == 4
     if query.type.rank == 5:  # [batch, token, head, 3, element]
-        found = _unpacked(make, query, 3)
+        found = _apart(make, query, 3)
     elif key is not None and key.type.rank == 5:
-        found = [heads_of(make, query, heads), *_unpacked(make, key, 2)]
+        found = [heads_of(make, query, heads), *_apart(make, key, 2)]
     else:
         given = [query, *(present(each, "key or value is left out, and none is packed") for each in (key, value))]
         found = [each if each.type.rank == 4 else heads_of(make, each, heads) for each in given]
@@ -229,7 +229,7 @@ def _split(
     return [biased[0], *found[1:]] if cached else biased
 
 
-def _unpacked(make: FormulaBuilder, x: ITensor, count: int) -> list[ITensor]:
+def _apart(make: FormulaBuilder, x: ITensor, count: int) -> list[ITensor]:
     """The tensors of [batch, token, head, ``count``, element], each [batch, head, token, element]."""
     parts = [make.squeeze(make.slice(x, [at], [1], axes=[3]), [3]) for at in range(count)]
     return [make.transpose(each, [0, 2, 1, 3]) for each in parts]
@@ -353,7 +353,7 @@ class _Tokens:
         self._new = make.length(query, 2)
         self._total = make.scalar(make.cast(total, np.int64))
         self._ends = make.add(make.cast(make.flat(lengths), np.int64), 1)
-        # a first prompt may be padded on its right, so that its end is that of its shortest sequence
+        # a first prompt starts at 0, also where its length, of which padding is no part, says otherwise
         is_first = make.equal(self._total, self._new)
         self._starts = make.where(is_first, 0, make.sub(self._ends, self._new))
         self.queries = make.add(make.expand_dims(self._starts, [1]), make.arange(self._new))

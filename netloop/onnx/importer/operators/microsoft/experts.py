@@ -111,12 +111,13 @@ def _halves(call: Call, experts: _Experts) -> tuple[tuple[ITensor, ITensor | Non
         return (experts.first, experts.first_bias), (experts.gated, experts.gated_bias)
     fusion = call.attribute("swiglu_fusion")
     require(fusion in (1, 2), f"swiglu_fusion is {fusion}, but must be 1 or 2 without fc3_experts_weights")
-    pairs = [
-        [None if each is None else _half(call.make, each, number, fusion == 1) for number in (0, 1)]
-        for each in (experts.first, experts.first_bias)
-    ]
-    gate, up = (present(each, "fc1_experts_weights is left out") for each in pairs[0])
-    return (gate, pairs[1][0]), (up, pairs[1][1])
+    bias = experts.first_bias
+
+    def half(number: int) -> tuple[ITensor, ITensor | None]:
+        own = None if bias is None else _half(call.make, bias, number, fusion == 1)
+        return _half(call.make, experts.first, number, fusion == 1), own
+
+    return half(0), half(1)
 
 
 def _half(make: FormulaBuilder, x: ITensor, number: int, interleaved: bool) -> ITensor:
@@ -180,14 +181,13 @@ def _dequantized(
     make, bits = call.make, call.attribute("expert_weight_bits")
     numbers = unpacked(make, present(packed, "weights are left out"), bits)
     scales = present(scales, "the scales of weights are left out")
-    if scales.type.rank == 2:
-        scales = make.expand_dims(scales, [2])
-        zeros = None if zeros is None or zeros.type.rank == 3 else make.expand_dims(zeros, [2])
+    middle = np.array(1 << bits - 1, scales.type.dtype)
+    points = make.constant(middle) if zeros is None else make.cast(unpacked(make, zeros, bits), scales.type.dtype)
+    if scales.type.rank == 2:  # a scale for each row, whose zero points are packed along the rows
+        scales, points = make.expand_dims(scales, [2]), points if zeros is None else make.expand_dims(points, [2])
     experts, rows, blocks = (make.length(scales, axis) for axis in range(3))
-    point = make.constant(np.array(1 << bits - 1, scales.type.dtype))
     if zeros is not None:
-        whole = make.take_first(unpacked(make, zeros, bits), make.tensor(blocks), 2)
-        point = make.expand_dims(make.cast(whole, scales.type.dtype), [3])
+        points = make.expand_dims(make.take_first(points, make.tensor(blocks), 2), [3])
     spread = make.cast(make.reshape(numbers, [experts, rows, blocks, -1]), scales.type.dtype)
-    weights = make.mul(make.sub(spread, point), make.expand_dims(scales, [3]))
+    weights = make.mul(make.sub(spread, points), make.expand_dims(scales, [3]))
     return make.cast(make.reshape(weights, [experts, rows, -1]), x.type.dtype)

@@ -34,15 +34,19 @@ def _transposed(call: Call, x: ITensor, side: str) -> ITensor:
 @microsoft("FusedGemm")
 def fused_gemm(call: Call, a: ITensor, b: ITensor, c: ITensor | None = None) -> ITensor:
     """An activation of ``alpha * A @ B + beta * C``, with A and B optionally transposed."""
+    return activated(call, gemm(call, a, b, c), _activation_numbers(call))
+
+
+def _activation_numbers(call: Call) -> list[float]:
+    """The alpha and beta of the activation that are given."""
     numbers = (call.attribute(f"activation_{each}") for each in ("alpha", "beta"))
-    return activated(call, gemm(call, a, b, c), [each for each in numbers if each is not None])
+    return [each for each in numbers if each is not None]
 
 
 @microsoft("FusedMatMulActivation")
 def fused_matmul_activation(call: Call, a: ITensor, b: ITensor) -> ITensor:
     """An activation of ``alpha * A @ B``, with A and B optionally transposed, also along their batch axes."""
-    numbers = (call.attribute(f"activation_{each}") for each in ("alpha", "beta"))
-    return activated(call, fused_matmul(call, a, b), [each for each in numbers if each is not None])
+    return activated(call, fused_matmul(call, a, b), _activation_numbers(call))
 
 
 @microsoft("GemmFastGelu")
@@ -91,7 +95,8 @@ def matmul_n_bits(
 ) -> ITensor:
     """Product with a matrix of 2, 4 or 8 bits, whose columns have a scale and zero point for each block of rows.
 
-    The bytes stay packed in the network: a compiled one unpacks them once, when it is loaded.
+    The bytes stay packed in the network: a compiled one unpacks them once, when it is loaded. The dequantization layer
+    takes INT4 numbers, which have a byte each, and neither zero points nor groups of rows.
     """
     make, bits = call.make, call.attribute("bits")
     columns, rows, size = (call.attribute(name) for name in ("N", "K", "block_size"))
