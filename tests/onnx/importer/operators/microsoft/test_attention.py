@@ -74,6 +74,18 @@ def test_attention_of_open_lengths_is_that_of_onnxruntime():
     check_attention(X, WEIGHTS, BIAS, mask(2, 7), PAST, outputs=2, unidirectional=1, open_lengths=True)
 
 
+def test_attention_of_halves_is_near_that_of_floats():
+    """onnxruntime has no kernel for it on CPUs."""
+    given = X, WEIGHTS, BIAS, mask(BATCH, 7), PAST
+    halves = [each if each.dtype == np.int32 else each.astype(np.float16) for each in given]
+    found, expected = (
+        runs(*of_node("Attention", *each, outputs=2, num_heads=HEADS, **MICROSOFT)) for each in (halves, given)
+    )
+
+    assert {each.dtype for each in found} == {np.dtype(np.float16)}
+    np.testing.assert_allclose(found[0], expected[0], rtol=2e-2, atol=2e-2)
+
+
 @pytest.mark.slow
 def test_mask_of_four_axes_has_rows_of_the_whole_sequence():
     """onnxruntime has no kernel for it on CPUs."""

@@ -7,6 +7,7 @@ from tests.support.onnx_models import check_node
 
 IMAGE, KERNEL, BIAS = floats(1, 4, 6, 5), floats(6, 2, 3, 3), floats(6)
 PADDED = {"group": 2, "pads": [1, 1, 1, 1]}
+STEPS, OWN = floats(2, 3, 5), floats(3, 1, 4)
 
 
 @pytest.mark.parametrize(
@@ -27,3 +28,18 @@ def test_fused_convolution_adds_another_tensor_before_the_activation(bias):
         "FusedConv", IMAGE, KERNEL, bias, floats(1, 6, 3, 3), activation="Relu", group=2, strides=[2, 2],
         pads=[1, 1, 1, 1], rtol=1e-4, atol=1e-5, **MICROSOFT
     )  # fmt: skip
+
+
+@pytest.mark.parametrize("activation", ["none", "silu"])
+@pytest.mark.parametrize(
+    ("rest", "dilation"), [((), 1), ((floats(3), floats(2, 3, 3)), 1), ((None, floats(2, 3, 6)), 2)]
+)
+def test_causal_convolution_is_that_of_onnxruntime(rest, dilation, activation):
+    check_node(
+        "CausalConvWithState", STEPS, OWN, *rest, outputs=2, dilation=dilation, activation=activation, rtol=1e-4,
+        atol=1e-5, **MICROSOFT
+    )  # fmt: skip
+
+
+def test_causal_convolution_may_have_one_step():
+    check_node("CausalConvWithState", STEPS[:, :, :1], OWN, None, floats(2, 3, 3), outputs=2, **MICROSOFT)
