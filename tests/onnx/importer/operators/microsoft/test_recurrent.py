@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tests.support.microsoft import MICROSOFT, as_constants, bytes_of, check_like_onnxruntime, floats, slow
-from tests.support.onnx_models import of_node
+from tests.support.onnx_models import check_node, of_node
 
 TIME, FEATURES, HIDDEN = 4, 3, 5
 COLUMNS = 4 * HIDDEN
@@ -42,3 +42,33 @@ def test_dynamic_quantize_lstm_may_have_peepholes_and_lengths():
 def test_sequences_of_a_batch_differ_by_little_from_those_of_onnxruntime():
     """Its threads share the sequences of a batch, and round the states of one share together."""
     check(3, 1, np.int8, floats(1, 2 * COLUMNS), None, None, None, None, rtol=0.05, atol=0.02)
+
+
+# ---------------------------------------------------------------------------- linear attention
+
+BATCH, HEADS, SHARED, KEY, VALUE = 2, 4, 2, 4, 6
+QUERIES, KEYS, VALUES = (floats(BATCH, TIME, width) for width in (HEADS * KEY, SHARED * KEY, SHARED * VALUE))
+STATE, DECAY = floats(BATCH, SHARED, KEY, VALUE), -np.abs(floats(BATCH, TIME, SHARED))
+BETA = 1 / (1 + np.exp(-floats(BATCH, TIME, SHARED, seed=1)))
+
+
+def check_linear(*inputs, **attributes):
+    check_node(
+        "LinearAttention", *inputs, outputs=2, q_num_heads=HEADS, kv_num_heads=SHARED, rtol=1e-4, atol=1e-5,
+        **attributes, **MICROSOFT
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("rule", "rest"),
+    [("linear", ()), ("gated", (DECAY,)), slow("delta", (None, BETA)), ("gated_delta", (DECAY, BETA))],
+)
+@pytest.mark.parametrize("state", [None, STATE], ids=["new", "past"])
+def test_linear_attention_is_that_of_onnxruntime(state, rule, rest):
+    check_linear(QUERIES, KEYS, VALUES, state, *rest, update_rule=rule)
+
+
+@pytest.mark.slow
+def test_each_element_of_a_key_may_decay():
+    decay = -np.abs(floats(BATCH, TIME, SHARED * KEY))
+    check_linear(QUERIES, KEYS, VALUES, STATE, decay, BETA, update_rule="gated_delta", scale=0.3, open_lengths=True)
