@@ -66,6 +66,7 @@ def test_bias_of_scores_is_that_of_onnxruntime(shape):
     check_attention(X, WEIGHTS, BIAS, None, None, floats(*shape))
 
 
+@pytest.mark.slow
 def test_values_may_have_another_size_than_keys():
     check_attention(X, floats(5, 28), floats(28), qkv_hidden_sizes=[8, 8, 12])
 
@@ -74,6 +75,7 @@ def test_attention_of_open_lengths_is_that_of_onnxruntime():
     check_attention(X, WEIGHTS, BIAS, mask(2, 7), PAST, outputs=2, unidirectional=1, open_lengths=True)
 
 
+@pytest.mark.slow
 def test_attention_of_halves_is_near_that_of_floats():
     """onnxruntime has no kernel for it on CPUs."""
     given = X, WEIGHTS, BIAS, mask(BATCH, 7), PAST
@@ -125,7 +127,7 @@ def check_heads(*inputs, **attributes):
     check_node("MultiHeadAttention", *inputs, num_heads=HEADS, rtol=1e-4, atol=1e-5, **attributes, **MICROSOFT)
 
 
-@pytest.mark.parametrize("attributes", [{}, {"scale": 0.2}])
+@pytest.mark.parametrize("attributes", [slow({}), {"scale": 0.2}])
 @pytest.mark.parametrize("bias", [None, floats(3 * ALL + 4)])
 def test_multi_head_attention_is_that_of_onnxruntime(bias, attributes):
     check_heads(QUERY, KEY, VALUE, bias, **attributes)
@@ -151,8 +153,8 @@ def test_keys_and_values_may_be_those_of_heads(bias):
     check_heads(QUERY, *floats(2, BATCH, HEADS, KEYS, WIDTH), bias)
 
 
-@pytest.mark.parametrize("past", [0, 4])
-@pytest.mark.parametrize("unidirectional", [0, 1])
+@pytest.mark.parametrize("past", [slow(0), 4])
+@pytest.mark.parametrize("unidirectional", [slow(0), 1])
 def test_heads_with_past_return_present(past, unidirectional):
     pasts = PASTS[:, :, :, :past]
     check_heads(*SELF, floats(3 * ALL), None, None, *pasts, outputs=3, unidirectional=unidirectional)
@@ -162,6 +164,7 @@ def test_mask_is_of_past_and_present_keys():
     check_heads(*SELF, None, mask(BATCH, 7), None, *PASTS, outputs=3, unidirectional=1)
 
 
+@pytest.mark.slow
 def test_scores_are_those_of_onnxruntime():
     made, given = of_node(
         "MultiHeadAttention", *SELF, None, mask(BATCH, NEW), outputs=4, num_heads=HEADS, **MICROSOFT
@@ -220,6 +223,7 @@ def test_prompt_is_rotated_like_that_of_onnxruntime(interleaved):
     check_shared(*PROMPT, None, None, *WHOLE, COS, SIN, do_rotary=1, rotary_interleaved=interleaved)
 
 
+@pytest.mark.slow
 def test_queries_keys_and_values_may_be_packed_by_head():
     packed = floats(BATCH, 3, (QUERIES + 2 * SHARED) * ELEMENTS)
     check_shared(packed, None, None, None, None, *WHOLE, COS, SIN, do_rotary=1)
@@ -231,6 +235,7 @@ def test_bias_is_added_to_capped_scores(shape):
     check_shared(*PROMPT, None, None, *WHOLE, None, None, None, floats(*shape), softcap=0.5)
 
 
+@pytest.mark.slow
 def test_sinks_of_heads_are_those_of_onnxruntime():
     check_shared(*PROMPT, None, None, *WHOLE, None, None, None, None, floats(QUERIES))
 
@@ -248,6 +253,7 @@ def test_cache_grows_like_that_of_onnxruntime(length, lengths, attributes, open_
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_positions_may_be_given():
     check_shared(*STEP, *cache(4), ints(4, 4), np.int32(5), COS, SIN, np.array([[3], [1]]), do_rotary=1)
 
@@ -265,6 +271,7 @@ def test_prompt_may_have_an_empty_cache(length):
     check_shared(*PROMPT, *cache(length), *WHOLE, COS, SIN, do_rotary=1)
 
 
+@pytest.mark.slow
 def test_group_query_attention_of_halves_is_that_of_onnxruntime():
     tensors, angles = ([each.astype(np.float16) for each in given] for given in ([*STEP, *cache(4)], [COS, SIN]))
     check_shared(*tensors, ints(4, 4), np.int32(5), *angles, do_rotary=1, rtol=2e-2)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.support.microsoft import MICROSOFT, floats
+from tests.support.microsoft import MICROSOFT, floats, slow
 from tests.support.onnx_models import check_node
 
 IMAGE, KERNEL, BIAS = floats(1, 4, 6, 5), floats(6, 2, 3, 3), floats(6)
@@ -30,7 +30,7 @@ def test_fused_convolution_adds_another_tensor_before_the_activation(bias):
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("activation", ["none", "silu"])
+@pytest.mark.parametrize("activation", [slow("none"), "silu"])
 @pytest.mark.parametrize(
     ("rest", "dilation"), [((), 1), ((floats(3), floats(2, 3, 3)), 1), ((None, floats(2, 3, 6)), 2)]
 )

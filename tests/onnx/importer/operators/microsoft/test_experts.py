@@ -35,7 +35,7 @@ def test_experts_may_have_no_bias_and_batches_of_sequences():
     check("MoE", X[None], *inputs, k=2, activation_type="relu")
 
 
-@pytest.mark.parametrize("limits", [{}, {"activation_alpha": 1.702, "activation_beta": 1.0, "swiglu_limit": 1.0}])
+@pytest.mark.parametrize("limits", [slow({}), {"activation_alpha": 1.702, "activation_beta": 1.0, "swiglu_limit": 1.0}])
 @pytest.mark.parametrize("bias", [slow(False), True])
 def test_gated_experts_are_those_of_onnxruntime(bias, limits):
     inputs = *weights(2 * INNER, HIDDEN, bias), *weights(HIDDEN, INNER, bias)

@@ -4,14 +4,14 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from tests.support.microsoft import MICROSOFT, as_constants, bytes_of, check_like_onnxruntime, floats
+from tests.support.microsoft import MICROSOFT, as_constants, bytes_of, check_like_onnxruntime, floats, slow
 from tests.support.onnx_models import check_node, of_node, runs
 
 INDICES = np.array([[0, 3, 1], [2, 2, 0]])
 
 
 @pytest.mark.parametrize("zeros", [False, True])
-@pytest.mark.parametrize("bits", [4, 8])
+@pytest.mark.parametrize("bits", [4, slow(8)])
 @pytest.mark.parametrize("indices", [INDICES, np.array(2)], ids=["table", "scalar"])
 def test_packed_rows_are_those_of_onnxruntime(indices, bits, zeros):
     packed, scales = bytes_of(4, 32 * bits // 8), floats(4, 2)

@@ -163,7 +163,7 @@ def test_quantized_gemm_is_that_of_onnxruntime(quantized, dtype, transposed):
 
 
 @pytest.mark.parametrize("kind", [0, 1])
-@pytest.mark.parametrize(("rows", "columns", "size"), [(32, 3, 16), (5, 7, 16)])
+@pytest.mark.parametrize(("rows", "columns", "size"), [slow(32, 3, 16), (5, 7, 16)])
 def test_matmul_bnb4_is_that_of_onnxruntime(rows, columns, size, kind):
     packed = bytes_of(-(-rows * columns // 2))
     scales = np.abs(floats(-(-rows * columns // size)))

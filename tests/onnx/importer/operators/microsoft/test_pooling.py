@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from tests.support.microsoft import MICROSOFT, bytes_of, scalars
+from tests.support.microsoft import MICROSOFT, bytes_of, scalars, slow
 from tests.support.onnx_models import check_node
 
 SCALES = scalars(0.05, 0.0371)
 """Of no simple ratio: the mean of few numbers is rarely halfway between two integers."""
 
-TYPES = [np.uint8, np.int8]
+TYPES = [np.uint8, slow(np.int8)]
 
 
 def exactly(op, *inputs, **attributes):
@@ -18,7 +18,7 @@ def exactly(op, *inputs, **attributes):
 
 @pytest.mark.parametrize("dtype", TYPES)
 @pytest.mark.parametrize("last", [0, 1])
-@pytest.mark.parametrize("open_lengths", [False, True])
+@pytest.mark.parametrize("open_lengths", [slow(False), True])
 def test_quantized_global_average_is_that_of_onnxruntime(open_lengths, last, dtype):
     x = bytes_of(2, 5, 6, 3, dtype=dtype)
     exactly(

@@ -6,7 +6,7 @@ import pytest
 from tests.support.microsoft import MICROSOFT, bytes_of, floats, scalars, slow
 from tests.support.onnx_models import check_node, of_node, runs, session_gives
 
-TYPES = [np.uint8, np.int8]
+TYPES = [np.uint8, slow(np.int8)]
 SCALES = [(0.5, 0.25, 1.0), (0.013, 0.027, 0.031)]
 """The first are powers of 2, whose sums and products are often halfway between two integers."""
 

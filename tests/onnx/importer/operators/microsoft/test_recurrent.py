@@ -61,7 +61,7 @@ def check_linear(*inputs, **attributes):
 
 @pytest.mark.parametrize(
     ("rule", "rest"),
-    [("linear", ()), ("gated", (DECAY,)), slow("delta", (None, BETA)), ("gated_delta", (DECAY, BETA))],
+    [slow("linear", ()), slow("gated", (DECAY,)), slow("delta", (None, BETA)), ("gated_delta", (DECAY, BETA))],
 )
 @pytest.mark.parametrize("state", [None, STATE], ids=["new", "past"])
 def test_linear_attention_is_that_of_onnxruntime(state, rule, rest):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tests.support.microsoft import MICROSOFT, floats
+from tests.support.microsoft import MICROSOFT, floats, slow
 from tests.support.onnx_models import check_node
 
 BATCH, TOKENS, HEADS, ELEMENTS = 2, 3, 2, 8
@@ -12,7 +12,7 @@ POSITIONS = np.array([[0, 1, 2], [4, 5, 6]])
 ROWS, BY_HEAD = floats(BATCH, TOKENS, HEADS * ELEMENTS), floats(BATCH, HEADS, TOKENS, ELEMENTS)
 
 
-@pytest.mark.parametrize("interleaved", [0, 1])
+@pytest.mark.parametrize("interleaved", [slow(0), 1])
 @pytest.mark.parametrize("positions", [POSITIONS, np.array([3])], ids=["each", "first"])
 @pytest.mark.parametrize("x", [ROWS, BY_HEAD], ids=["rows", "heads"])
 def test_rotary_embedding_is_that_of_onnxruntime(x, positions, interleaved):
