@@ -23,6 +23,7 @@ from netloop.onnx.importer.functions import body_of, default_attributes
 from netloop.onnx.importer.inputs import ModelInputs
 from netloop.onnx.importer.model import Model, opsets_of
 from netloop.onnx.importer.node import ImportedNode
+from netloop.onnx.importer.operator_table import FIXES
 from netloop.onnx.importer.operators import function_of
 from netloop.onnx.importer.scope import NameScope
 from netloop.onnx.tensors import array_of, dense_of
@@ -178,7 +179,8 @@ class OnnxImporter(ModelImporter):
         """Add the nodes of the function that a node calls to the network; return its outputs."""
         body = self._model.functions.get(node.key) or body_of(node, inputs)
         if body is None:
-            raise LayerError(f"netloop has no operator {node.operator}", reason("NL744"), "", "NL744")
+            what, fix = f"netloop has no operator {node.operator}", FIXES.get(node.domain, "")
+            raise LayerError(what, reason("NL744"), fix, "NL744")
         require(len(inputs) <= len(body.input), f"{quoted(node.op)} takes {len(body.input)} inputs, not {len(inputs)}")
         given = [*inputs, *[None] * (len(body.input) - len(inputs))]
         inner = NameScope(

@@ -12,6 +12,7 @@ from onnx import AttributeProto, defs
 from netloop.diagnostics import did_you_mean, plain, quoted, require
 from netloop.formats.import_errors import present
 from netloop.onnx.importer.function_calls import domain_of
+from netloop.onnx.importer.microsoft_schemas import microsoft_schema
 from netloop.onnx.tensors import array_of, dense_of
 
 Bindings = Mapping[str, AttributeProto]
@@ -19,9 +20,9 @@ Bindings = Mapping[str, AttributeProto]
 
 
 def schema_of(domain: str, op: str, version: int) -> defs.OpSchema | None:
-    """The schema of an operator in a version of its domain; None if the standard has no such operator."""
+    """The schema of an operator in a version of its domain; None if neither the standard nor onnxruntime has it."""
     known = abs(version) < LARGEST_VERSION and defs.has(op, version, domain)
-    return defs.get_schema(op, version, domain) if known else None
+    return defs.get_schema(op, version, domain) if known else microsoft_schema(domain, op)
 
 
 LARGEST_VERSION = 1 << 31

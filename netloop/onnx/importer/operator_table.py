@@ -8,12 +8,17 @@ from onnx import AttributeProto
 from netloop.diagnostics import LayerError, quoted
 from netloop.formats.importer import Operator
 from netloop.formats.operator_table import OperatorTable
+from netloop.onnx.importer.microsoft_schemas import MICROSOFT
 from netloop.onnx.importer.node import ImportedNode, schema_of
 
 F = TypeVar("F", bound=Operator)
 
 TABLE: OperatorTable[tuple[str, str], Operator] = OperatorTable()
 """The functions by domain and name."""
+
+LAYOUTS = "save the model at a lower optimization level of onnxruntime: ORT_ENABLE_EXTENDED or below"
+FIXES = {"com.microsoft.nchwc": LAYOUTS, "com.ms.internal.nhwc": LAYOUTS}
+"""What to do about the operators of a domain that netloop does not import: here, those of one machine's memory."""
 
 
 def operator(*names: str, since: int | Sequence[int] = 1, domain: str = "") -> Callable[[F], F]:
@@ -23,6 +28,11 @@ def operator(*names: str, since: int | Sequence[int] = 1, domain: str = "") -> C
     newest of them.
     """
     return TABLE.register(*((domain, name) for name in names), since=since)
+
+
+def microsoft(*names: str) -> Callable[[F], F]:
+    """Return a decorator that registers a function for operators of onnxruntime."""
+    return operator(*names, domain=MICROSOFT)
 
 
 def function_of(node: ImportedNode) -> Operator | None:

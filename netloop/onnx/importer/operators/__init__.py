@@ -1,4 +1,7 @@
-"""The operators: a file for each family, a function for each operator. Importing the files registers them."""
+"""The operators: a file for each family, a function for each operator. Importing the files registers them.
+
+``microsoft`` has those of onnxruntime, in files of the same families.
+"""
 
 from importlib import import_module
 from pkgutil import iter_modules

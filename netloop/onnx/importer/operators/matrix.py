@@ -31,11 +31,12 @@ def gemm(call: Call, a: ITensor, b: ITensor, c: ITensor | None = None) -> ITenso
     make = call.make
     ops = [MatrixOperation.TRANSPOSE if call.attribute(name) else MatrixOperation.NONE for name in ("transA", "transB")]
     product = make.made(make.network.add_matrix_multiply(a, ops[0], b, ops[1]))
-    scaled = _scaled(call, product, "alpha")
-    return scaled if c is None else make.add(scaled, _scaled(call, c, "beta"))
+    product = scaled(call, product, "alpha")
+    return product if c is None else make.add(product, scaled(call, c, "beta"))
 
 
-def _scaled(call: Call, x: ITensor, name: str) -> ITensor:
+def scaled(call: Call, x: ITensor, name: str) -> ITensor:
+    """``x`` times an attribute."""
     factor = float(call.attribute(name))
     require(x.type.is_float or factor.is_integer(), f"{name} is {factor}, and the matrices are {x.type}")
     return x if factor == 1 else call.make.mul(x, factor)

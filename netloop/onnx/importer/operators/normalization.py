@@ -1,10 +1,13 @@
 """Normalization."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from netloop.diagnostics import require
 from netloop.enums import UnaryOperation
 from netloop.formulas import FormulaBuilder
+from netloop.formulas.reduce import bitmask
 from netloop.graph.tensor import ITensor
 from netloop.layers.normalization import INormalizationLayer
 from netloop.onnx.importer.call import Call
@@ -12,7 +15,7 @@ from netloop.onnx.importer.operator_table import operator
 from netloop.types import HALVES, normal_axis
 
 
-def _wide(make: FormulaBuilder, x: ITensor) -> ITensor:
+def wide_of(make: FormulaBuilder, x: ITensor) -> ITensor:
     """``x``, in float32 if it has half precision."""
     return make.cast(x, np.float32) if x.type.dtype in HALVES else x
 
@@ -33,7 +36,7 @@ def batch_normalization(
     if not call.attribute("training_mode"):
         return _normalized(call, x, scale, bias, mean, variance)
     make = call.make
-    wide = _wide(make, x)
+    wide = wide_of(make, x)
     axes = [0, *range(2, x.type.rank)]
     found = [make.cast(make.squeeze(each, axes), mean.type.dtype) for each in make.moments(wide, axes)]
     momentum = call.attribute("momentum")
@@ -69,15 +72,20 @@ def group_normalization_by_groups(call: Call, x: ITensor, scale: ITensor, bias: 
 @operator("GroupNormalization", since=21)
 def group_normalization(call: Call, x: ITensor, scale: ITensor, bias: ITensor) -> ITensor:
     """Normalization of groups of channels, with a scale and bias for each channel."""
+    return group_normalized(call, x, scale, bias, call.attribute("num_groups"))
+
+
+def group_normalized(call: Call, x: ITensor, scale: ITensor, bias: ITensor, groups: int) -> ITensor:
+    """``x`` with groups of channels, axis 1, normalized."""
     layer = _normalization(call, x, scale, bias)
-    layer.num_groups = call.attribute("num_groups")
+    layer.num_groups = groups
     return call.make.made(layer)
 
 
 def _normalization(call: Call, x: ITensor, scale: ITensor, bias: ITensor) -> INormalizationLayer:
     """The layer that normalizes the axes after batch and channel."""
     make, rank = call.make, x.type.rank
-    axes = sum(1 << axis for axis in range(2, rank))
+    axes = bitmask(*range(2, rank))
     scale, bias = (make.expand_dims(each, [0, *range(2, rank)]) for each in (scale, bias))
     layer = make.network.add_normalization_v2(x, scale, bias, axes)
     layer.epsilon = call.attribute("epsilon")
@@ -85,30 +93,51 @@ def _normalization(call: Call, x: ITensor, scale: ITensor, bias: ITensor) -> INo
 
 
 @operator("LayerNormalization", since=17)
-def layer_normalization(call: Call, x: ITensor, scale: ITensor, bias: ITensor | None = None) -> list[ITensor | None]:
+def layer_normalization(call: Call, x: ITensor, scale: ITensor, bias: ITensor | None = None) -> list[ITensor]:
     """Normalization over the last axes, with scale and bias; optionally also mean and inverse deviation."""
     make, rank = call.make, x.type.rank
-    axes = range(normal_axis(call.attribute("axis"), rank), rank)
+    axes = range(normal_axis(call.attribute("axis", -1), rank), rank)
+    epsilon = call.attribute("epsilon")
+    normal = layer_normalized(make, x, scale, bias, axes, epsilon)
+    if not (call.wants(1) or call.wants(2)):
+        return [normal]
+    mean, variance = make.moments(wide_of(make, x), axes)
+    return [normal, mean, make.inverse_deviation(variance, epsilon)]
+
+
+def layer_normalized(
+    make: FormulaBuilder, x: ITensor, scale: ITensor, bias: ITensor | None, axes: Sequence[int], epsilon: float
+) -> ITensor:
+    """``x`` normalized over axes, with scale and bias."""
+    rank = x.type.rank
     bias = make.constant(np.zeros(1, x.type.dtype)) if bias is None else bias
     scale, bias = (make.expand_dims(each, range(rank - each.type.rank)) for each in (scale, bias))
-    layer = make.network.add_normalization_v2(x, scale, bias, sum(1 << axis for axis in axes))
-    layer.epsilon = call.attribute("epsilon")
-    if not (call.wants(1) or call.wants(2)):
-        return [make.made(layer)]
-    wide = _wide(make, x)
-    mean, variance = make.moments(wide, axes)
-    return [make.made(layer), mean, make.inverse_deviation(variance, layer.epsilon)]
+    layer = make.network.add_normalization_v2(x, scale, bias, bitmask(*axes))
+    layer.epsilon = epsilon
+    return make.made(layer)
 
 
 @operator("RMSNormalization", since=23)
 def rms_normalization(call: Call, x: ITensor, scale: ITensor) -> ITensor:
     """Division by the root mean square over the last axes, then scaling."""
-    make, rank = call.make, x.type.rank
-    axes = range(normal_axis(call.attribute("axis"), rank), rank)
-    wide = _wide(make, x)
-    square = make.mean(make.mul(wide, wide), axes, keep=True)
-    normal = make.mul(wide, make.inverse_deviation(square, call.attribute("epsilon")))
-    return make.mul(make.cast(normal, x.type.dtype), scale)
+    return simplified_layer_normalization(call, x, scale)[0]
+
+
+@operator("SimplifiedLayerNormalization")
+def simplified_layer_normalization(call: Call, x: ITensor, scale: ITensor) -> list[ITensor]:
+    """RMSNormalization as onnxruntime writes it, optionally also with the inverse root mean square."""
+    rank = x.type.rank
+    axes = range(normal_axis(call.attribute("axis", -1), rank), rank)
+    return rms_normalized(call.make, x, scale, axes, call.attribute("epsilon"))
+
+
+def rms_normalized(
+    make: FormulaBuilder, x: ITensor, scale: ITensor, axes: Sequence[int], epsilon: float
+) -> list[ITensor]:
+    """``x`` divided by its root mean square over axes, then scaled, and the inverse of that."""
+    wide = wide_of(make, x)
+    inverse = make.inverse_deviation(make.mean(make.mul(wide, wide), axes, keep=True), epsilon)
+    return [make.mul(make.cast(make.mul(wide, inverse), x.type.dtype), scale), inverse]
 
 
 @operator("LpNormalization")

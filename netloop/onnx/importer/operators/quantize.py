@@ -57,7 +57,7 @@ def quantize(call: Call, x: ITensor, scale: ITensor, zero: ITensor | None = None
     if dtype in SYMMETRIC and divided == np.float32 and _is_zero(make, zero) and saturates and x.type.rank:
         return _by_layer(call, make.network.add_quantize(x, _layer_scale(call, scale, x), as_dtype(dtype)), x)
     quotient = make.div(x, _broadcastable(call, scale, x))
-    return _to_type(make, quotient, None if zero is None else _broadcastable(call, zero, x), dtype, saturates)
+    return to_type(make, quotient, None if zero is None else _broadcastable(call, zero, x), dtype, saturates)
 
 
 def _layer_scale(call: Call, scale: ITensor, x: ITensor) -> ITensor:
@@ -74,7 +74,7 @@ def _by_layer(call: Call, layer: Any, x: ITensor) -> ITensor:
     return call.make.made(layer)
 
 
-def _to_type(make: FormulaBuilder, x: ITensor, zero: ITensor | None, dtype: np.dtype[Any], saturates: bool) -> ITensor:
+def to_type(make: FormulaBuilder, x: ITensor, zero: ITensor | None, dtype: np.dtype[Any], saturates: bool) -> ITensor:
     """``x`` rounded to a type, around its zero point."""
     wide = make.cast(x, np.float32) if x.type.dtype in HALVES else x
     if jnp.issubdtype(dtype, jnp.integer):
@@ -107,7 +107,7 @@ def _requantized(call: Call, product: ITensor, factors: list[ITensor], zero: ITe
     make = call.make
     first, second, output = (make.cast(each, np.float32) for each in factors)
     scaled = make.mul(make.cast(product, np.float32), make.div(make.mul(first, second), output))
-    return _to_type(make, scaled, zero, zero.type.dtype, True)
+    return to_type(make, scaled, zero, zero.type.dtype, True)
 
 
 @operator("QLinearMatMul", since=10)

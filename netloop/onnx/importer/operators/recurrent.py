@@ -23,7 +23,7 @@ TIME_FIRST = (1, 0, 2)
 
 
 @dataclass(frozen=True)
-class _Inputs:
+class RecurrentInputs:
     """The inputs of a node, None where omitted, with the time axis before the batch axis.
 
     Attributes:
@@ -44,12 +44,12 @@ class _Inputs:
     initial: Sequence[ITensor | None]
     peepholes: ITensor | None
 
-    def of_direction(self, make: FormulaBuilder, number: int) -> _Inputs:
+    def of_direction(self, make: FormulaBuilder, number: int) -> RecurrentInputs:
         """The weights and initial states of one direction."""
         given = [*self.initial, self.weights, self.recurrent, self.bias, self.peepholes]
         own: list[Any] = [None if each is None else make.gather(each, make.constant(number)) for each in given]
         *initial, weights, recurrent, bias, peepholes = own
-        return _Inputs(self.x, weights, recurrent, bias, self.lengths, initial, peepholes)
+        return RecurrentInputs(self.x, weights, recurrent, bias, self.lengths, initial, peepholes)
 
 
 @operator("RNN", "GRU", "LSTM", since=(1, 7, 14))
@@ -68,10 +68,10 @@ def recurrent_network(
     """RNN, GRU or LSTM over a sequence."""
     kind = CELLS[call.node.op]
     states = [initial, initial_cell][: kind.STATES]
-    return _outputs(call, kind, _Inputs(x, weights, recurrent, bias, lengths, states, peepholes))
+    return outputs_of_recurrent(call, kind, RecurrentInputs(x, weights, recurrent, bias, lengths, states, peepholes))
 
 
-def _outputs(call: Call, kind: type[Cell], given: _Inputs) -> list[ITensor | None]:
+def outputs_of_recurrent(call: Call, kind: type[Cell], given: RecurrentInputs) -> list[ITensor | None]:
     """The outputs of all directions."""
     make = call.make
     batch_first = bool(call.attribute("layout", 0))
@@ -97,12 +97,12 @@ def _direction(call: Call) -> str:
     return "forward" if given == MISSPELT else given
 
 
-def _with_time_first(make: FormulaBuilder, given: _Inputs) -> _Inputs:
+def _with_time_first(make: FormulaBuilder, given: RecurrentInputs) -> RecurrentInputs:
     initial = [None if each is None else make.transpose(each, TIME_FIRST) for each in given.initial]
     return replace(given, x=make.transpose(given.x, TIME_FIRST), initial=initial)
 
 
-def _check(call: Call, kind: type[Cell], given: _Inputs) -> None:
+def _check(call: Call, kind: type[Cell], given: RecurrentInputs) -> None:
     """Report inputs whose ranks, or sizes of weights, do not fit."""
     direction = _direction(call)
     require(direction in DIRECTIONS, f"direction is {quoted(direction)}, but must be one of {', '.join(DIRECTIONS)}")
@@ -134,7 +134,7 @@ def _activations(call: Call, standard: Sequence[str], directions: int) -> list[l
 
 
 def _run(
-    call: Call, kind: type[Cell], given: _Inputs, functions: Sequence[Function], reverse: bool
+    call: Call, kind: type[Cell], given: RecurrentInputs, functions: Sequence[Function], reverse: bool
 ) -> tuple[ITensor, list[ITensor]]:
     """The outputs of all steps, [time, batch, hidden], and the last states, of one direction."""
     make, size = call.make, kind.GATES * given.recurrent.type.shape[1]
