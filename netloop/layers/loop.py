@@ -21,7 +21,7 @@ from netloop.graph.infer import TypeTable
 from netloop.graph.layer import Types, layer
 from netloop.graph.tensor import ITensor
 from netloop.layers.control_flow import BoundaryLayer, ControlFlow, Meaning, Trips
-from netloop.types import LARGEST_TENSOR, UNKNOWN, Array, TensorType, normal_axis
+from netloop.types import LARGEST_INDEX, LARGEST_TENSOR, UNKNOWN, Array, TensorType, normal_axis
 
 B = TypeVar("B", bound="ILoopBoundaryLayer")
 Problem = tuple[str, str, str]
@@ -355,6 +355,8 @@ class ILoopOutputLayer(ILoopBoundaryLayer):
             return f"the length of {self.name!r} is {length}, but cannot be negative", _ROWS, fix
         if not (made := row.with_shape((length, *row.shape))).is_possible:
             return f"{self.name!r} would be {made}", f"a tensor has at most {LARGEST_TENSOR} bytes", fix
+        if self.kind is LoopOutput.REVERSE and length > LARGEST_INDEX:
+            return f"the length of {self.name!r} is {length}", f"XLA reverses at most {LARGEST_INDEX} elements", fix
         return None
 
     def known_length(self, types: TypeTable) -> int | None:

@@ -303,8 +303,8 @@ def lower_joined(parts: Sequence[Any], axis: int) -> Any:
 
 def unfolded(x: Any, elements: int) -> Any:
     """An array that is about to be padded to this many elements, such that XLA does not pad it while compiling."""
-    # XLA evaluates sums of padded constants, one element at a time: 2^26 elements take it 4 s, 2^30 a minute. It does
-    # not look through a barrier, whose cost is that x is written to memory; that of an array of other size is smaller.
+    # XLA evaluates sums of padded constants, one element at a time: 2^26 elements take it 4 s, 2^30 more than a minute.
+    # It does not look through a barrier, for which x is written to memory: at most half of what the padding writes.
     many = elements > LARGEST_CONSTANT and elements >= 2 * x.size
     return lax.optimization_barrier(x) if many else x
 

@@ -235,4 +235,11 @@ def test_rows_of_a_length_that_no_memory_holds_are_compiled_at_once_and_not_comp
     started = time.perf_counter()
 
     assert trt.compile(network)({"flag": np.bool_(False), **inputs})["y"] == 7
-    assert time.perf_counter() - started < 20  # a minute, if XLA evaluates the sum of the zeros
+    assert time.perf_counter() - started < 20  # more than a minute, if XLA evaluates the sum of the zeros
+
+
+def test_reversed_rows_that_int32_cannot_count_are_an_error_of_the_run():
+    network, inputs = network_with(in_a_reversed_branch, "input", 1 << 31)
+    for run in executions(network):
+        with pytest.raises(trt.ExecutionError, match="NL601: the length of 'rows' is 2147483648"):
+            run({"flag": np.bool_(True), **inputs})
