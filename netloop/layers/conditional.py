@@ -120,9 +120,13 @@ class IIfConditionalOutputLayer(IIfConditionalBoundaryLayer):
 
     def possible_types(self, known: list[Known | None]) -> list[Known | None]:
         true, false, condition = (*known, None)[:3]
-        if isinstance(condition, TensorType) and condition.value is not None:
-            return [true, true, condition] if condition.value else [false, false, condition]
-        return [false if isinstance(true, Finding) else true, true if isinstance(false, Finding) else false, condition]
+        value = condition.value if isinstance(condition, TensorType) else None
+        may_be_taken = [value is None or bool(value), value is None or not value]
+        if isinstance(true, Finding) and may_be_taken[1]:
+            true = false
+        elif isinstance(false, Finding) and may_be_taken[0]:
+            false = true
+        return [true, false, condition]
 
     def infer(self, true: TensorType, false: TensorType, condition: TensorType | None = None) -> TensorType:
         if condition is not None and condition.value is not None and condition.rank == 0:

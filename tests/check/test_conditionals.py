@@ -75,3 +75,17 @@ def test_layer_takes_no_tensor_of_two_ranks(network):
     found = trt.check(network)
     assert [(each.code, each.at) for each in found] == [("NL305", either), ("NL401", reader)]
     assert "input 0 is float32[] or float32[2], as the branches of a conditional have different ranks" in found[1].what
+
+
+@pytest.mark.parametrize("taken", [True, False])
+def test_branch_that_is_missing_is_an_error_of_the_reference_too(network, taken):
+    conditional = network.add_if_conditional()
+    conditional.set_condition(network.add_constant((), np.bool_(taken)).get_output(0))
+    output = conditional.add_output(
+        network.add_input("a", trt.float32, (2,)), network.add_input("b", trt.float32, (2,))
+    )
+    output._rewire(1, None)
+    mark(network, y=output.get_output(0))
+
+    with pytest.raises(trt.NetworkError, match="NL101: input 1"):
+        trt.evaluate(network, {"a": np.ones(2, np.float32), "b": np.ones(2, np.float32)})

@@ -72,7 +72,7 @@ def test_deepest_nest_compiles(nest, way):
     wanted = trt.evaluate(network, inputs_of(network))
     network = on_host(network) if way == "host" else network
 
-    assert trt.compile(network)(inputs_of(network))["y"] == wanted["y"]
+    assert np.asarray(trt.compile(network)(inputs_of(network))["y"]) == wanted["y"]
 
 
 @pytest.mark.parametrize("nest", ["loops", "conditionals"])
