@@ -12,7 +12,7 @@ from random import Random
 
 import netloop as trt
 from tests.soak.children import interrupt_calls, press_memory
-from tests.soak.health import Sample, complaints, sample
+from tests.soak.health import Sample, sample, violations
 from tests.soak.subjects import long_subject, subjects
 from tests.soak.workers import (
     Worker,
@@ -84,7 +84,7 @@ def soak(seconds: float) -> list[Sample]:
             raise AssertionError(f"the thread {each.name!r} failed after {each.done} rounds") from each.error
         assert not each.is_alive(), f"the thread {each.name!r} hangs"
         assert each.done, f"the thread {each.name!r} did nothing"
-    found = complaints(samples, MOST_GROWTH)
+    found = violations(samples, MOST_GROWTH)
     assert not found, "; ".join(found)
     return samples
 

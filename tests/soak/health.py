@@ -43,7 +43,7 @@ def slope(samples: list[Sample]) -> float:
     return float(np.polyfit(times / 60, sizes, 1)[0])
 
 
-def complaints(samples: list[Sample], most_growth: float) -> list[str]:
+def violations(samples: list[Sample], most_growth: float) -> list[str]:
     """What is wrong with the later half of some samples; the earlier half is the warm-up."""
     late = samples[len(samples) // 2 :]
     found = [f"the memory grows by {slope(late):.2f} MiB a minute"] if slope(late) > most_growth else []

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.soak.health import Sample, complaints, slope
+from tests.soak.health import Sample, slope, violations
 
 ROOT = Path(__file__).parents[2]
 SECONDS = float(os.environ.get("NETLOOP_SOAK_SECONDS", "1800"))
@@ -36,19 +36,19 @@ def test_growth_is_that_of_the_memory_in_a_minute():
 
 
 def test_memory_may_grow_while_caches_are_filled():
-    assert complaints(samples(lambda minute: 100 + 50 * min(minute, 10)), 0.5) == []
+    assert violations(samples(lambda minute: 100 + 50 * min(minute, 10)), 0.5) == []
 
 
-def test_memory_that_grows_to_the_end_is_a_complaint():
-    assert complaints(samples(lambda minute: 100 + minute), 0.5) == ["the memory grows by 1.00 MiB a minute"]
+def test_memory_that_grows_to_the_end_is_a_violation():
+    assert violations(samples(lambda minute: 100 + minute), 0.5) == ["the memory grows by 1.00 MiB a minute"]
 
 
 @pytest.mark.parametrize(
-    ("change", "complaint"),
+    ("change", "violation"),
     [
         ({"threads": 21}, "there were 20 threads, and in the end 21"),
         ({"files": 10}, "there were 9 files, and in the end 10"),
     ],
 )
-def test_thread_or_file_that_is_left_is_a_complaint(change, complaint):
-    assert complaints(samples(lambda minute: 100, **change), 0.5) == [complaint]
+def test_thread_or_file_that_is_left_is_a_violation(change, violation):
+    assert violations(samples(lambda minute: 100, **change), 0.5) == [violation]

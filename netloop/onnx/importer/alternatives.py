@@ -24,12 +24,10 @@ class Split:
 
     Attributes:
         condition: the condition, a bool scalar.
-        depth: the number of graphs and functions around the If.
     """
 
-    def __init__(self, network: INetworkDefinition, condition: ITensor, name: str, depth: int) -> None:
+    def __init__(self, network: INetworkDefinition, condition: ITensor, name: str) -> None:
         self.condition = condition
-        self.depth = depth
         self._network = network
         self._name = name
         self._conditional: IIfConditional | None = None

@@ -3,9 +3,15 @@
 from collections.abc import Generator
 from contextlib import contextmanager
 
+from netloop.diagnostics import require
 from netloop.formulas import FormulaBuilder
 from netloop.graph.tensor import ITensor
 from netloop.onnx.importer.alternatives import Alternatives, Value
+
+MOST_ALTERNATIVES = 6
+"""The number of conditions for whose combinations a node may be imported."""
+
+FIX = "fix lengths that decide them, with input_shapes"
 
 
 class Assumptions:
@@ -14,16 +20,34 @@ class Assumptions:
     def __init__(self, make: FormulaBuilder) -> None:
         self._make = make
         self._assumed: dict[ITensor, bool] = {}
+        self._doublings = 0
         self._required: list[tuple[dict[ITensor, bool], ITensor, bool]] = []
 
     @contextmanager
     def assume(self, condition: ITensor, branch: bool) -> Generator[None]:
-        """Assume that a condition is true, or false."""
+        """Assume that a condition is true, or false, as in a branch of an If."""
+        before = dict(self._assumed)
         self._assumed[condition] = branch
         try:
             yield
         finally:
-            del self._assumed[condition]
+            self._assumed = before
+
+    @contextmanager
+    def alternative(self, condition: ITensor, branch: bool) -> Generator[None]:
+        """Assume that a condition is true, or false, while a node is imported once for each.
+
+        Raises:
+            LayerError: this is so for too many conditions already: each doubles the number of imports.
+        """
+        what = f"the ranks that the node reads depend on more than {MOST_ALTERNATIVES} conditions"
+        require(self._doublings < MOST_ALTERNATIVES, what, "it is imported for each of their combinations", FIX)
+        self._doublings += 1
+        try:
+            with self.assume(condition, branch):
+                yield
+        finally:
+            self._doublings -= 1
 
     def resolve(self, value: Value) -> Value:
         """The value in the branches that are assumed and required; the alternatives that are left otherwise."""

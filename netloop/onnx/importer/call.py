@@ -10,6 +10,7 @@ from netloop.formats.importer import choose
 from netloop.formulas import FormulaBuilder
 from netloop.graph.tensor import ITensor
 from netloop.onnx.importer.alternatives import Value, merged
+from netloop.onnx.importer.assumptions import Assumptions
 from netloop.onnx.importer.node import ImportedNode
 
 T = TypeVar("T")
@@ -41,13 +42,13 @@ class Call:
         node: the node.
         make: the builder of its layers.
         subgraph: returns the graph in an attribute.
-        depth: the number of graphs and functions around the node.
+        assumptions: the branches that the import assumes to be taken.
     """
 
     node: ImportedNode
     make: FormulaBuilder
     subgraph: Callable[[str], Subgraph]
-    depth: int
+    assumptions: Assumptions
 
     def attribute(self, name: str, default: Any = None) -> Any:
         """The value of an attribute: the node's, or the default of the standard, or ``default``."""

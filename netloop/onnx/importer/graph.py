@@ -66,7 +66,7 @@ class OnnxImporter(ModelImporter):
         self._add_graph(graph, scope)
         for proto in graph.output:
             value = self._read(proto.name, scope, "the outputs")
-            with self._errors.collect(f"output {proto.name!r}"):
+            with self._errors.collect(f"output {quoted(proto.name)}"):
                 value = merged(value)
             if isinstance(value, ITensor):
                 self._mark(proto.name, value)
@@ -169,7 +169,7 @@ class OnnxImporter(ModelImporter):
         function = None if node.key in self._model.functions else function_of(node)
         if function is None:
             return self._call_function(node, inputs, scope)
-        call = Call(node, self._make, lambda name: self._subgraph(node.attribute(name), scope), scope.depth)
+        call = Call(node, self._make, lambda name: self._subgraph(node.attribute(name), scope), self._assumptions)
         return self._call(node, len(node.proto.output), function, call, inputs)
 
     def _subgraph(self, proto: onnx.GraphProto, scope: NameScope) -> Subgraph:
@@ -216,9 +216,8 @@ class OnnxImporter(ModelImporter):
         possible = {branch: outputs for branch, outputs in made.items() if outputs is not None}
         if len(possible) == 2:
             return [Alternatives(read.split, pair) for pair in zip(possible[True], possible[False], strict=True)]
-        # the assertion is made where the condition is computed: for a node in a deeper graph, it would come too early
-        if not possible or read.split.depth != scope.depth:
-            self._errors.extend(errors[True in possible])
+        if not possible:
+            self._errors.extend(errors[True])
             raise InputNotImported
         ((branch, outputs),) = possible.items()
         self._assumptions.require(condition, branch, errors[not branch].findings[0].what)
@@ -228,9 +227,10 @@ class OnnxImporter(ModelImporter):
         self, node: ImportedNode, scope: NameScope, condition: ITensor, branch: bool, errors: ImportErrors
     ) -> Sequence[Value] | None:
         """The outputs of a node in one branch; None, and the errors, if it is not possible there."""
+        self._count_node()
         outputs, before, self._errors = None, self._errors, errors
         try:
-            with self._assumptions.assume(condition, branch), errors.collect(node.description, node):
+            with self._assumptions.alternative(condition, branch), errors.collect(node.description, node):
                 outputs = self._outputs_of(node, scope)
         finally:
             self._errors = before
@@ -242,7 +242,7 @@ class OnnxImporter(ModelImporter):
         holder = scope.defining(name)
         if holder is not None:
             return self._assumptions.resolve(holder.values[name])
-        what = f"{reader} reads {name!r}, which is not defined before it"
+        what = f"{reader} reads {quoted(name)}, which is not defined before it"
         self._errors.add(self.INVALID_GRAPH, what, did_you_mean(name, scope.names()), node)
         return Unimported()
 

@@ -146,3 +146,74 @@ def test_branch_that_the_shapes_of_a_call_do_not_allow_counts_only_if_it_is_take
                 run(given)
         else:
             assert run(given)["y"].tolist() == [[-1, -1, -1], [-1, -1, -1]]
+
+
+@pytest.mark.parametrize("x", [WIDE, NARROW])
+def test_axis_that_follows_from_a_rank_is_known_in_each_branch(x):
+    rest = """
+      dims = Shape (v)
+      rank = Size (dims)
+      last = Sub (rank, one)
+      axes = Reshape (last, axis_of_a_list)
+      y = ReduceSum <keepdims = 0> (x, axes)
+    """
+    listed = "axis_of_a_list = Constant <value_ints = [1]> ()"
+
+    check_like_onnxruntime(squeezed(listed + rest, "float[p, q] y"), x=x)
+
+
+@pytest.mark.parametrize("taken", [True, False])
+@pytest.mark.parametrize("length", [1, 3])
+def test_what_one_branch_does_not_allow_in_another_is_required_only_there(length, taken):
+    """``v`` has rank 2 if the length is 1, else 3; ``w`` has one axis less if taken, and must have rank 2."""
+    rest = """
+      middle = Constant <value_ints = [1]> ()
+      w = If (taken) <
+        then_branch = yes () => (a) { a = Squeeze (v, middle) },
+        else_branch = no () => (b) { b = Identity (v) } >
+      y = Transpose <perm = [1, 0]> (w)
+    """
+    text = squeezed(rest, "y").replace("x) =>", "x, bool taken) =>")
+    given = {"x": np.arange(2 * length, dtype=F).reshape(2, 1, length), "taken": np.bool_(taken)}
+
+    if (length == 1) is taken:
+        for run in (
+            netloop.compile(netloop.onnx.load(model(text))),
+            lambda inputs: netloop.evaluate(netloop.onnx.load(model(text)), inputs),
+        ):
+            with pytest.raises(ExecutionError, match="perm"):
+                run(given)
+    else:
+        check_like_onnxruntime(text, **given)
+
+
+@pytest.mark.parametrize("c", [True, False])
+def test_branch_of_two_ranks_that_a_node_does_not_allow_counts_only_if_it_is_taken(c):
+    text = f"""g (float[n, m, k] x, bool c0) => (y) {{
+      y = If (c0) <
+        then_branch = outer () => (p) {{ {SQUEEZED} p = Transpose <perm = [0, 2, 1]> (v) }},
+        else_branch = other () => (q) {{ q = Neg (x) }} >
+    }}"""
+    network = netloop.onnx.load(model(text))
+    given = {"x": NARROW, "c0": np.bool_(c)}
+
+    if c:
+        with pytest.raises(ExecutionError, match="perm"):
+            netloop.compile(network)(given)
+    else:
+        check_like_onnxruntime(text, **given)
+
+
+def test_ranks_that_many_conditions_decide_are_refused_at_once():
+    names = range(30)
+    inputs = ", ".join(f"bool c{i}" for i in names)
+    ifs = " ".join(
+        f"""v{i} = If (c{i}) <
+          then_branch = yes () => (a) {{ a = Identity (x) }},
+          else_branch = no () => (b) {{ b = ReduceSum <keepdims = 0> (x) }} >"""
+        for i in names
+    )
+    text = f"g (float[2] x, {inputs}) => (y) {{ {ifs} y = Sum ({', '.join(f'v{i}' for i in names)}) }}"
+
+    with pytest.raises(ModelError, match="depend on more than 6 conditions"):
+        netloop.onnx.load(model(text))

@@ -24,9 +24,12 @@ def conditional(call: Call, condition: ITensor) -> list[Value]:
     known = make.known(condition)
     if known is not None:
         return call.subgraph("then_branch" if known else "else_branch").values([])
-    then, otherwise = call.subgraph("then_branch").values([]), call.subgraph("else_branch").values([])
+    with call.assumptions.assume(condition, True):
+        then = call.subgraph("then_branch").values([])
+    with call.assumptions.assume(condition, False):
+        otherwise = call.subgraph("else_branch").values([])
     require(len(then) == len(otherwise), f"one branch has {len(then)} outputs, and the other {len(otherwise)}")
-    return if_outputs(Split(make.network, condition, call.node.name, call.depth), then, otherwise)
+    return if_outputs(Split(make.network, condition, call.node.name), then, otherwise)
 
 
 @operator("Loop")
