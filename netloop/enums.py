@@ -42,10 +42,14 @@ class DataType(TensorRTEnum):
     INT2 = 108
     UINT2 = 109
     UINT4 = 110
+    STRING = 111  # text; such tensors are on the host only
 
     @property
     def itemsize(self) -> float:
-        """The size of an element in bytes; half a byte for INT4 and FP4, as in TensorRT, and a quarter for 2 bits."""
+        """The size of an element in bytes; half a byte for INT4 and FP4, as in TensorRT, and a quarter for 2 bits.
+
+        Of a STRING it is that of its entry in an array, without the text.
+        """
         return _ITEMSIZES.get(self, 1)
 
 
@@ -55,6 +59,7 @@ _TYPES_OF_SIZE = {
     2: (DataType.HALF, DataType.BF16, DataType.INT16, DataType.UINT16),
     4: (DataType.FLOAT, DataType.INT32, DataType.UINT32),
     8: (DataType.DOUBLE, DataType.INT64, DataType.UINT64),
+    16: (DataType.STRING,),
 }
 """The element types by their size in bytes; all others have one byte."""
 
