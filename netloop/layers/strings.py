@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from netloop.diagnostics import require
+from netloop.diagnostics import quoted, require
 from netloop.enums import LayerType, StringCase
 from netloop.graph.layer import layer
 from netloop.graph.network_base import NetworkBase
@@ -124,8 +124,9 @@ def _in_case(text: str, case: StringCase) -> str:
     """A text in a case, in which each character has one: ß stays as it is."""
     if case is StringCase.NONE:
         return text
-    cased = (each.upper() if case is StringCase.UPPER else each.lower() for each in text)
-    return "".join(new if len(new) == 1 else old for old, new in zip(text, cased, strict=True))
+    if case is StringCase.LOWER:
+        return "".join(each.lower()[0] for each in text)
+    return "".join(new if len(new) == 1 else old for old, new in zip(text, map(str.upper, text), strict=True))
 
 
 @layer(LayerType.STRING_NORMALIZATION, "StringNormalization")
@@ -194,7 +195,7 @@ class IStringTokenizationLayer(StringOperation):
         token: the regular expression of a token, in place of separators.
         padding: the string after the last token.
         least_characters: the length of the shortest tokens that are kept.
-        marks: whether the tokens of a string begin with U+0002 and end with U+0003.
+        marks: whether the tokens of a string begin with U+0002 and end with U+0003, unless no string has a token.
     """
 
     separators: Array | None = None
@@ -207,13 +208,17 @@ class IStringTokenizationLayer(StringOperation):
         _require_strings(x)
         require(x.rank in (1, 2), f"the input is {x}, but must be a string[n] or string[b,n]")
         require((self.separators is None) != (self.token is None), "either separators or token must be given")
-        for each in _listed("separators", self.separators) if self.separators is not None else [self.token or ""]:
-            regular_expression(each)
+        if self.token is not None:
+            regular_expression(self.token)
+        separators = [] if self.separators is None else _listed("separators", self.separators)
+        for each in separators if separators != [""] else []:
+            is_text = not regular_expression(each).full_match("")
+            require(is_text, f"the separator {quoted(each)} matches an empty string")
         return x.with_shape((*x.shape, UNKNOWN))
 
     def evaluate(self, x: Array) -> Array:
         rows = [[each for each in row if len(each) >= self.least_characters] for row in _mapped(x, self._tokens)]
-        if self.marks:
+        if self.marks and any(rows):
             rows = [["\2", *row, "\3"] for row in rows]
         return _padded(rows, x.shape, self.padding)
 

@@ -62,7 +62,7 @@ def _in_columns(call: Call, x: ITensor, places: Array) -> ITensor:
     sources[places] = np.arange(count)
     lengths = [make.length(x, axis) for axis in range(x.type.rank - 1)]
     nothing = make.broadcast_to(make.constant(np.zeros(1, np.float32)), make.list_tensor([*lengths, 1]))
-    return make.gather(make.concat([x, nothing], x.type.rank - 1), sources, x.type.rank - 1)
+    return make.gather(make.concat([x, nothing], x.type.rank - 1), make.constant(sources), x.type.rank - 1)
 
 
 def _count_strings(call: Call, x: ITensor) -> ITensor:
