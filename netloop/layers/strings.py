@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from netloop.diagnostics import quoted, require
+from netloop.dims import check_order
 from netloop.enums import LayerType, StringCase
 from netloop.graph.layer import layer
 from netloop.graph.network_base import NetworkBase
@@ -344,7 +345,8 @@ class StringMethods(NetworkBase):
         """Add the number of occurrences of n-grams; those of length n begin at ``starts[n - 1]`` of the pool. A netloop
         extension.
         """
-        made = IStringNgramsLayer(pool=_strings(pool, "pool"), starts=np.array(starts, INT64), most=max(1, len(starts)))
+        begins = np.array(check_order("starts", starts), INT64)
+        made = IStringNgramsLayer(pool=_strings(pool, "pool"), starts=begins, most=max(1, len(begins)))
         return self.add(made, input=input)
 
 
@@ -354,7 +356,9 @@ def _strings(given: Any, name: str) -> Array:
     Raises:
         TypeError: it has other elements.
     """
+    if not isinstance(given, list | tuple | np.ndarray):
+        raise TypeError(f"{name} must be a list of strings, not {type(given).__name__}")
     try:
-        return string_array(list(given) if not isinstance(given, np.ndarray) else given)
+        return string_array(given)
     except ValueError as error:
         raise TypeError(f"{name} must be a list of strings: {error}") from None
