@@ -9,6 +9,7 @@ from jax.core import Tracer
 
 from netloop.diagnostics import Finding, InputError, did_you_mean, listed, reason
 from netloop.graph.tensor import ITensor
+from netloop.string_arrays import string_array, type_name
 from netloop.types import ABSENT, Absent, OptionalType, SequenceType, Tensors, TensorType, agree
 
 
@@ -32,9 +33,10 @@ def check_inputs(tensors: Sequence[ITensor], given: Mapping[str, Any]) -> dict[I
             continue
         try:
             assert tensor.declared is not None
+            of_strings = " of strings" if tensor.declared.is_string else ""
             arrays[tensor] = value = _value(given[tensor.name], tensor.declared)
         except ValueError as error:
-            what = f"input {tensor.name!r} is {tensor.declared}, and its value is not an array"
+            what = f"input {tensor.name!r} is {tensor.declared}, and its value is not an array{of_strings}"
             findings.append(Finding("NL603", what, why=str(error), at=tensor))
         else:
             findings += filter(None, [_misfit(tensor, value)])
@@ -66,7 +68,9 @@ def _fits(tensor: ITensor, array: Any) -> bool:
     return is_array and wanted is not None and array.shape == wanted.shape and array.dtype == wanted.dtype
 
 
-def _array(given: Any) -> Any:
+def _array(given: Any, declared: TensorType) -> Any:
+    if declared.is_string:
+        return string_array(given)
     return given if isinstance(given, jax.Array) else np.asarray(given)
 
 
@@ -75,10 +79,11 @@ def _value(given: Any, declared: TensorType) -> Any:
     if isinstance(declared, OptionalType):
         return ABSENT if given is None else _value(given, declared.present)
     if not isinstance(declared, SequenceType):
-        return _array(given)
+        return _array(given, declared)
     if not isinstance(given, list | tuple):
         raise ValueError(f"a sequence must be a list or tuple of arrays, not {type(given).__name__}")
-    return Tensors(map(_array, given))  # pyright: ignore[reportUnknownArgumentType]
+    parts: list[Any] = list(given)  # pyright: ignore[reportUnknownArgumentType]
+    return Tensors(_array(each, declared) for each in parts)
 
 
 def _parts(value: Any) -> tuple[Any, ...]:
@@ -101,6 +106,6 @@ def _misfit(tensor: ITensor, value: Any) -> Finding | None:
         wanted, shape, dtype = declared.held_shape, tuple(array.shape), np.dtype(array.dtype)
         if dtype != declared.dtype or not (wanted is None or agree(shape, wanted)):
             what = f"input {tensor.name!r} is {declared}, and its value is {TensorType(dtype, shape)}"
-            fix = f"pass an array of dtype {declared.dtype}" if dtype != declared.dtype else ""
+            fix = f"pass an array of dtype {type_name(declared.dtype)}" if dtype != declared.dtype else ""
             return Finding("NL603", what, why=reason("NL603"), fix=fix, at=tensor)
     return None

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from netloop.enums import DataType
+from netloop.string_arrays import KINDS_OF_TEXT, string_array
 from netloop.types import data_type, numpy_type
 
 UNORDERED = (str, bytes, bytearray, set, frozenset, dict)
@@ -226,6 +227,8 @@ def _unpacked(packed: npt.NDArray[np.uint8], bits: int, dtype: np.dtype[Any]) ->
 def weights_array(given: Any, name: str = "weights") -> npt.NDArray[Any]:
     """Return ``given`` as an array that a layer may keep: C-contiguous, of a type that networks have.
 
+    Arrays of str objects and of texts of fixed length become arrays of strings.
+
     Raises:
         TypeError: it is neither an array nor ``Weights``.
         ValueError: it is not C-contiguous, or networks do not have its element type.
@@ -236,6 +239,7 @@ def weights_array(given: Any, name: str = "weights") -> npt.NDArray[Any]:
         raise TypeError(f"{name} must be a numpy array or Weights, not {type(given).__name__}")
     array = np.asarray(given)
     try:
+        array = string_array(array) if array.dtype.kind in KINDS_OF_TEXT else array
         data_type(array.dtype)
     except ValueError as error:
         raise ValueError(f"{name} cannot be of {array.dtype}: {error}") from None

@@ -42,10 +42,14 @@ class DataType(TensorRTEnum):
     INT2 = 108
     UINT2 = 109
     UINT4 = 110
+    STRING = 111  # text; such tensors are on the host only
 
     @property
     def itemsize(self) -> float:
-        """The size of an element in bytes; half a byte for INT4 and FP4, as in TensorRT, and a quarter for 2 bits."""
+        """The size of an element in bytes; half a byte for INT4 and FP4, as in TensorRT, and a quarter for 2 bits.
+
+        Of a STRING it is that of its entry in an array, without the text.
+        """
         return _ITEMSIZES.get(self, 1)
 
 
@@ -55,6 +59,7 @@ _TYPES_OF_SIZE = {
     2: (DataType.HALF, DataType.BF16, DataType.INT16, DataType.UINT16),
     4: (DataType.FLOAT, DataType.INT32, DataType.UINT32),
     8: (DataType.DOUBLE, DataType.INT64, DataType.UINT64),
+    16: (DataType.STRING,),
 }
 """The element types by their size in bytes; all others have one byte."""
 
@@ -137,6 +142,13 @@ class LayerType(TensorRTEnum):
     OPTIONAL = 117
     OPTIONAL_HAS = 118
     OPTIONAL_GET = 119
+    STRING_LOOKUP = 120
+    STRING_CONCATENATION = 121
+    STRING_SPLIT = 122
+    STRING_NORMALIZATION = 123
+    STRING_MATCH = 124
+    STRING_TOKENIZATION = 125
+    STRING_NGRAMS = 126
     INTERNAL = 199  # of layers that only passes add; no script and no plan has them
 
 
@@ -413,6 +425,14 @@ class ResizeRoundMode(TensorRTEnum):
     HALF_DOWN = 1
     FLOOR = 2
     CEIL = 3
+
+
+class StringCase(TensorRTEnum):
+    """The case of the letters that a normalization makes; netloop's own."""
+
+    NONE = 0  # unchanged
+    LOWER = 1
+    UPPER = 2
 
 
 class BoundingBoxFormat(TensorRTEnum):

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from netloop.string_arrays import STRING
 from netloop.types import Absent, Tensors, TensorType
 
 
@@ -16,10 +17,15 @@ def to_numpy(value: Any) -> Any:
 
 
 def to_user(value: Any, array: Callable[[Any], Any] = np.array) -> Any:
-    """Convert a value to the form that users get: an array, a list of arrays, or None if it is absent."""
+    """Convert a value to the form that users get: an array, a list of arrays, or None if it is absent.
+
+    ``array`` makes each array of numbers; strings become an array of str objects.
+    """
     if isinstance(value, Tensors):
-        return [array(each) for each in value]
-    return None if isinstance(value, Absent) else array(value)
+        return [to_user(each, array) for each in value]
+    if isinstance(value, Absent):
+        return None
+    return value.astype(object) if value.dtype == STRING else array(value)
 
 
 def type_of(value: Any, known: TensorType) -> TensorType:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from netloop.diagnostics import require
 from netloop.enums import DataType
+from netloop.string_arrays import STRING, type_name
 
 Array = npt.NDArray[Any]
 Shape = tuple[int, ...]
@@ -55,6 +56,7 @@ NUMPY_TYPES: dict[DataType, np.dtype[Any]] = {
     DataType.UINT32:   np.dtype(np.uint32),
     DataType.UINT64:   np.dtype(np.uint64),
     DataType.BOOL:     np.dtype(np.bool_),
+    DataType.STRING:   STRING,
 }
 # fmt: on
 DATA_TYPES = {dtype: name for name, dtype in NUMPY_TYPES.items()}
@@ -149,7 +151,7 @@ class TensorType:
     @property
     def is_known_integer(self) -> bool:
         """Whether the elements are integers or bools whose values are known."""
-        return self.value is not None and not jnp.issubdtype(self.dtype, jnp.floating)
+        return self.value is not None and not (self.is_string or jnp.issubdtype(self.dtype, jnp.floating))
 
     @property
     def is_integer(self) -> bool:
@@ -170,6 +172,11 @@ class TensorType:
     def is_bool(self) -> bool:
         """Whether the elements are bools."""
         return self.dtype == np.bool_
+
+    @property
+    def is_string(self) -> bool:
+        """Whether the elements are strings, which only the host computes with."""
+        return self.dtype == STRING
 
     @property
     def is_fixed(self) -> bool:
@@ -210,7 +217,7 @@ class TensorType:
         return None if self.value is None else [int(each) for each in self.value.reshape(-1)]
 
     def __str__(self) -> str:
-        return f"{self.dtype}[{','.join(map(str, self.shape))}]"
+        return f"{type_name(self.dtype)}[{','.join(map(str, self.shape))}]"
 
 
 @dataclass(frozen=True)
@@ -248,7 +255,7 @@ class SequenceType(TensorType):
         return replace(self, element=None if a is None or b is None or len(a) != len(b) else _either(a, b))
 
     def __str__(self) -> str:
-        tensors = f"{self.dtype}[...]" if self.element is None else str(self.with_shape(self.element))
+        tensors = f"{type_name(self.dtype)}[...]" if self.element is None else str(self.with_shape(self.element))
         return f"sequence of {tensors}"
 
 
@@ -386,6 +393,11 @@ def require_indexable(x: TensorType, axis: int) -> None:
 def require_possible(found: TensorType, what: str) -> None:
     """Raise a LayerError if a tensor, ``what`` in words, would be larger than any tensor."""
     require(found.is_possible, f"{what} is {found}", f"a tensor has at most {LARGEST_TENSOR} bytes")
+
+
+def slice_at(x: Array, position: int, axis: int) -> Array:
+    """Return the slice of an array at a position of an axis, as an array even if it is a single element."""
+    return x[(slice(None),) * axis + (position, ...)]
 
 
 def constant_module(elements: int) -> Any:

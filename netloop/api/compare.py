@@ -255,8 +255,9 @@ class _Tolerance:
 
 
 def _ulps(a: Any, b: Any) -> int | None:
-    """The distance of two numbers of one floating-point type in ulps; None for other types and NaN."""
-    if not jnp.issubdtype(a.dtype, jnp.floating) or np.isnan(np.float64(a)) or np.isnan(np.float64(b)):
+    """The distance of two numbers of one floating-point type in ulps; None for other types, strings and NaN."""
+    is_float = not isinstance(a, str) and jnp.issubdtype(a.dtype, jnp.floating)
+    if not is_float or np.isnan(np.float64(a)) or np.isnan(np.float64(b)):
         return None
     return abs(_rank(a) - _rank(b))
 

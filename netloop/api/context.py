@@ -370,17 +370,17 @@ class IExecutionContext(Generic[E], Unpicklable, WithStatement, CheckedAttribute
 
 
 def _check_addresses(network: INetworkDefinition) -> None:
-    """Check that all inputs and outputs are tensors, which have addresses.
+    """Check that all inputs and outputs are tensors of numbers, which have addresses.
 
     Raises:
-        NetworkError: one is a sequence or an optional value.
+        NetworkError: one is a sequence or an optional value, or of strings.
     """
     findings = [
         Finding(
             "NL611", f"{each.name!r} is {each.type}", why=reason("NL611"), fix="call the engine with a dict", at=each
         )
         for each in (*network.inputs, *network.outputs)
-        if not each.type.is_tensor
+        if not each.type.is_tensor or each.type.is_string
     ]
     if findings:
         raise NetworkError(*findings)

@@ -373,8 +373,9 @@ def branches_have_one_rank(subject: Subject) -> Iterator[Violation]:
 def element_types_exist_in_tensorrt(subject: Subject) -> Iterator[Violation]:
     """TensorRT does not support this element type.
 
-    It has no float64, no integers of 2 or 16 bits, no unsigned integers except uint8, and of the 8-bit floating-point
-    types only E4M3FN and E8M0. The rule reports where such a type enters the network: inputs, constants and casts.
+    It has no float64, no integers of 2 or 16 bits, no unsigned integers except uint8, no strings, and of the 8-bit
+    floating-point types only E4M3FN and E8M0. The rule reports where such a type enters the network: inputs, constants
+    and casts.
 
     Wrong: ``network.add_input("x", trt.float64, (3,))``
     Right: ``network.add_input("x", trt.float32, (3,))``
@@ -385,12 +386,11 @@ def element_types_exist_in_tensorrt(subject: Subject) -> Iterator[Violation]:
                 tensor, f"the input {tensor.name!r} is {tensor.declared}", "declare an input for each tensor"
             )
         elif (found := _own(subject, tensor)) is not None:
-            fix = f"declare it as {NEAREST[data_type(found.dtype)]}"
-            yield Violation(tensor, f"the input {tensor.name!r} is {tensor.declared}", fix)
+            yield Violation(tensor, f"the input {tensor.name!r} is {tensor.declared}", _instead("declare it as", found))
     for layer in subject.network.layers:
         made = next(filter(None, (_own(subject, each) for each in layer.outputs)), None)
         if made is not None and not any(_own(subject, each) for each in layer.type_inputs()):
-            yield Violation(layer, f"{layer.name!r} makes {made}", f"make it {NEAREST[data_type(made.dtype)]}")
+            yield Violation(layer, f"{layer.name!r} makes {made}", _instead("make it", made))
 
 
 # fmt: off
@@ -409,6 +409,11 @@ NEAREST = {
 }
 # fmt: on
 """The nearest type that TensorRT has, for each that it lacks."""
+
+
+def _instead(verb: str, found: TensorType) -> str:
+    """The fix for a type that TensorRT lacks; ``verb`` is "declare it as" or "make it"."""
+    return "convert text outside of the network" if found.is_string else f"{verb} {NEAREST[data_type(found.dtype)]}"
 
 
 def _own(subject: Subject, tensor: ITensor | None) -> TensorType | None:

@@ -31,6 +31,8 @@ from netloop.lower.loop.strategy import LoopStrategy
 from netloop.lower.nesting import require_shallow
 from netloop.network import INetworkDefinition
 from netloop.passes import Note, chosen
+from netloop.string_arrays import STRING
+from netloop.types import Array
 from netloop.unpicklable import OF_AN_ENGINE, Unpicklable
 
 P = TypeVar("P")
@@ -101,7 +103,7 @@ class Executable(Unpicklable, CheckedAttributes):
             vars(self)["weights"] = [
                 jax.ShapeDtypeStruct(each.shape, each.weights.dtype)
                 if each in self.absent
-                else jnp.array(each.evaluate())
+                else _loaded(each.evaluate())
                 for each in self.constants
             ]
 
@@ -303,6 +305,11 @@ def inputs_named(names: Iterable[str], network: INetworkDefinition) -> frozenset
             hint = did_you_mean(name, known)
             raise ValueError(f"the network has no input {name!r} to donate" + (hint and f"; {hint}"))
     return frozenset(listed)
+
+
+def _loaded(weights: Array) -> Any:
+    """A copy of weights on the device; strings stay on the host."""
+    return weights.copy() if weights.dtype == STRING else jnp.array(weights)
 
 
 def _absent(layer: IConstantLayer) -> Finding:

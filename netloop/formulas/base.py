@@ -9,6 +9,7 @@ from netloop.enums import DataType
 from netloop.graph.layer import ILayer
 from netloop.graph.tensor import ITensor
 from netloop.network import INetworkDefinition
+from netloop.string_arrays import KINDS_OF_TEXT, string_array
 from netloop.types import Array, data_type
 
 Operand = ITensor | Array | np.generic | float | int | bool
@@ -30,6 +31,18 @@ def as_dtype(given: Any) -> DataType:
         raise LayerError(str(error), reason("NL746"), "", "NL746") from None
 
 
+def _strings(given: Any) -> Array:
+    """An array of strings.
+
+    Raises:
+        LayerError: an element is no str.
+    """
+    try:
+        return string_array(given)
+    except ValueError as error:
+        raise LayerError(f"the values are no strings: {error}", reason("NL746"), "", "NL746") from None
+
+
 class FormulaBase:
     """A network and its constants."""
 
@@ -38,8 +51,10 @@ class FormulaBase:
         self._shared: dict[tuple[str, tuple[int, ...], bytes], ITensor] = {}
 
     def constant(self, value: Any, dtype: Any = None) -> ITensor:
-        """A constant with the shape of an array; Python numbers become int64 or float32."""
+        """A constant with the shape of an array; Python numbers become int64 or float32, and texts strings."""
         array = np.asarray(value, dtype)
+        if array.dtype.kind in KINDS_OF_TEXT:
+            return self.network.add_constant(array.shape, np.ascontiguousarray(_strings(value))).outputs[0]
         if dtype is None and not isinstance(value, np.ndarray | np.generic) and array.dtype == np.float64:
             array = array.astype(np.float32)
         as_dtype(array.dtype)

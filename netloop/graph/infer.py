@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 TENSORS_ONLY = "only their own family of layers, loops and conditionals take sequences and optional values"
 
+NO_STRINGS = "only layers for strings, and layers that move elements or test them for equality, take strings"
+USE_CAST = "convert texts that are numbers with add_cast"
+
 Known = TensorType | Finding
 """The type of a tensor, or the finding why it has none."""
 
@@ -166,6 +169,8 @@ class TypeTable:
                 return missing_input(layer, position)
             if found is not None and layer.TENSORS_ONLY and not found.is_tensor:
                 return layer.finding_of(_no_tensor(position, found))
+            if found is not None and found.is_string and not layer.TAKES_STRINGS:
+                return layer.finding_of(LayerError(f"input {position} takes no {found}", NO_STRINGS, USE_CAST))
             types.append(found)
         if len(types) < layer.REQUIRED_INPUTS:
             return missing_input(layer, len(types))

@@ -60,6 +60,8 @@ class ILayer(LayerCompatibility, ABC):
     """The number of inputs up to which ``set_input`` may add one; inputs from the start are always allowed."""
     TENSORS_ONLY: ClassVar[bool] = True
     """Whether every input must be a tensor, neither a sequence nor optional."""
+    TAKES_STRINGS: ClassVar[bool] = False
+    """Whether inputs may be of strings: the layer moves elements, or tests them for equality."""
     SHAPE_INPUTS: ClassVar[frozenset[int]] = frozenset()
     """The inputs whose values, not only types, decide the types of outputs."""
     INPUT_OF: ClassVar[dict[str, int]] = {}

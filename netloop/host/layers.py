@@ -15,7 +15,7 @@ from netloop.layers.loop import IIteratorLayer
 from netloop.layers.sources import IShapeLayer
 from netloop.nest import Scopes
 from netloop.tensor_values import each_output, to_numpy
-from netloop.types import TensorType, normal_axis
+from netloop.types import TensorType, normal_axis, slice_at
 
 
 def run_layer(layer: ILayer, frame: HostFrame, types: TypeTable, scopes: Scopes) -> None:
@@ -82,4 +82,4 @@ def _slice(layer: IIteratorLayer, array: Any, frame: HostFrame) -> Any:
     position = trip if count is None else max(0, int(count)) - 1 - trip
     length = array.shape[axis]
     require(0 <= position < length, *layer.past_the_end(length))
-    return array.take(position, axis)
+    return slice_at(array, position, axis)

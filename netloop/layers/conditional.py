@@ -95,6 +95,7 @@ class IIfConditionalInputLayer(IIfConditionalBoundaryLayer):
     """The input, passed into the branches of a conditional unchanged."""
 
     TENSORS_ONLY = False
+    TAKES_STRINGS = True
 
     def infer(self, x: TensorType) -> TensorType:
         return x
@@ -114,6 +115,7 @@ class IIfConditionalOutputLayer(IIfConditionalBoundaryLayer):
 
     REQUIRED_INPUTS = 2
     TENSORS_ONLY = False
+    TAKES_STRINGS = True
 
     def type_inputs(self) -> Sequence[ITensor | None]:
         return [*self.inputs, self.conditional.condition]

@@ -13,6 +13,8 @@ import numpy as np
 from jax import lax
 
 from netloop.enums import DataType
+from netloop.layers.string_conversion import numbers_of, strings_of
+from netloop.string_arrays import STRING
 from netloop.types import TINY, Array, numpy_type
 
 BF16, FP4, E8M0 = (numpy_type(each) for each in (DataType.BF16, DataType.FP4, DataType.E8M0))
@@ -21,7 +23,14 @@ U8, U32, U64 = np.dtype(np.uint8), np.dtype(np.uint32), np.dtype(np.uint64)
 
 
 def convert(x: Array, dtype: np.dtype[Any]) -> Array:
-    """``x`` converted to ``dtype``, as ``ICastLayer`` defines it: the reference."""
+    """``x`` converted to ``dtype``, as ``ICastLayer`` defines it: the reference.
+
+    Raises:
+        LayerError: a string is no number.
+    """
+    if dtype == STRING:
+        return x if x.dtype == STRING else strings_of(x)
+    x = numbers_of(x, is_float=bool(jnp.issubdtype(dtype, jnp.floating))) if x.dtype == STRING else x
     with np.errstate(all="ignore"):
         if jnp.issubdtype(x.dtype, jnp.floating) and jnp.issubdtype(dtype, jnp.integer):
             if dtype == U8:

@@ -38,6 +38,7 @@ class IGatherLayer(Operation):
     """
 
     REQUIRED_INPUTS = 2
+    TAKES_STRINGS = True
 
     mode: GatherMode = GatherMode.DEFAULT
     axis: int = 0
@@ -255,6 +256,7 @@ class IScatterLayer(Operation):
     """
 
     REQUIRED_INPUTS = 3
+    TAKES_STRINGS = True
 
     mode: ScatterMode
     axis: int = 0
@@ -264,7 +266,7 @@ class IScatterLayer(Operation):
         _require_index_type(indices)
         require(
             data.dtype == updates.dtype,
-            f"the updates are {updates.dtype}, but the data {data.dtype}; both must have the same element type",
+            f"the updates are {updates}, but the data {data}; both must have the same element type",
             why="TensorRT's networks are strongly typed: nothing is converted silently",
             fix="convert one of them with add_cast",
         )
@@ -358,6 +360,7 @@ class IOneHotLayer(Operation):
 
     REQUIRED_INPUTS = 3
     SHAPE_INPUTS = frozenset({2})
+    TAKES_STRINGS = True
 
     axis: int
 

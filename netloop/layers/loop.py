@@ -21,7 +21,7 @@ from netloop.graph.infer import TypeTable
 from netloop.graph.layer import Types, layer
 from netloop.graph.tensor import ITensor
 from netloop.layers.control_flow import BoundaryLayer, ControlFlow, Meaning, Trips
-from netloop.types import LARGEST_INDEX, LARGEST_TENSOR, UNKNOWN, Array, TensorType, normal_axis
+from netloop.types import LARGEST_INDEX, LARGEST_TENSOR, UNKNOWN, Array, TensorType, normal_axis, slice_at
 
 B = TypeVar("B", bound="ILoopBoundaryLayer")
 Problem = tuple[str, str, str]
@@ -172,6 +172,7 @@ class IRecurrenceLayer(ILoopBoundaryLayer):
 
     MAX_INPUTS = 2
     TENSORS_ONLY = False
+    TAKES_STRINGS = True
 
     keeps_shape: bool = True
 
@@ -205,6 +206,8 @@ class IIteratorLayer(ILoopBoundaryLayer):
         reverse: whether to start at slice M-1 and go backwards.
     """
 
+    TAKES_STRINGS = True
+
     axis: int = 0
     reverse: bool = False
 
@@ -219,7 +222,7 @@ class IIteratorLayer(ILoopBoundaryLayer):
         position = (yield from self.loop.count(at)) - 1 - trip if self.reverse else trip
         axis = normal_axis(self.axis, array.ndim)
         require(0 <= position < array.shape[axis], *self.past_the_end(array.shape[axis]))
-        return array.take(position, axis)
+        return slice_at(array, position, axis)
 
     @property
     def trips(self) -> ITensor | None:
@@ -242,8 +245,8 @@ class ILoopOutputLayer(ILoopBoundaryLayer):
 
     LAST_VALUE is element n: for a recurrence, the value with which the next iteration would have started. CONCATENATE
     and REVERSE take the length L of the new axis as input 1 (an int32 or int64 scalar): the n elements come first, in
-    order or in reverse, followed by L - n zeros. L < 0 and L < n are errors, which are raised only if an output or an
-    assertion depends on the output.
+    order or in reverse, followed by L - n zeros (or empty strings). L < 0 and L < n are errors, which are raised only
+    if an output or an assertion depends on the output.
 
     Attributes:
         loop: the loop.
@@ -254,6 +257,7 @@ class ILoopOutputLayer(ILoopBoundaryLayer):
     MAX_INPUTS = 2
     TENSORS_ONLY = False
     SHAPE_INPUTS = frozenset({1})
+    TAKES_STRINGS = True
 
     kind: LoopOutput
     axis: int = 0

@@ -14,6 +14,7 @@ from netloop.graph.layer_compat import PLAIN
 from netloop.graph.network_base import NetworkBase
 from netloop.graph.tensor import ITensor
 from netloop.layers.element_conversion import convert, lower_conversion
+from netloop.string_arrays import type_name
 from netloop.types import HALVES, OWN, TINY, Array, TensorType, broadcast, numpy_type
 
 
@@ -296,8 +297,8 @@ class IElementWiseLayer(Elementary):
     """Apply a binary operation element by element; axes of length 1 are broadcast.
 
     Both inputs have the same element type and rank. AND, OR and XOR take bool, or integers bitwise; SHIFT_LEFT and
-    SHIFT_RIGHT take integers; EQUAL takes any type; the others take floating-point numbers and integers, which wrap.
-    EQUAL, GREATER and LESS return bool.
+    SHIFT_RIGHT take integers; EQUAL takes any type, strings too; the others take floating-point numbers and integers,
+    which wrap. EQUAL, GREATER and LESS return bool.
 
     On integers DIV rounds towards zero and FLOOR_DIV towards minus infinity; a division by zero is an error in the
     reference, and an undefined number in a compiled network. POW with a negative exponent is 1 divided by the power,
@@ -309,6 +310,7 @@ class IElementWiseLayer(Elementary):
     """
 
     REQUIRED_INPUTS = 2
+    TAKES_STRINGS = True
 
     op: ElementWiseOperation
 
@@ -320,7 +322,7 @@ class IElementWiseLayer(Elementary):
             fix="convert one input with add_cast",
         )
         wanted, takes = self._takes(a)
-        require(takes, f"{self.op.name} takes {wanted}, not {a.dtype}")
+        require(takes, f"{self.op.name} takes {wanted}, not {type_name(a.dtype)}")
         shape = broadcast(a.shape, b.shape)
         return TensorType(np.dtype(np.bool_) if self.op in COMPARISONS else a.dtype, shape)
 
@@ -355,6 +357,7 @@ class ISelectLayer(Elementary):
     """
 
     REQUIRED_INPUTS = 3
+    TAKES_STRINGS = True
 
     def infer(self, condition: TensorType, then_input: TensorType, else_input: TensorType) -> TensorType:
         require(condition.is_bool, f"the condition is bool, not {condition}", fix="compare first, with add_elementwise")
@@ -379,9 +382,15 @@ class ICastLayer(Operation):
     activation CLIP. Floating-point to integer: rounded towards zero, saturated, and 0 for NaN; to uint8, numbers below
     0 give 0 and numbers above 255 wrap. Integer to integer: the lowest bits, so numbers wrap.
 
+    To string: eight significant digits of a floating-point number, INF or NaN; bools are 0 and 1. From string: the
+    number that it spells, such as 3.14, 1e-5, -INF or NaN; an integer without the digits after the point, so 100.5
+    gives 100; anything else is an error. Source: ONNX's Cast.
+
     Attributes:
         to_type: the new element type.
     """
+
+    TAKES_STRINGS = True
 
     to_type: DataType
 
@@ -407,6 +416,7 @@ class IIdentityLayer(Operation):
 
     OUTPUT_TYPES = PLAIN
     TENSORS_ONLY = False
+    TAKES_STRINGS = True
 
     to_type: DataType | None = None
 

@@ -35,6 +35,7 @@ class IShuffleLayer(Operation):
     MAX_INPUTS = 2
     SHAPE_INPUTS = frozenset({1})
     INPUT_OF = {"reshape_dims": 1}
+    TAKES_STRINGS = True
 
     first_transpose: PermutationLike | None = None
     reshape_dims: DimsLike | None = None
@@ -140,6 +141,7 @@ class ISqueezeLayer(Operation):
 
     MAX_INPUTS = 2
     SHAPE_INPUTS = frozenset({1})
+    TAKES_STRINGS = True
 
     def infer(self, x: TensorType, axes: TensorType | None = None) -> TensorType:
         if axes is not None and axes.value is None:
@@ -186,6 +188,7 @@ class IUnsqueezeLayer(Operation):
 
     REQUIRED_INPUTS = 2
     SHAPE_INPUTS = frozenset({1})
+    TAKES_STRINGS = True
 
     def infer(self, x: TensorType, axes: TensorType) -> TensorType:
         added = self._added(x.rank, axes)
@@ -247,6 +250,8 @@ class IConcatenationLayer(Operation):
     Attributes:
         axis: the axis; a negative one counts from the end.
     """
+
+    TAKES_STRINGS = True
 
     axis: int = 0
 

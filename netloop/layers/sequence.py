@@ -11,6 +11,7 @@ from netloop.enums import DataType, LayerType
 from netloop.graph.layer import Operation, check_tensor, layer
 from netloop.graph.network_base import NetworkBase, check_tensors
 from netloop.graph.tensor import ITensor
+from netloop.string_arrays import type_name
 from netloop.types import (
     ABSENT,
     UNKNOWN,
@@ -22,6 +23,7 @@ from netloop.types import (
     TensorType,
     normal_axis,
     numpy_type,
+    slice_at,
 )
 
 
@@ -29,6 +31,7 @@ class HostOperation(Operation):
     """Base class of operations on sequences or optional values, which cannot be compiled."""
 
     TENSORS_ONLY = False
+    TAKES_STRINGS = True
     BEYOND: ClassVar[str] = "is a netloop extension for sequences"
 
     @property
@@ -89,7 +92,11 @@ class ISequenceLayer(HostOperation):
         made = SequenceType(inputs[0].dtype if self.dtype is None else numpy_type(self.dtype), is_empty=True)
         for each in inputs:
             fits = each.is_tensor and each.dtype == made.dtype
-            require(fits, f"the sequence is of {made.dtype}, and an input is {each}", fix="convert it with add_cast")
+            require(
+                fits,
+                f"the sequence is of {type_name(made.dtype)}, and an input is {each}",
+                fix="convert it with add_cast",
+            )
             made = made.joined(SequenceType(each.dtype, element=each.shape))
         return made
 
@@ -237,7 +244,7 @@ class ISequenceSplitLayer(HostOperation):
     def evaluate(self, x: Array, split: Array | None = None) -> Tensors:
         axis = normal_axis(self.axis, x.ndim)
         if not self.keep_axis:
-            return Tensors(np.moveaxis(x, axis, 0))
+            return Tensors(slice_at(x, position, axis) for position in range(x.shape[axis]))
         ends = np.cumsum(part_lengths(x.shape[axis], np.asarray(1) if split is None else split))
         return Tensors(np.split(x, ends[:-1], axis) if len(ends) else ())
 

@@ -52,7 +52,7 @@ class ISliceLayer(Operation):
     STRICT_BOUNDS  an error
     WRAP           the element at the position modulo the length
     CLAMP          the nearest element
-    FILL           the fill value, 0 unless input 4 gives it
+    FILL           the fill value, 0 or an empty string unless input 4 gives it
     REFLECT        the input mirrored at the centres of its first and last element
     =============  ==============================================================
 
@@ -71,6 +71,7 @@ class ISliceLayer(Operation):
     MAX_INPUTS = 6
     SHAPE_INPUTS = frozenset({2, 5})
     INPUT_OF = {"start": 1, "shape": 2, "stride": 3, "axes": 5}
+    TAKES_STRINGS = True
 
     start: DimsLike
     shape: DimsLike
@@ -156,7 +157,7 @@ class ISliceLayer(Operation):
         for position, axis in enumerate(along or ()):
             starts[axis] = int((self.start if start is None else start)[position])
             strides[axis] = int((self.stride if stride is None else stride)[position])
-        made = np.full(shape, 0 if fill is None else fill.reshape(()), x.dtype)
+        made = np.full(shape, np.zeros((), x.dtype) if fill is None else fill.reshape(()), x.dtype)
         for index in np.ndindex(*shape):
             places = (first + step * i for first, step, i in zip(starts, strides, index, strict=True))
             source = tuple(map(PLACES[self.mode], places, x.shape))

@@ -23,11 +23,11 @@ from netloop.types import FLOATS, HALVES, INDICES, INTEGERS, OWN, UNKNOWN, Array
 class IConstantLayer(Operation):
     """A constant tensor.
 
-    Any element type. The volume of the shape is the number of elements; a scalar has the shape ``()``.
+    Any element type, strings too. The volume of the shape is the number of elements; a scalar has the shape ``()``.
 
     Attributes:
         shape: the dims; one may be -1, and is inferred from the others.
-        weights: the numbers, in row-major order.
+        weights: the numbers or strings, in row-major order.
     """
 
     REQUIRED_INPUTS = 0
@@ -58,7 +58,8 @@ class IConstantLayer(Operation):
         if self.weights.size > 1 and not any(
             self.weights.strides
         ):  # a view of one number: a script may still change it
-            return {"weights": np.broadcast_to(self.weights.flat[0], self.weights.shape)}
+            one = self.weights[(0,) * self.weights.ndim + (...,)].copy()
+            return {"weights": np.broadcast_to(one, self.weights.shape)}
         return {"weights": self.weights.copy()}
 
 
@@ -222,6 +223,8 @@ class IShapeLayer(Operation):
 
     Any element type as input; output int64, 1-D, one number for each axis, and none for a 0-D input.
     """
+
+    TAKES_STRINGS = True
 
     def infer(self, x: TensorType) -> TensorType:
         value = np.array(x.shape, np.int64) if x.is_fixed else None

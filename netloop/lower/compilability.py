@@ -15,17 +15,25 @@ USE_COMPILE = "netloop.compile runs it as it is"
 
 def has_program(network: INetworkDefinition, types: TypeTable) -> bool:
     """Whether one program can hold a network; if not, it runs on the host."""
-    takes_tensors = all(each.type.is_tensor for each in network.inputs)
-    return takes_tensors and all(fits_program(layer, types) for layer in live_layers(network))
+    takes_arrays = all(each.type.is_tensor and not each.type.is_string for each in network.inputs)
+    return takes_arrays and all(fits_program(layer, types) for layer in live_layers(network))
 
 
 def fits_program(layer: ILayer, types: TypeTable) -> bool:
-    """Whether a program can hold a layer: the shapes of its outputs and the values that decide them are known."""
-    if layer.on_host:
+    """Whether a program can hold a layer: the shapes of its outputs and the values that decide them are known.
+
+    None that reads or makes strings can be in a program.
+    """
+    if layer.on_host or _has_strings(layer, types):
         return False
     sizes = [tensor for position, tensor in enumerate(layer.inputs) if position in layer.SHAPE_INPUTS and tensor]
     is_fixed = all(_is_fixed(each, types) for each in layer.outputs)
     return is_fixed and all(types[each].value is not None for each in sizes)
+
+
+def _has_strings(layer: ILayer, types: TypeTable) -> bool:
+    found = (types.of(each) for each in (*layer.inputs, *layer.outputs) if each is not None)
+    return any(isinstance(each, TensorType) and each.is_string for each in found)
 
 
 def _is_fixed(tensor: ITensor | None, types: TypeTable) -> bool:
@@ -41,10 +49,10 @@ def require_program(network: INetworkDefinition, types: TypeTable) -> None:
             the layers at which data-dependent shapes begin.
     """
     for each in network.inputs:
-        if not each.type.is_tensor:
-            what = f"the input {each.name!r} is {each.type}, and a pure function takes arrays"
+        if not each.type.is_tensor or each.type.is_string:
+            what = f"the input {each.name!r} is {each.type}, and a pure function takes arrays of numbers"
             raise NetworkError(Finding("NL503", what, why=reason("NL503"), fix=USE_COMPILE, at=each))
-    on_host = [layer for layer in live_layers(network) if layer.on_host]
+    on_host = [layer for layer in live_layers(network) if layer.on_host or _has_strings(layer, types)]
     if on_host:
         raise NetworkError(*map(_on_host, on_host))
     unfixed = [layer for layer in live_layers(network) if not fits_program(layer, types)]
@@ -55,7 +63,8 @@ def require_program(network: INetworkDefinition, types: TypeTable) -> None:
 
 def _on_host(layer: ILayer) -> Finding:
     if not isinstance(layer, IPluginV3Layer):
-        what = f"{layer.name!r} is {type(layer).__name__}, which computes on the host"
+        strings = "" if layer.on_host else " with strings"
+        what = f"{layer.name!r} is {type(layer).__name__}{strings}, which computes on the host"
         return layer.finding("NL503", what, reason("NL503"), USE_COMPILE)
     what = f"{layer.name!r} is a plugin that computes on the host"
     return layer.finding("NL503", what, reason("NL503"), f"write it as a netloop.JaxPlugin; {USE_COMPILE}")

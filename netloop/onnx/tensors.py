@@ -1,7 +1,7 @@
 """Conversion of ONNX tensors and types to arrays and numpy types, and back."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +13,8 @@ from netloop.diagnostics import LayerError, reason, require
 from netloop.file_reading import require_memory
 from netloop.formulas import as_dtype
 from netloop.onnx.importer.external_data import read_external
+from netloop.string_arrays import STRING
 from netloop.types import LARGEST_TENSOR, UNKNOWN, Array, OptionalType, SequenceType, TensorType
-
-NO_NUMBERS = {TensorProto.UNDEFINED, TensorProto.STRING}
 
 
 def element_type(code: int) -> np.dtype[Any]:
@@ -24,11 +23,18 @@ def element_type(code: int) -> np.dtype[Any]:
     Raises:
         LayerError: netloop does not support the type.
     """
-    if code in NO_NUMBERS or code not in TensorProto.DataType.values():
+    if code == TensorProto.STRING:
+        return STRING
+    if code == TensorProto.UNDEFINED or code not in TensorProto.DataType.values():
         raise LayerError(f"netloop has no tensors of {_name(code)} elements", reason("NL746"), "", "NL746")
     dtype = np.dtype(helper.tensor_dtype_to_np_dtype(code))
     as_dtype(dtype)
     return dtype
+
+
+def type_code(dtype: np.dtype[Any]) -> int:
+    """ONNX's number of an element type."""
+    return TensorProto.STRING if dtype == STRING else int(helper.np_dtype_to_tensor_dtype(dtype))
 
 
 def proto_of(type: TensorType) -> onnx.TypeProto:
@@ -37,7 +43,7 @@ def proto_of(type: TensorType) -> onnx.TypeProto:
         return helper.make_optional_type_proto(proto_of(type.present))
     shape = type.held_shape
     dims = None if shape is None else [None if length == UNKNOWN else length for length in shape]
-    tensor = helper.make_tensor_type_proto(helper.np_dtype_to_tensor_dtype(type.dtype), dims)
+    tensor = helper.make_tensor_type_proto(type_code(type.dtype), dims)
     return helper.make_sequence_type_proto(tensor) if isinstance(type, SequenceType) else tensor
 
 
@@ -52,6 +58,8 @@ def array_of(proto: TensorProto, directory: Path | None = None) -> Array:
         LayerError: its data do not match its shape, or are in a file that must not be read.
     """
     dtype = element_type(proto.data_type)
+    if dtype == STRING:
+        return _strings_of(proto)
     size = _bytes_of_shape(proto.dims, dtype)
     if proto.data_location == TensorProto.EXTERNAL:
         raw = read_external(proto, size, directory)
@@ -64,6 +72,25 @@ def array_of(proto: TensorProto, directory: Path | None = None) -> Array:
         return np.ascontiguousarray(numpy_helper.to_array(proto)).reshape(tuple(proto.dims))
     except (ValueError, TypeError, OverflowError) as error:
         raise LayerError(f"the data of the tensor do not match its shape: {error}") from error
+
+
+def _strings_of(proto: TensorProto) -> Array:
+    _bytes_of_shape(proto.dims, STRING)
+    fits = len(proto.string_data) == math.prod(proto.dims)
+    require(fits, f"the tensor has {len(proto.string_data)} strings, and the shape {tuple(proto.dims)}")
+    return np.array(texts(proto.string_data), STRING).reshape(tuple(proto.dims))
+
+
+def texts(encoded: Iterable[bytes]) -> list[str]:
+    """The texts that a model gives as bytes.
+
+    Raises:
+        LayerError: one is not valid UTF-8.
+    """
+    try:
+        return [each.decode() for each in encoded]
+    except UnicodeDecodeError as error:
+        raise LayerError("a string is not valid UTF-8", str(error)) from None
 
 
 def _bytes_of_shape(dims: Sequence[int], dtype: np.dtype[Any]) -> int:

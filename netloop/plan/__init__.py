@@ -117,7 +117,7 @@ def _pieces(
 ) -> list[Part]:
     writer = NetworkWriter(network, without)
     document = to_json(writer.document() | ({} if build is None else {BUILD: dict(build)}))
-    files = [[arrays.header(dtype, array.shape), arrays.elements(array, dtype)] for dtype, array in writer.present]
+    files = [arrays.file_of(array, dtype) for dtype, array in writer.present]
     try:
         return pack(document, files)
     except ValueError as error:

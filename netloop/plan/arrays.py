@@ -2,16 +2,21 @@
 
 Element types that numpy itself lacks are stored as raw integers of their width. A file is accepted only if its header
 is, to the byte, the one written for its element type and shape, which the document gives: nothing is parsed.
+
+Strings are stored as an array of bytes: the lengths of their texts in bytes, as little-endian int64, then the texts in
+UTF-8, one after the other.
 """
 
 import math
 import struct
 from collections.abc import Sequence
+from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
 
 from netloop.enums import DataType
+from netloop.string_arrays import STRING
 from netloop.types import Array, numpy_type
 
 # fmt: off
@@ -25,11 +30,16 @@ STORED: dict[DataType, str] = {
     DataType.UINT4:  "|u1", DataType.UINT2:  "|u1",
 }
 # fmt: on
-"""The numpy type in the file of each element type."""
+"""The numpy type in the file of each element type except strings."""
 
 TINY_INTEGERS = {DataType.INT2: (-2, 1), DataType.UINT2: (0, 3), DataType.INT4: (-8, 7), DataType.UINT4: (0, 15)}
 BYTES_OF_VALUES = {DataType.BOOL: (0, 1), DataType.FP4: (0, 15), **TINY_INTEGERS}
 """The smallest and the largest valid byte, for types that do not use all."""
+
+BYTES = DataType.UINT8
+"""The element type of the file of strings."""
+LENGTH = np.dtype("<i8")
+"""The type of the length of a string."""
 
 ALIGNMENT = 64
 MOST_AXES = 64
@@ -43,8 +53,17 @@ def header(dtype: DataType, shape: Sequence[int]) -> bytes:
     return start + struct.pack("<H", len(text) + padding + 1) + text.encode("ascii") + b" " * padding + b"\n"
 
 
+def file_of(array: Array, dtype: DataType) -> list[bytes | memoryview]:
+    """The file of an array, in parts."""
+    contents = elements(array, dtype)
+    return [header(*(BYTES, [contents.nbytes]) if dtype is DataType.STRING else (dtype, array.shape)), contents]
+
+
 def elements(array: Array, dtype: DataType) -> memoryview:
-    """The contents of the file of an array; its own memory, not a copy, on a little-endian machine."""
+    """The contents of the file of an array; its own memory, not a copy, of numbers on a little-endian machine."""
+    if dtype is DataType.STRING:
+        texts = [each.encode() for each in array.reshape(-1).tolist()]
+        return memoryview(np.array([len(each) for each in texts], LENGTH).tobytes() + b"".join(texts))
     stored = np.dtype(STORED[dtype])
     flat = array.reshape(-1)
     raw = flat.astype(stored) if dtype in TINY_INTEGERS else flat.view(stored.newbyteorder("="))
@@ -59,6 +78,8 @@ def load(file: memoryview, dtype: DataType, shape: Sequence[int]) -> Array:
     """
     if len(shape) > MOST_AXES:
         raise ValueError(f"the shape has {len(shape)} axes, and an array has at most {MOST_AXES}")
+    if dtype is DataType.STRING:
+        return _load_strings(file, shape)
     start, stored = header(dtype, shape), np.dtype(STORED[dtype])
     if len(file) != len(start) + math.prod(shape) * stored.itemsize or bytes(file[: len(start)]) != start:
         raise ValueError(f"it is not the .npy file of {dtype.name} elements of shape {tuple(shape)}")
@@ -66,6 +87,22 @@ def load(file: memoryview, dtype: DataType, shape: Sequence[int]) -> Array:
     _check_values(raw, dtype)
     made = raw.astype(numpy_type(dtype)) if dtype in TINY_INTEGERS else raw.view(numpy_type(dtype))
     array = made.reshape(shape)
+    array.flags.writeable = False
+    return array
+
+
+def _load_strings(file: memoryview, shape: Sequence[int]) -> Array:
+    length = len(header(BYTES, [len(file)]))
+    contents: Array = load(file, BYTES, [max(0, len(file) - length)])
+    count = math.prod(shape)
+    if contents.size < count * LENGTH.itemsize:
+        raise ValueError(f"it has no room for the lengths of {count} strings")
+    lengths: list[int] = contents[: count * LENGTH.itemsize].view(LENGTH).tolist()
+    text = contents[count * LENGTH.itemsize :].tobytes()
+    if min(lengths, default=0) < 0 or sum(lengths) != len(text):
+        raise ValueError("the lengths of its strings do not add up to its length")
+    array = np.array([text[start:end].decode() for start, end in pairwise(accumulate(lengths, initial=0))], STRING)
+    array = array.reshape(shape)
     array.flags.writeable = False
     return array
 

@@ -25,9 +25,9 @@ class Level(NamedTuple):
 
 LEVELS = [
     Level(
-        ("enums", "diagnostics", "atomic_write", "removed_names", "unpicklable"),
+        ("enums", "diagnostics", "atomic_write", "removed_names", "unpicklable", "string_arrays"),
         "TensorRT's enumerations; findings and their codes; files written whole; names removed from TensorRT; "
-        "objects that are neither pickled nor copied",
+        "objects that are neither pickled nor copied; arrays of strings",
     ),
     Level(
         ("types", "checked_attributes", "file_reading", "forked"),

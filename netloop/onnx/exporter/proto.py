@@ -7,19 +7,15 @@ from typing import Any
 import numpy as np
 from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto, defs, helper
 
-from netloop.onnx.tensors import proto_of
+from netloop.onnx.tensors import proto_of, type_code
 from netloop.onnx_graph.array_bytes import array_bytes
 from netloop.onnx_graph.graph import OnnxGraph, OnnxNode, Value
 from netloop.onnx_graph.unique_names import UniqueNames
+from netloop.string_arrays import STRING
 from netloop.types import Array, TensorType
 
 SHARED = 256
 """Equal constants of at most this many bytes share one initializer."""
-
-
-def onnx_type(dtype: np.dtype[Any]) -> int:
-    """ONNX's number of an element type."""
-    return int(helper.np_dtype_to_tensor_dtype(dtype))
 
 
 class GraphWriter:
@@ -62,7 +58,7 @@ class GraphWriter:
         if isinstance(value, TensorType):
             return helper.make_attribute(name, proto_of(value))
         if isinstance(value, np.dtype):
-            return helper.make_attribute(name, onnx_type(value))
+            return helper.make_attribute(name, type_code(value))
         return helper.make_attribute(name, value, attr_type=AttributeProto.INTS if value == [] else None)
 
     def _name(self, value: Value) -> str:
@@ -73,7 +69,7 @@ class GraphWriter:
         return self._names[value]
 
     def _array(self, value: Value, array: Array) -> Value:
-        same = array.tobytes() if array.nbytes <= SHARED else id(array)
+        same = array.tobytes() if array.nbytes <= SHARED and array.dtype != STRING else id(array)
         return self._arrays.setdefault((array.dtype, array.shape, same), value)
 
     def _declared(self, value: Value, type: TensorType) -> ValueInfoProto:
@@ -83,8 +79,11 @@ class GraphWriter:
 def tensor(name: str, array: Array | None) -> TensorProto:
     """Return the protobuf of an array."""
     assert array is not None
-    made = TensorProto(name=name, data_type=onnx_type(array.dtype), dims=array.shape)
-    made.raw_data = array_bytes(array)
+    made = TensorProto(name=name, data_type=type_code(array.dtype), dims=array.shape)
+    if array.dtype == STRING:
+        made.string_data.extend(each.encode() for each in array.reshape(-1).tolist())
+    else:
+        made.raw_data = array_bytes(array)
     return made
 
 

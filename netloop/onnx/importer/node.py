@@ -13,7 +13,7 @@ from netloop.diagnostics import did_you_mean, plain, quoted, require
 from netloop.formats.import_errors import present
 from netloop.onnx.importer.function_calls import domain_of
 from netloop.onnx.importer.microsoft_schemas import microsoft_schema
-from netloop.onnx.tensors import array_of, dense_of
+from netloop.onnx.tensors import array_of, dense_of, texts
 
 Bindings = Mapping[str, AttributeProto]
 """The attributes of the call of a function, by name."""
@@ -162,18 +162,14 @@ def _kind(code: int) -> str:
     return AttributeProto.AttributeType.Name(code).lower().replace("ints", "a list of ints")
 
 
-def _text(value: bytes) -> str:
-    return value.decode("utf-8", "replace")
-
-
 # fmt: off
 VALUES: dict[int, Any] = {
     AttributeProto.INT:           lambda proto, directory: proto.i,
     AttributeProto.INTS:          lambda proto, directory: list(proto.ints),
     AttributeProto.FLOAT:         lambda proto, directory: proto.f,
     AttributeProto.FLOATS:        lambda proto, directory: list(proto.floats),
-    AttributeProto.STRING:        lambda proto, directory: _text(proto.s),
-    AttributeProto.STRINGS:       lambda proto, directory: [_text(each) for each in proto.strings],
+    AttributeProto.STRING:        lambda proto, directory: texts([proto.s])[0],
+    AttributeProto.STRINGS:       lambda proto, directory: texts(proto.strings),
     AttributeProto.TENSOR:        lambda proto, directory: array_of(proto.t, directory),
     AttributeProto.SPARSE_TENSOR: lambda proto, directory: dense_of(proto.sparse_tensor, directory),
     AttributeProto.GRAPH:         lambda proto, directory: proto.g,

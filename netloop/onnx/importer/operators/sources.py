@@ -7,6 +7,7 @@ from netloop.graph.tensor import ITensor
 from netloop.onnx.importer.call import Call
 from netloop.onnx.importer.operator_table import operator
 from netloop.onnx.tensors import element_type
+from netloop.string_arrays import string_array
 from netloop.types import Array
 
 # fmt: off
@@ -17,6 +18,8 @@ CONSTANTS = {
     "value_ints":   lambda value: np.array(value, np.int64),
     "value_float":  lambda value: np.float32(value),
     "value_floats": lambda value: np.array(value, np.float32),
+    "value_string": lambda value: string_array(value),
+    "value_strings": lambda value: string_array(value),
 }
 # fmt: on
 """The attributes that may hold the value of a constant, and the conversion of each to an array."""

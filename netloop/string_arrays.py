@@ -1,0 +1,49 @@
+"""Arrays of strings: numpy's StringDType, whose elements are Unicode texts of any length."""
+
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+
+STRING = cast("np.dtype[Any]", np.dtypes.StringDType(coerce=False))
+"""The numpy type of strings. An element is always a text that UTF-8 can encode, and zeros are empty strings."""
+
+NAME = "string"
+"""The name of the type in messages."""
+
+KINDS_OF_TEXT = "OTU"
+"""The kinds of numpy types of arrays that may hold strings: objects, StringDType, and texts of fixed length."""
+
+
+def string_array(given: Any) -> npt.NDArray[Any]:
+    """Return an array of strings.
+
+    Args:
+        given: an array of objects that are str, of texts of fixed length or of any StringDType; a str; or nested
+            sequences of str.
+
+    Raises:
+        ValueError: an element is no str, or has half of a surrogate pair, which UTF-8 does not encode.
+    """
+    if getattr(given, "dtype", None) == STRING:
+        return given
+    # by way of objects, because numpy would convert numbers, bytes and missing values to texts
+    is_other = isinstance(given, np.ndarray | np.generic) and given.dtype.kind not in "OU"
+    array: Any = given.astype(object) if is_other else given
+    try:
+        return np.asarray(array, STRING)
+    except UnicodeEncodeError as error:
+        raise ValueError(f"it has a text that is no valid Unicode: {error}") from None
+    except (ValueError, TypeError):
+        raise ValueError(f"not every element is a str{_first_other(array)}") from None
+
+
+def _first_other(array: Any) -> str:
+    """The type of the first element of an array that is no str, in words."""
+    elements = array.flat if isinstance(array, np.ndarray) else ()
+    return next((f"; one is a {type(each).__name__}" for each in elements if not isinstance(each, str)), "")
+
+
+def type_name(dtype: Any) -> str:
+    """The name of an element type in messages."""
+    return NAME if dtype == STRING else str(dtype)
