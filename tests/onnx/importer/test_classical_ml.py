@@ -5,7 +5,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import netloop
-from tests.support.onnx_models import check_node, of_node, runs
+from tests.support.onnx_models import check_node, of_node
 
 X = np.random.default_rng(0).normal(size=(5, 3)).astype(np.float32)
 WORDS = np.array([[1, 2, 3, 1, 2], [3, 3, 1, 2, 3]])
@@ -111,101 +111,6 @@ def test_linear_models_are_those_of_onnxruntime(transform):
 
 def test_transform_that_is_none_is_refused():
     assert "post_transform is 'CUBE'" in refused("LinearRegressor", X, coefficients=[1.0] * 3, post_transform="CUBE")
-
-
-# ---------------------------------------------------------------------------- trees
-
-
-def forest(count, seed=0, modes=("BRANCH_LEQ",), depth=3):
-    """Random trees, as attributes of TreeEnsembleRegressor."""
-    draw = np.random.default_rng(seed)
-    inner = 2**depth - 1
-    made = {name: [] for name in ("treeids", "nodeids", "featureids", "modes", "truenodeids", "falsenodeids",
-                                  "missing_value_tracks_true")}  # fmt: skip
-    values, targets = [], {name: [] for name in ("treeids", "nodeids", "ids", "weights")}
-    for tree in range(count):
-        for node in range(2 * inner + 1):
-            leaf = node >= inner
-            made["treeids"].append(tree)
-            made["nodeids"].append(node)
-            made["featureids"].append(int(draw.integers(3)))
-            made["modes"].append("LEAF" if leaf else str(draw.choice(modes)))
-            made["truenodeids"].append(0 if leaf else 2 * node + 1)
-            made["falsenodeids"].append(0 if leaf else 2 * node + 2)
-            made["missing_value_tracks_true"].append(int(draw.integers(2)))
-            values.append(float(np.float32(draw.normal())))
-            if leaf:
-                targets["treeids"].append(tree)
-                targets["nodeids"].append(node)
-                targets["ids"].append(int(draw.integers(2)))
-                targets["weights"].append(float(np.float32(draw.normal())))
-    nodes = {f"nodes_{name}": each for name, each in made.items()}
-    return {
-        **nodes,
-        "nodes_values": values,
-        **{f"target_{name}": each for name, each in targets.items()},
-        "n_targets": 2,
-    }
-
-
-@pytest.mark.parametrize("aggregate", ["SUM", "AVERAGE", "MIN", "MAX"])
-def test_trees_are_those_of_onnxruntime(aggregate):
-    check_learned("TreeEnsembleRegressor", X, aggregate_function=aggregate, base_values=[0.5, -1.0], **forest(4))
-
-
-@pytest.mark.parametrize("mode", ["BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ"])
-def test_questions_of_nodes_are_those_of_onnxruntime(mode):
-    trees = forest(2, seed=1, modes=(mode,))
-    trees["nodes_values"] = [float(each) for each in np.round(trees["nodes_values"])]
-    x = np.concatenate([np.round(X), [[np.nan, 0, 1]]]).astype(np.float32)
-
-    check_learned("TreeEnsembleRegressor", x, **trees)
-
-
-def test_nodes_of_several_kinds_are_those_of_onnxruntime():
-    check_learned("TreeEnsembleRegressor", X, **forest(3, seed=2, modes=("BRANCH_LEQ", "BRANCH_GT")))
-
-
-def test_integers_are_samples_too():
-    whole = np.round(2 * X)
-    models = [
-        of_node("TreeEnsembleRegressor", each, domain="ai.onnx.ml", opset=3, **forest(2))
-        for each in (whole, whole.astype(np.int64))
-    ]
-
-    assert np.array_equal(*(runs(*each)[0] for each in models))
-
-
-def test_tree_that_is_a_leaf_gives_its_weight():
-    trees = forest(1, depth=0)
-
-    check_learned("TreeEnsembleRegressor", X, **trees)
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"nodes_truenodeids": [99]}, "there are 1 trees, and 2 roots"),
-        ({"nodes_modes": ["BRANCH_ODD"]}, "no mode of a node is called 'BRANCH_ODD'"),
-        ({"nodes_featureids": [3]}, "a node tests feature 3, and samples have 3"),
-        ({"target_ids": [7]}, "target_ids are not from 0 to 1"),
-        ({"target_nodeids": [0]}, "node 0 of tree 0 has a weight, and is not a leaf"),
-        ({"aggregate_function": "MODE"}, "aggregate_function is 'MODE'"),
-    ],
-)
-def test_trees_that_mean_nothing_are_refused(changes, message):
-    trees = forest(1)
-    for name, value in changes.items():
-        trees[name] = [*value, *trees[name][1:]] if isinstance(value, list) else value
-
-    assert message in refused("TreeEnsembleRegressor", X, **trees)
-
-
-def test_tree_in_a_circle_is_refused():
-    trees = forest(1, depth=2)
-    trees["nodes_truenodeids"][1] = 1
-
-    assert refused("TreeEnsembleRegressor", X, **trees)
 
 
 # ---------------------------------------------------------------------------- n-grams

@@ -1,5 +1,7 @@
 """Classical machine learning (ai.onnx.ml): features, categories and linear models."""
 
+import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,6 +12,7 @@ from netloop.formulas import FormulaBuilder
 from netloop.graph.tensor import ITensor
 from netloop.onnx.importer.call import Call
 from netloop.onnx.importer.operator_table import operator
+from netloop.string_arrays import STRING, string_array
 from netloop.types import Array
 
 DOMAIN = "ai.onnx.ml"
@@ -142,30 +145,83 @@ def _numbers(call: Call, side: str) -> Array:
 def regress(call: Call, x: ITensor) -> ITensor:
     """Linear model: weighted sums of features."""
     scores = _linear_scores(call, x, call.attribute("targets"))
-    return post_transformed(call.make, scores, call.attribute("post_transform"))
+    return transformed_targets(call.make, scores, call.attribute("post_transform"))
 
 
 @operator("LinearClassifier", domain=DOMAIN)
 def classify(call: Call, x: ITensor) -> list[ITensor]:
-    """Linear classifier: the label with the highest score, and all scores."""
-    make, labels = call.make, call.attribute("classlabels_ints")
-    require(labels is not None, "the labels are strings", "networks have no tensors of strings")
-    biases = call.attribute("intercepts", [])
-    require(len(biases) in (0, len(labels)), f"there are {len(labels)} labels and {len(biases)} intercepts")
-    scores = _linear_scores(call, x, len(labels))
-    best = make.squeeze(make.best(TopKOperation.MAX, scores, 1, 1)[1], [1])
-    chosen = make.gather(make.constant(labels, np.int64), best)
-    return [chosen, post_transformed(make, scores, call.attribute("post_transform"))]
+    """Linear classifier: the label with the highest score, and all scores.
+
+    One intercept makes one score; if it is positive, it speaks for the second of two labels.
+    """
+    make, labels, kind = call.make, labels_of(call, "classlabels_ints"), call.attribute("post_transform")
+    count = len(call.attribute("intercepts", [])) or labels.count
+    require(count in (1, labels.count), f"there are {labels.count} labels and {count} intercepts")
+    scores = _linear_scores(call, x, count)
+    if count > 1:
+        return [labels.at(make, best_class(make, scores)), post_transformed(make, scores, kind)]
+    index = make.cast(make.squeeze(make.greater(scores, 0.0), [1]), np.int64)
+    if labels.count != 2:
+        return [index, transformed_targets(make, scores, kind)]
+    return [labels.at(make, index), make.concat([make.sub(np.float32(1), scores), scores], 1)]
 
 
 def _linear_scores(call: Call, x: ITensor, count: int) -> ITensor:
     make = call.make
     weights = np.array(call.attribute("coefficients", []), F32)
     require(count > 0 and weights.size % count == 0, f"{weights.size} coefficients do not divide into {count} sums")
-    rows = make.expand_dims(x, [0]) if x.type.rank == 1 else x
-    sums = make.matmul(make.cast(rows, F32), make.constant(np.ascontiguousarray(weights.reshape(count, -1).T)))
+    rows = make.cast(rows_of(make, x), F32)
+    sums = make.matmul(rows, make.constant(np.ascontiguousarray(weights.reshape(count, -1).T)))
     bias = call.attribute("intercepts")
     return make.add(sums, make.constant(bias, F32)) if bias else sums
+
+
+# ---------------------------------------------------------------------------- what classifiers and regressors share
+
+
+@dataclass(frozen=True)
+class Labels:
+    """The classes of a classifier: a 1-D array of int64 or strings."""
+
+    values: Array
+
+    @property
+    def count(self) -> int:
+        """The number of classes."""
+        return len(self.values)
+
+    @property
+    def are_strings(self) -> bool:
+        """Whether they are strings."""
+        return self.values.dtype == STRING
+
+    def at(self, make: FormulaBuilder, index: ITensor) -> ITensor:
+        """The classes with some indices."""
+        return make.gather(make.constant(self.values), index)
+
+
+def labels_of(call: Call, integers: str) -> Labels:
+    """The classes of a node; ``integers`` is the name of the attribute for those that are integers."""
+    words, numbers = call.attribute("classlabels_strings", []), call.attribute(integers, [])
+    require(len(words) + len(numbers) > 0, f"there are neither classlabels_strings nor {integers}")
+    return Labels(string_array(words) if words else np.array(numbers, np.int64))
+
+
+def best_class(make: FormulaBuilder, scores: ITensor) -> ITensor:
+    """The index of the highest score of each row, the first of equal ones; 1-D."""
+    return make.squeeze(make.best(TopKOperation.MAX, scores, 1, 1)[1], [1])
+
+
+def rows_of(make: FormulaBuilder, x: ITensor) -> ITensor:
+    """The input as [samples, features]; a vector is one sample."""
+    require(x.type.rank in (1, 2), f"the input is {x.type}, but must be [samples, features]")
+    return make.expand_dims(x, [0]) if x.type.rank == 1 else x
+
+
+def transformed_targets(make: FormulaBuilder, x: ITensor, kind: str) -> ITensor:
+    """Scores after a transformation, as onnxruntime does it: of those for a single score, only PROBIT has an effect."""
+    made = post_transformed(make, x, kind)
+    return x if x.type.shape[-1] == 1 and kind != "PROBIT" else made
 
 
 def post_transformed(make: FormulaBuilder, x: ITensor, kind: str) -> ITensor:
@@ -183,9 +239,24 @@ def _softmax_of_nonzero(make: FormulaBuilder, x: ITensor) -> ITensor:
     return make.div(exp, make.sum(exp, [axis], True))
 
 
+def _probit(make: FormulaBuilder, x: ITensor) -> ITensor:
+    """The quantiles of the normal distribution, by Winitzki's approximation of the inverse error function.
+
+    Source: S. Winitzki, A handy approximation for the error function and its inverse, 2008; onnxruntime uses it too.
+    """
+    a = 0.147
+    centred = make.sub(make.mul(x, 2.0), 1.0)
+    log = make.unary(UnaryOperation.LOG, make.mul(make.sub(1.0, centred), make.add(centred, 1.0)))
+    mid = make.add(make.mul(log, 0.5), 2 / (math.pi * a))
+    root = make.unary(UnaryOperation.SQRT, make.sub(make.mul(mid, mid), make.div(log, a)))
+    size = make.unary(UnaryOperation.SQRT, make.mul(make.sub(root, mid), 2.0))
+    return make.where(make.less(centred, 0.0), make.unary(UnaryOperation.NEG, size), size)
+
+
 TRANSFORMS: dict[str, Any] = {
     "NONE": lambda make, x: x,
     "LOGISTIC": lambda make, x: make.activation(ActivationType.SIGMOID, x),
     "SOFTMAX": lambda make, x: make.softmax(x, x.type.rank - 1),
     "SOFTMAX_ZERO": _softmax_of_nonzero,
+    "PROBIT": _probit,
 }

@@ -1,263 +1,282 @@
 """Tree ensembles.
 
-A loop evaluates them: in each iteration all samples go one node down in all trees.
+One loop goes over the trees, and one inside it over the levels: in each iteration all samples go one node down in one
+tree. Measured on one thread with 500 trees and 10,000 samples, beside onnxruntime 1.32 (milliseconds of CPU time):
+
+    trees                            onnxruntime   tree by tree   all trees at once
+    depth 6                                  130             68                 142
+    31 leaves, depth up to 17                106            112                 312
+    2,600 leaves, depth up to 27            1280            240                1705
 """
 
 from dataclasses import dataclass
-from functools import reduce
-from typing import Any
 
 import numpy as np
 
 from netloop.diagnostics import quoted, require
-from netloop.enums import ReduceOperation, TripLimit, UnaryOperation
+from netloop.enums import ActivationType, ElementWiseOperation, ReduceOperation, TripLimit, UnaryOperation
 from netloop.formulas import FormulaBuilder
 from netloop.graph.tensor import ITensor
 from netloop.onnx.importer.call import Call
+from netloop.onnx.importer.forests import Forest, forest_of_arrays, forest_of_list, numbers
 from netloop.onnx.importer.operator_table import operator
-from netloop.onnx.importer.operators.classical_ml import post_transformed
+from netloop.onnx.importer.operators.classical_ml import (
+    DOMAIN,
+    F32,
+    Labels,
+    best_class,
+    labels_of,
+    post_transformed,
+    rows_of,
+    transformed_targets,
+)
 from netloop.types import UNKNOWN, Array
 
-LEQ, LT, GTE, GT, EQ, NEQ, MEMBER = range(7)
-BRANCHES = {f"BRANCH_{name}": mode for mode, name in enumerate(("LEQ", "LT", "GTE", "GT", "EQ", "NEQ"))}
 AGGREGATES = {
     "AVERAGE": ReduceOperation.AVG,
     "SUM": ReduceOperation.SUM,
     "MIN": ReduceOperation.MIN,
     "MAX": ReduceOperation.MAX,
 }
+COMBINE = {
+    ReduceOperation.MIN: (ElementWiseOperation.MIN, np.inf),
+    ReduceOperation.MAX: (ElementWiseOperation.MAX, -np.inf),
+}
 TRANSFORMS = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")
 
 
-@dataclass(frozen=True)
-class Forest:
-    """Trees whose nodes have consecutive numbers, the leaves last.
+def aggregated(call: Call, forest: Forest, x: ITensor, aggregate: ReduceOperation) -> tuple[ITensor, ITensor | None]:
+    """The aggregated weights of the leaves that each sample reaches, 0 where it reaches none; [sample, target].
 
-    Attributes:
-        features: the feature that each inner node tests.
-        splits: the number that it compares the feature with.
-        modes: the comparison; a number from LEQ to MEMBER.
-        missing: whether NaN takes the branch of a true test.
-        yes: the child where the test is true.
-        no: the child where it is false.
-        roots: the first node of each tree.
-        members: for each node the set of a MEMBER node, padded with NaN.
-        weights: the contribution of each leaf to each target, NaN where it has none; [leaf, target].
+    The second result says where it reaches any; None if it does everywhere.
     """
-
-    features: Array
-    splits: Array
-    modes: Array
-    missing: Array
-    yes: Array
-    no: Array
-    roots: Array
-    members: Array
-    weights: Array
-
-    @property
-    def depth(self) -> int:
-        """The longest path from a root to a leaf."""
-        reached, steps, inner = self.roots, 0, len(self.features)
-        while (reached := reached[reached < inner]).size:
-            require(steps < inner, "the nodes of a tree lead back to themselves")
-            reached, steps = np.unique([self.yes[reached], self.no[reached]]), steps + 1
-        return steps
-
-    def check(self, x: ITensor) -> None:
-        """Report children and roots that are no nodes, and features that samples do not have.
-
-        Raises:
-            LayerError: if there are any.
-        """
-        require(x.type.rank == 2, f"the input is {x.type}, but must be [samples, features]")
-        features, own = [*self.features], x.type.shape[1]
-        wrong = [each for each in features if each < 0 or (own != UNKNOWN and each >= own)]
-        require(not wrong, f"a node tests feature {wrong and wrong[0]}, and samples have {own}")
-        count = len(self.features) + len(self.weights)
-        for name, each in (("a child", [*self.yes, *self.no]), ("a root", self.roots)):
-            wrong = [number for number in each if not 0 <= number < count]
-            require(not wrong, f"{name} is node {wrong and wrong[0]}, and there are {count} nodes and leaves")
-
-
-def aggregated(call: Call, forest: Forest, x: ITensor, aggregate: ReduceOperation) -> ITensor:
-    """The aggregated weights of the leaves that each sample reaches; [sample, target]."""
     make = call.make
-    forest.check(x)
-    x = x if x.type.is_float else make.cast(x, np.float32)
-    leaves = make.sub(_leaves(call, forest, x), len(forest.features))
-    if aggregate in (ReduceOperation.AVG, ReduceOperation.SUM):
-        found = make.sum(make.gather(make.constant(np.nan_to_num(forest.weights)), leaves), [1])
-        return make.div(found, float(len(forest.roots))) if aggregate is ReduceOperation.AVG else found
-    nothing = np.inf if aggregate is ReduceOperation.MIN else -np.inf
-    weights = np.where(np.isnan(forest.weights), np.array(nothing, forest.weights.dtype), forest.weights)
-    best = make.reduce(aggregate, make.gather(make.constant(weights), leaves), [1])
-    return make.where(make.equal(best, nothing), np.zeros((), forest.weights.dtype), best)
-
-
-def _leaves(call: Call, forest: Forest, x: ITensor) -> ITensor:
-    """The number of the leaf that each sample reaches in each tree; [sample, tree]."""
-    make, inner = call.make, len(forest.features)
-    start = make.broadcast_to(make.constant(forest.roots[None], np.int64), make.list_tensor([make.length(x, 0), 1]))
-    if not inner:
-        return start
     loop = make.network.add_loop()
     loop.name = call.node.name
-    loop.add_trip_limit(make.constant(forest.depth), TripLimit.COUNT)
-    place = loop.add_recurrence(start)
-    node = make.minimum(place.outputs[0], inner - 1)
-    ways = [make.gather(make.constant(each, np.int64), node) for each in (forest.yes, forest.no)]
-    step = make.where(_test(make, forest, x, node), *ways)
-    place.set_input(1, make.where(make.less(place.outputs[0], inner), step, place.outputs[0]))
+    loop.add_trip_limit(make.constant(len(forest.roots)), TripLimit.COUNT)
+    root, depth = (loop.add_iterator(make.constant(each)).outputs[0] for each in (_short(forest.roots), forest.depths))
+    leaf = make.sub(_leaf(call, forest, x, root, depth), np.int32(len(forest.features)))
+
+    def combined(table: Array, start: Array, by: ElementWiseOperation) -> ITensor:
+        shape = make.list_tensor([make.length(x, 0), table.shape[1]])
+        total = loop.add_recurrence(make.broadcast_to(make.constant(start), shape))
+        total.set_input(1, make.elementwise(by, total.outputs[0], make.gather(make.constant(table), leaf)))
+        return make.last(loop, total)
+
+    by, nothing = COMBINE.get(aggregate, (ElementWiseOperation.SUM, 0.0))
+    start = np.full((1, 1), nothing, forest.weights.dtype)
+    scores = combined(np.where(forest.held, forest.weights, start), start, by)
+    if aggregate is ReduceOperation.AVG:
+        scores = make.div(scores, float(len(forest.roots)))
+    if forest.always_reached:
+        return scores, None
+    reached = combined(forest.held, np.zeros((1, 1), bool), ElementWiseOperation.OR)
+    return make.where(reached, scores, np.zeros((), forest.weights.dtype)), reached
+
+
+def _short(nodes: Array) -> Array:
+    """Numbers of nodes as int32, which gathers read faster."""
+    return nodes.astype(np.int32)
+
+
+def _leaf(call: Call, forest: Forest, x: ITensor, root: ITensor, depth: ITensor) -> ITensor:
+    """The number of the leaf that each sample reaches in a tree; 1-D."""
+    make, count = call.make, len(forest.weights)
+    features, yes, no = (
+        make.constant(_short(np.append(each, ends)))
+        for each, ends in (
+            (forest.features, np.zeros(count)),
+            *((each, len(forest.features) + np.arange(count)) for each in (forest.yes, forest.no)),
+        )
+    )
+    loop = make.network.add_loop()
+    loop.name = f"{call.node.name} levels"
+    loop.add_trip_limit(depth, TripLimit.COUNT)
+    place = loop.add_recurrence(make.broadcast_to(root, make.list_tensor([make.length(x, 0)])))
+    node = place.outputs[0]
+    value = make.gather_elements(x, make.expand_dims(make.gather(features, node), [1]), 1)
+    test = _test(make, forest, make.squeeze(value, [1]), node)
+    place.set_input(1, make.where(test, make.gather(yes, node), make.gather(no, node)))
     return make.last(loop, place)
 
 
-def _test(make: FormulaBuilder, forest: Forest, x: ITensor, node: ITensor) -> ITensor:
-    """Whether the test of a node is true for its sample; [sample, tree]."""
-    dtype = x.type.dtype
-    value = make.gather_elements(x, make.gather(make.constant(forest.features, np.int64), node), 1)
-    split = make.gather(make.constant(forest.splits.astype(dtype)), node)
-    modes = forest.modes
-    # fmt: off
-    tests = [
-        (np.isin(modes, (LEQ, LT, NEQ)),    lambda: make.less(value, split)),
-        (np.isin(modes, (LEQ, GTE, EQ)),    lambda: make.equal(value, split)),
-        (np.isin(modes, (GTE, GT, NEQ)),    lambda: make.greater(value, split)),
-        (modes == MEMBER,                   lambda: _is_member(make, forest, value, node)),
-        (forest.missing | (modes == NEQ),   lambda: make.unary(UnaryOperation.ISNAN, value)),
-    ]
-    # fmt: on
-    found = [
-        test() if asked.all() else make.logical_and(make.gather(make.constant(asked), node), test())
-        for asked, test in tests
-        if asked.any()
-    ]
-    return reduce(make.logical_or, found)
+def _test(make: FormulaBuilder, forest: Forest, value: ITensor, node: ITensor) -> ITensor:
+    """Whether the test of each sample's node is true; any truth at leaves, which are their own children."""
 
+    def of_node(column: Array) -> ITensor:
+        return make.gather(make.constant(np.append(column, np.zeros(len(forest.weights), column.dtype))), node)
 
-def _is_member(make: FormulaBuilder, forest: Forest, value: ITensor, node: ITensor) -> ITensor:
-    among = make.gather(make.constant(forest.members.astype(value.type.dtype)), node)
-    same = make.cast(make.equal(make.expand_dims(value, [2]), among), np.int64)
-    return make.greater(make.sum(same, [2]), 0)
+    split = of_node(forest.splits)
+    test = make.less_equal(value, split)
+    if forest.equal.any():
+        test = make.where(of_node(forest.equal), make.equal(value, split), test)
+    if forest.missing.any():
+        nan = make.unary(UnaryOperation.ISNAN, value)
+        test = make.logical_or(test, make.logical_and(nan, of_node(forest.missing)))
+    return test
 
 
 # ---------------------------------------------------------------------------- operators
 
 
-@operator("TreeEnsemble", domain="ai.onnx.ml", since=5)
+def _samples(call: Call, x: ITensor) -> ITensor:
+    """The input as [samples, features], of the type in which it is compared: float32 for integers."""
+    rows = rows_of(call.make, x)
+    return rows if rows.type.is_float else call.make.cast(rows, F32)
+
+
+def _checked(forest: Forest, x: ITensor) -> Forest:
+    """The trees, which test no feature that the samples do not have."""
+    features, own = forest.features, x.type.shape[1]
+    wrong = features[(features < 0) | (own != UNKNOWN) & (features >= own)].tolist()
+    require(not wrong, f"a node tests feature {wrong and wrong[0]}, and samples have {own}")
+    return forest
+
+
+@operator("TreeEnsemble", domain=DOMAIN, since=5)
 def tree_ensemble(call: Call, x: ITensor) -> ITensor:
     """The sum, mean, minimum or maximum of the leaves that each sample reaches."""
     number, kind = call.attribute("aggregate_function"), call.attribute("post_transform")
     require(0 <= number < len(AGGREGATES), f"aggregate_function is {number}, but must be from 0 to 3")
     require(0 <= kind < len(TRANSFORMS), f"post_transform is {kind}, but must be from 0 to 4")
-    scores = aggregated(call, _forest(call), x, [*AGGREGATES.values()][number])
-    return post_transformed(call.make, scores, TRANSFORMS[kind])
+    x = _samples(call, x)
+    forest = _checked(forest_of_arrays(call, x.type.dtype), x)
+    scores, _ = aggregated(call, forest, x, [*AGGREGATES.values()][number])
+    return transformed_targets(call.make, scores, TRANSFORMS[kind])
 
 
-def _forest(call: Call) -> Forest:
-    """The trees of a node whose leaves are numbered apart from the inner nodes."""
-    features, modes = (_column(call, name) for name in ("nodes_featureids", "nodes_modes"))
-    count, targets = len(features), _column(call, "leaf_targetids")
-    yes, no = (
-        _column(call, f"nodes_{way}nodeids", count) + count * _column(call, f"nodes_{way}leafs", count)
-        for way in ("true", "false")
-    )
-    values, splits = call.attribute("leaf_weights"), call.attribute("nodes_splits")
-    require(len(values) == len(targets), f"there are {len(targets)} leaf_targetids and {len(values)} leaf_weights")
-    require(len(splits) == len(modes) == count, f"there are {count} nodes, {len(modes)} modes and {len(splits)} splits")
-    size = call.attribute("n_targets", max(targets, default=-1) + 1)
-    require(((targets >= 0) & (targets < size)).all(), f"leaf_targetids are not from 0 to {size - 1}")
-    weights = np.full((len(targets), size), np.nan, values.dtype)
-    weights[np.arange(len(targets)), targets] = values
-    missing = _column(call, "nodes_missing_value_tracks_true", count, 0).astype(bool)
-    return Forest(
-        features, splits, modes, missing, yes, no, _column(call, "tree_roots"), _members(call, modes), weights
-    )
-
-
-def _column(call: Call, name: str, count: int | None = None, default: int | None = None) -> Array:
-    """A list of integers; if ``count`` is given, one for each node, with a possible default."""
-    given = call.attribute(name)
-    if not len(given if given is not None else ()) and default is not None and count is not None:
-        return np.full(count, default)
-    require(given is not None, f"there is no {name}")
-    column = np.array(given, np.int64).reshape(-1)
-    require(count in (None, len(column)), f"{name} has {len(column)} numbers, and there are {count} nodes")
-    return column
-
-
-def _members(call: Call, modes: Array) -> Array:
-    """The sets of the MEMBER nodes in rows, padded with NaN."""
-    numbers, nodes = call.attribute("membership_values"), np.flatnonzero(modes == MEMBER)
-    if not nodes.size:
-        return np.zeros((len(modes), 0))
-    require(numbers is not None, "nodes test for members of a set, and there are no membership_values")
-    ends = np.flatnonzero(np.isnan(numbers))
-    require(len(ends) == len(nodes), f"{len(nodes)} nodes test for members of a set, and there are {len(ends)} sets")
-    sets = np.split(numbers, ends + 1)[: len(ends)]
-    rows = np.full((len(modes), max(map(len, sets))), np.nan)
-    for node, each in zip(nodes, sets, strict=True):
-        rows[node, : len(each)] = each
-    return rows
-
-
-@operator("TreeEnsembleRegressor", domain="ai.onnx.ml", since=(1, 3))
+@operator("TreeEnsembleRegressor", domain=DOMAIN, since=(1, 3))
 def tree_regressor(call: Call, x: ITensor) -> ITensor:
     """The sum, mean, minimum or maximum of the leaves that each sample reaches; float32."""
     make, word = call.make, call.attribute("aggregate_function")
     require(word in AGGREGATES, f"aggregate_function is {quoted(word)}, but must be one of {', '.join(AGGREGATES)}")
-    scores = aggregated(call, _forest_of_list(call), x, AGGREGATES[word])
-    base = _numbers(call, "base_values")
+    x = _samples(call, x)
+    forest = _checked(forest_of_list(call, "target", x.type.dtype), x)
+    scores, reached = aggregated(call, forest, x, AGGREGATES[word])
+    base, targets = numbers(call, "base_values"), forest.weights.shape[1]
+    require(base.size in (0, targets), f"there are {base.size} base_values, and {targets} targets")
     if base.size:
-        scores = make.add(scores, make.constant(base.astype(scores.type.dtype)))
-    return post_transformed(make, make.cast(scores, np.float32), call.attribute("post_transform"))
+        scores = _added(make, scores, base, reached)
+    return transformed_targets(make, make.cast(scores, F32), call.attribute("post_transform"))
 
 
-def _numbers(call: Call, name: str) -> Array:
-    """Floating-point numbers, from a list or a tensor."""
-    exact = call.attribute(f"{name}_as_tensor")
-    return np.array(call.attribute(name, []), np.float32) if exact is None else exact
+# ---------------------------------------------------------------------------- classifiers
 
 
-def _forest_of_list(call: Call) -> Forest:
-    """The trees of a node whose inner nodes and leaves are in one list."""
-    trees = _column(call, "nodes_treeids")
-    count = len(trees)
-    keys = [*zip(trees.tolist(), _column(call, "nodes_nodeids", count).tolist(), strict=True)]
-    words, values = call.attribute("nodes_modes", []), _numbers(call, "nodes_values")
-    require(len(words) == len(values) == count, f"there are {count} nodes, {len(words)} modes and {len(values)} values")
-    wrong = [each for each in words if each != "LEAF" and each not in BRANCHES]
-    require(not wrong, f"no mode of a node is called {quoted(wrong and wrong[0])}")
-    inner = np.array([each != "LEAF" for each in words], bool)
-    order = np.concatenate([np.flatnonzero(inner), np.flatnonzero(~inner)])
-    place = {keys[number]: index for index, number in enumerate(order)}
-    require(len(place) == count, "two nodes of a tree have one number")
-    yes, no = (_children(call, way, keys, place)[inner] for way in ("true", "false"))
-    roots = np.array(sorted({*range(count)} - {*yes.tolist(), *no.tolist()}), np.int64)
-    require(len(roots) == len({*trees.tolist()}), f"there are {len({*trees.tolist()})} trees, and {len(roots)} roots")
-    modes = np.array([BRANCHES[each] for each in words if each in BRANCHES], np.int64)
-    missing = _column(call, "nodes_missing_value_tracks_true", count, 0).astype(bool)[inner]
-    features = _column(call, "nodes_featureids", count)[inner]
-    leaves = _leaf_weights(call, {key: number - int(inner.sum()) for key, number in place.items()}, values.dtype)
-    return Forest(features, values[inner], modes, missing, yes, no, roots, np.zeros((len(modes), 0)), leaves)
+@operator("TreeEnsembleClassifier", domain=DOMAIN, since=(1, 3))
+def tree_classifier(call: Call, x: ITensor) -> list[ITensor]:
+    """The class with the highest sum of the leaves that each sample reaches, and the scores of all classes; float32.
+
+    The results for one and two classes, where the standard is silent, are those of onnxruntime.
+    """
+    labels = labels_of(call, "classlabels_int64s")
+    x = _samples(call, x)
+    forest = _checked(forest_of_list(call, "class", x.type.dtype, labels.count), x)
+    scores, reached = aggregated(call, forest, x, ReduceOperation.SUM)
+    base = numbers(call, "base_values").astype(x.type.dtype)
+    fits = base.size in (0, labels.count) or (base.size, labels.count) == (1, 2)
+    require(fits, f"there are {base.size} base_values, and {labels.count} classes")
+    if labels.count > 2:
+        return _of_many(call, labels, scores, reached, base)
+    own = np.flatnonzero(forest.held.any(0))
+    return TwoClasses(call, labels, labels.count == 2 and len(own) == 1, not (forest.weights < 0).any()).results(
+        scores, reached, base
+    )
 
 
-def _children(call: Call, way: str, keys: list[tuple[int, int]], place: dict[tuple[int, int], int]) -> Array:
-    """The index of the child of each node; -1 where there is none."""
-    numbers = _column(call, f"nodes_{way}nodeids", len(keys)).tolist()
-    return np.array([place.get((tree, child), -1) for (tree, _), child in zip(keys, numbers, strict=True)], np.int64)
+def _added(make: FormulaBuilder, scores: ITensor, base: Array, reached: ITensor | None) -> ITensor:
+    """Scores with base values added where any leaf contributes."""
+    total = make.add(scores, make.constant(base.astype(scores.type.dtype)))
+    return total if reached is None else make.where(reached, total, np.zeros((), scores.type.dtype))
 
 
-def _leaf_weights(call: Call, leaves: dict[tuple[int, int], int], dtype: np.dtype[Any]) -> Array:
-    """The contribution of each leaf to each target."""
-    targets = _column(call, "target_ids")
-    trees, nodes = (_column(call, name, len(targets)).tolist() for name in ("target_treeids", "target_nodeids"))
-    values, size = _numbers(call, "target_weights"), call.attribute("n_targets", max(targets, default=-1) + 1)
-    require(len(values) == len(targets), f"there are {len(targets)} target_ids and {len(values)} target_weights")
-    require(((targets >= 0) & (targets < size)).all(), f"target_ids are not from 0 to {size - 1}")
-    weights = np.full((sum(number >= 0 for number in leaves.values()), size), np.nan, dtype)
-    for tree, node, target, value in zip(trees, nodes, targets, values, strict=True):
-        leaf = leaves.get((tree, node), -1)
-        require(leaf >= 0, f"node {node} of tree {tree} has a weight, and is not a leaf")
-        weights[leaf, target] = value + np.nan_to_num(weights[leaf, target])
-    return weights
+def _of_many(call: Call, labels: Labels, scores: ITensor, reached: ITensor | None, base: Array) -> list[ITensor]:
+    """The best of three or more classes; those that neither a leaf nor a base value contributes to do not count."""
+    make = call.make
+    if base.size:
+        scores = make.add(scores, make.constant(base))
+    counted = scores
+    if reached is not None and not base.size:
+        counted = make.where(reached, scores, np.array(-np.inf, scores.type.dtype))
+    made = post_transformed(make, make.cast(scores, F32), call.attribute("post_transform"))
+    return [labels.at(make, best_class(make, counted)), made]
+
+
+@dataclass(frozen=True)
+class TwoClasses:
+    """A classifier with one or two classes.
+
+    Attributes:
+        call: the node.
+        labels: the classes.
+        binary: whether all weights belong to one of two classes.
+        positive: whether no weight is negative.
+    """
+
+    call: Call
+    labels: Labels
+    binary: bool
+    positive: bool
+
+    def results(self, scores: ITensor, reached: ITensor | None, base: Array) -> list[ITensor]:
+        """The labels and the transformed scores of the classes."""
+        make = self.call.make
+        first = self._column(scores, 0)
+        if self.labels.count == 1:
+            single = make.add(first, make.constant(base)) if base.size else first
+            return [self._label(single), self._transformed(single)]
+        has = None if reached is None else (self._column(reached, 0), self._column(reached, 1))
+        both, score = self._of_both(first, self._column(scores, 1), base, None if has is None else has[0])
+        if has is None:
+            return [self._label(score), both]
+        single = make.add(first, make.constant(base[:1])) if base.size else first
+        alone = self._alone(single, base.size)
+        return [self._label(make.where(has[1], score, single)), make.where(has[1], both, alone)]
+
+    def _column(self, x: ITensor, index: int) -> ITensor:
+        return self.call.make.gather(x, self.call.make.constant([index]), 1)
+
+    def _transformed(self, *scores: ITensor) -> ITensor:
+        make, kind = self.call.make, self.call.attribute("post_transform")
+        return transformed_targets(make, make.cast(make.concat([*scores], 1), F32), kind)
+
+    def _label(self, score: ITensor) -> ITensor:
+        """The label by the score of the second class."""
+        make = self.call.make
+        limit = 0.5 if self.binary and self.positive else 0.0
+        index = make.cast(make.squeeze(make.greater(score, limit), [1]), np.int64)
+        # onnxruntime gives the numbers 0 and 1 here, whatever the labels are
+        return self.labels.at(make, index) if self.binary or self.labels.are_strings else index
+
+    def _of_both(
+        self, first: ITensor, second: ITensor, base: Array, has_first: ITensor | None
+    ) -> tuple[ITensor, ITensor]:
+        """The results for samples whose leaves contribute to the second class, and its score.
+
+        Two base values make onnxruntime ignore the score of the second class.
+        """
+        make = self.call.make
+        if base.size == 2:
+            second = make.add(first, make.constant(base[1:]))
+            first = make.unary(UnaryOperation.NEG, second)
+        elif base.size:
+            first = make.add(first, make.constant(base))
+        if has_first is not None and base.size:
+            first = make.where(has_first, first, np.zeros((), first.type.dtype))
+        return self._transformed(first, second), second
+
+    def _alone(self, score: ITensor, bases: int) -> ITensor:
+        """The results for samples whose leaves contribute to the first class only, by its score."""
+        make, kind = self.call.make, self.call.attribute("post_transform")
+        zero = make.sub(score, score)
+        if bases == 2:
+            return self._transformed(score, zero)
+        opposite = make.unary(UnaryOperation.NEG, score)
+        if kind == "PROBIT":  # onnxruntime leaves the second score open, here and in the next case
+            return make.concat([self._transformed(score), make.cast(zero, F32)], 1)
+        if bases and not self.binary:
+            return make.cast(make.concat([score, zero], 1), F32)
+        if kind != "LOGISTIC" and self.binary and self.positive:
+            opposite = make.add(opposite, 1.0)
+        pair = make.cast(make.concat([opposite, score], 1), F32)
+        return make.activation(ActivationType.SIGMOID, pair) if kind == "LOGISTIC" else pair
