@@ -132,6 +132,8 @@ class OnnxModelReader(Unpicklable):
         except ModelError as error:
             self._refuse(error.findings, model.name)
             return None
+        for each in model.forgiven.findings:
+            self._logger.log(ILogger.WARNING, str(each))
         return importer
 
     def _refuse(self, findings: Any, file: str = "") -> bool:

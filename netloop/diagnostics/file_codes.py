@@ -155,4 +155,17 @@ TEXTS = {
         Right: a machine with more memory
         """,
 }
-"""The text of each code, in the form of ``Code.text``."""
+"""The text of each code of errors, in the form of ``Code.text``."""
+
+WARNINGS = {
+    "NL749": """
+        a model with a fault that leaves it one meaning is loaded with that meaning.
+
+        ``netloop.onnx.load`` issues a ``netloop.ModelWarning`` for each kind of fault, and TensorRT's parser logs it.
+        What onnxruntime loads is loaded too, unless it could mean two things.
+        Wrong: a node before the one that makes its input, as onnxruntime's float16 converter writes
+        Right: the nodes in an order in which each reads what earlier ones made;
+        ``warnings.simplefilter("ignore", netloop.ModelWarning)`` hides the warnings
+        """,
+}
+"""The text of each code of warnings."""

@@ -169,6 +169,18 @@ class ModelError(NetloopError):
     """A model of another format that cannot be imported, with all reasons."""
 
 
+class ModelWarning(UserWarning):
+    """A fault of a model that was loaded nevertheless, because it leaves the model one meaning.
+
+    Attributes:
+        finding: what is wrong, and what netloop makes of it.
+    """
+
+    def __init__(self, finding: Finding) -> None:
+        super().__init__(finding)
+        self.finding = finding
+
+
 class LayerError(Exception):
     """An error in the inputs or attributes of a layer; its caller, which has the layer, turns it into a finding."""
 

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 import onnx
+from onnx import helper
 
 from netloop.diagnostics import LayerError, did_you_mean, listed, quoted, reason, require
 from netloop.enums import DataType
 from netloop.formulas import as_dtype
 from netloop.graph.tensor import ITensor
 from netloop.network import INetworkDefinition
+from netloop.onnx.importer.model import Model
 from netloop.onnx.tensors import element_type
-from netloop.types import UNKNOWN
+from netloop.types import UNKNOWN, TensorType, agree
 
 
 class ModelInputs:
@@ -22,10 +24,12 @@ class ModelInputs:
     those that the model declares.
     """
 
-    def __init__(self, graph: onnx.GraphProto, shapes: Mapping[str, Sequence[int]], chosen: Collection[str]) -> None:
+    def __init__(self, model: Model, shapes: Mapping[str, Sequence[int]], chosen: Collection[str]) -> None:
+        graph = model.proto.graph
         stored = {each.name for each in graph.initializer} | {each.values.name for each in graph.sparse_initializer}
         self.protos = [each for each in graph.input if each.name not in stored or each.name in chosen]
         self.names = frozenset(each.name for each in self.protos)
+        self._forgiven = model.forgiven
         self._shapes = shapes
         self._chosen = chosen
 
@@ -51,6 +55,8 @@ class ModelInputs:
         """
         require(bool(proto.name), "an input has no name")
         declared = DeclaredType(proto.type)
+        if any(each.dim_value < UNKNOWN for each in declared.tensor.shape.dim):
+            self._forgiven.add("the inputs {} have lengths below -1, which are read as open", proto.name)
         shape = self._shape(proto.name, declared)
         if declared.optional:
             return network.add_optional_input(proto.name, declared.dtype, shape, declared.sequence)
@@ -114,4 +120,19 @@ class DeclaredType:
         known = bool(self.tensor.shape.dim) if self.sequence else self.tensor.HasField("shape")
         if not known:
             return None
-        return [each.dim_value if each.HasField("dim_value") else UNKNOWN for each in self.tensor.shape.dim]
+        return dims_of(self.tensor)
+
+
+def dims_of(declared: onnx.TypeProto.Tensor) -> list[int]:
+    """The dims that a model declares, -1 where open."""
+    return [max(each.dim_value, UNKNOWN) if each.HasField("dim_value") else UNKNOWN for each in declared.shape.dim]
+
+
+def contradicts(declared: onnx.TypeProto, found: TensorType) -> bool:
+    """Whether a model declares an element type, a rank or a length that a tensor does not have."""
+    tensor = declared.tensor_type
+    if type(found) is not TensorType or not declared.HasField("tensor_type"):
+        return False
+    if tensor.elem_type and tensor.elem_type != helper.np_dtype_to_tensor_dtype(found.dtype):
+        return True
+    return tensor.HasField("shape") and not agree(tuple(dims_of(tensor)), found.shape)

@@ -43,4 +43,5 @@ def load(
             raise ModelError(*findings[:MOST_FINDINGS])
         network = INetworkDefinition()
         OnnxImporter(opened, network, input_shapes, as_inputs).add()
+        opened.forgiven.issue()
     return network
