@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from netloop.formats import Unimported
+from netloop.graph.call_site import call_site, importing
 from netloop.graph.tensor import ITensor
 from netloop.layers.conditional import IIfConditional
 from netloop.network import INetworkDefinition
@@ -29,15 +30,17 @@ class Split:
         self.condition = condition
         self._network = network
         self._name = name
+        self._location = call_site()
         self._conditional: IIfConditional | None = None
 
     def output(self, true: ITensor, false: ITensor) -> ITensor:
         """An output of the conditional."""
-        if self._conditional is None:
-            self._conditional = self._network.add_if_conditional()
-            self._conditional.name = self._name
-            self._conditional.set_condition(self.condition)
-        return true if true is false else self._conditional.add_output(true, false).outputs[0]
+        with importing(self._location):
+            if self._conditional is None:
+                self._conditional = self._network.add_if_conditional()
+                self._conditional.name = self._name
+                self._conditional.set_condition(self.condition)
+            return true if true is false else self._conditional.add_output(true, false).outputs[0]
 
 
 @dataclass(frozen=True)

@@ -7,13 +7,15 @@ its inputs.
 from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import ClassVar
 
 import onnx
 
 from netloop.diagnostics import LayerError, ModelError, did_you_mean, quoted, reason, require
 from netloop.formats import Unimported
 from netloop.formats.import_errors import ImportErrors, InputNotImported
-from netloop.formats.importer import DEEPEST, ModelImporter, all_imported, name_tensor
+from netloop.formats.importer import DEEPEST, ModelImporter, Operator, all_imported, name_tensor
+from netloop.formats.own_operators import OwnOperator, outputs_of_own
 from netloop.graph.tensor import ITensor
 from netloop.network import INetworkDefinition
 from netloop.onnx.importer.alternatives import Alternatives, Value, merge_finished, merged
@@ -25,9 +27,9 @@ from netloop.onnx.importer.inputs import ModelInputs, contradicts
 from netloop.onnx.importer.model import Model, opsets_of
 from netloop.onnx.importer.node import ImportedNode, needs_version
 from netloop.onnx.importer.node_order import Numbered, free_names, last_readers, nodes_in_order
-from netloop.onnx.importer.operator_table import FIXES
 from netloop.onnx.importer.operators import function_of
 from netloop.onnx.importer.scope import NameScope
+from netloop.onnx.importer.unknown_operators import unknown_findings, unknown_operators
 from netloop.onnx.tensors import array_of, dense_of
 from netloop.types import Array
 
@@ -39,13 +41,18 @@ class OnnxImporter(ModelImporter):
     """Adds an ONNX model to a network.
 
     ``input_shapes`` has shapes for some inputs, instead of those that the model declares; ``as_inputs`` names the
-    initializers to import as inputs.
+    initializers to import as inputs; ``operators`` has functions for operators, by domain and name.
 
     Attributes:
         outputs: the outputs of each node of the model's own graph, by the name of the node.
     """
 
     FORMAT, INVALID_MODEL, INVALID_GRAPH = "ONNX", "NL741", "NL745"
+    ADVICE: ClassVar = {
+        "NL401": "correct the node or export the model again; if onnxruntime runs the model, please report it",
+        "NL745": "export the model again; onnx.checker.check_model finds such errors",
+        "NL746": "cut the model where its values are numbers, with onnx.utils.extract_model",
+    }
 
     def __init__(
         self,
@@ -53,11 +60,13 @@ class OnnxImporter(ModelImporter):
         network: INetworkDefinition,
         input_shapes: Mapping[str, Sequence[int]] | None = None,
         as_inputs: Collection[str] = (),
+        operators: Mapping[str, OwnOperator] | None = None,
     ) -> None:
         super().__init__(model.name, network)
         self._model = model
         self._forgiven = model.forgiven
         self._inputs = ModelInputs(model, input_shapes or {}, frozenset(as_inputs))
+        self._own = {_key_of(name): function for name, function in (operators or {}).items()}
         self._outermost = 0
         self._assumptions = Assumptions(self._make)
         self._has_alternatives = False
@@ -76,10 +85,18 @@ class OnnxImporter(ModelImporter):
                 value = merged(value)
             if isinstance(value, ITensor):
                 self._mark(proto.name, value)
+        self._report_unknown()
         for proto in (*graph.output, *graph.value_info):
             value = scope.values.get(proto.name)
             if isinstance(value, ITensor) and contradicts(proto.type, value.type):
                 self._forgiven.add(CONTRADICTED, proto.name)
+
+    def _report_unknown(self) -> None:
+        """Report all operators of the model that are unknown, if one of them was met."""
+        if any(each.code == UNKNOWN for each in self._errors.findings):
+            unknown = unknown_operators(self._model, self._own)
+            others = [each for each in self._errors.findings if getattr(each.at, "operator", "") not in unknown]
+            self._errors.findings[:] = [*unknown_findings(self._model, unknown), *others]
 
     def _add_inputs(self, scope: NameScope) -> None:
         with self._errors.collect("the inputs"):
@@ -204,11 +221,18 @@ class OnnxImporter(ModelImporter):
         values = all_imported([self._read(each, scope, reader, node) if each else None for each in node.proto.input])
         inputs = [each for each in values if not isinstance(each, Alternatives)]
         assert len(inputs) == len(values), "alternatives are resolved"
-        function = None if node.key in self._model.functions else function_of(node)
+        function = self._function_of(node)
         if function is None:
             return self._call_function(node, inputs, scope)
         call = Call(node, self._make, lambda name: self._subgraph(node.attribute(name), scope), self._assumptions)
         return self._call(node, len(node.proto.output), function, call, inputs)
+
+    def _function_of(self, node: ImportedNode) -> Operator | None:
+        """The function that adds the layers of a node; None if a function of the model or of the standard may do."""
+        own = self._own.get(node.key[:2])
+        if own is not None:
+            return partial(_call_own, own)
+        return None if node.key in self._model.functions else function_of(node)
 
     def _check_version(self, node: ImportedNode, scope: NameScope) -> None:
         """Check that the model imports a version of a node's operator, unless the operator has only one version.
@@ -230,8 +254,7 @@ class OnnxImporter(ModelImporter):
         """Add the nodes of the function that a node calls to the network; return its outputs."""
         body = self._model.functions.get(node.key) or body_of(node, inputs)
         if body is None:
-            what, fix = f"netloop has no operator {node.operator}", FIXES.get(node.domain, "")
-            raise LayerError(what, reason("NL744"), fix, "NL744")
+            raise LayerError(f"netloop has no operator {node.operator}", reason(UNKNOWN), "", UNKNOWN)
         require(len(inputs) <= len(body.input), f"{quoted(node.op)} takes {len(body.input)} inputs, not {len(inputs)}")
         given = [*inputs, *[None] * (len(body.input) - len(inputs))]
         inner = NameScope(
@@ -298,10 +321,22 @@ class OnnxImporter(ModelImporter):
         return Unimported()
 
 
+UNKNOWN = "NL744"
 ONE_NAME = "give each value a name of its own"
 HIDING = "graphs inside nodes define {} although the graph around them does; inside, the names mean the inner values"
 CONTRADICTED = "the model declares other types or shapes for {} than its nodes make; the nodes decide"
 UNSORTED = "the model has the nodes {} before nodes whose outputs they read; they are imported after those"
+
+
+def _key_of(name: str) -> tuple[str, str]:
+    """The domain and the name of an operator, ``my.domain::Name`` or ``Name``."""
+    domain, _, op = name.rpartition("::")
+    return domain_of(domain), op
+
+
+def _call_own(function: OwnOperator, call: Call, *inputs: ITensor | None) -> Sequence[ITensor | None]:
+    attributes = {name: call.attribute(name) for name in call.node.given}
+    return outputs_of_own(function, call.node.op, call.make.network, inputs, attributes)
 
 
 def _require_graph(holds: bool, what: str, fix: str) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
 from graphlib import CycleError, TopologicalSorter
+from typing import ClassVar
 
 from netloop.diagnostics import LayerError, ModelError, listed, quoted, reason, require
 from netloop.formats import Unimported
@@ -34,6 +35,11 @@ class OpenVinoImporter(ModelImporter):
     """Adds an OpenVINO model to a network."""
 
     FORMAT, NODE, INVALID_MODEL, INVALID_GRAPH = "OpenVINO", "layer", "NL753", "NL753"
+    ADVICE: ClassVar = {
+        "NL401": "correct the layer or convert the model again; if OpenVINO runs the model, please report it",
+        "NL746": "cut the model where its values are numbers, before it is converted",
+        "NL753": "save the model again, with openvino.save_model",
+    }
 
     def __init__(self, name: str, graph: XmlGraph, weights: WeightsFile, network: INetworkDefinition) -> None:
         super().__init__(name, network)
