@@ -7,12 +7,13 @@ its inputs.
 from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import onnx
 
 from netloop.diagnostics import LayerError, ModelError, did_you_mean, quoted, reason, require
 from netloop.formats import Unimported
+from netloop.formats.fixed_inputs import FixedInputs
 from netloop.formats.import_errors import ImportErrors, InputNotImported
 from netloop.formats.importer import DEEPEST, ModelImporter, Operator, all_imported, name_tensor
 from netloop.formats.own_operators import OwnOperator, outputs_of_own
@@ -41,7 +42,8 @@ class OnnxImporter(ModelImporter):
     """Adds an ONNX model to a network.
 
     ``input_shapes`` has shapes for some inputs, instead of those that the model declares; ``as_inputs`` names the
-    initializers to import as inputs; ``operators`` has functions for operators, by domain and name.
+    initializers to import as inputs; ``operators`` has functions for operators, by domain and name;
+    ``inputs`` has values for inputs, which become constants.
 
     Attributes:
         outputs: the outputs of each node of the model's own graph, by the name of the node.
@@ -61,11 +63,12 @@ class OnnxImporter(ModelImporter):
         input_shapes: Mapping[str, Sequence[int]] | None = None,
         as_inputs: Collection[str] = (),
         operators: Mapping[str, OwnOperator] | None = None,
+        inputs: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__(model.name, network)
         self._model = model
         self._forgiven = model.forgiven
-        self._inputs = ModelInputs(model, input_shapes or {}, frozenset(as_inputs))
+        self._inputs = ModelInputs(model, input_shapes or {}, frozenset(as_inputs), FixedInputs(inputs))
         self._own = {_key_of(name): function for name, function in (operators or {}).items()}
         self._outermost = 0
         self._assumptions = Assumptions(self._make)

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Collection, Mapping, Sequence
 from os import PathLike
+from typing import Any
 
 import onnx
 
@@ -22,6 +23,7 @@ def load(
     input_shapes: Mapping[str, Sequence[int]] | None = None,
     as_inputs: Collection[str] = (),
     operators: Mapping[str, OwnOperator] | None = None,
+    inputs: Mapping[str, Any] | None = None,
 ) -> INetworkDefinition:
     """Import an ONNX model as a network, with the names of the model's inputs and outputs.
 
@@ -36,9 +38,12 @@ def load(
         operators: functions for operators, by ``domain::Name`` or, for ONNX's own, ``Name``; they replace netloop's.
             ``function(network, inputs, attributes)`` adds the layers of a node to the network and returns its output
             or outputs; ``inputs`` are tensors, None for one that is left out, and ``attributes`` a dict.
+        inputs: values for some inputs, by name, which become constants instead of inputs of the network. An array has
+            the element type of its input, and a Python number or list takes it.
 
     Raises:
         ModelError: the model is invalid or has unsupported operators; it has all errors.
+        InputError: a value of ``inputs`` does not fit its input, or the model has no such input.
         TypeError: an argument is of the wrong Python type.
     """
     findings: list[Finding] = []
@@ -47,6 +52,6 @@ def load(
         if findings:
             raise ModelError(*findings[:MOST_FINDINGS])
         network = INetworkDefinition()
-        OnnxImporter(opened, network, input_shapes, as_inputs, checked(operators)).add()
+        OnnxImporter(opened, network, input_shapes, as_inputs, checked(operators), inputs).add()
         opened.forgiven.issue()
     return network
