@@ -75,6 +75,7 @@ from netloop.diagnostics import FileFormatError as FileFormatError
 from netloop.diagnostics import Finding as Finding
 from netloop.diagnostics import InputError as InputError
 from netloop.diagnostics import ModelError as ModelError
+from netloop.diagnostics import ModelWarning as ModelWarning
 from netloop.diagnostics import NetloopError as NetloopError
 from netloop.diagnostics import NetworkError as NetworkError
 from netloop.diagnostics import Severity as Severity

@@ -20,6 +20,7 @@ from netloop.onnx import supports
 from netloop.onnx.importer.graph import OnnxImporter
 from netloop.onnx.importer.model import Model, read
 from netloop.onnx.importer.node import ImportedNode
+from netloop.onnx.importer.unknown_operators import unknown_operators
 from netloop.unpicklable import Unpicklable
 
 # fmt: off
@@ -132,6 +133,8 @@ class OnnxModelReader(Unpicklable):
         except ModelError as error:
             self._refuse(error.findings, model.name)
             return None
+        for each in model.forgiven.findings:
+            self._logger.log(ILogger.WARNING, str(each))
         return importer
 
     def _refuse(self, findings: Any, file: str = "") -> bool:
@@ -209,7 +212,10 @@ class OnnxParser(OnnxModelReader):
         loaded = self._loaded
         fits = fits and loaded is not None and self._add(loaded, INetworkDefinition()) is not None
         count = 0 if loaded is None else len(loaded.proto.graph.node)
-        self._subgraphs = _runs(count, {each.node() for each in self._errors[before:]})
+        wrong = {each.node() for each in self._errors[before:]}
+        if loaded is not None and not fits:
+            wrong |= {node.outermost for nodes in unknown_operators(loaded).values() for node in nodes}
+        self._subgraphs = _runs(count, wrong)
         return fits
 
     @property

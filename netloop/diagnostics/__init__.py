@@ -12,6 +12,7 @@ from netloop.diagnostics.finding import Finding as Finding
 from netloop.diagnostics.finding import InputError as InputError
 from netloop.diagnostics.finding import LayerError as LayerError
 from netloop.diagnostics.finding import ModelError as ModelError
+from netloop.diagnostics.finding import ModelWarning as ModelWarning
 from netloop.diagnostics.finding import NetloopError as NetloopError
 from netloop.diagnostics.finding import NetworkError as NetworkError
 from netloop.diagnostics.finding import Severity as Severity

@@ -24,13 +24,20 @@ class Severity(Enum):
 
 @dataclass(frozen=True)
 class SourceLocation:
-    """A line of the user's script."""
+    """A line of the user's script, or a node of a model.
+
+    Attributes:
+        file: the script or the model.
+        line: the line of the script; 0 in a model.
+        node: the node of the model, with its operator; empty in a script.
+    """
 
     file: str
     line: int
+    node: str = ""
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line}"
+        return f"{self.file}, {self.node}" if self.node else f"{self.file}:{self.line}"
 
 
 @dataclass(frozen=True)
@@ -104,7 +111,7 @@ class Finding:
             "what": self.what,
             "where": {
                 "file": line.file if line else None,
-                "line": line.line if line else None,
+                "line": (line.line or None) if line else None,
                 "layer": shortened(place.name) if isinstance(place.name, str) else None,
             },
             "why": self.why,
@@ -167,6 +174,18 @@ class FileFormatError(NetloopError):
 
 class ModelError(NetloopError):
     """A model of another format that cannot be imported, with all reasons."""
+
+
+class ModelWarning(UserWarning):
+    """A fault of a model that was loaded nevertheless, because it leaves the model one meaning.
+
+    Attributes:
+        finding: what is wrong, and what netloop makes of it.
+    """
+
+    def __init__(self, finding: Finding) -> None:
+        super().__init__(finding)
+        self.finding = finding
 
 
 class LayerError(Exception):

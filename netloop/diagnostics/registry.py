@@ -48,9 +48,10 @@ def add_code(name: str, text: str, severity: Severity = Severity.ERROR) -> Code:
     return made
 
 
-for _texts in (network_codes.TEXTS, file_codes.TEXTS):
-    for _name, _text in _texts.items():
-        add_code(_name, _text)
+for _name, _text in (network_codes.TEXTS | file_codes.TEXTS).items():
+    add_code(_name, _text)
+for _name, _text in file_codes.WARNINGS.items():
+    add_code(_name, _text, Severity.WARNING)
 
 
 def reason(name: str) -> str:

@@ -1,18 +1,21 @@
 """The errors of a model: collected while it is imported, and raised at once."""
 
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, BinaryIO, TypeVar
 
-from netloop.diagnostics import Finding, LayerError, ModelError, NetloopError, NetworkError, reason
+from netloop.diagnostics import Finding, LayerError, ModelError, NetloopError, NetworkError, SourceLocation, reason
 from netloop.file_reading import OUT_OF_MEMORY, open_regular, require_memory
+from netloop.graph.call_site import importing
 
 T = TypeVar("T")
 
 MOST_FINDINGS = 1000
 """The number of findings after which an import stops."""
 FAULT = "NL754"
+INVALID_NODE = "an operator is defined only for inputs and attributes of certain types and shapes"
+"""The reason of NL401 in a model."""
 
 
 class Unimported:
@@ -24,11 +27,15 @@ class InputNotImported(Exception):
 
 
 class ImportErrors:
-    """The findings of a model, called ``model`` in messages; errors without a code of their own get the default one."""
+    """The findings of a model, called ``model`` in messages; errors without a code of their own get the default one.
 
-    def __init__(self, model: str, default_code: str) -> None:
+    ``advice`` is what the owner of a model can do about a finding, by its code.
+    """
+
+    def __init__(self, model: str, default_code: str, advice: Mapping[str, str]) -> None:
         self._model = model
         self._default_code = default_code
+        self._advice = advice
         self._findings: list[Finding] = []
 
     def add(self, code: str, what: str, fix: str = "", at: Any = None, where: str = "") -> None:
@@ -37,11 +44,12 @@ class ImportErrors:
 
     def finding(self, code: str, what: str, fix: str = "", at: Any = None, where: str = "") -> Finding:
         """A finding in the model."""
-        return Finding(code, what, f"{self._model}, {where}" if where else self._model, reason(code), fix, at=at)
+        where = f"{self._model}, {where}" if where else self._model
+        return Finding(code, what, where, reason(code), fix or self._advice.get(code, ""), at=at)
 
     def empty(self) -> "ImportErrors":
         """A collection for the errors of a part that may be left out of the model."""
-        return ImportErrors(self._model, self._default_code)
+        return ImportErrors(self._model, self._default_code, self._advice)
 
     def extend(self, other: "ImportErrors") -> None:
         """Add the findings of such a part."""
@@ -63,14 +71,19 @@ class ImportErrors:
 
     @contextmanager
     def collect(self, part: str, at: Any = None) -> Generator[None]:
-        """Turn errors that the import of a part of the model raises into findings."""
-        where = f"{self._model}, {part}"
+        """Turn errors that the import of a part of the model raises into findings, and locate there what it adds."""
+        location = SourceLocation(self._model, 0, part)
+        where = str(location)
         try:
-            yield
+            with importing(location):
+                yield
         except InputNotImported:
             pass
         except NetworkError as error:
-            self._findings += [replace(each, where=where, at=at) for each in error.findings]
+            # the fixes of layers are for scripts that add them
+            advice = [self._advice.get(each.code, "") for each in error.findings]
+            found = zip(error.findings, advice, strict=True)
+            self._findings += [replace(each, where=where, at=at, fix=fix) for each, fix in found]
         except NetloopError:
             raise
         except Exception as error:
@@ -80,9 +93,11 @@ class ImportErrors:
 
     def _finding_of(self, error: Exception, where: str, at: Any) -> Finding:
         if isinstance(error, LayerError):
-            return Finding(error.code, error.what, where, error.why or reason(error.code), error.fix, at=at)
+            why = error.why or (INVALID_NODE if error.code == LayerError.CODE else reason(error.code))
+            fix = error.fix or self._advice.get(error.code, "")
+            return Finding(error.code, error.what, where, why, fix, at=at, cause=error.__cause__)
         if isinstance(error, ValueError | OverflowError):
-            return Finding(self._default_code, str(error), where, reason(self._default_code), at=at)
+            return replace(self.finding(self._default_code, str(error), at=at), where=where)
         if isinstance(error, MemoryError):
             what = str(error) or "there is not enough memory to import it"
             return Finding(OUT_OF_MEMORY, what, where, reason(OUT_OF_MEMORY), at=at, cause=error)

@@ -64,10 +64,12 @@ class ModelImporter(ABC):
     """The code of findings about a model as a whole."""
     INVALID_GRAPH: ClassVar[str]
     """The code of findings about its graph that no layer has a code for."""
+    ADVICE: ClassVar[Mapping[str, str]] = {}
+    """What the owner of a model can do about a finding, by its code."""
 
     def __init__(self, name: str, network: INetworkDefinition) -> None:
         self._make = FormulaBuilder(network)
-        self._errors = ImportErrors(name, self.INVALID_GRAPH)
+        self._errors = ImportErrors(name, self.INVALID_GRAPH, self.ADVICE)
         self._count = 0
 
     def add(self) -> None:

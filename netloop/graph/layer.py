@@ -47,7 +47,7 @@ class ILayer(LayerCompatibility, ABC):
         inputs: the tensors that it reads; None for one that is missing or left out.
         outputs: the tensors that it makes.
         index: its index in the network.
-        source_location: the line of the user's script that added it.
+        source_location: the line of the user's script that added it, or the node of the model that it comes from.
     """
 
     LAYER_TYPE: ClassVar[LayerType]

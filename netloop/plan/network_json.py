@@ -199,9 +199,9 @@ class NetworkWriter:
             name: self._form(at, name, form) for name, (form, usual) in extras.items() if getattr(at, name) != usual
         }
 
-    def _place(self, place: SourceLocation | None) -> list[int]:
+    def _place(self, place: SourceLocation | None) -> list[int | str]:
         assert place is not None, "layers in a network have a source location"
-        return [self._files.setdefault(place.file, len(self._files)), place.line]
+        return [self._files.setdefault(place.file, len(self._files)), place.node or place.line]
 
     def _reference(self, tensor: ITensor, reader: Any) -> list[int]:
         if tensor not in self._tensors:
@@ -411,8 +411,9 @@ class NetworkReader:
         self._made.mark_output(tensor)
 
     def _place(self, node: JsonValue) -> SourceLocation:
-        file, line = node.pair()
-        return SourceLocation(file.numbered(self._files, "a file"), line.whole(0))
+        file, at = node.pair()
+        line, part = (0, at.text()) if isinstance(at.value, str) else (at.whole(0), "")
+        return SourceLocation(file.numbered(self._files, "a file"), line, part)
 
 
 def _array(node: JsonValue, fields: Fields, file: memoryview | None) -> Array:

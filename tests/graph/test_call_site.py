@@ -1,20 +1,89 @@
-"""Findings name the line of the user's script, also for layers that an importer adds."""
+"""Findings about a loaded model name its file and node, those about a script its line."""
 
-import inspect
-
+import numpy as np
 import pytest
 
 import netloop
 import netloop.onnx
 import netloop.openvino
 from tests.support.networks import nested
+from tests.support.onnx_models import model
 
 
 @pytest.mark.parametrize("format", [netloop.onnx, netloop.openvino], ids=["onnx", "openvino"])
-def test_layers_of_a_model_have_the_line_that_loads_it(format, tmp_path):
+def test_layers_of_a_model_have_its_file_and_their_node(format, tmp_path):
     path = tmp_path / f"model.{'onnx' if format is netloop.onnx else 'xml'}"
     format.save(nested(), path)
-    network, line = format.load(path), inspect.currentframe().f_lineno
 
-    locations = {each.source_location for each in (*network.layers, *network.loops)}
-    assert {(each.file, each.line) for each in locations} == {(__file__, line)}
+    network = format.load(path)
+
+    for each in (*network.layers, *network.loops):
+        location = each.source_location
+        assert (location.file, location.line) == (str(path), 0)
+        assert location.node.startswith(("node '", "initializer '", "layer ", "output '"))
+        assert str(location) == f"{path}, {location.node}"
+
+
+def failure_of(function):
+    with pytest.raises(netloop.NetloopError) as caught:
+        function()
+    return caught.value.findings[0]
+
+
+GATHER = "g (float[3] x, int64 i) => (float y) { y = Gather (x, i) }"
+LOOP = """g (float[3] x, int64 n, bool go) => (float[3] y) {
+  y = Loop (n, go, x) <body = b (int64 i, bool c, float[3] s) => (bool d, float[3] t) { d = Identity (c) t = Neg (s) }>
+}"""
+SEQUENCE = (
+    "g (float[3] x, int64 i) => (float[3] y) { s = SequenceEmpty () t = SequenceInsert (s, x) y = SequenceAt (t, i) }"
+)
+
+
+def test_failure_of_a_run_names_the_node():
+    network = netloop.onnx.load(model(GATHER))
+    inputs = {"x": np.zeros(3, np.float32), "i": np.int64(7)}
+
+    found = failure_of(lambda: netloop.evaluate(network, inputs))
+
+    assert (found.code, found.where) == ("NL601", "g, node 'Gather_0' (Gather-13), IGatherLayer 'Gather_0'")
+
+
+def test_failure_of_an_engine_names_the_node():
+    engine = netloop.compile(netloop.onnx.load(model(LOOP)), max_trips=5)
+    inputs = {"x": np.zeros(3, np.float32), "n": np.int64(7), "go": np.bool_(True)}
+
+    found = failure_of(lambda: engine(inputs))
+
+    assert (found.code, found.where) == ("NL609", "g, node 'Loop_0' (Loop-21), ILoop 'Loop_0'")
+
+
+def test_what_a_pure_function_refuses_names_the_node():
+    network = netloop.onnx.load(model(SEQUENCE))
+
+    found = failure_of(lambda: netloop.to_jax(network)[0]({}, {"x": np.zeros(3, np.float32), "i": np.int64(0)}))
+
+    assert found.code == "NL503"
+    assert found.where.startswith("g, node 'Sequence")
+
+
+def test_location_of_a_node_is_saved_in_plans():
+    network = netloop.onnx.load(model(GATHER))
+
+    again = netloop.plan.loads(netloop.plan.dumps(network))
+
+    assert again[0].source_location == network[0].source_location
+    assert again[0].source_location.node == "node 'Gather_0' (Gather-13)"
+
+
+def test_finding_about_a_node_has_no_line_in_json():
+    network = netloop.onnx.load(model(GATHER))
+
+    found = network[0].finding("NL401", "wrong")
+
+    assert found.as_json()["where"] == {"file": "g", "line": None, "layer": "Gather_0"}
+
+
+def test_layers_that_a_script_adds_to_a_model_have_its_line():
+    network = netloop.onnx.load(model(GATHER))
+
+    assert network.add_identity(network[0].get_output(0)).source_location.file == __file__

@@ -70,5 +70,5 @@ class QuickBackend(NetloopBackend):
 
 def is_later(finding):
     """Whether a finding is about an operator in the list of missing ones, or about an element type."""
-    operator = finding.what.removeprefix("netloop has no operator ")
+    operator = finding.what.removeprefix("netloop has no operator ").partition(",")[0]
     return finding.code == "NL746" or (finding.code == "NL744" and operator in MISSING_OPERATORS)

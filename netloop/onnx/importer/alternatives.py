@@ -7,13 +7,13 @@ conditional.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import onnx
 
 from netloop.formats import Unimported
+from netloop.graph.call_site import call_site, importing
 from netloop.graph.tensor import ITensor
 from netloop.layers.conditional import IIfConditional
 from netloop.network import INetworkDefinition
@@ -30,15 +30,17 @@ class Split:
         self.condition = condition
         self._network = network
         self._name = name
+        self._location = call_site()
         self._conditional: IIfConditional | None = None
 
     def output(self, true: ITensor, false: ITensor) -> ITensor:
         """An output of the conditional."""
-        if self._conditional is None:
-            self._conditional = self._network.add_if_conditional()
-            self._conditional.name = self._name
-            self._conditional.set_condition(self.condition)
-        return true if true is false else self._conditional.add_output(true, false).outputs[0]
+        with importing(self._location):
+            if self._conditional is None:
+                self._conditional = self._network.add_if_conditional()
+                self._conditional.name = self._name
+                self._conditional.set_condition(self.condition)
+            return true if true is false else self._conditional.add_output(true, false).outputs[0]
 
 
 @dataclass(frozen=True)
@@ -80,25 +82,6 @@ def merge_finished(values: dict[str, Value], needed: Mapping[str, int], number: 
         group = {name: each for name, each in live.items() if isinstance(each, Alternatives) and each.split is split}
         if not any(_has_two_ranks(each) or _is_known_to_differ(each) for each in group.values()):
             values.update({name: merged(each) for name, each in group.items()})
-
-
-def last_readers(graph: onnx.GraphProto | onnx.FunctionProto) -> dict[str, int]:
-    """The number of the last node that reads each name; for an output of the graph, the number of its nodes."""
-    found = {name: number for number, node in enumerate(graph.node) for name in names_read(node)}
-    outputs = [each if isinstance(each, str) else each.name for each in graph.output]
-    return found | dict.fromkeys(outputs, len(graph.node))
-
-
-def names_read(node: onnx.NodeProto) -> Iterator[str]:
-    """The names that a node and the graphs inside it read; a name may also be one that such a graph defines."""
-    nodes = [node]
-    while nodes:
-        each = nodes.pop()
-        yield from each.input
-        for attribute in each.attribute:
-            if attribute.type == onnx.AttributeProto.GRAPH:
-                yield from (output.name for output in attribute.g.output)
-                nodes.extend(attribute.g.node)
 
 
 def _has_two_ranks(value: Alternatives) -> bool:

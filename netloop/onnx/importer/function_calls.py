@@ -17,8 +17,8 @@ def domain_of(name: str) -> str:
     return "" if name == "ai.onnx" else name
 
 
-def call_errors(model: onnx.ModelProto) -> list[str]:
-    """Errors in the calls of a model: functions that call themselves, or expand to too many nodes.
+def call_errors(model: onnx.ModelProto) -> Iterator[tuple[str, str, str]]:
+    """The code, the fault and a fix of each error in the calls of a model: recursion, and too many nodes.
 
     Functions that call functions can expand to a number of nodes that is exponential in the size of the model.
     """
@@ -30,9 +30,13 @@ def call_errors(model: onnx.ModelProto) -> list[str]:
         for key in order.static_order():
             sizes[key] = _size(calls[key], sizes)
     except CycleError as error:
-        return [f"functions call themselves: {' <- '.join(key[1] for key in error.args[1])}"]
+        names = " <- ".join(key[1] for key in error.args[1])
+        yield "NL741", f"functions call themselves: {names}", "write the recursion as a Loop"
+        return
     total = _size(Counter(_operators(model.graph.node)), sizes)
-    return [f"the model expands to {total} nodes, and at most {MOST_NODES} are allowed"] if total > MOST_NODES else []
+    if total > MOST_NODES:
+        what = f"the model expands to {total} nodes, and at most {MOST_NODES} are allowed"
+        yield "NL741", what, "write what its functions repeat as a Loop, or split the model"
 
 
 def _size(used: Mapping[Key, int], sizes: Mapping[Key, int]) -> int:

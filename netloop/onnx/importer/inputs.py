@@ -5,36 +5,46 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 import onnx
+from onnx import helper
 
 from netloop.diagnostics import LayerError, did_you_mean, listed, quoted, reason, require
 from netloop.enums import DataType
+from netloop.formats.fixed_inputs import FixedInputs
 from netloop.formulas import as_dtype
 from netloop.graph.tensor import ITensor
 from netloop.network import INetworkDefinition
+from netloop.onnx.importer.model import Model
 from netloop.onnx.tensors import element_type
-from netloop.types import UNKNOWN
+from netloop.types import UNKNOWN, TensorType, agree
 
 
 class ModelInputs:
     """The inputs of a model to import as inputs of the network.
 
-    Those with an initializer are not among them, except for chosen ones. For some of them there are shapes that replace
-    those that the model declares.
+    Those with an initializer are not among them, except for chosen and fixed ones. For some of them there are shapes
+    that replace those that the model declares; those that are fixed become constants.
     """
 
-    def __init__(self, graph: onnx.GraphProto, shapes: Mapping[str, Sequence[int]], chosen: Collection[str]) -> None:
+    def __init__(
+        self, model: Model, shapes: Mapping[str, Sequence[int]], chosen: Collection[str], fixed: FixedInputs
+    ) -> None:
+        graph = model.proto.graph
         stored = {each.name for each in graph.initializer} | {each.values.name for each in graph.sparse_initializer}
-        self.protos = [each for each in graph.input if each.name not in stored or each.name in chosen]
+        self.protos = [e for e in graph.input if e.name not in stored or e.name in chosen or e.name in fixed]
+        self._fixed = fixed
         self.names = frozenset(each.name for each in self.protos)
+        self._forgiven = model.forgiven
         self._shapes = shapes
         self._chosen = chosen
 
     def check_names(self) -> None:
-        """Check that the shapes and the chosen initializers are of inputs.
+        """Check that the shapes, the chosen initializers and the fixed values are of inputs.
 
         Raises:
-            LayerError: one is not the name of an input.
+            LayerError: a shape or an initializer is not.
+            InputError: a fixed value is not.
         """
+        self._fixed.check_names(self.names)
         for name in [*self._shapes, *self._chosen]:
             has = listed(sorted(self.names)) or "none"
             require(
@@ -44,14 +54,21 @@ class ModelInputs:
             )
 
     def add(self, network: INetworkDefinition, proto: onnx.ValueInfoProto) -> ITensor:
-        """Add an input to a network.
+        """Add an input to a network, or the constant to which it is fixed.
 
         Raises:
             LayerError: its type is not supported, or its shape not known.
+            InputError: the value to which it is fixed does not fit.
         """
         require(bool(proto.name), "an input has no name")
         declared = DeclaredType(proto.type)
+        if any(each.dim_value < UNKNOWN for each in declared.tensor.shape.dim):
+            self._forgiven.add("the inputs {} have lengths below -1, which are read as open", proto.name)
         shape = self._shape(proto.name, declared)
+        if proto.name in self._fixed:
+            is_tensor = not (declared.optional or declared.sequence)
+            require(is_tensor, f"input {quoted(proto.name)} is not a tensor, and cannot be fixed")
+            return self._fixed.add(network, proto.name, element_type(declared.tensor.elem_type), shape)
         if declared.optional:
             return network.add_optional_input(proto.name, declared.dtype, shape, declared.sequence)
         if declared.sequence:
@@ -64,11 +81,11 @@ class ModelInputs:
         return made
 
     def _shape(self, name: str, declared: DeclaredType) -> Sequence[int] | None:
-        """The shape of an input, or of each tensor of a sequence; None only for a sequence of any shapes."""
+        """The shape of an input, or of each tensor of a sequence; None only for a sequence or a value of any shape."""
         shape = declared.shape
         if name not in self._shapes:
             fix = f"pass input_shapes={{{quoted(name)}: (...)}}, with -1 for axes whose length varies between calls"
-            fits = declared.sequence or shape is not None
+            fits = declared.sequence or shape is not None or name in self._fixed
             require(fits, f"the model does not declare the rank of input {quoted(name)}", fix=fix)
             return shape
         wanted = [int(length) for length in self._shapes[name]]
@@ -114,4 +131,19 @@ class DeclaredType:
         known = bool(self.tensor.shape.dim) if self.sequence else self.tensor.HasField("shape")
         if not known:
             return None
-        return [each.dim_value if each.HasField("dim_value") else UNKNOWN for each in self.tensor.shape.dim]
+        return dims_of(self.tensor)
+
+
+def dims_of(declared: onnx.TypeProto.Tensor) -> list[int]:
+    """The dims that a model declares, -1 where open."""
+    return [max(each.dim_value, UNKNOWN) if each.HasField("dim_value") else UNKNOWN for each in declared.shape.dim]
+
+
+def contradicts(declared: onnx.TypeProto, found: TensorType) -> bool:
+    """Whether a model declares an element type, a rank or a length that a tensor does not have."""
+    tensor = declared.tensor_type
+    if type(found) is not TensorType or not declared.HasField("tensor_type"):
+        return False
+    if tensor.elem_type and tensor.elem_type != helper.np_dtype_to_tensor_dtype(found.dtype):
+        return True
+    return tensor.HasField("shape") and not agree(tuple(dims_of(tensor)), found.shape)

@@ -3,12 +3,14 @@
 import os
 from collections.abc import Collection, Mapping, Sequence
 from os import PathLike
+from typing import Any
 
 import onnx
 
 from netloop.diagnostics import Finding, ModelError
 from netloop.file_reading import memory_errors_as
 from netloop.formats.import_errors import MOST_FINDINGS
+from netloop.formats.own_operators import OwnOperator, checked
 from netloop.network import INetworkDefinition
 from netloop.onnx.importer.graph import OnnxImporter
 from netloop.onnx.importer.model import read
@@ -20,6 +22,8 @@ def load(
     base_dir: str | PathLike[str] | None = None,
     input_shapes: Mapping[str, Sequence[int]] | None = None,
     as_inputs: Collection[str] = (),
+    operators: Mapping[str, OwnOperator] | None = None,
+    inputs: Mapping[str, Any] | None = None,
 ) -> INetworkDefinition:
     """Import an ONNX model as a network, with the names of the model's inputs and outputs.
 
@@ -31,9 +35,15 @@ def load(
         base_dir: the folder of external tensors; by default the folder of the file, and none for bytes or a model.
         input_shapes: shapes for some inputs, by name, instead of those in the model.
         as_inputs: initializers to import as inputs; they must be among the model's inputs too.
+        operators: functions for operators, by ``domain::Name`` or, for ONNX's own, ``Name``; they replace netloop's.
+            ``function(network, inputs, attributes)`` adds the layers of a node to the network and returns its output
+            or outputs; ``inputs`` are tensors, None for one that is left out, and ``attributes`` a dict.
+        inputs: values for some inputs, by name, which become constants instead of inputs of the network. An array has
+            the element type of its input, and a Python number or list takes it.
 
     Raises:
         ModelError: the model is invalid or has unsupported operators; it has all errors.
+        InputError: a value of ``inputs`` does not fit its input, or the model has no such input.
         TypeError: an argument is of the wrong Python type.
     """
     findings: list[Finding] = []
@@ -42,5 +52,6 @@ def load(
         if findings:
             raise ModelError(*findings[:MOST_FINDINGS])
         network = INetworkDefinition()
-        OnnxImporter(opened, network, input_shapes, as_inputs).add()
+        OnnxImporter(opened, network, input_shapes, as_inputs, checked(operators), inputs).add()
+        opened.forgiven.issue()
     return network

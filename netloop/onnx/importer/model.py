@@ -1,7 +1,7 @@
 """Reading a model from a file, from bytes or from memory, and checking its versions."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -13,10 +13,13 @@ from onnx import defs
 
 from netloop.diagnostics import Finding, ModelError, plain, quoted, reason
 from netloop.formats import read_model_file
+from netloop.formats.import_warnings import ImportWarnings
 from netloop.formats.importer import repeated
 from netloop.onnx.importer.function_calls import call_errors, domain_of
 
 OLDEST_IR, NEWEST_IR = 1, 14
+WITHOUT_IMPORTS = (1, 2)
+"""The versions of the format in which models do not import versions of operators."""
 LARGEST_FILE = 1 << 31
 """The limit of protobuf messages, in bytes."""
 
@@ -31,6 +34,7 @@ class Model:
         directory: the folder of external tensors; None if there is none.
         opsets: the version of each domain.
         functions: its own functions, by domain, name and overload.
+        forgiven: its faults that leave it one meaning.
     """
 
     proto: onnx.ModelProto
@@ -38,6 +42,7 @@ class Model:
     directory: Path | None
     opsets: dict[str, int]
     functions: dict[tuple[str, str, str], onnx.FunctionProto]
+    forgiven: ImportWarnings
 
 
 def read(model: Any, base_dir: str | PathLike[str] | None, findings: list[Finding]) -> Model:
@@ -60,11 +65,13 @@ def read(model: Any, base_dir: str | PathLike[str] | None, findings: list[Findin
     if _has_broken_text(model):
         raise ModelError(Finding("NL741", "a string in the model is not valid UTF-8", name, reason("NL741")))
     name = name or model.graph.name or "the model"
-    findings += [Finding("NL741", what, name, reason("NL741")) for what in [*_model_errors(model), *call_errors(model)]]
-    opsets = opsets_of(model.opset_import) or {"": 1}
-    findings += [Finding("NL742", what, name, reason("NL742"), fix) for what, fix in _too_new(model)]
+    errors = [*_model_errors(model), *call_errors(model), *_versions_errors(model)]
+    findings += [Finding(code, what, name, reason(code), fix) for code, what, fix in errors]
+    opsets = opsets_of(model.opset_import) or ({"": 1} if model.ir_version in WITHOUT_IMPORTS else {})
     functions = {(domain_of(each.domain), each.name, each.overload): each for each in model.functions}
-    return Model(model, name, directory, opsets, functions)
+    forgiven = ImportWarnings(name)
+    _forgive(model, forgiven)
+    return Model(model, name, directory, opsets, functions, forgiven)
 
 
 def _parsed(data: bytes, name: str) -> onnx.ModelProto:
@@ -93,30 +100,69 @@ def _has_broken_text(message: Message) -> bool:
 
 
 def opsets_of(imports: Iterable[onnx.OperatorSetIdProto]) -> dict[str, int]:
-    """The version of each domain."""
-    return {domain_of(each.domain): each.version for each in imports}
+    """The version of each domain, at most the newest that the package onnx has."""
+    found = {domain_of(each.domain): each.version for each in imports}
+    return {domain: min(version, NEWEST.get(domain, version)) for domain, version in found.items()}
 
 
-def _model_errors(model: onnx.ModelProto) -> list[str]:
-    found: list[str] = []
+NEWEST = {"": defs.onnx_opset_version(), "ai.onnx.ml": defs.onnx_ml_opset_version()}
+"""The newest versions of the operators of the standard that the package onnx has."""
+
+
+def _model_errors(model: onnx.ModelProto) -> Iterator[tuple[str, str, str]]:
+    """The code, the fault and a fix of each error in the parts of a model."""
     if not model.HasField("graph"):
-        found.append("the model has no graph")
-    if model.ir_version < OLDEST_IR:
-        found.append(f"the model has the IR version {model.ir_version}")
+        yield "NL741", "the model has no graph", "save the model again; an empty file is no model"
     twice = repeated((domain_of(each.domain), each.name, each.overload) for each in model.functions)
-    found += [f"the function {plain(f'{domain}:{name}')} is defined twice" for domain, name, _ in sorted(twice)]
-    twice = repeated(domain_of(each.domain) for each in model.opset_import)
-    found += [f"the domain {quoted(each)} is imported twice" for each in sorted(twice)]
-    return found
+    for domain, name, _ in sorted(twice):
+        yield "NL745", f"the function {plain(f'{domain}:{name}')} is defined twice", "remove one of the definitions"
+    for owner, imports in _imports(model):
+        versions: dict[str, set[int]] = {}
+        for each in imports:
+            versions.setdefault(domain_of(each.domain), set()).add(each.version)
+        for domain, found in sorted(versions.items()):
+            if len(found) > 1:
+                named = " and ".join(map(str, sorted(found)))
+                what = f"{owner} imports the operators of {_titled(domain)} in the versions {named}"
+                yield "NL745", what, "keep the version that the model was exported for in opset_import"
 
 
-def _too_new(model: onnx.ModelProto) -> Iterable[tuple[str, str]]:
-    """The versions that netloop or the package onnx does not support yet, each with a fix."""
+def _imports(model: onnx.ModelProto) -> Iterator[tuple[str, Iterable[onnx.OperatorSetIdProto]]]:
+    """The versions of operators that a model and its functions import."""
+    yield "the model", model.opset_import
+    yield from ((f"the function {plain(each.name)}", each.opset_import) for each in model.functions)
+
+
+def _titled(domain: str) -> str:
+    return quoted(domain or "ai.onnx")
+
+
+def _versions_errors(model: onnx.ModelProto) -> Iterator[tuple[str, str, str]]:
+    """The code, the fault and a fix of each version that has no meaning."""
     if model.ir_version > NEWEST_IR:
-        yield f"the model has the IR version {model.ir_version}, and netloop supports versions up to {NEWEST_IR}", ""
-    sets = [*model.opset_import, *(each for function in model.functions for each in function.opset_import)]
-    newest = defs.onnx_opset_version()
-    for version in sorted({each.version for each in sets if domain_of(each.domain) == ""}):
-        if not 1 <= version <= newest:
-            what = f"the model has operators of version {version}"
-            yield f"{what}, and the package onnx {onnx.__version__} has those up to {newest}", "upgrade onnx"
+        what = f"the model has the IR version {model.ir_version}, and netloop reads versions up to {NEWEST_IR}"
+        yield "NL742", what, f"export the model with ir_version={NEWEST_IR} or older, or upgrade netloop"
+    for owner, imports in _imports(model):
+        for each in imports:
+            if domain_of(each.domain) in NEWEST and each.version < 1:
+                what = f"{owner} imports version {each.version} of the operators of {_titled(domain_of(each.domain))}"
+                yield "NL742", f"{what}; the first is 1", "export the model again, for a version that exists"
+
+
+def _forgive(model: onnx.ModelProto, forgiven: ImportWarnings) -> None:
+    """Add what the versions of a model leave to guess, and have one meaning for."""
+    if model.ir_version < OLDEST_IR:
+        forgiven.add("the model lacks {}, and is read as one of the present version", "ir_version")
+    for _, imports in _imports(model):
+        for domain in repeated(domain_of(each.domain) for each in imports):
+            forgiven.add("the model imports the operators of {} more than once, in one version", domain or "ai.onnx")
+        for each in imports:
+            newest = NEWEST.get(domain_of(each.domain), each.version)
+            if each.version > newest:
+                forgiven.add(NEWER, f"{domain_of(each.domain) or 'ai.onnx'} {each.version}")
+
+
+NEWER = (
+    f"the model imports the operators of {{}}, which are newer than the package onnx {onnx.__version__}; they are read"
+    " as those of its newest version"
+)

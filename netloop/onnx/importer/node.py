@@ -1,8 +1,9 @@
 """Nodes of a model: operator, attributes as Python values, and checks against the standard."""
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, cast
 
@@ -23,6 +24,17 @@ def schema_of(domain: str, op: str, version: int) -> defs.OpSchema | None:
     """The schema of an operator in a version of its domain; None if neither the standard nor onnxruntime has it."""
     known = abs(version) < LARGEST_VERSION and defs.has(op, version, domain)
     return defs.get_schema(op, version, domain) if known else microsoft_schema(domain, op)
+
+
+def needs_version(domain: str, op: str) -> bool:
+    """Whether the meaning of an operator depends on the version of its domain."""
+    return _numbers_of_versions().get((domain, op), 1) > 1
+
+
+@cache
+def _numbers_of_versions() -> Mapping[tuple[str, str], int]:
+    """The number of versions of each operator of the standard, by domain and name."""
+    return Counter((each.domain, each.name) for each in defs.get_all_schemas_with_history())
 
 
 LARGEST_VERSION = 1 << 31

@@ -16,10 +16,6 @@ F = TypeVar("F", bound=Operator)
 TABLE: OperatorTable[tuple[str, str], Operator] = OperatorTable()
 """The functions by domain and name."""
 
-LAYOUTS = "save the model at a lower optimization level of onnxruntime: ORT_ENABLE_EXTENDED or below"
-FIXES = {"com.microsoft.nchwc": LAYOUTS, "com.ms.internal.nhwc": LAYOUTS}
-"""What to do about the operators of a domain that netloop does not import: here, those of one machine's memory."""
-
 
 def operator(*names: str, since: int | Sequence[int] = 1, domain: str = "") -> Callable[[F], F]:
     """Return a decorator that registers a function for operators of a domain, from one or more versions on.

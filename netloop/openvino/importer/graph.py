@@ -3,19 +3,21 @@
 Each layer comes after those that it reads; layers that no Result or Assign needs are left out.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
 from graphlib import CycleError, TopologicalSorter
+from typing import Any, ClassVar
 
 from netloop.diagnostics import LayerError, ModelError, listed, quoted, reason, require
 from netloop.formats import Unimported
+from netloop.formats.fixed_inputs import FixedInputs
 from netloop.formats.import_errors import present
 from netloop.formats.importer import DEEPEST, ModelImporter, all_imported, name_tensor
 from netloop.graph.tensor import ITensor
 from netloop.network import INetworkDefinition
 from netloop.openvino.importer.call import Call, Subgraph, Tensors
-from netloop.openvino.importer.inputs import add_input
+from netloop.openvino.importer.inputs import add_input, input_name
 from netloop.openvino.importer.model import PortId, XmlBody, XmlGraph, XmlLayer
 from netloop.openvino.importer.operators import TABLE, function_of
 from netloop.openvino.importer.weights import WeightsFile
@@ -31,12 +33,25 @@ Values = dict[PortId, ITensor | Unimported | None]
 
 
 class OpenVinoImporter(ModelImporter):
-    """Adds an OpenVINO model to a network."""
+    """Adds an OpenVINO model to a network; ``inputs`` has values for inputs, which become constants."""
 
     FORMAT, NODE, INVALID_MODEL, INVALID_GRAPH = "OpenVINO", "layer", "NL753", "NL753"
+    ADVICE: ClassVar = {
+        "NL401": "correct the layer or convert the model again; if OpenVINO runs the model, please report it",
+        "NL746": "cut the model where its values are numbers, before it is converted",
+        "NL753": "save the model again, with openvino.save_model",
+    }
 
-    def __init__(self, name: str, graph: XmlGraph, weights: WeightsFile, network: INetworkDefinition) -> None:
+    def __init__(
+        self,
+        name: str,
+        graph: XmlGraph,
+        weights: WeightsFile,
+        network: INetworkDefinition,
+        inputs: Mapping[str, Any] | None = None,
+    ) -> None:
         super().__init__(name, network)
+        self._fixed = FixedInputs(inputs)
         self._graph = graph
         self._weights = weights
 
@@ -46,9 +61,10 @@ class OpenVinoImporter(ModelImporter):
         parameters = self._graph.of_type("parameter")
         roots = [each for type in ROOTS for each in self._graph.of_type(type)]
         self._check_ends(len(parameters), len(roots))
+        self._fixed.check_names([input_name(each) for each in parameters])
         for parameter in parameters:
             with self._collect(parameter):
-                values[_only_output(parameter)] = add_input(self._make.network, parameter)
+                values[_only_output(parameter)] = add_input(self._make.network, parameter, self._fixed)
         found = self._add_graph(self._graph, values, 0)
         for root in roots:
             if isinstance(tensor := found.get(root.id), ITensor):

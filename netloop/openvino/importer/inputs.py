@@ -1,6 +1,7 @@
 """The inputs of a model, as inputs of the network, and the notation of shapes in attributes."""
 
 from netloop.diagnostics import LayerError, quoted
+from netloop.formats.fixed_inputs import FixedInputs
 from netloop.formats.import_errors import present
 from netloop.formulas import as_dtype
 from netloop.graph.tensor import ITensor
@@ -10,16 +11,23 @@ from netloop.openvino.importer.weights import element_type
 from netloop.types import UNKNOWN
 
 
-def add_input(network: INetworkDefinition, layer: XmlLayer) -> ITensor:
-    """Add the input of a Parameter.
+def input_name(layer: XmlLayer) -> str:
+    """The name of the input of a Parameter: its own, or the first of its tensor if the former is not among those."""
+    port = layer.outputs[0]
+    return layer.name if layer.name in port.names or not port.names else port.names[0]
 
-    It has the name of the Parameter, or the first name of its tensor if the former is not among those.
+
+def add_input(network: INetworkDefinition, layer: XmlLayer, fixed: FixedInputs) -> ITensor:
+    """Add the input of a Parameter, or the constant to which it is fixed.
 
     Raises:
         LayerError: its element type is not supported, or its rank not known.
+        InputError: the value to which it is fixed does not fit.
     """
-    port = layer.outputs[0]
-    name = layer.name if layer.name in port.names or not port.names else port.names[0]
+    port, name = layer.outputs[0], input_name(layer)
+    if name in fixed:
+        dtype = element_type(layer.data.get("element_type", port.precision))
+        return fixed.add(network, name, dtype, declared_shape(layer))
     fix = "reshape the model in OpenVINO, with '?' for axes whose length varies between calls"
     shape = present(declared_shape(layer), f"the model does not declare the rank of {quoted(name)}", fix=fix)
     dtype = as_dtype(element_type(layer.data.get("element_type", port.precision)))

@@ -1,7 +1,9 @@
 """``netloop.openvino.load``: an OpenVINO model as a network."""
 
 import os
+from collections.abc import Mapping
 from os import PathLike
+from typing import Any
 
 from netloop.diagnostics import ModelError
 from netloop.file_reading import memory_errors_as
@@ -13,7 +15,12 @@ from netloop.openvino.importer.weights import WeightsFile
 from netloop.openvino.importer.xml import LARGEST_DOCUMENT, parse
 
 
-def load(model: str | PathLike[str] | bytes, weights: str | PathLike[str] | bytes | None = None) -> INetworkDefinition:
+def load(
+    model: str | PathLike[str] | bytes,
+    weights: str | PathLike[str] | bytes | None = None,
+    *,
+    inputs: Mapping[str, Any] | None = None,
+) -> INetworkDefinition:
     """Import an OpenVINO model of version 10 or 11 as a network, with the names of the model's inputs.
 
     An axis whose length the model leaves open has the length -1, to be given by each call of the engine. ``Loop``,
@@ -23,9 +30,12 @@ def load(model: str | PathLike[str] | bytes, weights: str | PathLike[str] | byte
         model: the path of the XML file, or its bytes.
         weights: the path of the file of weights, or its bytes; by default the path of the model, with the suffix
             ``.bin``.
+        inputs: values for some inputs, by name, which become constants instead of inputs of the network. An array has
+            the element type of its input, and a Python number or list takes it.
 
     Raises:
         ModelError: the model is invalid or has unsupported operators; it has all errors.
+        InputError: a value of ``inputs`` does not fit its input, or the model has no such input.
         TypeError: an argument is of the wrong Python type.
     """
     if not isinstance(model, str | PathLike | bytes):
@@ -41,5 +51,5 @@ def load(model: str | PathLike[str] | bytes, weights: str | PathLike[str] | byte
         data = model if isinstance(model, bytes) else read_model_file(name, "NL751", LARGEST_DOCUMENT)
         graph = ModelReader(name).model(parse(data, name, TAGS))
         with WeightsFile(weights, path) as opened:
-            OpenVinoImporter(name, graph, opened, network).add()
+            OpenVinoImporter(name, graph, opened, network, inputs).add()
     return network

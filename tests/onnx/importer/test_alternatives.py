@@ -132,7 +132,7 @@ def test_loop_that_one_branch_does_not_allow_requires_the_other():
 
 @pytest.mark.parametrize("taken", [True, False])
 def test_branch_that_the_shapes_of_a_call_do_not_allow_counts_only_if_it_is_taken(taken):
-    text = """g (float[n, m] x, float[k] w, bool c) => (float[j] y) {
+    text = """g (float[n, m] x, float[k] w, bool c) => (float[j, m] y) {
       y = If (c) <
         then_branch = yes () => (a) { a = Add (x, w) },
         else_branch = no () => (b) { b = Neg (x) } >

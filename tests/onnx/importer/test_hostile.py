@@ -12,7 +12,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import netloop
-from netloop import ModelError
+from netloop import ModelError, ModelWarning
 from tests.support.onnx_models import model, of_node
 
 ADD = "g (float[2] x) => (float[2] y) { y = Add (x, w) }"
@@ -230,7 +230,7 @@ def test_functions_that_double_each_other_are_refused_at_once():
 
 def test_functions_of_one_name_are_refused():
     assert refused(with_functions(("first", "b = Neg (a)"), ("first", "b = Abs (a)"))) == [
-        ("NL741", "the function my:first is defined twice")
+        ("NL745", "the function my:first is defined twice")
     ]
 
 
@@ -252,7 +252,7 @@ def test_functions_in_functions_go_only_so_deep():
     [
         ("g (float[2] x, float[2] x) => (float[2] y) { y = Neg (x) }", "NL104"),
         ("g (float[2] x) => (float[2] y) { y = Neg (x) y = Abs (x) }", "NL745"),
-        ("g (float[2] x) => (float[2] y) { y = Neg (z) z = Neg (x) }", "NL745"),
+        ("g (float[2] x) => (float[2] y) { y = Neg (z) z = Neg (y) }", "NL745"),
         ("g (float[2] x) => (float[2] y) { y = Add (x, y) }", "NL745"),
         ("g (float[2] x) => (float[2] y) { z = Neg (x) }", "NL745"),
         ("g (float[2] x) => (float[2] y) { y = Add (x) }", "NL401"),
@@ -270,7 +270,7 @@ def test_graph_that_says_nothing_is_refused(text, code):
     assert code in [found for found, _ in refused(model(text))]
 
 
-@pytest.mark.parametrize(("field", "value"), [("ir_version", 0), ("ir_version", 99), ("version", 0), ("version", 99)])
+@pytest.mark.parametrize(("field", "value"), [("ir_version", 99), ("version", 0), ("version", -1)])
 def test_version_that_nobody_knows_is_refused(field, value):
     made = model("g (float[2] x) => (float[2] y) { y = Neg (x) }")
     setattr(made if field == "ir_version" else made.opset_import[0], field, value)
@@ -309,7 +309,7 @@ def test_damaged_bytes_are_refused_or_mean_something():
         damaged = bytearray(whole)
         for _ in range(rng.randint(1, 4)):
             damaged[rng.randrange(len(damaged))] = rng.randrange(256)
-        with contextlib.suppress(ModelError):
+        with contextlib.suppress(ModelError, ModelWarning):
             netloop.onnx.load(bytes(damaged))
 
 
@@ -321,13 +321,13 @@ def test_domains_and_functions_are_compared_in_linear_time():
     for number in range(30_000):
         made.opset_import.add(domain=f"d{number}", version=1)
         made.functions.add(domain="f", name=f"f{number}")
-    made.opset_import.add(domain="d7", version=1)
+    made.opset_import.add(domain="d7", version=2)
     made.functions.add(domain="f", name="f7")
     before = time.process_time()
 
     assert [what for _, what in refused(made)] == [
         "the function f:f7 is defined twice",
-        "the domain 'd7' is imported twice",
+        "the model imports the operators of 'd7' in the versions 1 and 2",
     ]
     assert time.process_time() - before < 10
 
