@@ -137,6 +137,7 @@ class LayerType(TensorRTEnum):
     OPTIONAL = 117
     OPTIONAL_HAS = 118
     OPTIONAL_GET = 119
+    IMAGE_DECODER = 130
     INTERNAL = 199  # of layers that only passes add; no script and no plan has them
 
 
@@ -468,3 +469,11 @@ class CollectiveOperation(TensorRTEnum):
     ALL_TO_ALL = 5
     GATHER = 6
     SCATTER = 7
+
+
+class PixelFormat(TensorRTEnum):
+    """The channels of a decoded image and their order. Netloop's own."""
+
+    RGB = 0
+    BGR = 1
+    GRAYSCALE = 2
