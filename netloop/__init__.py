@@ -107,6 +107,7 @@ from netloop.enums import MatrixOperation as MatrixOperation
 from netloop.enums import MoEActType as MoEActType
 from netloop.enums import NetworkDefinitionCreationFlag as NetworkDefinitionCreationFlag
 from netloop.enums import PaddingMode as PaddingMode
+from netloop.enums import PixelFormat as PixelFormat
 from netloop.enums import PoolingType as PoolingType
 from netloop.enums import ReduceOperation as ReduceOperation
 from netloop.enums import ResizeCoordinateTransformation as ResizeCoordinateTransformation
@@ -151,6 +152,7 @@ from netloop.layers.gather import IGatherLayer as IGatherLayer
 from netloop.layers.gather import IOneHotLayer as IOneHotLayer
 from netloop.layers.gather import IScatterLayer as IScatterLayer
 from netloop.layers.grid_sample import IGridSampleLayer as IGridSampleLayer
+from netloop.layers.image import IImageDecoderLayer as IImageDecoderLayer
 from netloop.layers.loop import IIteratorLayer as IIteratorLayer
 from netloop.layers.loop import ILoop as ILoop
 from netloop.layers.loop import ILoopBoundaryLayer as ILoopBoundaryLayer

@@ -149,6 +149,7 @@ class LayerType(TensorRTEnum):
     STRING_MATCH = 124
     STRING_TOKENIZATION = 125
     STRING_NGRAMS = 126
+    IMAGE_DECODER = 130
     INTERNAL = 199  # of layers that only passes add; no script and no plan has them
 
 
@@ -488,3 +489,11 @@ class CollectiveOperation(TensorRTEnum):
     ALL_TO_ALL = 5
     GATHER = 6
     SCATTER = 7
+
+
+class PixelFormat(TensorRTEnum):
+    """The channels of a decoded image and their order. Netloop's own."""
+
+    RGB = 0
+    BGR = 1
+    GRAYSCALE = 2

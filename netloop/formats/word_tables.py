@@ -18,6 +18,7 @@ from netloop.enums import (
     ElementWiseOperation,
     InterpolationMode,
     PaddingMode,
+    PixelFormat,
     ReduceOperation,
     ResizeCoordinateTransformation,
     ResizeRoundMode,
@@ -265,4 +266,12 @@ ELEMENT_TYPES = Vocabulary(
     openvino_aliases={"fp64": DataType.DOUBLE, "fp32": DataType.FLOAT, "fp16": DataType.HALF, "bool": DataType.BOOL},
 )
 """The element types, which ONNX numbers and the onnx package names."""
+# fmt: on
+
+# fmt: off
+PIXEL_FORMATS: Vocabulary[PixelFormat] = Vocabulary({
+    PixelFormat.RGB:       ("RGB",       None),
+    PixelFormat.BGR:       ("BGR",       None),
+    PixelFormat.GRAYSCALE: ("Grayscale", None),
+})
 # fmt: on

@@ -143,9 +143,12 @@ class Arranging(FormulaBase):
         # a slice with steps of 0 reads the same element again and again
         steps = self.made(self.network.add_select(is_one, zeros, ones))
         known = self.ints(sizes)
-        if known is not None and tuple(known) == x.type.shape:
-            return x
-        return self.slice(x, [0] * rank, sizes, steps)
+        if known is not None:
+            return x if tuple(known) == x.type.shape else self.slice(x, [0] * rank, known, steps)
+        # the others keep their lengths, which so stay known
+        axes = [axis for axis, length in enumerate(x.type.shape) if length in (1, UNKNOWN)]
+        sizes, steps = (self.made(self.network.add_gather(each, self.constant(axes), 0)) for each in (sizes, steps))
+        return self.slice(x, [0] * len(axes), sizes, steps, axes)
 
     # ------------------------------------------------------------------ parts
 

@@ -22,6 +22,7 @@ from netloop.layers.experts import ExpertMethods
 from netloop.layers.fourier import FourierMethods
 from netloop.layers.gather import IndexMethods
 from netloop.layers.grid_sample import GridSampleMethods
+from netloop.layers.image import ImageMethods
 from netloop.layers.matrix import ProductMethods
 from netloop.layers.normalization import NormalizationMethods
 from netloop.layers.padding import PaddingMethods
@@ -54,6 +55,7 @@ class LayerMethods(
     PoolingMethods,
     ResizingMethods,
     GridSampleMethods,
+    ImageMethods,
     NormalizationMethods,
     AffineMethods,
     AttentionMethods,

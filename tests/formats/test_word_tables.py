@@ -69,7 +69,7 @@ NO_OPENVINO: dict[str, set[Any]] = {
 
 OTHER_FORMAT_ONLY = {
     "onnx": {"BOOL_REDUCTIONS", "TOP_K", "BOX_FORMATS", "ELEMENT_TYPES"},
-    "openvino": {"SHIFT_DIRECTIONS"},
+    "openvino": {"SHIFT_DIRECTIONS", "PIXEL_FORMATS"},
 }
 """Tables of attributes and operators that one of the formats does not have."""
 

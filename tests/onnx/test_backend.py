@@ -1,6 +1,7 @@
 """ONNX's own tests of operators and small models."""
 
 import warnings
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -40,6 +41,8 @@ def cases():
         runner = Comparing(QuickBackend, __name__, ROUGH)
     for name, _ in EXCLUDED:
         runner.exclude(f"^{name}_cpu$")
+    if find_spec("PIL") is None:
+        runner.exclude("image_decoder")
     found = runner.test_cases
     del found["OnnxBackendRealModelTest"]
     for case in found.values():

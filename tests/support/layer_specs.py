@@ -410,6 +410,12 @@ class Kinds(Drawing):
         """The index of each element among the unique ones, whose number is data-dependent."""
         return self.network.add_unique(self.among(tensor, [trt.bool, *NUMBERS]), None, self.coin()).get_output(2)
 
+    @adds(add_image_decoder=lambda t: {"input": t(trt.uint8, 8), "pixel_format": trt.PixelFormat.BGR})
+    def decode(self, tensor: ITensor, pool: list[ITensor]) -> ITensor:
+        """The size of an image that is none: bytes by chance are no file."""
+        data = self.network.add_cast(self.reshape(self.fold(tensor, 0, 99), self.size(tensor)), trt.uint8).get_output(0)
+        return self.network.add_shape(self.network.add_image_decoder(data).get_output(0)).get_output(0)
+
     @adds(
         add_sequence=lambda t: {"inputs": [t(F, 2), t(F, 3)], "dtype": F},
         add_sequence_insert=lambda t: {"input": t.sequence(), "tensor": t(F, 2), "position": t(L)},

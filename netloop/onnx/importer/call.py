@@ -9,6 +9,7 @@ import onnx
 from netloop.formats.importer import choose
 from netloop.formulas import FormulaBuilder
 from netloop.graph.tensor import ITensor
+from netloop.network import INetworkDefinition
 from netloop.onnx.importer.alternatives import Value, merged
 from netloop.onnx.importer.assumptions import Assumptions
 from netloop.onnx.importer.node import ImportedNode
@@ -43,12 +44,14 @@ class Call:
         make: the builder of its layers.
         subgraph: returns the graph in an attribute.
         assumptions: the branches that the import assumes to be taken.
+        part: returns the nodes between some values around the node, by name, and another one as a network.
     """
 
     node: ImportedNode
     make: FormulaBuilder
     subgraph: Callable[[str], Subgraph]
     assumptions: Assumptions
+    part: Callable[[Mapping[str, ITensor], str], INetworkDefinition]
 
     def attribute(self, name: str, default: Any = None) -> Any:
         """The value of an attribute: the node's, or the default of the standard, or ``default``."""

@@ -17,6 +17,7 @@ from netloop.formats.fixed_inputs import FixedInputs
 from netloop.formats.import_errors import ImportErrors, InputNotImported
 from netloop.formats.importer import DEEPEST, ModelImporter, Operator, all_imported, name_tensor
 from netloop.formats.own_operators import OwnOperator, outputs_of_own
+from netloop.formulas import FormulaBuilder, as_dtype
 from netloop.graph.tensor import ITensor
 from netloop.network import INetworkDefinition
 from netloop.onnx.importer.alternatives import Alternatives, Value, merge_finished, merged
@@ -29,6 +30,7 @@ from netloop.onnx.importer.model import Model, opsets_of
 from netloop.onnx.importer.node import ImportedNode, needs_version
 from netloop.onnx.importer.node_order import Numbered, free_names, last_readers, nodes_in_order
 from netloop.onnx.importer.operators import function_of
+from netloop.onnx.importer.parts import part_of
 from netloop.onnx.importer.scope import NameScope
 from netloop.onnx.importer.unknown_operators import unknown_findings, unknown_operators
 from netloop.onnx.tensors import array_of, dense_of
@@ -36,6 +38,8 @@ from netloop.types import Array
 
 Stored = onnx.TensorProto | onnx.SparseTensorProto
 """An initializer."""
+MOST_GRADIENTS = 64
+"""The most gradients that a model may expand to: one of a value that depends on others imports those again."""
 
 
 class OnnxImporter(ModelImporter):
@@ -73,6 +77,7 @@ class OnnxImporter(ModelImporter):
         self._outermost = 0
         self._assumptions = Assumptions(self._make)
         self._has_alternatives = False
+        self._gradients = 0
         self.outputs: dict[str, Sequence[Value]] = {}
 
     def _add_model(self) -> None:
@@ -122,6 +127,7 @@ class OnnxImporter(ModelImporter):
         if scope.depth > DEEPEST:
             what = f"graphs and functions are nested more than {DEEPEST} deep"
             raise ModelError(self._errors.finding(self.INVALID_MODEL, what))
+        scope.graphs = scope.graphs or (graph, *(scope.around.graphs if scope.around else ()))
         if isinstance(graph, onnx.GraphProto):
             self._add_initializers(graph, scope)
         needed: dict[str, int] = {}
@@ -227,7 +233,8 @@ class OnnxImporter(ModelImporter):
         function = self._function_of(node)
         if function is None:
             return self._call_function(node, inputs, scope)
-        call = Call(node, self._make, lambda name: self._subgraph(node.attribute(name), scope), self._assumptions)
+        subgraph, part = lambda name: self._subgraph(node.attribute(name), scope), partial(self._part, scope)
+        call = Call(node, self._make, subgraph, self._assumptions, part)
         return self._call(node, len(node.proto.output), function, call, inputs)
 
     def _function_of(self, node: ImportedNode) -> Operator | None:
@@ -252,6 +259,38 @@ class OnnxImporter(ModelImporter):
 
     def _subgraph(self, proto: onnx.GraphProto, scope: NameScope) -> Subgraph:
         return Subgraph(proto, partial(self._add_subgraph, proto, scope))
+
+    def _part(self, scope: NameScope, inputs: Mapping[str, ITensor], output: str) -> INetworkDefinition:
+        """The nodes between some values of a graph and another one as a network, with the inputs of these names.
+
+        Integers that are known here are constants there, as they may decide shapes.
+
+        Raises:
+            LayerError: the output depends on other values too.
+            InputNotImported: the output cannot be imported.
+        """
+        self._gradients += 1
+        if self._gradients > MOST_GRADIENTS:
+            what = f"the model expands to more than {MOST_GRADIENTS} gradients"
+            raise ModelError(self._errors.finding(self.INVALID_MODEL, what))
+        graph, network = part_of(scope.graphs, inputs, output), INetworkDefinition()
+        around = self._make, self._assumptions
+        self._make = FormulaBuilder(network)
+        self._assumptions = Assumptions(self._make)
+        try:
+            inner = NameScope(scope.opsets, None, scope.bindings, scope.functions, scope.depth + 1, graphs=scope.graphs)
+            for name, tensor in inputs.items():
+                made = network.add_input(name, as_dtype(tensor.type.dtype), tensor.type.shape)
+                known = self._make.known(tensor)
+                inner.values[name] = made if known is None else self._make.constant(known)
+            self._add_graph(graph, inner)
+            value = merged(self._read(output, inner, "the gradient"))
+            if not isinstance(value, ITensor):
+                raise InputNotImported
+            network.mark_output(self._make.identity(value))
+        finally:
+            self._make, self._assumptions = around
+        return network
 
     def _call_function(self, node: ImportedNode, inputs: Sequence[ITensor | None], scope: NameScope) -> Sequence[Value]:
         """Add the nodes of the function that a node calls to the network; return its outputs."""

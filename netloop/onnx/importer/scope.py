@@ -23,6 +23,7 @@ class NameScope:
         functions: the functions around it, the outermost first.
         depth: the number of graphs and functions around it.
         values: the values of its names.
+        graphs: the graph or function itself, once its nodes are added, and those around it, the innermost first.
     """
 
     opsets: Mapping[str, int]
@@ -31,6 +32,7 @@ class NameScope:
     functions: tuple[str, ...] = ()
     depth: int = 0
     values: dict[str, Value] = field(default_factory=dict[str, Value])
+    graphs: tuple[onnx.GraphProto | onnx.FunctionProto, ...] = ()
 
     def inside(self, values: Mapping[str, Value]) -> NameScope:
         """The scope of a graph inside this one, with the values of its inputs."""

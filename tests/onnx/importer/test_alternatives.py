@@ -217,3 +217,34 @@ def test_ranks_that_many_conditions_decide_are_refused_at_once():
 
     with pytest.raises(ModelError, match="depend on more than 6 conditions"):
         netloop.onnx.load(model(text))
+
+
+# ---------------------------------------------------------------------------- squeezes of all axes
+
+
+@pytest.mark.parametrize("shape", [(2, 3), (1, 3), (2, 1), (1, 1)])
+def test_squeeze_of_all_axes_has_the_rank_that_the_lengths_give(shape):
+    x = np.arange(np.prod(shape), dtype=F).reshape(shape[0], 1, shape[1])
+
+    check_like_onnxruntime("g (float[n, 1, m] x) => (y) { v = Squeeze (x) y = Exp (v) }", x=x)
+
+
+def test_lengths_that_a_reader_of_the_squeezed_value_excludes_are_asserted():
+    engine = check_like_onnxruntime(
+        "g (float[n, 1, 3] x) => (float[m, n] y) { v = Squeeze (x) y = Transpose <perm = [1, 0]> (v) }",
+        x=np.arange(6, dtype=F).reshape(2, 1, 3),
+    )
+
+    with pytest.raises(ExecutionError, match="otherwise"):
+        engine({"x": np.zeros((1, 1, 3), F)})
+
+
+def test_squeeze_of_more_open_axes_needs_their_lengths():
+    with pytest.raises(ModelError, match="input_shapes"):
+        netloop.onnx.load(model("g (float[a, b, c, d] x) => (y) { y = Squeeze (x) }"))
+
+
+def test_broadcast_keeps_the_lengths_that_are_known():
+    network = netloop.onnx.load(model("g (float[2, 1, 3] x, int64[3] s) => (y) { y = Expand (x, s) }"))
+
+    assert network.outputs[0].type.shape == (2, -1, 3)

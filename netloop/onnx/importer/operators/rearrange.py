@@ -2,9 +2,10 @@
 
 from netloop.diagnostics import require
 from netloop.graph.tensor import ITensor
+from netloop.onnx.importer.alternatives import Alternatives, Split, Value
 from netloop.onnx.importer.call import Call
 from netloop.onnx.importer.operator_table import operator
-from netloop.types import normal_axis
+from netloop.types import UNKNOWN, normal_axis
 
 
 @operator("Reshape", since=(5, 14))
@@ -30,10 +31,32 @@ def transpose(call: Call, x: ITensor) -> ITensor:
     return call.make.transpose(x, order)
 
 
+MOST_OPEN = 3
+"""The most axes of unknown length for which a Squeeze of all axes has alternatives; each doubles them."""
+
+
 @operator("Squeeze", since=(1, 13))
-def squeeze(call: Call, x: ITensor, axes: ITensor | None = None) -> ITensor:
+def squeeze(call: Call, x: ITensor, axes: ITensor | None = None) -> list[Value]:
     """Axes of length 1 removed."""
-    return call.make.squeeze(x, call.attribute("axes") if axes is None else axes)
+    given = call.attribute("axes") if axes is None else axes
+    if given is not None:
+        return [call.make.squeeze(x, given)]
+    open_axes = [axis for axis, length in enumerate(x.type.shape) if length == UNKNOWN]
+    what = f"the lengths of {len(open_axes)} axes of {x.type} decide how many are left, and may be those of {MOST_OPEN}"
+    require(
+        len(open_axes) <= MOST_OPEN, what, "the node is imported for each combination", "fix them, with input_shapes"
+    )
+    return [_squeezed(call, x, [axis for axis, length in enumerate(x.type.shape) if length == 1], open_axes)]
+
+
+def _squeezed(call: Call, x: ITensor, axes: list[int], open_axes: list[int]) -> Value:
+    """Some axes removed, and those of unknown length where it is 1: the number of axes depends on that."""
+    make = call.make
+    if not open_axes:
+        return make.squeeze(x, axes)
+    first, *others = open_axes
+    is_one = Split(make.network, make.equal(make.tensor(make.length(x, first)), 1), call.node.name)
+    return Alternatives(is_one, (_squeezed(call, x, [*axes, first], others), _squeezed(call, x, axes, others)))
 
 
 @operator("Unsqueeze", since=(1, 13))
