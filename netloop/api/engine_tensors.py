@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from functools import cached_property
 
 from netloop.api.build_options import BuildOptions
@@ -94,10 +95,16 @@ class EngineTensors(Executable):
         self._named(name)
         return self.profile_of(profile_index).get_shape(name) or [self.get_tensor_shape(name)] * 3
 
-    def get_tensor_profile_values(self, name: str, profile_index: int) -> list[list[int]]:
-        """The minimum, optimum and maximum values of a shape input in a profile; empty if none are set."""
+    def get_tensor_profile_values(self, name: str | int, profile_index: int | str) -> list[list[int]]:
+        """The minimum, optimum and maximum values of a shape input in a profile; empty if none are set.
+
+        TensorRT names the parameters in this order, and takes the index first; both orders mean the same here.
+        """
+        if isinstance(profile_index, str):
+            name, profile_index = profile_index, name
+        name = check_instance("name", name, str)
         self._named(name)
-        return self.profile_of(profile_index).get_shape_input(name)
+        return self.profile_of(operator.index(profile_index)).get_shape_input(name)
 
     def get_tensor_format(self, name: str, profile_index: int = 0) -> TensorFormat:
         """LINEAR, always."""

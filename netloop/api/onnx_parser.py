@@ -12,6 +12,7 @@ import onnx
 from netloop.api.config import IBuilderConfig
 from netloop.api.enums import ErrorCode, OnnxParserFlag
 from netloop.api.logger import ILogger
+from netloop.checked_attributes import WithStatement
 from netloop.diagnostics import Finding, ModelError
 from netloop.graph.attributes import check_instance, flag_bit
 from netloop.graph.tensor import ITensor
@@ -90,7 +91,7 @@ class ParserError:
         return self.desc()
 
 
-class OnnxModelReader(Unpicklable):
+class OnnxModelReader(Unpicklable, WithStatement):
     """Read ONNX models and keep their errors: the base of the parser and the refitter."""
 
     def __init__(self, logger: ILogger) -> None:

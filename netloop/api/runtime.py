@@ -11,11 +11,14 @@ from netloop.api.engine_plan import read_plan
 from netloop.api.enums import DLAWorkspaceAllocationStrategy, ErrorCodeTRT, TempfileControlFlag
 from netloop.api.logger import ILogger
 from netloop.api.observers import LoggedObject
-from netloop.api.streams import IStreamReaderV2, read_from
+from netloop.api.streams import IStreamReader, IStreamReaderV2, read_from
 from netloop.checked_attributes import WithStatement, none_or, whole
 from netloop.diagnostics import NetloopError
 from netloop.graph.attributes import check_instance
 from netloop.plugins.registry import IPluginRegistry, get_plugin_registry
+
+
+READERS = (IStreamReader, IStreamReaderV2)
 
 
 class Runtime(WithStatement, LoggedObject):
@@ -44,16 +47,22 @@ class Runtime(WithStatement, LoggedObject):
         return 0
 
     def deserialize_cuda_engine(
-        self, serialized_engine: Any = None, *, stream_reader_v2: IStreamReaderV2 | None = None
+        self,
+        serialized_engine: Any = None,
+        *,
+        stream_reader: IStreamReader | None = None,
+        stream_reader_v2: IStreamReaderV2 | None = None,
     ) -> ICudaEngine | None:
         """Deserialize a plan from its bytes or from a stream reader, which is read in order.
 
         None, with the reason in the log, if the plan is damaged, truncated, or not a plan.
         """
-        source = serialized_engine if stream_reader_v2 is None else stream_reader_v2
+        source = next(
+            (each for each in (stream_reader, stream_reader_v2) if each is not None), serialized_engine
+        )
         self._log_ignored_settings()
         try:
-            network, options = read_plan(read_from(source) if isinstance(source, IStreamReaderV2) else _bytes(source))
+            network, options = read_plan(read_from(source) if isinstance(source, READERS) else _bytes(source))
             return ICudaEngine(network, replace(options, logger=self._logger))
         except NetloopError as error:
             self._log_error(ErrorCodeTRT.INVALID_ARGUMENT, str(error))

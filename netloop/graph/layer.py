@@ -234,7 +234,8 @@ class ILayer(LayerCompatibility, ABC):
             if not (isinstance(view, property) and view.fset) and (name != "__class__" or not isinstance(self, value)):
                 hint = did_you_mean(name, self.ATTRIBUTES)
                 raise AttributeError(f"{type(self).__name__} has no attribute {name!r} to set{hint and f'; {hint}'}")
-            object.__setattr__(self, name, value)
+            if name != "__class__":  # a layer has the class of its kind from the start
+                object.__setattr__(self, name, value)
             return
         if self.index >= 0 and name in self.READ_ONLY:
             raise AttributeError(f"{name!r} of {type(self).__name__} is fixed when the layer is added")

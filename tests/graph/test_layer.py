@@ -133,7 +133,7 @@ def test_downcast_is_legal(network, layer):
     found = network.get_layer(0)
     found.__class__ = IActivationLayer
 
-    assert found is layer
+    assert found == layer
     assert found.alpha == 0.0
 
 
