@@ -8,13 +8,13 @@ from typing import Any
 from netloop.api.allocators import IGpuAllocator
 from netloop.api.engine import ICudaEngine
 from netloop.api.engine_plan import read_plan
-from netloop.api.enums import DLAWorkspaceAllocationStrategy, ErrorCodeTRT, TempfileControlFlag
+from netloop.api.enums import DLAWorkspaceAllocationStrategy, EngineCapability, ErrorCodeTRT, TempfileControlFlag
 from netloop.api.logger import ILogger
 from netloop.api.observers import LoggedObject
 from netloop.api.streams import IStreamReader, IStreamReaderV2, read_from
 from netloop.checked_attributes import WithStatement, none_or, whole
 from netloop.diagnostics import NetloopError
-from netloop.graph.attributes import check_instance
+from netloop.graph.attributes import check_instance, check_member
 from netloop.plugins.registry import IPluginRegistry, get_plugin_registry
 
 
@@ -91,6 +91,17 @@ def init_libnvinfer_plugins(logger: ILogger | None, namespace: str) -> bool:
         check_instance("logger", logger, ILogger)
     check_instance("namespace", namespace, str)
     return True
+
+
+def get_builder_plugin_registry(capability: EngineCapability) -> IPluginRegistry:
+    """Return the registry of plugins for builds, the same for every capability: the global one."""
+    check_member("capability", capability, EngineCapability)
+    return get_plugin_registry()
+
+
+def get_nv_onnx_parser_version() -> int:
+    """Return the version of the interface of ``OnnxParser``, 0.1.0 as in TensorRT, as a number."""
+    return 100
 
 
 def _bytes(source: Any) -> memoryview:
