@@ -80,7 +80,7 @@ from netloop.diagnostics import InputError as InputError
 from netloop.diagnostics import ModelError as ModelError
 from netloop.diagnostics import NetloopError as NetloopError
 from netloop.diagnostics import NetworkError as NetworkError
-from netloop.diagnostics import Severity as Severity
+from netloop.diagnostics import Severity as _Severity
 from netloop.diagnostics.explain import explain as explain
 from netloop.dims import Dims as Dims
 from netloop.dims import Dims2 as Dims2
@@ -267,6 +267,9 @@ from netloop.types import nptype as nptype
 
 __version__ = "0.1.0"
 
+FindingSeverity = _Severity
+"""The severity of a finding; in TensorRT, ``Severity`` is that of a message, ``Logger.Severity``."""
+
 float32 = DataType.FLOAT
 float16 = DataType.HALF
 bfloat16 = DataType.BF16
@@ -304,8 +307,13 @@ _ON_DEMAND = {
 }
 """Names that are imported on first use: they need an optional package, or are rarely used."""
 
+_EARLIER = {"Severity": _Severity}
+"""Names of earlier releases, which are not listed: TensorRT has other members under them, as ``Logger.Severity``."""
+
 
 def __getattr__(name: str) -> _Any:
+    if name in _EARLIER:
+        return _EARLIER[name]
     if name not in _ON_DEMAND:
         raise AttributeError(_unknown("module 'netloop'", name), name=name, obj=_sys.modules[__name__])
     module = _importlib.import_module(_ON_DEMAND[name])

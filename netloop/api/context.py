@@ -163,7 +163,7 @@ class IExecutionContext(Generic[E], Unpicklable, WithStatement, CheckedAttribute
         """The shape of an input or output as far as it is known, with -1 for each unknown length."""
         declared = self._engine.get_tensor_shape(name)
         if name in self._shapes:
-            return self._shapes[name]
+            return Dims(self._shapes[name])
         output = self._output(name)
         if output is None or UNKNOWN not in declared or self._missing():
             return declared

@@ -16,9 +16,9 @@ MODULE = "netloop_checked"
 """The module name of the file while it is imported: not ``__main__``, so that a script does not run."""
 
 WORDS = {
-    trt.Severity.ERROR: "error",
-    trt.Severity.WARNING: "warning",
-    trt.Severity.PORTABILITY: "portability finding",
+    trt.FindingSeverity.ERROR: "error",
+    trt.FindingSeverity.WARNING: "warning",
+    trt.FindingSeverity.PORTABILITY: "portability finding",
 }
 """The name of a finding of each severity."""
 
@@ -50,10 +50,10 @@ def run(given: argparse.Namespace) -> int:
         print(json.dumps([each.as_json() for each in findings], indent=2))
     else:
         print(*findings, _summary(given.file, network, findings), sep="\n")
-    return 1 if _number_of(findings, trt.Severity.ERROR) else 0
+    return 1 if _number_of(findings, trt.FindingSeverity.ERROR) else 0
 
 
-def _number_of(findings: Sequence[trt.Finding], severity: trt.Severity) -> int:
+def _number_of(findings: Sequence[trt.Finding], severity: trt.FindingSeverity) -> int:
     return sum(each.severity is severity for each in findings)
 
 

@@ -245,9 +245,9 @@ def _values(type: TensorType) -> list[int]:
 
 
 def _description(type: TensorType) -> PluginTensorDesc:
-    return PluginTensorDesc(Dims(type.shape), data_type(type.dtype))
+    return PluginTensorDesc(Dims(type.shape).fixed(), data_type(type.dtype))
 
 
 def _dynamic(type: TensorType, reserved: tuple[int, ...] | None = None) -> DynamicPluginTensorDesc:
-    dims = Dims(type.shape if reserved is None else reserved)
+    dims = Dims(type.shape if reserved is None else reserved).fixed()
     return DynamicPluginTensorDesc(_description(type), dims, dims, dims)

@@ -34,7 +34,7 @@ NAMED = {
 """Public classes and functions that neither rule covers, by the folder or module that defines them."""
 
 OTHERS = """
-diagnostics: ExecutionError FileFormatError Finding InputError ModelError NetloopError NetworkError Severity
+diagnostics: ExecutionError FileFormatError Finding InputError ModelError NetloopError NetworkError Severity=_Severity
 passes: PASSES
 reference: LazySequence Trace evaluate trace
 removed_names: unknown=_unknown

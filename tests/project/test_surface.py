@@ -256,3 +256,8 @@ def set_on_self(cls: type) -> set[str]:
     tree = ast.parse(textwrap.dedent(inspect.getsource(cls)))
     stored = (each for each in ast.walk(tree) if isinstance(each, ast.Attribute) and isinstance(each.ctx, ast.Store))
     return {each.attr for each in stored if isinstance(each.value, ast.Name) and each.value.id == "self"}
+
+
+def test_findings_take_no_name_that_tensorrt_has_for_something_else():
+    assert not hasattr(netloop.tensorrt, "Severity") and "Severity" not in dir(netloop)
+    assert netloop.FindingSeverity is netloop.Severity is type(netloop.Finding("NL101", "what").severity)
