@@ -43,7 +43,11 @@ LEVELS = [
         ("nest", "call_inputs", "tensor_values", "device_errors"),
         "the region tree; the arrays of a call; values of tensors and sequences; failures of the device",
     ),
-    Level(("check", "formulas"), "the rules; the formula builder, for importers and passes"),
+    Level(("jax_settings",), "the settings of JAX that engines need"),
+    Level(
+        ("check", "formulas", "xla_compilation"),
+        "the rules; the formula builder, for importers and passes; compilation that Ctrl-C can leave",
+    ),
     Level(("formats", "passes"), "what importers and exporters share; transformations that make a network faster"),
     Level(("onnx_graph",), "a network as a graph of ONNX operators, for both exporters"),
     Level(
