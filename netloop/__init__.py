@@ -63,7 +63,10 @@ from netloop.api.profile import IOptimizationProfile as IOptimizationProfile
 from netloop.api.progress import IProgressMonitor as IProgressMonitor
 from netloop.api.refitter import Refitter as Refitter
 from netloop.api.runtime import Runtime as Runtime
+from netloop.api.runtime import get_builder_plugin_registry as get_builder_plugin_registry
+from netloop.api.runtime import get_nv_onnx_parser_version as get_nv_onnx_parser_version
 from netloop.api.runtime import init_libnvinfer_plugins as init_libnvinfer_plugins
+from netloop.api.streams import IStreamReader as IStreamReader
 from netloop.api.streams import IStreamReaderV2 as IStreamReaderV2
 from netloop.api.streams import IStreamWriter as IStreamWriter
 from netloop.api.timing_cache import ITimingCache as ITimingCache
@@ -78,7 +81,7 @@ from netloop.diagnostics import ModelError as ModelError
 from netloop.diagnostics import ModelWarning as ModelWarning
 from netloop.diagnostics import NetloopError as NetloopError
 from netloop.diagnostics import NetworkError as NetworkError
-from netloop.diagnostics import Severity as Severity
+from netloop.diagnostics import Severity as _Severity
 from netloop.diagnostics.explain import explain as explain
 from netloop.dims import Dims as Dims
 from netloop.dims import Dims2 as Dims2
@@ -214,9 +217,12 @@ from netloop.network import INetworkDefinition as INetworkDefinition
 from netloop.passes import PASSES as PASSES
 from netloop.plugins.enums import APILanguage as APILanguage
 from netloop.plugins.enums import DimensionOperation as DimensionOperation
+from netloop.plugins.enums import PluginArgDataType as PluginArgDataType
+from netloop.plugins.enums import PluginArgType as PluginArgType
 from netloop.plugins.enums import PluginCapabilityType as PluginCapabilityType
 from netloop.plugins.enums import PluginCreatorVersion as PluginCreatorVersion
 from netloop.plugins.enums import PluginFieldType as PluginFieldType
+from netloop.plugins.enums import QuickPluginCreationRequest as QuickPluginCreationRequest
 from netloop.plugins.enums import TensorRTPhase as TensorRTPhase
 from netloop.plugins.expressions import DimsExprs as DimsExprs
 from netloop.plugins.expressions import IDimensionExpr as IDimensionExpr
@@ -234,6 +240,7 @@ from netloop.plugins.interfaces import IPluginResource as IPluginResource
 from netloop.plugins.interfaces import IPluginResourceContext as IPluginResourceContext
 from netloop.plugins.interfaces import IPluginV3 as IPluginV3
 from netloop.plugins.interfaces import IPluginV3OneBuild as IPluginV3OneBuild
+from netloop.plugins.interfaces import IPluginV3OneBuildV2 as IPluginV3OneBuildV2
 from netloop.plugins.interfaces import IPluginV3OneCore as IPluginV3OneCore
 from netloop.plugins.interfaces import IPluginV3OneRuntime as IPluginV3OneRuntime
 from netloop.plugins.interfaces import IVersionedInterface as IVersionedInterface
@@ -242,6 +249,26 @@ from netloop.plugins.jax_plugin import JaxPluginCreator as JaxPluginCreator
 from netloop.plugins.jax_plugin import jax_plugin as jax_plugin
 from netloop.plugins.registry import IPluginRegistry as IPluginRegistry
 from netloop.plugins.registry import get_plugin_registry as get_plugin_registry
+from netloop.plugins.unavailable import FallbackString as FallbackString
+from netloop.plugins.unavailable import IAlgorithm as IAlgorithm
+from netloop.plugins.unavailable import IAlgorithmContext as IAlgorithmContext
+from netloop.plugins.unavailable import IAlgorithmIOInfo as IAlgorithmIOInfo
+from netloop.plugins.unavailable import IAlgorithmSelector as IAlgorithmSelector
+from netloop.plugins.unavailable import IAlgorithmVariant as IAlgorithmVariant
+from netloop.plugins.unavailable import IPluginCreator as IPluginCreator
+from netloop.plugins.unavailable import IPluginCreatorV3Quick as IPluginCreatorV3Quick
+from netloop.plugins.unavailable import IPluginV2 as IPluginV2
+from netloop.plugins.unavailable import IPluginV2DynamicExt as IPluginV2DynamicExt
+from netloop.plugins.unavailable import IPluginV2DynamicExtBase as IPluginV2DynamicExtBase
+from netloop.plugins.unavailable import IPluginV2Ext as IPluginV2Ext
+from netloop.plugins.unavailable import IPluginV2Layer as IPluginV2Layer
+from netloop.plugins.unavailable import IPluginV3QuickAOTBuild as IPluginV3QuickAOTBuild
+from netloop.plugins.unavailable import IPluginV3QuickBuild as IPluginV3QuickBuild
+from netloop.plugins.unavailable import IPluginV3QuickCore as IPluginV3QuickCore
+from netloop.plugins.unavailable import IPluginV3QuickRuntime as IPluginV3QuickRuntime
+from netloop.plugins.unavailable import ISymExpr as ISymExpr
+from netloop.plugins.unavailable import ISymExprs as ISymExprs
+from netloop.plugins.unavailable import KernelLaunchParams as KernelLaunchParams
 from netloop.reference import LazySequence as LazySequence
 from netloop.reference import Trace as Trace
 from netloop.reference import evaluate as evaluate
@@ -250,6 +277,9 @@ from netloop.removed_names import unknown as _unknown
 from netloop.types import nptype as nptype
 
 __version__ = "0.1.0"
+
+FindingSeverity = _Severity
+"""The severity of a finding; in TensorRT, ``Severity`` is that of a message, ``Logger.Severity``."""
 
 float32 = DataType.FLOAT
 float16 = DataType.HALF
@@ -284,12 +314,19 @@ _ON_DEMAND = {
     "to_script": "netloop.script",
     "OnnxParser": "netloop.api.onnx_parser",
     "OnnxParserRefitter": "netloop.api.onnx_refitter",
+    "NodeIndices": "netloop.api.onnx_parser",
     "ParserError": "netloop.api.onnx_parser",
+    "SubGraphCollection": "netloop.api.onnx_parser",
 }
 """Names that are imported on first use: they need an optional package, or are rarely used."""
 
+_EARLIER = {"Severity": _Severity}
+"""Names of earlier releases, which are not listed: TensorRT has other members under them, as ``Logger.Severity``."""
+
 
 def __getattr__(name: str) -> _Any:
+    if name in _EARLIER:
+        return _EARLIER[name]
     if name not in _ON_DEMAND:
         raise AttributeError(_unknown("module 'netloop'", name), name=name, obj=_sys.modules[__name__])
     module = _importlib.import_module(_ON_DEMAND[name])

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import inspect
+import operator
 from collections.abc import Callable
+from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from netloop.diagnostics import did_you_mean, quoted
 from netloop.removed_names import unknown
 
 Check = Callable[[str, Any], Any]
-"""Raises an error if a value is invalid for the attribute of a name; the result is not used."""
+"""Returns what to keep of a value for the attribute of a name; raises an error if the value is invalid."""
 
 
 class CheckedAttributes:
@@ -45,8 +47,7 @@ class CheckedAttributes:
     def __setattr__(self, name: str, value: Any) -> None:
         check = self._checks.get(name)
         if check is not None:
-            check(f"{type(self).__name__}.{name}", value)
-            self.__dict__[name] = value
+            self.__dict__[name] = check(f"{type(self).__name__}.{name}", value)
         elif name.startswith("_") or getattr(getattr(type(self), name, None), "fset", None):
             object.__setattr__(self, name, value)
         elif name in self.__dict__ or hasattr(type(self), name):
@@ -68,16 +69,31 @@ class WithStatement:
 def of_type(default: Any) -> Check:
     """Return a check for values of the type of a default; for any value if that is None."""
     if default is None:
-        return lambda name, value: None
+        return lambda name, value: value
     if isinstance(default, str):
         return text
-    wanted = (int, float) if isinstance(default, float) else type(default)
+    if type(default) is int:
+        return integer
+    wanted = Real if isinstance(default, float) else type(default)
 
-    def check(name: str, value: Any) -> None:
+    def check(name: str, value: Any) -> Any:
         if not isinstance(value, wanted):
             raise TypeError(f"{name} must be {type(default).__name__}, not {value!r}")
+        return float(value) if wanted is Real else value
 
     return check
+
+
+def integer(name: str, value: Any) -> int:
+    """Return ``value`` as an int: a number, or a member of an enumeration, as TensorRT's bindings take both.
+
+    Raises:
+        TypeError: it is neither.
+    """
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name} must be an int, not {value!r}") from None
 
 
 def text(name: str, value: Any) -> str:
@@ -102,21 +118,24 @@ def is_encodable(value: str) -> bool:
 def none_or(cls: type) -> Check:
     """Return a check for None and instances of ``cls``."""
 
-    def check(name: str, value: Any) -> None:
+    def check(name: str, value: Any) -> Any:
         if value is not None and not isinstance(value, cls):
             raise TypeError(f"{name} must be None or {cls.__name__}, not {value!r}")
+        return value
 
     return check
 
 
 def whole(least: int, most: int | None = None) -> Check:
-    """Return a check for ints from ``least`` to ``most``."""
+    """Return a check for ints from ``least`` to ``most``, and members of enumerations with these numbers."""
 
-    def check(name: str, value: Any) -> None:
-        if not isinstance(value, int) or isinstance(value, bool):
+    def check(name: str, value: Any) -> int:
+        if isinstance(value, bool):
             raise TypeError(f"{name} must be an int, not {value!r}")
-        if value < least or (most is not None and value > most):
+        number = integer(name, value)
+        if number < least or (most is not None and number > most):
             wanted = f"at least {least}" if most is None else f"{least} to {most}"
-            raise ValueError(f"{name} must be {wanted}, not {value}")
+            raise ValueError(f"{name} must be {wanted}, not {number}")
+        return number
 
     return check

@@ -3,8 +3,8 @@
 import ctypes
 import math
 import operator
-from collections.abc import Iterable, Sequence
-from typing import Annotated, Any, NoReturn
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Annotated, Any, NoReturn, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -29,7 +29,12 @@ def check_word(name: str, value: int) -> int:
 
 
 class Dims(tuple[int, ...]):
-    """The lengths of the axes of a tensor, at most eight; -1 is an unknown length."""
+    """The lengths of the axes of a tensor, at most eight; -1 is an unknown length.
+
+    A length can be set in place, ``shape[0] = 4``, as in TensorRT, which changes this object and nothing else: what a
+    property or method returns is a copy. It is a tuple in all else, and can be the key of a dict: from the first
+    ``hash`` on it is fixed, and so are the dims that an attribute of a layer holds.
+    """
 
     MAX_DIMS = 8
     NAMES: tuple[str, ...] = ()
@@ -60,18 +65,79 @@ class Dims(tuple[int, ...]):
         return (*args, *(named[name] for name in rest))
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, tuple | list) and tuple(self) == tuple(other)
+        return isinstance(other, tuple | list) and self._now() == tuple(other)
 
     def __ne__(self, other: object) -> bool:
         return not self == other
 
-    __hash__ = tuple.__hash__
+    def __hash__(self) -> int:
+        return hash(tuple(self.fixed()))
 
-    def __setitem__(self, index: Any, value: Any) -> NoReturn:
-        raise TypeError("a shape is a tuple, which cannot be changed in place; change list(shape), and pass that")
+    def fixed(self) -> Self:
+        """Return this object, which cannot be changed in place from here on."""
+        vars(self)["_is_fixed"] = True
+        return self
+
+    def __setitem__(self, index: int | slice, value: Any) -> None:
+        if vars(self).get("_is_fixed"):
+            what = "these dims are the key of a dict, or in an attribute of a layer, and cannot be changed in place"
+            raise TypeError(f"{what}; change list(dims), and pass that")
+        numbers = list(self)
+        numbers[index] = value
+        if len(numbers) != len(self):
+            raise ValueError(f"a slice of {len(self)} dims is set to {value!r}, which would make them {len(numbers)}")
+        vars(self)["_changed"] = tuple(type(self)(numbers))
+
+    # ------------------------------------------------------------------ what a tuple does, with the changed lengths
+
+    def _now(self) -> tuple[int, ...]:
+        return vars(self).get("_changed") or tuple.__getitem__(self, slice(None))
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._now())
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._now()[index]
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._now()
+
+    def __add__(self, other: Any) -> Any:
+        return self._now() + tuple(other)
+
+    def __radd__(self, other: Any) -> Any:
+        return tuple(other) + self._now()
+
+    def __mul__(self, count: Any) -> Any:
+        return self._now() * count
+
+    __rmul__ = __mul__
+
+    def __lt__(self, other: Any) -> bool:
+        return self._now() < tuple(other)
+
+    def __le__(self, other: Any) -> bool:
+        return self._now() <= tuple(other)
+
+    def __gt__(self, other: Any) -> bool:
+        return self._now() > tuple(other)
+
+    def __ge__(self, other: Any) -> bool:
+        return self._now() >= tuple(other)
+
+    def index(self, *args: Any) -> int:
+        """The index of the first length that equals a number."""
+        return self._now().index(*args)
+
+    def count(self, value: Any) -> int:
+        """How many lengths equal a number."""
+        return self._now().count(value)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self._now(),)
 
     def __repr__(self) -> str:
-        return str(tuple(self))
+        return str(self._now())
 
 
 class Dims2(Dims):
@@ -124,14 +190,14 @@ class Permutation(tuple[int, ...]):
 
 
 def check_dims(name: str, value: Any) -> Dims:
-    """Return ``value`` as Dims.
+    """Return ``value`` as Dims that do not change.
 
     Raises:
         TypeError: it is not a sequence of ints.
         ValueError: it has too many, or one that does not fit into 64 bits.
     """
     try:
-        return Dims(value)
+        return Dims(value).fixed()
     except TypeError:
         raise TypeError(f"{name} must be a sequence of ints, not {value!r}") from None
     except ValueError as error:

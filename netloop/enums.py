@@ -153,20 +153,7 @@ class LayerType(TensorRTEnum):
     INTERNAL = 199  # of layers that only passes add; no script and no plan has them
 
 
-class TypeOfLayer(TensorRTEnum):
-    """The ``type`` of some layers, which in TensorRT is the LayerType once the layer is read from a network.
-
-    A member equals that LayerType, so that scripts that compare with it find the layers of the kind.
-    """
-
-    def __eq__(self, other: object) -> bool:
-        return self is other or other is KINDS[type(self)]
-
-    def __hash__(self) -> int:
-        return hash(KINDS[type(self)])
-
-
-class ActivationType(TypeOfLayer):
+class ActivationType(TensorRTEnum):
     """The functions of :meth:`INetworkDefinition.add_activation`."""
 
     RELU = 0
@@ -371,18 +358,12 @@ class PaddingMode(TensorRTEnum):
     SAME_LOWER = 3
 
 
-class PoolingType(TypeOfLayer):
+class PoolingType(TensorRTEnum):
     """The value that :meth:`INetworkDefinition.add_pooling_nd` computes of a window."""
 
     MAX = 0
     AVERAGE = 1
     MAX_AVERAGE_BLEND = 2
-
-
-KINDS: dict[type[TypeOfLayer], LayerType] = {
-    ActivationType: LayerType.ACTIVATION,
-    PoolingType: LayerType.POOLING,
-}
 
 
 class ScaleMode(TensorRTEnum):

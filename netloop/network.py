@@ -9,7 +9,7 @@ import operator
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar
 
-from netloop.checked_attributes import CheckedAttributes
+from netloop.checked_attributes import CheckedAttributes, WithStatement
 from netloop.diagnostics import Finding, NetworkError, reason
 from netloop.enums import DataType, NetworkDefinitionCreationFlag
 from netloop.graph.attributes import check_instance, check_member
@@ -17,6 +17,7 @@ from netloop.graph.call_site import call_site
 from netloop.graph.infer import TypeTable
 from netloop.graph.layer import ILayer
 from netloop.graph.layer_compat import PLAIN
+from netloop.graph.listed_layer import as_listed
 from netloop.graph.tensor import ITensor, declared_type
 from netloop.layers import LayerMethods
 from netloop.layers.conditional import IIfConditional
@@ -30,8 +31,9 @@ from netloop.unpicklable import Unpicklable
 G = TypeVar("G", ILoop, IIfConditional)
 
 
-class INetworkDefinition(Unpicklable, LayerMethods, MarkMethods, CheckedAttributes):
-    """A network, built layer by layer. ``network[i]`` is layer number ``i``.
+class INetworkDefinition(WithStatement, Unpicklable, LayerMethods, MarkMethods, CheckedAttributes):
+    """A network, built layer by layer. ``network[i]`` is layer number ``i``, whose
+    ``type`` is its LayerType, as in TensorRT.
 
     The ``add_`` methods raise TypeError for an argument of the wrong Python type. Whether types and shapes fit is
     checked by :func:`netloop.check`, by :func:`netloop.compile`, and when ``shape`` or ``dtype`` of a tensor is read;
@@ -163,8 +165,9 @@ class INetworkDefinition(Unpicklable, LayerMethods, MarkMethods, CheckedAttribut
         return False
 
     def get_layer(self, index: int) -> ILayer | None:
-        """Layer number ``index``; None if there is none."""
-        return _at(self.layers, index)
+        """Layer number ``index``; None if there is none. Its ``type`` is a LayerType, as of ``network[index]``."""
+        found: ILayer | None = _at(self.layers, index)
+        return None if found is None else as_listed(found)
 
     def get_input(self, index: int) -> ITensor | None:
         """Input number ``index``; None if there is none."""
@@ -182,16 +185,10 @@ class INetworkDefinition(Unpicklable, LayerMethods, MarkMethods, CheckedAttribut
         return len(self.layers)
 
     def __getitem__(self, index: int) -> ILayer:
-        return self.layers[index]
+        return as_listed(self.layers[operator.index(index)])
 
     def __iter__(self) -> Iterator[ILayer]:
-        return iter(self.layers)
-
-    def __enter__(self) -> INetworkDefinition:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        pass
+        return map(as_listed, self.layers)
 
     # ------------------------------------------------------------------ loops and conditionals
 

@@ -13,4 +13,6 @@ __version__ = "11.4.0.106"
 
 
 def __getattr__(name: str) -> Any:
+    if name == "Severity":
+        raise AttributeError("TensorRT has no Severity of its own, but Logger.Severity", name=name)
     return getattr(netloop, name)

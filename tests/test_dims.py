@@ -1,6 +1,9 @@
 import copy
+import json
+import pickle
 import re
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -43,12 +46,101 @@ def test_slice_of_dims_is_a_tuple():
     assert type(Dims((4, 5, 6))[1:]) is tuple
 
 
+def test_permutation_does_not_change_in_place():
+    with pytest.raises(TypeError, match=re.escape("change list(order)")):
+        Permutation((1, 0))[0] = 2
+
+
+def changed(cls, *numbers):
+    """Dims that had other numbers before."""
+    made = cls([9] * len(numbers))
+    for index, number in enumerate(numbers):
+        made[index] = number
+    return made
+
+
+OPERATIONS = {
+    "tuple": tuple,
+    "list": list,
+    "str": str,
+    "repr": repr,
+    "len": len,
+    "unpacked": lambda dims: [*dims],
+    "arguments": lambda dims: (lambda *numbers: numbers)(*dims),
+    "first": lambda dims: dims[0],
+    "last": lambda dims: dims[-1],
+    "slice": lambda dims: dims[1:],
+    "sum": lambda dims: dims + (1,),
+    "sum of a tuple": lambda dims: (1, *dims) + dims,
+    "tuple before": lambda dims: (1,) + dims,
+    "product": lambda dims: (dims * 2, 2 * dims),
+    "in": lambda dims: (3 in dims, 9 in dims),
+    "index": lambda dims: dims.index(3),
+    "count": lambda dims: (dims.count(3), dims.count(9)),
+    "order": lambda dims: [dims < (2, 4), dims <= (2, 3), dims > (2, 3), dims >= (2, 3), (2, 4) > dims, (1, 2) < dims],
+    "equal": lambda dims: (dims == (2, 3), (2, 3) == dims, dims != [2, 3], [2, 3] == dims, dims == (9, 9)),
+    "hash": hash,
+    "volume": volume,
+    "max": max,
+    "reversed": lambda dims: list(reversed(dims)),
+    "sorted": sorted,
+    "copy": lambda dims: (copy.copy(dims), copy.deepcopy(dims)),
+    "pickle": lambda dims: pickle.loads(pickle.dumps(dims)),
+    "Dims": Dims,
+    "numpy": lambda dims: (np.zeros(dims).shape, np.arange(6).reshape(dims).shape, np.array(dims).tolist()),
+    "jax": lambda dims: jnp.zeros(dims).shape,
+    "json": lambda dims: json.dumps([dims, {"dims": dims}]),
+    "match": lambda dims: [rest for first, *rest in [dims]],
+}
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+@pytest.mark.parametrize("cls", [Dims, Dims2, DimsHW])
+def test_changed_dims_are_as_dims_made_so(cls, name):
+    assert OPERATIONS[name](changed(cls, 2, 3)) == OPERATIONS[name](cls((2, 3))) == OPERATIONS[name](Dims((2, 3)))
+
+
+def test_slice_changes_in_place():
+    dims = Dims((1, 2, 3))
+    dims[:2] = [4, np.int64(5)]
+    dims[-1] = -1
+
+    assert dims == (4, 5, -1) and dims[1] == 5 and type(dims[1]) is int
+
+
+def test_named_lengths_follow_a_change():
+    dims = DimsHW(1, 2)
+    dims[0] = 7
+
+    assert (dims.h, dims.w) == (7, 2)
+
+
 @pytest.mark.parametrize(
-    ("kept", "fix"), [(Dims((4, 5)), "change list(shape)"), (Permutation((1, 0)), "change list(order)")]
+    ("change", "error"),
+    [
+        (lambda dims: dims.__setitem__(2, 1), IndexError),
+        (lambda dims: dims.__setitem__(0, 1.5), TypeError),
+        (lambda dims: dims.__setitem__(0, 1 << 63), ValueError),
+        (lambda dims: dims.__setitem__(slice(0, 1), (1, 2)), ValueError),
+    ],
 )
-def test_change_in_place_is_refused_with_what_to_do(kept, fix):
-    with pytest.raises(TypeError, match=re.escape(fix)):
-        kept[0] = 2
+def test_invalid_change_is_refused_and_changes_nothing(change, error):
+    dims = Dims((1, 2))
+    with pytest.raises(error):
+        change(dims)
+
+    assert dims == (1, 2)
+
+
+def test_key_of_a_dict_does_not_change():
+    dims = Dims((1, 2))
+    kept = {dims: "here"}
+    with pytest.raises(TypeError, match=re.escape("cannot be changed in place; change list(dims)")):
+        dims[0] = 3
+    free = Dims(dims)
+    free[0] = 3
+
+    assert kept == {(1, 2): "here"} and free == (3, 2)
 
 
 def test_dims_without_a_shape_is_that_of_a_scalar():

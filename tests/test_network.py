@@ -224,6 +224,12 @@ def test_second_output_is_numbered_in_its_name(network, x):
     assert layer.get_output(1).name == "(Unnamed Layer* 0) [TopK]_output (1)"
 
 
+def test_second_output_of_a_dynamic_quantization_has_its_own_form_in_tensorrt(network, x):
+    layer = network.add_dynamic_quantize_v2(x, (1, 2), DataType.FP8, DataType.FLOAT)
+
+    assert layer.get_output(1).name == "(Unnamed Layer* 0) [DynamicQuantize]_output_1"
+
+
 def test_indices_are_int32_unless_told(network, x):
     first, second = (network.add_topk(x, TopKOperation.MAX, 1, 2, *rest) for rest in ([], [DataType.INT64]))
 

@@ -15,6 +15,7 @@ from netloop.api.enums import (
     ProfilingVerbosity,
     QuantizationFlag,
     RuntimePlatform,
+    TacticSource,
     TilingOptimizationLevel,
 )
 from netloop.api.profile import IOptimizationProfile
@@ -25,11 +26,20 @@ from netloop.graph.attributes import check_instance, check_member, flag_bit
 from netloop.graph.layer import ILayer
 from netloop.layers.loop import check_max_trips
 
-WORKSPACE = 1 << 34
-"""The default size of the workspace, in bytes."""
+DEFAULT_LIMITS = {
+    MemoryPoolType.WORKSPACE: 1 << 34,
+    MemoryPoolType.TACTIC_DRAM: 1 << 34,
+    MemoryPoolType.TACTIC_SHARED_MEMORY: 1 << 30,
+}
+"""The default sizes of memory pools, in bytes; in TensorRT, the first two are the memory of the device."""
 
 DEFAULT_TACTIC_SOURCES = 0b11
 """The default sources of kernels, one bit each."""
+
+ALL_TACTIC_SOURCES = sum(1 << int(each) for each in TacticSource)
+
+DEFAULT_PREVIEW_FEATURES = (PreviewFeature.PROFILE_SHARING_0806,)
+"""The features that are enabled unless a script disables them; TensorRT 10 had made this one permanent."""
 
 MEANINGFUL_FLAGS = (BuilderFlag.REFIT, BuilderFlag.REFIT_INDIVIDUAL, BuilderFlag.STRIP_PLAN)
 """The flags that netloop implements; REFIT needs nothing, because every engine can be refitted."""
@@ -128,12 +138,11 @@ class IBuilderConfig(WithStatement, CheckedAttributes):
 
     def set_memory_pool_limit(self, pool: MemoryPoolType, pool_size: int) -> None:
         """Set the size of a memory pool, in bytes."""
-        whole(0)("pool_size", pool_size)
-        self._limits[check_member("pool", pool, MemoryPoolType)] = pool_size
+        self._limits[check_member("pool", pool, MemoryPoolType)] = whole(0)("pool_size", pool_size)
 
     def get_memory_pool_limit(self, pool: MemoryPoolType) -> int:
         """The size of a memory pool, in bytes."""
-        return self._limits.get(pool, WORKSPACE if pool is MemoryPoolType.WORKSPACE else 0)
+        return self._limits.get(pool, DEFAULT_LIMITS.get(pool, 0))
 
     def set_preview_feature(self, feature: PreviewFeature, enable: bool) -> None:
         """Enable or disable a feature."""
@@ -141,11 +150,14 @@ class IBuilderConfig(WithStatement, CheckedAttributes):
 
     def get_preview_feature(self, feature: PreviewFeature) -> bool:
         """Whether a feature is enabled."""
-        return self._previews.get(feature, False)
+        return self._previews.get(feature, feature in DEFAULT_PREVIEW_FEATURES)
 
     def set_tactic_sources(self, tactic_sources: int) -> bool:
-        """Set the sources of kernels, one bit each; True."""
-        self._tactic_sources = check_instance("tactic_sources", tactic_sources, int)
+        """Set the sources of kernels, one bit each; False, without effect, if a bit stands for no source."""
+        asked = whole(0)("tactic_sources", tactic_sources)
+        if asked & ~ALL_TACTIC_SOURCES:
+            return False
+        self._tactic_sources = asked
         return True
 
     def get_tactic_sources(self) -> int:

@@ -124,7 +124,7 @@ class IExecutionContext(Generic[E], Unpicklable, WithStatement, CheckedAttribute
     @property
     def all_shape_inputs_specified(self) -> bool:
         """Whether the inputs whose values decide shapes have addresses. From TensorRT 10."""
-        return all(self._addresses.get(each.name) for each in self._engine.shape_inputs)
+        return all(self._addresses.get(each.name) for each in self._engine.host_inputs)
 
     def infer_shapes(self) -> list[str]:
         """Check the shapes that were set; return the inputs whose shape, or shape-deciding value, is not set.
@@ -163,7 +163,7 @@ class IExecutionContext(Generic[E], Unpicklable, WithStatement, CheckedAttribute
         """The shape of an input or output as far as it is known, with -1 for each unknown length."""
         declared = self._engine.get_tensor_shape(name)
         if name in self._shapes:
-            return self._shapes[name]
+            return Dims(self._shapes[name])
         output = self._output(name)
         if output is None or UNKNOWN not in declared or self._missing():
             return declared
@@ -182,7 +182,7 @@ class IExecutionContext(Generic[E], Unpicklable, WithStatement, CheckedAttribute
 
     def _missing(self) -> list[str]:
         shapeless = [each.name for each in self._engine.network.inputs if UNKNOWN in self._input_shape(each)]
-        return shapeless + [each.name for each in self._engine.shape_inputs if not self._addresses.get(each.name)]
+        return shapeless + [each.name for each in self._engine.host_inputs if not self._addresses.get(each.name)]
 
     def _input_shape(self, tensor: ITensor) -> Dims:
         return self._shapes.get(tensor.name, tensor.shape)
@@ -191,7 +191,7 @@ class IExecutionContext(Generic[E], Unpicklable, WithStatement, CheckedAttribute
         types: dict[ITensor, TensorType] = {}
         for tensor in self._engine.network.inputs:
             declared = tensor.type.with_shape(self._input_shape(tensor))
-            valued = tensor in self._engine.shape_inputs
+            valued = tensor in self._engine.host_inputs
             types[tensor] = TensorType.of(self._read(tensor)) if valued else declared
         return types
 

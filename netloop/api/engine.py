@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any, Self, overload
 
 from netloop.api.build_options import BuildOptions
 from netloop.api.context import IExecutionContext
@@ -138,6 +139,26 @@ class ICudaEngine(WithStatement, EngineTensors):
         marks, name = self.network.marks.refittable, self.network.weights_name
         return [each for each in self.constants if not self.build_options.marked_only or name(each) in marks]
 
+    @overload
+    def __call__(self, inputs: None = None) -> Self: ...
+
+    @overload
+    def __call__(self, inputs: Mapping[str, Any]) -> dict[str, Any]: ...
+
+    def __call__(self, inputs: Mapping[str, Any] | None = None) -> Self | dict[str, Any]:
+        """Run the network, and return its outputs by name; see :meth:`Executable.__call__`.
+
+        Without an argument, return the engine itself: tools such as Polygraphy take an engine or a function that makes
+        one, and call whatever is callable. A network without inputs runs by ``engine({})``.
+
+        Args:
+            inputs: an array for each input, by its name.
+
+        Raises:
+            InputError, NetworkError, ExecutionError: the inputs do not fit, or a computation failed.
+        """
+        return self if inputs is None else super().__call__(inputs)
+
     # ------------------------------------------------------------------ properties
 
     @property
@@ -219,8 +240,7 @@ class ICudaEngine(WithStatement, EngineTensors):
 
     @weight_streaming_budget_v2.setter
     def weight_streaming_budget_v2(self, budget: int) -> None:
-        whole(0)("weight_streaming_budget_v2", budget)
-        self._budget = budget
+        self._budget = whole(0)("weight_streaming_budget_v2", budget)
         self.log(ILogger.INFO, "no effect in netloop, because weights stay on the device: weight_streaming_budget_v2")
 
     def get_weight_streaming_automatic_budget(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from functools import cached_property
 
 from netloop.api.build_options import BuildOptions
@@ -9,13 +10,16 @@ from netloop.api.enums import ErrorCodeTRT
 from netloop.api.logger import ILogger
 from netloop.api.observers import IErrorRecorder, report_error
 from netloop.api.profile import IOptimizationProfile
+from netloop.api.profile_shapes import types_within
 from netloop.check import require_valid
 from netloop.diagnostics import Finding, InputError, did_you_mean, listed
 from netloop.dims import Dims
 from netloop.enums import DataType, TensorFormat, TensorIOMode, TensorLocation
 from netloop.execution.executable import Executable
 from netloop.graph.attributes import check_instance
+from netloop.graph.infer import TypeTable
 from netloop.graph.tensor import ITensor
+from netloop.layers.cache import IKVCacheUpdateLayer
 from netloop.layers.sources import IConstantLayer
 
 TYPE_NAMES = {
@@ -77,8 +81,9 @@ class EngineTensors(Executable):
         return self._named(name).dtype
 
     def get_tensor_shape(self, name: str) -> Dims:
-        """The shape of an input or output, with -1 for each length that can differ between calls."""
-        return self._named(name).shape
+        """The shape of an input or output, with -1 for each length that can differ between calls within the profiles."""
+        found = self._types_within_profiles.of(self._named(name))
+        return self._named(name).shape if isinstance(found, Finding) else Dims(found.shape)
 
     def get_tensor_location(self, name: str) -> TensorLocation:
         """HOST for an input whose value decides a shape and for a shape output, DEVICE for the rest."""
@@ -87,17 +92,31 @@ class EngineTensors(Executable):
     def is_shape_inference_io(self, name: str) -> bool:
         """Whether the value of an input decides a shape, or an output was marked for shapes."""
         tensor = self._named(name)
-        return tensor in self.shape_inputs or tensor in self.network.marks.shapes
+        return tensor in self.host_inputs or tensor in self.network.marks.shapes
+
+    @property
+    def host_inputs(self) -> list[ITensor]:
+        """The inputs whose values a context reads to know shapes: those of fixed shape, as TensorRT's shape tensors are.
+
+        The shapes that depend on the values of others are known when a run ends, to an output allocator.
+        """
+        return [each for each in self.shape_inputs if each.type.is_fixed]
 
     def get_tensor_profile_shape(self, name: str, profile_index: int) -> list[Dims]:
         """The minimum, optimum and maximum shape of an input in a profile; its own shape three times if none is set."""
         self._named(name)
         return self.profile_of(profile_index).get_shape(name) or [self.get_tensor_shape(name)] * 3
 
-    def get_tensor_profile_values(self, name: str, profile_index: int) -> list[list[int]]:
-        """The minimum, optimum and maximum values of a shape input in a profile; empty if none are set."""
+    def get_tensor_profile_values(self, name: str | int, profile_index: int | str) -> list[list[int]]:
+        """The minimum, optimum and maximum values of a shape input in a profile; empty if none are set.
+
+        TensorRT names the parameters in this order, and takes the index first; both orders mean the same here.
+        """
+        if isinstance(profile_index, str):
+            name, profile_index = profile_index, name
+        name = check_instance("name", name, str)
         self._named(name)
-        return self.profile_of(profile_index).get_shape_input(name)
+        return self.profile_of(operator.index(profile_index)).get_shape_input(name)
 
     def get_tensor_format(self, name: str, profile_index: int = 0) -> TensorFormat:
         """LINEAR, always."""
@@ -117,8 +136,13 @@ class EngineTensors(Executable):
     get_tensor_components_per_element = get_tensor_bytes_per_component = get_tensor_vectorized_dim
 
     def get_aliased_input_tensor(self, name: str) -> str | None:
-        """None: no output shares the memory of an input."""
-        self._named(name)
+        """The cache input that TensorRT writes in place for an output, and scripts bind to the same address; else None.
+
+        Here every output may share memory with any input, and none has to: a run reads all inputs first.
+        """
+        producer = self._named(name).producer
+        cache = producer.inputs[0] if isinstance(producer, IKVCacheUpdateLayer) else None
+        return cache.name if cache is not None and cache.is_network_input else None
 
     def is_debug_tensor(self, name: str) -> bool:
         """Whether a tensor of this name was marked by ``mark_debug``."""
@@ -130,6 +154,10 @@ class EngineTensors(Executable):
         """The tensors that are computed outside loops and branches."""
         steps = require_valid(self.network).block.steps
         return [each for step in steps for each in step.writes if not isinstance(each.producer, IConstantLayer)]
+
+    @cached_property
+    def _types_within_profiles(self) -> TypeTable:
+        return types_within(self.network, self.build_options.profiles)
 
     def profile_of(self, index: int) -> IOptimizationProfile:
         """An optimization profile; an empty one if none was given."""

@@ -6,6 +6,10 @@ from netloop.enums import TensorRTEnum
 class BuilderFlag(TensorRTEnum):
     """Flags of a build. All are recorded; those that choose kernels for NVIDIA devices have no effect."""
 
+    # in TensorRT 10, removed in 11: recorded, so that older scripts run; first, as tools list the flags in this order
+    FP16 = 40
+    INT8 = 41
+
     DEBUG = 2
     GPU_FALLBACK = 3
     REFIT = 4
@@ -27,9 +31,7 @@ class BuilderFlag(TensorRTEnum):
     EDITABLE_TIMING_CACHE = 26
     DISTRIBUTIVE_INDEPENDENCE = 27
 
-    # in TensorRT 10, removed in 11: recorded, so that older scripts run
-    FP16 = 40
-    INT8 = 41
+    # in TensorRT 10, removed in 11
     BF16 = 42
     FP8 = 43
     INT4 = 44

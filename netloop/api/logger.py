@@ -3,11 +3,12 @@
 import sys
 from functools import total_ordering
 
+from netloop.checked_attributes import WithStatement
 from netloop.enums import TensorRTEnum
 from netloop.graph.attributes import check_member
 
 
-class ILogger:
+class ILogger(WithStatement):
     """A receiver of messages; derive from it and override ``log``."""
 
     @total_ordering

@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from netloop.checked_attributes import WithStatement
 from netloop.enums import DataType
 from netloop.types import Array
 
 
-class IHostMemory(bytes):
+class IHostMemory(WithStatement, bytes):
     """The bytes of a plan or timing cache, ready to be written to a file."""
 
     @property

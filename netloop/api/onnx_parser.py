@@ -12,6 +12,7 @@ import onnx
 from netloop.api.config import IBuilderConfig
 from netloop.api.enums import ErrorCode, OnnxParserFlag
 from netloop.api.logger import ILogger
+from netloop.checked_attributes import WithStatement
 from netloop.diagnostics import Finding, ModelError
 from netloop.graph.attributes import check_instance, flag_bit
 from netloop.graph.tensor import ITensor
@@ -34,6 +35,14 @@ CODES = {
 }
 # fmt: on
 """TensorRT's codes of findings; all others are INVALID_NODE."""
+
+
+class NodeIndices(list[int]):
+    """The indices of nodes of a model."""
+
+
+class SubGraphCollection(list[tuple[NodeIndices, bool]]):
+    """The subgraphs of a model: the indices of their nodes, and whether they can be added. From TensorRT 10."""
 
 
 class ParserError:
@@ -91,7 +100,7 @@ class ParserError:
         return self.desc()
 
 
-class OnnxModelReader(Unpicklable):
+class OnnxModelReader(Unpicklable, WithStatement):
     """Read ONNX models and keep their errors: the base of the parser and the refitter."""
 
     def __init__(self, logger: ILogger) -> None:
@@ -227,9 +236,14 @@ class OnnxParser(OnnxModelReader):
         """Whether the nodes of a subgraph have no errors."""
         return self._subgraphs[index][1]
 
-    def get_subgraph_nodes(self, index: int) -> list[int]:
+    def get_subgraph_nodes(self, index: int) -> NodeIndices:
         """The indices of the nodes of a subgraph."""
-        return self._subgraphs[index][0]
+        return NodeIndices(self._subgraphs[index][0])
+
+    def supports_model(self, model: bytes, path: str | None = None) -> tuple[bool, SubGraphCollection]:
+        """Whether a whole model can be added, and its subgraphs; see ``supports_model_v2``. From TensorRT 10."""
+        fits = self.supports_model_v2(model, path)
+        return fits, SubGraphCollection((NodeIndices(nodes), supported) for nodes, supported in self._subgraphs)
 
     def get_layer_output_tensor(self, name: str, i: int) -> ITensor | None:
         """Output ``i`` of the node of a name; None if there is none."""

@@ -55,7 +55,7 @@ class IOptimizationProfile(CheckedAttributes):
 
     def get_shape(self, input: str) -> list[Dims]:
         """The minimum, optimum and maximum shape of an input; empty if none is set."""
-        return list(self._shapes.get(input, ()))
+        return [Dims(each) for each in self._shapes.get(input, ())]
 
     def get_shape_input(self, input: str) -> list[list[int]]:
         """The minimum, optimum and maximum values of a shape input; empty if none are set."""

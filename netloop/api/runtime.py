@@ -8,14 +8,17 @@ from typing import Any
 from netloop.api.allocators import IGpuAllocator
 from netloop.api.engine import ICudaEngine
 from netloop.api.engine_plan import read_plan
-from netloop.api.enums import DLAWorkspaceAllocationStrategy, ErrorCodeTRT, TempfileControlFlag
+from netloop.api.enums import DLAWorkspaceAllocationStrategy, EngineCapability, ErrorCodeTRT, TempfileControlFlag
 from netloop.api.logger import ILogger
 from netloop.api.observers import LoggedObject
-from netloop.api.streams import IStreamReaderV2, read_from
+from netloop.api.streams import IStreamReader, IStreamReaderV2, read_from
 from netloop.checked_attributes import WithStatement, none_or, whole
 from netloop.diagnostics import NetloopError
-from netloop.graph.attributes import check_instance
+from netloop.graph.attributes import check_instance, check_member
 from netloop.plugins.registry import IPluginRegistry, get_plugin_registry
+
+
+READERS = (IStreamReader, IStreamReaderV2)
 
 
 class Runtime(WithStatement, LoggedObject):
@@ -44,16 +47,22 @@ class Runtime(WithStatement, LoggedObject):
         return 0
 
     def deserialize_cuda_engine(
-        self, serialized_engine: Any = None, *, stream_reader_v2: IStreamReaderV2 | None = None
+        self,
+        serialized_engine: Any = None,
+        *,
+        stream_reader: IStreamReader | None = None,
+        stream_reader_v2: IStreamReaderV2 | None = None,
     ) -> ICudaEngine | None:
         """Deserialize a plan from its bytes or from a stream reader, which is read in order.
 
         None, with the reason in the log, if the plan is damaged, truncated, or not a plan.
         """
-        source = serialized_engine if stream_reader_v2 is None else stream_reader_v2
+        source = next(
+            (each for each in (stream_reader, stream_reader_v2) if each is not None), serialized_engine
+        )
         self._log_ignored_settings()
         try:
-            network, options = read_plan(read_from(source) if isinstance(source, IStreamReaderV2) else _bytes(source))
+            network, options = read_plan(read_from(source) if isinstance(source, READERS) else _bytes(source))
             return ICudaEngine(network, replace(options, logger=self._logger))
         except NetloopError as error:
             self._log_error(ErrorCodeTRT.INVALID_ARGUMENT, str(error))
@@ -82,6 +91,17 @@ def init_libnvinfer_plugins(logger: ILogger | None, namespace: str) -> bool:
         check_instance("logger", logger, ILogger)
     check_instance("namespace", namespace, str)
     return True
+
+
+def get_builder_plugin_registry(capability: EngineCapability) -> IPluginRegistry:
+    """Return the registry of plugins for builds, the same for every capability: the global one."""
+    check_member("capability", capability, EngineCapability)
+    return get_plugin_registry()
+
+
+def get_nv_onnx_parser_version() -> int:
+    """Return the version of the interface of ``OnnxParser``, 0.1.0 as in TensorRT, as a number."""
+    return 100
 
 
 def _bytes(source: Any) -> memoryview:

@@ -21,6 +21,14 @@ class IStreamWriter:
         raise NotImplementedError(f"{type(self).__name__} overrides no write(data)")
 
 
+class IStreamReader:
+    """A source of the bytes of a plan, from TensorRT 10; derive from it and override ``read``."""
+
+    def read(self, size: int) -> bytes:
+        """Return the next 1 to ``size`` bytes, or none at the end."""
+        raise NotImplementedError(f"{type(self).__name__} overrides no read(size)")
+
+
 class IStreamReaderV2:
     """A source of the bytes of a plan; derive from it and override both methods."""
 
@@ -51,7 +59,7 @@ def write_to(writer: IStreamWriter, data: bytes) -> None:
         given += taken
 
 
-def read_from(reader: IStreamReaderV2) -> bytes:
+def read_from(reader: IStreamReader | IStreamReaderV2) -> bytes:
     """Read the bytes of a plan.
 
     Raises:
@@ -63,7 +71,7 @@ def read_from(reader: IStreamReaderV2) -> bytes:
 class _Source:
     """A reader wrapped to return exactly the number of bytes asked for."""
 
-    def __init__(self, reader: IStreamReaderV2) -> None:
+    def __init__(self, reader: IStreamReader | IStreamReaderV2) -> None:
         self._reader = reader
         self._taken = 0
 
@@ -76,7 +84,7 @@ class _Source:
 
     def _some(self, most: int) -> memoryview:
         try:
-            given = memoryview(self._reader.read(most, 0)).cast("B")
+            given = memoryview(self._read(most)).cast("B")
         except Exception as error:
             raise FileFormatError(_finding("NL721", self._reader, f"raised {error!r}", self._taken)) from error
         if not 0 < len(given) <= most:
@@ -84,6 +92,9 @@ class _Source:
             raise FileFormatError(_finding("NL721", self._reader, what, self._taken))
         self._taken += len(given)
         return given
+
+    def _read(self, most: int) -> bytes:
+        return self._reader.read(most) if isinstance(self._reader, IStreamReader) else self._reader.read(most, 0)
 
 
 def _finding(code: str, stream: object, what: str, after: int) -> Finding:

@@ -11,9 +11,9 @@ import netloop as trt
 from netloop.cli.python_file import Unusable, network_of
 
 WORDS = {
-    trt.Severity.ERROR: "error",
-    trt.Severity.WARNING: "warning",
-    trt.Severity.PORTABILITY: "portability finding",
+    trt.FindingSeverity.ERROR: "error",
+    trt.FindingSeverity.WARNING: "warning",
+    trt.FindingSeverity.PORTABILITY: "portability finding",
 }
 """The name of a finding of each severity."""
 
@@ -41,10 +41,10 @@ def run(given: argparse.Namespace) -> int:
         print(json.dumps([each.as_json() for each in findings], indent=2))
     else:
         print(*findings, _summary(given.file, network, findings), sep="\n")
-    return 1 if _number_of(findings, trt.Severity.ERROR) else 0
+    return 1 if _number_of(findings, trt.FindingSeverity.ERROR) else 0
 
 
-def _number_of(findings: Sequence[trt.Finding], severity: trt.Severity) -> int:
+def _number_of(findings: Sequence[trt.Finding], severity: trt.FindingSeverity) -> int:
     return sum(each.severity is severity for each in findings)
 
 

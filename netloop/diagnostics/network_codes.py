@@ -56,6 +56,14 @@ TEXTS = {
         Wrong: ``JaxPlugin(lambda x: (x, x))``, which has two outputs
         Right: ``JaxPlugin(lambda x: (x, x), num_outputs=2)``
         """,
+    "NL421": """
+        what belongs to the kernels of NVIDIA's devices has no meaning elsewhere.
+
+        These are plugins before version 3, those of ``tensorrt.plugin``, libraries of plugins, and the selection of
+        kernels. Their classes can be mentioned in annotations and as base classes.
+        Wrong: ``class MyPlugin(trt.IPluginV2DynamicExt): ...`` and then ``MyPlugin()``
+        Right: ``class MyPlugin(trt.IPluginV3, ...): ...``, or ``JaxPlugin(function)``
+        """,
     # ------------------------------------------------------------------ compilation
     "NL501": """
         a pure function has fixed shapes, which follow from constants and from the inputs of the call.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields, replace
@@ -30,6 +31,11 @@ from netloop.graph.layer_compat import LayerCompatibility
 from netloop.graph.tensor import ITensor
 from netloop.types import HALVES, Array, TensorType
 
+ACCESSOR = re.compile(r"(get|set|reset|is)_")
+"""The beginning of the names of all methods that TensorRT's layers have, except for those in READABLE."""
+READABLE = {"num_inputs", "num_outputs", "output_type_is_set", "precision_is_set", "type"}
+"""The attributes and methods of TensorRT's layers that only report something."""
+
 Types = TensorType | tuple[TensorType, ...]
 Arrays = Array | tuple[Array, ...]
 
@@ -54,6 +60,8 @@ class ILayer(LayerCompatibility, ABC):
     LABEL: ClassVar[str]
     """The name of the kind in default names of layers."""
     NUM_OUTPUTS: ClassVar[int] = 1
+    LATER_OUTPUT: ClassVar[str] = " ({})"
+    """The end of the default name of an output after the first."""
     REQUIRED_INPUTS: ClassVar[int] = 1
     """The number of required inputs, which are the first."""
     MAX_INPUTS: ClassVar[int] = 0
@@ -86,7 +94,7 @@ class ILayer(LayerCompatibility, ABC):
         own["name"] = f"(Unnamed Layer* {index}) [{self.LABEL}]"
         self.wire(inputs)
         own["outputs"] = tuple(
-            ITensor(f"{self.name}_output" + (f" ({position})" if position else ""), types, self, position)
+            ITensor(f"{self.name}_output{self.LATER_OUTPUT.format(position) * bool(position)}", types, self, position)
             for position in range(self.NUM_OUTPUTS)
         )
 
@@ -236,7 +244,8 @@ class ILayer(LayerCompatibility, ABC):
             if not (isinstance(view, property) and view.fset) and (name != "__class__" or not isinstance(self, value)):
                 hint = did_you_mean(name, self.ATTRIBUTES)
                 raise AttributeError(f"{type(self).__name__} has no attribute {name!r} to set{hint and f'; {hint}'}")
-            object.__setattr__(self, name, value)
+            if name != "__class__":  # a layer has the class of its kind from the start
+                object.__setattr__(self, name, value)
             return
         if self.index >= 0 and name in self.READ_ONLY:
             raise AttributeError(f"{name!r} of {type(self).__name__} is fixed when the layer is added")
@@ -249,6 +258,16 @@ class ILayer(LayerCompatibility, ABC):
         if index is not None and index < len(self.inputs):
             self._rewire(index, None)
         self.types.forget(self.dependent_tensors())
+
+    def __dir__(self) -> list[str]:
+        """The names that TensorRT's layers have, for completion and for tools that list the attributes of a layer."""
+        return sorted({*filter(self._is_of_tensorrt, object.__dir__(self)), *self.ATTRIBUTES, *BASE_ATTRIBUTES})
+
+    def _is_of_tensorrt(self, name: str) -> bool:
+        if name in READABLE or name.startswith("__"):
+            return True
+        found = getattr(type(self), name, None)
+        return found.fset is not None if isinstance(found, property) else bool(ACCESSOR.match(name)) and callable(found)
 
     def __repr__(self) -> str:
         shown = ", ".join(f"{name}={getattr(self, name)!r}" for name in self.ATTRIBUTES)

@@ -42,10 +42,11 @@ def declared_type(
     return declared
 
 
-def _check_name(label: str, name: Any) -> None:
+def _check_name(label: str, name: Any) -> str:
     text("the name of a tensor", name)
     if len(name) > LONGEST_NAME or (not name.isascii() and len(name.encode()) > LONGEST_NAME):
         raise ValueError(f"the name of a tensor has at most {LONGEST_NAME} bytes")
+    return name
 
 
 class ITensor(Unpicklable, CheckedAttributes):

@@ -34,11 +34,23 @@ class WeightedWindow(SlidingWindow):
     bias: Array | None = None
     num_groups: int = 1
 
+    def merged(self, shape: Shape) -> Shape:
+        """The shape of an input whose axes before the channels are one, the batch."""
+        channels = len(shape) - len(self.kernel_size_nd) - 1
+        if channels < 2:
+            return shape
+        return (UNKNOWN if UNKNOWN in shape[:channels] else math.prod(shape[:channels]), *shape[channels:])
+
+    def _split(self, shape: Shape, made: Shape) -> Shape:
+        """The shape of the output for an input of ``shape``, given the output of the merged input."""
+        return (*shape[: len(shape) - len(made) + 1], *made[1:])
+
     @abstractmethod
     def kernel_shape(self, channels: int) -> Shape:
         """The shape of the kernel for an input of ``channels`` channels, which may be unknown."""
 
     def infer(self, x: TensorType, kernel: TensorType | None = None, bias: TensorType | None = None) -> TensorType:
+        shape, x = x.shape, x.with_shape(self.merged(x.shape))
         lengths = self.infer_lengths(x)
         self._check_groups(x)
         require(
@@ -48,7 +60,23 @@ class WeightedWindow(SlidingWindow):
         )
         _check_weights("kernel", self.kernel, kernel, x.with_shape(self.kernel_shape(x.shape[1])))
         _check_weights("bias", self.bias, bias, x.with_shape((self.num_output_maps,)))
-        return x.with_shape((x.shape[0], self.num_output_maps, *lengths))
+        return x.with_shape(self._split(shape, (x.shape[0], self.num_output_maps, *lengths)))
+
+    def evaluate(self, x: Array, kernel: Array | None = None, bias: Array | None = None) -> Array:
+        made = self.evaluate_batch(x.reshape(self.merged(x.shape)), kernel, bias)
+        return made.reshape(self._split(x.shape, made.shape))
+
+    @abstractmethod
+    def evaluate_batch(self, x: Array, kernel: Array | None, bias: Array | None) -> Array:
+        """``evaluate`` for an input with one batch axis."""
+
+    def lower(self, x: Any, kernel: Any = None, bias: Any = None) -> Any:
+        made = self.lower_batch(jnp.reshape(x, self.merged(x.shape)), kernel, bias)
+        return made.reshape(self._split(x.shape, made.shape))
+
+    @abstractmethod
+    def lower_batch(self, x: Any, kernel: Any, bias: Any) -> Any:
+        """``lower`` for an input with one batch axis."""
 
     def beyond_tensorrt(self, x: TensorType, *weights: TensorType | None) -> str:
         return matrix.multiplied_beyond(x)
@@ -128,7 +156,8 @@ class IConvolutionLayer(WeightedWindow):
     output[n, k, p] = bias[k] + sum over c, f of input[n, c, p * stride + f * dilation - pre_padding] kernel[k, c, f]
 
     where p and f have 1 to 3 axes. The kernel is not flipped. Outside of the input there are zeros. With groups,
-    channels c and maps k are divided in order, and a map sees only the channels of its own group.
+    channels c and maps k are divided in order, and a map sees only the channels of its own group. All axes before the
+    channels are batch axes.
 
     Input [N, C, ..], output [N, K, ..], kernel [K, C / groups, ..], bias [K]; numbers, all of one type. Half types
     are summed in float32 and rounded once, integers wrap; TensorRT takes only floating-point numbers. The dims of the
@@ -152,7 +181,7 @@ class IConvolutionLayer(WeightedWindow):
         per_group = UNKNOWN if channels == UNKNOWN else channels // self.num_groups
         return (self.num_output_maps, per_group, *self.kernel_size_nd)
 
-    def evaluate(self, x: Array, kernel: Array | None = None, bias: Array | None = None) -> Array:
+    def evaluate_batch(self, x: Array, kernel: Array | None, bias: Array | None) -> Array:
         weights, shift = self.arrays(np, x, kernel, bias)
         made, places = self.blank(x, shift), self.places(x.shape[2:])
         wide, taps = (each.astype(matrix.reference_type(x.dtype)) for each in (x, weights))
@@ -165,7 +194,7 @@ class IConvolutionLayer(WeightedWindow):
         with np.errstate(over="ignore"):
             return made.astype(x.dtype)
 
-    def lower(self, x: Any, kernel: Any = None, bias: Any = None) -> Any:
+    def lower_batch(self, x: Any, kernel: Any, bias: Any) -> Any:
         weights, shift = self.arrays(jnp, x, kernel, bias)
         lengths = x.shape[2:]
         steps = zip(lengths, self.spans, self.stride_nd, self.places(lengths), strict=True)
@@ -185,7 +214,7 @@ class IDeconvolutionLayer(WeightedWindow):
 
     where i and f have 1 to 3 axes: the transpose, and so the derivative, of a convolution. Elements outside of the
     output are dropped. With groups, channels c and maps k are divided in order, and a map sees only the channels of
-    its own group.
+    its own group. All axes before the channels are batch axes.
 
     Input [N, C, ..], output [N, K, ..], kernel [C, K / groups, ..], bias [K]; numbers, all of one type. Half types
     are summed in float32 and rounded once, integers wrap; TensorRT takes only floating-point numbers. Kernel and bias
@@ -213,7 +242,7 @@ class IDeconvolutionLayer(WeightedWindow):
     def places_along(self, length: int, window: Window) -> Places:
         return places_written(length, window, self.padding_mode)
 
-    def evaluate(self, x: Array, kernel: Array | None = None, bias: Array | None = None) -> Array:
+    def evaluate_batch(self, x: Array, kernel: Array | None, bias: Array | None) -> Array:
         weights, shift = self.arrays(np, x, kernel, bias)
         made, places = self.blank(x, shift), self.places(x.shape[2:])
         wide, taps = (each.astype(matrix.reference_type(x.dtype)) for each in (x, weights))
@@ -226,7 +255,7 @@ class IDeconvolutionLayer(WeightedWindow):
         with np.errstate(over="ignore"):
             return made.astype(x.dtype)
 
-    def lower(self, x: Any, kernel: Any = None, bias: Any = None) -> Any:
+    def lower_batch(self, x: Any, kernel: Any, bias: Any) -> Any:
         weights, shift = self.arrays(jnp, x, kernel, bias)
         places = zip(self.spans, self.places(x.shape[2:]), strict=True)
         padding = [(span - 1 - each.before, span - 1 - each.after) for span, each in places]

@@ -30,15 +30,14 @@ Problem = tuple[str, str, str]
 _ROWS = "a stacked output has one element for each iteration"
 
 
-def check_max_trips(name: str, value: Any) -> None:
-    """Raise unless ``value`` is the largest number of iterations that a loop may execute, or None for no limit.
+def check_max_trips(name: str, value: Any) -> int | None:
+    """Return the largest number of iterations that a loop may execute, or None for no limit.
 
     Raises:
         TypeError: it is neither an int nor None.
         ValueError: it is negative, or does not fit in 64 bits.
     """
-    if value is not None:
-        whole(0, (1 << 63) - 1)(name, value)
+    return None if value is None else whole(0, (1 << 63) - 1)(name, value)
 
 
 class ILoop(ControlFlow):

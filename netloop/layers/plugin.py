@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, NoReturn
 
 from netloop.diagnostics import Finding, LayerError, NetworkError, require
 from netloop.enums import LayerType
@@ -17,6 +17,7 @@ from netloop.plugins.host_kernel import HostKernel
 from netloop.plugins.interfaces import IPluginV3
 from netloop.plugins.jax_plugin import JaxKernel, JaxPlugin
 from netloop.plugins.kernel import Kernel, calling
+from netloop.plugins.unavailable import V3, refuse
 from netloop.types import Array, TensorType
 
 
@@ -114,6 +115,22 @@ class PluginMethods(NetworkBase):
     """The ``add_`` methods of this family."""
 
     FAMILY = "[plugins](docs/plugins.md): functions of JAX, or TensorRT's `IPluginV3`"
+
+    def add_plugin(self, *args: Any, **named: Any) -> NoReturn:
+        """Refuse: it adds plugins of ``tensorrt.plugin``, whose kernels are for NVIDIA's devices.
+
+        Raises:
+            NetloopError: always.
+        """
+        refuse("add_plugin adds plugins of tensorrt.plugin, which netloop does not have", V3)
+
+    def add_plugin_v2(self, inputs: Sequence[ITensor], plugin: Any) -> NoReturn:
+        """Refuse: it adds plugins before version 3, whose kernels are for NVIDIA's devices.
+
+        Raises:
+            NetloopError: always.
+        """
+        refuse("add_plugin_v2 adds an IPluginV2, which netloop does not have", V3)
 
     def add_plugin_v3(
         self, inputs: Sequence[ITensor], shape_inputs: Sequence[ITensor], plugin: IPluginV3

@@ -56,6 +56,9 @@ ACTIVATIONS: dict[ActivationType, Any] = {
 SELU = {"alpha": 1.6732632423543772, "beta": 1.0507009873554805}
 """The default parameters of a SELU, which preserve mean and variance."""
 
+DEFAULT_PARAMETERS = {ActivationType.SELU: SELU, ActivationType.SOFTPLUS: {"alpha": 1.0, "beta": 1.0}}
+"""The default parameters that are not 0; TensorRT's own parsers of Caffe, UFF and ONNX rely on those of SOFTPLUS."""
+
 
 @layer(LayerType.ACTIVATION, "Activation")
 class IActivationLayer(Elementary):
@@ -65,7 +68,8 @@ class IActivationLayer(Elementary):
 
     Attributes:
         type: the function.
-        alpha, beta: its parameters, finite; 0 by default, except for SELU.
+        alpha, beta: its parameters, finite; 0 by default, except for SELU, and for SOFTPLUS, for
+            which they are 1.
 
     ===================  ==========================================
     LEAKY_RELU           x if x >= 0, else alpha x
@@ -447,8 +451,7 @@ class PointwiseMethods(NetworkBase):
 
     def add_activation(self, input: ITensor, type: ActivationType) -> IActivationLayer:
         """Add an activation function."""
-        parameters = SELU if type is ActivationType.SELU else {}
-        return self.add(IActivationLayer(type=type, **parameters), input=input)
+        return self.add(IActivationLayer(type=type, **DEFAULT_PARAMETERS.get(type, {})), input=input)
 
     def add_unary(self, input: ITensor, op: UnaryOperation) -> IUnaryLayer:
         """Add a unary operation."""

@@ -285,6 +285,7 @@ class IDynamicQuantizeLayer(Operation):
     """
 
     NUM_OUTPUTS = 2
+    LATER_OUTPUT = "_{}"
     MAX_INPUTS = 2
 
     axis: int = -1

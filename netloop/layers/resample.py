@@ -99,14 +99,15 @@ class IResizeLayer(Operation):
     no rounding moves them across an element.
 
     The output dims are ``shape``; or floor(L scale) for ``scales``, and then 1 / scale replaces L / N; or input 1, 1-D:
-    the shape if it is int32 or int64, the scales if it is floating-point. NEAREST takes any element type, the others
+    the shape if it is int32 or int64, the scales if it is floating-point; with none of them, the dims of the input, as
+    in TensorRT. NEAREST takes any element type, the others
     floating-point, half types in float32; the type is kept. Scales as an input, HALF_PIXEL_SYMMETRIC, CROP and
     antialias follow ONNX's Resize; TensorRT has none of them, and resizes at most the last 3 axes by LINEAR and 2 by
     CUBIC.
 
     Attributes:
-        shape: the shape of the output; () if ``scales`` or input 1 gives it.
-        scales: the scale factor of each axis; () if ``shape`` or input 1 gives it.
+        shape: the shape of the output; () if ``scales`` or input 1 gives it, or it is that of the input.
+        scales: the scale factor of each axis; () if they do not give the shape.
         resize_mode: the interpolation.
         coordinate_transformation: the map from output to input coordinates.
         selector_for_single_pixel: UPPER puts the only element of an axis on element 0, whatever the transformation.
@@ -175,7 +176,9 @@ class IResizeLayer(Operation):
             self._check_given(x.rank)
         elif size.value is None:
             return (UNKNOWN,) * x.rank
-        lengths, scales = self._lengths_or_scales(None if size is None else size.value)
+        if size is None and not (self.shape or self.scales):
+            return x.shape
+        lengths, scales = self._lengths_or_scales(x.shape, None if size is None else size.value)
         if lengths:
             require(min(lengths) >= 0, f"the size {list(lengths)} has a negative dim")
             return tuple(lengths)
@@ -183,10 +186,10 @@ class IResizeLayer(Operation):
         pairs = zip(x.shape, scales, strict=True)
         return tuple(length if length == UNKNOWN else _scaled(length, scale) for length, scale in pairs)
 
-    def _lengths_or_scales(self, size: Array | None) -> tuple[Sequence[int], Sequence[float]]:
-        """The output dims or the scales, from attributes or inputs; the other is empty."""
+    def _lengths_or_scales(self, shape: Shape, size: Array | None) -> tuple[Sequence[int], Sequence[float]]:
+        """The output dims or the scales, from attributes, inputs, or the shape of the input; the other is empty."""
         if size is None:
-            return (self.shape, ()) if self.shape else ((), self.scales)
+            return ((), self.scales) if self.scales else (self.shape or shape, ())
         is_float = jnp.issubdtype(size.dtype, jnp.floating)
         return ((), [float(each) for each in size]) if is_float else (size.tolist(), ())
 
@@ -210,21 +213,20 @@ class IResizeLayer(Operation):
         return "" if far is None else f"resizes axis {far} of {x.rank} by {self.resize_mode.name}"
 
     def _check_given(self, rank: int) -> None:
-        given = [name for name in ("shape", "scales") if getattr(self, name)]
         require(
-            len(given) == 1,
-            f"{' and '.join(given) + ' are both' if given else 'neither shape nor scales is'} set",
-            why="exactly one of them gives the output dims",
-            fix="set shape or scales, and leave the other (), or give the shape as input 1",
+            not (self.shape and self.scales),
+            "shape and scales are both set",
+            why="one of them gives the output dims",
+            fix="leave one of them ()",
         )
-        numbers = getattr(self, given[0])
-        require(len(numbers) == rank, f"{given[0]} has {len(numbers)} numbers, and the input {rank} axes")
-        if given[0] == "shape":
-            require(min(numbers) >= 0, f"shape {tuple(numbers)} has a negative dim", fix="give it as input 1")
+        for name in ("shape", "scales"):
+            numbers = getattr(self, name)
+            require(len(numbers) in (0, rank), f"{name} has {len(numbers)} numbers, and the input {rank} axes")
+        require(min(self.shape, default=0) >= 0, f"shape {tuple(self.shape)} has a negative dim", fix="give it as input 1")
 
     def _axis_resizes(self, shape: Shape, size: Array | None, roi: Array | None) -> list[_AxisResize]:
         """The axes that change."""
-        lengths, scales = self._lengths_or_scales(size)
+        lengths, scales = self._lengths_or_scales(shape, size)
         found: list[_AxisResize] = []
         for axis, (length, region) in enumerate(zip(shape, self._regions(len(shape), roi), strict=True)):
             if scales:

@@ -12,7 +12,7 @@ from netloop.types import UNKNOWN, Shape
 
 def padding_attributes(layer: SlidingWindow, make: NodeBuilder) -> dict[str, Any] | None:
     """The padding as ONNX attributes; None if it depends on unknown lengths."""
-    lengths = make.type(0).shape[2:]
+    lengths = make.type(0).shape[-len(layer.window) :]
     if UNKNOWN not in lengths:
         before, after = _pads(layer, lengths)
         return {"pads": [*before, *after]}

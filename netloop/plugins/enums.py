@@ -24,6 +24,20 @@ class DimensionOperation(TensorRTEnum):
     CEIL_DIV = 8
 
 
+class PluginArgType(TensorRTEnum):
+    """The kind of an argument of a kernel that is compiled ahead of time, which netloop does not have."""
+
+    INT = 0
+
+
+class PluginArgDataType(TensorRTEnum):
+    """The type of an argument of a kernel that is compiled ahead of time, which netloop does not have."""
+
+    INT8 = 0
+    INT16 = 1
+    INT32 = 2
+
+
 class PluginCapabilityType(TensorRTEnum):
     """The parts of a plugin."""
 
@@ -56,6 +70,16 @@ class PluginFieldType(TensorRTEnum):
     FP8 = 11
     INT4 = 12
     FP4 = 13
+
+
+class QuickPluginCreationRequest(TensorRTEnum):
+    """When the kernel of a plugin of ``tensorrt.plugin`` is compiled; netloop does not have such plugins."""
+
+    UNKNOWN = 0
+    PREFER_JIT = 1
+    PREFER_AOT = 2
+    STRICT_JIT = 3
+    STRICT_AOT = 4
 
 
 class TensorRTPhase(TensorRTEnum):

@@ -14,7 +14,14 @@ from netloop.enums import DataType
 from netloop.plugins.enums import PluginCapabilityType
 from netloop.plugins.expressions import DimsExprs, IDimensionExpr, IExprBuilder
 from netloop.plugins.fields import DynamicPluginTensorDesc, PluginTensorDesc
-from netloop.plugins.interfaces import IPluginResourceContext, IPluginV3, IPluginV3OneBuild, IPluginV3OneRuntime
+from netloop.plugins.interfaces import (
+    NO_ALIAS,
+    IPluginResourceContext,
+    IPluginV3,
+    IPluginV3OneBuild,
+    IPluginV3OneBuildV2,
+    IPluginV3OneRuntime,
+)
 from netloop.plugins.kernel import MOST_REMEMBERED, Kernel, Key, Types, calling, ensure, key_of
 from netloop.types import UNKNOWN, Array, TensorType, data_type, numpy_type
 
@@ -152,12 +159,25 @@ class HostKernel(Kernel):
                 [TensorType.of(each) for each in inputs], [TensorType.of(each) for each in shape_inputs]
             )
             given = [np.array(each, order="C") for each in inputs]
-            made: list[Array] = [np.zeros(each.reserved, each.type.dtype) for each in plugin.outputs]
+            made = [self._memory(number, output, given) for number, output in enumerate(plugin.outputs)]
             described, workspace = (plugin.input_desc, plugin.output_desc), plugin.workspace.ctypes.data
             with self._calling("enqueue"):
                 status: Any = plugin.runtime.enqueue(*described, _addresses(given), _addresses(made), workspace, 0)
             ensure(not status, f"enqueue of {self._name} returned {status!r}")
             return tuple(self._cut(number, plugin.outputs, made) for number in range(len(made)))
+
+    def _memory(self, number: int, output: PluginOutput, inputs: Sequence[Array]) -> Array:
+        """The memory of an output: its own, or that of the input that the plugin changes in place."""
+        with self._calling("get_aliased_input"):
+            alias = self._build.get_aliased_input(number) if isinstance(self._build, IPluginV3OneBuildV2) else NO_ALIAS
+        if alias == NO_ALIAS:
+            return np.zeros(output.reserved, output.type.dtype)
+        known = type(alias) is int and 0 <= alias < len(inputs)
+        ensure(known, f"get_aliased_input of {self._name} returned {alias!r}, which is none of {len(inputs)} inputs")
+        found = inputs[alias]
+        what = f"output {number} of {self._name} is {output.type}, and shares the memory of {TensorType.of(found)}"
+        ensure((found.shape, found.dtype) == (output.reserved, output.type.dtype), what, "their types must be equal")
+        return found
 
     def _prepared_for(self, inputs: Sequence[TensorType], shape_inputs: Sequence[TensorType]) -> _PreparedPlugin:
         key = key_of(inputs, shape_inputs)
@@ -225,9 +245,9 @@ def _values(type: TensorType) -> list[int]:
 
 
 def _description(type: TensorType) -> PluginTensorDesc:
-    return PluginTensorDesc(Dims(type.shape), data_type(type.dtype))
+    return PluginTensorDesc(Dims(type.shape).fixed(), data_type(type.dtype))
 
 
 def _dynamic(type: TensorType, reserved: tuple[int, ...] | None = None) -> DynamicPluginTensorDesc:
-    dims = Dims(type.shape if reserved is None else reserved)
+    dims = Dims(type.shape if reserved is None else reserved).fixed()
     return DynamicPluginTensorDesc(_description(type), dims, dims, dims)

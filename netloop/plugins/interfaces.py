@@ -21,6 +21,9 @@ from netloop.plugins.fields import (
 )
 
 
+NO_ALIAS = -1
+
+
 @dataclass
 class InterfaceInfo:
     """The name and version of an interface."""
@@ -143,6 +146,14 @@ class IPluginV3OneBuild(IPluginCapability):
     def get_valid_tactics(self) -> list[int]:
         """Return the algorithms that the plugin has, as positive numbers; netloop uses the first."""
         return []
+
+
+class IPluginV3OneBuildV2(IPluginV3OneBuild):
+    """An IPluginV3OneBuild of a plugin that changes inputs in place; the network's own tensors keep their values."""
+
+    def get_aliased_input(self, output_index: int) -> int:
+        """Return the index of the input whose memory is that of an output; -1 for memory of its own."""
+        return NO_ALIAS
 
 
 class IPluginV3OneRuntime(IPluginCapability):

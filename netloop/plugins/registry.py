@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 from netloop.checked_attributes import CheckedAttributes
 from netloop.plugins.interfaces import IPluginCreatorInterface, IPluginCreatorV3One, IPluginResource
+from netloop.plugins.unavailable import V3, refuse
 from netloop.unpicklable import Unpicklable
 
 Key = tuple[str, str, str]
@@ -56,6 +57,22 @@ class IPluginRegistry(Unpicklable, CheckedAttributes):
         creator.plugin_namespace = key[2]
         self._creators[key] = creator
         return True
+
+    def load_library(self, plugin_path: str) -> NoReturn:
+        """Refuse: libraries of plugins are compiled for NVIDIA's devices.
+
+        Raises:
+            NetloopError: always.
+        """
+        refuse(f"a registry of netloop loads no libraries, such as {plugin_path!r}", V3)
+
+    def deregister_library(self, handle: Any) -> NoReturn:
+        """Refuse, as ``load_library`` does.
+
+        Raises:
+            NetloopError: always.
+        """
+        refuse("a registry of netloop has no libraries", V3)
 
     def deregister_creator(self, creator: IPluginCreatorInterface) -> bool:
         """Remove a creator; return False if it is not registered."""

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import netloop as trt
-from netloop import Severity
+from netloop import FindingSeverity as Severity
 from tests.support.findings import line_of, only
 from tests.support.networks import (
     CONCATENATE,

@@ -1,11 +1,22 @@
 import inspect
+import json
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from netloop.diagnostics import NetworkError
-from netloop.enums import ActivationType, DataType, ElementWiseOperation, LayerType, LoopOutput, TripLimit
+from netloop.enums import (
+    ActivationType,
+    DataType,
+    ElementWiseOperation,
+    FillOperation,
+    LayerType,
+    LoopOutput,
+    TopKOperation,
+    TripLimit,
+)
 from netloop.graph.layer import ILayer, Operation
 from netloop.layers.pointwise import IActivationLayer, IElementWiseLayer, IUnaryLayer
 from netloop.network import INetworkDefinition
@@ -133,7 +144,7 @@ def test_downcast_is_legal(network, layer):
     found = network.get_layer(0)
     found.__class__ = IActivationLayer
 
-    assert found is layer
+    assert found == layer
     assert found.alpha == 0.0
 
 
@@ -312,3 +323,42 @@ def test_operation_without_a_lowering_cannot_be_made():
 
 def test_kind_knows_its_number():
     assert IElementWiseLayer.LAYER_TYPE is IElementWiseLayer(op=ElementWiseOperation.SUM).type is LayerType.ELEMENTWISE
+
+
+def test_names_of_a_layer_are_those_of_tensorrt():
+    recorded = json.loads((Path(__file__).parents[1] / "data" / "tensorrt_surface.json").read_text())["classes"]
+    network = INetworkDefinition()
+    x = network.add_input("x", DataType.FLOAT, (1, 2, 4, 4))
+    loop = network.add_loop()
+    made = [
+        network.add_activation(x, ActivationType.RELU),
+        network.add_convolution_nd(x, 2, (1, 1), np.ones(4, np.float32)),
+        network.add_fill((2,), FillOperation.LINSPACE),
+        network.add_resize(x),
+        network.add_shuffle(x),
+        network.add_topk(x, TopKOperation.MAX, 1, 8),
+        loop.add_loop_output(x, LoopOutput.LAST_VALUE),
+        loop.add_recurrence(x),
+        network.add_moe(x, x, x),
+    ]
+
+    for layer in made:
+        ours = {name for name in dir(layer) if not name.startswith("_")}
+        theirs = {
+            name
+            for cls in type(layer).__mro__
+            for kind in ("methods", "properties")
+            for name in recorded.get(cls.__name__, {}).get(kind, ())
+            if not name.startswith("_")
+        }
+
+        assert theirs <= ours
+        assert ours - theirs <= OF_TENSORRT_10 | OWN_ATTRIBUTES.get(type(layer).__name__, set())
+        assert all(hasattr(layer, name) for name in ours)
+
+
+OF_TENSORRT_10 = {
+    *("precision", "precision_is_set", "reset_precision"),
+    *("set_output_type", "output_type_is_set", "reset_output_type"),
+}
+OWN_ATTRIBUTES = {"IRecurrenceLayer": {"keeps_shape"}, "IResizeLayer": {"antialias", "extrapolation_value", "roi"}}

@@ -105,6 +105,9 @@ CONVOLUTIONS = [
          X4_BY_W4),
     Case("empty bias", convolve(W, bias=np.zeros(0, np.float32)), (X,), X_BY_W),
     Case("empty batch", convolve(W2), (X2[:0],), np.zeros((0, 2, 2, 2), np.float32)),
+    Case("two batch axes", convolve(W2, bias=BIAS), (X2.reshape(1, *X2.shape),), X2_BY_W2.reshape(1, *X2_BY_W2.shape)),
+    Case("three batch axes, one empty", convolve(W2), (np.zeros((2, 0, 1, *X2.shape[1:]), np.float32),),
+         np.zeros((2, 0, 1, 2, 2, 2), np.float32)),
     *(
         Case(f"{np.dtype(dtype)}", convolve(W2.astype(dtype), bias=BIAS.astype(dtype)), (X2.astype(dtype),),
              X2_BY_W2.astype(dtype))
@@ -147,6 +150,8 @@ DECONVOLUTIONS = [
     Case("kernel and bias as inputs", tensors(IDeconvolutionLayer, 1, (2,)), (ROW, ROW2, BIAS[:1].copy()),
          floats((1, 1, 6), 35, 10, 16, -11, -5, 8)),
     Case("empty batch", deconvolve(W2), (X2[:0],), np.zeros((0, 2, 4, 4), np.float32)),
+    Case("two batch axes", deconvolve(W), (np.concatenate([X, X]).reshape(2, 1, *X.shape[1:]),),
+         np.concatenate([X_THROUGH_W, X_THROUGH_W]).reshape(2, 1, *X_THROUGH_W.shape[1:])),
     *(
         Case(f"{np.dtype(dtype)}", deconvolve(ROW2.astype(dtype), bias=BIAS[:1].astype(dtype)), (ROW.astype(dtype),),
              floats((1, 1, 6), 35, 10, 16, -11, -5, 8).astype(dtype))

@@ -246,8 +246,16 @@ def test_shape_of_an_unknown_length_is_known():
     assert resized(7, 6, mode=CUBIC).infer(f32(-1, -1)).shape == (7, 6)
 
 
-def test_neither_shape_nor_scales_is_refused():
-    refuses(IResizeLayer(), ROW, match="neither shape nor scales is set")
+@pytest.mark.parametrize("mode", InterpolationMode)
+def test_without_shape_and_scales_the_shape_stays(mode):
+    """As in the log of a run on a GPU of an example of NVIDIA's: cubic, coefficient 0.5, on (1, 3, 4, 5)."""
+    x = np.arange(60, dtype=np.float32).reshape(1, 3, 4, 5)
+    layer = IResizeLayer(resize_mode=mode, cubic_coeff=0.5)
+
+    assert layer.infer(f32(-1, 3)).shape == (-1, 3)
+    assert np.array_equal(layer.evaluate(x), x)
+    assert np.array_equal(layer.lower(x), x)
+    assert layer.evaluate(x[:0]).shape == layer.lower(x[:0]).shape == (0, 3, 4, 5)
 
 
 def test_shape_beside_scales_is_refused():
@@ -529,12 +537,11 @@ def test_network_resizes_by_a_list_of_scales():
     assert layer.scales == (1, 2, 0.5)
 
 
-def test_network_without_size_is_refused():
+def test_network_without_size_keeps_the_shape_of_the_input():
     network = INetworkDefinition()
-    layer = network.add_resize(network.add_input("x", DataType.FLOAT, (1, 3, 4)))
+    layer = network.add_resize(network.add_input("x", DataType.FLOAT, (-1, 3, 4)))
 
-    with pytest.raises(NetworkError, match="neither shape nor scales is set"):
-        _ = layer.get_output(0).shape
+    assert layer.get_output(0).shape == (-1, 3, 4)
 
 
 @pytest.mark.parametrize(("name", "value"), [("shape", (4, 4)), ("scales", (2, 2))])

@@ -110,6 +110,54 @@ def test_workspace_is_memory_to_write_to(network, x):
     np.testing.assert_array_equal(trt.compile(network)({"x": X})["y"], 4 * X)
 
 
+class InPlace(Plugin, trt.IPluginV3OneBuildV2):
+    """Adds 1 to its input in place, and writes nothing else."""
+
+    alias = 0
+
+    def get_aliased_input(self, output_index):
+        return self.alias
+
+    def compute(self, x, y):
+        x += 1
+
+
+def test_output_that_is_an_input_changed_in_place(network, x):
+    y = added(network, InPlace(), x)
+    mark(network, y=y, both=combine(network, x, y, Op.SUM))
+
+    for run in runs(network):
+        found = run({"x": X})
+        np.testing.assert_array_equal(found["y"], X + 1)
+        np.testing.assert_array_equal(found["both"], 2 * X + 1)
+
+
+def test_output_without_an_alias_has_memory_of_its_own(network, x):
+    mark(network, y=added(network, InPlace(alias=trt.IPluginV3OneBuildV2().get_aliased_input(0)), x))
+
+    np.testing.assert_array_equal(trt.compile(network)({"x": X})["y"], 0 * X)
+
+
+@pytest.mark.parametrize(("alias", "match"), [(1, "returned 1, which is none of 1 inputs"), (None, "returned None")])
+def test_alias_of_no_input_is_an_error(network, x, alias, match):
+    mark(network, y=added(network, InPlace(alias=alias), x))
+
+    for run in runs(network):
+        with pytest.raises(trt.ExecutionError, match=match):
+            run({"x": X})
+
+
+def test_alias_of_an_input_of_another_type_is_an_error(network, x):
+    class Longer(InPlace):
+        def get_output_shapes(self, inputs, shape_inputs, expr_builder):
+            return [trt.DimsExprs([expr_builder.constant(1)])]
+
+    mark(network, y=added(network, Longer(), x))
+
+    with pytest.raises(trt.ExecutionError, match="output 0 of Longer is float32.1., and shares the memory of float32"):
+        trt.compile(network)({"x": X})
+
+
 def test_plugin_that_writes_to_its_input_spoils_nothing(network, x):
     class Careless(Plugin):
         def compute(self, x, y):

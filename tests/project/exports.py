@@ -19,15 +19,15 @@ INTERFACE = re.compile(r"I[A-Z]")
 NAMED = {
     "api": """
         Builder Comparison Difference EngineInspector Logger Profiler Refitter Runtime TimingCacheKey TimingCacheValue
-        compare compile init_libnvinfer_plugins
+        compare compile get_builder_plugin_registry get_nv_onnx_parser_version init_libnvinfer_plugins
     """,
     "check": "check",
     "diagnostics": "explain",
     "dims": "Dims Dims2 Dims3 Dims4 DimsHW Permutation Weights volume",
     "execution": "to_jax",
     "plugins": """
-        DimsExprs DynamicPluginTensorDesc InterfaceInfo JaxPlugin JaxPluginCreator PluginField PluginFieldCollection
-        PluginFieldCollection_ PluginTensorDesc get_plugin_registry jax_plugin
+        DimsExprs DynamicPluginTensorDesc FallbackString InterfaceInfo JaxPlugin JaxPluginCreator KernelLaunchParams
+        PluginField PluginFieldCollection PluginFieldCollection_ PluginTensorDesc get_plugin_registry jax_plugin
     """,
     "types": "nptype",
 }
@@ -35,7 +35,7 @@ NAMED = {
 
 OTHERS = """
 diagnostics: ExecutionError FileFormatError Finding InputError ModelError ModelWarning NetloopError NetworkError
-diagnostics: Severity
+diagnostics: Severity=_Severity
 passes: PASSES
 reference: LazySequence Trace evaluate trace
 removed_names: unknown=_unknown

@@ -21,11 +21,17 @@ import netloop
 from netloop.checked_attributes import CheckedAttributes
 from netloop.enums import DataType
 from netloop.graph.layer import BASE_ATTRIBUTES, ILayer
+from netloop.plugins import unavailable
 from tests.project import exports
 
 RECORDED: dict[str, Any] = json.loads((Path(__file__).parents[1] / "data" / "tensorrt_surface.json").read_text())
-ON_DEMAND = ("OnnxParser", "OnnxParserRefitter", "ParserError")
+ON_DEMAND = ("NodeIndices", "OnnxParser", "OnnxParserRefitter", "ParserError", "SubGraphCollection")
 EXPORTED = {name: getattr(netloop, name) for name in (*dir(netloop), *ON_DEMAND) if not name.startswith("_")}
+
+TOP_LEVEL: dict[str, list[str]] = json.loads(
+    (Path(__file__).parents[1] / "data" / "tensorrt_names.json").read_text(encoding="utf-8")
+)
+"""The public names of TensorRT's Python package, by its version."""
 
 EXTRA_MEMBERS = {
     "BuilderFlag": {
@@ -48,18 +54,8 @@ EXTRA_MEMBERS = {
 FIRST_OWN = 100
 """The first number of the members that are netloop's own."""
 
-MISSING: dict[str, set[str]] = {
-    "INetworkDefinition": {"add_plugin", "add_plugin_v2"},
-    "IPluginRegistry": {"deregister_library", "load_library"},
-}
-"""Methods, properties and (bases) that netloop lacks, by class."""
-
-ABSENT = {
-    *("ISymExpr", "ISymExprs", "KernelLaunchParams"),  # of plugins that are compiled ahead of time
-    "NodeIndices",  # a list
-    "FallbackString",
-}
-"""Classes and enumerations that netloop lacks."""
+NAMES_ONLY = {each.__name__ for each in vars(unavailable).values() if isinstance(each, type)} - {"Unavailable"}
+"""Classes that scripts can name and derive from, and not instantiate."""
 
 DIFFERENT: dict[str, set[str]] = {
     "Builder": {"build_serialized_network"},  # without the form that returns the text of kernels, as there are none
@@ -73,6 +69,8 @@ DIFFERENT: dict[str, set[str]] = {
     "IPluginV3OneCore": {"__init__"},
     "IPluginV3OneRuntime": {"__init__", "on_shape_change"},  # inp for in
     "DynamicPluginTensorDesc": {"__init__"},  # which may be given what it holds
+    "NodeIndices": {"append", "count", "extend", "insert", "pop", "remove"}  # a list, as the next but one
+    | ({"__getitem__"} if sys.version_info >= (3, 12) else set()),
     "PluginField": {"size"},  # follows from the data
     "PluginFieldCollection": {"append", "extend", "insert", "pop"}  # a list
     | ({"__getitem__"} if sys.version_info >= (3, 12) else set()),  # whose parameters older Pythons do not report
@@ -94,17 +92,18 @@ def found(dotted: str) -> Any:
     return value
 
 
-ENUMS = [name for name in RECORDED["enums"] if found(name) is not None]
-CLASSES = [name for name in RECORDED["classes"] if found(name) is not None]
-CONSTANTS = [name for name in RECORDED["constants"] if found(name) is not None]
+ENUMS = list(RECORDED["enums"])
+CLASSES = [name for name in RECORDED["classes"] if name not in NAMES_ONLY]
+CONSTANTS = list(RECORDED["constants"])
 
 
 def test_package_exports_what_is_public():
     assert exports.FILE.read_text(encoding="utf-8") == exports.text(), "python -m tests.project.exports"
 
 
-def test_classes_that_are_not_there_are_listed():
-    assert {name for kind in ("classes", "enums") for name in RECORDED[kind] if found(name) is None} == ABSENT
+def test_all_names_of_the_module_are_there():
+    assert {name for kind in ("classes", "enums", "constants") for name in RECORDED[kind] if found(name) is None} == set()
+    assert [name for release in TOP_LEVEL.values() for name in release if not hasattr(netloop, name)] == []
 
 
 def test_module_tensorrt_has_all_names_and_the_recorded_version():
@@ -129,7 +128,7 @@ def test_constant_stands_for_the_recorded_type(name):
 
 @pytest.mark.parametrize("name", CLASSES)
 def test_class_lacks_only_what_is_listed(name):
-    assert set(missing(name)) == MISSING.get(name, set())
+    assert missing(name) == []
 
 
 @pytest.mark.parametrize("name", CLASSES)
@@ -257,3 +256,8 @@ def set_on_self(cls: type) -> set[str]:
     tree = ast.parse(textwrap.dedent(inspect.getsource(cls)))
     stored = (each for each in ast.walk(tree) if isinstance(each, ast.Attribute) and isinstance(each.ctx, ast.Store))
     return {each.attr for each in stored if isinstance(each.value, ast.Name) and each.value.id == "self"}
+
+
+def test_findings_take_no_name_that_tensorrt_has_for_something_else():
+    assert not hasattr(netloop.tensorrt, "Severity") and "Severity" not in dir(netloop)
+    assert netloop.FindingSeverity is netloop.Severity is type(netloop.Finding("NL101", "what").severity)

@@ -31,15 +31,31 @@ def _steps(layer: WeightedWindow) -> dict[str, Any]:
     }
 
 
+def _batch_axes(layer: WeightedWindow, make: NodeBuilder) -> int:
+    return make.type(0).rank - len(layer.window) - 1
+
+
+def _merged(layer: WeightedWindow, make: NodeBuilder, x: Value) -> Value:
+    """The input with one batch axis, as ONNX has it."""
+    count = _batch_axes(layer, make)
+    return x if count == 1 else make.reshape(x, make.concat([make.int64s(-1), make.shape(x, count)], 0))
+
+
+def _split(layer: WeightedWindow, make: NodeBuilder, x: Value, made: Value) -> Value:
+    """The output with the batch axes of the input."""
+    count = _batch_axes(layer, make)
+    return made if count == 1 else make.reshape(made, make.concat([make.shape(x, 0, count), make.shape(made, 1)], 0))
+
+
 @exports(IConvolutionLayer)
 def convolution(
     layer: IConvolutionLayer, make: NodeBuilder, x: Value, kernel: Value | None = None, bias: Value | None = None
 ) -> Value:
     shape = (layer.num_output_maps, -1, *layer.kernel_size_nd)
     weights = _weights(layer, make, shape, kernel, bias)
-    padding = padding_attributes(layer, make)
-    source = padded(layer, make, x, 0) if padding is None else x
-    return make.op("Conv", source, *weights, **_steps(layer), **(padding or {}))
+    padding, batch = padding_attributes(layer, make), _merged(layer, make, x)
+    source = padded(layer, make, batch, 0) if padding is None else batch
+    return _split(layer, make, x, make.op("Conv", source, *weights, **_steps(layer), **(padding or {})))
 
 
 @exports(IDeconvolutionLayer)
@@ -50,4 +66,5 @@ def deconvolution(
     weights = _weights(layer, make, shape, kernel, bias)
     places = layer.places([1] * len(shape[2:]))
     pads = [each.before for each in places] + [each.after for each in places]
-    return make.op("ConvTranspose", x, *weights, **_steps(layer), pads=pads)
+    made = make.op("ConvTranspose", _merged(layer, make, x), *weights, **_steps(layer), pads=pads)
+    return _split(layer, make, x, made)

@@ -56,8 +56,10 @@ def _resize(layer: IResizeLayer, make: NodeBuilder, x: Value, size: Value | None
         "ONNX's Resize has no selector for a single element",
         "fix the lengths of the input, or set selector_for_single_pixel to FORMULA",
     )
-    if size is None:
-        size = make.constant(layer.scales, np.float32) if layer.scales else make.int64s(*layer.shape)
+    if size is None and layer.scales:
+        size = make.constant(layer.scales, np.float32)
+    elif size is None:
+        size = make.int64s(*layer.shape) if layer.shape else make.lengths(x, make.type(0))
     by_scales = size.dtype.kind == "f"
     return make.op(
         "Resize",
