@@ -1,15 +1,4 @@
-"""The rule by which outputs of netloop and onnxruntime agree.
-
-- The error of a floating-point output is the largest absolute difference over the largest absolute value that
-  onnxruntime computes for this output, among finite elements; elements that are not finite must be equal.
-- The noise of onnxruntime is the largest such difference between a run without its optimizer and each of these runs:
-  one with its whole optimizer, and two in which each element of a floating-point weight that is not an integer is
-  changed by -1, 0 or 1 unit in the last place, at random.
-- An output agrees if its type and shape are equal and its error is at most ``FLOOR`` of its type, or at most
-  ``FACTOR`` times the noise and at most ``MOST``.
-- The error of any other output is the share of elements that differ. It agrees if the error is 0, or at most that of
-  the noise and at most ``MOST``.
-"""
+"""The rule by which outputs of netloop and onnxruntime agree: ``RULE``."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -20,6 +9,17 @@ from ml_dtypes import finfo
 FLOOR = {"float16": 2.0**-7, "bfloat16": 2.0**-4, "float32": 1e-5, "float64": 1e-9}
 """The errors that always agree: 8 units in the last place of the 16-bit types, 84 of float32."""
 FACTOR, MOST = 4, 0.05
+
+RULE = f"""- The error of a floating-point output is the largest absolute difference over the largest absolute value
+  that onnxruntime computes for this output, among finite elements. Elements that are not finite must be equal.
+- The noise is what onnxruntime's own outputs vary by: the largest error of three of its runs, relative to its run
+  without the optimizer. One is with the whole optimizer; in the other two, each element of a floating-point weight
+  that is not an integer is changed by -1, 0 or 1 unit in the last place, at random.
+- An output agrees if its type and shape are equal, and its error is at most {FACTOR} times the noise and {MOST},
+  or at most {", ".join(f"{each:.0e} for {kind}" for kind, each in FLOOR.items())}.
+- The error of any other output is the share of elements that differ. It agrees if it is at most the noise and {MOST}.
+- A model agrees if all outputs agree at all sizes. The tables give the largest error and noise of all outputs.
+"""
 
 
 def leaves(value: Any) -> list[np.ndarray]:

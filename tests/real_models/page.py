@@ -1,11 +1,11 @@
-"""The tables of ``docs/real-models.md``, made from what was recorded."""
+"""The tables of ``docs/real-models.md``: ``python -m tests.real_models.page`` makes them from what was recorded."""
 
 import math
 from collections import Counter
 from typing import Any
 
-from tests.real_models import agreement
-from tests.real_models.records import RESULTS, ROOT, Records
+from tests.real_models.agreement import RULE
+from tests.real_models.records import CONVERTED, RESULTS, ROOT, Records
 
 PAGE = ROOT / "docs" / "real-models.md"
 BEGIN, END = "<!-- models -->\n", "<!-- end of models -->\n"
@@ -59,22 +59,35 @@ def summary(results: dict[str, dict[str, Any]]) -> str:
     return f"Of {len(results)} models, {agreeing} load and agree ({share:.1f} %): {others}. {two} ran at two sizes."
 
 
-def tables(results: dict[str, dict[str, Any]]) -> str:
+def converted_row(name: str, record: dict[str, Any]) -> str:
+    """The row of a model that OpenVINO converted."""
+    if "reason" in record:
+        return f"| `{name}` | {record['state']}: {record['reason'].replace('|', '/')} | | | |"
+    theirs = number(record["openvino_from_onnxruntime"])
+    return f"| `{name}` | {record['state']} | {largest(record, 'error')} | {theirs} | {largest(record, 'noise')} |"
+
+
+def converted_table(converted: dict[str, dict[str, Any]]) -> list[str]:
+    """The table of what OpenVINO converts."""
+    head = ["| model | state | error | OpenVINO's from onnxruntime | noise |", "|---|---|---|---|---|"]
+    return [*head, *(converted_row(name, converted[name]) for name in sorted(converted)), ""]
+
+
+def tables(results: dict[str, dict[str, Any]], converted: dict[str, dict[str, Any]]) -> str:
     """The generated part of the page."""
-    rule = (agreement.__doc__ or "").split("\n\n", 1)[1].strip()
-    lines = [summary(results), "", "## The rule", "", rule, ""]
+    lines = [summary(results), "", "## The rule", "", RULE]
     for source, title in SOURCES.items():
         found = {name: each for name, each in results.items() if each["source"] == source}
         lines += [f"## {title}", "", *table(found)] if found else []
+    lines += ["## The same models by way of OpenVINO", "", summary(converted), "", *converted_table(converted)]
     return "\n".join(lines)
 
 
-def page(text: str, results: dict[str, dict[str, Any]]) -> str:
+def page() -> str:
     """The page with its generated part made anew."""
-    before, rest = text.split(BEGIN)
-    return before + BEGIN + tables(results) + END + rest.split(END)[1]
+    before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
+    return before + BEGIN + tables(Records(RESULTS), Records(CONVERTED)) + END + rest.partition(END)[2]
 
 
-def write_page() -> None:
-    """Write the page from the recorded results."""
-    PAGE.write_text(page(PAGE.read_text(encoding="utf-8"), Records(RESULTS)), encoding="utf-8")
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")

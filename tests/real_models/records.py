@@ -8,7 +8,8 @@ from netloop.atomic_write import write_whole
 
 ROOT = Path(__file__).parents[2]
 RESULTS = Path(__file__).with_name("results.json")
-"""The results from which the page is made."""
+CONVERTED = Path(__file__).with_name("converted.json")
+"""The results from which the page is made: of the models, and of what OpenVINO converts them to."""
 
 
 class Records(dict[str, dict[str, Any]]):

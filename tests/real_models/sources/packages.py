@@ -51,7 +51,9 @@ MODELS = {
     "ppocr_recognition": Shipped(
         "rapidocr-onnxruntime", "_rec_infer.onnx", images("x", (1, 3, 48, 80), (2, 3, 48, 120))
     ),
-    "ppocr_direction": Shipped("rapidocr-onnxruntime", "_cls_infer.onnx", images("x", (1, 3, 48, 192), (3, 3, 48, 192))),
+    "ppocr_direction": Shipped(
+        "rapidocr-onnxruntime", "_cls_infer.onnx", images("x", (1, 3, 48, 192), (3, 3, 48, 192))
+    ),
     "magika": Shipped("magika", "/model.onnx", images("bytes", (1, 2048), (3, 2048))),
     "basic_pitch": Shipped(
         "basic-pitch", "nmp.onnx", images("serving_default_input_2:0", (1, 43844, 1), (2, 43844, 1))
