@@ -29,6 +29,7 @@ PARTS = {
     "ARCHITECTURE.md": "tests.project.levels",
     "README.md": "tests.project.methods",
     "docs/performance.md": "tests.project.passes",
+    "docs/real-models.md": "tests.real_models.page",
     "netloop/__init__.py": "tests.project.exports",
 }
 """The files of which a module writes a part. Tests compare the files with what it writes."""

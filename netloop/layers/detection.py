@@ -1,7 +1,6 @@
 """Layers whose number of results depends on data: nonzero elements, unique elements, non-maximum suppression."""
 
 import math
-from collections.abc import Iterator
 from typing import Any, NoReturn
 
 import numpy as np
@@ -182,27 +181,26 @@ class INMSLayer(Operation):
         thresholds = [0.0 if each is None else float(each) for each in (overlap, least)]
         with np.errstate(all="ignore"):
             found = [
-                (item, of_class, box)
+                self._selected(wide(boxes[item]), wide(scores[item]), int(most), *thresholds)
                 for item in range(len(boxes))
-                for of_class, box in self._selected(wide(boxes[item]), wide(scores[item]), int(most), *thresholds)
             ]
-        indices = np.array(found, numpy_type(self.indices_type)).reshape(len(found), 3)
-        return indices, np.array(len(found), np.int32)
+        pairs = np.concatenate([np.zeros((0, 2), int), *found])
+        items = np.repeat(np.arange(len(boxes)), [len(each) for each in found])
+        indices = np.column_stack([items, pairs]).astype(numpy_type(self.indices_type))
+        return indices, np.array(len(indices), np.int32)
 
-    def _selected(
-        self, boxes: Array, scores: Array, most: int, overlap: float, least: float
-    ) -> Iterator[tuple[int, int]]:
-        """The selected pairs of class and box of one batch item, from the highest score down."""
-        pairs = [(of_class, box) for box, of_class in np.argwhere(scores > least).tolist()]
-        pairs.sort(key=lambda pair: (-scores[pair[::-1]], *pair))
-        corners = self._corners(boxes)
-        kept: dict[int, list[Array]] = {}
-        for of_class, box in pairs[: self.topk_box_limit]:
-            mine = corners[box] if boxes.ndim == 2 else corners[box, of_class]
-            others = kept.setdefault(of_class, [])
-            if len(others) < most and bool((_overlaps(mine, others) <= overlap).all()):
-                others.append(mine)
-                yield of_class, box
+    def _selected(self, boxes: Array, scores: Array, most: int, overlap: float, least: float) -> Array:
+        """The selected pairs of class and box of one batch item, [n, 2], from the highest score down."""
+        box, of_class = np.nonzero(scores > least)
+        order = np.lexsort((box, of_class, -scores[box, of_class]))[: self.topk_box_limit]
+        box, of_class = box[order], of_class[order]
+        corners = self._corners(boxes)[box if boxes.ndim == 2 else (box, of_class)]
+        selected = [np.zeros(0, int)]
+        for each in np.unique(of_class):
+            pairs = np.flatnonzero(of_class == each)
+            selected.append(pairs[_without_overlaps(corners[pairs], most, overlap)])
+        kept = np.sort(np.concatenate(selected))
+        return np.column_stack([of_class[kept], box[kept]])
 
     def _corners(self, boxes: Array) -> Array:
         """The lower and the upper corner of each box."""
@@ -231,9 +229,19 @@ def _check_boxes(boxes: TensorType, scores: TensorType) -> None:
     require(agree(scores.shape, wanted), f"the scores {scores} do not fit the boxes {boxes}")
 
 
-def _overlaps(box: Array, others: list[Array]) -> Array:
+def _without_overlaps(corners: Array, most: int, overlap: float) -> list[int]:
+    """The first boxes, at most ``most``, of which none has a larger IoU with one before it."""
+    kept, left = list[int](), np.arange(len(corners))
+    while left.size and len(kept) < most:
+        kept.append(left[0])
+        left = left[1:]
+        left = left[_overlaps(corners[kept[-1]], corners[left]) <= overlap]
+    return kept
+
+
+def _overlaps(box: Array, others: Array) -> Array:
     """The IoU of a box with each of ``others``."""
-    corners = np.reshape(others, (len(others), 2, 2)).astype(np.float64)
+    corners = others.astype(np.float64)
     sides = np.minimum(box[1], corners[:, 1]) - np.maximum(box[0], corners[:, 0])
     shared = np.maximum(sides, 0).prod(-1)
     covered = (corners[:, 1] - corners[:, 0]).prod(-1) + (box[1] - box[0]).prod() - shared

@@ -1,0 +1,104 @@
+"""One model in netloop and onnxruntime."""
+
+import re
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import onnx
+import onnxruntime
+from onnx import numpy_helper
+
+import netloop
+import netloop.onnx
+from tests.real_models.agreement import agrees, changed, errors, largest_noise, leaves
+from tests.real_models.recipe import Inputs, Sizes, load_inputs
+
+LEVELS = onnxruntime.GraphOptimizationLevel
+FLOATS = (onnx.TensorProto.FLOAT, onnx.TensorProto.FLOAT16, onnx.TensorProto.DOUBLE)
+
+
+class Expected(NamedTuple):
+    """The outputs of another runtime, and the noise of each."""
+
+    outputs: list[Any]
+    noise: list[float]
+
+
+def runner(model: str | bytes, level: LEVELS = LEVELS.ORT_DISABLE_ALL) -> Callable[[Inputs], list[Any]]:
+    """The model in onnxruntime, on one thread."""
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = level
+    options.log_severity_level = 4
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    session = onnxruntime.InferenceSession(model, options, ["CPUExecutionProvider"])
+    return lambda inputs: session.run(None, inputs)
+
+
+def changed_model(path: Path, chance: np.random.Generator) -> bytes:
+    """The model with its weights changed by a unit in the last place."""
+    model = onnx.load(path)
+    for each in model.graph.initializer:
+        if each.data_type in FLOATS:
+            each.CopyFrom(numpy_helper.from_array(changed(numpy_helper.to_array(each), chance), each.name))
+    return model.SerializeToString()
+
+
+class OnnxRuntime:
+    """onnxruntime's outputs and its noise."""
+
+    def __init__(self, path: Path) -> None:
+        self.plain = runner(str(path))
+        self.others = [runner(str(path), LEVELS.ORT_ENABLE_ALL)]
+        for seed in (1, 2):
+            with suppress(Exception):  # a changed model may be invalid, as one that resizes by a weight
+                self.others.append(runner(changed_model(path, np.random.default_rng(seed))))
+
+    def __call__(self, inputs: Inputs) -> Expected:
+        reference = self.plain(inputs)
+        return Expected(reference, largest_noise(reference, [run(inputs) for run in self.others]))
+
+
+def compare(outputs: list[Any], expected: Expected) -> dict[str, Any]:
+    """The largest error and noise of the outputs, and whether all agree."""
+    found = errors(outputs, expected.outputs)
+    arrays = [leaf for each in expected.outputs for leaf in leaves(each)]
+    good = len(found) == len(arrays) and all(map(agrees, found, expected.noise, arrays))
+    return {"error": max(found, default=0.0), "noise": max(expected.noise, default=0.0), "agrees": good}
+
+
+def reason(failure: Exception) -> str:
+    """The type of an exception, the code of its finding and the first line of its message."""
+    text = str(failure).strip() or "no message"
+    return f"{type(failure).__name__}: {re.sub(r'/[^ ]*/', '', text.splitlines()[0])}"[:200]
+
+
+def measure(path: Path) -> dict[str, Any]:
+    """Load and run a model at all of its sizes."""
+    return measured(lambda: netloop.onnx.load(path), load_inputs(path), OnnxRuntime(path))
+
+
+def measured(
+    load: Callable[[], netloop.INetworkDefinition], sizes: Sizes, peer: Callable[[Inputs], Expected]
+) -> dict[str, Any]:
+    """Load a network, run it at all sizes and compare it with another runtime."""
+    result: dict[str, Any] = {"state": "does not load", "sizes": []}
+    began = time.process_time()
+    try:
+        network = load()
+        result["layers"] = network.num_layers
+        engine = netloop.compile(network)
+        seconds = time.process_time() - began
+        for inputs in sizes:
+            expected = peer(inputs)
+            result["state"], began = "does not run", time.process_time()
+            outputs = list(engine(inputs).values())
+            result.setdefault("seconds", round(seconds + time.process_time() - began, 2))
+            result["sizes"].append(compare(outputs, expected))
+    except Exception as failure:  # any failure is a result
+        return {**result, "reason": reason(failure)}
+    agreeing = all(each["agrees"] for each in result["sizes"])
+    return {**result, "state": "agrees" if agreeing else "differs"}

