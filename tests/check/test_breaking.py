@@ -33,11 +33,14 @@ def check_break(code, seed):
     wrecker, inputs = grown(seed)
     network = wrecker.network
     before = told(trt.check(network))
+    places = [(each.code, each.at) for each in trt.check(network)]
 
     at = BREAKERS[code](wrecker)
 
     assume(at is not None)
     found = [each for each in trt.check(network) if (each.code, each.what) not in before]
+    # of the layers that a finding is about it names one, and the break may have changed which one
+    found = [each for each in found if each.code == code or (each.code, each.at) not in places]
     found = [each for each in found if code == "NL402" or each.code != "NL402"]  # what is added may be of any type
     # what is added may need what only an output that nothing needed read before
     found = [each for each in found if each.code != "NL222" or each.at is at]

@@ -13,20 +13,7 @@ from netloop.graph.tensor import ITensor
 from tests.support.examples import same_examples
 from tests.support.findings import certain_errors_ignored, only
 from tests.support.log import Log
-from tests.support.networks import (
-    CONCATENATE,
-    REVERSE,
-    WHILE,
-    Op,
-    cast,
-    combine,
-    constant,
-    counted,
-    counter,
-    last,
-    mark,
-    stacked,
-)
+from tests.support.networks import CONCATENATE, WHILE, Op, combine, constant, counted, counter, last, mark, stacked
 from tests.support.strategies import Grower
 
 ERROR, WARNING = trt.Severity.ERROR, trt.Severity.WARNING
@@ -70,7 +57,7 @@ def fails_always(network: trt.INetworkDefinition, at: Any, **inputs: Any) -> trt
 # ---------------------------------------------------------------------------- errors
 
 
-@pytest.mark.parametrize("kind", [CONCATENATE, REVERSE])
+@pytest.mark.parametrize("kind", [CONCATENATE, trt.LoopOutput.REVERSE])
 def test_length_below_the_count_of_an_output_that_is_needed(network, kind):
     rows = rows_of(network, counted(network, 5), 4, kind)
     mark(network, y=combine(network, rows.get_output(0), 1))
@@ -196,7 +183,7 @@ def test_error_that_only_an_assertion_needs_is_a_warning(network):
 
 def test_error_that_follows_from_weights_is_none_until_the_run(network):
     """Refitted weights may change the count."""
-    count = cast(network, constant(network, 3, np.float32), trt.int32)
+    count = network.add_cast(constant(network, 3, np.float32), trt.int32).get_output(0)
     rows = rows_of(network, counted(network, count), 2)
     mark(network, y=rows.get_output(0))
 

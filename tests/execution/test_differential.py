@@ -7,19 +7,7 @@ from hypothesis import strategies as st
 
 import netloop as trt
 from tests.support.examples import same_examples
-from tests.support.networks import (
-    CONCATENATE,
-    REVERSE,
-    Op,
-    cast,
-    combine,
-    constant,
-    counted,
-    counter,
-    last,
-    mark,
-    stacked,
-)
+from tests.support.networks import CONCATENATE, REVERSE, Op, combine, constant, counted, counter, last, mark, stacked
 from tests.support.random_networks import agree, random_networks
 from tests.support.strategies import assert_equal, is_pure, networks
 
@@ -103,7 +91,7 @@ def test_while_that_says_what_the_count_says_changes_no_output(grown):
     for loop in network.loops:
         count = loop.limit(trt.TripLimit.COUNT)
         if count is not None and loop.limit(trt.TripLimit.WHILE) is None:
-            below = cast(network, count.get_input(0), trt.int64)
+            below = network.add_cast(count.get_input(0), trt.int64).get_output(0)
             now = counter(network, loop, dtype=np.int64)
             loop.add_trip_limit(combine(network, now, below, Op.LESS), trt.TripLimit.WHILE)
 

@@ -10,19 +10,7 @@ import pytest
 import netloop as trt
 from netloop.graph.tensor import ITensor
 from tests.support.log import Log
-from tests.support.networks import (
-    CONCATENATE,
-    REVERSE,
-    WHILE,
-    Op,
-    cast,
-    combine,
-    constant,
-    counted,
-    counter,
-    last,
-    mark,
-)
+from tests.support.networks import CONCATENATE, WHILE, Op, cast, combine, constant, counted, counter, last, mark
 
 WRONG = {
     "negative": (-1, "the length of 'rows' is -1, but cannot be negative"),
@@ -60,7 +48,7 @@ def in_a_branch(network: trt.INetworkDefinition, flag: ITensor, length: ITensor)
 
 
 def in_a_reversed_branch(network: trt.INetworkDefinition, flag: ITensor, length: ITensor) -> ITensor:
-    made = rows(network, length, REVERSE)
+    made = rows(network, length, trt.LoopOutput.REVERSE)
     return choose(network, flag, network.add_reduce(made, trt.ReduceOperation.SUM, 1, False).get_output(0))
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import netloop as trt
 from netloop.graph.tensor import ITensor
 from netloop.types import numpy_type
-from tests.support.layer_specs import NONE, VECTOR, Kinds, Recipe, Unary
+from tests.support.layer_specs import Kinds, Recipe, Unary
 from tests.support.tensor_drawing import ARITHMETIC, FLOATS, NUMBERS, REDUCIBLE, Act, Op
 
 RANGES: list[Recipe] = []
@@ -33,7 +33,7 @@ def draws(recipe: Recipe) -> Recipe:
 @draws
 def exact_unary(grow: Kinds, tensor: ITensor, pool: Pool) -> ITensor:
     """Roundings of quarters, the bits of integers, and which quotients are infinite or no number."""
-    op = grow.choose(Unary.CEIL, Unary.FLOOR, Unary.ROUND, Unary.NOT, Unary.ISINF, Unary.ISNAN)
+    op = grow.next_of(Unary.CEIL, Unary.FLOOR, Unary.ROUND, Unary.NOT, Unary.ISINF, Unary.ISNAN)
     if op is Unary.NOT:
         return grow.network.add_unary(grow.among(tensor, [trt.bool, *INTEGERS]), op).get_output(0)
     x = grow.real(tensor)
@@ -67,7 +67,7 @@ def rough_unary(grow: Kinds, tensor: ITensor, pool: Pool) -> ITensor:
 @draws
 def exact_activation(grow: Kinds, tensor: ITensor, pool: Pool) -> ITensor:
     ranges = {Act.RELU: (0, 0), Act.LEAKY_RELU: (2, 0), Act.CLIP: (-2, 3), Act.HARD_SIGMOID: (2, -1)}
-    kind = grow.choose(*ranges, Act.THRESHOLDED_RELU)
+    kind = grow.next_of(*ranges, Act.THRESHOLDED_RELU)
     x = grow.among(tensor, INTEGERS) if kind is Act.RELU and grow.coin() else grow.real(tensor)
     layer = grow.network.add_activation(x, kind)
     layer.alpha, layer.beta = ranges.get(kind, (1, 0))
@@ -91,25 +91,26 @@ def arithmetic(grow: Kinds, tensor: ITensor, pool: Pool) -> ITensor:
     if y.shape == x.shape:
         y = grow.other(pool, x)
     pair = grow.chance.sample([x, y], 2)
-    return grow.tame(grow.combine(*pair, grow.choose(Op.SUM, Op.SUB, Op.PROD, Op.MAX, Op.MIN)))
+    return grow.tame(grow.combine(*pair, grow.next_of(Op.SUM, Op.SUB, Op.PROD, Op.MAX, Op.MIN)))
 
 
 @draws
 def compare(grow: Kinds, tensor: ITensor, pool: Pool) -> ITensor:
     x = grow.among(tensor, ARITHMETIC)
-    return grow.combine(x, grow.other(pool, x), grow.choose(Op.EQUAL, Op.LESS, Op.GREATER))
+    return grow.combine(x, grow.other(pool, x), grow.next_of(Op.EQUAL, Op.LESS, Op.GREATER))
 
 
 @draws
 def divide(grow: Kinds, tensor: ITensor, pool: Pool) -> ITensor:
     """Quotients by numbers that are not zero; those of floats that are not whole become integers again."""
-    x = grow.among(tensor, ARITHMETIC)
+    op = grow.next_of(Op.DIV, Op.FLOOR_DIV, Op.MOD, Op.FMOD, Op.FLOOR_DIV)
+    x = grow.among(tensor, INTEGERS if op is Op.FLOOR_DIV and grow.coin() else ARITHMETIC)
     shape = grow.choose((1,) * len(x.shape), tuple(x.shape))
     unsigned = x.dtype not in NUMBERS and x.dtype.name.startswith("U")
-    divisor = grow.choose(1, 2) + 2 * np.abs(grow.array(trt.int32, shape))
-    sign = 1 if unsigned else grow.choose(-1, 1)
+    numbers = np.abs(grow.array(trt.int32, shape))
+    divisor = grow.choose(2**numbers, 1 + 2 * numbers, 2 + 2 * numbers)
+    sign = 1 if unsigned else grow.choose(-1, 1, 1)
     y = grow.fixed((sign * divisor).astype(numpy_type(x.dtype)))
-    op = grow.choose(Op.DIV, Op.FLOOR_DIV, Op.MOD, Op.FMOD)
     made = grow.combine(x, y, op)
     return grow.cast(made, trt.int32) if op is Op.DIV and x.dtype in FLOATS else made
 
@@ -119,6 +120,17 @@ def power(grow: Kinds, tensor: ITensor, pool: Pool) -> ITensor:
     x = grow.among(tensor, INTEGERS)
     most = grow.constant(x.dtype, grow.choose((1,) * len(x.shape), tuple(x.shape)), 0, 3)
     return grow.combine(x, most, Op.POW)
+
+
+@draws
+def round_long_integers(grow: Kinds, tensor: ITensor, pool: Pool) -> ITensor:
+    """Floats of unsigned integers around the middle of two floats, as the bits of the floats."""
+    dtype, bits, digits = grow.choose((trt.float32, trt.int32, 24), (trt.float64, trt.int64, 53))
+    step = 1 << 64 - digits
+    x = grow.small(tensor, trt.uint64)
+    x = grow.combine(x, grow.filled(x, step), Op.PROD)
+    middle = grow.combine(x, grow.filled(x, (1 << 63) + step // 2 + grow.choose(-1, 0, 1, 1)), Op.SUM)
+    return grow.network.add_bit_cast(grow.cast(middle, dtype), bits).get_output(0)
 
 
 @draws
@@ -169,7 +181,7 @@ def some_axes(grow: Kinds, tensor: ITensor) -> int:
 @draws
 def reduce_axes(grow: Kinds, tensor: ITensor, pool: Pool) -> ITensor:
     x = grow.with_axis(grow.among(tensor, REDUCIBLE))
-    op, axes, keep = grow.choose(*REDUCTIONS), some_axes(grow, x), grow.coin()
+    op, axes, keep = grow.next_of(*REDUCTIONS), some_axes(grow, x), grow.coin()
     if op is trt.ReduceOperation.AVG:
         return grow.roughen(grow.network.add_reduce(grow.soft(x), op, axes, keep).get_output(0))
     if op is trt.ReduceOperation.PROD and x.dtype in FLOATS:
@@ -180,21 +192,21 @@ def reduce_axes(grow: Kinds, tensor: ITensor, pool: Pool) -> ITensor:
 @draws
 def cumulate_products(grow: Kinds, tensor: ITensor, pool: Pool) -> ITensor:
     """Of integers, which wrap, or sums of anything."""
-    op = grow.choose(*trt.CumulativeOperation)
+    op, is_exclusive, is_reverse = grow.next_of(*product(trt.CumulativeOperation, (True, False), (True, False)))
     types = NUMBERS if op is trt.CumulativeOperation.SUM else [trt.int32, trt.int64]
     x = grow.with_axis(grow.among(tensor, types))
     axis = grow.fixed(grow.choose(np.int32, np.int64)(grow.between(-len(x.shape), len(x.shape) - 1)))
-    return grow.tame(grow.network.add_cumulative(x, axis, op, grow.coin(), grow.coin()).get_output(0))
+    return grow.tame(grow.network.add_cumulative(x, axis, op, is_exclusive, is_reverse).get_output(0))
 
 
 @draws
 def top_of(grow: Kinds, tensor: ITensor, pool: Pool) -> ITensor:
     x = grow.with_axis(grow.among(tensor, ARITHMETIC))
     axis = grow.axis(x)
-    x = grow.concatenated([x, x], axis) if grow.coin() else x  # of equal elements the first is the top one
+    x = grow.concatenated([x, x], axis) if grow.between(0, 3) else x  # of equal elements the first is the top one
     number, indices = grow.between(1, x.shape[axis]), grow.choose(trt.int32, trt.int64)
-    layer = grow.network.add_topk(x, grow.choose(*trt.TopKOperation), number, 1 << axis, indices)
-    return layer.get_output(grow.between(0, 1))
+    layer = grow.network.add_topk(x, grow.next_of(*trt.TopKOperation), number, 1 << axis, indices)
+    return layer.get_output(grow.next_of(0, 1, 1))
 
 
 @draws
@@ -219,7 +231,7 @@ def normalize_any(grow: Kinds, tensor: ITensor, pool: Pool) -> ITensor:
 @draws
 def gather_in_any_mode(grow: Kinds, tensor: ITensor, pool: Pool) -> ITensor:
     x = grow.with_axis(tensor)
-    mode, rank = grow.choose(*trt.GatherMode), len(x.shape)
+    mode, rank = grow.next_of(*trt.GatherMode), len(x.shape)
     dtype = grow.choose(trt.int32, trt.int64)
     if mode is trt.GatherMode.ND:
         depth = grow.between(1, rank)
@@ -262,11 +274,10 @@ def gather_by_values(grow: Kinds, tensor: ITensor, pool: Pool) -> ITensor:
 @draws
 def scatter_in_any_mode(grow: Kinds, tensor: ITensor, pool: Pool) -> ITensor:
     """With a reduction, indices may be equal."""
-    reduction = grow.choose(*trt.ReduceOperation)
-    reduction = trt.ReduceOperation.SUM if reduction is trt.ReduceOperation.AVG else reduction
+    reduction = grow.next_of(*(each for each in trt.ReduceOperation if each is not trt.ReduceOperation.AVG))
     is_set = reduction is trt.ReduceOperation.NONE
     x = grow.with_axis(tensor if is_set else grow.among(tensor, NUMBERS))
-    mode, axis = grow.choose(*trt.ScatterMode), grow.axis(x)
+    mode, axis = grow.next_of(*trt.ScatterMode), grow.axis(x)
     length, dtype = x.shape[axis], grow.choose(trt.int32, trt.int64)
     if mode is trt.ScatterMode.ELEMENT:
         shape = [grow.between(1, each) for each in x.shape]
@@ -311,7 +322,7 @@ def reverse_sequences(grow: Kinds, tensor: ITensor, pool: Pool) -> ITensor:
 def slice_in_any_mode(grow: Kinds, tensor: ITensor, pool: Pool) -> ITensor:
     """Also before the beginning and past the end, except where the bounds are strict."""
     x = grow.with_axis(tensor)
-    mode = grow.choose(*trt.SampleMode)
+    mode = grow.next_of(*trt.SampleMode)
     axes = grow.chance.sample(range(len(x.shape)), grow.between(1, len(x.shape)))
     starts, sizes, strides = zip(*(span(grow, x.shape[each], mode) for each in axes), strict=True)
     layer = grow.network.add_slice(x, starts, sizes, strides)
@@ -337,9 +348,9 @@ def slice_by_values(grow: Kinds, tensor: ITensor, pool: Pool) -> ITensor:
     flat = grow.reshape(x, grow.size(x))
     source = grow.pick_exact(pool, lambda each: 0 < grow.size(each) <= 6)
     start = grow.reshape(grow.one(flat if source is None else source, grow.fixed(np.int32(0))), 1)
-    layer = grow.network.add_slice(flat, (0,), (grow.between(1, 4),), (grow.choose(1, -1, 2),))
+    layer = grow.network.add_slice(flat, (0,), (grow.between(1, 4),), (grow.next_of(1, -1, 2),))
     layer.set_input(1, start)
-    layer.mode = grow.choose(trt.SampleMode.WRAP, trt.SampleMode.CLAMP, trt.SampleMode.FILL, trt.SampleMode.REFLECT)
+    layer.mode = grow.next_of(trt.SampleMode.WRAP, trt.SampleMode.CLAMP, trt.SampleMode.FILL, trt.SampleMode.REFLECT)
     return layer.get_output(0)
 
 
@@ -388,311 +399,11 @@ def pad_anywhere(grow: Kinds, tensor: ITensor, pool: Pool) -> ITensor:
     return grow.network.add_padding_nd(image, before, after).get_output(0)
 
 
-# ---------------------------------------------------------------------------- windows
-
-
-def window(grow: Kinds, layer: trt.ILayer, is_padded: bool = True) -> None:
-    """Strides, dilations and paddings of a layer with a window of at most two elements along an axis."""
-    layer.stride_nd = grow.between(1, 2), grow.between(1, 2)
-    if is_padded:
-        layer.padding_mode = grow.choose(*PADDING)
-        layer.pre_padding, layer.post_padding = ((grow.between(0, 1), grow.between(0, 1)) for _ in range(2))
-
-
-def channels(grow: Kinds, tensor: ITensor, is_real: bool = True) -> ITensor:
-    """An image of two channels and at least three columns, of integers at times if it need not be of floats."""
-    image = grow.image(tensor)
-    image = image if is_real or grow.between(0, 2) else grow.cast(image, grow.choose(trt.int32, trt.int64))
-    wide = grow.concatenated([image, image, image], 3)
-    plus = grow.combine(wide, grow.filled(wide, 1), Op.SUM)
-    return grow.concatenated([wide, plus], 1)
-
-
 @draws
-def convolve_any(grow: Kinds, tensor: ITensor, pool: Pool) -> ITensor:
-    image = channels(grow, tensor, is_real=False)
-    groups, maps = grow.choose(1, 2), grow.choose(2, 4)
-    kernel = grow.array(image.dtype, (maps, 2 // groups, 1, 2))
-    bias = grow.array(image.dtype, (maps,)) if grow.coin() else trt.Weights()
-    layer = grow.network.add_convolution_nd(image, maps, (1, 2), kernel, bias)
-    layer.num_groups = groups
-    window(grow, layer)
-    layer.dilation_nd = 1, grow.between(1, 2)
-    return grow.tame(layer.get_output(0))
-
-
-@draws
-def deconvolve_any(grow: Kinds, tensor: ITensor, pool: Pool) -> ITensor:
-    image = channels(grow, tensor, is_real=False)
-    groups, maps = grow.choose(1, 2), grow.choose(2, 4)
-    kernel = grow.array(image.dtype, (2, maps // groups, 1, 2))
-    bias = grow.array(image.dtype, (maps,)) if grow.coin() else trt.Weights()
-    layer = grow.network.add_deconvolution_nd(image, maps, (1, 2), kernel, bias)
-    layer.num_groups = groups
-    layer.padding_mode, layer.stride_nd = grow.choose(*PADDING), (1, grow.between(1, 2))
-    layer.pre_padding, layer.post_padding = (0, grow.between(0, 1)), (0, grow.between(0, 1))
-    layer.dilation_nd = 1, grow.between(1, 2)
-    return grow.tame(layer.get_output(0))
-
-
-@draws
-def pool_any(grow: Kinds, tensor: ITensor, pool: Pool) -> ITensor:
-    kind = grow.choose(*trt.PoolingType)
-    image = channels(grow, tensor)
-    is_exact = kind is trt.PoolingType.MAX
-    layer = grow.network.add_pooling_nd(image if is_exact else grow.soft(image), kind, (1, 2))
-    window(grow, layer)
-    layer.pre_padding, layer.post_padding = (0, layer.pre_padding[1]), (0, layer.post_padding[1])
-    layer.dilation_nd = (1, grow.between(1, 2)) if is_exact else (1, 1)
-    layer.average_count_excludes_padding = grow.coin()
-    if kind is trt.PoolingType.MAX_AVERAGE_BLEND:
-        layer.blend_factor = grow.choose(0.25, 0.75)
-    return layer.get_output(0) if is_exact else grow.roughen(layer.get_output(0))
-
-
-@draws
-def point_any(grow: Kinds, tensor: ITensor, pool: Pool) -> ITensor:
-    layer = grow.network.add_pooling_indices(channels(grow, tensor), (1, 2), grow.choose(trt.int32, trt.int64))
-    layer.padding_mode, layer.stride_nd = grow.choose(*PADDING), (1, grow.between(1, 2))
-    return layer.get_output(0)
-
-
-# ---------------------------------------------------------------------------- sampling
-
-
-@draws
-def resize_any(grow: Kinds, tensor: ITensor, pool: Pool) -> ITensor:
-    """To another shape or by scales; what is no nearest element is rough."""
-    image = channels(grow, tensor)
-    kind = grow.choose(*trt.InterpolationMode, trt.InterpolationMode.CUBIC)
-    is_exact = kind is trt.InterpolationMode.NEAREST
-    image = image if is_exact else grow.soft(image)
-    layer = grow.network.add_resize(image)
-    layer.resize_mode = kind
-    layer.coordinate_transformation = grow.choose(*trt.ResizeCoordinateTransformation)
-    if layer.coordinate_transformation is trt.ResizeCoordinateTransformation.CROP:
-        layer.roi = (0, 0, 0, grow.choose(-0.25, 0.25), 1, 1, 1, grow.choose(0.75, 1.25))
-        layer.extrapolation_value = grow.choose(0, 1)
-    layer.nearest_rounding = grow.choose(*trt.ResizeRoundMode)
-    layer.selector_for_single_pixel = grow.choose(*trt.ResizeSelector)
-    layer.exclude_outside = kind is trt.InterpolationMode.CUBIC and grow.coin()
-    layer.antialias = not is_exact and grow.coin()
-    rows, columns = image.shape[2:]
-    if grow.coin():
-        layer.shape = (1, 2, grow.between(1, 2 * rows), grow.between(1, 6))
-    else:
-        layer.scales = (1, 1, grow.choose(1, 2), grow.choose(0.5, 1.5, 2) if columns > 1 else 2)
-    return layer.get_output(0) if is_exact else grow.roughen(layer.get_output(0))
-
-
-@draws
-def sample_any(grow: Kinds, tensor: ITensor, pool: Pool) -> ITensor:
-    image = channels(grow, tensor)
-    kind = grow.choose(*trt.InterpolationMode)
-    is_exact = kind is trt.InterpolationMode.NEAREST
-    image = image if is_exact else grow.soft(image)
-    grid = grow.array(trt.float32, (1, 2, 2, 2), -5, 5) / 4
-    layer = grow.network.add_grid_sample(image, grow.fixed(grid.astype(numpy_type(image.dtype))))
-    layer.interpolation_mode, layer.align_corners = kind, grow.coin()
-    layer.sample_mode = grow.choose(trt.SampleMode.FILL, trt.SampleMode.CLAMP, trt.SampleMode.REFLECT)
-    return layer.get_output(0) if is_exact else grow.roughen(layer.get_output(0))
-
-
-# ---------------------------------------------------------------------------- products
-
-
-@draws
-def multiply_batches(grow: Kinds, tensor: ITensor, pool: Pool) -> ITensor:
-    """Products of stacks of matrices, of which one may be broadcast."""
-    matrix = grow.matrix(tensor)
-    rows, columns = matrix.shape
-    stack = grow.concatenated([grow.reshape(matrix, 1, rows, columns)] * 2, 0)
-    batch, width = grow.choose(1, 2), grow.between(1, 3)
-    op0, op1 = (grow.choose(NONE, trt.MatrixOperation.TRANSPOSE) for _ in range(2))
-    inner = columns if op0 is NONE else rows
-    other = grow.constant(matrix.dtype, (batch, inner, width) if op1 is NONE else (batch, width, inner))
-    if not grow.between(0, 3):
-        op0, other, op1 = NONE, grow.constant(matrix.dtype, (batch, columns)), VECTOR
-    return grow.tame(grow.network.add_matrix_multiply(stack, op0, other, op1).get_output(0))
-
-
-EQUATIONS = [
-    "ij,kj->ki",
-    "ij,kj->ikj",
-    "ij,ij->",
-    "ij,ij->ij",
-    "ij,kl->",
-    "ij,ij->ji",
-    "ji,jk->ikj",
-    "...j,kj->k...",
-    "ij,kj",
-]
-
-
-@draws
-def einsum_any(grow: Kinds, tensor: ITensor, pool: Pool) -> ITensor:
-    matrix = grow.matrix(tensor)
-    return grow.tame(grow.network.add_einsum([matrix, matrix], grow.choose(*EQUATIONS)).get_output(0))
-
-
-@draws
-def scale_any(grow: Kinds, tensor: ITensor, pool: Pool) -> ITensor:
-    image = channels(grow, tensor)
-    mode, axis = grow.choose(*trt.ScaleMode), grow.between(1, 3)
-    shape = {trt.ScaleMode.UNIFORM: (1,), trt.ScaleMode.CHANNEL: (image.shape[axis],)}.get(mode, tuple(image.shape[1:]))
-    axis = 1 if mode is trt.ScaleMode.ELEMENTWISE else axis
-    shift, scale = (grow.array(image.dtype, shape) for _ in range(2))
-    return grow.tame(grow.network.add_scale_nd(image, mode, shift, scale, trt.Weights(), axis).get_output(0))
-
-
-@draws
-def determine_two(grow: Kinds, tensor: ITensor, pool: Pool) -> ITensor:
-    """The determinants of two by two matrices."""
-    x = grow.soft(tensor)
-    rows = grow.reshape(x, 1, grow.size(x))
-    shifted = grow.combine(rows, grow.filled(rows, 1 / 2), Op.SUB)
-    matrices = grow.reshape(grow.concatenated([rows, shifted, shifted, rows], 0), 2, 2, grow.size(x))
-    last = grow.network.add_shuffle(matrices)
-    last.first_transpose = 2, 0, 1
-    return grow.roughen(grow.network.add_determinant(last.get_output(0)).get_output(0))
-
-
-@draws
-def transform_any(grow: Kinds, tensor: ITensor, pool: Pool) -> ITensor:
-    """A Fourier transform along an axis of at least two elements, of complex numbers back too."""
-    x = grow.soft(tensor)
-    flat = grow.reshape(x, grow.size(x))
-    both = grow.concatenated([flat, flat], 0)
-    is_real = grow.coin()
-    rows = grow.reshape(both, 1, 2 * grow.size(x), 1) if is_real else grow.reshape(both, 1, grow.size(x), 2)
-    small = grow.combine(rows, grow.filled(rows, 1 / 32), Op.PROD)
-    layer = grow.network.add_dft(small, inverse=not is_real, onesided=is_real and grow.coin())
-    return grow.roughen(layer.get_output(0))
-
-
-# ---------------------------------------------------------------------------- few bits, sources and ranks
-
-
-FEW_BITS = [trt.int8, trt.fp8, trt.int4, trt.fp4]
-DYNAMIC = [(trt.int8, trt.float32), (trt.fp8, trt.float32), (trt.fp8, trt.e8m0)]
-
-
-@draws
-def quantize_any(grow: Kinds, tensor: ITensor, pool: Pool) -> ITensor:
-    """To each type of few bits and back, with a scale for all, for an axis or for blocks."""
-    dtype, x = grow.choose(*FEW_BITS), grow.with_axis(grow.small(tensor, grow.choose(trt.float32, trt.float16)))
-    axis = grow.axis(x)
-    blocks = tuple(grow.choose(1, length) for length in x.shape)
-    shape = grow.choose(
-        (), (x.shape[axis],), tuple(length // each for length, each in zip(x.shape, blocks, strict=True))
-    )
-    scale = grow.cast(grow.fixed(2.0 ** grow.array(trt.int32, shape, -1, 1)), x.dtype)
-    layer = grow.network.add_quantize(x, scale, dtype)
-    back = grow.network.add_dequantize(layer.get_output(0), scale, x.dtype)
-    layer.axis = back.axis = axis if len(shape) == 1 else -1
-    return back.get_output(0)
-
-
-@draws
-def quantize_by_largest(grow: Kinds, tensor: ITensor, pool: Pool) -> ITensor:
-    """With scales that follow from the largest number of each block, and back."""
-    dtype, scale = grow.choose(*DYNAMIC)
-    row = grow.reshape(grow.small(tensor), 1, grow.size(tensor))
-    row = grow.concatenated([row, grow.constant(trt.float32, (1, 1), 3, 4)], 1)  # the scale of zeros is not positive
-    rows = grow.concatenated([row, grow.combine(row, grow.filled(row, 2), Op.PROD)], 0)
-    block = 1, grow.size(row)
-    layer = grow.network.add_dynamic_quantize_v2(rows, block, dtype, scale)
-    made = grow.network.add_dequantize(*layer.outputs, trt.float32)
-    made.block_shape = block
-    return grow.roughen(grow.combine(made.get_output(0), grow.filled(made.get_output(0), 1 / 8), Op.PROD))
-
-
-@draws
-def fill_any(grow: Kinds, tensor: ITensor, pool: Pool) -> ITensor:
-    """A line of whole numbers from a start that depends on the tensor."""
-    dtype, shape = grow.choose(trt.float32, trt.int32, trt.int64), grow.choose((3,), (2, 2))
-    fill = grow.network.add_fill(shape, trt.FillOperation.LINSPACE, dtype)
-    start = grow.reshape(grow.one(tensor, grow.constant(dtype, (1,))), 1)
-    fill.set_input(1, grow.reshape(start, *()))
-    fill.set_input(2, grow.constant(dtype, (len(shape),)))
-    return grow.tame(fill.get_output(0))
-
-
-@draws
-def collect_ranks(grow: Kinds, tensor: ITensor, pool: Pool) -> ITensor:
-    """Every collective operation, of a single rank."""
-    x = grow.with_axis(grow.among(tensor, NUMBERS))
-    op = grow.choose(*trt.CollectiveOperation, *[trt.CollectiveOperation.ALL_REDUCE] * 4)
-    reduces = op.name in ("ALL_REDUCE", "REDUCE", "REDUCE_SCATTER")
-    reduce = grow.choose(*REDUCTIONS[:4]) if reduces else trt.ReduceOperation.NONE
-    root = 0 if op.name in ("BROADCAST", "REDUCE", "GATHER", "SCATTER") else -1
-    return grow.network.add_dist_collective(x, op, reduce, root, []).get_output(0)
-
-
-@draws
-def draw_normally(grow: Kinds, tensor: ITensor, pool: Pool) -> ITensor:
-    """Random numbers of each distribution, drawn anew in each iteration that a number of it enters."""
-    dtype, op = grow.choose(trt.float32, trt.float64), grow.choose(*list(trt.FillOperation)[1:])
-    fill = grow.network.add_fill((), op, dtype)
-    fill.alpha, fill.beta = grow.choose(0.25, 0.5), grow.choose(0.75, 1)
-    fill.set_input(0, grow.network.add_shape(tensor).get_output(0))
-    return grow.roughen(grow.combine(fill.get_output(0), grow.small(grow.soft(tensor), dtype), Op.SUM))
-
-
-@draws
-def split_anywhere(grow: Kinds, tensor: ITensor, pool: Pool) -> ITensor:
-    """An element of a sequence of slices, with or without their axis."""
-    x = grow.with_axis(grow.among(tensor, grow.divided))
-    axis = grow.axis(x)
-    parts = grow.network.add_sequence_split(x, None, axis - grow.choose(0, len(x.shape)), grow.coin()).get_output(0)
-    place = grow.fixed(np.int64(grow.between(-x.shape[axis], x.shape[axis] - 1)))
-    return grow.network.add_sequence_at(parts, place).get_output(0)
-
-
-# ---------------------------------------------------------------------------- attention and experts
-
-
-@draws
-def attend_any(grow: Kinds, tensor: ITensor, pool: Pool) -> ITensor:
-    """With two heads of queries, a mask or a causal kind, or packed sequences; not always with a softmax."""
-    image = grow.small(grow.image(grow.soft(tensor)))
-    query = grow.concatenated([image, grow.combine(image, grow.filled(image, 1 / 2), Op.PROD)], 1)
-    rows, width = image.shape[2:]
-    is_packed = grow.coin()
-    tensors = [grow.reshape(each, -1, each.shape[1], width) if is_packed else each for each in (query, image, image)]
-    layer = grow.network.add_attention_v2(
-        *tensors, grow.choose(*trt.AttentionNormalizationOp), grow.choose(*trt.CausalMaskKind)
-    )
-    layer.decomposable = grow.coin()
-    if is_packed:
-        layer.query_form = layer.key_value_form = trt.AttentionIOForm.PACKED_NHD
-        cut = grow.fixed(np.int32([0, grow.between(0, rows), rows]))
-        layer.query_lengths = layer.key_value_lengths = cut
-    elif layer.causal_kind is trt.CausalMaskKind.NONE:
-        layer.mask = grow.constant(grow.choose(trt.bool, trt.float32), (1, 1, rows, rows), 0, 1)
-    small = layer.get_output(0)
-    return grow.roughen(grow.combine(small, grow.filled(small, 1 / 8), Op.PROD))
-
-
-@draws
-def experts_any(grow: Kinds, tensor: ITensor, pool: Pool) -> ITensor:
-    """Each token goes through two of three experts, with an activation."""
-    matrix = grow.small(grow.matrix(grow.soft(tensor)))
-    tokens, width = matrix.shape
-    choice = grow.fixed(np.array([[grow.places(3, 2, True) for _ in range(tokens)]], np.int32))
-    scores = grow.fixed(grow.array(trt.float32, (1, tokens, 2)) / 4)
-    layer = grow.network.add_moe(grow.reshape(matrix, 1, tokens, width), choice, scores)
-    sides = [(3, width, 2), (3, width, 2), (3, 2, width)]
-    weights = (grow.fixed(grow.array(trt.float32, each) / 4) for each in sides)
-    layer.set_gated_weights(*weights, grow.choose(*trt.MoEActType))
-    return grow.roughen(layer.get_output(0))
-
-
-@draws
-def update_cache_anywhere(grow: Kinds, tensor: ITensor, pool: Pool) -> ITensor:
-    """Of two sequences, also before the beginning and past the end."""
-    image = grow.image(tensor)
-    update = grow.concatenated([image, grow.combine(image, grow.filled(image, 1), Op.SUM)], 0)
-    rows, width = image.shape[2:]
-    cache, places = grow.constant(image.dtype, (2, 1, 4, width)), grow.constant(trt.int32, (2,), -rows, 4)
-    return grow.network.add_kv_cache_update(cache, update, places, trt.KVCacheMode.LINEAR).get_output(0)
+def known_branch(grow: Kinds, tensor: ITensor, pool: Pool) -> ITensor:
+    """The branch that a known condition takes, of two of different lengths or ranks."""
+    x = grow.with_axis(tensor)
+    other = grow.reshape(x, 1, *x.shape) if grow.coin() else grow.concatenated([x, x], grow.axis(x))
+    conditional = grow.network.add_if_conditional()
+    conditional.set_condition(grow.fixed(np.bool_(grow.coin())))
+    return conditional.add_output(*grow.chance.sample([x, other], 2)).get_output(0)

@@ -21,6 +21,7 @@ class CellGrower(Grower):
         most_of: the largest number of iterations for which each loop's values are computed.
         counters: counters of the loops that are being grown, with numbers that they stay below.
         given: the outputs of iterators.
+        cells: the names of the methods that come next, the last one first.
     """
 
     passes = (
@@ -35,15 +36,30 @@ class CellGrower(Grower):
         "weight_prepacking",
     )
 
+    CELLS = (
+        "products",
+        "gates",
+        "parted_gates",
+        "rows",
+        "read",
+        "sum_of_products",
+        "memory",
+        "small_loop",
+        "written",
+        "split",
+    )
+
     shapes = [(3,), (2, 3), (1, 4), (9, 2), (7, 1, 3)]
     most_trips = 9
     limit_kinds = [*["count"] * 6, *Grower.limit_kinds]
+    share_on_host = 0.1
 
     def __init__(self, chance: Random, depth: int, most: int, is_risky: bool = False) -> None:
         super().__init__(chance, depth, most, is_risky)
         self.most_of: dict[trt.ILoop, int] = {}
         self.counters: list[tuple[ITensor, int]] = []
         self.given: list[ITensor] = []
+        self.cells: list[str] = []
 
     def type(self) -> tuple[trt.DataType, tuple[int, ...]]:
         return self.choose(trt.float32, self.choose(*self.dtypes)), self.choose(*self.shapes)
@@ -55,9 +71,9 @@ class CellGrower(Grower):
             return super().layer(pool, depth)
         if tensor in self.rough:
             return self.gates(tensor, pool)
-        recipes = self.products, self.gates, self.parted_gates, self.rows, self.read, self.sum_of_products, self.memory
-        recipes += self.small_loop, self.written
-        return self.choose(*recipes)(tensor, pool)
+        if not self.cells:
+            self.cells = self.chance.sample(self.CELLS, len(self.CELLS))
+        return getattr(self, self.cells.pop())(tensor, pool)
 
     # ------------------------------------------------------------------ products
 
@@ -236,11 +252,48 @@ class CellGrower(Grower):
         buffer.set_input(1, scatter.get_output(0))
         return [self.last_value(loop, each.get_output(0)) for each in (buffer, total)]
 
+    # ------------------------------------------------------------------ products that may leave the iterations
+
+    def split(self, tensor: ITensor, pool: list[ITensor]) -> list[ITensor]:
+        """A loop with products of rows and of states, and layers before and after them; one of these may stay in it."""
+        loop, trips = self.network.add_loop(), self.choose(4, 5, 7, 9)
+        loop.add_trip_limit(self.fixed(np.int32(trips)), trt.TripLimit.COUNT)
+        row = loop.add_iterator(self.constant(trt.float32, (9, 1, 2)), 0, self.coin()).get_output(0)
+        state, earlier = (loop.add_recurrence(self.constant(trt.float32, (1, 2))) for _ in range(2))
+        now = state.get_output(0)
+        state.set_input(1, self.tame(self.combine(now, row, self.choose(Op.SUM, Op.SUB))))
+        moved = self.combine(row, self.one(tensor, row), Op.SUM) if self.coin() else row
+        ahead, late = self.weighed(moved), self.weighed(now)
+        before = earlier.get_output(0)
+        earlier.set_input(1, self.choose(ahead, ahead, late, now))
+        made = [late, self.tame(self.combine(late, self.choose(now, ahead, row, before), Op.SUM))]
+        made += [self.stays(*made)] if self.coin() else []
+        rows = [each for each in (ahead, *made) if not each.uses or self.coin()]
+        return [self.output(loop, each, trips, pool) for each in (*rows, before)] + [self.last_value(loop, now)]
+
+    def weighed(self, row: ITensor) -> ITensor:
+        """A product of a row and a matrix."""
+        weights = self.constant(trt.float32, (2, 2), -1, 1)
+        return self.tame(self.network.add_matrix_multiply(row, NONE, weights, NONE).get_output(0))
+
+    def stays(self, a: ITensor, b: ITensor) -> ITensor:
+        """What is made of two tensors in each iteration by itself: a choice, or a loop."""
+        if self.coin():
+            conditional = self.network.add_if_conditional()
+            conditional.set_condition(self.combine(self.reshape(self.one(a, a)), self.fixed(np.float32(0)), Op.LESS))
+            return conditional.add_output(a, b).get_output(0)
+        loop = self.network.add_loop()
+        loop.add_trip_limit(self.fixed(np.int32(2)), trt.TripLimit.COUNT)
+        state = loop.add_recurrence(a)
+        state.set_input(1, self.tame(self.combine(state.get_output(0), b, Op.SUM)))
+        return self.last_value(loop, state.get_output(0))
+
     # ------------------------------------------------------------------ small bodies
 
     def small_loop(self, tensor: ITensor, pool: list[ITensor]) -> list[ITensor]:
         """A loop of a few element-wise layers and small conditionals, with up to twenty iterations."""
         x = self.small(tensor)
+        x = self.reshape(self.one(x, x)) if self.coin() else x
         loop, trips = self.network.add_loop(), self.between(0, 20)
         loop.add_trip_limit(self.fixed(np.int32(trips)), trt.TripLimit.COUNT)
         scalar = self.reshape(self.one(x, self.filled(x, 0)))
@@ -254,7 +307,8 @@ class CellGrower(Grower):
         state.set_input(1, conditional.add_output(*ways).get_output(0))
         other.set_input(1, self.tame(self.combine(number, row, self.choose(Op.SUM, Op.SUB))))
         made = [self.last_value(loop, each) for each in (now, number)]
-        return made if self.coin() else [*made, self.output(loop, number, trips, pool)]
+        row = self.choose(number, self.small(number, self.choose(trt.int2, trt.uint2)))
+        return made if self.coin() else [*made, self.output(loop, row, trips, pool)]
 
     def broadcast(self, matrix: ITensor) -> ITensor:
         rows, columns = matrix.shape

@@ -9,6 +9,7 @@ import netloop as trt
 from netloop.graph.tensor import ITensor
 from tests.support.attribute_recipes import Pool
 from tests.support.layer_specs import Kinds, Recipe
+from tests.support.networks import counter
 from tests.support.plugin_examples import NonZero, Plugin
 from tests.support.tensor_drawing import LISTED, NUMBERS, Op
 
@@ -104,6 +105,23 @@ def growing_state(grow: Kinds, tensor: ITensor, pool: Pool) -> ITensor:
     state.set_input(1, grow.concatenated(more, 0))
     output = loop.add_loop_output(state.get_output(0), trt.LoopOutput.LAST_VALUE).get_output(0)
     return settled(grow, output, grow.size(x) + 3)
+
+
+@draws
+def reverse_in_a_branch(grow: Kinds, tensor: ITensor, pool: Pool) -> ITensor:
+    """A list that grows by elements from the last one on, which only a branch reads."""
+    x = grow.reshape(tensor, grow.size(tensor))
+    loop = grow.network.add_loop()
+    loop.add_trip_limit(grow.reshape(number(grow, x, grow.size(x))), trt.TripLimit.COUNT)
+    rows = [grow.reshape(loop.add_iterator(x, 0, each).get_output(0), 1) for each in (True, False)]
+    conditional = grow.network.add_if_conditional()
+    conditional.set_condition(grow.combine(counter(grow.network, loop), grow.fixed(np.int32(1)), Op.LESS))
+    element = conditional.add_output(*grow.chance.sample(rows, 2)).get_output(0)
+    state = loop.add_recurrence(x)
+    state.keeps_shape = False
+    state.set_input(1, grow.concatenated([element, state.get_output(0)], 0))
+    output = loop.add_loop_output(state.get_output(0), trt.LoopOutput.LAST_VALUE).get_output(0)
+    return settled(grow, output, grow.size(x) + 2)
 
 
 @draws

@@ -6,19 +6,7 @@ import numpy as np
 
 import netloop as trt
 from netloop.graph.tensor import ITensor
-from tests.support.networks import (
-    WHILE,
-    Op,
-    chain,
-    chain_in_loop,
-    combine,
-    constant,
-    counted,
-    counter,
-    deep,
-    last,
-    mark,
-)
+from tests.support.networks import Op, chain, chain_in_loop, combine, constant, counted, counter, deep, last, mark
 
 
 class Maker:
@@ -72,7 +60,7 @@ def loops_with_limits(size: int) -> trt.INetworkDefinition:
         count = make.after(combine(make.network, now, now, Op.SUB))
         states.append(counted(make.network, count).add_recurrence(now))
         now = states[-1].get_output(0)
-        states[-1].loop.add_trip_limit(combine(make.network, now, make.one, Op.GREATER), WHILE)
+        states[-1].loop.add_trip_limit(combine(make.network, now, make.one, Op.GREATER), trt.TripLimit.WHILE)
     for each in reversed(states):
         each.set_input(1, make.after(now))
         now = last(each.loop, each.get_output(0))

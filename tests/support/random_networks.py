@@ -1,15 +1,16 @@
 """Random networks by number, each with the settings under which an engine of it is compared with the reference."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from random import Random
-from typing import Any
+from typing import Any, TypeVar
 from unittest.mock import patch
 
 from hypothesis import strategies as st
 
 import netloop as trt
 from netloop.host.compiled_pieces import Pieces
+from tests.support.failure_recipes import FAILURES
 from tests.support.findings import certain_errors_ignored
 from tests.support.growth import CellGrower
 from tests.support.host_recipes import HOST
@@ -25,40 +26,57 @@ UNLIMITED = [
 ]
 length_of_piece = Pieces.length
 
+T = TypeVar("T")
 
-SIZES = [*[(0, 0)] * 3, (1, 5), (1, 20), (2, 10), (2, 20), (3, 20), (4, 40)]
+
+SIZES = [(1, 5), (1, 20), (2, 10), (2, 20), (3, 20), (4, 40)]
 """How deep loops and conditionals are nested at most, and among how many layers they are begun."""
+RISKY_SIZES = [*[(0, 0)] * 4, (1, 5), (1, 20), (2, 10), (2, 20)]
+"""The same of risky networks; of several failures in a large one only the first would be seen."""
 
 EVERY = [*dict.fromkeys([*Grower.recipes, *HOST])]
 ORDER = Random(0).sample(EVERY, len(EVERY))
-DRAWN = 12
+DRAWN = 24
 """Networks without loops take this number of recipes in turn: in 200 networks each of them comes several times."""
+FAILING = Random(0).sample(FAILURES, len(FAILURES))
+FAILED = 2
+"""Risky networks take this number of failures in turn."""
 
 
 def random_network(seed: int, is_risky: bool | None = None, sizes: tuple[int, int] | None = None) -> Grown:
-    """The random network of a number, of either grower, with settings; one in four is risky unless that is said.
+    """The random network of a number, of either grower, with settings.
+
+    Unless that is said, of four in a row the first has no loops, and the last is risky.
 
     An assertion about two loops, one written inside the other and yet apart from it, is the one mistake that can grow
     (NL211): the next network takes its place.
     """
     chance = Random(seed)
-    sizes = chance.choice(SIZES) if sizes is None else sizes
-    is_risky = not chance.randint(0, 3) if is_risky is None else is_risky
+    turn, kind = divmod(seed, 4)
+    is_risky = kind == 3 if is_risky is None else is_risky
+    sizes = chance.choice(RISKY_SIZES if is_risky else SIZES if kind else [(0, 0)]) if sizes is None else sizes
     while True:
-        grower = chance.choice([Grower, CellGrower] if sizes[0] else [Grower])(chance, *sizes, is_risky)
+        grower = chance.choice([Grower, CellGrower, CellGrower] if sizes[0] else [Grower])(chance, *sizes, is_risky)
         grower.recipes = EVERY
         grower.deck = chance.sample(HOST, 3) if grower.is_on_host else []
         if not sizes[0]:
-            grower.deck += recipes_in_turn(seed, grower.is_on_host)
+            grower.deck += recipes_in_turn(turn, grower.is_on_host)
+            grower.turn = DRAWN * turn // len(ORDER)
+        grower.failures = in_turn(FAILING, FAILED, turn)
         grown = grower.grow()
-        grown.settings = settings(chance)
+        grown.settings = settings(chance, KINDS if sizes[0] else KINDS[:-1])
         if not is_risky or not any(each.code == "NL211" for each in trt.check(grown.network)):
             return grown
 
 
-def recipes_in_turn(seed: int, is_on_host: bool) -> list[Recipe]:
-    begin = DRAWN * seed % len(ORDER)
-    return [each for each in (ORDER * 2)[begin : begin + DRAWN] if is_on_host or each not in HOST]
+def recipes_in_turn(turn: int, is_on_host: bool) -> list[Recipe]:
+    return [each for each in in_turn(ORDER, DRAWN, turn) if is_on_host or each not in HOST]
+
+
+def in_turn(order: list[T], number: int, turn: int) -> list[T]:
+    """The next few of some things that come in turn."""
+    begin = number * turn % len(order)
+    return (order * 2)[begin : begin + number]
 
 
 @st.composite
@@ -68,13 +86,16 @@ def random_networks(draw: Any, is_risky: bool = False, depth: int = 3, most: int
     return random_network(draw(st.integers(0, 1 << 32)), is_risky, sizes)
 
 
-def settings(chance: Random) -> dict[str, Any]:
+KINDS = ["usual", "lowest", "lowest", "lowest", "chunks", "host"]
+
+
+def settings(chance: Random, kinds: Sequence[str]) -> dict[str, Any]:
     """Values of names in netloop: mostly thresholds that nothing misses, or the usual ones; or another way to run.
 
     A network of a data-dependent shape runs on the host anyway; here others do too, in pieces of a few steps or with
-    loops in chunks of iterations.
+    loops in chunks of iterations. Many small pieces take long to compile, and show little where there is no loop.
     """
-    kind = chance.choice(["usual", "lowest", "lowest", "lowest", "host", "chunks"])
+    kind = chance.choice(kinds)
     if kind == "host":
         return on_the_host(chance.choice([0, 1, 2, 100]))
     if kind == "chunks":

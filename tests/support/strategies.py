@@ -1,7 +1,7 @@
 """Random networks of layers of every kind, with loops and conditionals, valid by construction.
 
-A risky network has assertions that may not hold, iterators that may pass the end of their axes and outputs that may
-have too little room.
+A risky network has what may fail (``failure_recipes``) and, anywhere, assertions that may not hold, iterators that may
+pass the end of their axes and outputs that may have too little room.
 """
 
 from collections.abc import Collection, Mapping
@@ -19,9 +19,11 @@ from netloop.lower import has_program
 from netloop.nest import live_layers
 from netloop.types import data_type
 from tests.support.attribute_recipes import RANGES
+from tests.support.failure_recipes import FAILURES, Place, Way, failure
 from tests.support.host_recipes import HOST
 from tests.support.layer_specs import RECIPES, Kinds, Recipe
 from tests.support.tensor_drawing import FLOATS, TOLERANCE, Op, is_empty
+from tests.support.weighed_recipes import WEIGHED
 
 MOST_NUMBERS, MOST_AXES = 24, 4
 """Of larger tensors only loops and conditionals make others."""
@@ -62,6 +64,7 @@ class Grower(Kinds):
         has_entries: whether conditionals have inputs.
         share_on_host: the share of networks with layers that run on the host.
         deck: the recipes that come next, the last one first.
+        failures: the ways to fail that come next, and where, the last one first.
         watch: the share of tensors that become outputs although something reads them. At 0 passes find more to
             rewrite; at 1 nothing hides a wrong number.
         watched: these tensors.
@@ -70,7 +73,7 @@ class Grower(Kinds):
     shapes = [(), (2,), (3,), (2, 3)]
     most_trips = 4
     limit_kinds = ["count", "computed count", "while", "both"]
-    recipes = [*RECIPES, *RANGES]
+    recipes = [*RECIPES, *RANGES, *WEIGHED]
     share_on_host = 0.3
 
     def __init__(self, chance: Random, depth: int, most: int, is_risky: bool = False, has_entries: bool = True) -> None:
@@ -85,6 +88,7 @@ class Grower(Kinds):
         self.watched: set[ITensor] = set()
         self.is_on_host = self.chance.random() < self.share_on_host
         self.deck: list[Recipe] = self.some_on_host() if self.is_on_host else []
+        self.failures: list[tuple[Way, Place]] = []
 
     def some_on_host(self) -> list[Recipe]:
         found = [each for each in self.recipes if each in HOST]
@@ -94,11 +98,15 @@ class Grower(Kinds):
         pool = [self.input(number) for number in range(self.between(1, 3))]
         pool += [self.constant(*self.type()) for _ in range(2)]
         pool = self.steps(pool, self.depth, 1)
+        if self.is_risky:
+            pool += [*self.failure(pool, 0), *self.failure(pool, 0)]
         if self.depth:
             pool += self.choose(self.loop, self.loop, self.conditional)(pool, self.depth)
             pool = self.steps(pool, self.depth, self.between(0, 1))
         else:
-            pool = self.steps(pool, self.depth, self.between(6, 16))
+            pool = self.steps(
+                pool, self.depth, self.between(1, 3) if self.is_risky else len(self.deck) or self.between(6, 16)
+            )
         outputs = self.left(pool) or [each for each in pool if each.producer is not None][-1:]
         for tensor in outputs:
             self.network.mark_output(tensor)
@@ -123,7 +131,7 @@ class Grower(Kinds):
         pool = list(pool)
         for _ in range(number):
             kinds = ["layer"] * 2 + (["loop"] * 2 + ["conditional"] if self.grows(depth) else [])
-            kinds += ["assertion"] if self.is_risky else []
+            kinds += ["assertion", "failure"] if self.is_risky else []
             made = getattr(self, self.choose(*kinds))(pool, depth)
             self.watched.update(each for each in made if self.chance.random() < self.watch)
             pool += made
@@ -166,6 +174,15 @@ class Grower(Kinds):
         if flag is not None:
             self.network.add_assertion(flag, "it may hold")
         return []
+
+    def failure(self, pool: list[ITensor], depth: int) -> list[ITensor]:
+        """A number that may need what fails, of the next way to fail and place."""
+        tensor = self.pick_exact(pool, self.is_handy)
+        if tensor is None:
+            return []
+        if not self.failures:
+            self.failures = self.chance.sample(FAILURES, len(FAILURES))
+        return [failure(self, tensor, *self.failures.pop())]
 
     def number(self, pool: list[ITensor], wanted: int) -> ITensor:
         """A number, as a constant or computed from the length of an axis."""
@@ -247,22 +264,24 @@ class Grower(Kinds):
         return self.roughen(self.combine(state, self.one(self.soft(other), state), Op.SUM))
 
     def limits(self, loop: trt.ILoop, pool: list[ITensor], inside: list[ITensor], bound: int) -> bool:
-        """Give a loop limits that keep it within ``bound`` trips; whether one is a COUNT.
+        """Give a loop limits that keep it within ``bound`` trips; whether iterators may start from its COUNT.
 
-        A WHILE limit is asked once more than there are trips, and may ask an iterator: it ends the loop a trip earlier.
+        A WHILE limit is asked once more than there are trips, and may ask an iterator: it ends the loop a trip earlier,
+        also where the COUNT is larger.
         """
         kind = self.choose(*self.limit_kinds)
+        count = self.between(-1, bound + 2 if kind == "both" else bound)
         if kind == "computed count":
             loop.add_trip_limit(self.computed_count(pool, bound), trt.TripLimit.COUNT)
         elif kind != "while":
-            loop.add_trip_limit(self.number(pool, self.between(-1, bound)), trt.TripLimit.COUNT)
+            loop.add_trip_limit(self.number(pool, count), trt.TripLimit.COUNT)
         if kind in ("while", "both"):
             counter = loop.add_recurrence(self.fixed(np.int32(0)))
             now = counter.get_output(0)
             counter.set_input(1, self.combine(now, self.fixed(np.int32(1)), Op.SUM))
             self.within[loop] = self.combine(now, self.fixed(np.int32(bound - 1)), Op.LESS)
             inside.append(now)
-        return kind != "while"
+        return kind != "while" and count <= bound
 
     def computed_count(self, pool: list[ITensor], bound: int) -> ITensor:
         source = self.pick(pool, lambda each: each.dtype in (trt.int32, trt.int64) and not len(each.shape))
@@ -297,7 +316,8 @@ class Grower(Kinds):
             tensor = self.as_rough_as(self.reshape(tensor, -1), tensor)
         axis = self.between(-len(tensor.shape) - 1, len(tensor.shape))
         output = loop.add_loop_output(tensor, self.choose(trt.LoopOutput.CONCATENATE, trt.LoopOutput.REVERSE), axis)
-        room = max(0, bound + self.between(-1 if self.is_risky else 0, 1))
+        may_be_less = self.is_risky or loop.limit(trt.TripLimit.WHILE) is not None
+        room = max(0, bound + self.between(-1 if may_be_less else 0, 1))
         output.set_input(1, self.number(pool, room))
         return self.as_rough_as(output.get_output(0), tensor)
 

@@ -62,6 +62,7 @@ class Drawing:
         divided: those of them whose tensors are split into sequences.
         arithmetic: those that are added, multiplied and compared.
         chance: the source of all choices.
+        turn: a number that is higher by one where recipes come again in turn.
         network: the network that grows.
         rough: the tensors that are known up to a tolerance.
     """
@@ -72,6 +73,7 @@ class Drawing:
 
     def __init__(self, chance: Random) -> None:
         self.chance = chance
+        self.turn = chance.randrange(1 << 16)
         self.network = trt.INetworkDefinition()
         self.rough: set[ITensor] = set()
 
@@ -79,6 +81,10 @@ class Drawing:
 
     def choose(self, *choices: Any) -> Any:
         return self.chance.choice(choices)
+
+    def next_of(self, *choices: Any) -> Any:
+        """One of some values, each as often as the others where recipes come in turn."""
+        return choices[self.turn % len(choices)]
 
     def coin(self) -> bool:
         return self.chance.random() < 0.5

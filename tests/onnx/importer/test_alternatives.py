@@ -219,6 +219,20 @@ def test_ranks_that_many_conditions_decide_are_refused_at_once():
         netloop.onnx.load(model(text))
 
 
+@pytest.mark.parametrize("c", [True, False])
+def test_shape_that_follows_from_a_rank_is_known_in_each_branch(c):
+    text = """g (float[2, 3, 1] x, float[6] row, bool c) => (y) {
+      axis = Constant <value_ints = [2]> ()
+      v = If (c) <
+        then_branch = yes () => (a) { a = Squeeze (x, axis) },
+        else_branch = no () => (b) { b = Identity (x) } >
+      shape = Shape (v)
+      y = Reshape (row, shape)
+    }"""
+
+    check_like_onnxruntime(text, x=NARROW, row=np.arange(6, dtype=F), c=np.bool_(c))
+
+
 # ---------------------------------------------------------------------------- squeezes of all axes
 
 
