@@ -6,7 +6,7 @@ from typing import Any
 import onnx
 
 from netloop.diagnostics import quoted, require
-from netloop.onnx.importer.alternatives import names_read
+from netloop.onnx.importer.node_order import free_names
 
 Graph = onnx.GraphProto | onnx.FunctionProto
 
@@ -31,7 +31,7 @@ def part_of(graphs: Sequence[Graph], inputs: Collection[str], output: str) -> on
         found.add(name)
         if name in makers:
             needed.add(makers[name])
-            stack.extend(each for each in names_read(nodes[makers[name]]) if each)
+            stack.extend(free_names(nodes[makers[name]]))
     _require_complete([nodes[each] for each in needed], output, {*inputs, *makers, *tensors})
     part = onnx.GraphProto(name=f"what {output} depends on", node=[nodes[each] for each in sorted(needed)])
     for name in sorted(found & tensors.keys() - set(inputs)):
