@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 import onnx
-from onnx import helper
 
 from netloop.diagnostics import LayerError, did_you_mean, listed, quoted, reason, require
 from netloop.enums import DataType
@@ -14,7 +13,7 @@ from netloop.formulas import as_dtype
 from netloop.graph.tensor import ITensor
 from netloop.network import INetworkDefinition
 from netloop.onnx.importer.model import Model
-from netloop.onnx.tensors import element_type
+from netloop.onnx.tensors import element_type, type_code
 from netloop.types import UNKNOWN, TensorType, agree
 
 
@@ -144,6 +143,6 @@ def contradicts(declared: onnx.TypeProto, found: TensorType) -> bool:
     tensor = declared.tensor_type
     if type(found) is not TensorType or not declared.HasField("tensor_type"):
         return False
-    if tensor.elem_type and tensor.elem_type != helper.np_dtype_to_tensor_dtype(found.dtype):
+    if tensor.elem_type and tensor.elem_type != type_code(found.dtype):
         return True
     return tensor.HasField("shape") and not agree(tuple(dims_of(tensor)), found.shape)
