@@ -285,7 +285,7 @@ class IStringNgramsLayer(StringOperation):
     def evaluate(self, x: Array) -> Array:
         grams = [*self._grams()]
         lengths = {len(each) for each in grams if self.least <= len(each) <= self.most}
-        rows: list[list[str]] = x.reshape(-1, x.shape[-1]).tolist()
+        rows: list[list[str]] = [x.tolist()] if x.ndim == 1 else x.tolist()
         made = np.zeros((len(rows), len(grams)), INT64)
         for counts, row in zip(made, rows, strict=True):
             found = Counter(chain.from_iterable(self._occurrences(row, length) for length in lengths))

@@ -32,6 +32,7 @@ RESERVED = frozenset(
         "named",
         "network",
         "np",
+        "object",
         "packed",
         "plugin",
         "trt",
@@ -77,7 +78,8 @@ class Weights(dict[str, Array]):
 
     def expression(self, array: Array, name: str) -> str:
         """Return an expression of an array, which is called ``name`` if it is new; a small one has its elements."""
-        return _elements(array) if _is_inline(array) and id(array) not in self._texts else self.read(array, name)
+        is_small = array.size <= LONGEST_INLINE and is_plain(array) and bool(np.isfinite(array).all())
+        return _elements(array) if is_small and id(array) not in self._texts else self.read(array, name)
 
     def read(self, array: Array, name: str) -> str:
         """Return the expression that reads an array from the file, where it is called ``name`` if it is new."""
@@ -87,9 +89,8 @@ class Weights(dict[str, Array]):
         return self._texts[id(array)]
 
     def _added(self, array: Array, name: str) -> str:
-        if array.dtype == STRING:
-            self[name] = np.array(array.tolist(), np.str_).reshape(array.shape)
-            return f"WEIGHTS[{name!r}].astype(np.dtypes.StringDType())"
+        if array.dtype == STRING:  # of which numpy could only read a pickle
+            return f"np.array({array.tolist()!r}, object)"
         if is_plain(array):
             self[name] = array
             return f"WEIGHTS[{name!r}]"
@@ -104,17 +105,10 @@ class Weights(dict[str, Array]):
         return file.getbuffer()
 
 
-def _is_inline(array: Array) -> bool:
-    if array.dtype == STRING:  # numpy's files drop zeros at the end of a string
-        return array.size <= LONGEST_INLINE or any(each.endswith("\0") for each in array.flat)
-    return array.size <= LONGEST_INLINE and is_plain(array) and bool(np.isfinite(array).all())
-
-
 def _elements(array: Array) -> str:
     if not array.size:
         return f"trt.Weights({expression(data_type(array.dtype))})"
-    name = "dtypes.StringDType()" if array.dtype == STRING else "bool_" if array.dtype == bool else array.dtype.name
-    return f"np.array({array.tolist()!r}, np.{name})"
+    return f"np.array({array.tolist()!r}, np.{'bool_' if array.dtype == bool else array.dtype.name})"
 
 
 def is_plain(array: Array) -> bool:

@@ -26,8 +26,8 @@ def concatenation(layer: IStringConcatenationLayer, make: NodeBuilder, a: Value,
 
 
 @exports(IStringSplitLayer)
-def split(layer: IStringSplitLayer, make: NodeBuilder, x: Value) -> list[Value]:
-    made = [Value(STRING), Value(INT64)]
+def split(layer: IStringSplitLayer, make: NodeBuilder, x: Value) -> tuple[Value, Value]:
+    made = Value(STRING), Value(INT64)
     make.node("StringSplit", [x], made, delimiter=layer.delimiter or None, maxsplit=layer.max_splits)
     return made
 
