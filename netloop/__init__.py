@@ -114,6 +114,7 @@ from netloop.enums import ResizeSelector as ResizeSelector
 from netloop.enums import SampleMode as SampleMode
 from netloop.enums import ScaleMode as ScaleMode
 from netloop.enums import ScatterMode as ScatterMode
+from netloop.enums import StringCase as StringCase
 from netloop.enums import TensorFormat as TensorFormat
 from netloop.enums import TensorIOMode as TensorIOMode
 from netloop.enums import TensorLocation as TensorLocation
@@ -199,6 +200,13 @@ from netloop.layers.slice import ISliceLayer as ISliceLayer
 from netloop.layers.sources import IConstantLayer as IConstantLayer
 from netloop.layers.sources import IFillLayer as IFillLayer
 from netloop.layers.sources import IShapeLayer as IShapeLayer
+from netloop.layers.strings import IStringConcatenationLayer as IStringConcatenationLayer
+from netloop.layers.strings import IStringLookupLayer as IStringLookupLayer
+from netloop.layers.strings import IStringMatchLayer as IStringMatchLayer
+from netloop.layers.strings import IStringNgramsLayer as IStringNgramsLayer
+from netloop.layers.strings import IStringNormalizationLayer as IStringNormalizationLayer
+from netloop.layers.strings import IStringSplitLayer as IStringSplitLayer
+from netloop.layers.strings import IStringTokenizationLayer as IStringTokenizationLayer
 from netloop.network import INetworkDefinition as INetworkDefinition
 from netloop.passes import PASSES as PASSES
 from netloop.plugins.enums import APILanguage as APILanguage

@@ -31,12 +31,12 @@ def check_inputs(tensors: Sequence[ITensor], given: Mapping[str, Any]) -> dict[I
         if tensor.name not in given:
             findings.append(Finding("NL602", f"input {tensor.name!r} is missing; it is {tensor.declared}", at=tensor))
             continue
+        assert tensor.declared is not None
         try:
-            assert tensor.declared is not None
-            of_strings = " of strings" if tensor.declared.is_string else ""
             arrays[tensor] = value = _value(given[tensor.name], tensor.declared)
         except ValueError as error:
-            what = f"input {tensor.name!r} is {tensor.declared}, and its value is not an array{of_strings}"
+            wanted = "an array of strings" if tensor.declared.is_string else "an array"
+            what = f"input {tensor.name!r} is {tensor.declared}, and its value is not {wanted}"
             findings.append(Finding("NL603", what, why=str(error), at=tensor))
         else:
             findings += filter(None, [_misfit(tensor, value)])

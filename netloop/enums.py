@@ -142,6 +142,13 @@ class LayerType(TensorRTEnum):
     OPTIONAL = 117
     OPTIONAL_HAS = 118
     OPTIONAL_GET = 119
+    STRING_LOOKUP = 120
+    STRING_CONCATENATION = 121
+    STRING_SPLIT = 122
+    STRING_NORMALIZATION = 123
+    STRING_MATCH = 124
+    STRING_TOKENIZATION = 125
+    STRING_NGRAMS = 126
     INTERNAL = 199  # of layers that only passes add; no script and no plan has them
 
 
@@ -418,6 +425,14 @@ class ResizeRoundMode(TensorRTEnum):
     HALF_DOWN = 1
     FLOOR = 2
     CEIL = 3
+
+
+class StringCase(TensorRTEnum):
+    """The case of the letters that a normalization makes; netloop's own."""
+
+    NONE = 0  # unchanged
+    LOWER = 1
+    UPPER = 2
 
 
 class BoundingBoxFormat(TensorRTEnum):

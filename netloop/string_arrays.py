@@ -44,6 +44,11 @@ def _first_other(array: Any) -> str:
     return next((f"; one is a {type(each).__name__}" for each in elements if not isinstance(each, str)), "")
 
 
+def contents(array: npt.NDArray[Any]) -> Any:
+    """The elements of an array as a value that can be compared and hashed: their bytes, or their texts."""
+    return tuple(array.reshape(-1).tolist()) if array.dtype == STRING else array.tobytes()
+
+
 def type_name(dtype: Any) -> str:
     """The name of an element type in messages."""
     return NAME if dtype == STRING else str(dtype)

@@ -172,7 +172,7 @@ def _first(
         if array is None:
             continue
         for at, expected in sorted(needed[tensor].items()):
-            numbers = tolerance.worst(expected, array[at])
+            numbers = tolerance.worst(expected, array[(*at, ...)])
             if numbers is not None:
                 found.append((moment(slot, dict(zip(chain, at, strict=True))), _difference(tensor, chain, at, numbers)))
                 break

@@ -18,6 +18,7 @@ from netloop.forked import require_jax
 from netloop.graph.infer import TypeTable
 from netloop.graph.tensor import ITensor
 from netloop.network import INetworkDefinition
+from netloop.string_arrays import contents
 from netloop.types import LARGEST_KNOWN_VALUE, Absent, Array, Tensors, TensorType
 
 MOST_PROGRAMS = 64
@@ -104,7 +105,7 @@ class ProgramCache(Generic[P]):
         key = [_array_key(each) for each in arrays]
         for each in self.shape_inputs:
             value = _value(each, arrays[each.position])
-            key.append(None if value is None else value.tobytes())
+            key.append(None if value is None else contents(value))
         return tuple(key)
 
     def _specialise(self, given: Given) -> tuple[TypeTable, ValidatedNetwork]:

@@ -7,7 +7,7 @@ the name of their file in ``netloop/layers/``.
 LAYER_FAMILIES = (
     "affine", "attention", "bits", "cache", "collective", "convolution", "detection", "experts", "fourier", "gather",
     "grid_sample", "matrix", "normalization", "padding", "plugin", "pointwise", "pooling", "quantize", "rearrange",
-    "reduce", "resample", "rotary", "sequence", "slice", "sources",
+    "reduce", "resample", "rotary", "sequence", "slice", "sources", "strings",
 )  # fmt: skip
 """Families of layers with operators of the same meaning."""
 

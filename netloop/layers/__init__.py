@@ -5,7 +5,8 @@ lowering to JAX (``lower``). The class ``...Methods`` at the end of a file has t
 network; a new one is listed below. Helpers, which have no methods of their own: ``attention_formula`` (the computation
 of attention), ``cache`` and ``rotary`` (kinds added by methods in ``attention``), ``control_flow`` (the base of
 ``loop`` and ``conditional``), ``element_conversion`` (the arithmetic of casts), ``low_bit`` (rounding),
-``packed_sequences`` (ragged batches) and ``windows`` (the base of ``convolution`` and ``pooling``).
+``packed_sequences`` (ragged batches), ``regular_expressions`` and its parser, ``string_conversion`` (casts) and
+``windows`` (the base of ``convolution`` and ``pooling``).
 
 Source: https://docs.nvidia.com/deeplearning/tensorrt/operators/ has a page for each of TensorRT's kinds.
 """
@@ -34,6 +35,7 @@ from netloop.layers.resample import ResizingMethods
 from netloop.layers.sequence import SequenceMethods
 from netloop.layers.slice import SliceMethods
 from netloop.layers.sources import SourceMethods
+from netloop.layers.strings import StringMethods
 
 
 class LayerMethods(
@@ -58,6 +60,7 @@ class LayerMethods(
     ExpertMethods,
     QuantizationMethods,
     SequenceMethods,
+    StringMethods,
     CollectiveMethods,
     AssertionMethods,
     PluginMethods,

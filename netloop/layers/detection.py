@@ -55,7 +55,7 @@ class INonZeroLayer(Operation):
 class IUniqueLayer(Operation):
     """The unique elements of the input, or its unique slices along an axis.
 
-    Input of bool or numbers; all NaN are equal, as are 0 and -0. Outputs, where n is data-dependent:
+    Input of bool, numbers or strings; all NaN are equal, as are 0 and -0. Outputs, where n is data-dependent:
 
     ::
 
@@ -75,13 +75,15 @@ class IUniqueLayer(Operation):
     """
 
     NUM_OUTPUTS = 4
+    TAKES_STRINGS = True
 
     axis: int | None = None
     sorted: bool = True
     indices_type: DataType = DataType.INT32
 
     def infer(self, x: TensorType) -> tuple[TensorType, ...]:
-        require(x.is_bool or x.is_number, f"the input must be bool or numbers, not {x}", fix="convert it with add_cast")
+        takes = x.is_bool or x.is_number or x.is_string
+        require(takes, f"the input must be bool, numbers or strings, not {x}", fix="convert it with add_cast")
         _check_indices_type(self.indices_type)
         indices = TensorType(numpy_type(self.indices_type), (UNKNOWN,))
         if self.axis is None:

@@ -85,6 +85,7 @@ class IReverseSequenceLayer(Operation):
     """
 
     REQUIRED_INPUTS = 2
+    TAKES_STRINGS = True
 
     batch_axis: int = 1
     sequence_axis: int = 0

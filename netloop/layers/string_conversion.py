@@ -13,7 +13,7 @@ from netloop.string_arrays import STRING
 from netloop.types import Array
 
 FLOAT = re.compile(r"[+-]?(\d+\.?\d*(e[+-]?\d+)?|\.\d+(e[+-]?\d+)?|inf|infinity|nan)", re.ASCII | re.IGNORECASE)
-WHOLE = re.compile(r"([+-]?\d+)(\.\d*)?", re.ASCII)
+WHOLE = re.compile(r"([+-]?)0*(\d+)(\.\d*)?", re.ASCII)
 SPACES = " \t\n\v\f\r"
 
 NON_FINITE = {"nan": "NaN", "inf": "INF", "-inf": "-INF"}
@@ -46,7 +46,7 @@ def _whole(text: str) -> int:
     if found is None:
         raise LayerError(f"{quoted(text)} is no integer", "ONNX converts texts such as 1000 and 100.5")
     # Python refuses to read thousands of digits, by an error of its own
-    number = int(found[1]) if len(found[1].lstrip("+-0")) <= len(str(2**64)) else 2**64
+    number = int(found[1] + found[2]) if len(found[2]) <= len(str(2**64)) else 2**64
     if not -(2**63) <= number < 2**64:
         raise LayerError(f"{quoted(text)} has more than 64 bits")
     return number

@@ -15,6 +15,7 @@ from netloop.enums import DataType
 from netloop.graph.infer import TypeTable
 from netloop.graph.layer import ILayer
 from netloop.onnx_graph.graph import OnnxGraph, OnnxNode, Value
+from netloop.string_arrays import STRING
 from netloop.types import HALVES, NUMPY_TYPES, UNKNOWN, OptionalType, TensorType
 
 INT64, FLOAT, BOOL, INT32 = (np.dtype(each) for each in (np.int64, np.float32, np.bool_, np.int32))
@@ -143,7 +144,7 @@ class NodeBuilder:
         dtype = np.dtype(dtype)
         if x.dtype == dtype:
             return x
-        if x.array is not None and x.array.size <= 1:
+        if x.array is not None and x.array.size <= 1 and STRING not in (x.dtype, dtype):
             return self.constant(x.array.astype(dtype))
         made = Value(dtype)
         saturate, round_mode = 0 if dtype in FLOATS_OF_8_BITS else None, "nearest" if dtype == E8M0 else None
@@ -240,7 +241,12 @@ class NodeBuilder:
         return self.op("Range", self.number(0, INT64), self.scalar(count), self.number(1, INT64))
 
     def full(self, lengths: Value, value: Any, dtype: np.dtype[Any]) -> Value:
-        """A tensor that holds one number everywhere. E8M0 has no 0; its least number is taken instead."""
+        """A tensor that holds one number everywhere. E8M0 has no 0; its least number is taken instead.
+
+        Of strings it holds empty ones.
+        """
+        if dtype == STRING:
+            return self.op("Expand", self.constant("", STRING), lengths)
         carried = carrier("Concat", dtype)
         number = np.array([value]).astype(dtype) if value else np.zeros(1, dtype)
         made = self.op("ConstantOfShape", lengths, to=carried, value=number.astype(carried))

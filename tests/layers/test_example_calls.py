@@ -49,7 +49,7 @@ def value(type: TensorType) -> Any:
 def is_plain(layer: ILayer) -> bool:
     """Whether a layer maps arrays to arrays whose shapes are known without running it."""
     types = [each.type for each in (*layer.inputs, *layer.outputs) if each is not None]
-    return all(each.is_tensor and UNKNOWN not in each.shape for each in types)
+    return all(each.is_tensor and not each.is_string and UNKNOWN not in each.shape for each in types)
 
 
 LAYERS = {method: added(method)[1] for method in CALLS}

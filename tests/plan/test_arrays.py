@@ -8,7 +8,6 @@ from netloop.enums import DataType
 from netloop.plan import arrays
 from netloop.types import NUMPY_TYPES
 
-
 NUMBERS = [each for each in NUMPY_TYPES if each is not DataType.STRING]
 
 

@@ -12,7 +12,7 @@ from tests.support.layer_specs import Kinds, Recipe
 from tests.support.plugin_examples import NonZero, Plugin
 from tests.support.tensor_drawing import LISTED, NUMBERS, Op
 
-HOST: list[Recipe] = [Kinds.non_zero, Kinds.find_unique, Kinds.suppress]
+HOST: list[Recipe] = [Kinds.non_zero, Kinds.find_unique, Kinds.suppress, Kinds.spell, Kinds.tokenize]
 """The recipes of this module, and those of ``layer_specs`` that run on the host too."""
 
 

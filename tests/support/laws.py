@@ -134,7 +134,7 @@ def assert_close(got: np.ndarray, wanted: np.ndarray, rtol: float) -> None:
     assert got.shape == wanted.shape
     if got.dtype in HALVES:
         got, wanted, rtol = got.astype(np.float32), wanted.astype(np.float32), max(rtol, 1e-2)
-    if got.dtype.kind in "biu":
+    if got.dtype.kind in "biuOT":
         np.testing.assert_array_equal(got, wanted)
     else:
         np.testing.assert_allclose(got, wanted, rtol=rtol, atol=rtol)

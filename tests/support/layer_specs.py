@@ -18,7 +18,7 @@ from tests.support.tensor_drawing import LISTED, NUMBERS, REDUCIBLE, Act, Drawin
 
 Unary = trt.UnaryOperation
 NONE, VECTOR = trt.MatrixOperation.NONE, trt.MatrixOperation.VECTOR
-F, I, L, B = trt.float32, trt.int32, trt.int64, trt.bool  # noqa: E741
+F, I, L, B, S = trt.float32, trt.int32, trt.int64, trt.bool, trt.DataType.STRING  # noqa: E741
 WEIGHTS = np.ones(9, np.float32)
 
 
@@ -456,6 +456,45 @@ class Kinds(Drawing):
         there = self.reshape(self.network.add_optional_has(held).get_output(0), *(1,) * len(tensor.shape))
         got = self.network.add_optional_get(held).get_output(0)
         return self.network.add_select(there, got, self.other(pool, tensor)).get_output(0)
+
+    @adds(
+        add_string_concatenation=lambda t: {"input1": t(S, 2), "input2": t(S, 1)},
+        add_string_lookup=lambda t: {"input": t(S, 2), "vocabulary": ["1", "2"]},
+        add_string_match=lambda t: {"input": t(S, 2), "pattern": r"-?\d*"},
+        add_string_normalization=lambda t: {
+            "input": t(S, 2),
+            "case": trt.StringCase.UPPER,
+            "stopwords": ["b"],
+            "is_case_sensitive": False,
+        },
+        add_string_split=lambda t: {"input": t(S, 2), "delimiter": ".", "max_splits": 1},
+        add_string_ngrams=lambda t: {"input": t(S, 3), "pool": ["1", "1", "2"], "starts": [0, 1]},
+    )
+    def spell(self, tensor: ITensor, pool: list[ITensor]) -> ITensor:
+        """A number for each of some texts, or for some of them together."""
+        text = self.cast(self.with_axis(self.among(tensor, LISTED)), trt.DataType.STRING)
+        minus = self.fixed(np.full((1,) * len(text.shape), self.choose("", "-1", "1-")))
+        text = self.network.add_string_concatenation(text, minus).get_output(0)
+        found = [
+            self.network.add_string_lookup(text, ["1", "-1", "0", "11-"]).get_output(0),
+            self.network.add_string_match(text, r"[^-]\d*(-|1)?").get_output(0),
+            self.network.add_string_split(text, "-").get_output(1),
+        ]
+        row = self.network.add_string_normalization(self.reshape(text, self.size(text))).get_output(0)
+        grams = self.network.add_string_ngrams(row, ["0", "1", "-1", "0", "1"], [0, 3]).get_output(0)
+        return self.choose(*found, grams)
+
+    @adds(
+        add_string_tokenization=lambda t: {"input": t(S, 2), "separators": ["x|,"], "token": None},
+    )
+    def tokenize(self, tensor: ITensor, pool: list[ITensor]) -> ITensor:
+        """How many tokens some texts have."""
+        text = self.cast(self.among(tensor, LISTED), trt.DataType.STRING)
+        row = self.reshape(text, self.size(text))
+        tokens = self.network.add_string_tokenization(row, token="[1-9]").get_output(0)
+        blank = self.fixed(np.array([[""]]))
+        padding = self.cast(self.combine(tokens, blank, Op.EQUAL), trt.int32)
+        return self.network.add_reduce(padding, trt.ReduceOperation.SUM, 2, False).get_output(0)
 
     @adds(
         add_nms=lambda t: {

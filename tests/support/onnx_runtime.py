@@ -10,6 +10,7 @@ from onnx.reference import ReferenceEvaluator
 
 import netloop as trt
 from netloop.onnx import to_model
+from netloop.string_arrays import STRING
 
 NOT_IN_NUMPY = {
     TensorProto.BFLOAT16: ml_dtypes.bfloat16,
@@ -25,6 +26,9 @@ NOT_IN_NUMPY = {
     TensorProto.UINT2: ml_dtypes.uint2,
 }
 """Types that onnxruntime does not accept from numpy; they are passed as float32, which holds all of their values."""
+
+NOT_FROM_NUMPY = {**NOT_IN_NUMPY, TensorProto.STRING: STRING}
+"""The types of outputs that onnxruntime gives in another type: strings as objects."""
 
 
 def export(network: trt.INetworkDefinition, **options: Any) -> ModelProto:
@@ -51,13 +55,16 @@ def run(model: ModelProto, inputs: dict[str, Any]) -> dict[str, np.ndarray]:
     names = [each.name for each in with_floats.graph.output]
     found = dict(zip([each.name for each in model.graph.output], session.run(names, feeds), strict=True))
     return {
-        name: np.asarray(array).astype(NOT_IN_NUMPY[wanted[name]]) if wanted[name] in NOT_IN_NUMPY else array
+        name: np.asarray(array).astype(NOT_FROM_NUMPY[wanted[name]]) if wanted[name] in NOT_FROM_NUMPY else array
         for name, array in found.items()
     }
 
 
 def _plain(value: Any) -> Any:
-    return value if isinstance(value, list | None) else np.asarray(value)
+    if isinstance(value, list | None):
+        return value
+    array = np.asarray(value)
+    return array.astype(object) if array.dtype == STRING else array
 
 
 def run_by_reference(model: ModelProto, inputs: dict[str, Any]) -> dict[str, np.ndarray]:

@@ -12,6 +12,7 @@ NOT_IN_PLUGIN = {trt.fp8, trt.e5m2}
 
 NOT_SAVED = {
     "determine", "cumulate", "read_bits", "transform", "list_tensors", "split_tensor", "wrap_tensor",
+    "spell",
 }  # fmt: skip
 """The recipes of operators that OpenVINO lacks, and of transforms longer than their input, which the plugin lacks."""
 

@@ -18,7 +18,7 @@ from netloop.graph.tensor import ITensor
 from netloop.types import NUMPY_TYPES, numpy_type
 
 Op, Act = trt.ElementWiseOperation, trt.ActivationType
-DTYPES = list(NUMPY_TYPES)
+DTYPES = [each for each in NUMPY_TYPES if each is not trt.DataType.STRING]
 FLOATS = [trt.float32, trt.float16, trt.bfloat16, trt.float64]
 NUMBERS = [*FLOATS, trt.int32, trt.int64]
 """The types of most arithmetic."""

@@ -11,7 +11,7 @@ from netloop.onnx.tensors import proto_of, type_code
 from netloop.onnx_graph.array_bytes import array_bytes
 from netloop.onnx_graph.graph import OnnxGraph, OnnxNode, Value
 from netloop.onnx_graph.unique_names import UniqueNames
-from netloop.string_arrays import STRING
+from netloop.string_arrays import STRING, contents
 from netloop.types import Array, TensorType
 
 SHARED = 256
@@ -69,7 +69,7 @@ class GraphWriter:
         return self._names[value]
 
     def _array(self, value: Value, array: Array) -> Value:
-        same = array.tobytes() if array.nbytes <= SHARED and array.dtype != STRING else id(array)
+        same = contents(array) if array.nbytes <= SHARED else id(array)
         return self._arrays.setdefault((array.dtype, array.shape, same), value)
 
     def _declared(self, value: Value, type: TensorType) -> ValueInfoProto:

@@ -10,9 +10,16 @@ from netloop.diagnostics import quoted, require
 from netloop.graph.tensor import ITensor
 from netloop.onnx.importer.call import Call
 from netloop.onnx.importer.operator_table import operator
+from netloop.string_arrays import string_array
 from netloop.types import Array
 
 MODES = ("TF", "IDF", "TFIDF")
+
+MOST_COLUMNS = 1 << 24
+"""The most columns of the output."""
+
+MOST_SUMMED = 1 << 26
+"""The most elements of the matrix that sums n-grams of the same column."""
 
 MOST_SKIPS = 1 << 10
 """The largest number of skipped elements, for each of which there are layers."""
@@ -25,30 +32,65 @@ def count_grams(call: Call, x: ITensor) -> ITensor:
     IDF counts an n-gram once at most; IDF and TFIDF multiply by its weight.
     """
     make, places, mode = call.make, call.attribute("ngram_indexes"), call.attribute("mode")
-    require(call.attribute("pool_strings") is None, "the n-grams are strings", "networks have no tensors of strings")
-    require(x.type.rank in (1, 2), f"the input is {x.type}, but must be a sequence or a batch of sequences")
+    require(x.type.rank in (1, 2), f"the input is {x}, but must be a sequence or a batch of sequences")
     skips = call.attribute("max_skip_count")
     require(skips >= 0, f"max_skip_count is {skips}, but must not be negative")
-    require(skips <= MOST_SKIPS, f"max_skip_count is {skips}, but must be at most {MOST_SKIPS}")
     require(mode in MODES, f"the mode is {quoted(mode)}, but must be one of {', '.join(MODES)}")
-    pools = [grams for grams in _pools(call) if len(grams)]
-    count = sum(map(len, pools))
+    require(min(places, default=0) >= 0, f"ngram_indexes are {places}, but must not be negative")
+    counts = make.cast(_count_strings(call, x) if x.type.is_string else _count_numbers(call, x, skips), np.float32)
+    count = counts.type.shape[-1]
     weights = call.attribute("weights", [1.0] * count) if mode != "TF" else [1.0] * count
     require(len(places) == len(weights) == count, f"there must be an index and a weight for each of {count} n-grams")
-    require(min(places, default=0) >= 0, f"ngram_indexes are {places}, but must not be negative")
-    taken = [
-        call.attribute("min_gram_length") <= grams.shape[1] <= call.attribute("max_gram_length") for grams in pools
-    ]
-    found = [
-        _counts(call, make.cast(x, np.int64), grams, mode) for grams, used in zip(pools, taken, strict=True) if used
-    ]
+    counts = make.minimum(counts, 1.0) if mode == "IDF" else counts
+    weighted = make.mul(counts, np.array(weights, np.float32)) if mode != "TF" else counts
+    return _in_columns(call, weighted, np.array(places, np.int64))
+
+
+def _in_columns(call: Call, x: ITensor, places: Array) -> ITensor:
+    """The elements of the last axis, each in the column with its place; those of one place are summed."""
+    make, count = call.make, len(places)
+    width = int(places.max(initial=-1)) + 1
+    require(width <= MOST_COLUMNS, f"an index of ngram_indexes is {width - 1}, but must be less than {MOST_COLUMNS}")
+    if len(np.unique(places)) < count:
+        require(count * width <= MOST_SUMMED, f"{count} n-grams are summed in {width} columns, which are too many")
+        matrix = np.zeros((count, width), np.float32)
+        matrix[np.arange(count), places] = 1
+        return make.matmul(x, make.constant(matrix))
+    if np.array_equal(places, np.arange(count)):
+        return x
+    sources = np.full(width, count, np.int64)
+    sources[places] = np.arange(count)
     lengths = [make.length(x, axis) for axis in range(x.type.rank - 1)]
-    matrix = np.zeros((count, max(places, default=-1) + 1), np.float32)
-    matrix[np.arange(count), places] = weights
+    nothing = make.broadcast_to(make.constant(np.zeros(1, np.float32)), make.list_tensor([*lengths, 1]))
+    return make.gather(make.concat([x, nothing], x.type.rank - 1), make.constant(sources), x.type.rank - 1)
+
+
+def _count_strings(call: Call, x: ITensor) -> ITensor:
+    """The number of occurrences of each n-gram of strings."""
+    pool = string_array(call.attribute("pool_strings", []))
+    layer = call.make.network.add_string_ngrams(x, pool, call.attribute("ngram_counts"))
+    layer.least, layer.most = call.attribute("min_gram_length"), call.attribute("max_gram_length")
+    layer.most_skips = call.attribute("max_skip_count")
+    return layer.outputs[0]
+
+
+def _count_numbers(call: Call, x: ITensor, skips: int) -> ITensor:
+    """The number of occurrences of each n-gram of numbers."""
+    make = call.make
+    require(call.attribute("pool_strings") is None, f"the n-grams are strings, and the input is {x.type}")
+    require(skips <= MOST_SKIPS, f"max_skip_count is {skips}, but must be at most {MOST_SKIPS}")
+    least, most = call.attribute("min_gram_length"), call.attribute("max_gram_length")
+    lengths = [make.length(x, axis) for axis in range(x.type.rank - 1)]
+    found: list[ITensor] = []
+    for grams in _pools(call):
+        if len(grams) and least <= grams.shape[1] <= most:
+            found.append(_counts(call, make.cast(x, np.int64), grams))
+        elif len(grams):
+            zeros = make.constant(np.zeros(1, np.float32))
+            found.append(make.broadcast_to(zeros, make.list_tensor([*lengths, len(grams)])))
     if not found:
-        return make.broadcast_to(make.constant(np.zeros(1, np.float32)), make.list_tensor([*lengths, matrix.shape[1]]))
-    rows = np.repeat(taken, [len(grams) for grams in pools])
-    return make.matmul(make.concat(found, x.type.rank - 1), make.constant(matrix[rows]))
+        return make.broadcast_to(make.constant(np.zeros(1, np.float32)), make.list_tensor([*lengths, 0]))
+    return make.concat(found, x.type.rank - 1)
 
 
 def _pools(call: Call) -> Iterator[Array]:
@@ -62,8 +104,8 @@ def _pools(call: Call) -> Iterator[Array]:
         yield pool[start:end].reshape(-1, length)
 
 
-def _counts(call: Call, x: ITensor, grams: Array, mode: str) -> ITensor:
-    """The number of occurrences of each n-gram of one length; with IDF whether it occurs."""
+def _counts(call: Call, x: ITensor, grams: Array) -> ITensor:
+    """The number of occurrences of each n-gram of one length."""
     make, axis, length = call.make, x.type.rank - 1, grams.shape[1]
     counts: list[ITensor] = []
     for step in range(1, 2 + (call.attribute("max_skip_count") if length > 1 else 0)):
@@ -73,5 +115,4 @@ def _counts(call: Call, x: ITensor, grams: Array, mode: str) -> ITensor:
         same = make.cast(make.equal(windows, make.constant(grams)), np.int64)
         hits = make.equal(make.sum(same, [axis + 2]), length)
         counts.append(make.sum(make.cast(hits, np.float32), [axis]))
-    total = reduce(make.add, counts)
-    return make.minimum(total, 1.0) if mode == "IDF" else total
+    return reduce(make.add, counts)
