@@ -81,8 +81,9 @@ class Forest:
     def _levels(self) -> tuple[Array, Array, Array]:
         """The longest path from the root to a leaf, of each tree; and all leaves, with the tree of each."""
         inner, steps = len(self.features), 0
-        depths, leaves = np.zeros(len(self.roots), np.int64), [np.zeros((2, 0), np.int64)]
-        place = np.stack([self.roots, np.arange(len(self.roots))])
+        depths: Array = np.zeros(len(self.roots), np.int64)
+        leaves: list[Array] = [np.zeros((2, 0), np.int64)]
+        place: Array = np.stack([self.roots, np.arange(len(self.roots))])
         while place.size:
             below = place[0] < inner
             leaves.append(place[:, ~below] - [[inner], [0]])
@@ -243,7 +244,7 @@ class _Names:
         keys = self._keys(trees, nodes)
         self.order = np.argsort(keys, kind="stable")
         self.keys = keys[self.order]
-        require((np.diff(self.keys) > 0).all(), "two nodes of a tree have one number")
+        require(bool((np.diff(self.keys) > 0).all()), "two nodes of a tree have one number")
 
     def _keys(self, trees: Array, nodes: Array) -> Array:
         """A number for each pair; -1 where there is no such tree or number."""
@@ -278,14 +279,15 @@ def _leaf_weights(call: Call, weighted: str, names: _Names, leaves: Array, count
     )
     leaf = leaves[names.find(trees, nodes, "has a weight")]
     own = leaf >= 0  # old versions of onnxmltools give weights to inner nodes too, which mean nothing
-    size = call.attribute("n_targets", int(targets.max(initial=-1)) + 1) if size is None else size
+    if size is None:
+        size = int(call.attribute("n_targets", targets.max(initial=-1) + 1))
     return _weights(f"{weighted}_ids", size, count, leaf[own], targets[own], values[own])
 
 
 def _weights(name: str, size: int, count: int, leaves: Array, targets: Array, values: Array) -> Array:
     """The sum of the weights of each leaf for each target, NaN where it has none."""
     require(size > 0, f"there are {size} targets")
-    require(((targets >= 0) & (targets < size)).all(), f"{name} are not from 0 to {size - 1}")
+    require(bool(((targets >= 0) & (targets < size)).all()), f"{name} are not from 0 to {size - 1}")
     weights = np.zeros((count, size), values.dtype)
     np.add.at(weights, (leaves, targets), values)
     held = np.zeros((count, size), bool)

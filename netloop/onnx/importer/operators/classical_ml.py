@@ -12,8 +12,8 @@ from netloop.formulas import FormulaBuilder
 from netloop.graph.tensor import ITensor
 from netloop.onnx.importer.call import Call
 from netloop.onnx.importer.operator_table import operator
-from netloop.string_arrays import STRING, string_array
-from netloop.types import Array
+from netloop.string_arrays import STRING, string_array, type_name
+from netloop.types import UNKNOWN, Array
 
 DOMAIN = "ai.onnx.ml"
 F32 = np.dtype(np.float32)
@@ -33,21 +33,38 @@ def take_features(call: Call, x: ITensor, indices: ITensor) -> ITensor:
 @operator("Binarizer", domain=DOMAIN)
 def binarize(call: Call, x: ITensor) -> ITensor:
     """1 where an element exceeds a threshold, else 0."""
-    above = call.make.greater(x, np.array(call.attribute("threshold")).astype(x.type.dtype))
+    threshold = np.array(call.attribute("threshold"))
+    above = call.make.greater(x, (threshold if x.type.is_float else np.floor(threshold)).astype(x.type.dtype))
     return call.make.cast(above, x.type.dtype)
 
 
 @operator("FeatureVectorizer", domain=DOMAIN)
 def join_features(call: Call, *parts: ITensor) -> ITensor:
-    """Concatenation of the leading features of several tensors."""
+    """Concatenation of the leading features of several tensors, with zeros after those that have too few."""
     make, widths = call.make, call.attribute("inputdimensions", [])
     require(
         len(widths) in (0, len(parts)), f"inputdimensions has {len(widths)} numbers, and there are {len(parts)} inputs"
     )
-    rows = [make.cast(make.expand_dims(each, [0]) if each.type.rank == 1 else each, F32) for each in parts]
+    rows = [make.cast(_matrix(make, each), F32) for each in parts]
     if widths:
-        rows = [make.slice(each, [0], [width], axes=[1]) for each, width in zip(rows, widths, strict=True)]
+        rows = [_of_width(make, each, width) for each, width in zip(rows, widths, strict=True)]
     return make.concat(rows, 1)
+
+
+def _matrix(make: FormulaBuilder, x: ITensor) -> ITensor:
+    return make.expand_dims(x, [0]) if x.type.rank == 1 else make.merge_axes(x, 1)
+
+
+def _of_width(make: FormulaBuilder, x: ITensor, width: int) -> ITensor:
+    """The first ``width`` columns of a matrix, with zeros after the last."""
+    own = x.type.shape[1]
+    if own == width:
+        return x
+    require(own != UNKNOWN and width >= 0, f"inputdimensions has {width}, and an input is {x.type}")
+    if own > width:
+        return make.slice(x, [0], [width], axes=[1])
+    more = make.broadcast_to(make.constant(np.zeros((1, 1), F32)), make.list_tensor([make.length(x, 0), width - own]))
+    return make.concat([x, more], 1)
 
 
 @operator("Imputer", domain=DOMAIN)
@@ -93,49 +110,92 @@ def normalize(call: Call, x: ITensor) -> ITensor:
 
 @operator("OneHotEncoder", domain=DOMAIN)
 def one_hot(call: Call, x: ITensor) -> ITensor:
-    """1 at the index of the category along a new last axis, 0 elsewhere.
+    """1 at the index of the category along a new last axis, 0 elsewhere; the last of equal categories counts.
 
-    The result is all zeros for an element of no category, even where the attribute ``zeros`` asks for an error.
+    An element of no category gives zeros, or, with the attribute ``zeros`` of 0, an error.
     """
-    make, categories = call.make, call.attribute("cats_int64s")
-    require(categories is not None, "the categories are strings", "networks have no tensors of strings")
-    column = make.expand_dims(make.cast(x, np.int64), [x.type.rank])
-    return make.cast(make.equal(column, make.constant(categories, np.int64)), F32)
+    make, table = call.make, _categories(call)
+    column = make.expand_dims(x if x.type.is_string else make.cast(x, np.int64), [x.type.rank])
+    require(
+        table.dtype == column.type.dtype, f"the categories are {type_name(table.dtype)}s, and the input is {x.type}"
+    )
+    *_, last = np.unique(table[::-1], return_index=True)
+    counts = np.isin(np.arange(len(table)), len(table) - 1 - last)
+    hit = make.equal(column, make.constant(table))
+    hit = hit if counts.all() else make.logical_and(hit, make.constant(counts))
+    encoded = make.cast(hit, F32)
+    if not call.attribute("zeros"):
+        hits = make.flat(make.sum(encoded, [x.type.rank]))
+        known = make.greater(make.reduce(ReduceOperation.MIN, hits, [0]), 0.0)
+        make.network.add_assertion(known, f"every element is one of the categories of {call.node.name}")
+    return encoded
+
+
+def _categories(call: Call) -> Array:
+    integers, words = call.attribute("cats_int64s", []), call.attribute("cats_strings", [])
+    require(bool(integers) != bool(words), "the node needs either cats_int64s or cats_strings")
+    return np.array(integers, np.int64) if integers else string_array(words)
+
+
+@operator("CategoryMapper", domain=DOMAIN)
+def map_categories(call: Call, x: ITensor) -> ITensor:
+    """The integer of each string in a list of pairs, or the string of each integer; else a default."""
+    return _translated(call, x, call.attribute("cats_strings", []), call.attribute("cats_int64s", []))
+
+
+@operator("LabelEncoder", domain=DOMAIN, since=1)
+def encode_by_place(call: Call, x: ITensor) -> ITensor:
+    """The index of each string in a list, or the string with each index; else a default."""
+    words = call.attribute("classes_strings", [])
+    return _translated(call, x, words, [*range(len(words))])
+
+
+def _translated(call: Call, x: ITensor, words: list[str], numbers: list[int]) -> ITensor:
+    require(len(words) == len(numbers), f"there are {len(words)} strings and {len(numbers)} integers")
+    pair = string_array(words), np.array(numbers, np.int64)
+    keys, values = pair if x.type.is_string else pair[::-1]
+    default = call.attribute("default_int64" if x.type.is_string else "default_string")
+    return looked_up(call.make, x, keys[::-1], values[::-1], default)
 
 
 @operator("LabelEncoder", domain=DOMAIN, since=(2, 4))
 def encode(call: Call, x: ITensor) -> ITensor:
-    """The value of each element's key in a table, or a default; the last of equal keys counts."""
-    make, keys, values = call.make, _numbers(call, "keys"), _numbers(call, "values")
+    """The value of each element's key in a table, or a default; the first of equal keys counts."""
+    (_, keys), (kind, values) = _column(call, "keys"), _column(call, "values")
     require(len(keys) == len(values), f"there are {len(keys)} keys and {len(values)} values")
-    kind = "int64" if values.dtype.kind == "i" else "float"
     given = call.attribute("default_tensor")
-    default = np.array(call.attribute(f"default_{kind}") if given is None else given, values.dtype).reshape(-1)[:1]
-    column = make.expand_dims(x, [x.type.rank])
-    table = make.constant(keys[::-1].astype(x.type.dtype))
-    same = make.equal(column, table)
-    if x.type.is_float:
-        nan = make.constant(np.isnan(keys[::-1].astype(np.float64)))
-        same = make.logical_or(same, make.logical_and(make.unary(UnaryOperation.ISNAN, column), nan))
-    hits = make.concat([make.cast(same, np.int32), _ones(make, x)], x.type.rank)
-    found = make.squeeze(make.best(TopKOperation.MAX, hits, 1, x.type.rank)[1], [x.type.rank])
-    return make.gather(make.constant(np.concatenate([values[::-1], default])), found)
+    default = call.attribute(f"default_{kind}", 0) if given is None else given.reshape(-1)[0]
+    return looked_up(call.make, x, keys, values, default, nan=call.node.since >= 4)
 
 
-def _ones(make: FormulaBuilder, x: ITensor) -> ITensor:
-    """Ones in the shape of ``x``, with a new last axis of length 1."""
-    one = make.constant(np.ones([1] * (x.type.rank + 1), np.int32))
-    return make.broadcast_to(one, make.concat([make.shape(x), make.constant([1])], 0))
-
-
-def _numbers(call: Call, side: str) -> Array:
-    """The keys or values of a table, which must be numbers."""
-    for kind, dtype in (("int64s", np.int64), ("floats", np.float32), ("tensor", None)):
-        given = call.attribute(f"{side}_{kind}")
+def _column(call: Call, side: str) -> tuple[str, Array]:
+    """The keys or values of a table, and the end of the name of their default."""
+    for kind, dtype in (("int64", np.int64), ("float", F32), ("string", STRING)):
+        given = call.attribute(f"{side}_{kind}s")
         if given is not None:
-            return np.asarray(given, dtype).reshape(-1)
-    require(False, f"the {side} are strings", "networks have no tensors of strings")
-    raise AssertionError
+            return kind, string_array(given) if dtype == STRING else np.array(given, dtype)
+    given = call.attribute(f"{side}_tensor")
+    require(given is not None, f"there are no {side}")
+    return ("string" if given.dtype == STRING else "int64" if given.dtype.kind == "i" else "float"), given.reshape(-1)
+
+
+def looked_up(make: FormulaBuilder, x: ITensor, keys: Array, values: Array, default: Any, nan: bool = False) -> ITensor:
+    """The value of each element's key, or a default; the first of equal keys counts.
+
+    ``nan`` says that NaN equals NaN.
+    """
+    fits = x.type.dtype == keys.dtype
+    require(fits, f"the keys are {type_name(keys.dtype)}s, and the input is {x.type}")
+    column = make.expand_dims(x, [x.type.rank])
+    same = make.equal(column, make.constant(keys))
+    if nan and x.type.is_float and np.isnan(keys).any():
+        both = make.logical_and(make.unary(UnaryOperation.ISNAN, column), make.constant(np.isnan(keys)))
+        same = make.logical_or(same, both)
+    # an index 0 for the default, and the highest one for the first key
+    places = make.where(same, make.constant(np.arange(len(keys), 0, -1, dtype=np.int32)), np.int32(0))
+    found = make.reduce(ReduceOperation.MAX, places, [x.type.rank])
+    table = np.concatenate([np.array([default], values.dtype), values[::-1]])
+    return make.gather(make.constant(table), found)
 
 
 # ---------------------------------------------------------------------------- linear models
@@ -156,14 +216,13 @@ def classify(call: Call, x: ITensor) -> list[ITensor]:
     """
     make, labels, kind = call.make, labels_of(call, "classlabels_ints"), call.attribute("post_transform")
     count = len(call.attribute("intercepts", [])) or labels.count
-    require(count in (1, labels.count), f"there are {labels.count} labels and {count} intercepts")
+    fits = count == labels.count or (count, labels.count) == (1, 2)
+    require(fits, f"there are {labels.count} labels and {count} intercepts")
     scores = _linear_scores(call, x, count)
-    if count > 1:
-        return [labels.at(make, best_class(make, scores)), post_transformed(make, scores, kind)]
+    if count == labels.count:
+        return [labels.at(make, best_class(make, scores)), transformed_targets(make, scores, kind)]
     index = make.cast(make.squeeze(make.greater(scores, 0.0), [1]), np.int64)
-    if labels.count != 2:
-        return [index, transformed_targets(make, scores, kind)]
-    return [labels.at(make, index), make.concat([make.sub(np.float32(1), scores), scores], 1)]
+    return [labels.at(make, index), scores_of_two(make, scores, kind, whole=True)]
 
 
 def _linear_scores(call: Call, x: ITensor, count: int) -> ITensor:
@@ -222,6 +281,17 @@ def transformed_targets(make: FormulaBuilder, x: ITensor, kind: str) -> ITensor:
     """Scores after a transformation, as onnxruntime does it: of those for a single score, only PROBIT has an effect."""
     made = post_transformed(make, x, kind)
     return x if x.type.shape[-1] == 1 and kind != "PROBIT" else made
+
+
+def scores_of_two(make: FormulaBuilder, score: ITensor, kind: str, whole: bool) -> ITensor:
+    """The scores of two classes by that of the second, as onnxruntime makes them; [sample, class].
+
+    Apart from LOGISTIC, the other is its negative; or, if it is a part of a ``whole``, the rest of 1.
+    """
+    opposite = make.unary(UnaryOperation.NEG, score)
+    if kind == "LOGISTIC":
+        return make.activation(ActivationType.SIGMOID, make.concat([opposite, score], 1))
+    return make.concat([make.add(opposite, 1.0) if whole else opposite, score], 1)
 
 
 def post_transformed(make: FormulaBuilder, x: ITensor, kind: str) -> ITensor:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from netloop.diagnostics import quoted, require
-from netloop.enums import ActivationType, ElementWiseOperation, ReduceOperation, TripLimit, UnaryOperation
+from netloop.enums import ElementWiseOperation, ReduceOperation, TripLimit, UnaryOperation
 from netloop.formulas import FormulaBuilder
 from netloop.graph.tensor import ITensor
 from netloop.onnx.importer.call import Call
@@ -28,6 +28,7 @@ from netloop.onnx.importer.operators.classical_ml import (
     labels_of,
     post_transformed,
     rows_of,
+    scores_of_two,
     transformed_targets,
 )
 from netloop.types import UNKNOWN, Array
@@ -271,12 +272,8 @@ class TwoClasses:
         zero = make.sub(score, score)
         if bases == 2:
             return self._transformed(score, zero)
-        opposite = make.unary(UnaryOperation.NEG, score)
         if kind == "PROBIT":  # onnxruntime leaves the second score open, here and in the next case
             return make.concat([self._transformed(score), make.cast(zero, F32)], 1)
         if bases and not self.binary:
             return make.cast(make.concat([score, zero], 1), F32)
-        if kind != "LOGISTIC" and self.binary and self.positive:
-            opposite = make.add(opposite, 1.0)
-        pair = make.cast(make.concat([opposite, score], 1), F32)
-        return make.activation(ActivationType.SIGMOID, pair) if kind == "LOGISTIC" else pair
+        return scores_of_two(make, make.cast(score, F32), kind, whole=self.binary and self.positive)
