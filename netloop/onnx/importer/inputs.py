@@ -67,7 +67,9 @@ class ModelInputs:
         if proto.name in self._fixed:
             is_tensor = not (declared.optional or declared.sequence)
             require(is_tensor, f"input {quoted(proto.name)} is not a tensor, and cannot be fixed")
-            return self._fixed.add(network, proto.name, element_type(declared.tensor.elem_type), shape)
+            return self._fixed.add(
+                network, proto.name, element_type(declared.tensor.elem_type), None if shape is None else tuple(shape)
+            )
         if declared.optional:
             return network.add_optional_input(proto.name, declared.dtype, shape, declared.sequence)
         if declared.sequence:
