@@ -88,7 +88,7 @@ class GptDecoder(Decoder):
         make = self._make
         places, mask, *past = memory
         words = make.expand_dims(tokens, [1])
-        mask = make.concat([mask, make.broadcast_to(make.constant(np.int32([[1]])), make.shape(words))], 1)
+        mask = make.concat([mask, make.broadcast_to(make.constant(np.array([[1]], np.int32)), make.shape(words))], 1)
         past = past if rows is None else [make.gather(each, rows, 1) for each in past]
         logits, *present = self._graph(words, places, mask, *past)
         return self._scores(logits), [make.add(places, 1), mask, *present]
@@ -106,7 +106,7 @@ class EncodedDecoder(Decoder):
         make, start = call.make, call.attribute("decoder_start_token_id")
         require(start >= 0, "decoder_start_token_id is missing, with which the texts of an encoder-decoder start")
         shape = make.list_tensor([make.length(tokens, 0), 1])
-        begin = make.broadcast_to(make.constant(np.int32([[start]])), shape)
+        begin = make.broadcast_to(make.constant(np.array([[start]], np.int32)), shape)
         mask = self._mask(tokens) if mask is None else mask
         encoder, self._graph = call.subgraph("encoder"), call.subgraph("decoder")
         self._decodes_first = len(encoder.proto.input) == 3

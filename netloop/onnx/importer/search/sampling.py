@@ -66,7 +66,7 @@ class Sampling(SingleSearch):
 
     def choose(self, scores: ITensor) -> ITensor:
         make = self.call.make
-        shares = make.softmax(self._filtered(scores), 1)
+        shares = make.softmax(self.filtered(scores), 1)
         drawn = make.uniform([make.length(scores, 0), 1], np.dtype(np.float32))
         if self.seed is not None:
             turn = make.mul(make.cast(make.scalar(self.seed), np.float64), GOLDEN)
@@ -78,7 +78,7 @@ class Sampling(SingleSearch):
     def _running(self, shares: ITensor) -> ITensor:
         return self.call.make.cumulative_sum(shares, 1)
 
-    def _filtered(self, scores: ITensor) -> ITensor:
+    def filtered(self, scores: ITensor) -> ITensor:
         """The scores, with ``filter_value`` for the tokens that have the rest of the probability."""
         make, top, low = self.call.make, self.call.attribute("top_p"), self.call.attribute("filter_value")
         words = make.length(scores, 1)

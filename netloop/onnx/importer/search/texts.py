@@ -29,7 +29,7 @@ class Texts:
         """Texts that start with some tokens, with room for ``most``."""
         length = make.tensor(make.length(tokens, 1))
         room = make.list_tensor([make.length(tokens, 0), make.sub(most, length)])
-        padding = make.broadcast_to(make.constant(np.int32([[pad]])), room)
+        padding = make.broadcast_to(make.constant(np.array([[pad]], np.int32)), room)
         return Texts(make, make.concat([tokens, padding], 1), length)
 
     @property
