@@ -28,10 +28,19 @@ def _most(call: Call, given: ITensor) -> ITensor:
     return call.make.cast(call.make.scalar(given), np.int64)
 
 
-def _number(call: Call, given: ITensor) -> Length:
-    """A number of beams: an int if it is known."""
-    known = call.make.ints(given)
-    return _most(call, given) if known is None or len(known) != 1 else known[0]
+def _numbers(call: Call, beams: ITensor, returned: ITensor) -> tuple[Length, Length]:
+    """The numbers of beams and of texts to return, at most as many; ints if they are known."""
+    make, known = call.make, [call.make.ints(each) for each in (beams, returned)]
+    count, kept = (
+        _most(call, each) if ints is None or len(ints) != 1 else ints[0]
+        for each, ints in zip((beams, returned), known, strict=True)
+    )
+    if isinstance(kept, int) and isinstance(count, int):
+        require(0 < kept <= count, f"num_return_sequences is {kept}, and there are {count} beams")
+    else:
+        enough = make.greater_equal(make.tensor(count), make.tensor(kept))
+        make.network.add_assertion(enough, "num_return_sequences is at most num_beams")
+    return count, kept
 
 
 def _single(call: Call, tokens: ITensor, mask: ITensor | None, search: SingleSearch, most: ITensor) -> ITensor:
@@ -90,12 +99,7 @@ def beam_search(
     processor: ITensor | None = None,
 ) -> list[ITensor | None]:
     """The best texts that several beams find, their scores, and the scores of all tokens in all steps."""
-    make, count, kept = call.make, _number(call, beams), _number(call, returned)
-    if isinstance(kept, int) and isinstance(count, int):
-        require(0 < kept <= count, f"num_return_sequences is {kept}, and there are {count} beams")
-    else:
-        enough = make.greater_equal(make.tensor(count), make.tensor(kept))
-        make.network.add_assertion(enough, "num_return_sequences is at most num_beams")
+    make, (count, kept) = call.make, _numbers(call, beams, returned)
     require(start is None and processor is None, "decoder_input_ids and logits_processor are for Whisper only")
     decoder, prompts, longest = _decoder(call, tokens, mask, count), make.length(tokens, 0), _most(call, most)
     steps = make.sub(longest, make.tensor(make.length(decoder.prompts, 1)))
