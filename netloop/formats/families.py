@@ -12,8 +12,8 @@ LAYER_FAMILIES = (
 """Families of layers with operators of the same meaning."""
 
 COMPOSITE_FAMILIES = (
-    "classical_ml", "control", "ctc", "embedding", "maps", "ngrams", "random", "recurrent", "scan", "state", "svm",
-    "training", "trees",
+    "classical_ml", "control", "ctc", "embedding", "maps", "ngrams", "random", "recurrent", "scan", "search", "state",
+    "svm", "training", "trees",
 )  # fmt: skip
 """Families of operators that become several layers, loops or conditionals."""
 
