@@ -34,7 +34,8 @@ class OnnxImporter(ModelImporter):
     """Adds an ONNX model to a network.
 
     ``input_shapes`` has shapes for some inputs, instead of those that the model declares; ``as_inputs`` names the
-    initializers to import as inputs.
+    initializers to import as inputs. With ``keeps_identities``, each Identity of the model's own graph is a layer, so
+    that all tensors of the graph can be found by their names.
 
     Attributes:
         outputs: the outputs of each node of the model's own graph, by the name of the node.
@@ -48,9 +49,11 @@ class OnnxImporter(ModelImporter):
         network: INetworkDefinition,
         input_shapes: Mapping[str, Sequence[int]] | None = None,
         as_inputs: Collection[str] = (),
+        keeps_identities: bool = False,
     ) -> None:
         super().__init__(model.name, network)
         self._model = model
+        self._keeps_identities = keeps_identities
         self._inputs = ModelInputs(model.proto.graph, input_shapes or {}, frozenset(as_inputs))
         self._outermost = 0
         self._assumptions = Assumptions(self._make)
@@ -170,7 +173,15 @@ class OnnxImporter(ModelImporter):
         if function is None:
             return self._call_function(node, inputs, scope)
         call = Call(node, self._make, lambda name: self._subgraph(node.attribute(name), scope), self._assumptions)
-        return self._call(node, len(node.proto.output), function, call, inputs)
+        outputs = self._call(node, len(node.proto.output), function, call, inputs)
+        return [self._identity(each) if each in inputs else each for each in outputs] if self._is_kept(scope) else outputs
+
+    def _is_kept(self, scope: NameScope) -> bool:
+        return self._keeps_identities and scope.depth == 0
+
+    def _identity(self, value: Value) -> Value:
+        is_tensor = isinstance(value, ITensor) and value.type.is_tensor
+        return self._make.network.add_identity(value).outputs[0] if is_tensor else value
 
     def _subgraph(self, proto: onnx.GraphProto, scope: NameScope) -> Subgraph:
         return Subgraph(proto, partial(self._add_subgraph, proto, scope))
