@@ -51,8 +51,8 @@ LEVELS = [
     Level(("formats", "passes"), "what importers and exporters share; transformations that make a network faster"),
     Level(("onnx_graph",), "a network as a graph of ONNX operators, for both exporters"),
     Level(
-        ("reference", "lower", "onnx", "openvino", "wts", "plan"),
-        "the interpreter; the translation to `jax.lax`; the formats of models, weights and plans",
+        ("reference", "lower", "onnx", "openvino", "wts", "plan", "script"),
+        "the interpreter; the translation to `jax.lax`; the formats of models, weights and plans; networks as scripts",
     ),
     Level(("host",), "host execution of networks with data-dependent shapes"),
     Level(("execution",), "compiled programs, their cache and weights; `to_jax`"),
