@@ -284,9 +284,9 @@ class IExecutionContext(Generic[E], Unpicklable, WithStatement, CheckedAttribute
         shape = self._input_shape(tensor)
         if UNKNOWN in shape:
             raise InputError(_unset(tensor.name, "shape", "set_input_shape"))
-        if not self._addresses.get(tensor.name):
+        if not self._addresses.get(tensor.name) and 0 not in shape:
             raise InputError(_unset(tensor.name, "address", "set_tensor_address"))
-        return memory.read(self._addresses[tensor.name], tensor.type.dtype, tuple(shape))
+        return memory.read(self._addresses.get(tensor.name, 0), tensor.type.dtype, tuple(shape))
 
     def _write(self, name: str, array: Array, stream: int) -> None:
         allocator = self._allocators.get(name)
@@ -294,9 +294,9 @@ class IExecutionContext(Generic[E], Unpicklable, WithStatement, CheckedAttribute
             before = self._addresses.get(name, 0)
             self._addresses[name] = allocator.reallocate_output_async(name, before, array.nbytes, ALIGNMENT, stream)
             allocator.notify_shape(name, Dims(array.shape))
-        if not self._addresses.get(name):
+        if not self._addresses.get(name) and array.nbytes:
             raise InputError(_unset(name, "address", "set_tensor_address"))
-        memory.write(self._addresses[name], array)
+        memory.write(self._addresses.get(name, 0), array)
 
     # ------------------------------------------------------------------ debug tensors
 

@@ -136,7 +136,7 @@ class OnnxModelReader(Unpicklable, WithStatement):
 
     def _add(self, model: Model, network: INetworkDefinition) -> OnnxImporter | None:
         """Add a model to a network and return its importer; None if the model has errors."""
-        importer = OnnxImporter(model, network)
+        importer = OnnxImporter(model, network, keeps_identities=True)
         try:
             importer.add()
         except ModelError as error:

@@ -96,9 +96,13 @@ def _is_divided(many: int, few: int, block: int) -> bool:
 def _check_zero_point(zero: TensorType | None, scale: TensorType, dtype: Any) -> None:
     if zero is not None:
         wanted = TensorType(np.dtype(dtype), scale.shape)
-        fits = zero.dtype == wanted.dtype and agree(zero.shape, wanted.shape)
-        require(fits, f"the zero point is {zero}, but must be {wanted}")
+        fits = (zero.dtype == wanted.dtype or zero.is_float) and agree(zero.shape, wanted.shape)
+        require(fits, f"the zero point is {zero}, but must be {wanted}, or floating-point of that shape")
         _check_zeros(zero.value)
+
+
+def _zero_point_beyond(zero: TensorType | None, dtype: Any) -> str:
+    return "" if zero is None or zero.dtype == np.dtype(dtype) else f"has a zero point of {zero.dtype}"
 
 
 def _check_zeros(zero: Array | None) -> None:
@@ -170,7 +174,8 @@ class IQuantizeLayer(Operation):
 
     The scale is positive, floating-point or E8M0: 0-D or one element if ``axis`` is -1; 1-D with one element for each
     position along ``axis``; or of the rank of the input with one element for each block. Input 2, the zero point, holds
-    only zeros. The derivative is 0.
+    only zeros, of the quantized type or floating-point; TensorRT's documentation has the first alone. The derivative is
+    0.
 
     Attributes:
         axis: the axis of a 1-D scale; -1 for none.
@@ -194,6 +199,9 @@ class IQuantizeLayer(Operation):
         _check_scale(x, scale, self.axis, self.block_shape)
         _check_zero_point(zero, scale, numpy_type(self.to_type))
         return x.with_dtype(numpy_type(self.to_type))
+
+    def beyond_tensorrt(self, x: TensorType, scale: TensorType, zero: TensorType | None = None) -> str:
+        return _zero_point_beyond(zero, numpy_type(self.to_type))
 
     def evaluate(self, x: Array, scale: Array, zero: Array | None = None) -> Array:
         _check_zeros(zero)
@@ -241,6 +249,9 @@ class IDequantizeLayer(Operation):
         _check_scale(x, scale, self.axis, self.block_shape)
         _check_zero_point(zero, scale, x.dtype)
         return x.with_dtype(numpy_type(self.to_type))
+
+    def beyond_tensorrt(self, x: TensorType, scale: TensorType, zero: TensorType | None = None) -> str:
+        return _zero_point_beyond(zero, x.dtype)
 
     @property
     def _width(self) -> Any:

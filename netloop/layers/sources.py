@@ -81,7 +81,7 @@ class IFillLayer(Operation):
         shape: the shape of the output.
         operation: the fill operation.
         to_type: the element type.
-        alpha, beta: the two parameters.
+        alpha, beta: the two parameters; what is not a number is ignored, with a line in the log, as by TensorRT.
     """
 
     REQUIRED_INPUTS = 0
@@ -95,6 +95,16 @@ class IFillLayer(Operation):
     to_type: DataType = DataType.FLOAT
     alpha: float = 0.0
     beta: float = 1.0
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        try:
+            super().__setattr__(name, value)
+        except TypeError:
+            if name not in ("alpha", "beta") or self.index < 0:
+                raise
+            # TensorRT's bindings take any object for these two, and pass on only numbers
+            what = f"{name} of a fill stays {getattr(self, name)}, because {value!r} is not a number"
+            self.types.owner.warn_once(f"{name} of {self.name}", what)
 
     @property
     def draws(self) -> bool:

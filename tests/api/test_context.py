@@ -92,6 +92,61 @@ def test_address_0_is_unset(log):
     assert "address of 'x' is not set" in log.errors()[-1]
 
 
+def test_tensor_without_elements_needs_no_address(network):
+    y = network.add_identity(network.add_input("x", trt.float32, (0, 3))).get_output(0)
+    network.mark_output(y)
+
+    assert trt.compile(network).create_execution_context().execute_v2([0, 0])
+
+
+def test_shape_from_the_values_of_a_tensor_of_unknown_length_is_known_after_the_run(log):
+    """As in the log of a run on a GPU: k of a TopK is the sum of a vector of dynamic length."""
+
+    class Allocator(trt.IOutputAllocator):
+        def reallocate_output_async(self, tensor_name, memory, size, alignment, stream):
+            self.array = np.empty(size // 4, np.float32)
+            return self.array.ctypes.data
+
+        def notify_shape(self, tensor_name, shape):
+            self.shape = shape
+
+    builder = trt.Builder(log)
+    network, config, profile = (
+        builder.create_network(),
+        builder.create_builder_config(),
+        builder.create_optimization_profile(),
+    )
+    x, parts = network.add_input("x", trt.float32, (3, 4, 5)), network.add_input("parts", trt.int32, (-1,))
+    profile.set_shape("parts", (1,), (2,), (2,))
+    config.add_optimization_profile(profile)
+    layer = network.add_topk(x, trt.TopKOperation.MAX, 1, 1 << 1)
+    layer.set_input(1, network.add_reduce(parts, trt.ReduceOperation.SUM, 1, False).get_output(0))
+    layer.get_output(0).name = "y"
+    network.mark_output(layer.get_output(0))
+    engine = builder.build_engine_with_config(network, config)
+    context, allocator = engine.create_execution_context(), Allocator()
+    array, counts = np.random.default_rng(0).permutation(60).astype(np.float32).reshape(3, 4, 5), np.int32([3, -1])
+    context.set_input_shape("parts", (2,))
+    context.set_output_allocator("y", allocator)
+    for name, each in {"x": array, "parts": counts}.items():
+        context.set_tensor_address(name, each.ctypes.data)
+
+    assert engine.get_tensor_location("parts") is trt.TensorLocation.DEVICE
+    assert not engine.is_shape_inference_io("parts") and context.infer_shapes() == []
+    assert context.execute_async_v3(0) and context.get_tensor_shape("y") == (3, -1, 5)
+    assert allocator.shape == (3, 2, 5)
+    np.testing.assert_array_equal(allocator.array.reshape(3, 2, 5), -np.sort(-array, axis=1)[:, :2])
+
+
+def test_shape_that_a_context_returns_is_a_copy(context):
+    context.set_input_shape("x", (2, 3))
+    for shape in (context.get_tensor_shape("x"), context.engine.get_tensor_profile_shape("x", 0)[1]):
+        shape[0] = 4
+
+    assert context.get_tensor_shape("x") == (2, 3)
+    assert context.engine.get_tensor_profile_shape("x", 0)[1] == (2, 3)
+
+
 def test_assertion_that_shapes_violate_is_reported_by_infer_shapes(log):
     builder = trt.Builder(log)
     network = builder.create_network()

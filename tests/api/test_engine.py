@@ -114,3 +114,92 @@ def test_engine_has_weights_of_its_own(network):
         assert each({"x": np.zeros(1, np.float32)})["y"].tolist() == [1]
     assert trt.Refitter(engine, trt.Logger()).refit_cuda_engine()
     assert engine({"x": np.zeros(1, np.float32)})["y"].tolist() == [1]
+
+
+# ---------------------------------------------------------------------------- what tools expect
+
+
+def test_engine_without_an_argument_is_the_engine(engine):
+    assert engine() is engine
+    np.testing.assert_array_equal(engine({"x": np.ones((1, 3), np.float32)})["y"], [[2, 2, 2]])
+
+
+def test_engine_without_inputs_runs_with_an_empty_dict():
+    network = trt.INetworkDefinition()
+    mark(network, y=network.add_constant((2,), np.float32([1, 2])).get_output(0))
+
+    np.testing.assert_array_equal(trt.compile(network)({})["y"], [1, 2])
+
+
+def with_profiles(log, make, *ranges):
+    """The engine of what ``make`` returns for a network, with the values of "shape" in profiles."""
+    builder = trt.Builder(log)
+    network, config = builder.create_network(), builder.create_builder_config()
+    mark(network, y=make(network))
+    for each in ranges:
+        profile = builder.create_optimization_profile()
+        profile.set_shape_input("shape", *each)
+        config.add_optimization_profile(profile)
+    return builder.build_engine_with_config(network, config)
+
+
+def shuffled(network):
+    layer = network.add_shuffle(network.add_input("x", trt.float32, (1, 3, 4, 5)))
+    layer.set_input(1, network.add_input("shape", trt.int32, (4,)))
+    return network.add_activation(layer.get_output(0), trt.ActivationType.RELU).get_output(0)
+
+
+def sliced(network):
+    layer = network.add_slice(network.add_input("x", trt.float32, (1, 3, 4, 5)), [0] * 4, [0] * 4, [1] * 4)
+    layer.set_input(2, network.add_input("shape", trt.int64, (4,)))
+    return layer.get_output(0)
+
+
+def filled(network):
+    layer = network.add_fill((), trt.FillOperation.RANDOM_UNIFORM)
+    layer.set_input(0, network.add_input("shape", trt.int32, (4,)))
+    return layer.get_output(0)
+
+
+FIXED_FIRST = [1, 1, 1, 1], [1, 2, 3, 4], [1, 3, 4, 5]
+
+
+@pytest.mark.parametrize("make", [shuffled, sliced, filled])
+def test_length_that_all_profiles_fix_is_known(log, make):
+    """As in logs of runs on a GPU: (1, -1, -1, -1) for a shuffle and for a slice."""
+    assert with_profiles(log, make, FIXED_FIRST).get_tensor_shape("y") == (1, -1, -1, -1)
+    assert with_profiles(log, make, FIXED_FIRST, ([1, 2, 2, 2],) * 3).get_tensor_shape("y") == (1, -1, -1, -1)
+    assert with_profiles(log, make, FIXED_FIRST, ([1] * 4, [2] * 4, [3] * 4)).get_tensor_shape("y") == (-1,) * 4
+    assert with_profiles(log, make).get_tensor_shape("y") == (-1,) * 4
+
+
+def test_lengths_of_a_reshape_that_copy_or_are_inferred_stay_unknown(log):
+    engine = with_profiles(log, shuffled, ([0, -1, 2, 2],) * 3)
+
+    assert engine.get_tensor_shape("y") == (-1, -1, 2, 2)
+
+
+def test_profile_values_take_both_orders(log):
+    engine = with_profiles(log, sliced, FIXED_FIRST)
+
+    assert engine.get_tensor_profile_values(0, "shape") == [list(each) for each in FIXED_FIRST]
+    assert engine.get_tensor_profile_values("shape", 0) == engine.get_tensor_profile_values(0, "shape")
+    assert engine.get_tensor_profile_values(profile_index=0, name="shape") == engine.get_tensor_profile_values(0, "shape")
+    with pytest.raises(trt.InputError, match="NL602"):
+        engine.get_tensor_profile_values(0, "shapes")
+    with pytest.raises(TypeError, match="name must be str"):
+        engine.get_tensor_profile_values(0, 0)
+
+
+def test_cache_is_reported_as_the_input_that_the_output_aliases():
+    network = trt.INetworkDefinition()
+    cache, update = (network.add_input(name, trt.float32, (1, 2, n, 4)) for name, n in (("cache", 8), ("update", 1)))
+    place = network.add_input("place", trt.int32, (1,))
+    made = network.add_kv_cache_update(cache, update, place, trt.KVCacheMode.LINEAR).get_output(0)
+    copied = network.add_identity(cache).get_output(0)
+    inner = network.add_kv_cache_update(copied, update, place, trt.KVCacheMode.LINEAR).get_output(0)
+    mark(network, made=made, inner=inner)
+    engine = trt.compile(network)
+
+    assert engine.get_aliased_input_tensor("made") == "cache"
+    assert [engine.get_aliased_input_tensor(name) for name in ("inner", "cache", "place")] == [None] * 3

@@ -77,6 +77,7 @@ QUANTIZE = [
     Case("INT8, a scale a column", quantize(axis=1), (X, SIX), BY_SIX),
     Case("INT8, a scale a row", quantize(axis=0), (X, np.float32([0.5, 0.3])), BY_ROW),
     Case("INT8, one scale of an axis", quantize(), (X, np.float32([0.5])), BY_HALF),
+    Case("INT8, zero point of float32", quantize(), (X, np.float32(0.5), np.float32(0)), BY_HALF),
     Case("INT8, zero points", quantize(axis=0), (X, np.float32([0.5, 0.3]), np.zeros(2, np.int8)), BY_ROW),
     Case("INT8, blocks", quantize(), (X, BLOCKS), BY_BLOCK),
     Case("INT8, blocks of a shape", quantize(block_shape=(1, 3)), (X, BLOCKS), BY_BLOCK),
@@ -108,6 +109,7 @@ Q_BY_COLUMN = np.float16([[-12.796875, -0.900390625, 0], [0.5, 2.099609375, 254]
 DEQUANTIZE = [
     Case("INT8", dequantize(), (Q, np.float32(0.5)), Q * np.float32(0.5)),
     Case("INT8, zero point", dequantize(), (Q, np.float32(0.5), np.int8(0)), Q * np.float32(0.5)),
+    Case("INT8, zero point of float32", dequantize(), (Q, np.float32(0.5), np.float32(0)), Q * np.float32(0.5)),
     Case("INT8, a scale a row", dequantize(axis=0), (Q, np.float32([0.1, 0.3])), Q_BY_ROW),
     Case("INT8, a scale a column", dequantize(HALF, axis=1), (Q, np.float16([0.1, 0.3, 2])), Q_BY_COLUMN),
     Case("INT8 to double", dequantize(DataType.DOUBLE), (Q, np.float64(0.1)), Q * 0.1, rtol=1e-15),
@@ -276,8 +278,9 @@ def test_what_cannot_be_quantised_is_refused(x, scale, named, match):
 @pytest.mark.parametrize(
     ("zero", "match"),
     [
-        (f32(), "the zero point is float32[], but must be int8[]"),
-        (i8(2), "the zero point is int8[2], but must be int8[]"),
+        (TensorType(np.dtype(np.int32)), "the zero point is int32[], but must be int8[], or floating-point"),
+        (f32(2), "the zero point is float32[2], but must be int8[], or floating-point of that shape"),
+        (i8(2), "the zero point is int8[2], but must be int8[], or floating-point of that shape"),
         (np.array(3, np.int8), "the zero point has an element that is not 0"),
     ],
 )

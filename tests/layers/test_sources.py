@@ -3,11 +3,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import netloop as trt
 from netloop.enums import DataType, FillOperation
 from netloop.layers.sources import IConstantLayer, IFillLayer, IShapeLayer
 from netloop.network import INetworkDefinition
 from netloop.types import TensorType
 from tests.support.laws import Case, check_laws, refuses
+from tests.support.log import Log
 
 LINSPACE, UNIFORM, NORMAL = FillOperation.LINSPACE, FillOperation.RANDOM_UNIFORM, FillOperation.RANDOM_NORMAL
 SIX = np.arange(6, dtype=np.float32)
@@ -190,6 +192,19 @@ def test_gradient_of_random_numbers_by_mean_is_one_each():
 def test_alpha_and_beta_are_int64_with_int64_elements():
     assert fill((1,), to_type=DataType.INT64).is_alpha_beta_int64()
     assert not fill((1,)).is_alpha_beta_int64()
+
+
+@pytest.mark.parametrize("value", [[1000], "1", None, trt.float32])
+def test_parameter_that_is_no_number_is_ignored_with_a_line_in_the_log(value):
+    """As in the log of a run on a GPU: after ``alpha = [1000]`` a fill counts 0, 1, 2, 3."""
+    log = Log()
+    network = trt.Builder(log).create_network()
+    layer = network.add_fill((4,), trt.FillOperation.LINSPACE)
+    layer.alpha = layer.beta = value
+
+    assert layer.evaluate().tolist() == [0, 1, 2, 3]
+    assert [severity.name for severity, _ in log.lines] == ["WARNING"] * 2
+    assert "alpha of a fill stays 0.0, because" in log.lines[0][1]
 
 
 def test_alpha_that_is_no_number_is_refused():

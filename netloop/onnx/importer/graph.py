@@ -46,8 +46,9 @@ class OnnxImporter(ModelImporter):
     """Adds an ONNX model to a network.
 
     ``input_shapes`` has shapes for some inputs, instead of those that the model declares; ``as_inputs`` names the
-    initializers to import as inputs; ``operators`` has functions for operators, by domain and name;
-    ``inputs`` has values for inputs, which become constants.
+    initializers to import as inputs; ``operators`` has functions for operators, by domain and name; ``inputs`` has
+    values for inputs, which become constants. With ``keeps_identities``, each Identity of the model's own graph is a
+    layer, so that all tensors of the graph can be found by their names.
 
     Attributes:
         outputs: the outputs of each node of the model's own graph, by the name of the node.
@@ -68,10 +69,12 @@ class OnnxImporter(ModelImporter):
         as_inputs: Collection[str] = (),
         operators: Mapping[str, OwnOperator] | None = None,
         inputs: Mapping[str, Any] | None = None,
+        keeps_identities: bool = False,
     ) -> None:
         super().__init__(model.name, network)
         self._model = model
         self._forgiven = model.forgiven
+        self._keeps_identities = keeps_identities
         self._inputs = ModelInputs(model, input_shapes or {}, frozenset(as_inputs), FixedInputs(inputs))
         self._own = {_key_of(name): function for name, function in (operators or {}).items()}
         self._outermost = 0
@@ -235,7 +238,15 @@ class OnnxImporter(ModelImporter):
             return self._call_function(node, inputs, scope)
         subgraph, part = lambda name: self._subgraph(node.attribute(name), scope), partial(self._part, scope)
         call = Call(node, self._make, subgraph, self._assumptions, part)
-        return self._call(node, len(node.proto.output), function, call, inputs)
+        outputs = self._call(node, len(node.proto.output), function, call, inputs)
+        return [self._identity(each) if each in inputs else each for each in outputs] if self._is_kept(scope) else outputs
+
+    def _is_kept(self, scope: NameScope) -> bool:
+        return self._keeps_identities and scope.depth == 0
+
+    def _identity(self, value: Value) -> Value:
+        is_tensor = isinstance(value, ITensor) and value.type.is_tensor
+        return self._make.network.add_identity(value).outputs[0] if is_tensor else value
 
     def _function_of(self, node: ImportedNode) -> Operator | None:
         """The function that adds the layers of a node; None if a function of the model or of the standard may do."""
