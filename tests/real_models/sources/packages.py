@@ -128,7 +128,7 @@ def inputs(types: dict[str, str], shapes: Shapes) -> Inputs:
     chance = np.random.default_rng(0)
     named = {name or next(iter(types)): shape for name, shape in shapes.items()}
     return {
-        name: np.int64(shape)
+        name: np.array(shape, np.int64)
         if isinstance(shape, int)
         else chance.integers(0, 256, shape).astype(np.int32)
         if types[name] == "tensor(int32)"
