@@ -27,7 +27,13 @@ LLAMA = {
     "eos_token_id": 2,
 }
 GPT2 = {"vocab_size": 99, "n_embd": WIDTH, "n_layer": LAYERS, "n_head": HEADS, "n_positions": 64}
-EXPERTS = {"num_local_experts": 4, "num_experts_per_tok": 2, "num_experts": 4, "moe_intermediate_size": 24}
+EXPERTS = {
+    "experts_implementation": "batched_mm",
+    "num_local_experts": 4,
+    "num_experts_per_tok": 2,
+    "num_experts": 4,
+    "moe_intermediate_size": 24,
+}
 KINDS: dict[str, dict[str, Any]] = {
     "GPT2": GPT2,
     "Llama": LLAMA,

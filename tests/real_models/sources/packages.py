@@ -14,7 +14,7 @@ from tests.real_models.recipe import Inputs, Recipes, Sizes
 
 RECIPES = Recipes()
 Shapes = dict[str, Any]
-"""The shapes of inputs by name; a number is the value of a scalar."""
+"""The shapes of random inputs by name, or their values: arrays, and numbers for scalars."""
 
 
 class Shipped(NamedTuple):
@@ -34,6 +34,18 @@ def voices(context: int, *lengths: int, **more: Any) -> list[Shapes]:
     return [{"input": (n, context), "state": (2, n, 128), **more} for n in lengths]
 
 
+def page_of_text(height: int, width: int) -> np.ndarray:
+    """Dark characters on white, [1, 3, height, width]: on a page without text, a detector's outputs are all noise."""
+    chance = np.random.default_rng(0)
+    made = np.ones((1, 3, height, width), np.float32)
+    for y in range(12, height - 16, 24):
+        for x in range(8, width - 12, 10):
+            row = y + int(chance.integers(10))
+            made[..., y : y + 12, x : x + 2] = -1
+            made[..., row : row + 2, x : x + 7] = -1
+    return made
+
+
 WAKE = [{"": (1, 16, 96)}]
 RATE = {"sr": 16000}
 MODELS = {
@@ -47,7 +59,9 @@ MODELS = {
         "silero_vad_16k_sequence.onnx",
         [{"input": (n, 576), "h": (1, 1, 128), "c": (1, 1, 128)} for n in (4, 9)],
     ),
-    "ppocr_detection": Shipped("rapidocr-onnxruntime", "_det_infer.onnx", images("x", (1, 3, 64, 96), (2, 3, 96, 64))),
+    "ppocr_detection": Shipped(
+        "rapidocr-onnxruntime", "_det_infer.onnx", [{"x": page_of_text(64, 96)}, {"x": page_of_text(96, 64)}]
+    ),
     "ppocr_recognition": Shipped(
         "rapidocr-onnxruntime", "_rec_infer.onnx", images("x", (1, 3, 48, 80), (2, 3, 48, 120))
     ),
@@ -124,17 +138,17 @@ def write(path: Path, model: Shipped) -> Sizes:
 
 
 def inputs(types: dict[str, str], shapes: Shapes) -> Inputs:
-    """Random inputs; the shape without a name is that of the only input."""
+    """The inputs of a model; the shape without a name is that of its only input."""
     chance = np.random.default_rng(0)
-    named = {name or next(iter(types)): shape for name, shape in shapes.items()}
-    return {
-        name: np.int64(shape)
-        if isinstance(shape, int)
-        else chance.integers(0, 256, shape).astype(np.int32)
-        if types[name] == "tensor(int32)"
-        else chance.random(shape, np.float32)
-        for name, shape in named.items()
-    }
+
+    def value(name: str, shape: Any) -> np.ndarray:
+        if not isinstance(shape, tuple):
+            return np.asarray(shape)
+        if types[name] == "tensor(int32)":
+            return chance.integers(0, 256, shape).astype(np.int32)
+        return chance.random(shape, np.float32)
+
+    return {name or next(iter(types)): value(name or next(iter(types)), shape) for name, shape in shapes.items()}
 
 
 for name, model in MODELS.items():

@@ -34,8 +34,6 @@ BY_SCRIPT = {
     "densenet121": 64,
     "regnet_x_400mf": 64,
     "resnext50_32x4d": 64,
-    "vgg11": 32,
-    "alexnet": 64,
     "googlenet": 64,
     "inception_v3": 96,
     "maxvit_t": 224,

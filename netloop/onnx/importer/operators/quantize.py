@@ -36,9 +36,11 @@ def _broadcastable(call: Call, factor: ITensor, x: ITensor) -> ITensor:
     return make.take_first(make.reshape(many, lengths), make.tensor(make.length(x, axis)), axis)
 
 
-def _is_zero(make: FormulaBuilder, zero: ITensor | None) -> bool:
-    value = None if zero is None else make.known(zero)
-    return zero is None or (value is not None and not value.astype(np.float32).any())
+def _fits_layers(make: FormulaBuilder, scale: ITensor, zero: ITensor | None) -> bool:
+    """Whether the quantization layers take a scale and a zero point: ONNX allows any scale, as some tools write."""
+    factor, offset = make.known(scale), None if zero is None else make.known(zero)
+    is_positive = factor is None or bool((factor.astype(np.float32) > 0).all())
+    return is_positive and (zero is None or (offset is not None and not offset.astype(np.float32).any()))
 
 
 @operator("QuantizeLinear", since=(10, 13, 19, 21, 23))
@@ -54,7 +56,7 @@ def quantize(call: Call, x: ITensor, scale: ITensor, zero: ITensor | None = None
     )
     x, scale = make.cast(x, divided), make.cast(scale, divided)
     saturates = bool(call.attribute("saturate", 1))
-    if dtype in SYMMETRIC and divided == np.float32 and _is_zero(make, zero) and saturates and x.type.rank:
+    if dtype in SYMMETRIC and divided == np.float32 and _fits_layers(make, scale, zero) and saturates and x.type.rank:
         return _by_layer(call, make.network.add_quantize(x, _layer_scale(call, scale, x), as_dtype(dtype)), x)
     quotient = make.div(x, _broadcastable(call, scale, x))
     return to_type(make, quotient, None if zero is None else _broadcastable(call, zero, x), dtype, saturates)
@@ -92,7 +94,7 @@ def dequantize(call: Call, x: ITensor, scale: ITensor, zero: ITensor | None = No
     """``(x - zero point) * scale``."""
     make, code = call.make, call.attribute("output_dtype", 0)
     dtype = element_type(code) if code else scale.type.dtype
-    if x.type.dtype in SYMMETRIC and _is_zero(make, zero) and x.type.rank:
+    if x.type.dtype in SYMMETRIC and _fits_layers(make, scale, zero) and x.type.rank:
         return _by_layer(call, make.network.add_dequantize(x, _layer_scale(call, scale, x), as_dtype(dtype)), x)
     difference = centred(make, x, None if zero is None else _broadcastable(call, zero, x))
     wide = np.float64 if np.float64 in (dtype, scale.type.dtype) else np.float32
