@@ -47,6 +47,8 @@ class CellGrower(Grower):
         "small_loop",
         "written",
         "split",
+        "twins",
+        "noises",
     )
 
     shapes = [(3,), (2, 3), (1, 4), (9, 2), (7, 1, 3)]
@@ -60,6 +62,7 @@ class CellGrower(Grower):
         self.counters: list[tuple[ITensor, int]] = []
         self.given: list[ITensor] = []
         self.cells: list[str] = []
+        self.always += ["some_cell"] * 2
 
     def type(self) -> tuple[trt.DataType, tuple[int, ...]]:
         return self.choose(trt.float32, self.choose(*self.dtypes)), self.choose(*self.shapes)
@@ -67,8 +70,13 @@ class CellGrower(Grower):
     def layer(self, pool: list[ITensor], depth: int) -> list[ITensor]:
         given = [each for each in self.given if each in pool]
         tensor = self.pick(given if given and self.coin() else pool, self.is_handy)
-        if tensor is None or not self.between(0, 3):
-            return super().layer(pool, depth)
+        return self.cell(tensor, pool) if tensor is not None and self.between(0, 3) else super().layer(pool, depth)
+
+    def some_cell(self, pool: list[ITensor], depth: int) -> list[ITensor]:
+        tensor = self.pick_exact(pool, self.is_handy)
+        return [] if tensor is None else self.cell(tensor, pool)
+
+    def cell(self, tensor: ITensor, pool: list[ITensor]) -> list[ITensor]:
         if tensor in self.rough:
             return self.gates(tensor, pool)
         if not self.cells:
@@ -256,7 +264,7 @@ class CellGrower(Grower):
 
     def split(self, tensor: ITensor, pool: list[ITensor]) -> list[ITensor]:
         """A loop with products of rows and of states, and layers before and after them; one of these may stay in it."""
-        loop, trips = self.network.add_loop(), self.choose(4, 5, 7, 9)
+        loop, trips = self.network.add_loop(), self.choose(4, 5, 7, 7, 9)
         loop.add_trip_limit(self.fixed(np.int32(trips)), trt.TripLimit.COUNT)
         row = loop.add_iterator(self.constant(trt.float32, (9, 1, 2)), 0, self.coin()).get_output(0)
         state, earlier = (loop.add_recurrence(self.constant(trt.float32, (1, 2))) for _ in range(2))
@@ -269,6 +277,7 @@ class CellGrower(Grower):
         made = [late, self.tame(self.combine(late, self.choose(now, ahead, row, before), Op.SUM))]
         made += [self.stays(*made)] if self.coin() else []
         rows = [each for each in (ahead, *made) if not each.uses or self.coin()]
+        rows += [self.one(tensor, row)] if self.coin() else []  # the same in each iteration
         return [self.output(loop, each, trips, pool) for each in (*rows, before)] + [self.last_value(loop, now)]
 
     def weighed(self, row: ITensor) -> ITensor:
@@ -288,12 +297,51 @@ class CellGrower(Grower):
         state.set_input(1, self.tame(self.combine(state.get_output(0), b, Op.SUM)))
         return self.last_value(loop, state.get_output(0))
 
+    # ------------------------------------------------------------------ states that may be equal
+
+    def twins(self, tensor: ITensor, pool: list[ITensor]) -> list[ITensor]:
+        """States that begin alike, and change alike or not, with iterators over one tensor."""
+        loop = self.network.add_loop()
+        loop.add_trip_limit(self.fixed(np.int32(self.between(2, 4))), trt.TripLimit.COUNT)
+        given, first = self.constant(trt.int32, (4, 3)), self.constant(trt.int32, (3,))
+        first = self.combine(first, self.one(tensor, first), Op.SUM)
+        rows = [loop.add_iterator(given, 0, each).get_output(0) for each in (False, True, self.coin())]
+        states = [loop.add_recurrence(first) for _ in range(3)]
+        for each in states:
+            each.set_input(1, self.changed(each.get_output(0), self.choose(*rows)))
+        return [self.last_value(loop, each.get_output(0)) for each in states]
+
+    def changed(self, now: ITensor, row: ITensor) -> ITensor:
+        mixed = self.combine(now, row, self.choose(Op.SUM, Op.SUM, Op.SUB))
+        if self.coin():
+            return mixed
+        return self.network.add_topk(mixed, trt.TopKOperation.MAX, 3, 1).get_output(self.between(0, 1))
+
+    def noises(self, tensor: ITensor, pool: list[ITensor]) -> list[ITensor]:
+        """Random numbers that follow a state that never changes, and those of two states that begin alike."""
+        loop, trips = self.network.add_loop(), self.between(2, 4)
+        loop.add_trip_limit(self.fixed(np.int32(trips)), trt.TripLimit.COUNT)
+        first = self.soft(self.reshape(self.one(tensor, self.fixed(np.zeros(1, np.float32))), 1))
+        states = [loop.add_recurrence(first) for _ in range(3)]
+        drawn = [self.drawn(self.as_rough_as(each.get_output(0), first)) for each in states]
+        states[0].set_input(1, states[0].get_output(0))
+        for state, each in zip(states[1:], drawn[1:], strict=True):
+            self.rough.add(state.get_output(0))
+            state.set_input(1, each)
+        return [self.output(loop, drawn[0], trips, pool), *(self.last_value(loop, each) for each in drawn[1:])]
+
+    def drawn(self, like: ITensor) -> ITensor:
+        """Random numbers of the shape of another tensor, drawn anew where it varies."""
+        fill = self.network.add_fill((), trt.FillOperation.RANDOM_UNIFORM)
+        fill.set_input(0, self.network.add_shape(like).get_output(0))
+        return self.roughen(self.combine(fill.get_output(0), self.soft(like), Op.SUM))
+
     # ------------------------------------------------------------------ small bodies
 
     def small_loop(self, tensor: ITensor, pool: list[ITensor]) -> list[ITensor]:
         """A loop of a few element-wise layers and small conditionals, with up to twenty iterations."""
-        x = self.small(tensor)
-        x = self.reshape(self.one(x, x)) if self.coin() else x
+        x, narrow = self.small(tensor), self.choose(None, None, trt.int2, trt.uint2)
+        x = self.reshape(self.one(x, x)) if narrow or self.coin() else x
         loop, trips = self.network.add_loop(), self.between(0, 20)
         loop.add_trip_limit(self.fixed(np.int32(trips)), trt.TripLimit.COUNT)
         scalar = self.reshape(self.one(x, self.filled(x, 0)))
@@ -307,8 +355,9 @@ class CellGrower(Grower):
         state.set_input(1, conditional.add_output(*ways).get_output(0))
         other.set_input(1, self.tame(self.combine(number, row, self.choose(Op.SUM, Op.SUB))))
         made = [self.last_value(loop, each) for each in (now, number)]
-        row = self.choose(number, self.small(number, self.choose(trt.int2, trt.uint2)))
-        return made if self.coin() else [*made, self.output(loop, row, trips, pool)]
+        if narrow is None and self.coin():
+            return made
+        return [*made, self.output(loop, self.small(number, narrow) if narrow else number, trips, pool)]
 
     def broadcast(self, matrix: ITensor) -> ITensor:
         rows, columns = matrix.shape
