@@ -73,7 +73,8 @@ def deal(grower: Grower, seed: int) -> None:
     grower.deck += grower.chance.sample(HOST, 3) if grower.is_on_host else []
     grower.failures = in_turn(FAILING, FAILED, turn)
     if isinstance(grower, CellGrower):
-        grower.cells = in_turn([*grower.CELLS], 5, seed // 2)
+        grower.cells = in_turn([*grower.CELLS], 3, seed // 2)
+        grower.loops = in_turn([*grower.LOOPS], 3, seed // 2)
 
 
 def in_turn(order: list[T], number: int, turn: int) -> list[T]:

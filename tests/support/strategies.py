@@ -209,10 +209,14 @@ class Grower(Kinds):
         inside += [each.get_output(0) for each in states]
         if self.grows(depth - 1):
             inside += self.choose(self.loop, self.loop, self.conditional)(inside, depth - 1)
-        inside = self.steps(inside, depth - 1, self.between(1, 2))
+        inside = self.body(inside, depth - 1)
         self.next_values(states, inside)
         self.end(loop, inside)
         return self.outputs(loop, inside, bound, pool)
+
+    def body(self, inside: list[ITensor], depth: int) -> list[ITensor]:
+        """The tensors of a loop body, with what has grown last."""
+        return self.steps(inside, depth, self.between(1, 2))
 
     def iterators(self, loop: trt.ILoop, pool: list[ITensor]) -> tuple[list[trt.IIteratorLayer], int]:
         """Some iterators, and the number of trips that they bear."""
