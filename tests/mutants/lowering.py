@@ -83,7 +83,7 @@ FAULTS = [
            "lambda each: each[whole:], given", "lambda each: each[: self._trips - whole], given", PASSES),
     Mutant("a state that the epilogue reads is not stacked", FISSION,
            "{*_writes(core), *loop.states, *(", "{*_writes(core), *(", SPLIT),
-    Mutant("results of the prologue that the epilogue reads are not stacked", FISSION,
+    Mutant("a row from outside the loop is not stacked where layers move", FISSION,
            "if each not in moved)}", "if each in _writes(body) and each not in moved)}", SPLIT),
     Mutant("layers move to the epilogue although one of them must stay in the body", FISSION,
            "return layers if len(layers) == len(found) else []", "return layers", SPLIT),

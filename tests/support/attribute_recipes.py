@@ -123,6 +123,29 @@ def power(grow: Kinds, tensor: ITensor, pool: Pool) -> ITensor:
 
 
 @draws
+def convert_extremes(grow: Kinds, tensor: ITensor, pool: Pool) -> ITensor:
+    """Numbers that few types hold, through one type into another; constants, or what depends on the tensor."""
+    x = grow.fixed(np.int32([-70000, -3, 0, 1, 6, 70000]))
+    x = grow.combine(x, grow.one(tensor, x), Op.SUM) if grow.coin() else x
+    made = []
+    for first in grow.chance.sample(grow.dtypes, 5):
+        wide = grow.cast(grow.cast(grow.cast(x, first), grow.choose(trt.uint8, trt.e8m0, *grow.dtypes)), trt.float32)
+        is_nan = grow.network.add_unary(wide, Unary.ISNAN).get_output(0)
+        inside = grow.clip(wide, -(1 << 20), 1 << 20)
+        made.append(grow.network.add_select(is_nan, grow.filled(wide, 5), inside).get_output(0))
+    return grow.tame(grow.concatenated(made, 0))
+
+
+@draws
+def read_signs(grow: Kinds, tensor: ITensor, pool: Pool) -> ITensor:
+    """Whole numbers, read with a sign or without one, as the bits of floats."""
+    first, second = grow.next_of((trt.int32, trt.uint32), (trt.int64, trt.uint64), (trt.uint32, trt.int32))
+    whole = grow.network.add_bit_cast(grow.cast(grow.small(tensor), first), second).get_output(0)
+    dtype, bits = grow.choose((trt.float32, trt.int32), (trt.float64, trt.int64))
+    return grow.network.add_bit_cast(grow.cast(whole, dtype), bits).get_output(0)
+
+
+@draws
 def round_long_integers(grow: Kinds, tensor: ITensor, pool: Pool) -> ITensor:
     """Floats of unsigned integers around the middle of two floats, as the bits of the floats."""
     dtype, bits, digits = grow.choose((trt.float32, trt.int32, 24), (trt.float64, trt.int64, 53))

@@ -117,6 +117,16 @@ def promise_in_a_loop(grow: Kinds, n: ITensor) -> ITensor:
     return last(loop, counter(grow.network, loop))
 
 
+@fails
+def promise_of_no_iteration(grow: Kinds, n: ITensor) -> ITensor:
+    """An assertion about a state that never changes, in a loop that may make no iteration."""
+    loop = counted(grow.network, grow.combine(n, grow.filled(n, grow.between(3, 4)), Op.SUB))
+    state = loop.add_recurrence(n)
+    state.set_input(1, state.get_output(0))
+    grow.network.add_assertion(grow.combine(state.get_output(0), grow.filled(n, 4), Op.LESS), "it stays below 4")
+    return last(loop, counter(grow.network, loop))
+
+
 # ---------------------------------------------------------------------------- conditionals
 
 
@@ -230,6 +240,22 @@ def product(grow: Kinds, n: ITensor, way: Way) -> ITensor:
     made = grow.network.add_matrix_multiply(row, NONE, grow.constant(trt.float32, (2, 1), -1, 1), NONE).get_output(0)
     made = grow.cast(grow.reshape(grow.combine(made, several, Op.SUM)), trt.int32)
     return total(grow, stacked(loop, made, grow.fixed(np.int32(3))))
+
+
+@surrounds
+def matrices(grow: Kinds, n: ITensor, way: Way) -> ITensor:
+    """One of two matrices by which a row is multiplied; only one of the products is needed."""
+    weights = [grow.constant(trt.float32, (2, 2), -1, 1) for _ in range(2)]
+    weights[0] = grow.combine(weights[0], grow.reshape(grow.cast(way(grow, n), trt.float32), 1, 1), Op.SUM)
+    loop, made = counted(grow.network, 2), []
+    row = loop.add_iterator(grow.constant(trt.float32, (2, 1, 2), -1, 1)).get_output(0)
+    for each in grow.chance.sample(weights, 2):
+        state = loop.add_recurrence(grow.constant(trt.float32, (1, 2)))
+        product = grow.network.add_matrix_multiply(row, NONE, each, NONE).get_output(0)
+        state.set_input(1, grow.combine(state.get_output(0), product, Op.SUM))
+        made.append(last(loop, state.get_output(0)))
+    taken = chosen(grow, grow.combine(n, grow.filled(n, grow.between(3, 4)), Op.LESS), *made)
+    return total(grow, grow.cast(grow.reshape(taken, 2), trt.int32))
 
 
 FAILURES = [(way, place) for way in WAYS for place in PLACES]

@@ -1,5 +1,6 @@
 """Random networks with what the passes look for."""
 
+from collections.abc import Sequence
 from random import Random
 
 import numpy as np
@@ -22,6 +23,7 @@ class CellGrower(Grower):
         counters: counters of the loops that are being grown, with numbers that they stay below.
         given: the outputs of iterators.
         cells: the names of the methods that come next, the last one first.
+        loops: the same of those that grow loops.
     """
 
     passes = (
@@ -36,18 +38,8 @@ class CellGrower(Grower):
         "weight_prepacking",
     )
 
-    CELLS = (
-        "products",
-        "gates",
-        "parted_gates",
-        "rows",
-        "read",
-        "sum_of_products",
-        "memory",
-        "small_loop",
-        "written",
-        "split",
-    )
+    CELLS = "products", "gates", "parted_gates", "rows", "read", "sum_of_products", "einsums"
+    LOOPS = "memory", "batches", "small_loop", "counted_reads", "written", "split", "twins", "noises"
 
     shapes = [(3,), (2, 3), (1, 4), (9, 2), (7, 1, 3)]
     most_trips = 9
@@ -60,6 +52,8 @@ class CellGrower(Grower):
         self.counters: list[tuple[ITensor, int]] = []
         self.given: list[ITensor] = []
         self.cells: list[str] = []
+        self.loops: list[str] = []
+        self.always += ["closed"] * 2
 
     def type(self) -> tuple[trt.DataType, tuple[int, ...]]:
         return self.choose(trt.float32, self.choose(*self.dtypes)), self.choose(*self.shapes)
@@ -69,11 +63,29 @@ class CellGrower(Grower):
         tensor = self.pick(given if given and self.coin() else pool, self.is_handy)
         if tensor is None or not self.between(0, 3):
             return super().layer(pool, depth)
+        return self.cell(tensor, pool) if self.between(0, 2) else self.closed(pool, depth)
+
+    def body(self, inside: list[ITensor], depth: int) -> list[ITensor]:
+        """One cell, and what the body of any loop has."""
+        tensor = self.pick_exact(inside, self.is_handy)
+        made = [] if tensor is None else self.cell(tensor, inside)
+        return super().body(inside + made, depth)
+
+    def closed(self, pool: list[ITensor], depth: int) -> list[ITensor]:
+        """A loop that reads one tensor of those around it."""
+        tensor = self.pick_exact(pool, self.is_handy)
+        name = self.next_name(self.loops, self.LOOPS)
+        return [] if tensor is None else getattr(self, name)(tensor, pool)
+
+    def cell(self, tensor: ITensor, pool: list[ITensor]) -> list[ITensor]:
         if tensor in self.rough:
             return self.gates(tensor, pool)
-        if not self.cells:
-            self.cells = self.chance.sample(self.CELLS, len(self.CELLS))
-        return getattr(self, self.cells.pop())(tensor, pool)
+        return getattr(self, self.next_name(self.cells, self.CELLS))(tensor, pool)
+
+    def next_name(self, names: list[str], every: Sequence[str]) -> str:
+        if not names:
+            names += self.chance.sample(every, len(every))
+        return names.pop()
 
     # ------------------------------------------------------------------ products
 
@@ -97,22 +109,28 @@ class CellGrower(Grower):
         return self.network.add_matrix_multiply(*sides[0], *sides[1]).get_output(0)
 
     def products(self, tensor: ITensor, pool: list[ITensor]) -> list[ITensor]:
-        """Products of one or two operands, and sums over them."""
+        """Products of one or two operands, and layers that do the same with all of them, or not quite."""
         x = self.operand(tensor)
         y = self.pick_exact(pool, lambda each: self.is_handy(each) and self.size(each) == self.size(x))
         y = None if y is None else self.reshape(self.small(y, x.dtype), *x.shape)
-        other, op = self.between(0, 1), self.choose(NONE, TRANSPOSE)
-        made = []
-        for width in [self.between(1, 3) for _ in range(self.between(2, 4))]:
-            part = self.product(x, width, other, op)
-            if y is not None and self.between(0, 3):
-                part = self.combine(part, self.product(y, width, other, op), self.choose(Op.SUM, Op.MAX))
-            if self.between(0, 3):
-                ones = (1,) * len(part.shape)
-                bias = self.constant(x.dtype, self.choose(tuple(part.shape), ones))
-                part = self.combine(*self.chance.sample([part, bias], 2), self.choose(Op.SUM, Op.SUB))
-            made.append(self.tame(part))
-        return made
+        other, op, number = self.between(0, 1), self.choose(NONE, TRANSPOSE), self.between(2, 4)
+        widths = [self.between(1, 3)] * number if self.coin() else [self.between(1, 3) for _ in range(number)]
+        made = [self.product(x, width, other, op) for width in widths]
+        if y is not None and self.between(0, 3):
+            more = [self.product(y, width, other, op) for width in widths]
+            more = more[::-1] if len(set(widths)) == 1 and self.coin() else more
+            made = self.all_alike(made, more, self.choose(Op.SUM, Op.MAX))
+        if self.between(0, 3):
+            is_wide = self.coin()
+            biases = [self.constant(x.dtype, tuple(each.shape) if is_wide else (1,) * len(each.shape)) for each in made]
+            made = self.all_alike(made, biases, self.choose(Op.SUM, Op.SUB))
+        return [self.tame(each) for each in made]
+
+    def all_alike(self, tensors: list[ITensor], others: list[ITensor], op: Op) -> list[ITensor]:
+        """Tensors, each combined with another one in the same order; at times the last one is not."""
+        turn, end = self.choose(1, -1), len(tensors) - (not self.between(0, 3))
+        pairs = zip(tensors[:end], others[:end], strict=True)
+        return [self.combine(*pair[::turn], op) for pair in pairs] + tensors[end:]
 
     def gates(self, tensor: ITensor, pool: list[ITensor]) -> list[ITensor]:
         """Sigmoids and tanhs of products, most of which multiply something."""
@@ -134,7 +152,7 @@ class CellGrower(Grower):
         product = self.product(x, 6, 1, NONE)
         small = self.combine(product, self.filled(product, 1 / 8), Op.PROD)
         starts, size, stride = self.choose(
-            ((0, 2), 2, 1), ((0, 2, 4), 2, 1), ((0, 3), 2, 1), ((0, 1), 3, 2), ((2, 0), 2, 1)
+            ((0, 2), 2, 1), ((0, 2, 4), 2, 1), ((0, 3), 2, 1), ((0, 1), 3, 2), ((0, 2), 2, 2), ((2, 0), 2, 1)
         )
         made = []
         for start in starts:
@@ -144,25 +162,37 @@ class CellGrower(Grower):
         return made
 
     def rows(self, tensor: ITensor, pool: list[ITensor]) -> list[ITensor]:
-        """Products of the rows of an embedding."""
+        """Products of the rows, or columns, of an embedding."""
         index = self.one(tensor, self.fixed(np.int32(0)))
         index = self.clip_index(self.reshape(index, *self.choose((), (1,))))
-        table = self.weights(trt.float32, (5, 3))
-        rows = self.network.add_gather(table, index, 0).get_output(0)
+        table = self.weights(trt.float32, (5, 5))
+        rows = self.network.add_gather(table, index, self.choose(0, 0, 1)).get_output(0)
         return [self.product(rows, self.between(1, 3), 1, NONE) for _ in range(2)]
 
     def clip_index(self, index: ITensor) -> ITensor:
         return self.combine(self.combine(index, self.filled(index, 0), Op.MAX), self.filled(index, 4), Op.MIN)
 
     def sum_of_products(self, tensor: ITensor, pool: list[ITensor]) -> list[ITensor]:
-        """Sums along the last axis of the products of rows with one vector."""
+        """Sums along an axis, mostly the last one, of the products of rows with one vector."""
         rows = [each for each in (2, 3) if self.size(tensor) % each == 0 and self.size(tensor) > each]
         if not rows:
             return self.products(tensor, pool)
         matrix = self.reshape(self.small(tensor), rows[0], self.size(tensor) // rows[0])
         vector = self.weights(matrix.dtype, (1, matrix.shape[1]))
         product = self.combine(*self.chance.sample([matrix, vector], 2), Op.PROD)
-        return [self.network.add_reduce(product, trt.ReduceOperation.SUM, 0b10, self.coin()).get_output(0)]
+        axes = self.choose(0b10, 0b10, 0b01)
+        return [self.network.add_reduce(product, trt.ReduceOperation.SUM, axes, self.coin()).get_output(0)]
+
+    def einsums(self, tensor: ITensor, pool: list[ITensor]) -> list[ITensor]:
+        """Products of a matrix and another one along some axes, with and without sums."""
+        matrix = self.matrix(tensor)
+        rows, columns = matrix.shape
+        equation, shape = self.choose(
+            ("ij,ji->ij", (columns, rows)), ("ij,ji->ji", (columns, rows)), ("ij,ii->ij", (rows, rows)),
+            ("ij,jk->kij", (columns, 2)), ("ij,jk->kj", (columns, 2)), ("ij,ij->ij", (rows, columns)),
+        )  # fmt: skip
+        other = self.weights(matrix.dtype, shape)
+        return [self.tame(self.network.add_einsum([matrix, other], equation).get_output(0))]
 
     # ------------------------------------------------------------------ loops
 
@@ -234,7 +264,34 @@ class CellGrower(Grower):
         stacked = loop.add_loop_output(column, trt.LoopOutput.CONCATENATE)
         stacked.set_input(1, self.fixed(np.int32(4)))
         last = loop.add_loop_output(self.choose(state.get_output(0), made[0]), trt.LoopOutput.LAST_VALUE)
-        return [stacked.get_output(0), last.get_output(0)]
+        more = [] if self.between(0, 3) else [self.output(loop, state.get_output(0), 4, pool)]
+        return [stacked.get_output(0), last.get_output(0), *more]
+
+    def batches(self, tensor: ITensor, pool: list[ITensor]) -> list[ITensor]:
+        """A loop that carries two narrow matrices, and reduces them along any axes."""
+        loop, trips = self.network.add_loop(), self.between(1, 4)
+        loop.add_trip_limit(self.fixed(np.int32(trips)), trt.TripLimit.COUNT)
+        state = loop.add_recurrence(self.constant(trt.float32, (2, 5, 3)))
+        now, most, total = state.get_output(0), trt.ReduceOperation.MAX, trt.ReduceOperation.SUM
+        largest = self.network.add_reduce(now, most, self.choose(0b100, 0b010), True).get_output(0)
+        moved = self.combine(now, self.one(tensor, now), Op.SUM)
+        state.set_input(1, self.tame(self.combine(moved, largest, Op.SUB)))
+        row = self.network.add_reduce(now, total, self.choose(0b001, 0b001, 0b101, 0b110), self.coin()).get_output(0)
+        return [self.output(loop, self.tame(row), trips, pool)]
+
+    def counted_reads(self, tensor: ITensor, pool: list[ITensor]) -> list[ITensor]:
+        """A loop that reads what it counts, from any element on, by ones or twos, to the end of the axis or past it."""
+        loop, trips = self.network.add_loop(), self.between(1, 4)
+        loop.add_trip_limit(self.fixed(np.int32(trips)), trt.TripLimit.COUNT)
+        start, step, past = self.between(0, 2), self.choose(1, 1, 2), self.choose(-1, 0, 0, 1)
+        counter = loop.add_recurrence(self.fixed(np.full(self.choose((), (1,)), start, np.int32)))
+        now = counter.get_output(0)
+        counter.set_input(1, self.combine(now, self.filled(now, step), Op.SUM))
+        length = max(1, start + step * (trips - 1) + 1 - past)
+        axis = self.between(0, 1)
+        source = self.constant(trt.float32, (2, length) if axis else (length, 2))
+        element = self.network.add_gather(source, now, axis).get_output(0)
+        return [self.output(loop, self.stir(element, tensor), trips, pool)]
 
     def written(self, tensor: ITensor, pool: list[ITensor]) -> list[ITensor]:
         """A state of which each iteration writes the row of its number; some rows may never be written."""
@@ -246,7 +303,7 @@ class CellGrower(Grower):
         total = loop.add_recurrence(self.constant(trt.float32, (2,)))
         row = self.tame(self.combine(total.get_output(0), self.one(tensor, total.get_output(0)), Op.SUM))
         total.set_input(1, self.tame(self.combine(row, self.constant(trt.float32, (2,)), Op.SUM)))
-        buffer = loop.add_recurrence(self.constant(trt.float32, (max(1, trips + start) + self.between(0, 1), 2)))
+        buffer = loop.add_recurrence(self.constant(trt.float32, (max(1, trips + self.choose(0, 0, start, 1)), 2)))
         update = self.reshape(row, 1, 2)
         scatter = self.network.add_scatter(buffer.get_output(0), place, update, trt.ScatterMode.ND)
         buffer.set_input(1, scatter.get_output(0))
@@ -256,7 +313,7 @@ class CellGrower(Grower):
 
     def split(self, tensor: ITensor, pool: list[ITensor]) -> list[ITensor]:
         """A loop with products of rows and of states, and layers before and after them; one of these may stay in it."""
-        loop, trips = self.network.add_loop(), self.choose(4, 5, 7, 9)
+        loop, trips = self.network.add_loop(), self.choose(4, 5, 7, 7, 9)
         loop.add_trip_limit(self.fixed(np.int32(trips)), trt.TripLimit.COUNT)
         row = loop.add_iterator(self.constant(trt.float32, (9, 1, 2)), 0, self.coin()).get_output(0)
         state, earlier = (loop.add_recurrence(self.constant(trt.float32, (1, 2))) for _ in range(2))
@@ -269,6 +326,7 @@ class CellGrower(Grower):
         made = [late, self.tame(self.combine(late, self.choose(now, ahead, row, before), Op.SUM))]
         made += [self.stays(*made)] if self.coin() else []
         rows = [each for each in (ahead, *made) if not each.uses or self.coin()]
+        rows += [self.one(tensor, row)] if self.coin() else []  # the same in each iteration
         return [self.output(loop, each, trips, pool) for each in (*rows, before)] + [self.last_value(loop, now)]
 
     def weighed(self, row: ITensor) -> ITensor:
@@ -288,12 +346,51 @@ class CellGrower(Grower):
         state.set_input(1, self.tame(self.combine(state.get_output(0), b, Op.SUM)))
         return self.last_value(loop, state.get_output(0))
 
+    # ------------------------------------------------------------------ states that may be equal
+
+    def twins(self, tensor: ITensor, pool: list[ITensor]) -> list[ITensor]:
+        """States that begin alike, and change alike or not, with iterators over one tensor."""
+        loop = self.network.add_loop()
+        loop.add_trip_limit(self.fixed(np.int32(self.between(2, 4))), trt.TripLimit.COUNT)
+        given, first = self.constant(trt.int32, (4, 3)), self.constant(trt.int32, (3,))
+        first = self.combine(first, self.one(tensor, first), Op.SUM)
+        rows = [loop.add_iterator(given, 0, each).get_output(0) for each in (False, True, self.coin())]
+        states = [loop.add_recurrence(first) for _ in range(3)]
+        for each in states:
+            each.set_input(1, self.changed(each.get_output(0), self.choose(*rows)))
+        return [self.last_value(loop, each.get_output(0)) for each in states]
+
+    def changed(self, now: ITensor, row: ITensor) -> ITensor:
+        mixed = self.combine(now, row, self.choose(Op.SUM, Op.SUM, Op.SUB))
+        if self.coin():
+            return mixed
+        return self.network.add_topk(mixed, trt.TopKOperation.MAX, 3, 1).get_output(self.between(0, 1))
+
+    def noises(self, tensor: ITensor, pool: list[ITensor]) -> list[ITensor]:
+        """Random numbers that follow a state that never changes, and those of two states that begin alike."""
+        loop, trips = self.network.add_loop(), self.between(2, 4)
+        loop.add_trip_limit(self.fixed(np.int32(trips)), trt.TripLimit.COUNT)
+        first = self.soft(self.reshape(self.one(tensor, self.fixed(np.zeros(1, np.float32))), 1))
+        states = [loop.add_recurrence(first) for _ in range(3)]
+        drawn = [self.drawn(self.as_rough_as(each.get_output(0), first)) for each in states]
+        states[0].set_input(1, states[0].get_output(0))
+        for state, each in zip(states[1:], drawn[1:], strict=True):
+            self.rough.add(state.get_output(0))
+            state.set_input(1, each)
+        return [self.output(loop, drawn[0], trips, pool), *(self.last_value(loop, each) for each in drawn[1:])]
+
+    def drawn(self, like: ITensor) -> ITensor:
+        """Random numbers of the shape of another tensor, drawn anew where it varies."""
+        fill = self.network.add_fill((), trt.FillOperation.RANDOM_UNIFORM)
+        fill.set_input(0, self.network.add_shape(like).get_output(0))
+        return self.roughen(self.combine(fill.get_output(0), self.soft(like), Op.SUM))
+
     # ------------------------------------------------------------------ small bodies
 
     def small_loop(self, tensor: ITensor, pool: list[ITensor]) -> list[ITensor]:
         """A loop of a few element-wise layers and small conditionals, with up to twenty iterations."""
-        x = self.small(tensor)
-        x = self.reshape(self.one(x, x)) if self.coin() else x
+        x, narrow = self.small(tensor), self.choose(None, None, trt.int2, trt.uint2)
+        x = self.reshape(self.one(x, x)) if narrow or self.coin() else x
         loop, trips = self.network.add_loop(), self.between(0, 20)
         loop.add_trip_limit(self.fixed(np.int32(trips)), trt.TripLimit.COUNT)
         scalar = self.reshape(self.one(x, self.filled(x, 0)))
@@ -307,8 +404,9 @@ class CellGrower(Grower):
         state.set_input(1, conditional.add_output(*ways).get_output(0))
         other.set_input(1, self.tame(self.combine(number, row, self.choose(Op.SUM, Op.SUB))))
         made = [self.last_value(loop, each) for each in (now, number)]
-        row = self.choose(number, self.small(number, self.choose(trt.int2, trt.uint2)))
-        return made if self.coin() else [*made, self.output(loop, row, trips, pool)]
+        if narrow is None and self.coin():
+            return made
+        return [*made, self.output(loop, self.small(number, narrow) if narrow else number, trips, pool)]
 
     def broadcast(self, matrix: ITensor) -> ITensor:
         rows, columns = matrix.shape

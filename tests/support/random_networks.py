@@ -14,7 +14,6 @@ from tests.support.failure_recipes import FAILURES
 from tests.support.findings import certain_errors_ignored
 from tests.support.growth import CellGrower
 from tests.support.host_recipes import HOST
-from tests.support.layer_specs import Recipe
 from tests.support.pass_checks import LOWEST
 from tests.support.strategies import Grower, Grown, assert_equal, is_pure
 
@@ -46,31 +45,36 @@ FAILED = 2
 def random_network(seed: int, is_risky: bool | None = None, sizes: tuple[int, int] | None = None) -> Grown:
     """The random network of a number, of either grower, with settings.
 
-    Unless that is said, of four in a row the first has no loops, and the last is risky.
+    Unless that is said, of four in a row the first has no loops, and the last is risky. What is drawn most often comes
+    in turn, so that each recipe, cell and failure comes about as often as the others.
 
     An assertion about two loops, one written inside the other and yet apart from it, is the one mistake that can grow
     (NL211): the next network takes its place.
     """
     chance = Random(seed)
-    turn, kind = divmod(seed, 4)
+    kind = seed % 4
     is_risky = kind == 3 if is_risky is None else is_risky
     sizes = chance.choice(RISKY_SIZES if is_risky else SIZES if kind else [(0, 0)]) if sizes is None else sizes
     while True:
-        grower = chance.choice([Grower, CellGrower, CellGrower] if sizes[0] else [Grower])(chance, *sizes, is_risky)
-        grower.recipes = EVERY
-        grower.deck = chance.sample(HOST, 3) if grower.is_on_host else []
-        if not sizes[0]:
-            grower.deck += recipes_in_turn(turn, grower.is_on_host)
-            grower.turn = DRAWN * turn // len(ORDER)
-        grower.failures = in_turn(FAILING, FAILED, turn)
+        grower = (CellGrower if sizes[0] and seed % 3 else Grower)(chance, *sizes, is_risky)
+        deal(grower, seed)
         grown = grower.grow()
         grown.settings = settings(chance, KINDS if sizes[0] else KINDS[:-1])
         if not is_risky or not any(each.code == "NL211" for each in trt.check(grown.network)):
             return grown
 
 
-def recipes_in_turn(turn: int, is_on_host: bool) -> list[Recipe]:
-    return [each for each in in_turn(ORDER, DRAWN, turn) if is_on_host or each not in HOST]
+def deal(grower: Grower, seed: int) -> None:
+    """Decide which recipes, cells and failures a grower takes first."""
+    grower.recipes, turn = EVERY, seed // 4
+    if not grower.depth:
+        grower.deck = [each for each in in_turn(ORDER, DRAWN, turn) if grower.is_on_host or each not in HOST]
+        grower.turn = DRAWN * turn // len(ORDER)
+    grower.deck += grower.chance.sample(HOST, 3) if grower.is_on_host else []
+    grower.failures = in_turn(FAILING, FAILED, turn)
+    if isinstance(grower, CellGrower):
+        grower.cells = in_turn([*grower.CELLS], 3, seed // 2)
+        grower.loops = in_turn([*grower.LOOPS], 3, seed // 2)
 
 
 def in_turn(order: list[T], number: int, turn: int) -> list[T]:
@@ -117,8 +121,8 @@ def lowest(chance: Random) -> dict[str, Any]:
         **LIMITS,
         **dict.fromkeys(UNLIMITED, 1 << 20),
         "netloop.passes.weight_prepacking.LEFT_ROWS": chance.choice([range(2, 9), range(8, 65)]),
-        "netloop.lower.loop.fission.CACHED": chance.choice([1, 1 << 22]),
-        "netloop.lower.loop.fission.CHUNK": chance.choice([20, 50, 100, 300]),
+        "netloop.lower.loop.fission.CACHED": chance.choice([1, 1, 1 << 22]),
+        "netloop.lower.loop.fission.CHUNK": chance.choice([20, 50, 100, 150]),
     }
 
 

@@ -68,6 +68,7 @@ class Grower(Kinds):
         watch: the share of tensors that become outputs although something reads them. At 0 passes find more to
             rewrite; at 1 nothing hides a wrong number.
         watched: these tensors.
+        always: the names of the methods that grow what every network has.
     """
 
     shapes = [(), (2,), (3,), (2, 3)]
@@ -86,6 +87,7 @@ class Grower(Kinds):
         self.within: dict[trt.ILoop, ITensor] = {}
         self.watch = self.choose(0, 0.1, 0.5, 1)
         self.watched: set[ITensor] = set()
+        self.always = ["failure"] * 2 if is_risky else []
         self.is_on_host = self.chance.random() < self.share_on_host
         self.deck: list[Recipe] = self.some_on_host() if self.is_on_host else []
         self.failures: list[tuple[Way, Place]] = []
@@ -98,8 +100,8 @@ class Grower(Kinds):
         pool = [self.input(number) for number in range(self.between(1, 3))]
         pool += [self.constant(*self.type()) for _ in range(2)]
         pool = self.steps(pool, self.depth, 1)
-        if self.is_risky:
-            pool += [*self.failure(pool, 0), *self.failure(pool, 0)]
+        for make in self.always:
+            pool += getattr(self, make)(pool, 0)
         if self.depth:
             pool += self.choose(self.loop, self.loop, self.conditional)(pool, self.depth)
             pool = self.steps(pool, self.depth, self.between(0, 1))
@@ -207,10 +209,14 @@ class Grower(Kinds):
         inside += [each.get_output(0) for each in states]
         if self.grows(depth - 1):
             inside += self.choose(self.loop, self.loop, self.conditional)(inside, depth - 1)
-        inside = self.steps(inside, depth - 1, self.between(1, 2))
+        inside = self.body(inside, depth - 1)
         self.next_values(states, inside)
         self.end(loop, inside)
         return self.outputs(loop, inside, bound, pool)
+
+    def body(self, inside: list[ITensor], depth: int) -> list[ITensor]:
+        """The tensors of a loop body, with what has grown last."""
+        return self.steps(inside, depth, self.between(1, 2))
 
     def iterators(self, loop: trt.ILoop, pool: list[ITensor]) -> tuple[list[trt.IIteratorLayer], int]:
         """Some iterators, and the number of trips that they bear."""
