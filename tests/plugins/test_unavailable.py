@@ -7,7 +7,9 @@ import netloop as trt
 from netloop.plugins import unavailable
 
 CLASSES = [
-    each for name, each in vars(unavailable).items() if isinstance(each, type) and each.__module__ == unavailable.__name__
+    each
+    for name, each in vars(unavailable).items()
+    if isinstance(each, type) and each.__module__ == unavailable.__name__
 ][1:]
 
 
@@ -21,7 +23,9 @@ def test_class_can_be_mentioned_and_derived_from(kind):
             return other
 
     assert issubclass(Mine, kind) and getattr(trt, kind.__name__) is kind
-    with pytest.raises(trt.NetloopError, match=rf"NL421: netloop has no {kind.__name__}, from which Mine derives") as caught:
+    with pytest.raises(
+        trt.NetloopError, match=rf"NL421: netloop has no {kind.__name__}, from which Mine derives"
+    ) as caught:
         Mine(3)
     assert caught.value.findings[0].why and caught.value.findings[0].fix
 

@@ -102,7 +102,9 @@ def test_package_exports_what_is_public():
 
 
 def test_all_names_of_the_module_are_there():
-    assert {name for kind in ("classes", "enums", "constants") for name in RECORDED[kind] if found(name) is None} == set()
+    assert {
+        name for kind in ("classes", "enums", "constants") for name in RECORDED[kind] if found(name) is None
+    } == set()
     assert [name for release in TOP_LEVEL.values() for name in release if not hasattr(netloop, name)] == []
 
 

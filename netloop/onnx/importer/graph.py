@@ -239,7 +239,9 @@ class OnnxImporter(ModelImporter):
         subgraph, part = lambda name: self._subgraph(node.attribute(name), scope), partial(self._part, scope)
         call = Call(node, self._make, subgraph, self._assumptions, part)
         outputs = self._call(node, len(node.proto.output), function, call, inputs)
-        return [self._identity(each) if each in inputs else each for each in outputs] if self._is_kept(scope) else outputs
+        return (
+            [self._identity(each) if each in inputs else each for each in outputs] if self._is_kept(scope) else outputs
+        )
 
     def _is_kept(self, scope: NameScope) -> bool:
         return self._keeps_identities and scope.depth == 0
