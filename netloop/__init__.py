@@ -307,6 +307,7 @@ uint4 = DataType.UINT4
 
 
 _ON_DEMAND = {
+    "compat": "netloop.compat",
     "onnx": "netloop.onnx",
     "openvino": "netloop.openvino",
     "sandbox": "netloop.sandbox",

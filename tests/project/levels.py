@@ -59,7 +59,10 @@ LEVELS = [
     Level(("onnx", "openvino"), "the formats of models"),
     Level(("api",), "TensorRT's objects: builder, engine, context, runtime, parsers, refitters"),
     Level(("sandbox",), "untrusted models, each in a process of its own"),
-    Level(("cli", "demo", "tensorrt", "__init__", "__main__"), "the command line, the demo, and the public names"),
+    Level(
+        ("cli", "compat", "demo", "tensorrt", "__init__", "__main__"),
+        "the command line, stand-ins for TensorRT and CUDA's packages, the demo, and the public names",
+    ),
 ]
 """From the bottom up."""
 
