@@ -1,6 +1,5 @@
 """Operations on strings: netloop extensions, computed on the host."""
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain, pairwise
 from typing import Any
@@ -33,11 +32,9 @@ def _require_strings(*inputs: TensorType) -> None:
         require(each.is_string, f"input {position} is {each}, but must be of strings", fix="convert it with add_cast")
 
 
-def _listed(name: str, array: Array) -> list[str]:
-    """An attribute that is a list of strings."""
+def _require_list(name: str, array: Array) -> None:
     fits = array.dtype == STRING and array.ndim == 1
     require(fits, f"{name} is {TensorType(array.dtype, array.shape)}, but must be a list of strings")
-    return array.tolist()
 
 
 def _mapped(x: Array, function: Callable[[str], Any]) -> list[Any]:
@@ -66,7 +63,7 @@ class IStringLookupLayer(StringOperation):
 
     def infer(self, x: TensorType) -> TensorType:
         _require_strings(x)
-        _listed("vocabulary", self.vocabulary)
+        _require_list("vocabulary", self.vocabulary)
         return x.with_dtype(INT64)
 
     def evaluate(self, x: Array) -> Array:
@@ -125,6 +122,8 @@ def _in_case(text: str, case: StringCase) -> str:
     """A text in a case, in which each character has one: ß stays as it is."""
     if case is StringCase.NONE:
         return text
+    if text.isascii():
+        return text.lower() if case is StringCase.LOWER else text.upper()
     if case is StringCase.LOWER:
         return "".join(each.lower()[0] for each in text)
     return "".join(new if len(new) == 1 else old for old, new in zip(text, map(str.upper, text), strict=True))
@@ -150,8 +149,9 @@ class IStringNormalizationLayer(StringOperation):
         _require_strings(x)
         fits = x.rank == 1 or (x.rank == 2 and x.shape[0] in (1, UNKNOWN))
         require(fits, f"the input is {x}, but must be a string[n] or string[1,n]")
-        if self.stopwords is None or not len(_listed("stopwords", self.stopwords)):
+        if self.stopwords is None or not self.stopwords.size:
             return x.without_value()
+        _require_list("stopwords", self.stopwords)
         return x.with_shape((*x.shape[:-1], UNKNOWN))
 
     def evaluate(self, x: Array) -> Array:
@@ -211,8 +211,9 @@ class IStringTokenizationLayer(StringOperation):
         require((self.separators is None) != (self.token is None), "either separators or token must be given")
         if self.token is not None:
             regular_expression(self.token)
-        separators = [] if self.separators is None else _listed("separators", self.separators)
-        for each in separators if separators != [""] else []:
+        if self.separators is not None:
+            _require_list("separators", self.separators)
+        for each in self._separators() if self._separators() != [""] else []:
             is_text = not regular_expression(each).full_match("")
             require(is_text, f"the separator {quoted(each)} matches an empty string")
         return x.with_shape((*x.shape, UNKNOWN))
@@ -223,10 +224,13 @@ class IStringTokenizationLayer(StringOperation):
             rows = [["\2", *row, "\3"] for row in rows]
         return _padded(rows, x.shape, self.padding)
 
+    def _separators(self) -> list[str]:
+        return [] if self.separators is None else self.separators.tolist()
+
     def _tokens(self, text: str) -> list[str]:
         if self.token is not None:
             return [text[start:end] for start, end in regular_expression(self.token).matches(text)]
-        separators: list[str] = [] if self.separators is None else self.separators.tolist()
+        separators = self._separators()
         if separators == [""]:
             return list(text)
         parts = [text]
@@ -266,31 +270,44 @@ class IStringNgramsLayer(StringOperation):
         _require_strings(x)
         require(x.rank in (1, 2), f"the input is {x}, but must be a string[t] or string[b,t]")
         require(self.most_skips >= 0, f"most_skips is {self.most_skips}, but must not be negative")
-        count = sum(1 for _ in self._grams())
+        count = sum((end - start) // length for length, start, end in self._ranges())
         return TensorType(INT64, (*x.shape[:-1], count))
 
-    def _grams(self) -> Iterator[tuple[str, ...]]:
-        """The n-grams of the pool, in order."""
-        pool = _listed("pool", self.pool)
+    def _ranges(self) -> Iterator[tuple[int, int, int]]:
+        """Each length of n-grams, and the range of the pool that has them."""
+        _require_list("pool", self.pool)
+        count = len(self.pool)
         fits = self.starts.ndim == 1 and self.starts.dtype == INT64
         require(fits, f"starts is {TensorType.of(self.starts)}, but must be int64 and 1-D")
-        bounds: list[int] = [*self.starts.tolist(), len(pool)]
+        bounds: list[int] = [*self.starts.tolist(), count]
         fits = bounds == sorted(bounds) and bounds[0] == 0
-        require(fits, f"starts is {bounds[:-1]}, but must rise from 0 to the {len(pool)} strings of the pool")
+        require(fits, f"starts is {bounds[:-1]}, but must rise from 0 to the {count} strings of the pool")
         for length, (start, end) in enumerate(pairwise(bounds), 1):
             require((end - start) % length == 0, f"{end - start} strings of the pool do not divide into {length}-grams")
-            for first in range(start, end, length):
-                yield tuple(pool[first : first + length])
+            yield length, start, end
 
     def evaluate(self, x: Array) -> Array:
-        grams = [*self._grams()]
-        lengths = {len(each) for each in grams if self.least <= len(each) <= self.most}
+        columns, count = self._columns()
+        lengths = {len(each) for each in columns}
         rows: list[list[str]] = [x.tolist()] if x.ndim == 1 else x.tolist()
-        made = np.zeros((len(rows), len(grams)), INT64)
+        made = np.zeros((len(rows), count), INT64)
         for counts, row in zip(made, rows, strict=True):
-            found = Counter(chain.from_iterable(self._occurrences(row, length) for length in lengths))
-            counts[:] = [found[each] if len(each) in lengths else 0 for each in grams]
-        return made.reshape(*x.shape[:-1], len(grams))
+            for gram in chain.from_iterable(self._occurrences(row, length) for length in lengths):
+                for column in columns.get(gram, ()):
+                    counts[column] += 1
+        return made.reshape(*x.shape[:-1], count)
+
+    def _columns(self) -> tuple[dict[tuple[str, ...], list[int]], int]:
+        """The columns of each n-gram that is counted, and the number of all n-grams."""
+        pool: list[str] = self.pool.tolist()
+        columns: dict[tuple[str, ...], list[int]] = {}
+        number = 0
+        for length, start, end in self._ranges():
+            for first in range(start, end, length):
+                if self.least <= length <= self.most:
+                    columns.setdefault(tuple(pool[first : first + length]), []).append(number)
+                number += 1
+        return columns, number
 
     def _occurrences(self, row: Sequence[str], length: int) -> Iterator[tuple[str, ...]]:
         for step in range(1, 2 + (self.most_skips if length > 1 else 0)):
