@@ -368,6 +368,8 @@ def join(a: TensorType, b: TensorType) -> TensorType | None:
         return None
     if isinstance(a, SequenceType) and isinstance(b, SequenceType):
         return a.joined(b)
+    if not a.is_tensor:
+        return a if a == b else None
     return a.with_shape(_either(a.shape, b.shape))
 
 

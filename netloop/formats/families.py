@@ -6,13 +6,13 @@ the name of their file in ``netloop/layers/``.
 
 LAYER_FAMILIES = (
     "affine", "attention", "bits", "cache", "collective", "convolution", "detection", "experts", "fourier", "gather",
-    "grid_sample", "matrix", "normalization", "padding", "plugin", "pointwise", "pooling", "quantize", "rearrange",
-    "reduce", "resample", "rotary", "sequence", "slice", "sources", "strings",
+    "grid_sample", "maps", "matrix", "normalization", "padding", "plugin", "pointwise", "pooling", "quantize",
+    "rearrange", "reduce", "resample", "rotary", "sequence", "slice", "sources", "strings",
 )  # fmt: skip
 """Families of layers with operators of the same meaning."""
 
 COMPOSITE_FAMILIES = (
-    "classical_ml", "control", "ctc", "embedding", "maps", "ngrams", "random", "recurrent", "scan", "state", "svm", "trees",
+    "classical_ml", "control", "ctc", "embedding", "ngrams", "random", "recurrent", "scan", "state", "svm", "trees",
 )  # fmt: skip
 """Families of operators that become several layers, loops or conditionals."""
 
