@@ -341,7 +341,7 @@ def type_in_form(
 
 
 class Tensors(tuple[Array, ...]):
-    """The value of a sequence of tensors."""
+    """The value of a sequence of tensors, or of maps."""
 
 
 class Absent:

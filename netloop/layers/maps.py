@@ -45,10 +45,13 @@ class IMapLayer(MapOperation):
         require(fits, f"the values are {values}, but must be [key] or [row, key] for the keys {keys}")
         return MapType(values.dtype, key=keys.dtype, is_sequence=values.rank == 2)
 
-    def evaluate(self, keys: Array, values: Array) -> Map | Tensors:
+    def evaluate(self, keys: Array, values: Array) -> Any:
         width = values.shape[-1]
         require(width == len(keys), f"there are {len(keys)} keys, and {width} values")
-        return Map.of(keys, values) if values.ndim == 1 else Tensors(Map.of(keys, each) for each in values)
+        if values.ndim == 1:
+            return Map.of(keys, values)
+        rows: list[Any] = [Map.of(keys, each) for each in values]
+        return Tensors(rows)
 
 
 @layer(LayerType.MAP_LOOKUP, "MapLookup")
