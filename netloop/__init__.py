@@ -273,6 +273,7 @@ e5m2fnuz = DataType.E5M2FNUZ
 int2 = DataType.INT2
 uint2 = DataType.UINT2
 uint4 = DataType.UINT4
+string = DataType.STRING
 
 
 _ON_DEMAND = {

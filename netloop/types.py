@@ -151,7 +151,9 @@ class TensorType:
     @property
     def is_known_integer(self) -> bool:
         """Whether the elements are integers or bools whose values are known."""
-        return self.value is not None and not (self.is_string or jnp.issubdtype(self.dtype, jnp.floating))
+        if self.is_string:
+            return False
+        return self.value is not None and not jnp.issubdtype(self.dtype, jnp.floating)
 
     @property
     def is_integer(self) -> bool:

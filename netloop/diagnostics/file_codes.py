@@ -116,9 +116,9 @@ TEXTS = {
         Right: the nodes in an order in which each reads what earlier ones made
         """,
     "NL746": """
-        the elements of a tensor are numbers or bools, of the types that TensorRT has, or float64.
-        Wrong: an input of strings
-        Right: an input of their numbers in a vocabulary
+        the elements of a tensor are real numbers, bools or strings.
+        Wrong: an input of complex numbers
+        Right: an input of their parts, with an axis of two more
         """,
     "NL748": """
         an engine takes the weights of its own model, or of one that differs from it only in their values.

@@ -102,15 +102,18 @@ class RegularExpression:
 
     def _step(self, states: frozenset[int], before: str, after: str) -> tuple[frozenset[int], bool]:
         """The states after a character, which is empty at the end, and whether the text before it is a match."""
-        key = states, after, tuple(ASSERTIONS[each](before, after) for each in self._assertions)
-        if key not in self._following:
+        holding = tuple([ASSERTIONS[each](before, after) for each in self._assertions])
+        key = states, after, holding
+        found = self._following.get(key)
+        if found is None:
             if len(self._following) >= MOST_STEPS:
                 self._following.clear()
             here = self._reached(states, before, after)
             readers = (self._states[each] for each in here)
             read = (each.following for each in readers if after and each.characters and each.characters.has(after))
-            self._following[key] = frozenset(state for following in read for state in following), self._end in here
-        return self._following[key]
+            found = frozenset(state for following in read for state in following), self._end in here
+            self._following[key] = found
+        return found
 
     def _reached(self, states: frozenset[int], before: str, after: str) -> set[int]:
         """The states that are reached without reading a character."""

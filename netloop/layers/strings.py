@@ -1,6 +1,5 @@
 """Operations on strings: netloop extensions, computed on the host."""
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain, pairwise
 from typing import Any
@@ -125,6 +124,8 @@ def _in_case(text: str, case: StringCase) -> str:
     """A text in a case, in which each character has one: ß stays as it is."""
     if case is StringCase.NONE:
         return text
+    if text.isascii():
+        return text.lower() if case is StringCase.LOWER else text.upper()
     if case is StringCase.LOWER:
         return "".join(each.lower()[0] for each in text)
     return "".join(new if len(new) == 1 else old for old, new in zip(text, map(str.upper, text), strict=True))
@@ -266,31 +267,43 @@ class IStringNgramsLayer(StringOperation):
         _require_strings(x)
         require(x.rank in (1, 2), f"the input is {x}, but must be a string[t] or string[b,t]")
         require(self.most_skips >= 0, f"most_skips is {self.most_skips}, but must not be negative")
-        count = sum(1 for _ in self._grams())
+        count = sum((end - start) // length for length, start, end in self._ranges())
         return TensorType(INT64, (*x.shape[:-1], count))
 
-    def _grams(self) -> Iterator[tuple[str, ...]]:
-        """The n-grams of the pool, in order."""
-        pool = _listed("pool", self.pool)
+    def _ranges(self) -> Iterator[tuple[int, int, int]]:
+        """Each length of n-grams, and the range of the pool that has them."""
+        count = len(_listed("pool", self.pool))
         fits = self.starts.ndim == 1 and self.starts.dtype == INT64
         require(fits, f"starts is {TensorType.of(self.starts)}, but must be int64 and 1-D")
-        bounds: list[int] = [*self.starts.tolist(), len(pool)]
+        bounds: list[int] = [*self.starts.tolist(), count]
         fits = bounds == sorted(bounds) and bounds[0] == 0
-        require(fits, f"starts is {bounds[:-1]}, but must rise from 0 to the {len(pool)} strings of the pool")
+        require(fits, f"starts is {bounds[:-1]}, but must rise from 0 to the {count} strings of the pool")
         for length, (start, end) in enumerate(pairwise(bounds), 1):
             require((end - start) % length == 0, f"{end - start} strings of the pool do not divide into {length}-grams")
-            for first in range(start, end, length):
-                yield tuple(pool[first : first + length])
+            yield length, start, end
 
     def evaluate(self, x: Array) -> Array:
-        grams = [*self._grams()]
-        lengths = {len(each) for each in grams if self.least <= len(each) <= self.most}
+        columns, count = self._columns()
+        lengths = {len(each) for each in columns}
         rows: list[list[str]] = [x.tolist()] if x.ndim == 1 else x.tolist()
-        made = np.zeros((len(rows), len(grams)), INT64)
+        made = np.zeros((len(rows), count), INT64)
         for counts, row in zip(made, rows, strict=True):
-            found = Counter(chain.from_iterable(self._occurrences(row, length) for length in lengths))
-            counts[:] = [found[each] if len(each) in lengths else 0 for each in grams]
-        return made.reshape(*x.shape[:-1], len(grams))
+            for gram in chain.from_iterable(self._occurrences(row, length) for length in lengths):
+                for column in columns.get(gram, ()):
+                    counts[column] += 1
+        return made.reshape(*x.shape[:-1], count)
+
+    def _columns(self) -> tuple[dict[tuple[str, ...], list[int]], int]:
+        """The columns of each n-gram that is counted, and the number of all n-grams."""
+        pool: list[str] = self.pool.tolist()
+        columns: dict[tuple[str, ...], list[int]] = {}
+        number = 0
+        for length, start, end in self._ranges():
+            for first in range(start, end, length):
+                if self.least <= length <= self.most:
+                    columns.setdefault(tuple(pool[first : first + length]), []).append(number)
+                number += 1
+        return columns, number
 
     def _occurrences(self, row: Sequence[str], length: int) -> Iterator[tuple[str, ...]]:
         for step in range(1, 2 + (self.most_skips if length > 1 else 0)):

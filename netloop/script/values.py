@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from netloop.enums import DataType
+from netloop.string_arrays import STRING
 from netloop.types import Array, data_type, nptype
 
 LONGEST_INLINE = 8
@@ -31,6 +32,7 @@ RESERVED = frozenset(
         "named",
         "network",
         "np",
+        "object",
         "packed",
         "plugin",
         "trt",
@@ -87,6 +89,8 @@ class Weights(dict[str, Array]):
         return self._texts[id(array)]
 
     def _added(self, array: Array, name: str) -> str:
+        if array.dtype == STRING:  # of which numpy could only read a pickle
+            return f"np.array({array.tolist()!r}, object)"
         if is_plain(array):
             self[name] = array
             return f"WEIGHTS[{name!r}]"

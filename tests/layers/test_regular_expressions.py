@@ -2,6 +2,7 @@
 
 import itertools
 import time
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -12,7 +13,28 @@ from netloop.diagnostics import LayerError
 from netloop.layers.regular_expressions import MOST_STEPS, RegularExpression, regular_expression
 from tests.support.onnx_models import of_node, session_gives
 
-CHARACTERS = ["", "a", "b", "A", "é", "É", "1", " ", "\n", ".", "-", "_", "\t", "\v", "\xa0", "٣", "K", "ſ", "s", "k"]
+CHARACTERS = [
+    "",
+    "a",
+    "b",
+    "A",
+    "é",
+    "É",
+    "1",
+    " ",
+    "\n",
+    ".",
+    "-",
+    "_",
+    "\t",
+    "\v",
+    "\xa0",
+    "٣",
+    "K",
+    "\u017f",
+    "s",
+    "k",
+]
 TEXTS = ["".join(each) for each in itertools.product(CHARACTERS, CHARACTERS, ["", "a", "\n"])]
 PATTERNS = [
     "", "a", ".", r"\d", r"\w+", r"\s", r"[a-c]", r"[^a]", "(a|b)", "(?:ab)", "^a", "a$", "a$\n", r"a\b.", r"a\B.",
@@ -85,7 +107,5 @@ def test_matches_are_the_longest_from_the_left():
 
 @given(st.text(alphabet="ab(|)*+?[]^-\\dw.{1,}$", max_size=12), st.text(alphabet="ab1-\\", max_size=4))
 def test_any_pattern_is_read_or_refused(pattern, text):
-    try:
+    with suppress(LayerError):
         RegularExpression(pattern).full_match(text)
-    except LayerError:
-        pass

@@ -6,6 +6,7 @@ import pytest
 import netloop as trt
 from netloop.enums import DataType
 from netloop.plan import arrays
+from netloop.string_arrays import string_array
 from netloop.types import NUMPY_TYPES
 
 NUMBERS = [each for each in NUMPY_TYPES if each is not DataType.STRING]
@@ -38,6 +39,43 @@ def test_types_that_numpy_lacks_are_raw_integers(dtype, array):
 
     expected = {DataType.BF16: [0x3FC0], DataType.FP8: [0x30, 0xC0], DataType.INT4: [-8, 7]}
     assert read.tolist() == expected[dtype]
+
+
+@pytest.mark.parametrize("shape", [(), (4,), (2, 2), (0, 4)], ids=str)
+def test_strings_are_kept(shape):
+    texts = ["", "a\0", "\U0001f600", "x" * 5000]
+    array = string_array(texts[: np.prod(shape, dtype=int)]).reshape(shape)
+    file = file_of(array, DataType.STRING)
+
+    loaded = arrays.load(memoryview(file), DataType.STRING, shape)
+    assert (loaded.shape, loaded.tolist()) == (shape, array.tolist())
+    assert not loaded.flags.writeable
+    assert np.load(io.BytesIO(file), allow_pickle=False).dtype == np.uint8
+
+
+def strings_file(*lengths, text=b""):
+    contents = np.frombuffer(np.array(lengths, "<i8").tobytes() + text, np.uint8)
+    return memoryview(file_of(contents, DataType.UINT8))
+
+
+@pytest.mark.parametrize(
+    ("file", "shape", "message"),
+    [
+        (strings_file(1, text=b"a"), (2,), "no room for the lengths of 2 strings"),
+        (strings_file(1, text=b"a"), (1 << 60, 1 << 60), "no room"),
+        (strings_file(1, text=b"ab"), (1,), "do not add up"),
+        (strings_file(2, text=b"a"), (1,), "do not add up"),
+        (strings_file(-1, 2, text=b"a"), (2,), "do not add up"),
+        (strings_file(1, text=b"\xff"), (1,), "utf-8"),
+        (strings_file(1, 1, text="é".encode()), (2,), "utf-8"),
+        (memoryview(file_of(np.float32([1]), DataType.FLOAT)), (1,), "not the .npy file of UINT8"),
+        (memoryview(b""), (0,), "not the .npy file of UINT8"),
+    ],
+    ids=repr,
+)
+def test_damaged_strings_are_refused(file, shape, message):
+    with pytest.raises(ValueError, match=message):
+        arrays.load(file, DataType.STRING, shape)
 
 
 def test_elements_begin_at_a_multiple_of_64():

@@ -261,7 +261,7 @@ def test_functions_in_functions_go_only_so_deep():
         ("g (float[2] x) => (float[2] y) { y = Transpose <perm = 3> (x) }", "NL401"),
         ("g (float[2] x) => (float[2] y) { y = Transpose <perm = [7]> (x) }", "NL401"),
         ("g (float[2] x) => (float[2] y) { y = Cast <to = 77> (x) }", "NL746"),
-        ("g (string[2] x) => (string[2] y) { y = Identity (x) }", "NL746"),
+        ("g (complex64[2] x) => (complex64[2] y) { y = Identity (x) }", "NL746"),
         ("g (float x) => (float y) { y, z = Identity (x) }", "NL401"),
         ("g (seq(seq(float)) x) => (seq(seq(float)) y) { y = Identity (x) }", "NL746"),
     ],

@@ -228,13 +228,6 @@ def test_shape_of_the_tensors_of_an_input_may_be_given():
     assert netloop.evaluate(network, {"s": GIVEN})["y"].tolist() == [1]
 
 
-def test_sequences_of_strings_are_refused():
-    text = graph("y = SequenceLength (s)", "seq(string) s", "int64 y")
-
-    with pytest.raises(ModelError, match="netloop has no tensors of string elements"):
-        netloop.onnx.load(model(text))
-
-
 def test_sequence_where_a_tensor_belongs_is_refused():
     with pytest.raises(ModelError, match="takes a tensor, not a sequence of float32"):
         netloop.onnx.load(model(graph("y = Exp (s)", "seq(float[k]) s", "float y")))
