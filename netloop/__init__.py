@@ -162,6 +162,8 @@ from netloop.layers.loop import ILoopBoundaryLayer as ILoopBoundaryLayer
 from netloop.layers.loop import ILoopOutputLayer as ILoopOutputLayer
 from netloop.layers.loop import IRecurrenceLayer as IRecurrenceLayer
 from netloop.layers.loop import ITripLimitLayer as ITripLimitLayer
+from netloop.layers.maps import IMapLayer as IMapLayer
+from netloop.layers.maps import IMapLookupLayer as IMapLookupLayer
 from netloop.layers.matrix import IDeterminantLayer as IDeterminantLayer
 from netloop.layers.matrix import IEinsumLayer as IEinsumLayer
 from netloop.layers.matrix import IMatrixMultiplyLayer as IMatrixMultiplyLayer

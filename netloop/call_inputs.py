@@ -1,5 +1,6 @@
 """Checks of the arrays that a caller passes for the inputs of a network."""
 
+import numbers
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -9,8 +10,9 @@ from jax.core import Tracer
 
 from netloop.diagnostics import Finding, InputError, did_you_mean, listed, reason
 from netloop.graph.tensor import ITensor
-from netloop.string_arrays import string_array, type_name
-from netloop.types import ABSENT, Absent, OptionalType, SequenceType, Tensors, TensorType, agree
+from netloop.map_types import Map, MapType
+from netloop.string_arrays import STRING, string_array, type_name
+from netloop.types import ABSENT, Absent, Array, OptionalType, SequenceType, Tensors, TensorType, agree
 
 
 def check_inputs(tensors: Sequence[ITensor], given: Mapping[str, Any]) -> dict[ITensor, Any]:
@@ -78,6 +80,8 @@ def _value(given: Any, declared: TensorType) -> Any:
     """Convert the value for an input to arrays."""
     if isinstance(declared, OptionalType):
         return ABSENT if given is None else _value(given, declared.present)
+    if isinstance(declared, MapType):
+        return _map(given, declared)
     if not isinstance(declared, SequenceType):
         return _array(given, declared)
     if not isinstance(given, list | tuple):
@@ -86,11 +90,35 @@ def _value(given: Any, declared: TensorType) -> Any:
     return Tensors(_array(each, declared) for each in parts)
 
 
+def _map(given: Any, declared: MapType) -> Map:
+    if not isinstance(given, Mapping):
+        raise ValueError(f"a map must be a dict, not {type(given).__name__}")
+    pairs: list[tuple[Any, Any]] = [*given.items()]
+    keys, values = (
+        _column([pair[side] for pair in pairs], dtype) for side, dtype in enumerate((declared.key, declared.dtype))
+    )
+    return Map.of(keys, values)
+
+
+def _column(given: list[Any], dtype: np.dtype[Any]) -> Array:
+    """The keys or values of a dict as an array: strings, integers, or numbers."""
+    if dtype == STRING:
+        return string_array(np.array(given, object))
+    number = numbers.Integral if dtype.kind == "i" else numbers.Real
+    others = [type(each).__name__ for each in given if isinstance(each, bool) or not isinstance(each, number)]
+    if others:
+        raise ValueError(f"{type_name(dtype)} stands for {number.__name__.lower()} numbers, not {others[0]}")
+    try:
+        return np.array(given, dtype)
+    except OverflowError as error:
+        raise ValueError(str(error)) from None
+
+
 def _parts(value: Any) -> tuple[Any, ...]:
-    """The arrays in a value."""
+    """The arrays in a value whose types are still to be checked."""
     if isinstance(value, Tensors):
         return value
-    return () if isinstance(value, Absent) else (value,)
+    return () if isinstance(value, Absent | Map) else (value,)
 
 
 def _unknown(name: str, names: set[str]) -> Finding:

@@ -149,7 +149,9 @@ class LayerType(TensorRTEnum):
     STRING_MATCH = 124
     STRING_TOKENIZATION = 125
     STRING_NGRAMS = 126
-    IMAGE_DECODER = 130
+    MAP = 130
+    MAP_LOOKUP = 131
+    IMAGE_DECODER = 132
     INTERNAL = 199  # of layers that only passes add; no script and no plan has them
 
 

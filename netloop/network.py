@@ -6,7 +6,7 @@ The methods that add layers are in ``layers/``, next to the layers; the methods 
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
 from netloop.checked_attributes import CheckedAttributes, WithStatement
@@ -24,8 +24,9 @@ from netloop.layers.conditional import IIfConditional
 from netloop.layers.loop import ILoop
 from netloop.layers.pointwise import ICastLayer
 from netloop.layers.sources import IShapeLayer
+from netloop.map_types import map_type
 from netloop.marking import MarkMethods, Marks
-from netloop.types import numpy_type
+from netloop.types import TensorType, numpy_type
 from netloop.unpicklable import Unpicklable
 
 G = TypeVar("G", ILoop, IIfConditional)
@@ -115,16 +116,34 @@ class INetworkDefinition(WithStatement, Unpicklable, LayerMethods, MarkMethods, 
         """
         return self._add_input(name, dtype, shape, check_instance("sequence", sequence, bool), optional=True)
 
+    def add_map_input(self, name: str, key: DataType, dtype: DataType) -> ITensor:
+        """Add an input that is a map, passed as a dict; a netloop extension.
+
+        Args:
+            name: the name.
+            key: the type of the keys: INT64 or STRING.
+            dtype: the type of the values: FLOAT, DOUBLE, INT64 or STRING.
+
+        Raises:
+            NetworkError: the network already has an input of this name.
+            ValueError: no map has keys or values of this type.
+        """
+        types = check_member("key", key, DataType), check_member("dtype", dtype, DataType)
+        return self._declare(name, lambda: map_type(*types))
+
     def _add_input(
         self, name: str, dtype: DataType, shape: Sequence[int] | None, sequence: bool = False, optional: bool = False
     ) -> ITensor:
-        check_instance("name", name, str)
         check_member("dtype", dtype, DataType)
+        return self._declare(name, lambda: declared_type(dtype, shape, sequence, optional))
+
+    def _declare(self, name: str, declared: Callable[[], TensorType]) -> ITensor:
+        """Add an input, whose type is made after its name is checked."""
+        check_instance("name", name, str)
         if any(each.name == name for each in self.inputs):
             what = f"the network already has an input {name!r}"
             raise NetworkError(Finding("NL104", what, str(call_site()), reason("NL104"), at=self))
-        declared = declared_type(dtype, shape, sequence, optional)
-        tensor = ITensor("", self.types, None, len(self.inputs), declared)
+        tensor = ITensor("", self.types, None, len(self.inputs), declared())
         tensor.name = name
         self.inputs.append(tensor)
         return tensor

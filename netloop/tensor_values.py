@@ -5,19 +5,20 @@ from typing import Any
 
 import numpy as np
 
+from netloop.map_types import Map
 from netloop.string_arrays import STRING
 from netloop.types import Absent, Tensors, TensorType
 
 
 def to_numpy(value: Any) -> Any:
-    """Convert a value to numpy; absent values stay as they are."""
+    """Convert a value to numpy; absent values and maps stay as they are."""
     if isinstance(value, Tensors):
-        return Tensors(map(np.asarray, value))
-    return value if isinstance(value, Absent) else np.asarray(value)
+        return Tensors(map(to_numpy, value))
+    return value if isinstance(value, Absent | Map) else np.asarray(value)
 
 
 def to_user(value: Any, array: Callable[[Any], Any] = np.array) -> Any:
-    """Convert a value to the form that users get: an array, a list of arrays, or None if it is absent.
+    """Convert a value to the form that users get: an array, a dict, a list of these, or None if it is absent.
 
     ``array`` makes each array of numbers; strings become an array of str objects.
     """
@@ -25,12 +26,14 @@ def to_user(value: Any, array: Callable[[Any], Any] = np.array) -> Any:
         return [to_user(each, array) for each in value]
     if isinstance(value, Absent):
         return None
+    if isinstance(value, Map):
+        return value.as_dict()
     return value.astype(object) if value.dtype == STRING else array(value)
 
 
 def type_of(value: Any, known: TensorType) -> TensorType:
-    """The type of a value; for a sequence or optional, its known type."""
-    return known if isinstance(value, Tensors | Absent) else TensorType.of(value)
+    """The type of a value; for a sequence, map or optional, its known type."""
+    return known if isinstance(value, Tensors | Absent | Map) else TensorType.of(value)
 
 
 def each_output(made: Any) -> tuple[Any, ...]:

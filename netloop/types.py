@@ -343,7 +343,7 @@ def type_in_form(
 
 
 class Tensors(tuple[Array, ...]):
-    """The value of a sequence of tensors."""
+    """The value of a sequence of tensors, or of maps."""
 
 
 class Absent:
@@ -370,6 +370,8 @@ def join(a: TensorType, b: TensorType) -> TensorType | None:
         return None
     if isinstance(a, SequenceType) and isinstance(b, SequenceType):
         return a.joined(b)
+    if not a.is_tensor:
+        return a if a == b else None
     return a.with_shape(_either(a.shape, b.shape))
 
 

@@ -23,6 +23,7 @@ from netloop.jax_settings import pinned_settings
 from netloop.layers.loop import ILoop
 from netloop.lower import Program, constants_of, has_program
 from netloop.lower.recursion_limit import raised_recursion_limit
+from netloop.map_types import Map
 from netloop.nest import Block, IfStep, LayerStep, Scopes
 from netloop.network import INetworkDefinition
 from netloop.types import Absent, Array, Tensors
@@ -97,7 +98,7 @@ def _run(network: INetworkDefinition, inputs: Mapping[str, Any], max_trips: int)
             values = ProgramCache(network, make).find(given)({**constants, **given})
         except ExecutionError:
             return [None] * len(network.outputs)
-    return [None if isinstance(each, Poisoned | Tensors | Absent) else np.asarray(each) for each in values]
+    return [None if isinstance(each, Poisoned | Tensors | Absent | Map) else np.asarray(each) for each in values]
 
 
 def slots(block: Block, before: Slot = ()) -> Iterator[tuple[ITensor, Slot]]:

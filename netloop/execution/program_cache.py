@@ -17,6 +17,7 @@ from netloop.diagnostics import Finding, InputError
 from netloop.forked import require_jax
 from netloop.graph.infer import TypeTable
 from netloop.graph.tensor import ITensor
+from netloop.map_types import Map
 from netloop.network import INetworkDefinition
 from netloop.string_arrays import contents
 from netloop.types import LARGEST_KNOWN_VALUE, Absent, Array, Tensors, TensorType
@@ -134,7 +135,7 @@ def _array_key(value: Any) -> Any:
 
     A committed array has to stay on its devices; JAX may move a numpy array, or one made from it.
     """
-    if isinstance(value, (Tensors, Absent)):
+    if isinstance(value, Tensors | Absent | Map):
         return None
     is_bound = isinstance(value, Tracer) or getattr(value, "committed", False)
     return value.shape, value.dtype, getattr(value, "sharding", None) if is_bound else None

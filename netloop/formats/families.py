@@ -6,14 +6,14 @@ the name of their file in ``netloop/layers/``.
 
 LAYER_FAMILIES = (
     "affine", "attention", "bits", "cache", "collective", "convolution", "detection", "experts", "fourier", "gather",
-    "grid_sample", "image", "matrix", "normalization", "padding", "plugin", "pointwise", "pooling", "quantize",
+    "grid_sample", "image", "maps", "matrix", "normalization", "padding", "plugin", "pointwise", "pooling", "quantize",
     "rearrange", "reduce", "resample", "rotary", "sequence", "slice", "sources", "strings",
 )  # fmt: skip
 """Families of layers with operators of the same meaning."""
 
 COMPOSITE_FAMILIES = (
-    "classical_ml", "control", "ctc", "embedding", "maps", "ngrams", "random", "recurrent", "scan", "search", "state",
-    "svm", "training", "trees",
+    "classical_ml", "control", "ctc", "embedding", "ngrams", "random", "recurrent", "scan", "search", "state", "svm",
+    "training", "trees",
 )  # fmt: skip
 """Families of operators that become several layers, loops or conditionals."""
 

@@ -25,6 +25,7 @@ from netloop.host.layers import run_layer
 from netloop.host.loop import HostLoop
 from netloop.layers.loop import ILoop
 from netloop.lower.loop.strategy import LoopStrategy, StrategyKind
+from netloop.map_types import Map
 from netloop.nest import IfStep, LoopStep, Step, layers_of
 from netloop.network import INetworkDefinition
 from netloop.tensor_values import to_user
@@ -34,7 +35,7 @@ DATA_DEPENDENT = "a shape in it is known only while it runs"
 ON_HOST = "a layer in it computes on the host"
 INTERRUPTIBLE = "it can be interrupted, and so can a loop in it"
 
-NO_ARRAY = (Poisoned, Tensors, Absent)
+NO_ARRAY = (Poisoned, Tensors, Absent, Map)
 
 
 class HostProgram:

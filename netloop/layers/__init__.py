@@ -23,6 +23,7 @@ from netloop.layers.fourier import FourierMethods
 from netloop.layers.gather import IndexMethods
 from netloop.layers.grid_sample import GridSampleMethods
 from netloop.layers.image import ImageMethods
+from netloop.layers.maps import MapMethods
 from netloop.layers.matrix import ProductMethods
 from netloop.layers.normalization import NormalizationMethods
 from netloop.layers.padding import PaddingMethods
@@ -63,6 +64,7 @@ class LayerMethods(
     QuantizationMethods,
     SequenceMethods,
     StringMethods,
+    MapMethods,
     CollectiveMethods,
     AssertionMethods,
     PluginMethods,

@@ -12,6 +12,7 @@ from onnx import TensorProto, helper, numpy_helper
 from netloop.diagnostics import LayerError, reason, require
 from netloop.file_reading import require_memory
 from netloop.formulas import as_dtype
+from netloop.map_types import MapType
 from netloop.onnx.importer.external_data import read_external
 from netloop.string_arrays import STRING
 from netloop.types import LARGEST_TENSOR, UNKNOWN, Array, OptionalType, SequenceType, TensorType
@@ -41,6 +42,9 @@ def proto_of(type: TensorType) -> onnx.TypeProto:
     """Convert a type to ONNX."""
     if isinstance(type, OptionalType):
         return helper.make_optional_type_proto(proto_of(type.present))
+    if isinstance(type, MapType):
+        made = helper.make_map_type_proto(type_code(type.key), helper.make_tensor_type_proto(type_code(type.dtype), []))
+        return helper.make_sequence_type_proto(made) if type.is_sequence else made
     shape = type.held_shape
     dims = None if shape is None else [None if length == UNKNOWN else length for length in shape]
     tensor = helper.make_tensor_type_proto(type_code(type.dtype), dims)

@@ -43,12 +43,13 @@ from netloop.layers.conditional import IIfConditional, IIfConditionalBoundaryLay
 from netloop.layers.loop import ILoop, ILoopBoundaryLayer
 from netloop.layers.pointwise import ICastLayer
 from netloop.layers.sources import IConstantLayer
+from netloop.map_types import MapType, map_type
 from netloop.marking import Marks
 from netloop.network import INetworkDefinition
 from netloop.plan import arrays
 from netloop.plan.json_reader import JsonValue
 from netloop.plan.layer_kinds import Form, LayerKind, form_of, kind_of, kinds
-from netloop.types import Array, OptionalType, SequenceType, data_type, numpy_type, type_in_form
+from netloop.types import Array, OptionalType, SequenceType, TensorType, data_type, numpy_type, type_in_form
 
 Fields = dict[str, JsonValue]
 G = TypeVar("G", ILoop, IIfConditional)
@@ -73,7 +74,7 @@ OUTPUT_EXTRAS: dict[str, tuple[Form, Any]] = {
 """The optional properties of layers, of tensors, and of outputs of layers, each with its form and default."""
 
 NAMES = "dimension_names"
-SEQUENCE, OPTIONAL = "sequence", "optional"
+SEQUENCE, OPTIONAL, KEY = "sequence", "optional", "key"
 BUILD = "build"
 MARKS = "marks"
 ABSENT = "absent"
@@ -180,6 +181,8 @@ class NetworkWriter:
         assert declared is not None, f"the input {quoted(tensor.name)} has no type"
         shape = self._written(tensor, "shape", form_of(DimsLike | None), declared.held_shape)
         made = {**self._tensor(tensor), "dtype": data_type(declared.dtype).name, "shape": shape}
+        if isinstance(declared, MapType):
+            return {**made, KEY: data_type(declared.key).name}
         kinds = {SEQUENCE: isinstance(declared.present, SequenceType), OPTIONAL: isinstance(declared, OptionalType)}
         return {**made, **{name: True for name, holds in kinds.items() if holds}}
 
@@ -315,11 +318,18 @@ class NetworkReader:
         return layer, name.text()
 
     def _input(self, node: JsonValue, position: int) -> ITensor:
-        fields = node.fields(("name", "dtype", "shape"), (SEQUENCE, OPTIONAL, *TENSOR_EXTRAS, NAMES))
+        fields = node.fields(("name", "dtype", "shape"), (SEQUENCE, OPTIONAL, KEY, *TENSOR_EXTRAS, NAMES))
+        return self._tensor(ITensor("", self._made.types, None, position, self._declared(fields)), fields)
+
+    def _declared(self, fields: Fields) -> TensorType:
+        if KEY in fields:
+            try:
+                return map_type(fields[KEY].member(DataType), fields["dtype"].member(DataType))
+            except ValueError as error:
+                fields[KEY].refuse(str(error))
         sequence, optional = (each in fields and fields[each].flag() for each in (SEQUENCE, OPTIONAL))
         shape = None if sequence and fields["shape"].value is None else self._shape(fields["shape"])
-        declared = type_in_form(numpy_type(fields["dtype"].member(DataType)), shape, sequence, optional)
-        return self._tensor(ITensor("", self._made.types, None, position, declared), fields)
+        return type_in_form(numpy_type(fields["dtype"].member(DataType)), shape, sequence, optional)
 
     def _shape(self, node: JsonValue) -> tuple[int, ...]:
         shape = tuple(each.whole() for each in node.items())

@@ -18,6 +18,7 @@ from netloop.graph.tensor import ITensor
 from netloop.layers.attention import IAttention, IAttentionInputLayer, IAttentionOutputLayer
 from netloop.layers.conditional import IIfConditional, IIfConditionalBoundaryLayer
 from netloop.layers.loop import ILoop, ILoopBoundaryLayer
+from netloop.map_types import MapType
 from netloop.network import INetworkDefinition
 from netloop.plugins.description import description
 from netloop.plugins.interfaces import IPluginV3
@@ -84,6 +85,8 @@ class ScriptWriter:
             arguments.append(isinstance(declared.present, SequenceType))
         elif isinstance(declared, SequenceType):
             method = "add_sequence_input"
+        elif isinstance(declared, MapType):
+            method, arguments = "add_map_input", [tensor.name, data_type(declared.key), dtype]
         made = getattr(self._made, method)(*arguments)
         self._assign(tensor, made, f"network.{method}({', '.join(map(expression, arguments))})", "input")
 

@@ -11,6 +11,7 @@ import netloop as trt
 from netloop.graph.layer import ILayer
 from netloop.layers.conditional import IIfConditionalBoundaryLayer
 from netloop.layers.loop import ILoopBoundaryLayer
+from netloop.map_types import MapType
 from netloop.plan.layer_kinds import kinds
 from netloop.types import UNKNOWN, OptionalType, SequenceType, TensorType
 from tests.support.laws import Case, assert_close, check_laws
@@ -40,6 +41,8 @@ def array(type: TensorType) -> np.ndarray:
 
 def value(type: TensorType) -> Any:
     """The value of a tensor where the network gives it, else a random one; of sequences, two tensors."""
+    if isinstance(type, MapType):
+        return {1: 0.5, 3: 2.0}
     if isinstance(type, SequenceType | OptionalType):
         element = type.element if isinstance(type.element, TensorType) else TensorType(type.dtype, type.element)
         return [array(element)] * 2 if isinstance(type, SequenceType) else array(element)

@@ -34,7 +34,7 @@ LEVELS = [
         "element type, shape and known value of a tensor; objects that refuse unknown attributes; files read whole; "
         "forks that lack JAX",
     ),
-    Level(("dims",), "shapes, permutations and weights as scripts write them"),
+    Level(("dims", "map_types"), "shapes, permutations and weights as scripts write them; maps from keys to values"),
     Level(("graph", "plugins"), "tensor, layer, type inference, source locations; plugins"),
     Level(("layers",), "each layer kind: attributes, documentation, type rule, reference, lowering, `add_` method"),
     Level(("marking",), "outputs, debug tensors and weights that a script marks"),

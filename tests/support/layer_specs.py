@@ -34,6 +34,9 @@ class Tensors:
     def sequence(self) -> ITensor:
         return self._network.add_sequence_input(f"input {self._network.num_inputs}", F, (2,))
 
+    def map(self) -> ITensor:
+        return self._network.add_map_input(f"input {self._network.num_inputs}", L, F)
+
     def optional(self) -> ITensor:
         return self._network.add_optional_input(f"input {self._network.num_inputs}", F, (2,))
 
@@ -462,6 +465,21 @@ class Kinds(Drawing):
         there = self.reshape(self.network.add_optional_has(held).get_output(0), *(1,) * len(tensor.shape))
         got = self.network.add_optional_get(held).get_output(0)
         return self.network.add_select(there, got, self.other(pool, tensor)).get_output(0)
+
+    @adds(
+        add_map=lambda t: {"keys": t(L, 2), "values": t(F, 2)},
+        add_map_lookup=lambda t: {"input": t.map(), "keys": t(L, 3), "default": t(F)},
+    )
+    def look_up(self, tensor: ITensor, pool: list[ITensor]) -> ITensor:
+        """The values of a map, or those at some keys, of which it does not have all."""
+        values = self.cast(self.among(tensor, LISTED), self.choose(F, L, S))
+        values = self.reshape(values, self.size(values))
+        keys = self.fixed(np.arange(values.shape[0]))
+        made = self.network.add_map(keys, values).get_output(0)
+        zero = self.cast(self.fixed(np.int64(0)), values.dtype)
+        places = self.fixed(np.arange(-1, 2))
+        found = self.network.add_map_lookup(made, *self.choose((), (places, zero))).get_output(0)
+        return self.cast(found, F)
 
     @adds(
         add_string_concatenation=lambda t: {"input1": t(S, 2), "input2": t(S, 1)},

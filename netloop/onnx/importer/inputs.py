@@ -11,9 +11,11 @@ from netloop.enums import DataType
 from netloop.formats.fixed_inputs import FixedInputs
 from netloop.formulas import as_dtype
 from netloop.graph.tensor import ITensor
+from netloop.map_types import MAP_KEYS, MAP_VALUES
 from netloop.network import INetworkDefinition
 from netloop.onnx.importer.model import Model
 from netloop.onnx.tensors import element_type, type_code
+from netloop.string_arrays import type_name
 from netloop.types import UNKNOWN, TensorType, agree
 
 
@@ -60,6 +62,9 @@ class ModelInputs:
             InputError: the value to which it is fixed does not fit.
         """
         require(bool(proto.name), "an input has no name")
+        if proto.type.WhichOneof("value") == "map_type":
+            require(proto.name not in self._shapes, f"input {quoted(proto.name)} is a map, which has no shape")
+            return network.add_map_input(proto.name, *_map_types(proto.type.map_type))
         declared = DeclaredType(proto.type)
         if any(each.dim_value < UNKNOWN for each in declared.tensor.shape.dim):
             self._forgiven.add("the inputs {} have lengths below -1, which are read as open", proto.name)
@@ -94,6 +99,18 @@ class ModelInputs:
         fits = shape is None or (len(wanted) == len(shape) and all(a == b or UNKNOWN in (a, b) for a, b in pairs))
         require(fits, f"input {quoted(name)} has the shape {shape}, and input_shapes gives {wanted}")
         return wanted
+
+
+def _map_types(type: onnx.TypeProto.Map) -> tuple[DataType, DataType]:
+    """The types of the keys and of the values of a map."""
+    codes = type.key_type, type.value_type.tensor_type.elem_type
+    key, dtype = (element_type(code) for code in codes)
+    require(
+        key in MAP_KEYS and dtype in MAP_VALUES,
+        f"the declared type is a map from {type_name(key)} to {type_name(dtype)}",
+        "maps have keys that are int64 or strings, and values that are float32, float64, int64 or strings",
+    )
+    return as_dtype(key), as_dtype(dtype)
 
 
 class DeclaredType:

@@ -115,10 +115,11 @@ def one_hot(call: Call, x: ITensor) -> ITensor:
     An element of no category gives zeros, or, with the attribute ``zeros`` of 0, an error.
     """
     make, table = call.make, _categories(call)
-    column = make.expand_dims(x if x.type.is_string else make.cast(x, np.int64), [x.type.rank])
-    require(
-        table.dtype == column.type.dtype, f"the categories are {type_name(table.dtype)}s, and the input is {x.type}"
-    )
+    fits = x.type.is_string == (table.dtype == STRING)
+    require(fits, f"the categories are {type_name(table.dtype)}s, and the input is {x.type}")
+    if x.type.is_string:
+        x, table = make.network.add_string_lookup(x, table).outputs[0], _first_places(table)
+    column = make.expand_dims(make.cast(x, np.int64), [x.type.rank])
     *_, last = np.unique(table[::-1], return_index=True)
     counts = np.isin(np.arange(len(table)), len(table) - 1 - last)
     hit = make.equal(column, make.constant(table))
@@ -129,6 +130,12 @@ def one_hot(call: Call, x: ITensor) -> ITensor:
         known = make.greater(make.reduce(ReduceOperation.MIN, hits, [0]), 0.0)
         make.network.add_assertion(known, f"every element is one of the categories of {call.node.name}")
     return encoded
+
+
+def _first_places(words: Array) -> Array:
+    """For each string the first place of an equal one."""
+    places: dict[str, int] = {}
+    return np.array([places.setdefault(each, place) for place, each in enumerate(words.tolist())], np.int64)
 
 
 def _categories(call: Call) -> Array:
@@ -186,6 +193,9 @@ def looked_up(make: FormulaBuilder, x: ITensor, keys: Array, values: Array, defa
     """
     fits = x.type.dtype == keys.dtype
     require(fits, f"the keys are {type_name(keys.dtype)}s, and the input is {x.type}")
+    if x.type.is_string:
+        table = np.append(values, np.array([default], values.dtype))
+        return make.gather(make.constant(table), make.network.add_string_lookup(x, keys).outputs[0])
     column = make.expand_dims(x, [x.type.rank])
     same = make.equal(column, make.constant(keys))
     if nan and x.type.is_float and np.isnan(keys).any():

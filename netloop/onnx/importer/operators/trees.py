@@ -1,7 +1,7 @@
 """Tree ensembles.
 
 One loop goes over the trees, and one inside it over the levels: in each iteration all samples go one node down in one
-tree. Measured on one thread with 500 trees and 10,000 samples, beside onnxruntime 1.32 (milliseconds of CPU time):
+tree. Measured on one thread with 500 trees and 10,000 samples, next to onnxruntime 1.32 (milliseconds of CPU time):
 
     trees                            onnxruntime   tree by tree   all trees at once
     depth 6                                  130             68                 142
