@@ -34,9 +34,10 @@ def to_jax(network: INetworkDefinition) -> tuple[PureFunction, NamedWeights]:
     ``function(weights, inputs)`` returns a dict of the outputs by name, in the order in which they were marked, and
     works under ``jax.jit``, ``jax.grad``, ``jax.vmap`` and the like. ``weights`` has the floating-point constants by
     the names of their layers; ``inputs`` is a dict from names to arrays. A loop whose COUNT limit follows from integer
-    constants and shapes can be differentiated in forward and reverse mode, other loops in forward mode only. Shapes
-    that follow from floating-point constants stay fixed, whatever weights are passed. Errors that an engine raises as
-    ExecutionError are not reported, because a pure function cannot raise: the affected outputs are undefined.
+    constants and shapes can be differentiated in forward and reverse mode, other loops in forward mode only. In reverse
+    mode float64 values need JAX's x64 setting; int64 ones do not. Shapes that follow from floating-point constants stay
+    fixed, whatever weights are passed. Errors that an engine raises as ExecutionError are not reported, because a pure
+    function cannot raise: the affected outputs are undefined.
 
     Raises:
         NetworkError: the network is invalid, or nested too deep.

@@ -8,6 +8,8 @@ from inspect import Parameter, signature
 from typing import Any, ClassVar, Protocol, TypeVar
 
 from netloop.diagnostics import ModelError, did_you_mean, quoted, require
+from netloop.formats.alternatives import Alternatives, Value
+from netloop.formats.assumptions import Assumptions
 from netloop.formats.import_errors import ImportErrors, InputNotImported, Unimported
 from netloop.formats.pruning import keep_live
 from netloop.formulas.formula_builder import FormulaBuilder
@@ -27,6 +29,9 @@ Outputs = ITensor | Sequence[Any]
 """The outputs of a node: one tensor, or a list of values with None for each one that the node does not use."""
 Operator = Callable[..., Outputs]
 """The function of an operator: takes a ``Call`` and a tensor for each input, None for one left out."""
+
+Translate = Callable[[], Sequence[Value]]
+"""Adds the layers of a node and returns its outputs."""
 
 T = TypeVar("T")
 H = TypeVar("H", bound=Hashable)
@@ -66,10 +71,14 @@ class ModelImporter(ABC):
     """The code of findings about its graph that no layer has a code for."""
     ADVICE: ClassVar[Mapping[str, str]] = {}
     """What the owner of a model can do about a finding, by its code."""
+    DECIDE: ClassVar[str] = ""
+    """How the owner of a model decides conditions that ranks depend on."""
 
     def __init__(self, name: str, network: INetworkDefinition) -> None:
         self._make = FormulaBuilder(network)
         self._errors = ImportErrors(name, self.INVALID_GRAPH, self.ADVICE)
+        self._assumptions = Assumptions(self._make, self.DECIDE)
+        self._has_alternatives = False
         self._count = 0
 
     def add(self) -> None:
@@ -125,6 +134,42 @@ class ModelImporter(ABC):
         for tensor in outputs:
             assert not isinstance(tensor, ITensor) or tensor.type  # reading the type checks the layer
         return outputs
+
+    # ------------------------------------------------------------------ values of two ranks
+
+    def _in_both(
+        self, node: ModelNode, read: Alternatives, translate: Callable[[], Sequence[Value]]
+    ) -> Sequence[Value]:
+        """The outputs of a node that reads alternatives: those in both branches, merged where they can be.
+
+        If the node is possible in one branch only, the network asserts that this one is taken.
+        """
+        condition, errors = read.split.condition, {True: self._errors.empty(), False: self._errors.empty()}
+        made = {branch: self._in_branch(node, condition, branch, errors[branch], translate) for branch in errors}
+        possible = {branch: outputs for branch, outputs in made.items() if outputs is not None}
+        if len(possible) == 2:
+            return [Alternatives(read.split, pair) for pair in zip(possible[True], possible[False], strict=True)]
+        if not possible:
+            self._errors.extend(errors[True])
+            raise InputNotImported
+        ((branch, outputs),) = possible.items()
+        self._assumptions.require(condition, branch, errors[not branch].findings[0].what)
+        return outputs
+
+    def _in_branch(
+        self, node: ModelNode, condition: ITensor, branch: bool, errors: ImportErrors, translate: Translate
+    ) -> Sequence[Value] | None:
+        """The outputs of a node in one branch; None, and the errors, if it is not possible there."""
+        self._count_node()
+        outputs, before, self._errors = None, self._errors, errors
+        try:
+            with self._assumptions.alternative(condition, branch), errors.collect(node.description, node):
+                outputs = translate()
+        finally:
+            self._errors = before
+        return None if errors.findings else outputs
+
+    # ------------------------------------------------------------------ names
 
     def _name_layers(self, start: int, name: str, node: str) -> None:
         """Name the layers from number ``start`` on that have no metadata yet, which then names their node."""

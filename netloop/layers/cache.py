@@ -13,6 +13,7 @@ from netloop.diagnostics import require
 from netloop.enums import AttentionIOForm, KVCacheMode, LayerType
 from netloop.graph.layer import Operation, layer
 from netloop.graph.tensor import ITensor
+from netloop.layers.index_types import narrow_indices
 from netloop.layers.packed_sequences import batch_of, sequences_of, tokens_of
 from netloop.types import UNKNOWN, Array, TensorType, agree, require_indexable
 
@@ -123,9 +124,9 @@ class IKVCacheUpdateLayer(Operation):
 def _overwritten(cache: jax.Array, update: jax.Array, place: jax.Array) -> jax.Array:
     """The cache of one sequence, with the tokens written as one contiguous slice, which XLA updates in place."""
     length, tokens = cache.shape[1], update.shape[1]
-    first = jnp.clip(place, 0, length - tokens)
+    first = narrow_indices(place, length - tokens)
     number = first - place + jnp.arange(tokens, dtype=place.dtype)
     is_written = ((number >= 0) & (number < tokens))[:, None]
     old = lax.dynamic_slice_in_dim(cache, first, tokens, 1)
-    written = jnp.where(is_written, update.at[:, number].get(mode="clip"), old)
+    written = jnp.where(is_written, update.at[:, narrow_indices(number, tokens - 1)].get(mode="clip"), old)
     return lax.dynamic_update_slice_in_dim(cache, written, first, 1)

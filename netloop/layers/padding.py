@@ -13,6 +13,7 @@ from netloop.enums import LayerType
 from netloop.graph.layer import Operation, layer
 from netloop.graph.network_base import NetworkBase
 from netloop.graph.tensor import ITensor
+from netloop.layers.index_types import narrow_indices
 from netloop.layers.rearrange import unfolded
 from netloop.types import UNKNOWN, Array, TensorType, agree, normal_axis, require_possible
 
@@ -128,7 +129,8 @@ class IReverseSequenceLayer(Operation):
         places = lax.broadcasted_iota(
             lengths.dtype, [n if axis == sequence else 1 for axis, n in enumerate(x.shape)], sequence
         )
-        return jnp.take_along_axis(x, jnp.where(places < lengths, lengths - 1 - places, places), sequence, mode="clip")
+        places = jnp.where(places < lengths, lengths - 1 - places, places)
+        return jnp.take_along_axis(x, narrow_indices(places, x.shape[sequence] - 1), sequence, mode="clip")
 
 
 class PaddingMethods(NetworkBase):

@@ -23,6 +23,7 @@ from netloop.graph.attributes import check_float
 from netloop.graph.layer import Operation, layer
 from netloop.graph.network_base import NetworkBase
 from netloop.graph.tensor import ITensor
+from netloop.layers.index_types import narrow_indices
 from netloop.types import UNKNOWN, Array, Shape, TensorType, agree, constant_module, wide
 
 NEAREST, LINEAR, CUBIC = InterpolationMode.NEAREST, InterpolationMode.LINEAR, InterpolationMode.CUBIC
@@ -439,7 +440,7 @@ def _weighted(x: Array, axis: int, taps: Taps) -> Array:
 
 
 def _read(x: Any, resize: _AxisResize, elements: Array) -> Any:
-    return jnp.take(x, elements.clip(0, resize.length - 1).astype(np.int32), resize.axis, mode="clip")
+    return jnp.take(x, narrow_indices(elements, resize.length - 1), resize.axis, mode="clip")
 
 
 def _column(numbers: Any, x: Any, axis: int) -> Any:

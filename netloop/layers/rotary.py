@@ -8,6 +8,7 @@ import numpy as np
 from netloop.diagnostics import require
 from netloop.enums import LayerType
 from netloop.graph.layer import Operation, layer
+from netloop.layers.index_types import narrow_indices
 from netloop.types import UNKNOWN, Array, TensorType, agree, wide
 
 
@@ -105,5 +106,5 @@ class IRotaryEmbeddingLayer(Operation):
     @staticmethod
     def _rows(cache: Any, ids: Any) -> Any:
         """The cache row of each token, the same for all heads."""
-        rows = cache if ids is None else jnp.take(cache, jnp.asarray(ids), 0, mode="clip")
+        rows = cache if ids is None else jnp.take(cache, narrow_indices(ids, len(cache) - 1), 0, mode="clip")
         return rows[:, None]

@@ -13,6 +13,7 @@ from netloop.enums import LayerType, SampleMode
 from netloop.graph.layer import Operation, layer
 from netloop.graph.network_base import NetworkBase
 from netloop.graph.tensor import ITensor
+from netloop.layers.index_types import narrow_indices
 from netloop.layers.rearrange import lower_joined, unfolded
 from netloop.types import UNKNOWN, Array, TensorType, agree, constant_module, normal_axis
 
@@ -185,8 +186,9 @@ class ISliceLayer(Operation):
         strides = _scalars(self.stride if stride is None else stride)
         by_one = _all_ints(strides) and set(strides) <= {1}
         if self.mode is SampleMode.STRICT_BOUNDS and by_one and not _all_ints(starts):
-            corner = _replaced(np.zeros(x.ndim, starts[0].dtype), along, starts)
-            return lax.dynamic_slice(x, corner, shape, allow_negative_indices=False)
+            corner = zip(_replaced([0] * x.ndim, along, starts), x.shape, shape, strict=True)
+            narrow = [narrow_indices(start, length - size) for start, length, size in corner]
+            return lax.dynamic_slice(x, narrow, shape, allow_negative_indices=False)
         value = jnp.asarray(0 if fill is None else fill, x.dtype).reshape(())
         for axis, *places in zip(along, starts, sizes, strides, strict=True):
             x = self._read(x, axis, _Places(*places), value)
@@ -212,7 +214,7 @@ class ISliceLayer(Operation):
     def _gathered(self, x: Any, axis: int, places: Any, fill: Any) -> Any:
         length = x.shape[axis]
         x = x if length else _padded(x, axis, (0, 1), fill)
-        made = jnp.take(x, ELEMENTS[self.mode](places, length), axis, mode="clip")
+        made = jnp.take(x, narrow_indices(ELEMENTS[self.mode](places, length), x.shape[axis] - 1), axis, mode="clip")
         if self.mode is not SampleMode.FILL:
             return made
         inside = (places >= 0) & (places < length)

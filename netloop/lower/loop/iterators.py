@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from netloop.layers.index_types import narrow_indices
 from netloop.layers.loop import IIteratorLayer
 from netloop.lower.frame import Frame, first_error
 from netloop.lower.lowering import Lowering
@@ -37,5 +38,7 @@ def lower_iterator(lowering: Lowering, layer: IIteratorLayer, frame: Frame) -> N
     if length == 0:
         frame.values[output] = jnp.zeros(lowering.types[output].shape, array.dtype)
     else:
-        # XLA clamps a position past the end; the value is poisoned then
-        frame.values[output] = lax.dynamic_index_in_dim(array, position, axis, keepdims=False)
+        # a position past the end is clamped; the value is poisoned then
+        frame.values[output] = lax.dynamic_index_in_dim(
+            array, narrow_indices(position, length - 1), axis, keepdims=False
+        )

@@ -11,6 +11,7 @@ from jax import lax
 
 from netloop.enums import LoopOutput
 from netloop.graph.tensor import ITensor
+from netloop.layers.index_types import narrow_indices
 from netloop.layers.loop import ILoopOutputLayer
 from netloop.layers.rearrange import unfolded
 from netloop.lower.frame import first_error
@@ -27,9 +28,12 @@ def empty_buffers(state: LoopState) -> list[jax.Array]:
 
 def write_rows(buffers: Sequence[jax.Array], rows: Sequence[jax.Array], trip: Any) -> list[jax.Array]:
     """The buffers with the rows of an iteration, which XLA writes in place."""
-    # past the end of a buffer XLA would overwrite its last row; the output is poisoned then
-    pairs = zip(buffers, rows, strict=True)
-    return [lax.dynamic_update_index_in_dim(each, row, trip, 0) if len(each) else each for each, row in pairs]
+    # past the end of a buffer the last row is overwritten; the output is poisoned then
+    return [_with_row(each, row, trip) if len(each) else each for each, row in zip(buffers, rows, strict=True)]
+
+
+def _with_row(buffer: jax.Array, row: jax.Array, trip: Any) -> jax.Array:
+    return lax.dynamic_update_index_in_dim(buffer, row, narrow_indices(trip, len(buffer) - 1), 0)
 
 
 def leave(state: LoopState, end: Carry) -> None:

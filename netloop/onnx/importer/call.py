@@ -6,12 +6,12 @@ from typing import Any, TypeVar
 
 import onnx
 
+from netloop.formats.alternatives import Value, merged
+from netloop.formats.assumptions import Assumptions
 from netloop.formats.importer import choose
 from netloop.formulas import FormulaBuilder
 from netloop.graph.tensor import ITensor
 from netloop.network import INetworkDefinition
-from netloop.onnx.importer.alternatives import Value, merged
-from netloop.onnx.importer.assumptions import Assumptions
 from netloop.onnx.importer.node import ImportedNode
 
 T = TypeVar("T")

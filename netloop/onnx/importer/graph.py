@@ -13,15 +13,15 @@ import onnx
 
 from netloop.diagnostics import LayerError, ModelError, did_you_mean, quoted, reason, require
 from netloop.formats import Unimported
+from netloop.formats.alternatives import Alternatives, Value, merge_finished, merged
+from netloop.formats.assumptions import Assumptions
 from netloop.formats.fixed_inputs import FixedInputs
-from netloop.formats.import_errors import ImportErrors, InputNotImported
+from netloop.formats.import_errors import InputNotImported
 from netloop.formats.importer import DEEPEST, ModelImporter, Operator, all_imported, name_tensor
 from netloop.formats.own_operators import OwnOperator, outputs_of_own
 from netloop.formulas import FormulaBuilder, as_dtype
 from netloop.graph.tensor import ITensor
 from netloop.network import INetworkDefinition
-from netloop.onnx.importer.alternatives import Alternatives, Value, merge_finished, merged
-from netloop.onnx.importer.assumptions import Assumptions
 from netloop.onnx.importer.call import Call, Subgraph
 from netloop.onnx.importer.function_calls import domain_of
 from netloop.onnx.importer.functions import body_of, default_attributes
@@ -55,6 +55,7 @@ class OnnxImporter(ModelImporter):
     """
 
     FORMAT, INVALID_MODEL, INVALID_GRAPH = "ONNX", "NL741", "NL745"
+    DECIDE = "fix lengths that decide them, with input_shapes"
     ADVICE: ClassVar = {
         "NL401": "correct the node or export the model again; if onnxruntime runs the model, please report it",
         "NL745": "export the model again; onnx.checker.check_model finds such errors",
@@ -78,8 +79,6 @@ class OnnxImporter(ModelImporter):
         self._inputs = ModelInputs(model, input_shapes or {}, frozenset(as_inputs), FixedInputs(inputs))
         self._own = {_key_of(name): function for name, function in (operators or {}).items()}
         self._outermost = 0
-        self._assumptions = Assumptions(self._make)
-        self._has_alternatives = False
         self._gradients = 0
         self.outputs: dict[str, Sequence[Value]] = {}
 
@@ -226,7 +225,7 @@ class OnnxImporter(ModelImporter):
     def _outputs_of(self, node: ImportedNode, scope: NameScope) -> Sequence[Value]:
         undecided = self._undecided(node, scope)
         if undecided is not None:
-            return self._outputs_in_both(node, scope, undecided)
+            return self._in_both(node, undecided, lambda: self._outputs_of(node, scope))
         self._check_version(node, scope)
         node.check()
         reader = f"node {quoted(node.name)}"
@@ -239,16 +238,14 @@ class OnnxImporter(ModelImporter):
         subgraph, part = lambda name: self._subgraph(node.attribute(name), scope), partial(self._part, scope)
         call = Call(node, self._make, subgraph, self._assumptions, part)
         outputs = self._call(node, len(node.proto.output), function, call, inputs)
-        return (
-            [self._identity(each) if each in inputs else each for each in outputs] if self._is_kept(scope) else outputs
-        )
-
-    def _is_kept(self, scope: NameScope) -> bool:
-        return self._keeps_identities and scope.depth == 0
+        if self._keeps_identities and scope.depth == 0:
+            return [self._identity(each) if each in inputs else each for each in outputs]
+        return outputs
 
     def _identity(self, value: Value) -> Value:
-        is_tensor = isinstance(value, ITensor) and value.type.is_tensor
-        return self._make.network.add_identity(value).outputs[0] if is_tensor else value
+        if not isinstance(value, ITensor) or not value.type.is_tensor:
+            return value
+        return self._make.network.add_identity(value).outputs[0]
 
     def _function_of(self, node: ImportedNode) -> Operator | None:
         """The function that adds the layers of a node; None if a function of the model or of the standard may do."""
@@ -289,7 +286,7 @@ class OnnxImporter(ModelImporter):
         graph, network = part_of(scope.graphs, inputs, output), INetworkDefinition()
         around = self._make, self._assumptions
         self._make = FormulaBuilder(network)
-        self._assumptions = Assumptions(self._make)
+        self._assumptions = Assumptions(self._make, self.DECIDE)
         try:
             inner = NameScope(scope.opsets, None, scope.bindings, scope.functions, scope.depth + 1, graphs=scope.graphs)
             for name, tensor in inputs.items():
@@ -334,36 +331,6 @@ class OnnxImporter(ModelImporter):
         holders = ((name, scope.defining(name)) for name in free_names(node.proto))
         values = (self._assumptions.resolve(holder.values[name]) for name, holder in holders if holder is not None)
         return next((each for each in values if isinstance(each, Alternatives)), None)
-
-    def _outputs_in_both(self, node: ImportedNode, scope: NameScope, read: Alternatives) -> Sequence[Value]:
-        """The outputs of a node that reads alternatives: those in both branches, merged where they can be.
-
-        If the node is possible in one branch only, the network asserts that this one is taken.
-        """
-        condition, errors = read.split.condition, {True: self._errors.empty(), False: self._errors.empty()}
-        made = {branch: self._outputs_in(node, scope, condition, branch, errors[branch]) for branch in errors}
-        possible = {branch: outputs for branch, outputs in made.items() if outputs is not None}
-        if len(possible) == 2:
-            return [Alternatives(read.split, pair) for pair in zip(possible[True], possible[False], strict=True)]
-        if not possible:
-            self._errors.extend(errors[True])
-            raise InputNotImported
-        ((branch, outputs),) = possible.items()
-        self._assumptions.require(condition, branch, errors[not branch].findings[0].what)
-        return outputs
-
-    def _outputs_in(
-        self, node: ImportedNode, scope: NameScope, condition: ITensor, branch: bool, errors: ImportErrors
-    ) -> Sequence[Value] | None:
-        """The outputs of a node in one branch; None, and the errors, if it is not possible there."""
-        self._count_node()
-        outputs, before, self._errors = None, self._errors, errors
-        try:
-            with self._assumptions.alternative(condition, branch), errors.collect(node.description, node):
-                outputs = self._outputs_of(node, scope)
-        finally:
-            self._errors = before
-        return None if errors.findings else outputs
 
     # ------------------------------------------------------------------ names
 

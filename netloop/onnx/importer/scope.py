@@ -8,7 +8,7 @@ from itertools import chain
 
 import onnx
 
-from netloop.onnx.importer.alternatives import Value
+from netloop.formats.alternatives import Value
 from netloop.onnx.importer.node import Bindings
 
 

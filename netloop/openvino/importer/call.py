@@ -9,6 +9,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from netloop.diagnostics import LayerError, quoted, require
+from netloop.formats.alternatives import Value, merged
+from netloop.formats.assumptions import Assumptions
 from netloop.formats.import_errors import present
 from netloop.formats.importer import choose
 from netloop.formulas import FormulaBuilder
@@ -29,15 +31,17 @@ class Subgraph:
 
     Attributes:
         body: the graph and its wiring.
-        add: adds its layers to the network; takes the tensors of its Parameters and returns those of its Results.
+        values: adds its layers to the network; takes the tensors of its Parameters and returns the values of its
+            Results, each of which may be alternatives.
     """
 
     body: XmlBody
-    add: Callable[[Tensors], Tensors]
+    values: Callable[[Tensors], Mapping[int, Value]]
 
     def __call__(self, given: Tensors) -> Tensors:
-        """Add the layers of the graph to the network, given its Parameters; return its Results."""
-        return self.add(given)
+        """Add the layers of the graph to the network, given its Parameters; return its Results as tensors."""
+        found = {id: merged(each) for id, each in self.values(given).items()}
+        return {id: each for id, each in found.items() if isinstance(each, ITensor)}
 
 
 @dataclass(frozen=True)
@@ -50,11 +54,13 @@ class Call:
         weights: the file of the constants.
         subgraphs: the graphs inside it, by name.
         depth: the number of graphs around it.
+        assumptions: the branches that the import assumes to be taken.
     """
 
     layer: XmlLayer
     make: FormulaBuilder
     weights: WeightsFile
+    assumptions: Assumptions
     subgraphs: Mapping[str, Subgraph] = field(default_factory=dict[str, Subgraph])
     depth: int = 0
 

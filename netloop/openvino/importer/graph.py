@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 from netloop.diagnostics import LayerError, ModelError, listed, quoted, reason, require
 from netloop.formats import Unimported
+from netloop.formats.alternatives import Alternatives, Value, merge_finished, merged
 from netloop.formats.fixed_inputs import FixedInputs
 from netloop.formats.import_errors import present
 from netloop.formats.importer import DEEPEST, ModelImporter, all_imported, name_tensor
@@ -29,13 +30,14 @@ NEXT = ".next"
 OPTIONAL = ("loop",)
 """The layers whose inputs may lack edges."""
 
-Values = dict[PortId, ITensor | Unimported | None]
+Values = dict[PortId, Value]
 
 
 class OpenVinoImporter(ModelImporter):
     """Adds an OpenVINO model to a network; ``inputs`` has values for inputs, which become constants."""
 
     FORMAT, NODE, INVALID_MODEL, INVALID_GRAPH = "OpenVINO", "layer", "NL753", "NL753"
+    DECIDE = "reshape the model in OpenVINO, to lengths that decide them"
     ADVICE: ClassVar = {
         "NL401": "correct the layer or convert the model again; if OpenVINO runs the model, please report it",
         "NL746": "cut the model where its values are numbers, before it is converted",
@@ -67,8 +69,11 @@ class OpenVinoImporter(ModelImporter):
                 values[_only_output(parameter)] = add_input(self._make.network, parameter, self._fixed)
         found = self._add_graph(self._graph, values, 0)
         for root in roots:
-            if isinstance(tensor := found.get(root.id), ITensor):
-                self._mark(root, tensor)
+            value = found.get(root.id)
+            with self._collect(root):
+                value = merged(value)
+            if isinstance(value, ITensor):
+                self._mark(root, value)
 
     def _check_operators(self) -> None:
         """Raise errors for all layers with unknown operators, including those in bodies."""
@@ -100,7 +105,7 @@ class OpenVinoImporter(ModelImporter):
 
     # ------------------------------------------------------------------ graphs
 
-    def _add_body(self, body: XmlBody, depth: int, given: Tensors) -> Tensors:
+    def _add_body(self, body: XmlBody, depth: int, given: Tensors) -> dict[int, Value]:
         """Add the layers of a body to the network, given its Parameters; return its Results.
 
         Raises:
@@ -117,10 +122,12 @@ class OpenVinoImporter(ModelImporter):
         found = self._add_graph(body.graph, values, depth)
         return dict(zip(found, all_imported(list(found.values())), strict=True))
 
-    def _add_graph(self, graph: XmlGraph, values: Values, depth: int) -> dict[int, ITensor | Unimported]:
+    def _add_graph(self, graph: XmlGraph, values: Values, depth: int) -> dict[int, Value]:
         """Add the layers of a graph to the network; return what its roots read."""
-        found: dict[int, ITensor | Unimported] = {}
-        for layer in self._in_order(graph):
+        found: dict[int, Value] = {}
+        order = self._in_order(graph)
+        needed = _last_readers(graph, order)
+        for position, layer in enumerate(order):
             self._count_node()
             if layer.type.lower() in ROOTS:
                 found[layer.id] = self._root(graph, layer, values, depth)
@@ -129,8 +136,15 @@ class OpenVinoImporter(ModelImporter):
             else:
                 outputs = [(layer.id, each.id) for each in layer.outputs]
                 translate = partial(self._outputs_of, graph, layer, values, depth)
-                values.update(zip(outputs, self._import_node(layer, len(outputs), translate), strict=False))
-        return found
+                made = self._import_node(layer, len(outputs), translate)
+                values.update(zip(outputs, made, strict=False))
+                if any(isinstance(each, Alternatives) for each in made):
+                    merge_finished(values, needed, position)
+        # a root may have been read before its alternatives were merged
+        return {
+            id: self._read(graph, graph.layers[id], values)[0] if isinstance(each, Alternatives) else each
+            for id, each in found.items()
+        }
 
     def _in_order(self, graph: XmlGraph) -> Sequence[XmlLayer]:
         live = _live(graph)
@@ -145,9 +159,9 @@ class OpenVinoImporter(ModelImporter):
 
     # ------------------------------------------------------------------ layers
 
-    def _root(self, graph: XmlGraph, layer: XmlLayer, values: Values, depth: int) -> ITensor | Unimported:
+    def _root(self, graph: XmlGraph, layer: XmlLayer, values: Values, depth: int) -> Value:
         """The value that a Result has, or that an Assign gives to its variable."""
-        found: ITensor | Unimported = Unimported()
+        found: Value = Unimported()
         with self._collect(layer):
             what = "a variable is assigned in a body, and only the model itself has variables"
             require(depth == 0 or layer.type.lower() == "result", what)
@@ -155,31 +169,46 @@ class OpenVinoImporter(ModelImporter):
         values.update(((layer.id, each.id), found) for each in layer.outputs)
         return found
 
-    def _outputs_of(self, graph: XmlGraph, layer: XmlLayer, values: Values, depth: int) -> Sequence[ITensor | None]:
-        inputs = self._read(graph, layer, values)
+    def _outputs_of(self, graph: XmlGraph, layer: XmlLayer, values: Values, depth: int) -> Sequence[Value]:
+        read = self._read(graph, layer, values)
+        undecided = next((each for each in read if isinstance(each, Alternatives)), None)
+        if undecided is not None:
+            return self._in_both(layer, undecided, partial(self._outputs_of, graph, layer, values, depth))
+        inputs = [each for each in read if not isinstance(each, Alternatives)]
         function = function_of(layer)
         assert function is not None
         bodies = layer.bodies.items()
         subgraphs = {name: Subgraph(each, partial(self._add_body, each, depth + 1)) for name, each in bodies}
-        call = Call(layer, self._make, self._weights, subgraphs, depth)
+        call = Call(layer, self._make, self._weights, self._assumptions, subgraphs, depth)
         outputs = self._call(layer, len(layer.outputs), function, call, inputs)
         for number, tensor in enumerate(outputs):
-            if tensor is not None:
+            if isinstance(tensor, ITensor):
                 name_tensor(tensor, f"{layer.name}.{number}" if len(layer.outputs) > 1 else layer.name)
         return outputs
 
-    def _read(self, graph: XmlGraph, layer: XmlLayer, values: Values) -> list[ITensor | None]:
+    def _read(self, graph: XmlGraph, layer: XmlLayer, values: Values) -> list[ITensor | Alternatives | None]:
         """The inputs of a layer."""
-        found: list[ITensor | Unimported | None] = []
+        found: list[Value] = []
         for port in layer.inputs:
             source = graph.sources.get((layer.id, port.id))
             if source is None and layer.type.lower() not in OPTIONAL:
                 raise LayerError(f"no edge leads to input {port.id}", reason("NL753"), "", "NL753")
-            found.append(None if source is None else values[source])
+            found.append(None if source is None else self._assumptions.resolve(values[source]))
         return all_imported(found)
 
     def _collect(self, layer: XmlLayer) -> AbstractContextManager[None]:
         return self._errors.collect(layer.description, layer)
+
+
+def _last_readers(graph: XmlGraph, order: Sequence[XmlLayer]) -> dict[PortId, int]:
+    """The position of the last layer that reads each output; for what a root reads, the number of layers."""
+    found: dict[PortId, int] = {}
+    for position, layer in enumerate(order):
+        last = len(order) if layer.type.lower() in ROOTS else position
+        for place in _wired(graph, layer):
+            source = graph.sources[place]
+            found[source] = max(found.get(source, 0), last)
+    return found
 
 
 def _only_output(parameter: XmlLayer) -> PortId:

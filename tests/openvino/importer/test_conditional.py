@@ -87,3 +87,83 @@ def test_layer_without_branches_is_refused():
 
     with pytest.raises(ModelError, match="the layer has no <then_body>"):
         netloop.openvino.load(xml[:start] + xml[end:], weights)
+
+
+# ---------------------------------------------------------------------------- branches of different ranks
+
+
+def squeezed(x, condition, *inputs):
+    """An If that squeezes axis 0 of ``x`` or takes the tangent of ``x``, and the parameters of its model."""
+    a, b = (ops.parameter(x.get_output_partial_shape(0), np.float32) for _ in range(2))
+    yes, no = ops.result(ops.squeeze(a, constant(np.int64([0])))), ops.result(ops.tanh(b))
+    made = ops.if_op(condition.output(0))
+    made.set_then_body(ov.Model([yes], [a]))
+    made.set_else_body(ov.Model([no], [b]))
+    made.set_input(x.output(0), a, b)
+    return made.set_output(yes, no), [x, *inputs]
+
+
+def is_single(x):
+    length = ops.gather(ops.shape_of(x), constant(np.int64(0)), constant(np.int64(0)))
+    return ops.equal(length, constant(np.int64(1)))
+
+
+@pytest.mark.parametrize("length", [1, 2])
+def test_rank_that_follows_from_the_shape_of_a_call_is_that_of_openvino(length):
+    x = parameter("x", [-1, 3])
+    value, inputs = squeezed(x, is_single(x))
+    model = ov.Model([ops.result(ops.multiply(value, constant(F([1, 2, 3]))))], inputs)
+    network, rows = load(model), np.stack([X, X + 1])[:length]
+
+    model.reshape({"x": [length, 3]})
+    (expected,) = ov.Core().compile_model(model, "CPU")([rows]).values()
+
+    assert expected.ndim == length
+    check(network, {"x": rows}, expected)
+
+
+@pytest.mark.parametrize("value", [True, False])
+def test_rank_that_only_the_run_knows(value):
+    x, flag = parameter("x", [1, 3]), parameter("flag", [], bool)
+    made, inputs = squeezed(x, flag, flag)
+    network = load(ov.Model([ops.result(ops.negative(made))], inputs))
+
+    check(network, {"x": X[None], "flag": np.bool_(value)}, -X if value else -np.tanh(X[None]))
+
+
+@pytest.mark.parametrize("value", [True, False])
+def test_ranks_that_agree_again_become_one_tensor(value):
+    x, flag = parameter("x", [1, 3]), parameter("flag", [], bool)
+    made, inputs = squeezed(x, flag, flag)
+    total = ops.reduce_sum(ops.reshape(ops.negative(made), constant(np.int64([3])), False), constant(np.int64([0])))
+    network = load(ov.Model([ops.result(total)], inputs))
+
+    assert network.outputs[0].shape == ()
+    check(network, {"x": X[None], "flag": np.bool_(value)}, -X.sum() if value else -np.tanh(X).sum())
+
+
+def test_layer_that_only_one_branch_allows_is_an_assertion():
+    x, flag = parameter("x", [1, 3]), parameter("flag", [], bool)
+    made, inputs = squeezed(x, flag, flag)
+    network = load(ov.Model([ops.result(ops.transpose(made, constant(np.int64([1, 0]))))], inputs))
+
+    check(network, {"x": X[None], "flag": np.bool_(False)}, np.tanh(X[:, None]))
+    with pytest.raises(netloop.ExecutionError, match=r"layer \d+ 'Transpose_"):
+        netloop.evaluate(network, {"x": X[None], "flag": TRUE})
+
+
+def test_rank_that_a_branch_of_a_branch_decides():
+    x, flag, other = parameter("x", [1, 3]), parameter("flag", [], bool), parameter("other", [], bool)
+    a, deeper = ops.parameter([1, 3], np.float32), ops.parameter([], bool)
+    inner, _ = squeezed(a, deeper)
+    b = ops.parameter([1, 3], np.float32)
+    yes, no = ops.result(inner), ops.result(ops.negative(b))
+    made = ops.if_op(flag.output(0))
+    made.set_then_body(ov.Model([yes], [a, deeper]))
+    made.set_else_body(ov.Model([no], [b]))
+    made.set_input(x.output(0), a, b)
+    made.set_input(other.output(0), deeper, None)
+    network = load(ov.Model([ops.result(made.set_output(yes, no))], [x, flag, other]))
+
+    for flags, expected in {(True, True): X, (True, False): np.tanh(X[None]), (False, True): -X[None]}.items():
+        check(network, dict(zip(("x", "flag", "other"), (X[None], *map(np.bool_, flags)), strict=True)), expected)

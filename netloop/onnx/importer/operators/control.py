@@ -7,10 +7,10 @@ import onnx
 
 from netloop.diagnostics import require
 from netloop.formats import IterationResult, LoopLimits, StackedOutput, build_loop
+from netloop.formats.alternatives import Split, Value, if_outputs
 from netloop.formulas import FormulaBuilder
 from netloop.graph.tensor import ITensor
 from netloop.layers.loop import ILoop
-from netloop.onnx.importer.alternatives import Split, Value, if_outputs
 from netloop.onnx.importer.call import Call
 from netloop.onnx.importer.operator_table import operator
 from netloop.types import UNKNOWN

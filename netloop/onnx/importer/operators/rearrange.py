@@ -2,7 +2,7 @@
 
 from netloop.diagnostics import require
 from netloop.graph.tensor import ITensor
-from netloop.onnx.importer.alternatives import Alternatives, Split, Value
+from netloop.formats.alternatives import Alternatives, Split, Value
 from netloop.onnx.importer.call import Call
 from netloop.onnx.importer.operator_table import operator
 from netloop.types import UNKNOWN, normal_axis

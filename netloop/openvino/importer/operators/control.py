@@ -7,6 +7,7 @@ import numpy as np
 
 from netloop.diagnostics import quoted, require
 from netloop.formats import IterationResult, LoopLimits, build_loop
+from netloop.formats.alternatives import Split, Value, if_outputs
 from netloop.formulas import FormulaBuilder
 from netloop.graph.tensor import ITensor
 from netloop.layers.loop import ILoop
@@ -19,36 +20,37 @@ from netloop.openvino.importer.weights import element_type
 
 
 @operator("If", "opset8")
-def conditional(call: Call, condition: ITensor, *inputs: ITensor) -> list[ITensor]:
+def conditional(call: Call, condition: ITensor, *inputs: ITensor) -> list[Value]:
     """One of two graphs; a constant condition imports only that one."""
     make = call.make
     condition = make.scalar(make.cast(condition, np.bool_))
     known = make.known(condition)
     if known is not None:
         return _branch(call, "then_body" if known else "else_body", inputs)
-    layers = make.network.add_if_conditional()
-    layers.name = call.layer.name
-    layers.set_condition(condition)
-    branches = zip(*(_branch(call, each, inputs) for each in ("then_body", "else_body")), strict=True)
-    return [layers.add_output(*_with_one_rank(call, a, b)).outputs[0] for a, b in branches]
+    branches: list[list[Value]] = []
+    for name, is_true in (("then_body", True), ("else_body", False)):
+        with call.assumptions.assume(condition, is_true):
+            branches.append(_branch(call, name, inputs))
+    pairs = [_with_one_rank(call, a, b) for a, b in zip(*branches, strict=True)]
+    return if_outputs(Split(make.network, condition, call.layer.name), *zip(*pairs, strict=True))
 
 
-def _branch(call: Call, name: str, inputs: Sequence[ITensor]) -> list[ITensor]:
+def _branch(call: Call, name: str, inputs: Sequence[ITensor]) -> list[Value]:
     """The outputs of the layer in one branch."""
     inner = call.body(name)
     ports = dict(zip((each.id for each in call.layer.inputs[1:]), inputs, strict=True))
     for each in inner.body.inputs:
         require(each.port in ports, f"<{name}> reads port {each.port}, which is not an input")
-    results = inner({each.layer: ports[each.port] for each in inner.body.inputs})
+    results = inner.values({each.layer: ports[each.port] for each in inner.body.inputs})
     given = {each.port: results[each.layer] for each in inner.body.outputs}
     for each in call.layer.outputs:
         require(each.id in given, f"<{name}> has no result for output {each.id}")
     return [given[each.id] for each in call.layer.outputs]
 
 
-def _with_one_rank(call: Call, a: ITensor, b: ITensor) -> tuple[ITensor, ITensor]:
-    """Both tensors, a scalar as a list of one if the other is a list."""
-    if {a.type.rank, b.type.rank} == {0, 1}:
+def _with_one_rank(call: Call, a: Value, b: Value) -> tuple[Value, Value]:
+    """Both values, a scalar as a list of one if the other is a list."""
+    if isinstance(a, ITensor) and isinstance(b, ITensor) and {a.type.rank, b.type.rank} == {0, 1}:
         return call.make.flat(a), call.make.flat(b)
     return a, b
 

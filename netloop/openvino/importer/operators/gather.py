@@ -13,6 +13,11 @@ from netloop.openvino.importer.operator_table import operator
 from netloop.types import normal_axis
 
 
+def _signed(call: Call, indices: ITensor) -> ITensor:
+    """The indices as int32 or int64: OpenVINO takes integers of any type, and networks only these."""
+    return indices if indices.type.is_index else call.make.cast(indices, np.int64)
+
+
 @operator("Gather", "opset1", "opset7", "opset8")
 def gather(call: Call, x: ITensor, indices: ITensor, axis: ITensor) -> ITensor:
     """Slices along an axis, selected by index, optionally for each batch item."""
@@ -20,7 +25,7 @@ def gather(call: Call, x: ITensor, indices: ITensor, axis: ITensor) -> ITensor:
     batch = call.int("batch_dims", 0)
     batch += indices.type.rank if batch < 0 else 0
     require(0 <= batch <= min(along, indices.type.rank), f"batch_dims is {batch}, and the axis {along}")
-    layer = make.network.add_gather_v2(x, indices, GatherMode.DEFAULT)
+    layer = make.network.add_gather_v2(x, _signed(call, indices), GatherMode.DEFAULT)
     layer.axis, layer.num_elementwise_dims = along, batch
     return make.made(layer)
 
@@ -34,14 +39,14 @@ def gather_elements(call: Call, x: ITensor, indices: ITensor) -> ITensor:
 @operator("GatherND", "opset8")
 def gather_nd(call: Call, x: ITensor, indices: ITensor) -> ITensor:
     """Slices selected by index tuples."""
-    return call.make.gather_nd(x, indices, call.int("batch_dims", 0))
+    return call.make.gather_nd(x, _signed(call, indices), call.int("batch_dims", 0))
 
 
 @operator("GatherND", "opset5")
 def gather_nd_of_joined_batch(call: Call, x: ITensor, indices: ITensor) -> ITensor:
     """Slices selected by index tuples; the batch axes are merged."""
     make, batch = call.make, call.int("batch_dims", 0)
-    found = make.gather_nd(x, indices, batch)
+    found = make.gather_nd(x, _signed(call, indices), batch)
     if batch < 2:
         return found
     lengths = [make.length(found, axis) for axis in range(batch, found.type.rank)]
@@ -85,6 +90,7 @@ ND_REDUCTIONS["sub"] = ReduceOperation.SUM
 def scatter_update(call: Call, x: ITensor, indices: ITensor, updates: ITensor, axis: ITensor) -> ITensor:
     """The input with slices along an axis replaced."""
     make, rank, along = call.make, x.type.rank, call.known_axis(axis, x.type.rank)
+    indices = _signed(call, indices)
     own = range(along, along + indices.type.rank)
     order = [along, *(each for each in range(rank) if each != along)]
     first = [*own, *(each for each in range(updates.type.rank) if each not in own)]
@@ -109,6 +115,7 @@ def scatter_elements_update(call: Call, x: ITensor, indices: ITensor, updates: I
     With ``use_init_val`` the replaced elements count too.
     """
     make, along = call.make, call.known_axis(axis, x.type.rank)
+    indices = _signed(call, indices)
     op = call.choice("reduction", SCATTER_REDUCTIONS.openvino.read, "none")
     if op is ReduceOperation.NONE:
         return make.scatter_elements(x, indices, updates, along)

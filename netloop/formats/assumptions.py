@@ -4,21 +4,23 @@ from collections.abc import Generator
 from contextlib import contextmanager
 
 from netloop.diagnostics import require
+from netloop.formats.alternatives import Alternatives, Value
 from netloop.formulas import FormulaBuilder
 from netloop.graph.tensor import ITensor
-from netloop.onnx.importer.alternatives import Alternatives, Value
 
 MOST_ALTERNATIVES = 6
 """The number of conditions for whose combinations a node may be imported."""
 
-FIX = "fix lengths that decide them, with input_shapes"
-
 
 class Assumptions:
-    """The branches that are assumed while a node is imported, and those that the network requires by assertions."""
+    """The branches that are assumed while a node is imported, and those that the network requires by assertions.
 
-    def __init__(self, make: FormulaBuilder) -> None:
+    ``fix`` is how the owner of a model decides more conditions.
+    """
+
+    def __init__(self, make: FormulaBuilder, fix: str) -> None:
         self._make = make
+        self._fix = fix
         self._assumed: dict[ITensor, bool] = {}
         self._doublings = 0
         self._required: list[tuple[dict[ITensor, bool], ITensor, bool]] = []
@@ -41,7 +43,7 @@ class Assumptions:
             LayerError: this is so for too many conditions already: each doubles the number of imports.
         """
         what = f"the ranks that the node reads depend on more than {MOST_ALTERNATIVES} conditions"
-        require(self._doublings < MOST_ALTERNATIVES, what, "it is imported for each of their combinations", FIX)
+        require(self._doublings < MOST_ALTERNATIVES, what, "it is imported for each of their combinations", self._fix)
         self._doublings += 1
         try:
             with self.assume(condition, branch):

@@ -7,12 +7,13 @@ conditional.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
-from netloop.formats import Unimported
+from netloop.formats.import_errors import Unimported
 from netloop.graph.call_site import call_site, importing
 from netloop.graph.tensor import ITensor
 from netloop.layers.conditional import IIfConditional
@@ -51,6 +52,8 @@ class Alternatives:
     branches: tuple[Value, Value]
 
 
+H = TypeVar("H", bound=Hashable)
+
 Value = ITensor | Alternatives | Unimported | None
 """The value of a name; None for an input that the call of a function leaves out."""
 
@@ -71,12 +74,12 @@ def merged(value: Value) -> Value:
     return value.split.output(true, false)
 
 
-def merge_finished(values: dict[str, Value], needed: Mapping[str, int], number: int) -> None:
-    """Merge the alternatives among the values of a graph after its node ``number``, where they all can be merged.
+def merge_finished(values: dict[H, Value], needed: Mapping[H, int], position: int) -> None:
+    """Merge the alternatives among the values of a graph after the node at a position, where they all can be merged.
 
-    ``needed`` has the number of the last node that reads each name.
+    ``needed`` has the position of the last node that reads each value.
     """
-    live = {name: each for name, each in values.items() if needed.get(name, -1) > number}
+    live = {name: each for name, each in values.items() if needed.get(name, -1) > position}
     splits = {each.split: None for each in live.values() if isinstance(each, Alternatives)}
     for split in splits:
         group = {name: each for name, each in live.items() if isinstance(each, Alternatives) and each.split is split}
