@@ -311,14 +311,14 @@ def test_tokens_with_most_of_the_probability_are_kept(top, custom, least, kept):
 @pytest.mark.parametrize(
     "options",
     [
-        {},
+        {"seed": 19, "most": 8, "eos_token_id": 8, "penalty": 2.0},
         {"least": 6, "kept": 1},
         {"early_stopping": 1, "penalty": 2.0},
         {"constants": ["max_length"]},
         slow({"repetition": 1.4, "no_repeat_ngram_size": 2, "kept": 3}),
         slow({"words": FEW, "first": FIRST, "mask": HALF}),
     ],
-    ids=["plain", "least", "early stopping", "number of beams is an input", "repetition", "words"],
+    ids=["one prompt is done first", "least", "early stopping", "number of beams is an input", "repetition", "words"],
 )
 def test_beam_search_is_that_of_onnxruntime(options):
     check_beams(*beams(**{"eos_token_id": 9, **options}))
