@@ -40,8 +40,9 @@ GROUPS = {
     "SimpleModel": "simple models",
     "PyTorchConvertedModel": "models from PyTorch",
     "PyTorchOperatorModel": "operators from PyTorch",
+    "RealModel": "large models",
 }
-"""The groups of tests, without large models, which have no weights."""
+"""The groups of tests; the large models have weights that they compute themselves."""
 
 LOOPS = {"Loop", "Scan", "If", "SequenceMap", "LSTM", "GRU", "RNN"}
 ALL, OF_LOOPS = "all", "of all: with loops or branches"

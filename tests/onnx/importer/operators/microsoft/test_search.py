@@ -165,10 +165,10 @@ def number(value, dtype=np.int32):
 
 def greedy(
     most=8, least=None, repetition=None, words=None, first=None, mask=None, op="GreedySearch", rest=None,
-    constants=("max_length",), **options
+    constants=("max_length",), prompts=PROMPTS, **options
 ):  # fmt: skip
     inputs = {
-        "prompts": PROMPTS, "max_length": number(most), "min_length": number(least),
+        "prompts": prompts, "max_length": number(most), "min_length": number(least),
         "repetition_penalty": number(repetition, np.float32), "vocab_mask": words, "prefix_vocab_mask": first,
         "attention_mask": mask, **(rest or {}),
     }  # fmt: skip
@@ -215,6 +215,7 @@ def check_beams(made, given):
 
 
 FEW = np.int32([1, 1, 1, 0, 1, 0, 1, 1, 0, 1, 1, 0])
+SIX = np.int32([1, 1, 1, 0, 0, 0, 1, 0, 1, 0, 1, 0])
 FIRST = np.int32([[1, 1] + [0] * 10, [0, 0, 1, 1] + [0] * 8])
 HALF = np.int32([[1, 1, 1], [0, 1, 1]])
 
@@ -225,11 +226,12 @@ HALF = np.int32([[1, 1, 1], [0, 1, 1]])
         {"eos_token_id": 5, "constants": []},
         {"eos_token_id": 0, "least": 7},
         {"eos_token_id": 5, "repetition": 1.7, "no_repeat_ngram_size": 2},
-        {"eos_token_id": 11, "no_repeat_ngram_size": 1},
+        {"eos_token_id": 11, "no_repeat_ngram_size": 1, "words": SIX, "most": 9},
         {"eos_token_id": 0, "words": FEW, "first": FIRST},
         {"eos_token_id": 11, "mask": HALF},
+        {"eos_token_id": 11, "mask": np.ones_like(HALF), "prompts": np.int32([[3, 4, 5], [7, PAD, 3]])},
     ],
-    ids=["most is an input", "least", "repetition", "words only once", "words", "mask"],
+    ids=["most is an input", "least", "repetition", "words only once", "words", "mask", "padding in a text"],
 )
 def test_greedy_search_is_that_of_onnxruntime(options):
     check_greedy(*greedy(**options))
