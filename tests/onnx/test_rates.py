@@ -4,7 +4,6 @@ from pathlib import Path
 from unittest import SkipTest
 
 import pytest
-from onnx import helper
 from onnx.backend.base import Backend
 from onnx.backend.test.runner import BackendIsNotSupposedToImplementIt
 
