@@ -9,6 +9,9 @@ from netloop.graph.tensor import ITensor
 from netloop.onnx.importer.call import Call
 from netloop.onnx.importer.operator_table import microsoft
 
+MOST_WORDS = 64
+"""The most tokens of an n-gram for which layers are added."""
+
 
 @microsoft("NGramRepeatBlock")
 def ngram_repeat_block(call: Call, tokens: ITensor, scores: ITensor) -> ITensor:
@@ -36,13 +39,15 @@ def bifurcation_detector(
     """A text with the predicted tokens up to the first that differs from the source, and where the source goes on."""
     make = call.make
     if predicted is not None:
-        most = make.sub(make.tensor(make.length(predicted, 0)), 1)
-        expected = make.gather(source, make.add(make.arange(most), make.scalar(start)))
-        same = make.cast(make.equal(make.take_first(predicted, most), expected), np.int64)
+        count = make.sub(make.tensor(make.length(predicted, 0)), 1)
+        expected = make.gather(source, make.add(make.arange(count), make.scalar(start)))
+        same = make.cast(make.equal(make.take_first(predicted, count), expected), np.int64)
         same = make.sum(make.cumulative(CumulativeOperation.PROD, same, 0), [0])
         current = make.concat([current, make.take_first(predicted, make.add(same, 1))], 0)
     place, goes_on = make.constant(-1), make.constant(True)
-    for size in range(call.attribute("min_ngram_size"), call.attribute("max_ngram_size") + 1):
+    least, most = call.attribute("min_ngram_size"), call.attribute("max_ngram_size")
+    require(1 <= least <= most <= MOST_WORDS, f"n-grams have {least} to {most} tokens, but may have 1 to {MOST_WORDS}")
+    for size in range(least, most + 1):
         place, goes_on = _next_place(make, source, current, size, place, goes_on)
     return [current, make.reshape(place, make.shape(start))]
 

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
+import netloop
 from tests.support.microsoft import MICROSOFT
-from tests.support.onnx_models import check_node
+from tests.support.onnx_models import check_node, of_node
 
 SOURCE = np.array([1, 5, 3, 5, 4, 5, 3, 9])
 
@@ -27,3 +28,12 @@ def test_place_where_the_source_goes_on_is_that_of_onnxruntime(current, start, p
     given = [SOURCE, np.array(current), np.array(start), None if predicted is None else np.array(predicted)]
 
     check_node("BifurcationDetector", *given, outputs=2, **MICROSOFT)
+
+
+def test_longest_n_gram_is_bounded():
+    made, _ = of_node(
+        "BifurcationDetector", SOURCE, SOURCE, np.array(0), outputs=2, max_ngram_size=1 << 40, **MICROSOFT
+    )
+
+    with pytest.raises(netloop.ModelError, match="n-grams have 1 to 1099511627776 tokens, but may have 1 to 64"):
+        netloop.onnx.load(made)

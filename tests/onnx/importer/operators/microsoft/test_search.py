@@ -352,7 +352,11 @@ def test_search_with_an_encoder_is_that_of_onnxruntime(encoder, decoder):
     [
         ({"model_type": 2}, "model_type is 2, and netloop supports 0, a decoder, and 1, an encoder-decoder"),
         ({"model_type": 1}, "decoder_start_token_id is missing"),
+        ({"model_type": 1, "decoder_start_token_id": 2}, "the graph of the encoder is missing"),
         ({"kept": 4}, "num_return_sequences is 4, and there are 3 beams"),
+        ({"kept": 0}, "num_return_sequences is 0, but must be from 1 to 128"),
+        ({"most": 5000}, "max_length is 5000, but must be from 1 to 4096"),
+        ({"no_repeat_ngram_size": 1 << 40}, "no_repeat_ngram_size is 1099511627776, but may be 4096"),
         (
             {"graphs": {"decoder": graph(GPT.format(name="d").replace("1, p, 8", "h, p, 8"))}},
             "declares the input 'past_0'",
