@@ -86,6 +86,6 @@ def test_bytes_have_one_axis():
     refuses(IImageDecoderLayer(), TensorType(np.dtype(np.int8), (3,)), match="must be 1-D and uint8")
 
 
-def test_nothing_lowers_a_size_that_the_run_tells():
+def test_nothing_lowers_a_data_dependent_size():
     with pytest.raises(AssertionError, match="programs have fixed shapes"):
         IImageDecoderLayer().lower(np.zeros(1))

@@ -261,7 +261,7 @@ def inverse(call: Call, x: ITensor) -> ITensor:
 
 
 def _eliminated(make: FormulaBuilder, both: ITensor, column: ITensor, rows: ITensor) -> ITensor:
-    """Matrices beside those that become their inverses, after the elimination of a column."""
+    """Matrices, each next to the one that becomes its inverse, after the elimination of a column."""
     sizes = make.unary(UnaryOperation.ABS, make.gather(both, column, 2))
     sizes = make.where(make.less(rows, column), -1.0, sizes)
     _, largest = make.best(TopKOperation.MAX, sizes, 1, 1)
