@@ -13,8 +13,18 @@ from netloop.graph.network_base import NetworkBase
 from netloop.graph.tensor import ITensor
 from netloop.types import UNKNOWN, Array, TensorType
 
-READ = ("BMP", "JPEG", "JPEG2000", "TIFF", "PNG", "WEBP", "PPM")
-"""The formats of files, by Pillow's names: its other decoders are not reached by untrusted files."""
+# fmt: off
+STARTS: dict[str, tuple[bytes, ...]] = {
+    "BMP":      (b"BM",),
+    "JPEG":     (b"\xff\xd8\xff",),
+    "JPEG2000": (b"\x00\x00\x00\x0cjP  ", b"\xff\x4f\xff\x51"),
+    "TIFF":     (b"II*\x00", b"MM\x00*", b"II+\x00", b"MM\x00+"),
+    "PNG":      (b"\x89PNG",),
+    "WEBP":     (b"RIFF",),
+    "PPM":      (b"P1", b"P2", b"P3", b"P4", b"P5", b"P6"),
+}
+# fmt: on
+"""How the files of each format start, by Pillow's names; untrusted bytes do not reach its other decoders."""
 
 MOST_PIXELS = 1 << 26
 """The most pixels of an image: a file of a few bytes may declare more than memory holds."""
@@ -71,9 +81,12 @@ def _decoded(data: bytes, mode: str) -> Array | None:
     Raises:
         LayerError: Pillow is missing, or the image has too many pixels.
     """
+    formats = [name for name, starts in STARTS.items() if data.startswith(starts)]
+    if not formats:
+        return None
     image = _pillow()
     try:
-        with image.open(io.BytesIO(data), formats=READ) as opened:
+        with image.open(io.BytesIO(data), formats=formats) as opened:
             _require_size(*opened.size)
             return np.asarray(opened.convert(mode))
     except (image.DecompressionBombWarning, image.DecompressionBombError) as error:

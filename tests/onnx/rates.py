@@ -17,8 +17,9 @@ from typing import Any
 
 import onnx
 from onnx.backend.base import Backend
-from onnx.backend.test import BackendTest
 from onnx.backend.test.runner import BackendIsNotSupposedToImplementIt
+
+from tests.support.onnx_backend import Comparing
 
 BACKENDS = {
     "netloop": ("tests.support.onnx_backend", "NetloopBackend"),
@@ -39,13 +40,12 @@ GROUPS = {
     "SimpleModel": "simple models",
     "PyTorchConvertedModel": "models from PyTorch",
     "PyTorchOperatorModel": "operators from PyTorch",
+    "RealModel": "large models",
 }
-"""The groups of tests, without large models, which have no weights."""
+"""The groups of tests; the large models have weights that they compute themselves."""
 
 LOOPS = {"Loop", "Scan", "If", "SequenceMap", "LSTM", "GRU", "RNN"}
-ELSEWHERE = {"ImageDecoder", "StringConcat", "StringSplit", "StringNormalizer", "RegexFullMatch"}
-"""Operators on strings and on files of images."""
-OF_LOOPS, OF_TENSORS = "of all: with loops or branches", "of all: neither strings, images nor training"
+ALL, OF_LOOPS = "all", "of all: with loops or branches"
 
 
 def operators(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
@@ -60,13 +60,9 @@ def operators(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
 def rows_of(group: str, model: onnx.ModelProto) -> Iterator[str]:
     """The rows of the table that a test belongs to."""
     yield GROUPS[group]
-    nodes = [*operators(model.graph)]
-    if any(node.op_type in LOOPS for node in nodes):
+    yield ALL
+    if any(node.op_type in LOOPS for node in operators(model.graph)):
         yield OF_LOOPS
-    ends = (*model.graph.input, *model.graph.output)
-    texts = any(each.type.tensor_type.elem_type == onnx.TensorProto.STRING for each in ends)
-    if not texts and not any(node.op_type in ELSEWHERE or "training" in node.domain for node in nodes):
-        yield OF_TENSORS
 
 
 def honest(backend: type[Backend]) -> type[Backend]:
@@ -86,7 +82,7 @@ def honest(backend: type[Backend]) -> type[Backend]:
 def counted(name: str) -> dict[str, list[int]]:
     """The number of tests that pass, and of all tests, for each row of the table."""
     module, attribute = BACKENDS[name]
-    runner: Any = BackendTest(honest(getattr(importlib.import_module(module), attribute)), __name__)
+    runner: Any = Comparing(honest(getattr(importlib.import_module(module), attribute)), __name__)
     cases, passed, total = runner.test_cases, Counter[str](), Counter[str]()
     for group in GROUPS:
         for test, item in runner._test_items[group].items():
@@ -100,7 +96,7 @@ def counted(name: str) -> dict[str, list[int]]:
                 passed.update(rows)
             else:
                 print(test, file=sys.stderr)
-    return {row: [passed[row], total[row]] for row in (*GROUPS.values(), OF_TENSORS, OF_LOOPS)}
+    return {row: [passed[row], total[row]] for row in (*GROUPS.values(), ALL, OF_LOOPS)}
 
 
 def table() -> str:

@@ -5,10 +5,9 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from onnx.backend.test import BackendTest
 
 import netloop
-from tests.support.onnx_backend import MISSING_OPERATORS, QuickBackend
+from tests.support.onnx_backend import MISSING_OPERATORS, Comparing, QuickBackend
 
 EXCLUDED = [
     line.split(maxsplit=1)
@@ -19,19 +18,6 @@ EXCLUDED = [
 
 ROUGH = {name: {"atol": 1e-6} for name in ("test_dft_inverse", "test_dft_inverse_opset19")}
 """Tests whose expected output is computed in float32 by numpy, with their tolerances."""
-
-
-class Comparing(BackendTest):
-    """Compare sequences tensor by tensor; return their number. The package cannot if one is a number."""
-
-    @classmethod
-    def assert_similar_outputs(cls, ref_outputs, outputs, rtol, atol, model_dir=None):
-        assert len(outputs) == len(ref_outputs)
-        for got, wanted in zip(outputs, ref_outputs, strict=True):
-            assert isinstance(got, list) == isinstance(wanted, list)
-            pair = (wanted, got) if isinstance(wanted, list) else ([wanted], [got])
-            assert len(pair[0]) == len(pair[1])
-            super().assert_similar_outputs(*pair, rtol, atol, model_dir)
 
 
 def cases():

@@ -56,6 +56,28 @@ def test_loop_is_differentiated(count):
     np.testing.assert_allclose(gives(powers(count), x=X, n=np.int64(3)), 3 * X**2)
 
 
+def test_forward_mode_has_a_gradient_by_each_variable():
+    network = network_of("""
+        g (float[3] x, float[2, 3] w, int64 n, bool c) => (float[3] by_x, float[2, 3] by_w) {
+            y = Loop (n, c, w) <body = b (int64 i, bool on, float[2, 3] now) => (bool still, float[2, 3] more)
+                { still = Identity (on)  more = Mul (now, x) }>
+            by_x, by_w = Gradient <xs = ["x", "w"], zs = ["n", "c"], y = "y"> (x, w, n, c)
+        }
+    """)
+    w = np.float32([[1, 0, 2], [4, 5, -1]])
+
+    found = netloop.compile(network)({"x": X, "w": w, "n": np.int64(2), "c": np.bool_(True)})
+
+    np.testing.assert_allclose(found["by_x"], 2 * X * w.sum(0))
+    np.testing.assert_allclose(found["by_w"], np.broadcast_to(X**2, (2, 3)))
+
+
+def test_loop_of_known_length_is_differentiated_in_reverse_mode(monkeypatch):
+    monkeypatch.delattr("netloop.execution.gradient._in_forward_mode")
+
+    np.testing.assert_allclose(gives(powers("three"), x=X, n=np.int64(0)), 3 * X**2)
+
+
 def test_values_at_which_the_gradient_is_taken_may_be_others():
     network = network_of("""
         g (float[3] x, float[3] w, float[3] v) => (float[3] slope) {

@@ -60,33 +60,38 @@ class BeamSearch:
         """Select the best continuations; the state is that of ``_initial``."""
         make = self.call.make
         scores = self.penalties(make.log_softmax(scores, 1), texts, state is None)
-        sums, done, step, *kept = self._initial(scores, texts) if state is None else state
-        finished, kept = Finished(*kept[:3]), kept[3:]
+        sums, done, step, *rest = self._initial(scores, texts) if state is None else state
+        finished, all_scores = Finished(*rest[:3]), rest[3:]
         scores = make.add(scores, make.expand_dims(sums, [1]))
         if self.keeps_scores:
-            kept = [self._with_row(kept[0], scores, step)]
+            all_scores = [self._with_row(all_scores[0], scores, step)]
+        best, tokens, rows = self._best(scores)
+        ends = make.equal(tokens, self.call.attribute("eos_token_id"))
+        finished = self._with_ended(finished, texts, best, rows, ends, done)
+        sums, tokens, rows = self._following(best, tokens, rows, ends, done)
+        done = make.logical_or(done, self._is_done(finished, best, texts))
+        goes_on = make.less(make.sum(make.cast(done, np.int64), [0, 1]), self.prompts)
+        state = [sums, done, make.add(step, 1), finished.scores, finished.tokens, finished.count, *all_scores]
+        return Selection(tokens, rows, state, goes_on)
+
+    def _best(self, scores: ITensor) -> tuple[ITensor, ITensor, ITensor]:
+        """The sums of the best candidates of each prompt, their last tokens and the rows that they continue."""
+        make = self.call.make
         words = make.length(scores, 1)
         scores = make.reshape(scores, [-1, make.product([words, self.beams])])
         best, places = make.best(TopKOperation.MAX, scores, self._candidates, 1)
-        tokens = make.modulo(places, make.tensor(words))
-        rows = make.add(make.floor_div(places, make.tensor(words)), self._first_rows)
-        ends = make.equal(tokens, self.call.attribute("eos_token_id"))
-        finished = self._with_ended(finished, texts, best, rows, ends, done)
-        following = self._following(best, tokens, rows, ends, done)
-        done = make.logical_or(done, self._is_done(finished, best, texts))
-        state = [following[0], done, make.add(step, 1), finished.scores, finished.tokens, finished.count, *kept]
-        goes_on = make.equal(make.sum(make.cast(done, np.int64), [0, 1]), self.prompts)
-        return Selection(following[1], following[2], state, make.logical_not(goes_on))
+        count = make.tensor(words)
+        return best, make.modulo(places, count), make.add(make.floor_div(places, count), self._first_rows)
 
     def results(self, texts: Texts, state: Sequence[ITensor]) -> tuple[Finished, ITensor | None]:
         """The finished texts at the end, at which open ones are finished too, and the scores of all steps."""
         make = self.call.make
-        sums, done, _, *kept = state
+        sums, done, _, *rest = state
         rows = make.add(make.arange(self.beams), self._first_rows)
         ends = make.equal(rows, rows)
         best = make.reshape(sums, [-1, self.beams])
-        finished = self._with_ended(Finished(*kept[:3]), texts, best, rows, ends, done)
-        return finished, kept[3] if self.keeps_scores else None
+        finished = self._with_ended(Finished(*rest[:3]), texts, best, rows, ends, done)
+        return finished, rest[3] if self.keeps_scores else None
 
     def _initial(self, scores: ITensor, texts: Texts) -> list[ITensor]:
         """The sum of scores of each beam; whether each prompt is done, the steps so far, and no finished texts."""

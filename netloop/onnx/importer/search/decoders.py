@@ -108,6 +108,7 @@ class EncodedDecoder(Decoder):
         shape = make.list_tensor([make.length(tokens, 0), 1])
         begin = make.broadcast_to(make.constant(np.array([[start]], np.int32)), shape)
         mask = self._mask(tokens) if mask is None else mask
+        require(call.attribute("encoder") is not None, "the graph of the encoder is missing")
         encoder, self._graph = call.subgraph("encoder"), call.subgraph("decoder")
         self._decodes_first = len(encoder.proto.input) == 3
         given = [tokens, mask, begin] if self._decodes_first else [tokens, mask]

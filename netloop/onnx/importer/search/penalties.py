@@ -6,12 +6,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from netloop.diagnostics import require
 from netloop.enums import ReduceOperation
 from netloop.formulas import Length
 from netloop.graph.tensor import ITensor
 from netloop.onnx.importer.call import Call
 from netloop.onnx.importer.search.texts import Texts, repeated
 
+LONGEST = 4096
+"""The most tokens of a text in onnxruntime."""
 LOWEST = float(np.finfo(np.float32).min)
 """The score of a token that must not follow."""
 
@@ -71,6 +74,7 @@ class Penalties:
     def _without_repeated_ngrams(self, scores: ITensor, texts: Texts, size: int) -> ITensor:
         """The scores with the lowest for each token that would complete an n-gram that is there already."""
         make, before = self.call.make, size - 1
+        require(size <= LONGEST, f"no_repeat_ngram_size is {size}, but may be {LONGEST}")
         count = make.maximum(make.sub(make.tensor(texts.most), before), 0)
         starts, offsets = make.arange(count), make.arange(before)
         is_there = make.less_equal(make.add(starts, size), texts.length)

@@ -411,3 +411,28 @@ def relative_position_bias(call: Call, table: ITensor, queries: ITensor, keys: I
     far = make.add(make.cast(make.mul(make.unary(UnaryOperation.LOG, ratio), growth), np.int64), exact)
     row = make.add(first, make.where(make.less(away, exact), away, make.minimum(far, buckets - 1)))
     return make.expand_dims(make.transpose(make.gather(table, row), [2, 0, 1]), [0])
+
+
+@microsoft("GatedRelativePositionBias")
+def gated_relative_position_bias(
+    call: Call,
+    query: ITensor,
+    bias: ITensor,
+    places: ITensor,
+    weight: ITensor,
+    gate_bias: ITensor,
+    scale: ITensor,
+    offsets: ITensor | None = None,
+) -> ITensor:
+    """A bias of attention by relative positions, times a gate for each query: [batch, heads, queries, keys]."""
+    make, heads = call.make, call.attribute("num_heads")
+    require(offsets is None, "token_offset is given, and netloop does not support packed tokens")
+    query = make.add(query, bias)
+    shape = [make.length(query, 0), make.length(query, 1), heads, UNKNOWN]
+    query = make.transpose(make.reshape(query, shape), [0, 2, 1, 3])
+    gates = make.add(make.matmul(query, weight), gate_bias)
+    halves = make.reshape(gates, [*(make.length(gates, axis) for axis in range(3)), 2, UNKNOWN])
+    gates = make.activation(ActivationType.SIGMOID, make.sum(halves, [4]))
+    first, second = (make.slice(gates, [at], [1], axes=[3]) for at in (0, 1))
+    factor = make.add(make.mul(first, make.sub(make.mul(second, scale), 1.0)), 2.0)
+    return make.mul(factor, places)

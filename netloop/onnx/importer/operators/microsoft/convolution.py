@@ -1,14 +1,16 @@
 """Convolution of onnxruntime (com.microsoft)."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from netloop.diagnostics import require
 from netloop.enums import ActivationType
-from netloop.formats.windows import Sliding, convolved
+from netloop.formats.windows import Sliding, convolved, deconvolved
 from netloop.graph.tensor import ITensor
 from netloop.onnx.importer.call import Call
 from netloop.onnx.importer.operator_table import microsoft
-from netloop.onnx.importer.operators.convolution import convolution, window_of
+from netloop.onnx.importer.operators.convolution import convolution, sliding, window_of
 from netloop.onnx.importer.operators.microsoft.pointwise import activated
 
 
@@ -53,3 +55,19 @@ def causal_convolution(
     if kind != "none":
         made = make.mul(made, make.activation(ActivationType.SIGMOID, made))
     return [made, make.slice(whole, make.list_tensor([make.length(x, 2)]), [reach], axes=[2])]
+
+
+@microsoft("ConvTransposeWithDynamicPads")
+def conv_transpose_with_pads(
+    call: Call, x: ITensor, kernel: ITensor, pads: ITensor | None = None, bias: ITensor | None = None
+) -> ITensor:
+    """Transposed convolution, of which an input says how many elements to trim off."""
+    make, axes = call.make, len(window_of(call, kernel))
+    known = [0] * 2 * axes if pads is None else make.ints(pads)
+    require(known is not None, "the pads are not known when the model is loaded", fix="make them an initializer")
+    assert known is not None
+    require(len(known) == 2 * axes, f"there are {len(known)} pads, and the window has {axes} axes")
+    more = call.attribute("output_padding", [0] * axes)
+    slides = replace(sliding(call, axes), before=known[:axes], after=known[axes:])
+    output = deconvolved(make, x, kernel, call.attribute("group"), slides, more, None)
+    return output if bias is None else make.add(output, make.along(bias, output.type.rank, 1))

@@ -3,7 +3,14 @@
 import numpy as np
 
 from netloop.diagnostics import require
-from netloop.enums import ElementWiseOperation, MatrixOperation, ReduceOperation, UnaryOperation
+from netloop.enums import (
+    ElementWiseOperation,
+    MatrixOperation,
+    ReduceOperation,
+    TopKOperation,
+    TripLimit,
+    UnaryOperation,
+)
 from netloop.formulas import FormulaBuilder
 from netloop.graph.tensor import ITensor
 from netloop.onnx.importer.call import Call
@@ -12,6 +19,7 @@ from netloop.onnx.importer.operators.convolution import centred
 from netloop.onnx.importer.operators.matrix import gemm, matmul_integer, scaled
 from netloop.onnx.importer.operators.microsoft.pointwise import activated, fast_gelu
 from netloop.onnx.importer.operators.quantize import to_type
+from netloop.types import UNKNOWN
 
 
 @microsoft("FusedMatMul", "TransposeMatMul")
@@ -231,3 +239,36 @@ def quantized_gemm(
         return make.mul(product, factor)
     wanted = a.type.dtype if zero is None else zero.type.dtype
     return to_type(make, make.mul(product, make.div(factor, scale)), zero, wanted, True)
+
+
+@microsoft("Inverse")
+def inverse(call: Call, x: ITensor) -> ITensor:
+    """The inverses of square matrices, by Gauss-Jordan elimination with pivoting: a loop over their columns."""
+    make, rank = call.make, x.type.rank
+    require(rank >= 2 and x.type.is_float, f"the input is {x.type}, but must be matrices of floating-point numbers")
+    size = make.length(x, rank - 1)
+    wide = make.reshape(make.cast(x, np.float32) if x.type.dtype.itemsize < 4 else x, [UNKNOWN, size, size])
+    rows = make.arange(size)
+    unit = make.cast(make.equal(make.expand_dims(rows, [1]), rows), wide.type.dtype)
+    shape = make.list_tensor([make.length(wide, 0), size, size])
+    loop = make.network.add_loop()
+    loop.name = call.node.name
+    loop.add_trip_limit(make.tensor(size), TripLimit.COUNT)
+    carried = loop.add_recurrence(make.concat([wide, make.broadcast_to(unit, shape)], 2))
+    carried.set_input(1, _eliminated(make, carried.outputs[0], make.counter(loop).outputs[0], rows))
+    right = make.slice(make.last(loop, carried), [size], [size], axes=[2])
+    return make.cast(make.reshape(right, make.shape(x)), x.type.dtype)
+
+
+def _eliminated(make: FormulaBuilder, both: ITensor, column: ITensor, rows: ITensor) -> ITensor:
+    """Matrices, each next to the one that becomes its inverse, after the elimination of a column."""
+    sizes = make.unary(UnaryOperation.ABS, make.gather(both, column, 2))
+    sizes = make.where(make.less(rows, column), -1.0, sizes)
+    _, largest = make.best(TopKOperation.MAX, sizes, 1, 1)
+    pivot = make.gather_nd(both, largest, batch_axes=1)
+    pivot = make.expand_dims(make.div(pivot, make.expand_dims(make.gather(pivot, column, 1), [1])), [1])
+    is_pivot, is_own = make.expand_dims(make.equal(rows, largest), [2]), make.expand_dims(make.equal(rows, column), [1])
+    own = make.expand_dims(make.gather(both, column, 1), [1])
+    swapped = make.where(is_pivot, own, both)
+    factors = make.expand_dims(make.gather(swapped, column, 2), [2])
+    return make.where(is_own, pivot, make.sub(swapped, make.mul(factors, pivot)))

@@ -1,9 +1,12 @@
 """Element-wise functions of onnxruntime (com.microsoft)."""
 
 from collections.abc import Sequence
+from functools import reduce
+
+import numpy as np
 
 from netloop.diagnostics import require
-from netloop.enums import ActivationType
+from netloop.enums import ActivationType, UnaryOperation
 from netloop.formats.word_tables import ACTIVATION_PARAMETERS, ACTIVATIONS
 from netloop.graph.tensor import ITensor
 from netloop.onnx.importer.call import Call
@@ -80,3 +83,14 @@ def complex_product(call: Call, a: ITensor, b: ITensor) -> ITensor:
         make.add(make.mul(real, other), make.mul(imaginary, other_real)),
     ]
     return make.stack(made, made[0].type.rank)
+
+
+@microsoft("IsAllFinite")
+def is_all_finite(call: Call, *tensors: ITensor) -> ITensor:
+    """Whether all tensors have neither NaN nor infinities, or only none of one kind; bool[1]."""
+    make, only_nan, only_inf = call.make, call.attribute("isnan_only"), call.attribute("isinf_only")
+    require(not (only_nan and only_inf), "isnan_only and isinf_only are both set")
+    kinds = [] if only_inf else [UnaryOperation.ISNAN]
+    kinds += [] if only_nan else [UnaryOperation.ISINF]
+    found = [make.sum(make.cast(make.flat(make.unary(kind, x)), np.int64), [0]) for x in tensors for kind in kinds]
+    return make.reshape(make.equal(reduce(make.add, found), 0), [1])

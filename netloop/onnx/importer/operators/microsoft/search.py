@@ -10,11 +10,14 @@ from netloop.onnx.importer.operator_table import microsoft
 from netloop.onnx.importer.search.beams import BeamSearch
 from netloop.onnx.importer.search.decoders import Decoder, EncodedDecoder, GptDecoder
 from netloop.onnx.importer.search.loops import run_search
-from netloop.onnx.importer.search.penalties import Penalties
+from netloop.onnx.importer.search.penalties import LONGEST, Penalties
 from netloop.onnx.importer.search.sampling import GreedySearch, Sampling, SingleSearch
 
 DECODERS: dict[int, type[GptDecoder] | type[EncodedDecoder]] = {0: GptDecoder, 1: EncodedDecoder}
 """The forms of models, by ``model_type``."""
+
+MOST_BEAMS = 128
+"""The most beams, which are those of onnxruntime."""
 
 
 def _decoder(call: Call, tokens: ITensor, mask: ITensor | None, beams: Length) -> Decoder:
@@ -24,19 +27,28 @@ def _decoder(call: Call, tokens: ITensor, mask: ITensor | None, beams: Length) -
     return DECODERS[kind](call, tokens, mask, beams)
 
 
-def _most(call: Call, given: ITensor) -> ITensor:
-    return call.make.cast(call.make.scalar(given), np.int64)
+def _count(call: Call, name: str, given: ITensor, most: int) -> Length:
+    """A number from 1 up to ``most``: an int if it is known, else int64, 0-D."""
+    make, known = call.make, call.make.ints(given)
+    if known is not None and len(known) == 1:
+        require(1 <= known[0] <= most, f"{name} is {known[0]}, but must be from 1 to {most}")
+        return known[0]
+    number = make.cast(make.scalar(given), np.int64)
+    holds = make.logical_and(make.greater(number, 0), make.less_equal(number, most))
+    make.network.add_assertion(holds, f"{name} is from 1 to {most}")
+    return number
+
+
+def _longest(call: Call, given: ITensor) -> ITensor:
+    return call.make.tensor(_count(call, "max_length", given, LONGEST))
 
 
 def _numbers(call: Call, beams: ITensor, returned: ITensor) -> tuple[Length, Length]:
     """The numbers of beams and of texts to return, at most as many; ints if they are known."""
-    make, known = call.make, [call.make.ints(each) for each in (beams, returned)]
-    count, kept = (
-        _most(call, each) if ints is None or len(ints) != 1 else ints[0]
-        for each, ints in zip((beams, returned), known, strict=True)
-    )
+    make, count = call.make, _count(call, "num_beams", beams, MOST_BEAMS)
+    kept = _count(call, "num_return_sequences", returned, MOST_BEAMS)
     if isinstance(kept, int) and isinstance(count, int):
-        require(0 < kept <= count, f"num_return_sequences is {kept}, and there are {count} beams")
+        require(kept <= count, f"num_return_sequences is {kept}, and there are {count} beams")
     else:
         enough = make.greater_equal(make.tensor(count), make.tensor(kept))
         make.network.add_assertion(enough, "num_return_sequences is at most num_beams")
@@ -45,7 +57,7 @@ def _numbers(call: Call, beams: ITensor, returned: ITensor) -> tuple[Length, Len
 
 def _single(call: Call, tokens: ITensor, mask: ITensor | None, search: SingleSearch, most: ITensor) -> ITensor:
     decoder = _decoder(call, tokens, mask, 1)
-    return run_search(call, decoder, search, _most(call, most))[0].tokens
+    return run_search(call, decoder, search, _longest(call, most))[0].tokens
 
 
 @microsoft("GreedySearch")
@@ -101,7 +113,7 @@ def beam_search(
     """The best texts that several beams find, their scores, and the scores of all tokens in all steps."""
     make, (count, kept) = call.make, _numbers(call, beams, returned)
     require(start is None and processor is None, "decoder_input_ids and logits_processor are for Whisper only")
-    decoder, prompts, longest = _decoder(call, tokens, mask, count), make.length(tokens, 0), _most(call, most)
+    decoder, prompts, longest = _decoder(call, tokens, mask, count), make.length(tokens, 0), _longest(call, most)
     steps = make.sub(longest, make.tensor(make.length(decoder.prompts, 1)))
     penalty = make.constant(np.float32(1)) if length_penalty is None else make.scalar(length_penalty)
     penalties = Penalties(call, count, least, repetition, words, first_words)

@@ -352,3 +352,17 @@ def test_bias_of_distances_is_that_of_t5(both):
     rows = [[bucket(key - query, both, 8, 19) for key in range(keys)] for query in range(queries)]
 
     np.testing.assert_array_equal(runs(*made)[0], table[rows].transpose(2, 0, 1)[None])
+
+
+def test_gated_bias_by_relative_positions_is_that_of_the_schema():
+    # the code in onnxruntime's schema, in numpy; its kernel is for GPUs
+    query, bias, places, scale = floats(2, 3, 8), floats(8), floats(1, 2, 3, 3), floats(1, 2, 1, 1)
+    weight, gate_bias = floats(4, 6), floats(6)
+    heads = (query + bias).reshape(2, 3, 2, 4).transpose(0, 2, 1, 3)
+    gates = 1 / (1 + np.exp(-(heads @ weight + gate_bias).reshape(2, 2, 3, 2, 3).sum(-1)))
+    expected = (gates[..., :1] * (gates[..., 1:] * scale - 1) + 2) * places
+    made, given = of_node(
+        "GatedRelativePositionBias", query, bias, places, weight, gate_bias, scale, num_heads=2, **MICROSOFT
+    )
+
+    np.testing.assert_allclose(runs(made, given)[0], expected, rtol=1e-5)

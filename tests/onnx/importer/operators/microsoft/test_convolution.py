@@ -1,9 +1,10 @@
 """Convolutions of onnxruntime."""
 
+import numpy as np
 import pytest
 
-from tests.support.microsoft import MICROSOFT, floats, slow
-from tests.support.onnx_models import check_node
+from tests.support.microsoft import MICROSOFT, as_constants, check_like_onnxruntime, floats, slow
+from tests.support.onnx_models import check_node, of_node
 
 IMAGE, KERNEL, BIAS = floats(1, 4, 6, 5), floats(6, 2, 3, 3), floats(6)
 PADDED = {"group": 2, "pads": [1, 1, 1, 1]}
@@ -43,3 +44,18 @@ def test_causal_convolution_is_that_of_onnxruntime(rest, dilation, activation):
 
 def test_causal_convolution_may_have_one_step():
     check_node("CausalConvWithState", STEPS[:, :, :1], OWN, None, floats(2, 3, 3), outputs=2, **MICROSOFT)
+
+
+@pytest.mark.parametrize("more", [{}, {"strides": [2, 3], "output_padding": [1, 2]}, {"group": 2}])
+def test_transposed_convolution_trimmed_by_an_input_is_that_of_onnxruntime(more):
+    made, given = of_node(
+        "ConvTransposeWithDynamicPads",
+        floats(1, 4, 5, 6),
+        floats(4, 3, 3, 2),
+        np.array([1, 0, 2, 1]),
+        **more,
+        **MICROSOFT,
+    )
+    as_constants(made, given, ["x2"])
+
+    check_like_onnxruntime(made, given)

@@ -196,3 +196,13 @@ def test_gemm_fast_gelu_is_fast_gelu_of_the_product():
     (expected,) = runs(*of_node("FastGelu", LEFT[0] @ RIGHT[0], bias, **MICROSOFT))
 
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(("dtype", "atol"), [(np.float32, 1e-6), (np.float64, 1e-12), (np.float16, 3e-3)])
+def test_inverse_is_that_of_onnxruntime(dtype, atol):
+    # onnxruntime computes half types in half precision
+    check_node("Inverse", (floats(2, 3, 4, 4) + 3 * np.eye(4)).astype(dtype), rtol=1e-5, atol=atol, **MICROSOFT)
+
+
+def test_inverse_needs_no_order_of_rows():
+    check_node("Inverse", np.float32([[0, 0, 2], [1, 0, 0], [0, 4, 0]]), **MICROSOFT)

@@ -61,3 +61,21 @@ def test_pairs_are_multiplied_as_complex_numbers(op):
     product = first * (second.conj() if op.endswith("Conj") else second)
 
     np.testing.assert_allclose(computed(op, a, b), np.stack([product.real, product.imag], -1), rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("numbers", "options", "finite"),
+    [
+        ([1.0, -2.0], {}, True),
+        ([1.0, np.inf], {}, False),
+        ([1.0, np.nan], {}, False),
+        ([1.0, np.inf], {"isnan_only": 1}, True),
+        ([1.0, np.nan], {"isinf_only": 1}, True),
+        ([1.0, -np.inf], {"isinf_only": 1}, False),
+    ],
+)
+def test_numbers_that_are_not_finite_are_found_as_the_schema_says(numbers, options, finite):
+    # onnxruntime has a kernel in builds for training only
+    (found,) = runs(*of_node("IsAllFinite", np.ones((2, 3), np.float32), np.float32(numbers), **options, **MICROSOFT))
+
+    assert found.tolist() == [finite]

@@ -165,10 +165,10 @@ def number(value, dtype=np.int32):
 
 def greedy(
     most=8, least=None, repetition=None, words=None, first=None, mask=None, op="GreedySearch", rest=None,
-    constants=("max_length",), **options
+    constants=("max_length",), prompts=PROMPTS, **options
 ):  # fmt: skip
     inputs = {
-        "prompts": PROMPTS, "max_length": number(most), "min_length": number(least),
+        "prompts": prompts, "max_length": number(most), "min_length": number(least),
         "repetition_penalty": number(repetition, np.float32), "vocab_mask": words, "prefix_vocab_mask": first,
         "attention_mask": mask, **(rest or {}),
     }  # fmt: skip
@@ -215,6 +215,7 @@ def check_beams(made, given):
 
 
 FEW = np.int32([1, 1, 1, 0, 1, 0, 1, 1, 0, 1, 1, 0])
+SIX = np.int32([1, 1, 1, 0, 0, 0, 1, 0, 1, 0, 1, 0])
 FIRST = np.int32([[1, 1] + [0] * 10, [0, 0, 1, 1] + [0] * 8])
 HALF = np.int32([[1, 1, 1], [0, 1, 1]])
 
@@ -225,11 +226,12 @@ HALF = np.int32([[1, 1, 1], [0, 1, 1]])
         {"eos_token_id": 5, "constants": []},
         {"eos_token_id": 0, "least": 7},
         {"eos_token_id": 5, "repetition": 1.7, "no_repeat_ngram_size": 2},
-        {"eos_token_id": 11, "no_repeat_ngram_size": 1},
+        {"eos_token_id": 11, "no_repeat_ngram_size": 1, "words": SIX, "most": 9},
         {"eos_token_id": 0, "words": FEW, "first": FIRST},
         {"eos_token_id": 11, "mask": HALF},
+        {"eos_token_id": 11, "mask": np.ones_like(HALF), "prompts": np.int32([[3, 4, 5], [7, PAD, 3]])},
     ],
-    ids=["most is an input", "least", "repetition", "words only once", "words", "mask"],
+    ids=["most is an input", "least", "repetition", "words only once", "words", "mask", "padding in a text"],
 )
 def test_greedy_search_is_that_of_onnxruntime(options):
     check_greedy(*greedy(**options))
@@ -311,14 +313,14 @@ def test_tokens_with_most_of_the_probability_are_kept(top, custom, least, kept):
 @pytest.mark.parametrize(
     "options",
     [
-        {},
+        {"seed": 19, "most": 8, "eos_token_id": 8, "penalty": 2.0},
         {"least": 6, "kept": 1},
         {"early_stopping": 1, "penalty": 2.0},
         {"constants": ["max_length"]},
         slow({"repetition": 1.4, "no_repeat_ngram_size": 2, "kept": 3}),
         slow({"words": FEW, "first": FIRST, "mask": HALF}),
     ],
-    ids=["plain", "least", "early stopping", "number of beams is an input", "repetition", "words"],
+    ids=["one prompt is done first", "least", "early stopping", "number of beams is an input", "repetition", "words"],
 )
 def test_beam_search_is_that_of_onnxruntime(options):
     check_beams(*beams(**{"eos_token_id": 9, **options}))
@@ -350,7 +352,11 @@ def test_search_with_an_encoder_is_that_of_onnxruntime(encoder, decoder):
     [
         ({"model_type": 2}, "model_type is 2, and netloop supports 0, a decoder, and 1, an encoder-decoder"),
         ({"model_type": 1}, "decoder_start_token_id is missing"),
+        ({"model_type": 1, "decoder_start_token_id": 2}, "the graph of the encoder is missing"),
         ({"kept": 4}, "num_return_sequences is 4, and there are 3 beams"),
+        ({"kept": 0}, "num_return_sequences is 0, but must be from 1 to 128"),
+        ({"most": 5000}, "max_length is 5000, but must be from 1 to 4096"),
+        ({"no_repeat_ngram_size": 1 << 40}, "no_repeat_ngram_size is 1099511627776, but may be 4096"),
         (
             {"graphs": {"decoder": graph(GPT.format(name="d").replace("1, p, 8", "h, p, 8"))}},
             "declares the input 'past_0'",
