@@ -22,6 +22,8 @@ from netloop.graph.tensor import ITensor
 from netloop.layers.cache import IKVCacheUpdateLayer
 from netloop.layers.sources import IConstantLayer
 
+LINEAR_BIT = 1 << int(TensorFormat.LINEAR)
+
 TYPE_NAMES = {
     DataType.FLOAT: "FP32",
     DataType.HALF: "FP16",
@@ -119,14 +121,19 @@ class EngineTensors(Executable):
         return self.profile_of(operator.index(profile_index)).get_shape_input(name)
 
     def get_tensor_format(self, name: str, profile_index: int = 0) -> TensorFormat:
-        """LINEAR, always."""
-        self._named(name)
-        return TensorFormat.LINEAR
+        """The layout at the address of a tensor: HWC if its ``allowed_formats`` have it and not LINEAR, else LINEAR.
+
+        In HWC, the axis third from last varies fastest. A call of the engine takes and returns arrays without it.
+        """
+        tensor = self._named(name)
+        is_hwc = tensor.allowed_formats & 1 << int(TensorFormat.HWC) and tensor.type.rank >= 3
+        return TensorFormat.HWC if is_hwc and not tensor.allowed_formats & LINEAR_BIT else TensorFormat.LINEAR
 
     def get_tensor_format_desc(self, name: str, profile_index: int = 0) -> str:
         """The layout of a tensor, in TensorRT's words."""
         type_name = TYPE_NAMES.get(self.get_tensor_dtype(name), str(self._named(name).type.dtype))
-        return f"Row major linear {type_name} format (kLINEAR)"
+        is_linear = self.get_tensor_format(name) is TensorFormat.LINEAR
+        return f"Row major linear {type_name} format (kLINEAR)" if is_linear else f"Channel last {type_name} format (kHWC)"
 
     def get_tensor_vectorized_dim(self, name: str, profile_index: int = 0) -> int:
         """-1: no axis is vectorized."""
