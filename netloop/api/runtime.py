@@ -17,7 +17,6 @@ from netloop.diagnostics import NetloopError
 from netloop.graph.attributes import check_instance, check_member
 from netloop.plugins.registry import IPluginRegistry, get_plugin_registry
 
-
 READERS = (IStreamReader, IStreamReaderV2)
 
 
@@ -57,9 +56,7 @@ class Runtime(WithStatement, LoggedObject):
 
         None, with the reason in the log, if the plan is damaged, truncated, or not a plan.
         """
-        source = next(
-            (each for each in (stream_reader, stream_reader_v2) if each is not None), serialized_engine
-        )
+        source = next((each for each in (stream_reader, stream_reader_v2) if each is not None), serialized_engine)
         self._log_ignored_settings()
         try:
             network, options = read_plan(read_from(source) if isinstance(source, READERS) else _bytes(source))

@@ -222,7 +222,9 @@ class IResizeLayer(Operation):
         for name in ("shape", "scales"):
             numbers = getattr(self, name)
             require(len(numbers) in (0, rank), f"{name} has {len(numbers)} numbers, and the input {rank} axes")
-        require(min(self.shape, default=0) >= 0, f"shape {tuple(self.shape)} has a negative dim", fix="give it as input 1")
+        require(
+            min(self.shape, default=0) >= 0, f"shape {tuple(self.shape)} has a negative dim", fix="give it as input 1"
+        )
 
     def _axis_resizes(self, shape: Shape, size: Array | None, roi: Array | None) -> list[_AxisResize]:
         """The axes that change."""

@@ -184,7 +184,9 @@ def test_profile_values_take_both_orders(log):
 
     assert engine.get_tensor_profile_values(0, "shape") == [list(each) for each in FIXED_FIRST]
     assert engine.get_tensor_profile_values("shape", 0) == engine.get_tensor_profile_values(0, "shape")
-    assert engine.get_tensor_profile_values(profile_index=0, name="shape") == engine.get_tensor_profile_values(0, "shape")
+    assert engine.get_tensor_profile_values(profile_index=0, name="shape") == engine.get_tensor_profile_values(
+        0, "shape"
+    )
     with pytest.raises(trt.InputError, match="NL602"):
         engine.get_tensor_profile_values(0, "shapes")
     with pytest.raises(TypeError, match="name must be str"):

@@ -1,13 +1,14 @@
 """Names of TensorRT that netloop has only as names: they can be mentioned, and are refused with a reason when used."""
 
-import numpy as np
 import pytest
 
 import netloop as trt
 from netloop.plugins import unavailable
 
 CLASSES = [
-    each for name, each in vars(unavailable).items() if isinstance(each, type) and each.__module__ == unavailable.__name__
+    each
+    for name, each in vars(unavailable).items()
+    if isinstance(each, type) and each.__module__ == unavailable.__name__
 ][1:]
 
 
@@ -20,10 +21,14 @@ def test_class_can_be_mentioned_and_derived_from(kind):
         def clone(self, other: kind) -> kind:
             return other
 
-    assert issubclass(Mine, kind) and getattr(trt, kind.__name__) is kind
-    with pytest.raises(trt.NetloopError, match=rf"NL421: netloop has no {kind.__name__}, from which Mine derives") as caught:
+    assert issubclass(Mine, kind)
+    assert getattr(trt, kind.__name__) is kind
+    with pytest.raises(
+        trt.NetloopError, match=rf"NL421: netloop has no {kind.__name__}, from which Mine derives"
+    ) as caught:
         Mine(3)
-    assert caught.value.findings[0].why and caught.value.findings[0].fix
+    assert caught.value.findings[0].why
+    assert caught.value.findings[0].fix
 
 
 @pytest.mark.parametrize("kind", CLASSES)

@@ -102,7 +102,9 @@ def test_package_exports_what_is_public():
 
 
 def test_all_names_of_the_module_are_there():
-    assert {name for kind in ("classes", "enums", "constants") for name in RECORDED[kind] if found(name) is None} == set()
+    assert {
+        name for kind in ("classes", "enums", "constants") for name in RECORDED[kind] if found(name) is None
+    } == set()
     assert [name for release in TOP_LEVEL.values() for name in release if not hasattr(netloop, name)] == []
 
 
@@ -259,5 +261,6 @@ def set_on_self(cls: type) -> set[str]:
 
 
 def test_findings_take_no_name_that_tensorrt_has_for_something_else():
-    assert not hasattr(netloop.tensorrt, "Severity") and "Severity" not in dir(netloop)
+    assert not hasattr(netloop.tensorrt, "Severity")
+    assert "Severity" not in dir(netloop)
     assert netloop.FindingSeverity is netloop.Severity is type(netloop.Finding("NL101", "what").severity)

@@ -76,7 +76,7 @@ def run_one(sources: Path, file: str, marked: str, report: Path) -> None:
     """Run the tests of one file that are marked in this process, and write the outcomes as JSON."""
     os.environ.setdefault("JAX_PLATFORMS", "cpu")
     sys.modules["tensorrt"] = importlib.import_module("netloop.tensorrt")
-    importlib.import_module("polygraphy.cuda.cuda").G_CUDA = HostMemory()
+    vars(importlib.import_module("polygraphy.cuda.cuda"))["G_CUDA"] = HostMemory()
     add_library("nvinfer_lean", str(report.parent))
     outcomes = Outcomes()
     os.chdir((sources / TESTS).parent)

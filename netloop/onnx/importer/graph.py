@@ -174,14 +174,17 @@ class OnnxImporter(ModelImporter):
             return self._call_function(node, inputs, scope)
         call = Call(node, self._make, lambda name: self._subgraph(node.attribute(name), scope), self._assumptions)
         outputs = self._call(node, len(node.proto.output), function, call, inputs)
-        return [self._identity(each) if each in inputs else each for each in outputs] if self._is_kept(scope) else outputs
+        return (
+            [self._identity(each) if each in inputs else each for each in outputs] if self._is_kept(scope) else outputs
+        )
 
     def _is_kept(self, scope: NameScope) -> bool:
         return self._keeps_identities and scope.depth == 0
 
     def _identity(self, value: Value) -> Value:
-        is_tensor = isinstance(value, ITensor) and value.type.is_tensor
-        return self._make.network.add_identity(value).outputs[0] if is_tensor else value
+        if isinstance(value, ITensor) and value.type.is_tensor:
+            return self._make.network.add_identity(value).outputs[0]
+        return value
 
     def _subgraph(self, proto: onnx.GraphProto, scope: NameScope) -> Subgraph:
         return Subgraph(proto, partial(self._add_subgraph, proto, scope))
