@@ -16,6 +16,7 @@ FOLDERS_OF_THEIR_OWN = {
     "benchmarks": "the folder of that name next to the package",
     "mutants": "faults that are planted in copies of the tree, and what catches them",
     "soak": "everything at once, for a long time",
+    "tools": "TensorRT's own tools, with netloop in its place",
 }
 
 SUBJECTS = {

@@ -54,7 +54,11 @@ EXTRA_MEMBERS = {
 FIRST_OWN = 100
 """The first number of the members that are netloop's own."""
 
-NAMES_ONLY = {each.__name__ for each in vars(unavailable).values() if isinstance(each, type)} - {"Unavailable"}
+NAMES_ONLY = {
+    name
+    for name, each in vars(unavailable).items()
+    if isinstance(each, type) and issubclass(each, unavailable.Unavailable) and each is not unavailable.Unavailable
+}
 """Classes that scripts can name and derive from, and not instantiate."""
 
 DIFFERENT: dict[str, set[str]] = {
