@@ -317,7 +317,7 @@ class TensorLocation(TensorRTEnum):
 
 
 class TensorFormat(TensorRTEnum):
-    """The memory layout of a tensor; netloop has only LINEAR."""
+    """The memory layout of a tensor; netloop has LINEAR, and HWC where a network allows no LINEAR."""
 
     LINEAR = 0
     CHW2 = 1

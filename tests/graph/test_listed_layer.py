@@ -44,10 +44,18 @@ def test_setting_the_class_gives_the_type_of_the_class_and_ilayer_gives_the_kind
 def test_listed_layer_is_the_layer_in_all_else(network):
     added, listed = network.layers[0], network[0]
 
-    assert listed == added and added == listed and listed == network[0] and hash(listed) == hash(added)
-    assert listed in {added} and added in {listed} and listed != network[1] and listed in network.layers
-    assert isinstance(listed, trt.IActivationLayer) and type(listed).__name__ == "IActivationLayer"
-    assert repr(listed) == repr(added) and listed.get_output(0) is added.get_output(0)
+    assert listed == added
+    assert added == listed
+    assert listed == network[0]
+    assert hash(listed) == hash(added)
+    assert listed in {added}
+    assert added in {listed}
+    assert listed != network[1]
+    assert listed in network.layers
+    assert isinstance(listed, trt.IActivationLayer)
+    assert type(listed).__name__ == "IActivationLayer"
+    assert repr(listed) == repr(added)
+    assert listed.get_output(0) is added.get_output(0)
     assert dir(listed) == dir(added)
 
 

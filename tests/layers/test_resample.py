@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from netloop.diagnostics import LayerError, NetworkError
+from netloop.diagnostics import LayerError
 from netloop.enums import (
     DataType,
     InterpolationMode,

@@ -13,11 +13,17 @@ PAGE = Path(__file__).parents[2] / "README.md"
 BEGIN, END = "<!-- methods -->\n", "<!-- end of methods -->\n"
 
 
+def adds(cls: type, name: str) -> bool:
+    """Whether a class has a method of a name that adds something, and does not only refuse to."""
+    method = getattr(cls, name, None)
+    return name.startswith("add_") and method is not None and method.__annotations__.get("return") != "NoReturn"
+
+
 def table() -> str:
     """The ``add_`` methods by family, as Markdown; classes of one family share a row."""
     families = defaultdict[str, list[str]](list)
     for cls in (INetworkDefinition, *LayerMethods.__bases__):
-        families[vars(cls)["FAMILY"]] += [f"`{name}`" for name in vars(cls) if name.startswith("add_")]
+        families[vars(cls)["FAMILY"]] += [f"`{name}`" for name in vars(cls) if adds(cls, name)]
     rows = [f"| {family} | {', '.join(methods)} |" for family, methods in families.items()]
     return "\n".join(["| family | methods |", "|---|---|", *rows]) + "\n"
 

@@ -17,6 +17,7 @@ FOLDERS_OF_THEIR_OWN = {
     "mutants": "faults that are planted in copies of the tree, and what catches them",
     "soak": "everything at once, for a long time",
     "real_models": "models that exporters and other tools write",
+    "tools": "TensorRT's own tools, with netloop in its place",
 }
 
 SUBJECTS = {
