@@ -26,7 +26,7 @@ def leaves(value: Any) -> list[np.ndarray]:
     """The arrays of an output, which may be a sequence or a map."""
     if isinstance(value, dict):
         return [*leaves(list(value.keys())), *leaves(list(value.values()))]
-    if isinstance(value, list) and value and isinstance(value[0], dict | list | np.ndarray):
+    if isinstance(value, list) and value and (isinstance(value[0], dict | list) or np.ndim(value[0])):
         return [leaf for each in value for leaf in leaves(each)]
     array = np.asarray(value)
     return [array.astype(str) if array.dtype.kind in "OTS" else array]

@@ -1,5 +1,6 @@
 """The rule by which outputs agree."""
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -52,6 +53,7 @@ def test_errors_are_of_all_leaves_of_sequences_and_maps():
 
     assert errors([maps], [maps]) == [0.0] * len(errors([maps], [maps]))
     assert max(errors([other], [maps])) == pytest.approx(0.25)
+    assert errors([[jnp.asarray(ONES), jnp.asarray(ONES[:2])]], [[ONES, ONES[:2]]]) == [0, 0]
     assert errors([ONES], [ONES, ONES]) == [np.inf]
 
 
