@@ -26,7 +26,7 @@ def main() -> None:
     parser.add_argument("--source", action="append", choices=NAMES, help="only the models of this source")
     parser.add_argument("--seconds", type=int, default=60, help="the CPU time of a run")
     parser.add_argument("--again", action="store_true", help="run models that have a result too")
-    given = parser.parse_args()
+    given = parser.parse_intermixed_args()
     sources = given.source or list(NAMES)
     if given.what == "make":
         make_all(given.folder, sources, given.words)
