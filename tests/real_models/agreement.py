@@ -23,12 +23,13 @@ RULE = f"""- The error of a floating-point output is the largest absolute differ
 
 
 def leaves(value: Any) -> list[np.ndarray]:
-    """The arrays of an output, which may be a sequence or a map."""
+    """The arrays of an output, which may be a sequence or a map. The float32 of maps are numbers of Python."""
     if isinstance(value, dict):
         return [*leaves(list(value.keys())), *leaves(list(value.values()))]
-    if isinstance(value, list) and value and isinstance(value[0], dict | list | np.ndarray):
+    if isinstance(value, list) and value and (isinstance(value[0], dict | list) or np.ndim(value[0])):
         return [leaf for each in value for leaf in leaves(each)]
-    array = np.asarray(value)
+    is_of_map = isinstance(value, list) and value and isinstance(value[0], float)
+    array = np.asarray(value, np.float32 if is_of_map else None)
     return [array.astype(str) if array.dtype.kind in "OTS" else array]
 
 

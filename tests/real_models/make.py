@@ -13,7 +13,6 @@ from types import FrameType
 from tests.real_models.measure import LEVELS, runner
 from tests.real_models.recipe import Recipe, Recipes, Sizes, save_inputs
 from tests.real_models.records import Records, one_line
-from tests.real_models.sources import NAMES
 
 MOST_SECONDS = 240
 """The time that one model may take to be made."""
@@ -22,7 +21,7 @@ MOST_SECONDS = 240
 def make_all(folder: Path, sources: list[str], words: list[str]) -> None:
     """Make all models that are missing, each source in a process of its own."""
     folder.mkdir(parents=True, exist_ok=True)
-    for source in sources or NAMES:
+    for source in sources:
         command = [sys.executable, "-m", "tests.real_models.make", str(folder), source, *words]
         while subprocess.run(command, check=False).returncode < 0:
             print(f"{source}: the process died, and goes on with the next model", flush=True)

@@ -1,6 +1,5 @@
 """One model in netloop and onnxruntime."""
 
-import re
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -16,6 +15,7 @@ import netloop
 import netloop.onnx
 from tests.real_models.agreement import agrees, changed, errors, largest_noise, leaves
 from tests.real_models.recipe import Inputs, Sizes, load_inputs
+from tests.real_models.records import one_line
 
 LEVELS = onnxruntime.GraphOptimizationLevel
 FLOATS = (onnx.TensorProto.FLOAT, onnx.TensorProto.FLOAT16, onnx.TensorProto.DOUBLE)
@@ -70,12 +70,6 @@ def compare(outputs: list[Any], expected: Expected) -> dict[str, Any]:
     return {"error": max(found, default=0.0), "noise": max(expected.noise, default=0.0), "agrees": good}
 
 
-def reason(failure: Exception) -> str:
-    """The type of an exception, the code of its finding and the first line of its message."""
-    text = str(failure).strip() or "no message"
-    return f"{type(failure).__name__}: {re.sub(r'/[^ ]*/', '', text.splitlines()[0])}"[:200]
-
-
 def measure(path: Path) -> dict[str, Any]:
     """Load and run a model at all of its sizes."""
     return measured(lambda: netloop.onnx.load(path), load_inputs(path), OnnxRuntime(path))
@@ -99,6 +93,6 @@ def measured(
             result.setdefault("seconds", round(seconds + time.process_time() - began, 2))
             result["sizes"].append(compare(outputs, expected))
     except Exception as failure:  # any failure is a result
-        return {**result, "reason": reason(failure)}
+        return {**result, "reason": one_line(failure)}
     agreeing = all(each["agrees"] for each in result["sizes"])
     return {**result, "state": "agrees" if agreeing else "differs"}

@@ -8,8 +8,9 @@ import openvino
 import netloop
 import netloop.openvino
 from tests.real_models.agreement import errors
-from tests.real_models.measure import Expected, OnnxRuntime, measured, reason
+from tests.real_models.measure import Expected, OnnxRuntime, measured
 from tests.real_models.recipe import Inputs, load_inputs
+from tests.real_models.records import one_line
 
 
 class OpenVino:
@@ -40,7 +41,7 @@ def measure_converted(path: Path) -> dict[str, Any]:
         peer = OpenVino(path, model)
         peer(sizes[0])
     except Exception as failure:  # OpenVINO raises RuntimeError and kinds of its own
-        return {"state": "not in OpenVINO", "sizes": [], "reason": reason(failure)}
+        return {"state": "not in OpenVINO", "sizes": [], "reason": one_line(failure)}
     file = path.with_suffix(".xml")
     openvino.save_model(model, file, compress_to_fp16=False)
     named = [{each.any_name: inputs[each.any_name] for each in model.inputs} for inputs in sizes]

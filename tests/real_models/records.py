@@ -1,6 +1,7 @@
 """What is known of each model, in a JSON file with one line for each."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,6 @@ class Records(dict[str, dict[str, Any]]):
 
 
 def one_line(failure: BaseException) -> str:
-    """The type of an exception and the first line of its message."""
-    lines = str(failure).strip().splitlines()
-    return f"{type(failure).__name__}: {lines[0] if lines else 'no message'}"[:250]
+    """The type of an exception and the first line of its message, without folders."""
+    text = str(failure).strip() or "no message"
+    return f"{type(failure).__name__}: {re.sub(r'/[^ ]*/', '', text.splitlines()[0])}"[:200]

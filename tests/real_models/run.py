@@ -22,15 +22,27 @@ PATIENCE = 20
 Measure = Callable[[Path], dict[str, Any]]
 
 
-def run_all(folder: Path, results: Records, words: list[str], *, converted: bool, seconds: int, again: bool) -> None:
-    """Run the models of a folder that have no result yet, and record the results."""
-    measured = measure_converted if converted else measure
-    for name, record in Records(folder / "made.json").items():
-        if "bytes" not in record or (name in results and not again) or not all(word in name for word in words):
-            continue
-        kept = {each: record[each] for each in ("source", "tool")}
+def run_all(folder: Path, results: Records, chosen: list[str], *, converted: bool, seconds: int) -> None:
+    """Run models of a folder in this order, and record the results."""
+    made, measured = Records(folder / "made.json"), measure_converted if converted else measure
+    for name in chosen:
+        kept = {each: made[name][each] for each in ("source", "tool")}
         results[name] = {**kept, **run(measured, folder / f"{name}.onnx", seconds)}
         print(f"{name}: {results[name]}", flush=True)
+
+
+def choose(folder: Path, sources: list[str], words: list[str], known: Records | None) -> list[str]:
+    """The models that were made, of some sources in this order, with all words in their names, and not yet known."""
+    made = Records(folder / "made.json")
+    return [
+        name
+        for source in sources
+        for name, record in made.items()
+        if record["source"] == source
+        and "bytes" in record
+        and all(word in name for word in words)
+        and (known is None or name not in known)
+    ]
 
 
 def run(measured: Measure, path: Path, seconds: int) -> dict[str, Any]:

@@ -1,9 +1,10 @@
 """The rule by which outputs agree."""
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from tests.real_models.agreement import agrees, changed, error, errors, largest_noise
+from tests.real_models.agreement import agrees, changed, error, errors, largest_noise, leaves
 
 ONES = np.ones(4, np.float32)
 
@@ -50,8 +51,10 @@ def test_errors_are_of_all_leaves_of_sequences_and_maps():
     maps = [{"a": 1.0, "b": 2.0}, {"a": 3.0, "b": 4.0}]
     other = [{"a": 1.0, "b": 2.0}, {"a": 3.0, "b": 5.0}]
 
-    assert errors([maps], [maps]) == [0.0] * len(errors([maps], [maps]))
+    assert errors([maps], [maps]) == [0.0] * 4
+    assert leaves(maps)[1].dtype == np.float32
     assert max(errors([other], [maps])) == pytest.approx(0.25)
+    assert errors([[jnp.asarray(ONES), jnp.asarray(ONES[:2])]], [[ONES, ONES[:2]]]) == [0, 0]
     assert errors([ONES], [ONES, ONES]) == [np.inf]
 
 

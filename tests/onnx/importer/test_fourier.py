@@ -41,6 +41,10 @@ def test_short_transforms_of_open_lengths_are_those_of_onnxruntime():
     check_node("STFT", SIGNAL, np.array(5), np.hamming(6).astype(np.float32), open_lengths=True, opset=17, atol=1e-5)
 
 
+def test_real_signals_may_have_no_last_axis():
+    check_node("STFT", SIGNAL[..., 0], np.array(5), np.hamming(6).astype(np.float32), onesided=1, opset=17, atol=1e-5)
+
+
 def test_frame_of_the_whole_signal_has_its_transform():
     made, given = of_node("STFT", SIGNAL, np.array(5), opset=17)
 

@@ -142,7 +142,7 @@ add_all(BY_DYNAMO, classifier)
 add_all(BY_SCRIPT, classifier, "_script", dynamo=False)
 add_all({"lraspp_mobilenet_v3_large": 64, "deeplabv3_mobilenet_v3_large": 64}, segmenter)
 add_all({"fcn_resnet50": 64}, segmenter, "_script", dynamo=False)
-add(RECIPES, "tv_raft_small", optical_flow)
+add(RECIPES, "tv_raft_small_script", optical_flow, dynamo=False)
 add(RECIPES, "tv_r3d_18", video)
 for each, more in {
     "fasterrcnn_mobilenet_v3_large_fpn": FEW,

@@ -39,6 +39,8 @@ def stft(
 ) -> ITensor:
     """Short-time Fourier transform: the spectra of frames, each times a window."""
     make = call.make
+    if x.type.rank == 2:  # PyTorch leaves out the last axis of real signals, which onnxruntime allows
+        x = make.expand_dims(x, [2])
     signal = make.tensor(make.length(x, 1))
     if length is None:
         length = signal if window is None else make.tensor(make.length(window, 0))
