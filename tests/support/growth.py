@@ -280,22 +280,25 @@ class CellGrower(Grower):
         return [self.output(loop, self.tame(row), trips, pool)]
 
     def counted_reads(self, tensor: ITensor, pool: list[ITensor]) -> list[ITensor]:
-        """A loop that reads what it counts, from any element on, by ones or twos, to the end of the axis or past it."""
+        """A loop that reads what it counts, from any element on, by ones or twos, often to the end of the axis."""
         loop, trips = self.network.add_loop(), self.between(1, 4)
         loop.add_trip_limit(self.fixed(np.int32(trips)), trt.TripLimit.COUNT)
-        start, step, past = self.between(0, 2), self.choose(1, 1, 2), self.choose(-1, 0, 0, 1)
+        start, step = self.between(0, 2), self.choose(1, 1, 2)
         counter = loop.add_recurrence(self.fixed(np.full(self.choose((), (1,)), start, np.int32)))
         now = counter.get_output(0)
         counter.set_input(1, self.combine(now, self.filled(now, step), Op.SUM))
-        length = max(1, start + step * (trips - 1) + 1 - past)
+        length = start + step * (trips - 1) + self.choose(1, 1, 2)
         axis = self.between(0, 1)
         source = self.constant(trt.float32, (2, length) if axis else (length, 2))
         element = self.network.add_gather(source, now, axis).get_output(0)
-        return [self.output(loop, self.stir(element, tensor), trips, pool)]
+        after = self.combine(now, self.filled(now, 1), Op.SUM)
+        more = [self.last_value(loop, after)] if self.coin() else []
+        return [self.output(loop, self.stir(element, tensor), trips, pool), *more]
 
     def written(self, tensor: ITensor, pool: list[ITensor]) -> list[ITensor]:
         """A state of which each iteration writes the row of its number; some rows may never be written."""
         loop, trips, start = self.network.add_loop(), self.between(0, 4), self.choose(0, 0, 1, -1)
+        rows = max(1, trips + start) + self.choose(0, 0, 1)
         loop.add_trip_limit(self.fixed(np.int32(trips)), trt.TripLimit.COUNT)
         counter = loop.add_recurrence(self.fixed(np.full((1, 1), start, np.int32)))
         place = counter.get_output(0)
@@ -303,7 +306,7 @@ class CellGrower(Grower):
         total = loop.add_recurrence(self.constant(trt.float32, (2,)))
         row = self.tame(self.combine(total.get_output(0), self.one(tensor, total.get_output(0)), Op.SUM))
         total.set_input(1, self.tame(self.combine(row, self.constant(trt.float32, (2,)), Op.SUM)))
-        buffer = loop.add_recurrence(self.constant(trt.float32, (max(1, trips + self.choose(0, 0, start, 1)), 2)))
+        buffer = loop.add_recurrence(self.constant(trt.float32, (rows, 2)))
         update = self.reshape(row, 1, 2)
         scatter = self.network.add_scatter(buffer.get_output(0), place, update, trt.ScatterMode.ND)
         buffer.set_input(1, scatter.get_output(0))
