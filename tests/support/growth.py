@@ -65,11 +65,12 @@ class CellGrower(Grower):
             return super().layer(pool, depth)
         return self.cell(tensor, pool) if self.between(0, 2) else self.closed(pool, depth)
 
-    def body(self, inside: list[ITensor], depth: int) -> list[ITensor]:
-        """One cell, and what the body of any loop has."""
-        tensor = self.pick_exact(inside, self.is_handy)
-        made = [] if tensor is None else self.cell(tensor, inside)
-        return super().body(inside + made, depth)
+    def body(self, inside: list[ITensor], outside: int, depth: int) -> list[ITensor]:
+        """Two cells of what varies in the loop, and what any loop has."""
+        for _ in range(2):
+            tensor = self.pick_exact(inside[outside:], self.is_handy)
+            inside += [] if tensor is None else self.cell(tensor, inside)
+        return super().body(inside, outside, depth)
 
     def closed(self, pool: list[ITensor], depth: int) -> list[ITensor]:
         """A loop that reads one tensor of those around it."""
@@ -174,10 +175,9 @@ class CellGrower(Grower):
 
     def sum_of_products(self, tensor: ITensor, pool: list[ITensor]) -> list[ITensor]:
         """Sums along an axis, mostly the last one, of the products of rows with one vector."""
-        rows = [each for each in (2, 3) if self.size(tensor) % each == 0 and self.size(tensor) > each]
-        if not rows:
-            return self.products(tensor, pool)
-        matrix = self.reshape(self.small(tensor), rows[0], self.size(tensor) // rows[0])
+        row = self.reshape(self.small(tensor), 1, self.size(tensor))
+        row = self.concatenated([row, row], 1) if self.size(tensor) == 1 else row
+        matrix = self.concatenated([row, self.combine(row, self.filled(row, 2), Op.SUM)], 0)
         vector = self.weights(matrix.dtype, (1, matrix.shape[1]))
         product = self.combine(*self.chance.sample([matrix, vector], 2), Op.PROD)
         axes = self.choose(0b10, 0b10, 0b01)
@@ -297,8 +297,8 @@ class CellGrower(Grower):
 
     def written(self, tensor: ITensor, pool: list[ITensor]) -> list[ITensor]:
         """A state of which each iteration writes the row of its number; some rows may never be written."""
-        loop, trips, start = self.network.add_loop(), self.between(0, 4), self.choose(0, 0, 1, -1)
-        rows = max(1, trips + start) + self.choose(0, 0, 1)
+        loop, trips, start = self.network.add_loop(), self.choose(0, 2, 3, 4), self.choose(0, 0, 1, -1, -1)
+        rows = max(1, trips + start) + self.between(0, 1)
         loop.add_trip_limit(self.fixed(np.int32(trips)), trt.TripLimit.COUNT)
         counter = loop.add_recurrence(self.fixed(np.full((1, 1), start, np.int32)))
         place = counter.get_output(0)
@@ -383,10 +383,12 @@ class CellGrower(Grower):
         return [self.output(loop, drawn[0], trips, pool), *(self.last_value(loop, each) for each in drawn[1:])]
 
     def drawn(self, like: ITensor) -> ITensor:
-        """Random numbers of the shape of another tensor, drawn anew where it varies."""
+        """Random numbers of the shape of another tensor, drawn anew where it varies, and no constants."""
         fill = self.network.add_fill((), trt.FillOperation.RANDOM_UNIFORM)
         fill.set_input(0, self.network.add_shape(like).get_output(0))
-        return self.roughen(self.combine(fill.get_output(0), self.soft(like), Op.SUM))
+        made = self.combine(fill.get_output(0), like, Op.MAX)
+        self.rough.add(made)
+        return made
 
     # ------------------------------------------------------------------ small bodies
 
