@@ -269,6 +269,8 @@ _ON_DEMAND = {
     "onnx": "netloop.onnx",
     "openvino": "netloop.openvino",
     "sandbox": "netloop.sandbox",
+    "script": "netloop.script",
+    "to_script": "netloop.script",
     "OnnxParser": "netloop.api.onnx_parser",
     "OnnxParserRefitter": "netloop.api.onnx_refitter",
     "ParserError": "netloop.api.onnx_parser",

@@ -1,22 +1,15 @@
-"""Convert models between ONNX (.onnx), OpenVINO IR (.xml, with weights in a .bin file) and plans (.plan).
+"""A network in four formats: ONNX, OpenVINO IR, a plan, and a Python script that builds it.
 
-    python samples/convert.py model.onnx model.xml
-    python samples/convert.py model.xml model.plan
-
-If the target format cannot express a model, it prints all reasons and writes nothing. Without arguments, it converts a
-network with a loop to all three formats and back, and runs the network loaded from each file:
+The command line does the same for files: python -m netloop convert model.onnx model.xml
 
     the network: [ 1.  3.  6. 10.]
     sums.onnx:   [ 1.  3.  6. 10.]
     sums.xml:    [ 1.  3.  6. 10.]
     sums.plan:   [ 1.  3.  6. 10.]
-    back.onnx:   [ 1.  3.  6. 10.]
+    sums.py:     [ 1.  3.  6. 10.]
 """
 
-import argparse
-import os
-import sys
-from itertools import pairwise
+import runpy
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -26,14 +19,7 @@ import netloop as trt
 import netloop.onnx
 import netloop.openvino
 import netloop.plan
-
-FORMATS = {".onnx": netloop.onnx, ".xml": netloop.openvino, ".plan": netloop.plan}
-
-
-def convert(source: str | os.PathLike[str], target: str | os.PathLike[str]) -> None:
-    """Load a model, and save it in the format that the suffix of the target names."""
-    read, write = (FORMATS[Path(each).suffix] for each in (source, target))
-    write.save(read.load(source), target)
+import netloop.script
 
 
 def running_sum() -> trt.INetworkDefinition:
@@ -60,35 +46,21 @@ def show(name: str, network: trt.INetworkDefinition) -> None:
     print(f"{name + ':':<12} {np.asarray(sums)}")
 
 
-def main(arguments: list[str]) -> None:
-    """Convert the model that the command line names, or an example."""
-    known = f"a file that ends in {', '.join(FORMATS)}"
-    parser = argparse.ArgumentParser(description="Convert models between ONNX, OpenVINO IR and plans.")
-    parser.add_argument("source", nargs="?", help=f"{known}; without it, an example is converted")
-    parser.add_argument("target", nargs="?", help=known)
-    given = parser.parse_args(arguments)
-    if given.source is None:
-        return example()
-    if given.target is None or any(Path(each).suffix not in FORMATS for each in (given.source, given.target)):
-        parser.error(f"source and target must each be {known}")
-    try:
-        convert(given.source, given.target)
-    except (trt.NetloopError, OSError) as error:
-        parser.exit(1, f"{error}\n")
-
-
-def example() -> None:
-    """Convert a network to all formats and back, and run the network from each file."""
+def main() -> None:
+    """Save the network in each format, load it from there, and run it."""
     network = running_sum()
     show("the network", network)
     with TemporaryDirectory() as folder:
-        paths = [Path(folder, name) for name in ("sums.onnx", "sums.xml", "sums.plan", "back.onnx")]
-        netloop.onnx.save(network, paths[0])
-        for source, target in pairwise(paths):
-            convert(source, target)
-        for path in paths:
-            show(path.name, FORMATS[path.suffix].load(path))
+        model, document, plan, script = (Path(folder, f"sums.{suffix}") for suffix in ("onnx", "xml", "plan", "py"))
+        netloop.onnx.save(network, model)
+        show("sums.onnx", netloop.onnx.load(model))
+        netloop.openvino.save(network, document)
+        show("sums.xml", netloop.openvino.load(document))
+        netloop.plan.save(network, plan)
+        show("sums.plan", netloop.plan.load(plan))
+        netloop.script.save(network, script)
+        show("sums.py", runpy.run_path(str(script))["build"]())
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

@@ -5,10 +5,10 @@ import os
 import sys
 from collections.abc import Sequence
 
-from netloop.cli import check, demo, texts
+from netloop.cli import check, convert, demo, texts
 from netloop.diagnostics import NetloopError
 
-COMMANDS = (check, texts, demo)
+COMMANDS = (check, convert, texts, demo)
 """The modules of the commands. Each has ``add_to(commands)``, which adds its parsers and sets the functions to run."""
 
 MISUSED = 2

@@ -1,19 +1,14 @@
 """``netloop check``: the findings for the network that a Python file builds."""
 
 import argparse
-import contextlib
 import json
-import runpy
 import sys
-import traceback
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import netloop as trt
-
-MODULE = "netloop_checked"
-"""The module name of the file while it is imported: not ``__main__``, so that a script does not run."""
+from netloop.cli.python_file import Unusable, network_of
 
 WORDS = {
     trt.Severity.ERROR: "error",
@@ -21,10 +16,6 @@ WORDS = {
     trt.Severity.PORTABILITY: "portability finding",
 }
 """The name of a finding of each severity."""
-
-
-class _Unusable(Exception):
-    """The file does not build a network."""
 
 
 def add_to(commands: Any) -> None:
@@ -41,8 +32,8 @@ def add_to(commands: Any) -> None:
 def run(given: argparse.Namespace) -> int:
     """Run the command; 1 if there are errors, 2 if there is no network."""
     try:
-        network = _network(given.file)
-    except _Unusable as error:
+        network = network_of(given.file)
+    except Unusable as error:
         print(error, file=sys.stderr)
         return 2
     findings = trt.check(network, given.target)
@@ -65,48 +56,3 @@ def _summary(file: Path, network: trt.INetworkDefinition, findings: Sequence[trt
 
 def _counted(number: int, what: str) -> str:
     return f"{number} {what}" + ("s" if number != 1 else "")
-
-
-# ---------------------------------------------------------------------------- the file
-
-
-def _network(file: Path) -> trt.INetworkDefinition:
-    """Return the network that a file builds; the output of the file goes to stderr, apart from the findings.
-
-    Raises:
-        _Unusable: it does not build a network.
-    """
-    if not file.is_file():
-        raise _Unusable(f"there is no file {str(file)!r}")
-    with contextlib.redirect_stdout(sys.stderr), _folder_on_path(file):
-        build = _call(file, "importing it", lambda: runpy.run_path(str(file), run_name=MODULE)).get("build")
-        if not callable(build):
-            raise _Unusable(f"{file} has no function build(); write one that returns the network")
-        network = _call(file, "build()", build)
-    if not isinstance(network, trt.INetworkDefinition):
-        hint = "; does it end without a return?" if network is None else ""
-        raise _Unusable(f"build() of {file} returned {type(network).__name__}, not a network{hint}")
-    return network
-
-
-@contextlib.contextmanager
-def _folder_on_path(file: Path) -> Generator[None]:
-    """Allow imports from the folder of a file, as when Python runs the file."""
-    path = list(sys.path)
-    sys.path.insert(0, str(file.parent.resolve()))
-    try:
-        yield
-    finally:
-        sys.path[:] = path
-
-
-def _call(file: Path, what: str, function: Callable[[], Any]) -> Any:
-    """Call a function of the user's file; the traceback of an exception begins at the user's own code."""
-    try:
-        return function()
-    except (Exception, SystemExit) as error:
-        frames = error.__traceback__
-        while frames is not None and frames.tb_frame.f_code.co_filename != str(file):
-            frames = frames.tb_next
-        shown = "".join(traceback.format_exception(type(error), error, frames))
-        raise _Unusable(f"{shown}\n{file} does not build a network: {what} raised {type(error).__name__}") from None

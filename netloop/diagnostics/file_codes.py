@@ -40,7 +40,7 @@ TEXTS = {
         Right: what ``netloop.plan.save`` writes
         """,
     "NL714": """
-        a plan can hold only what the calls of a network accept.
+        a plan or a script can hold only what the calls of a network accept.
         Wrong: a layer of a class of your own
         Right: layers that the ``add_`` methods made
         """,

@@ -14,7 +14,6 @@ from netloop.device_errors import can_run_out, completed
 from netloop.diagnostics import ExecutionError
 from netloop.execution.program_cache import Given
 from netloop.execution.weight_loading import DeviceWeights, WeightLoader
-from netloop.execution.xla_compilation import compile_lowered
 from netloop.graph.infer import TypeTable
 from netloop.host import HostProgram
 from netloop.layers.loop import ILoop
@@ -24,6 +23,7 @@ from netloop.lower.frame import ErrorTable
 from netloop.lower.recursion_limit import raised_recursion_limit
 from netloop.network import INetworkDefinition
 from netloop.passes import Note, improve, of_platform
+from netloop.xla_compilation import compile_lowered
 
 LONGEST_FUSED_BODY = 2000
 """XLA's compiler for CPUs has crashed while fusing loop bodies of 4,000 operations."""

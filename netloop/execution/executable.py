@@ -16,7 +16,6 @@ from netloop.check import ValidatedNetwork, require_valid
 from netloop.checked_attributes import CheckedAttributes
 from netloop.diagnostics import Finding, InputError, did_you_mean, reason
 from netloop.execution.compiled_program import CompiledProgram, compile_program
-from netloop.execution.jax_settings import pinned_settings
 from netloop.execution.program_cache import Given, ProgramCache
 from netloop.execution.weight_loading import DeviceWeights
 from netloop.graph.attributes import check_instance
@@ -24,6 +23,7 @@ from netloop.graph.infer import TypeTable
 from netloop.graph.layer import ILayer
 from netloop.graph.tensor import ITensor
 from netloop.host import HostProgram, Listener, is_long
+from netloop.jax_settings import pinned_settings
 from netloop.layers.loop import ILoop, check_max_trips
 from netloop.layers.sources import IConstantLayer
 from netloop.lower import constants_of, has_program

@@ -15,18 +15,18 @@ from netloop.device_errors import completed
 from netloop.diagnostics import ExecutionError
 from netloop.enums import LoopOutput
 from netloop.execution.compiled_program import compiler_options
-from netloop.execution.jax_settings import pinned_settings
 from netloop.execution.program_cache import Given, ProgramCache
-from netloop.execution.xla_compilation import compile_lowered
 from netloop.graph.infer import TypeTable
 from netloop.graph.tensor import ITensor
 from netloop.host import HostProgram, Poisoned
+from netloop.jax_settings import pinned_settings
 from netloop.layers.loop import ILoop
 from netloop.lower import Program, constants_of, has_program
 from netloop.lower.recursion_limit import raised_recursion_limit
 from netloop.nest import Block, IfStep, LayerStep, Scopes
 from netloop.network import INetworkDefinition
 from netloop.types import Absent, Array, Tensors
+from netloop.xla_compilation import compile_lowered
 
 Slot = tuple[Any, ...]
 """The position of a tensor in running order: numbers compared lexicographically, with a loop for its iteration."""

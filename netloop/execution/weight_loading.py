@@ -11,6 +11,7 @@ from netloop.graph.tensor import ITensor
 from netloop.layers.sources import IConstantLayer
 from netloop.lower import Program, constants_of
 from netloop.network import INetworkDefinition
+from netloop.xla_compilation import InterruptibleJit
 
 DeviceWeights = list[jax.Array | jax.ShapeDtypeStruct]
 """The values of the constants of an executable on the device, or the types of those that are absent."""
@@ -32,7 +33,7 @@ class WeightLoader:
         self._positions = [positions[each.index] for each in own]
         self._loaded: tuple[Any, list[Any]] = None, []
         self._program = program
-        self._compute = jax.jit(self._fold)
+        self._compute = InterruptibleJit(self._fold)
 
     def __call__(self, weights: Sequence[Any]) -> list[Any]:
         """Return the arguments for the weights of an executable; they are computed once for each list of weights."""

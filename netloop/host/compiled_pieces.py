@@ -4,7 +4,6 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-import jax
 import numpy as np
 
 from netloop.device_errors import completed
@@ -25,6 +24,7 @@ from netloop.lower.program import Outcome, Program
 from netloop.lower.recursion_limit import raised_recursion_limit
 from netloop.nest import Block, LayerStep, LoopStep, Scopes, Step, layers_of
 from netloop.types import TensorType
+from netloop.xla_compilation import InterruptibleJit
 
 MOST_TRIPS_AT_ONCE = 10_000
 """The number of iterations, multiplied with those of inner loops, that a loop may make without being interruptible."""
@@ -119,7 +119,7 @@ class Pieces:
 
     def _compile(self, steps: Sequence[Step], reads: Sequence[ITensor], types: TypeTable, around: Around) -> Piece:
         program = Program(steps, self._needed_later(steps), types, self._scopes, self._max_trips)
-        compiled: Callable[..., Outcome] = jax.jit(lambda arrays, trips: program.run_in(around(arrays, trips)))
+        compiled: Callable[..., Outcome] = InterruptibleJit(lambda *given: program.run_in(around(*given)))
         if self._interruptible and isinstance(steps[0], LoopStep) and is_long(steps, types):
             compiled = ChunkedWhile(program, steps[0], around)
 

@@ -15,14 +15,13 @@ from typing import Any
 
 import numpy as np
 
-from netloop.checked_attributes import is_encodable
 from netloop.diagnostics import FileFormatError, Finding, LayerError, did_you_mean, quoted, reason
 from netloop.layers.plugin import kernel_of
 from netloop.plan.json_reader import JsonValue
-from netloop.plugins.enums import PluginCapabilityType, PluginFieldType, TensorRTPhase
+from netloop.plugins.description import description
+from netloop.plugins.enums import PluginFieldType, TensorRTPhase
 from netloop.plugins.fields import PluginField, PluginFieldCollection_
-from netloop.plugins.interfaces import IPluginCreatorV3One, IPluginV3, IPluginV3OneCore
-from netloop.plugins.jax_plugin import JaxPlugin
+from netloop.plugins.interfaces import IPluginCreatorV3One, IPluginV3
 from netloop.plugins.kernel import calling
 from netloop.plugins.registry import get_plugin_registry
 from netloop.types import Array
@@ -36,34 +35,13 @@ def write(plugin: IPluginV3, number_of: Callable[[Array], int]) -> dict[str, Any
     Raises:
         ValueError: it has no name, or raises an exception.
     """
-    kind = type(plugin).__name__
-    try:
-        with calling(f"get_capability_interface of {kind}"):
-            core: Any = plugin.get_capability_interface(PluginCapabilityType.CORE)
-            source: Any = plugin
-            if not isinstance(plugin, JaxPlugin):
-                source = plugin.get_capability_interface(PluginCapabilityType.RUNTIME)
-        with calling(f"get_fields_to_serialize of {kind}"):
-            fields = PluginFieldCollection_(source.get_fields_to_serialize())
-    except LayerError as error:
-        raise ValueError(f"fails: {error.what}") from error.__cause__
+    name, version, namespace, fields = description(plugin)
     return {
-        **dict(zip(NAMES, _names(plugin, core), strict=True)),
+        "name": name,
+        "version": version,
+        "namespace": namespace,
         "fields": [_field(each, number_of) for each in fields],
     }
-
-
-def _names(plugin: IPluginV3, core: Any) -> tuple[str, str, str]:
-    if not isinstance(core, IPluginV3OneCore):
-        raise ValueError(f"has the CORE capability {quoted(core)}, which is not an IPluginV3OneCore")
-    names = core.plugin_name, core.plugin_version, core.plugin_namespace
-    if not all(isinstance(each, str) and is_encodable(each) for each in names):
-        what = "which must be strings that UTF-8 can encode"
-        raise ValueError(f"has the name, version and namespace {quoted(names)}, {what}")
-    if not names[0]:
-        how = "netloop.jax_plugin(name) before the function" if isinstance(plugin, JaxPlugin) else "plugin_name"
-        raise ValueError(f"has no name, by which a plan could identify it; give it one with {how}")
-    return names
 
 
 def _field(field: PluginField, number_of: Callable[[Array], int]) -> dict[str, Any]:

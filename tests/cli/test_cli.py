@@ -54,7 +54,7 @@ def test_full_disk_is_one_line(capsys, output):
 
 def test_output_without_the_letters_of_a_text_is_one_line(capsys, output, monkeypatch):
     monkeypatch.setattr(texts, "rules_page", lambda: "\u00e4")
-    monkeypatch.setattr(check, "_network", lambda file: print("\u00e4"))
+    monkeypatch.setattr(check, "network_of", lambda file: print("\u00e4"))
     for command in (["rules"], ["check", "model.py"]):
         with output(os.open(os.devnull, os.O_WRONLY), "ascii"):
             assert main(command) == 2

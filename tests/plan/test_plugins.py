@@ -79,7 +79,7 @@ def nothing(*_):
 
 
 UNWRITABLE = {
-    "without a name": ({"plugin_name": ""}, "has no name, by which a plan could identify it"),
+    "without a name": ({"plugin_name": ""}, "has no name, by which it could be found again"),
     "with a number as name": ({"plugin_name": 3}, "which must be strings"),
     "that fails": ({"get_fields_to_serialize": nothing}, "get_fields_to_serialize of Plugin raised RuntimeError"),
     "without fields": ({"get_fields_to_serialize": lambda: None}, "get_fields_to_serialize of Plugin raised TypeError"),

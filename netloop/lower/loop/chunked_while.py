@@ -21,6 +21,7 @@ from netloop.lower.loop.strategy import LoopStrategy, StrategyKind
 from netloop.lower.loop.while_loop import WhileLoop
 from netloop.lower.program import Outcome, Program
 from netloop.nest import LoopStep
+from netloop.xla_compilation import InterruptibleJit
 
 SHORTEST, LONGEST = 0.05, 0.2
 """The bounds of a chunk's duration in seconds, within which its number of iterations is kept."""
@@ -39,9 +40,9 @@ class ChunkedWhile:
         self._program = program
         self._step = step
         self._around = around
-        self._begin = jax.jit(self._traced_begin)
-        self._run = jax.jit(self._traced_run, donate_argnums=2)
-        self._end = jax.jit(self._traced_end)
+        self._begin = InterruptibleJit(self._traced_begin)
+        self._run = InterruptibleJit(self._traced_run, donate_argnums=2)
+        self._end = InterruptibleJit(self._traced_end)
 
     def __call__(self, arrays: Arrays, trips: Arrays) -> Outcome:
         """Run the loop."""

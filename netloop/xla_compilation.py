@@ -18,7 +18,7 @@ from typing import Any
 
 import jax
 
-from netloop.execution.jax_settings import pinned_settings
+from netloop.jax_settings import pinned_settings
 
 STACK = 64 << 20
 """The size in bytes of the thread's stack: XLA recurses into nested loops, and some systems give a thread little."""
@@ -29,7 +29,7 @@ POLL = 0.2
 """The seconds after which the main thread looks for Ctrl-C: on Windows, it does not end a wait."""
 
 
-def compile_lowered(lowered: Any, options: dict[str, Any]) -> Any:
+def compile_lowered(lowered: Any, options: dict[str, Any] | None = None) -> Any:
     """Compile what ``jax.jit(...).lower(...)`` returned, with compiler options; KeyboardInterrupt is raised at once.
 
     In another thread than the main one, which gets no Ctrl-C, it is compiled there.
@@ -56,6 +56,25 @@ def compile_lowered(lowered: Any, options: dict[str, Any]) -> Any:
             atexit.register(_end, outcome)
         raise
     return outcome.result()
+
+
+class InterruptibleJit:
+    """``jax.jit`` of a function that is always called with the same types; Ctrl-C ends its first call at once.
+
+    The options are those of ``jax.jit``.
+    """
+
+    def __init__(self, function: Callable[..., Any], **options: Any) -> None:
+        self._jitted = jax.jit(function, **options)
+        self._is_compiled = False
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Compile the function if this is the first call, and call it."""
+        if not self._is_compiled:
+            # the call below finds this program in JAX's cache, which has none with compiler options
+            compile_lowered(self._jitted.lower(*arguments))
+            self._is_compiled = True
+        return self._jitted(*arguments)
 
 
 def _start(run: Callable[[], None]) -> None:

@@ -14,10 +14,12 @@ import numpy as np
 import pytest
 
 import netloop as trt
-from netloop.execution.xla_compilation import compile_lowered
+from netloop import xla_compilation
+from netloop.lower.weight_folding import SMALLEST
+from netloop.xla_compilation import InterruptibleJit, compile_lowered
 from tests.support import networks
 
-ROOT = Path(__file__).parent.parent.parent
+ROOT = Path(__file__).parent.parent
 X = np.eye(8, dtype=np.float32)
 SUMS = trt.evaluate(networks.running_sum(), {"x": networks.X})
 
@@ -100,13 +102,68 @@ def test_other_threads_compile_by_themselves():
     assert names == ["own"]
 
 
+def test_first_call_compiles_once(caplog):
+    double = InterruptibleJit(lambda x: 2 * x)
+    with jax.log_compiles():
+        results = [double(np.float32(number)) for number in (1, 2)]
+
+    assert results == [2, 4]
+    assert sum("Finished XLA compilation" in each for each in caplog.messages) == 1
+
+
+def host_program(network: trt.INetworkDefinition) -> trt.ICudaEngine:
+    """An engine that runs on the host, with a compiled piece."""
+    indices = network.add_non_zero(network.add_input("x", trt.float32, X.shape)).get_output(0)
+    doubled = network.add_elementwise(indices, indices, trt.ElementWiseOperation.SUM)
+    network.mark_output(doubled.get_output(0))
+    return trt.compile(network)
+
+
+def chunked_loop(network: trt.INetworkDefinition) -> trt.ICudaEngine:
+    """An engine whose loop runs in chunks of iterations."""
+    loop = network.add_loop()
+    loop.add_trip_limit(network.add_constant((), np.array(100_000)).get_output(0), trt.TripLimit.COUNT)
+    recurrence = loop.add_recurrence(network.add_input("x", trt.float32, X.shape))
+    recurrence.set_input(1, network.add_unary(recurrence.get_output(0), trt.UnaryOperation.NEG).get_output(0))
+    network.mark_output(loop.add_loop_output(recurrence.get_output(0), trt.LoopOutput.LAST_VALUE).get_output(0))
+    return trt.compile(network, interruptible=True)
+
+
+def folded_weights(network: trt.INetworkDefinition) -> trt.ICudaEngine:
+    """An engine that negates weights when they are loaded."""
+    weights = network.add_constant((SMALLEST,), np.ones(SMALLEST, np.float32)).get_output(0)
+    negated = network.add_unary(weights, trt.UnaryOperation.NEG).get_output(0)
+    x = network.add_shuffle(network.add_input("x", trt.float32, X.shape))
+    x.reshape_dims = (X.size, 1)
+    row = network.add_unsqueeze(negated, network.add_constant((1,), np.array([0], np.int32)).get_output(0))
+    both = network.add_elementwise(x.get_output(0), row.get_output(0), trt.ElementWiseOperation.PROD)
+    network.mark_output(both.get_output(0))
+    return trt.compile(network)
+
+
+@pytest.mark.parametrize("make", [host_program, chunked_loop, folded_weights])
+def test_interrupt_leaves_what_the_first_call_compiles(monkeypatch, network, make):
+    def interrupted(lowered, options=None):
+        monkeypatch.undo()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(xla_compilation, "compile_lowered", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        make(network)({"x": X})
+
+    engine = trt.compile(network, interruptible=make is chunked_loop)
+    result, expected = engine({"x": X}), trt.evaluate(network, {"x": X})
+    for name, value in expected.items():
+        np.testing.assert_array_equal(result[name], value)
+
+
 # ---------------------------------------------------------------------------- processes
 
 SLOW = """
 import atexit, sys, time
 import netloop as trt
 import netloop.execution.compiled_program as compiled_program
-from tests.execution.test_xla_compilation import Lowered, X, long_to_compile
+from tests.test_xla_compilation import Lowered, X, long_to_compile
 from tests.support import networks
 
 atexit.register(print, "at exit")
