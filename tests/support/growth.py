@@ -65,11 +65,12 @@ class CellGrower(Grower):
             return super().layer(pool, depth)
         return self.cell(tensor, pool) if self.between(0, 2) else self.closed(pool, depth)
 
-    def body(self, inside: list[ITensor], depth: int) -> list[ITensor]:
-        """One cell, and what the body of any loop has."""
-        tensor = self.pick_exact(inside, self.is_handy)
-        made = [] if tensor is None else self.cell(tensor, inside)
-        return super().body(inside + made, depth)
+    def body(self, inside: list[ITensor], outside: int, depth: int) -> list[ITensor]:
+        """Two cells of what varies in the loop, and what any loop has."""
+        for _ in range(2):
+            tensor = self.pick_exact(inside[outside:], self.is_handy)
+            inside += [] if tensor is None else self.cell(tensor, inside)
+        return super().body(inside, outside, depth)
 
     def closed(self, pool: list[ITensor], depth: int) -> list[ITensor]:
         """A loop that reads one tensor of those around it."""
@@ -174,10 +175,9 @@ class CellGrower(Grower):
 
     def sum_of_products(self, tensor: ITensor, pool: list[ITensor]) -> list[ITensor]:
         """Sums along an axis, mostly the last one, of the products of rows with one vector."""
-        rows = [each for each in (2, 3) if self.size(tensor) % each == 0 and self.size(tensor) > each]
-        if not rows:
-            return self.products(tensor, pool)
-        matrix = self.reshape(self.small(tensor), rows[0], self.size(tensor) // rows[0])
+        row = self.reshape(self.small(tensor), 1, self.size(tensor))
+        row = self.concatenated([row, row], 1) if self.size(tensor) == 1 else row
+        matrix = self.concatenated([row, self.combine(row, self.filled(row, 2), Op.SUM)], 0)
         vector = self.weights(matrix.dtype, (1, matrix.shape[1]))
         product = self.combine(*self.chance.sample([matrix, vector], 2), Op.PROD)
         axes = self.choose(0b10, 0b10, 0b01)
@@ -280,22 +280,25 @@ class CellGrower(Grower):
         return [self.output(loop, self.tame(row), trips, pool)]
 
     def counted_reads(self, tensor: ITensor, pool: list[ITensor]) -> list[ITensor]:
-        """A loop that reads what it counts, from any element on, by ones or twos, to the end of the axis or past it."""
+        """A loop that reads what it counts, from any element on, by ones or twos, often to the end of the axis."""
         loop, trips = self.network.add_loop(), self.between(1, 4)
         loop.add_trip_limit(self.fixed(np.int32(trips)), trt.TripLimit.COUNT)
-        start, step, past = self.between(0, 2), self.choose(1, 1, 2), self.choose(-1, 0, 0, 1)
+        start, step = self.between(0, 2), self.choose(1, 1, 2)
         counter = loop.add_recurrence(self.fixed(np.full(self.choose((), (1,)), start, np.int32)))
         now = counter.get_output(0)
         counter.set_input(1, self.combine(now, self.filled(now, step), Op.SUM))
-        length = max(1, start + step * (trips - 1) + 1 - past)
+        length = start + step * (trips - 1) + self.choose(1, 1, 2)
         axis = self.between(0, 1)
         source = self.constant(trt.float32, (2, length) if axis else (length, 2))
         element = self.network.add_gather(source, now, axis).get_output(0)
-        return [self.output(loop, self.stir(element, tensor), trips, pool)]
+        after = self.combine(now, self.filled(now, 1), Op.SUM)
+        more = [self.last_value(loop, after)] if self.coin() else []
+        return [self.output(loop, self.stir(element, tensor), trips, pool), *more]
 
     def written(self, tensor: ITensor, pool: list[ITensor]) -> list[ITensor]:
         """A state of which each iteration writes the row of its number; some rows may never be written."""
-        loop, trips, start = self.network.add_loop(), self.between(0, 4), self.choose(0, 0, 1, -1)
+        loop, trips, start = self.network.add_loop(), self.choose(0, 2, 3, 4), self.choose(0, 0, 1, -1, -1)
+        rows = max(1, trips + start) + self.between(0, 1)
         loop.add_trip_limit(self.fixed(np.int32(trips)), trt.TripLimit.COUNT)
         counter = loop.add_recurrence(self.fixed(np.full((1, 1), start, np.int32)))
         place = counter.get_output(0)
@@ -303,7 +306,7 @@ class CellGrower(Grower):
         total = loop.add_recurrence(self.constant(trt.float32, (2,)))
         row = self.tame(self.combine(total.get_output(0), self.one(tensor, total.get_output(0)), Op.SUM))
         total.set_input(1, self.tame(self.combine(row, self.constant(trt.float32, (2,)), Op.SUM)))
-        buffer = loop.add_recurrence(self.constant(trt.float32, (max(1, trips + self.choose(0, 0, start, 1)), 2)))
+        buffer = loop.add_recurrence(self.constant(trt.float32, (rows, 2)))
         update = self.reshape(row, 1, 2)
         scatter = self.network.add_scatter(buffer.get_output(0), place, update, trt.ScatterMode.ND)
         buffer.set_input(1, scatter.get_output(0))
@@ -380,10 +383,12 @@ class CellGrower(Grower):
         return [self.output(loop, drawn[0], trips, pool), *(self.last_value(loop, each) for each in drawn[1:])]
 
     def drawn(self, like: ITensor) -> ITensor:
-        """Random numbers of the shape of another tensor, drawn anew where it varies."""
+        """Random numbers of the shape of another tensor, drawn anew where it varies, and no constants."""
         fill = self.network.add_fill((), trt.FillOperation.RANDOM_UNIFORM)
         fill.set_input(0, self.network.add_shape(like).get_output(0))
-        return self.roughen(self.combine(fill.get_output(0), self.soft(like), Op.SUM))
+        made = self.combine(fill.get_output(0), like, Op.MAX)
+        self.rough.add(made)
+        return made
 
     # ------------------------------------------------------------------ small bodies
 

@@ -209,13 +209,13 @@ class Grower(Kinds):
         inside += [each.get_output(0) for each in states]
         if self.grows(depth - 1):
             inside += self.choose(self.loop, self.loop, self.conditional)(inside, depth - 1)
-        inside = self.body(inside, depth - 1)
+        inside = self.body(inside, len(pool), depth - 1)
         self.next_values(states, inside)
         self.end(loop, inside)
         return self.outputs(loop, inside, bound, pool)
 
-    def body(self, inside: list[ITensor], depth: int) -> list[ITensor]:
-        """The tensors of a loop body, with what has grown last."""
+    def body(self, inside: list[ITensor], outside: int, depth: int) -> list[ITensor]:
+        """The tensors that a loop body can read, of which the first few are from outside, and those that it makes."""
         return self.steps(inside, depth, self.between(1, 2))
 
     def iterators(self, loop: trt.ILoop, pool: list[ITensor]) -> tuple[list[trt.IIteratorLayer], int]:
