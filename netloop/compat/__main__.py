@@ -4,6 +4,7 @@ import json
 import runpy
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from netloop.compat import install
 
@@ -24,20 +25,22 @@ def main(arguments: list[str]) -> int:
     install()
     sys.argv = arguments
     sys.path.insert(0, str(Path(arguments[0]).resolve().parent))
-    run_notebook(Path(arguments[0])) if arguments[0].endswith(".ipynb") else runpy.run_path(
-        arguments[0], run_name="__main__"
-    )
+    if arguments[0].endswith(".ipynb"):
+        run_notebook(Path(arguments[0]))
+    else:
+        runpy.run_path(arguments[0], run_name="__main__")
     return 0
 
 
 def run_notebook(path: Path) -> None:
     """Run the cells of a notebook in order, without lines for the notebook's own shell (``%`` and ``!``)."""
-    names = {"__name__": "__main__"}
     cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
-    for number, cell in enumerate(each for each in cells if each["cell_type"] == "code"):
-        lines = "".join(cell["source"]).splitlines()
-        text = "\n".join("" if line.lstrip().startswith(("%", "!")) else line for line in lines)
-        exec(compile(text, f"{path}, cell {number}", "exec"), names)
+    lines = [line for each in cells if each["cell_type"] == "code" for line in "".join(each["source"]).splitlines()]
+    with TemporaryDirectory() as folder:
+        script = Path(folder, f"{path.stem}.py")
+        kept = (line for line in lines if not line.lstrip().startswith(("%", "!")))
+        script.write_text("\n".join(kept), encoding="utf-8")
+        runpy.run_path(str(script), run_name="__main__")
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 """Reshape, transpose, concatenate, broadcast."""
 
 from netloop.diagnostics import require
-from netloop.graph.tensor import ITensor
 from netloop.formats.alternatives import Alternatives, Split, Value
+from netloop.graph.tensor import ITensor
 from netloop.onnx.importer.call import Call
 from netloop.onnx.importer.operator_table import operator
 from netloop.types import UNKNOWN, normal_axis
