@@ -84,15 +84,18 @@ TEXTS = {
         """,
     "NL741": """
         an ONNX model is a complete protobuf message with a graph, of a size that can be loaded.
-        Wrong: a file that a download cut short
-        Right: what ``onnx.save`` writes
+
+        Wrong: a file that a download cut short, or the pointer of Git LFS in place of the file
+        Right: what ``onnx.save`` writes; more than 2 GB of weights are in a file of their own,
+        ``save_as_external_data=True``
         """,
     "NL742": """
         a version of ONNX has a defined meaning only once it is released.
 
-        The newest version of the operators is that of the package ``onnx``.
-        Wrong: a model of a later version of ONNX
-        Right: ``pip install --upgrade onnx``, or an export for an older version
+        A model of a later version of the operators is read as one of the newest version that the package ``onnx`` has,
+        with a warning, NL749; an operator of that version needs a later package.
+        Wrong: a model of a later version of the file format, its ``ir_version``
+        Right: ``pip install --upgrade netloop onnx``, or an export for an older version
         """,
     "NL743": """
         a model may read only files in its own folder, and not through links.
@@ -104,21 +107,24 @@ TEXTS = {
     "NL744": """
         only operators that netloop knows become layers.
 
-        ``netloop.onnx.supports("Add")`` answers for an operator of ONNX, ``netloop.openvino.supports("Add")`` for one
-        of OpenVINO. An ONNX operator that is a function in the model, or that the standard defines by other operators,
-        needs no support of its own.
+        All of a model are reported at once, each with the number of its nodes. ``netloop.onnx.supports("Add")`` answers
+        for an operator of ONNX, ``netloop.openvino.supports("Add")`` for one of OpenVINO. An ONNX operator that is a
+        function in the model, or that the standard defines by other operators, needs no support of its own.
         Wrong: an operator of another domain, without a function in the model
-        Right: the same model with the function
+        Right: ``netloop.onnx.load(path, operators={"my.domain::Scale": function})``, where the function adds its layers
         """,
     "NL745": """
-        a graph gives each name one value, before it is read, and each node the inputs and attributes of its operator.
-        Wrong: a node that reads what a later one makes
-        Right: the nodes in an order in which each reads what earlier ones made
+        a graph gives each name one value, and each node the inputs and attributes of its operator.
+
+        Nodes may stand in any order; they are sorted, with a warning, NL749.
+        Wrong: a node that reads a name that nothing defines, or two nodes that define one name
+        Right: an export by a current tool, which ``onnx.checker.check_model`` accepts
         """,
     "NL746": """
         the elements of a tensor are real numbers, bools or strings.
+
         Wrong: an input of complex numbers
-        Right: an input of their parts, with an axis of two more
+        Right: an input of their parts, with an axis of two more; ``onnx.utils.extract_model`` cuts a model there
         """,
     "NL748": """
         an engine takes the weights of its own model, or of one that differs from it only in their values.
@@ -155,4 +161,17 @@ TEXTS = {
         Right: a machine with more memory
         """,
 }
-"""The text of each code, in the form of ``Code.text``."""
+"""The text of each code of errors, in the form of ``Code.text``."""
+
+WARNINGS = {
+    "NL749": """
+        a model with a fault that leaves it one meaning is loaded with that meaning.
+
+        ``netloop.onnx.load`` issues a ``netloop.ModelWarning`` for each kind of fault, and TensorRT's parser logs it.
+        What onnxruntime loads is loaded too, unless it could mean two things.
+        Wrong: a node before the one that makes its input, as onnxruntime's float16 converter writes
+        Right: the nodes in an order in which each reads what earlier ones made;
+        ``warnings.simplefilter("ignore", netloop.ModelWarning)`` hides the warnings
+        """,
+}
+"""The text of each code of warnings."""
