@@ -29,7 +29,10 @@ def block():
     cuda_runtime.cudaFree(address)
 
 
-@pytest.mark.parametrize("source", [X, X.ctypes.data, ctypes.c_void_p(X.ctypes.data), X.tobytes()])
+SOURCES = {"array": X, "address": X.ctypes.data, "pointer": ctypes.c_void_p(X.ctypes.data), "bytes": X.tobytes()}
+
+
+@pytest.mark.parametrize("source", SOURCES.values(), ids=SOURCES)
 def test_copies_go_there_and_back(block, source):
     other = results(cuda_runtime.cudaMalloc(X.nbytes))
     y = np.zeros_like(X)
