@@ -126,6 +126,8 @@ def test_input_may_follow_another_call_with_other_texts():
 
     for number in (2, 3, 2):
         assert engine({"x": [" " * 100 + str(number)]})["y"].shape == (number,)
+    with pytest.raises(trt.NetworkError, match="STRICT_BOUNDS"):
+        engine({"x": [" " * 100 + "9"]})
 
 
 # ---------------------------------------------------------------------------- layers that move elements
