@@ -554,7 +554,7 @@ def test_openvino_refuses_strings():
     network, x = with_input(1)
     mark(network, y=network.add_identity(x).get_output(0))
 
-    with pytest.raises(trt.NetworkError, match="NL732: .*OpenVINO has no tensors of string"):
+    with pytest.raises(trt.NetworkError, match=r"NL732: .*OpenVINO has no tensors of string"):
         trt.openvino.to_model(network)
 
 
