@@ -21,6 +21,7 @@ from netloop.graph.infer import TypeTable
 from netloop.graph.tensor import ITensor
 from netloop.layers.cache import IKVCacheUpdateLayer
 from netloop.layers.sources import IConstantLayer
+from netloop.string_arrays import type_name
 
 LINEAR_BIT = 1 << int(TensorFormat.LINEAR)
 
@@ -129,11 +130,9 @@ class EngineTensors(Executable):
 
     def get_tensor_format_desc(self, name: str, profile_index: int = 0) -> str:
         """The layout of a tensor, in TensorRT's words."""
-        type_name = TYPE_NAMES.get(self.get_tensor_dtype(name), str(self._named(name).type.dtype))
+        kind = TYPE_NAMES.get(self.get_tensor_dtype(name), type_name(self._named(name).type.dtype))
         is_linear = self.get_tensor_format(name) is TensorFormat.LINEAR
-        return (
-            f"Row major linear {type_name} format (kLINEAR)" if is_linear else f"Channel last {type_name} format (kHWC)"
-        )
+        return f"Row major linear {kind} format (kLINEAR)" if is_linear else f"Channel last {kind} format (kHWC)"
 
     def get_tensor_vectorized_dim(self, name: str, profile_index: int = 0) -> int:
         """-1: no axis is vectorized."""
