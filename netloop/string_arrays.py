@@ -1,5 +1,8 @@
 """Arrays of strings: numpy's StringDType, whose elements are Unicode texts of any length."""
 
+import math
+from collections.abc import Sequence
+from itertools import accumulate, pairwise
 from typing import Any, cast
 
 import numpy as np
@@ -10,6 +13,9 @@ STRING = cast("np.dtype[Any]", np.dtypes.StringDType(coerce=False))
 
 NAME = "string"
 """The name of the type in messages."""
+
+LENGTH = np.dtype("<i8")
+"""The type of the length of an encoded string."""
 
 KINDS_OF_TEXT = "OTU"
 """The kinds of numpy types of arrays that may hold strings: objects, StringDType, and texts of fixed length."""
@@ -42,6 +48,29 @@ def _first_other(array: Any) -> str:
     """The type of the first element of an array that is no str, in words."""
     elements = array.flat if isinstance(array, np.ndarray) else ()
     return next((f"; one is a {type(each).__name__}" for each in elements if not isinstance(each, str)), "")
+
+
+def encoded(array: npt.NDArray[Any]) -> bytes:
+    """The strings of an array: the lengths of their texts in bytes, as little-endian int64, then the texts in UTF-8."""
+    texts = [each.encode() for each in array.reshape(-1).tolist()]
+    return np.array([len(each) for each in texts], LENGTH).tobytes() + b"".join(texts)
+
+
+def decoded(data: bytes, shape: Sequence[int]) -> npt.NDArray[Any]:
+    """Return the array of a shape whose strings are ``encoded``.
+
+    Raises:
+        ValueError: the data are not those of such an array.
+    """
+    count = math.prod(shape)
+    if len(data) < count * LENGTH.itemsize:
+        raise ValueError(f"it has no room for the lengths of {count} strings")
+    lengths: list[int] = np.frombuffer(data, LENGTH, count).tolist()
+    text = data[count * LENGTH.itemsize :]
+    if min(lengths, default=0) < 0 or sum(lengths) != len(text):
+        raise ValueError("the lengths of its strings do not add up to its length")
+    texts = [text[start:end].decode() for start, end in pairwise(accumulate(lengths, initial=0))]
+    return np.array(texts, STRING).reshape(tuple(shape))
 
 
 def contents(array: npt.NDArray[Any]) -> Any:

@@ -51,13 +51,13 @@ class DebugTensors:
     def report(self, tensor: ITensor, value: Any, stream: int) -> None:
         """Pass a value to the listener, at a host address that is valid until the listener returns.
 
-        A sequence of tensors and an absent value have no address and are not reported.
+        Sequences of tensors, absent values and strings have no address and are not reported.
 
         Raises:
             ExecutionError: the listener raises or returns False.
         """
         assert self.listener is not None
-        if value is None or isinstance(value, list):
+        if value is None or isinstance(value, list) or value.dtype == object:
             return
         array = np.ascontiguousarray(value)
         kind, shape = data_type(array.dtype), Dims(np.shape(value))

@@ -17,6 +17,7 @@ from netloop.execution.executable import Executable
 from netloop.graph.attributes import check_instance
 from netloop.graph.tensor import ITensor
 from netloop.layers.sources import IConstantLayer
+from netloop.string_arrays import type_name
 
 TYPE_NAMES = {
     DataType.FLOAT: "FP32",
@@ -106,8 +107,8 @@ class EngineTensors(Executable):
 
     def get_tensor_format_desc(self, name: str, profile_index: int = 0) -> str:
         """The layout of a tensor, in TensorRT's words."""
-        type_name = TYPE_NAMES.get(self.get_tensor_dtype(name), str(self._named(name).type.dtype))
-        return f"Row major linear {type_name} format (kLINEAR)"
+        kind = TYPE_NAMES.get(self.get_tensor_dtype(name), type_name(self._named(name).type.dtype))
+        return f"Row major linear {kind} format (kLINEAR)"
 
     def get_tensor_vectorized_dim(self, name: str, profile_index: int = 0) -> int:
         """-1: no axis is vectorized."""

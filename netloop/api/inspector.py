@@ -16,6 +16,7 @@ from netloop.graph.tensor import ITensor
 from netloop.layers.conditional import IIfConditionalBoundaryLayer
 from netloop.layers.loop import ILoopBoundaryLayer
 from netloop.passes import PASSES, Note
+from netloop.string_arrays import type_name
 from netloop.unpicklable import Unpicklable
 
 
@@ -100,7 +101,7 @@ def _tensor(tensor: ITensor) -> dict[str, Any]:
         "Name": tensor.name,
         "Location": "Device",
         "Dimensions": list(tensor.shape),
-        "Format/Datatype": f"Row major linear {tensor.type.dtype}",
+        "Format/Datatype": f"Row major linear {type_name(tensor.type.dtype)}",
     }
 
 

@@ -14,6 +14,7 @@ from netloop.graph.attributes import check_instance
 from netloop.layers.sources import IConstantLayer
 from netloop.network import INetworkDefinition
 from netloop.onnx.importer.model import Model
+from netloop.string_arrays import type_name
 from netloop.types import Array
 
 
@@ -58,8 +59,8 @@ class OnnxParserRefitter(OnnxModelReader):
         if present is None:
             return _refused(model, f"the engine has no weights {name!r}", "it was built from another model")
         if (present.dtype, present.size) != (array.dtype, array.size):
-            what = f"the initializer {name!r} has {array.size} elements of {array.dtype}"
-            return _refused(model, what, f"the engine's weights have {present.size} of {present.dtype}")
+            what = f"the initializer {name!r} has {array.size} elements of {type_name(array.dtype)}"
+            return _refused(model, what, f"the engine's weights have {present.size} of {type_name(present.dtype)}")
         if name in self._refitter.get_all_weights() or np.array_equal(present.ravel(), array.ravel(), equal_nan=True):
             return None
         why = "it is part of the programs of the engine, or was not marked as refittable"

@@ -21,6 +21,7 @@ from netloop.layers.affine import IScaleLayer
 from netloop.layers.convolution import IConvolutionLayer, IDeconvolutionLayer, is_given
 from netloop.layers.sources import IConstantLayer
 from netloop.nest import live_layers
+from netloop.string_arrays import type_name
 from netloop.types import Array
 
 CONVOLUTION_ROLES = {WeightsRole.KERNEL: "kernel", WeightsRole.BIAS: "bias"}
@@ -140,8 +141,8 @@ class Refitter(LoggedObject):
     def _fit(self, which: str, array: Array, present: Iterable[Array]) -> bool:
         for wanted in present:
             if array.dtype != wanted.dtype or array.size != wanted.size:
-                given = f"{array.size} of {array.dtype}"
-                return self._refuse(f"the weights {which} are {wanted.size} of {wanted.dtype}, and were given {given}")
+                given, needed = (f"{each.size} of {type_name(each.dtype)}" for each in (array, wanted))
+                return self._refuse(f"the weights {which} are {needed}, and were given {given}")
         return True
 
     def unset_named_weights(self, weights_name: str) -> bool:

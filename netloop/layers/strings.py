@@ -32,11 +32,9 @@ def _require_strings(*inputs: TensorType) -> None:
         require(each.is_string, f"input {position} is {each}, but must be of strings", fix="convert it with add_cast")
 
 
-def _listed(name: str, array: Array) -> list[str]:
-    """An attribute that is a list of strings."""
+def _require_list(name: str, array: Array) -> None:
     fits = array.dtype == STRING and array.ndim == 1
     require(fits, f"{name} is {TensorType(array.dtype, array.shape)}, but must be a list of strings")
-    return array.tolist()
 
 
 def _mapped(x: Array, function: Callable[[str], Any]) -> list[Any]:
@@ -65,7 +63,7 @@ class IStringLookupLayer(StringOperation):
 
     def infer(self, x: TensorType) -> TensorType:
         _require_strings(x)
-        _listed("vocabulary", self.vocabulary)
+        _require_list("vocabulary", self.vocabulary)
         return x.with_dtype(INT64)
 
     def evaluate(self, x: Array) -> Array:
@@ -151,8 +149,9 @@ class IStringNormalizationLayer(StringOperation):
         _require_strings(x)
         fits = x.rank == 1 or (x.rank == 2 and x.shape[0] in (1, UNKNOWN))
         require(fits, f"the input is {x}, but must be a string[n] or string[1,n]")
-        if self.stopwords is None or not len(_listed("stopwords", self.stopwords)):
+        if self.stopwords is None or not self.stopwords.size:
             return x.without_value()
+        _require_list("stopwords", self.stopwords)
         return x.with_shape((*x.shape[:-1], UNKNOWN))
 
     def evaluate(self, x: Array) -> Array:
@@ -212,8 +211,9 @@ class IStringTokenizationLayer(StringOperation):
         require((self.separators is None) != (self.token is None), "either separators or token must be given")
         if self.token is not None:
             regular_expression(self.token)
-        separators = [] if self.separators is None else _listed("separators", self.separators)
-        for each in separators if separators != [""] else []:
+        if self.separators is not None:
+            _require_list("separators", self.separators)
+        for each in self._separators() if self._separators() != [""] else []:
             is_text = not regular_expression(each).full_match("")
             require(is_text, f"the separator {quoted(each)} matches an empty string")
         return x.with_shape((*x.shape, UNKNOWN))
@@ -224,10 +224,13 @@ class IStringTokenizationLayer(StringOperation):
             rows = [["\2", *row, "\3"] for row in rows]
         return _padded(rows, x.shape, self.padding)
 
+    def _separators(self) -> list[str]:
+        return [] if self.separators is None else self.separators.tolist()
+
     def _tokens(self, text: str) -> list[str]:
         if self.token is not None:
             return [text[start:end] for start, end in regular_expression(self.token).matches(text)]
-        separators: list[str] = [] if self.separators is None else self.separators.tolist()
+        separators = self._separators()
         if separators == [""]:
             return list(text)
         parts = [text]
@@ -272,7 +275,8 @@ class IStringNgramsLayer(StringOperation):
 
     def _ranges(self) -> Iterator[tuple[int, int, int]]:
         """Each length of n-grams, and the range of the pool that has them."""
-        count = len(_listed("pool", self.pool))
+        _require_list("pool", self.pool)
+        count = len(self.pool)
         fits = self.starts.ndim == 1 and self.starts.dtype == INT64
         require(fits, f"starts is {TensorType.of(self.starts)}, but must be int64 and 1-D")
         bounds: list[int] = [*self.starts.tolist(), count]

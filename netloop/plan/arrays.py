@@ -3,20 +3,18 @@
 Element types that numpy itself lacks are stored as raw integers of their width. A file is accepted only if its header
 is, to the byte, the one written for its element type and shape, which the document gives: nothing is parsed.
 
-Strings are stored as an array of bytes: the lengths of their texts in bytes, as little-endian int64, then the texts in
-UTF-8, one after the other.
+Strings are stored as an array of bytes, their lengths and their texts.
 """
 
 import math
 import struct
 from collections.abc import Sequence
-from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
 
 from netloop.enums import DataType
-from netloop.string_arrays import STRING
+from netloop.string_arrays import decoded, encoded
 from netloop.types import Array, numpy_type
 
 # fmt: off
@@ -38,8 +36,6 @@ BYTES_OF_VALUES = {DataType.BOOL: (0, 1), DataType.FP4: (0, 15), **TINY_INTEGERS
 
 BYTES = DataType.UINT8
 """The element type of the file of strings."""
-LENGTH = np.dtype("<i8")
-"""The type of the length of a string."""
 
 ALIGNMENT = 64
 MOST_AXES = 64
@@ -62,8 +58,7 @@ def file_of(array: Array, dtype: DataType) -> list[bytes | memoryview]:
 def elements(array: Array, dtype: DataType) -> memoryview:
     """The contents of the file of an array; its own memory, not a copy, of numbers on a little-endian machine."""
     if dtype is DataType.STRING:
-        texts = [each.encode() for each in array.reshape(-1).tolist()]
-        return memoryview(np.array([len(each) for each in texts], LENGTH).tobytes() + b"".join(texts))
+        return memoryview(encoded(array))
     stored = np.dtype(STORED[dtype])
     flat = array.reshape(-1)
     raw = flat.astype(stored) if dtype in TINY_INTEGERS else flat.view(stored.newbyteorder("="))
@@ -93,16 +88,7 @@ def load(file: memoryview, dtype: DataType, shape: Sequence[int]) -> Array:
 
 def _load_strings(file: memoryview, shape: Sequence[int]) -> Array:
     length = len(header(BYTES, [len(file)]))
-    contents: Array = load(file, BYTES, [max(0, len(file) - length)])
-    count = math.prod(shape)
-    if contents.size < count * LENGTH.itemsize:
-        raise ValueError(f"it has no room for the lengths of {count} strings")
-    lengths: list[int] = contents[: count * LENGTH.itemsize].view(LENGTH).tolist()
-    text = contents[count * LENGTH.itemsize :].tobytes()
-    if min(lengths, default=0) < 0 or sum(lengths) != len(text):
-        raise ValueError("the lengths of its strings do not add up to its length")
-    array = np.array([text[start:end].decode() for start, end in pairwise(accumulate(lengths, initial=0))], STRING)
-    array = array.reshape(shape)
+    array = decoded(load(file, BYTES, [max(0, len(file) - length)]).tobytes(), shape)
     array.flags.writeable = False
     return array
 

@@ -14,6 +14,7 @@ from netloop.graph.tensor import ITensor
 from netloop.sandbox.errors import error_as_json
 from netloop.sandbox.frames import Header, Values, read_frame, write_frame
 from netloop.sandbox.limits import limit_cpu, limit_process
+from netloop.string_arrays import string_array, type_name
 from netloop.types import OptionalType, SequenceType, TensorType, UnrankedType
 
 IMPORTERS = {".onnx": "netloop.onnx", ".xml": "netloop.openvino"}
@@ -61,7 +62,7 @@ def _described(engine: ICudaEngine) -> Header:
 def _info(tensor: ITensor) -> Any:
     found = tensor.type
     kind = KINDS.get(type(found), "tensor")
-    return {"name": tensor.name, "kind": kind, "dtype": str(found.dtype), "shape": _dims(found)}
+    return {"name": tensor.name, "kind": kind, "dtype": type_name(found.dtype), "shape": _dims(found)}
 
 
 def _dims(type: TensorType) -> list[int] | None:
@@ -71,5 +72,8 @@ def _dims(type: TensorType) -> list[int] | None:
 
 def _to_numpy(value: Any) -> Any:
     if isinstance(value, list):
-        return [np.asarray(each) for each in value]
-    return None if value is None else np.asarray(value)
+        return [_to_numpy(each) for each in value]
+    if value is None:
+        return None
+    array = np.asarray(value)
+    return string_array(array) if array.dtype == object else array

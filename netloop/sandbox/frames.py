@@ -2,7 +2,8 @@
 
 A frame is the length of its header in 4 bytes, the header in JSON, and the bytes of its arrays, in C order. The header
 has the forms of the values: null for an absent one, the element type and shape of an array, or a list of such forms for
-a sequence. Nothing is unpickled, and nothing in a frame is larger than the reader allows.
+a sequence; of strings also the number of bytes. Nothing is unpickled, and nothing in a frame is larger than the reader
+allows.
 """
 
 import json
@@ -13,9 +14,10 @@ from typing import IO, Any
 import numpy as np
 
 from netloop.enums import DataType
+from netloop.string_arrays import STRING, decoded, encoded, type_name
 from netloop.types import NUMPY_TYPES, TINY, Array
 
-DTYPES = {str(dtype): dtype for dtype in NUMPY_TYPES.values()}
+DTYPES = {type_name(dtype): dtype for dtype in NUMPY_TYPES.values()}
 """The element types by name, such as ``bfloat16``."""
 
 BELOW_A_BYTE = TINY | {NUMPY_TYPES[DataType.FP4]}
@@ -39,7 +41,8 @@ def write_frame(stream: IO[bytes], header: Mapping[str, Any], values: Mapping[st
     stream.write(len(text).to_bytes(4, "big"))
     stream.write(text)
     for array in (each for value in values.values() for each in arrays_of(value)):
-        stream.write(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+        is_text = array.dtype == STRING
+        stream.write(encoded(array) if is_text else np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
     stream.flush()
 
 
@@ -77,7 +80,10 @@ def arrays_of(value: Any) -> Iterator[Array]:
 def _form(value: Any) -> Any:
     if isinstance(value, list):
         return [_form(each) for each in value]
-    return None if value is None else {"dtype": str(value.dtype), "shape": list(value.shape)}
+    if value is None:
+        return None
+    size = {"bytes": len(encoded(value))} if value.dtype == STRING else {}
+    return {"dtype": type_name(value.dtype), "shape": list(value.shape), **size}
 
 
 class _ArrayReader:
@@ -96,16 +102,32 @@ class _ArrayReader:
         dtype, shape = type_of_form(form)
         if min(shape, default=0) < 0:
             raise ProtocolError("with an array with negative dims")
-        size = math.prod(shape) * dtype.itemsize
+        size = _text_size(form) if dtype == STRING else math.prod(shape) * dtype.itemsize
         self._room -= size
         if self._room < 0:
-            raise ProtocolError(f"with arrays that are too large, one of them {dtype}{list(shape)}")
+            raise ProtocolError(f"with arrays that are too large, one of them {type_name(dtype)}{list(shape)}")
         raw = _read(self._stream, size)
+        if dtype == STRING:
+            return _strings(raw, shape)
         if dtype == np.bool_:
             return (raw != 0).reshape(shape)
         array = raw.view(dtype).reshape(shape)
         # of an element of less than a byte the other bits may be anything
         return array.astype(np.float32).astype(dtype) if dtype in BELOW_A_BYTE else array
+
+
+def _text_size(form: Any) -> int:
+    size = form.get("bytes")
+    if type(size) is not int or size < 0:
+        raise ProtocolError("with strings without their number of bytes")
+    return size
+
+
+def _strings(raw: Array, shape: tuple[int, ...]) -> Array:
+    try:
+        return decoded(raw.tobytes(), shape)
+    except (ValueError, OverflowError) as error:
+        raise ProtocolError(f"with strings that cannot be read: {error}") from error
 
 
 def type_of_form(form: Any) -> tuple[np.dtype[Any], tuple[int, ...]]:

@@ -15,6 +15,7 @@ from netloop.diagnostics import Finding, InputError, listed, reason
 from netloop.sandbox.errors import error_from_json
 from netloop.sandbox.frames import DTYPES, Header, ProtocolError, Values, arrays_of, type_of_form
 from netloop.sandbox.process import ChildProcess
+from netloop.string_arrays import KINDS_OF_TEXT, STRING, string_array, type_name
 from netloop.types import Shape, agree
 
 SUFFIXES = (".onnx", ".xml", ".plan")
@@ -98,21 +99,21 @@ class SandboxedModel:
         for name, info in self.outputs.items():
             if not _fits(outputs[name], info):
                 raise self._process.protocol_error(f"with another type for {name!r} than it declared")
-        return outputs
+        return {name: _to_user(value) for name, value in outputs.items()}
 
     def _as_arrays(self, name: str, value: Any) -> Any:
         """The value for an input as arrays that a frame can hold; the process checks whether they fit the input."""
         is_tensor = name not in self.inputs or self.inputs[name].kind == "tensor"
         try:
             if isinstance(value, list | tuple) and not is_tensor:
-                made: Any = [np.asarray(each) for each in value]
+                made: Any = [_array(each) for each in value]
             else:
-                made = None if value is None else np.asarray(value)
+                made = None if value is None else _array(value)
         except ValueError as error:
             what = f"the value for the input {name!r} is not an array"
             raise InputError(Finding("NL603", what, why=str(error))) from error
         for each in arrays_of(made):
-            if str(each.dtype) not in DTYPES:
+            if type_name(each.dtype) not in DTYPES:
                 what = f"the input {name!r} has the element type {each.dtype}, which no tensor has"
                 raise InputError(Finding("NL603", what, why=reason("NL603")))
         return made
@@ -180,6 +181,17 @@ def _info(given: Any) -> tuple[str, TensorInfo]:
     if not isinstance(name, str) or kind not in KINDS:
         raise ProtocolError("with a tensor without a name or kind")
     return name, TensorInfo(kind, dtype, None if is_unranked else shape)
+
+
+def _to_user(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_to_user(each) for each in value]  # pyright: ignore[reportUnknownVariableType]
+    return value.astype(object) if value is not None and value.dtype == STRING else value
+
+
+def _array(given: Any) -> Any:
+    array = np.asarray(given)
+    return string_array(given) if array.dtype.kind in KINDS_OF_TEXT else array
 
 
 def _fits(value: Any, info: TensorInfo) -> bool:

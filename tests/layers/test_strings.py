@@ -546,3 +546,49 @@ def test_contexts_refuse_strings():
 
     with pytest.raises(trt.NetworkError, match=r"NL611: 'x' is string\[1\]"):
         engine.create_execution_context()
+
+
+def test_openvino_refuses_strings():
+    network, x = with_input(1)
+    mark(network, y=network.add_identity(x).get_output(0))
+
+    with pytest.raises(trt.NetworkError, match="NL732: .*OpenVINO has no tensors of string"):
+        trt.openvino.to_model(network)
+
+
+def test_debug_listener_gets_no_strings():
+    network = trt.INetworkDefinition()
+    text = network.add_cast(network.add_input("x", trt.int32, (1,)), S).get_output(0)
+    number = network.add_cast(text, trt.int32).get_output(0)
+    mark(network, y=number)
+    for each in (text, number):
+        network.mark_debug(each)
+    engine = trt.compile(network)
+    seen = []
+
+    class Listener(trt.IDebugListener):
+        def process_debug_tensor(self, addr, location, type, shape, name, stream):
+            seen.append(type)
+            return True
+
+    context = engine.create_execution_context()
+    context.set_debug_listener(Listener())
+    for each in (text, number):
+        context.set_tensor_debug_state(each.name, True)
+    given, got = np.int32([5]), np.zeros(1, np.int32)
+    context.execute_v2([given.ctypes.data, got.ctypes.data])
+
+    assert (got.tolist(), seen) == ([5], [trt.int32])
+
+
+def test_weights_that_are_strings_are_refitted():
+    network, x = with_input(1)
+    constant_layer = network.add_constant((1,), string_array(["old" * 100]))
+    mark(network, y=network.add_string_concatenation(x, constant_layer.get_output(0)).get_output(0))
+    engine = trt.compile(network)
+    refitter = trt.Refitter(engine, trt.Logger())
+
+    assert engine({"x": [""]})["y"].tolist() == ["old" * 100]
+    assert refitter.set_weights(constant_layer.name, trt.WeightsRole.CONSTANT, np.array(["new\0"], object))
+    assert refitter.refit_cuda_engine()
+    assert engine({"x": [""]})["y"].tolist() == ["new\0"]

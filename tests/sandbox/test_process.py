@@ -190,18 +190,40 @@ def test_module_in_the_current_folder_is_not_imported(tmp_path, monkeypatch):
 def test_array_of_every_element_type_comes_back(name):
     stream = io.BytesIO()
     array = np.array([[0, 1, 0], [1, 1, 0]]).astype(np.float32).astype(DTYPES[name])
-    write_frame(stream, {"k": 1}, {"a": array, "b": array[0, 0], "c": [array[:0], array.T], "d": None})
+    write_frame(stream, {"k": 1}, {"a": array, "b": array[0, 0, ...], "c": [array[:0], array.T], "d": None})
     stream.seek(0)
     header, values = read_frame(stream, 200)
 
     assert header == {"k": 1}
     for found, wanted in zip(
-        [values["a"], values["b"], *values["c"]], [array, array[0, 0], array[:0], array.T], strict=True
+        [values["a"], values["b"], *values["c"]], [array, array[0, 0, ...], array[:0], array.T], strict=True
     ):
         assert found.dtype == array.dtype
         np.testing.assert_array_equal(found.astype(np.float32), wanted.astype(np.float32))
     assert values["d"] is None
     assert read_frame(stream, 100) is None
+
+
+STRINGS = {"dtype": "string", "shape": [2], "bytes": 18}
+
+
+@pytest.mark.parametrize(
+    ("form", "data", "message"),
+    [
+        (STRINGS, bytes([1, *[0] * 7, 1, *[0] * 7]) + b"a\xff", "strings that cannot be read"),
+        (STRINGS, bytes([1, *[0] * 7, 2, *[0] * 7]) + b"ab", "strings that cannot be read"),
+        (STRINGS | {"shape": [3]}, bytes(18), "strings that cannot be read"),
+        (STRINGS | {"shape": [1 << 61, 1 << 61]}, bytes(18), "strings that cannot be read"),
+        (STRINGS | {"shape": [0, 1 << 61, 1 << 61], "bytes": 0}, b"", "strings that cannot be read"),
+        (STRINGS | {"bytes": -1}, b"", "without their number of bytes"),
+        (STRINGS | {"bytes": "2"}, b"", "without their number of bytes"),
+        (STRINGS | {"bytes": 1 << 40}, b"", "arrays that are too large"),
+    ],
+    ids=repr,
+)
+def test_strings_that_are_none_are_refused(form, data, message):
+    with pytest.raises(ProtocolError, match=message):
+        read_frame(io.BytesIO(frame({"values": {"a": form}}, data)), 100)
 
 
 def test_bool_that_is_neither_0_nor_1_is_true():

@@ -188,6 +188,21 @@ def test_model_of_another_format_is_loaded(tmp_path, network, package, name):
 
 
 @pytest.mark.slow
+def test_strings_pass(tmp_path):
+    path = tmp_path / "text.plan"
+    network = trt.INetworkDefinition()
+    text, many = network.add_input("text", trt.string, (-1,)), network.add_sequence_input("many", trt.string, (-1,))
+    mark(network, y=network.add_identity(text).get_output(0), all=network.add_sequence_erase(many).get_output(0))
+    path.write_bytes(trt.compile(network).serialize())
+    with trt.sandbox.load(path) as model:
+        found = model(text=["a\0", "é"], many=[["b"], ["c"]])
+        assert (found["y"].dtype, found["y"].tolist()) == (np.dtype(object), ["a\0", "é"])
+        assert [each.tolist() for each in found["all"]] == [["b"]]
+        with pytest.raises(trt.InputError, match="NL603: the value for the input 'text' is not an array"):
+            model(text=["a", 1], many=[])
+
+
+@pytest.mark.slow
 def test_sequences_and_absent_values_pass(tmp_path, network):
     path = tmp_path / "m.plan"
     tensors = network.add_sequence_input("s", trt.float32, (-1,))

@@ -16,6 +16,7 @@ from netloop.onnx_graph.node_builder import BOOL, FLOAT, FLOATS_OF_8_BITS, INT64
 from netloop.openvino.exporter.document import element_type
 from netloop.openvino.exporter.ir import IrLayer, IrNet, IrPort
 from netloop.openvino.exporter.operator_table import EXPORTERS
+from netloop.string_arrays import type_name
 from netloop.types import UNKNOWN, Array, Shape, TensorType
 
 CODE = "NL732"
@@ -150,7 +151,8 @@ class LayerBuilder:
         """Add a layer."""
         for port in (made := list(outputs)):
             if element_type(port.dtype) is None:
-                raise LayerError(f"OpenVINO has no tensors of {port.dtype}", "it is not one of its element types")
+                what = f"OpenVINO has no tensors of {type_name(port.dtype)}"
+                raise LayerError(what, "it is not one of its element types")
         layer = self.net.add(IrLayer(type, f"opset{version}", list(inputs), made, data, name or self._name))
         self._makers.update(dict.fromkeys(made, layer))
         if type in ("Parameter", "RandomUniform") or not self._varying.isdisjoint(inputs):
