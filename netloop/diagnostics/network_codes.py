@@ -153,7 +153,7 @@ TEXTS = {
         Right: ``trace["h"]``, or ``trace[layer.get_output(0)]``
         """,
     "NL611": """
-        an execution context works on the addresses of tensors; sequences, optional values and strings have none.
+        an execution context works on the addresses of tensors; sequences, optional values, maps and strings have none.
         Wrong: ``engine.create_execution_context()`` of a network with a sequence among its inputs
         Right: ``engine({"x": [first, second]})``, which takes lists and None too
         """,

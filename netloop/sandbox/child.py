@@ -10,7 +10,9 @@ import numpy as np
 
 from netloop.api.engine import ICudaEngine, compile
 from netloop.api.engine_plan import read_plan
+from netloop.diagnostics import Finding, NetworkError
 from netloop.graph.tensor import ITensor
+from netloop.map_types import MapType
 from netloop.sandbox.errors import error_as_json
 from netloop.sandbox.frames import Header, Values, read_frame, write_frame
 from netloop.sandbox.limits import limit_cpu, limit_process
@@ -61,6 +63,9 @@ def _described(engine: ICudaEngine) -> Header:
 
 def _info(tensor: ITensor) -> Any:
     found = tensor.type
+    if isinstance(found, MapType):
+        why, fix = "a sandbox passes arrays, and a map is a dict", "save the model without ZipMap"
+        raise NetworkError(Finding("NL611", f"{tensor.name!r} is {found}", why=why, fix=fix, at=tensor))
     kind = KINDS.get(type(found), "tensor")
     return {"name": tensor.name, "kind": kind, "dtype": type_name(found.dtype), "shape": _dims(found)}
 

@@ -22,7 +22,10 @@ NAMES = [
     "plugin",
     "onnx_to_jax",
     "convert",
+    "scikit_learn",
 ]
+NEEDS = {"scikit_learn": ("sklearn", "skl2onnx")}
+"""The packages that a sample needs, and the tests do not."""
 MOST_LINES = 100
 
 
@@ -37,6 +40,8 @@ def promised(path: Path) -> str:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_sample_prints_what_its_docstring_promises(name, capsys, monkeypatch):
+    for package in NEEDS.get(name, ()):
+        pytest.importorskip(package)
     path = SAMPLES / f"{name}.py"
     monkeypatch.setattr(sys, "argv", [str(path)])
 

@@ -203,6 +203,19 @@ def test_strings_pass(tmp_path):
 
 
 @pytest.mark.slow
+def test_maps_do_not_pass(tmp_path, network):
+    path = tmp_path / "m.plan"
+    made = network.add_map_input("m", trt.int64, trt.float32)
+    mark(network, y=network.add_map_lookup(made).get_output(0))
+    path.write_bytes(trt.compile(network).serialize())
+
+    with pytest.raises(trt.NetworkError, match="'m' is map from int64 to float32") as caught:
+        trt.sandbox.load(path)
+
+    assert caught.value.findings[0].code == "NL611"
+
+
+@pytest.mark.slow
 def test_sequences_and_absent_values_pass(tmp_path, network):
     path = tmp_path / "m.plan"
     tensors = network.add_sequence_input("s", trt.float32, (-1,))

@@ -10,6 +10,9 @@ from netloop.onnx.importer.operator_table import operator
 from netloop.onnx.importer.operators.classical_ml import DOMAIN, F32, labels_of
 from netloop.string_arrays import STRING, string_array
 
+MOST = 1 << 24
+"""The most elements of a tensor that a map with few keys becomes."""
+
 CASTS = {"TO_FLOAT": F32, "TO_INT64": np.dtype(np.int64), "TO_STRING": STRING}
 
 
@@ -43,7 +46,7 @@ def cast_map(call: Call, x: ITensor) -> ITensor:
     require(form in ("DENSE", "SPARSE"), f"map_form is {quoted(form)}, but must be DENSE or SPARSE")
     if form == "DENSE":
         return make.expand_dims(make.cast(make.network.add_map_lookup(x).outputs[0], dtype), [0])
-    require(size > 0, f"max_map is {size}, but must be positive")
+    require(0 < size <= MOST, f"max_map is {size}, but must be from 1 to {MOST}")
     text = "0.f" if dtype == STRING else "0"
     default = string_array(text) if found.dtype == STRING else np.zeros((), found.dtype)
     keys = make.constant(np.arange(size)[None])

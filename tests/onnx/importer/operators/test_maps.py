@@ -87,6 +87,7 @@ def test_maps_are_cast(given, attributes, expected):
     [
         ("CastMap", {"map_form": "ROUND"}, "map_form is 'ROUND'"),
         ("CastMap", {"map_form": "SPARSE", "max_map": 0}, "max_map is 0"),
+        ("CastMap", {"map_form": "SPARSE", "max_map": 1 << 40}, "max_map is 1099511627776"),
         ("DictVectorizer", {"string_vocabulary": ["a"]}, "the keys are string[1,1]"),
     ],
 )

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnx import numpy_helper
+from onnx.reference import ReferenceEvaluator
 
 import netloop
 from tests.support.onnx_models import check_node, of_node, runs, session_gives
@@ -100,12 +101,14 @@ def test_tree_that_is_a_leaf_gives_its_weight():
         ({"target_ids": [7]}, "target_ids are not from 0 to 1"),
         ({"target_nodeids": [77]}, "node 77 of tree 0 has a weight, and there is no such node"),
         ({"aggregate_function": "MODE"}, "aggregate_function is 'MODE'"),
+        ({"n_targets": 1 << 40}, "there are 1099511627776 targets"),
+        ({"base_values": [1.0] * 3}, "there are 3 base_values, and 2 targets"),
     ],
 )
 def test_trees_that_mean_nothing_are_refused(changes, message):
     trees = forest(1)
     for name, value in changes.items():
-        trees[name] = [*value, *trees[name][1:]] if isinstance(value, list) else value
+        trees[name] = [*value, *trees.get(name, [])[1:]] if isinstance(value, list) else value
 
     assert message in refused("TreeEnsembleRegressor", X, **trees)
 
@@ -256,6 +259,8 @@ def test_scores_of_separate_leaves_are_transformed(number, peer):
     found, expected = runs(*models[0])[0], session_gives(*models[1])["y0"]
 
     np.testing.assert_allclose(found, expected, rtol=5e-4, atol=2e-4)
+    if number == 0:  # it ignores the others
+        np.testing.assert_allclose(found, ReferenceEvaluator(models[0][0]).run(None, models[0][1])[0], rtol=1e-5)
 
 
 @pytest.mark.parametrize("changes", [{"tree_roots": [99]}, {"nodes_falsenodeids": [1, 1, 3, 9]}, {"n_targets": 1}])
@@ -266,6 +271,14 @@ def test_arrays_that_mean_nothing_are_refused(changes):
 def test_sets_that_are_missing_are_refused():
     assert "no membership_values" in refused("TreeEnsemble", X, opset=5, **arrays(np.float32, [6, 0, 0, 0]))
     assert "there are 1 sets" in refused("TreeEnsemble", X, opset=5, **arrays(np.float32, [6, 6, 0, 0], [1.0, np.nan]))
+
+
+def test_numbers_of_trees_are_floating_point():
+    trees = {**arrays(np.float32, [0, 0, 0, 0]), "leaf_weights": numpy_helper.from_array(np.arange(6))}
+
+    assert (
+        refused("TreeEnsemble", X, opset=5, **trees) == "leaf_weights is int64, but must be of floating-point numbers"
+    )
 
 
 # ---------------------------------------------------------------------------- size
