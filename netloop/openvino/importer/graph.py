@@ -22,6 +22,7 @@ from netloop.openvino.importer.inputs import add_input, input_name
 from netloop.openvino.importer.model import PortId, XmlBody, XmlGraph, XmlLayer
 from netloop.openvino.importer.operators import TABLE, function_of
 from netloop.openvino.importer.weights import WeightsFile
+from netloop.openvino.importer.xml import SAVE_AGAIN
 
 ROOTS = ("result", "assign")
 """The layers that a graph is computed for."""
@@ -41,7 +42,8 @@ class OpenVinoImporter(ModelImporter):
     ADVICE: ClassVar = {
         "NL401": "correct the layer or convert the model again; if OpenVINO runs the model, please report it",
         "NL746": "cut the model where its values are numbers, before it is converted",
-        "NL753": "save the model again, with openvino.save_model",
+        "NL752": "give the file that was saved with the document, as weights=",
+        "NL753": SAVE_AGAIN,
     }
 
     def __init__(
