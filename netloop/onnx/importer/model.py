@@ -1,7 +1,7 @@
 """Reading a model from a file, from bytes or from memory, and checking its versions."""
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -107,6 +107,12 @@ def opsets_of(imports: Iterable[onnx.OperatorSetIdProto]) -> dict[str, int]:
     """The version of each domain, at most the newest that the package onnx has."""
     found = {domain_of(each.domain): each.version for each in imports}
     return {domain: min(version, NEWEST.get(domain, version)) for domain, version in found.items()}
+
+
+def version_of(node: onnx.NodeProto, opsets: Mapping[str, int]) -> int:
+    """The version of the domain of a node: the one that is imported, or else the newest."""
+    domain = domain_of(node.domain)
+    return opsets.get(domain, NEWEST.get(domain, 1))
 
 
 NEWEST = {"": defs.onnx_opset_version(), "ai.onnx.ml": defs.onnx_ml_opset_version()}
