@@ -156,11 +156,7 @@ class OpenVinoImporter(ModelImporter):
                 values.update(zip(outputs, made, strict=False))
                 if any(isinstance(each, Alternatives) for each in made):
                     merge_finished(values, needed, position)
-        # a root may have been read before its alternatives were merged
-        return {
-            id: self._read(graph, graph.layers[id], values)[0] if isinstance(each, Alternatives) else each
-            for id, each in found.items()
-        }
+        return found
 
     def _in_order(self, graph: XmlGraph) -> Sequence[XmlLayer]:
         live = _live(graph)
