@@ -13,7 +13,7 @@ from netloop.onnx.importer.model import NEWEST, Model, opsets_of, version_of
 from netloop.onnx.importer.node import ImportedNode
 from netloop.onnx.importer.operator_table import TABLE
 
-LAYOUTS = "onnxruntime's optimizer made it for one machine: load the model before it, or save at ORT_ENABLE_EXTENDED"
+LAYOUTS = "onnxruntime made it for one machine: load the model before that, or save at ORT_ENABLE_EXTENDED or below"
 OPTIMIZED = "if onnxruntime's tools made it, load the model before them, or save at ORT_ENABLE_BASIC"
 FIXES = {"com.microsoft.nchwc": LAYOUTS, "com.ms.internal.nhwc": LAYOUTS, MICROSOFT: OPTIMIZED}
 """What to do about the operators of a domain that netloop does not import."""
