@@ -11,7 +11,7 @@ from netloop.graph.tensor import ITensor
 from netloop.network import INetworkDefinition
 from netloop.types import Array, Shape, TensorType, agree
 
-WHERE = "inputs=, which fixes inputs to values"
+WHERE = "the argument inputs"
 
 
 class FixedInputs:

@@ -126,7 +126,8 @@ def read_model_file(path: str, code: str, most: int) -> bytes:
     file, size = open_model_file(path, code)
     with file:
         if size > most:
-            raise ModelError(Finding(code, f"the file has {size} bytes", path, reason(code)))
+            what = f"the file has {size} bytes, and at most {most} are read"
+            raise ModelError(Finding(code, what, path, reason(code), "keep the weights in a file of their own"))
         require_memory(size, "the file")
         return file.read(size)
 
@@ -140,4 +141,5 @@ def open_model_file(path: str, code: str) -> tuple[BinaryIO, int]:
     try:
         return open_regular(path)
     except (OSError, ValueError) as error:
-        raise ModelError(Finding(code, f"the file cannot be read: {error}", path, reason(code))) from error
+        what, fix = f"the file cannot be read: {error}", "give the path of a file that exists and may be read"
+        raise ModelError(Finding(code, what, path, reason(code), fix)) from error

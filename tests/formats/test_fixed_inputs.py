@@ -62,6 +62,14 @@ def test_value_that_does_not_fit_is_refused(load, inputs, code, what):
     assert (found.code, found.what) == (code, what)
 
 
+@pytest.mark.parametrize(("kind", "value"), [("bool", 1), ("bool", 0.0), ("int8", 300), ("uint8", -1), ("int8", 1.0)])
+def test_number_that_the_element_type_lacks_is_refused(kind, value):
+    text = f"g (float[2] x, {kind} n) => (float[2] y, {kind} m) {{ y = Neg (x) m = Identity (n) }}"
+
+    with pytest.raises(InputError, match=f"input 'n' is {kind}"):
+        netloop.onnx.load(model(text), inputs={"n": value})
+
+
 @pytest.mark.parametrize("inputs", [[16], {3: 16}, "sr"])
 def test_what_is_no_dict_from_names_is_a_type_error(inputs):
     with pytest.raises(TypeError, match="inputs are a dict from names to values"):

@@ -83,6 +83,22 @@ def test_finding_about_a_node_has_no_line_in_json():
     assert found.as_json()["where"] == {"file": "g", "line": None, "layer": "Gather_0"}
 
 
+def test_conditional_of_two_ranks_has_the_location_of_its_node():
+    text = """g (float[n, 3] x, bool c) => (float[k] y) {
+      flat = Constant <value_ints = [-1]> ()
+      rows = If (c) <
+        then_branch = a () => (t) { zero = Constant <value_ints = [0]> () t = ReduceSum <keepdims = 0> (x, zero) },
+        else_branch = b () => (e) { e = Neg (x) } >
+      y = Reshape (rows, flat)
+    }"""
+
+    network = netloop.onnx.load(model(text))
+
+    (conditional,) = network.conditionals
+    assert conditional.source_location.node == "node 'If_1' (If-21)"
+    assert {each.source_location.file for each in network} == {"g"}
+
+
 def test_layers_that_a_script_adds_to_a_model_have_its_line():
     network = netloop.onnx.load(model(GATHER))
 

@@ -33,6 +33,7 @@ SUBJECTS = {
     "example_calls": "the laws on one call of every method that adds a layer",
     "extremes": "extreme numbers anywhere in a layer",
     "failures": "errors while a network runs",
+    "forgiven": "faults of models that leave them one meaning",
     "golden": "results recorded from TensorRT",
     "hostile": "damaged and malicious input",
     "integers": "integer arithmetic of several layers",

@@ -15,6 +15,10 @@ from onnx import TensorProto
 from netloop.diagnostics import LayerError, quoted, reason
 from netloop.file_reading import require_memory
 
+BESIDE = (
+    "keep the files of the model in one folder; onnx.save(model, path, save_as_external_data=True) writes them again"
+)
+
 KEYS = {"location", "offset", "length", "checksum", "basepath"}
 NO_LINK = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 DIRECTORY = getattr(os, "O_DIRECTORY", 0)
@@ -39,7 +43,7 @@ def read_external(proto: TensorProto, size: int, directory: Path | None) -> byte
 
 def _require(holds: bool, what: str, why: str = "", fix: str = "") -> None:
     if not holds:
-        raise LayerError(what, why or reason("NL743"), fix, "NL743")
+        raise LayerError(what, why or reason("NL743"), fix or BESIDE, "NL743")
 
 
 def _number(entries: dict[str, str], key: str, default: int) -> int:
@@ -54,7 +58,7 @@ def _read(directory: Path, location: str, offset: int, length: int) -> bytes:
         file = _open(directory, _parts(location))
     except (OSError, ValueError) as error:
         raise LayerError(
-            f"the file {quoted(location)} of the tensor cannot be opened: {error}", WHY, "", "NL743"
+            f"the file {quoted(location)} of the tensor cannot be opened: {error}", WHY, BESIDE, "NL743"
         ) from error
     with _closing(file):
         found = os.fstat(file)

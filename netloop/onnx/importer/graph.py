@@ -26,7 +26,7 @@ from netloop.onnx.importer.call import Call, Subgraph
 from netloop.onnx.importer.function_calls import domain_of
 from netloop.onnx.importer.functions import body_of, default_attributes
 from netloop.onnx.importer.inputs import ModelInputs, contradicts
-from netloop.onnx.importer.model import Model, opsets_of
+from netloop.onnx.importer.model import Model, opsets_of, version_of
 from netloop.onnx.importer.node import ImportedNode, needs_version
 from netloop.onnx.importer.node_order import Numbered, free_names, last_readers, nodes_in_order
 from netloop.onnx.importer.operators import function_of
@@ -190,9 +190,10 @@ class OnnxImporter(ModelImporter):
     def _add_initializer(self, name: str, protos: Sequence[Stored], scope: NameScope) -> None:
         self._check_new(name, scope)
         scope.values[name] = Unimported()
-        same = len({each.SerializeToString(deterministic=True) for each in protos}) == 1
-        _require_graph(same, f"the model has {len(protos)} initializers of this name, with different values", ONE_NAME)
         if len(protos) > 1:
+            same = len({each.SerializeToString(deterministic=True) for each in protos}) == 1
+            what = f"the model has {len(protos)} initializers of this name, with different values"
+            _require_graph(same, what, ONE_NAME)
             self._forgiven.add("the model has the initializers {} more than once, with equal values", name)
         array = _array(protos[0], self._model.directory)
         layer = self._make.network.add_constant(array.shape, array)
@@ -208,7 +209,7 @@ class OnnxImporter(ModelImporter):
     # ------------------------------------------------------------------ nodes
 
     def _node(self, proto: onnx.NodeProto, number: int, scope: NameScope) -> ImportedNode:
-        version = scope.opsets.get(domain_of(proto.domain), 1)
+        version = version_of(proto, scope.opsets)
         directory = self._model.directory
         return ImportedNode(proto, version, number, scope.bindings, directory, self._outermost, scope.functions)
 

@@ -1,7 +1,7 @@
 """Reading a model from a file, from bytes or from memory, and checking its versions."""
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -13,6 +13,7 @@ from onnx import defs
 
 from netloop.diagnostics import Finding, ModelError, plain, quoted, reason
 from netloop.formats import read_model_file
+from netloop.formats.file_kinds import AGAIN, advice_on
 from netloop.formats.import_warnings import ImportWarnings
 from netloop.formats.importer import repeated
 from netloop.onnx.importer.function_calls import call_errors, domain_of
@@ -20,6 +21,8 @@ from netloop.onnx.importer.function_calls import call_errors, domain_of
 OLDEST_IR, NEWEST_IR = 1, 14
 WITHOUT_IMPORTS = (1, 2)
 """The versions of the format in which models do not import versions of operators."""
+ONNX = b"\x08"
+"""The first byte of most models: the tag of ``ir_version``."""
 LARGEST_FILE = 1 << 31
 """The limit of protobuf messages, in bytes."""
 
@@ -63,7 +66,7 @@ def read(model: Any, base_dir: str | PathLike[str] | None, findings: list[Findin
     if not isinstance(model, onnx.ModelProto):
         raise TypeError(f"a model is a path, bytes or an onnx.ModelProto, not {type(model).__name__}")
     if _has_broken_text(model):
-        raise ModelError(Finding("NL741", "a string in the model is not valid UTF-8", name, reason("NL741")))
+        raise ModelError(Finding("NL741", "a string in the model is not valid UTF-8", name, reason("NL741"), AGAIN))
     name = name or model.graph.name or "the model"
     errors = [*_model_errors(model), *call_errors(model), *_versions_errors(model)]
     findings += [Finding(code, what, name, reason(code), fix) for code, what, fix in errors]
@@ -79,7 +82,8 @@ def _parsed(data: bytes, name: str) -> onnx.ModelProto:
         return onnx.ModelProto.FromString(data)
     except DecodeError as error:
         what = f"{name} {'is' if name != 'the bytes' else 'are'} not an ONNX model: {error}"
-        raise ModelError(Finding("NL741", what, "", reason("NL741"))) from error
+        advice = AGAIN if data.startswith(ONNX) else advice_on(data)
+        raise ModelError(Finding("NL741", what, "", reason("NL741"), advice)) from error
 
 
 UNREAD = {
@@ -105,6 +109,12 @@ def opsets_of(imports: Iterable[onnx.OperatorSetIdProto]) -> dict[str, int]:
     return {domain: min(version, NEWEST.get(domain, version)) for domain, version in found.items()}
 
 
+def version_of(node: onnx.NodeProto, opsets: Mapping[str, int]) -> int:
+    """The version of the domain of a node: the one that is imported, or else the newest."""
+    domain = domain_of(node.domain)
+    return opsets.get(domain, NEWEST.get(domain, 1))
+
+
 NEWEST = {"": defs.onnx_opset_version(), "ai.onnx.ml": defs.onnx_ml_opset_version()}
 """The newest versions of the operators of the standard that the package onnx has."""
 
@@ -112,7 +122,7 @@ NEWEST = {"": defs.onnx_opset_version(), "ai.onnx.ml": defs.onnx_ml_opset_versio
 def _model_errors(model: onnx.ModelProto) -> Iterator[tuple[str, str, str]]:
     """The code, the fault and a fix of each error in the parts of a model."""
     if not model.HasField("graph"):
-        yield "NL741", "the model has no graph", "save the model again; an empty file is no model"
+        yield "NL741", "the model has no graph", AGAIN
     twice = repeated((domain_of(each.domain), each.name, each.overload) for each in model.functions)
     for domain, name, _ in sorted(twice):
         yield "NL745", f"the function {plain(f'{domain}:{name}')} is defined twice", "remove one of the definitions"

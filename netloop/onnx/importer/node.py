@@ -14,6 +14,7 @@ from netloop.diagnostics import did_you_mean, plain, quoted, require
 from netloop.formats.import_errors import present
 from netloop.onnx.importer.function_calls import domain_of
 from netloop.onnx.importer.microsoft_schemas import microsoft_schema
+from netloop.onnx.importer.model import NEWEST
 from netloop.onnx.tensors import array_of, dense_of, texts
 
 Bindings = Mapping[str, AttributeProto]
@@ -156,7 +157,7 @@ class ImportedNode:
 
     def _check_attributes(self, schema: defs.OpSchema) -> None:
         for name, each in self.given.items():
-            fix = did_you_mean(name, schema.attributes)
+            fix = did_you_mean(name, schema.attributes) or self._later(name)
             known = present(schema.attributes.get(name), f"{self.operator} has no attribute {quoted(name)}", fix=fix)
             wanted: int = cast(Any, known.type).value
             require(
@@ -165,6 +166,14 @@ class ImportedNode:
             )
         missing = [name for name, each in schema.attributes.items() if each.required and name not in self.given]
         require(not missing, f"{self.operator} needs the attributes {missing}")
+
+    def _later(self, attribute: str) -> str:
+        """The advice on an attribute that the operator has in a later version; empty if it never has it."""
+        newest = schema_of(self.domain, self.op, NEWEST.get(self.domain, 1))
+        has = newest is not None and attribute in newest.attributes
+        return (
+            f"a later version of {self.op} has it: export the model for a later version of the operators" if has else ""
+        )
 
 
 UNLIMITED = 1 << 20

@@ -16,7 +16,7 @@ Numbered = tuple[int, onnx.NodeProto]
 def nodes_in_order(nodes: Sequence[onnx.NodeProto], is_given: Callable[[str], bool]) -> list[Numbered]:
     """The nodes of a graph, each after those that it reads, and otherwise in the order of the model.
 
-    ``is_given`` tells whether a name has a value before the first node.
+    ``is_given`` is true for a name that has a value before the first node.
 
     Raises:
         LayerError: nodes read each other in a circle, or a name means two values.

@@ -9,11 +9,11 @@ from onnx import AttributeProto, NodeProto, defs
 from netloop.diagnostics import Finding, did_you_mean, reason
 from netloop.onnx.importer.function_calls import domain_of
 from netloop.onnx.importer.microsoft_schemas import MICROSOFT
-from netloop.onnx.importer.model import NEWEST, Model, opsets_of
+from netloop.onnx.importer.model import NEWEST, Model, opsets_of, version_of
 from netloop.onnx.importer.node import ImportedNode
 from netloop.onnx.importer.operator_table import TABLE
 
-LAYOUTS = "onnxruntime's optimizer made it for one machine: load the model before it, or save at ORT_ENABLE_EXTENDED"
+LAYOUTS = "onnxruntime made it for one machine: load the model before that, or save at ORT_ENABLE_EXTENDED or below"
 OPTIMIZED = "if onnxruntime's tools made it, load the model before them, or save at ORT_ENABLE_BASIC"
 FIXES = {"com.microsoft.nchwc": LAYOUTS, "com.ms.internal.nhwc": LAYOUTS, MICROSOFT: OPTIMIZED}
 """What to do about the operators of a domain that netloop does not import."""
@@ -48,8 +48,8 @@ def _nodes(model: Model) -> Iterator[ImportedNode]:
     while graphs:
         graph = graphs.pop()
         for number, proto in enumerate(graph.nodes):
-            at, version = number if graph.at is None else graph.at, graph.opsets.get(domain_of(proto.domain), 1)
-            node = ImportedNode(proto, version, number, outermost=at, functions=graph.functions)
+            at = number if graph.at is None else graph.at
+            node = ImportedNode(proto, version_of(proto, graph.opsets), number, outermost=at, functions=graph.functions)
             yield node
             inner = [each.g.node for each in proto.attribute if each.type == AttributeProto.GRAPH]
             graphs += [replace(graph, nodes=each, at=at) for each in inner]
@@ -96,6 +96,6 @@ def _way_out(model: Model, node: ImportedNode) -> str:
         return f"upgrade the package onnx; or {own}"
     versions = sorted(TABLE.versions((node.domain, node.op)))
     if versions:
-        return f"export the model for version {versions[0]} of the operators, or onnx.version_converter does"
+        return f"export the model for version {versions[0]} of the operators, or convert it with onnx.version_converter"
     standard = [each.name for each in defs.get_all_schemas() if each.domain == node.domain]
     return (node.schema is None and did_you_mean(node.op, standard)) or f"export the model without it; or {own}"

@@ -14,7 +14,8 @@ from netloop.formats import Unimported
 from netloop.formats.alternatives import Alternatives, Value, merge_finished, merged
 from netloop.formats.fixed_inputs import FixedInputs
 from netloop.formats.import_errors import present
-from netloop.formats.importer import DEEPEST, ModelImporter, all_imported, name_tensor
+from netloop.formats.importer import DEEPEST, ModelImporter, Operator, all_imported, name_tensor
+from netloop.formats.own_operators import OwnOperator, outputs_of_own
 from netloop.graph.tensor import ITensor
 from netloop.network import INetworkDefinition
 from netloop.openvino.importer.call import Call, Subgraph, Tensors
@@ -22,6 +23,7 @@ from netloop.openvino.importer.inputs import add_input, input_name
 from netloop.openvino.importer.model import PortId, XmlBody, XmlGraph, XmlLayer
 from netloop.openvino.importer.operators import TABLE, function_of
 from netloop.openvino.importer.weights import WeightsFile
+from netloop.openvino.importer.xml import SAVE_AGAIN
 
 ROOTS = ("result", "assign")
 """The layers that a graph is computed for."""
@@ -34,14 +36,18 @@ Values = dict[PortId, Value]
 
 
 class OpenVinoImporter(ModelImporter):
-    """Adds an OpenVINO model to a network; ``inputs`` has values for inputs, which become constants."""
+    """Adds an OpenVINO model to a network.
+
+    ``inputs`` has values for inputs, which become constants; ``operators`` has functions for operators, by their type.
+    """
 
     FORMAT, NODE, INVALID_MODEL, INVALID_GRAPH = "OpenVINO", "layer", "NL753", "NL753"
     DECIDE = "reshape the model in OpenVINO, to lengths that decide them"
     ADVICE: ClassVar = {
         "NL401": "correct the layer or convert the model again; if OpenVINO runs the model, please report it",
         "NL746": "cut the model where its values are numbers, before it is converted",
-        "NL753": "save the model again, with openvino.save_model",
+        "NL752": "give the file that was saved with the document, as weights=",
+        "NL753": SAVE_AGAIN,
     }
 
     def __init__(
@@ -51,9 +57,11 @@ class OpenVinoImporter(ModelImporter):
         weights: WeightsFile,
         network: INetworkDefinition,
         inputs: Mapping[str, Any] | None = None,
+        operators: Mapping[str, OwnOperator] | None = None,
     ) -> None:
         super().__init__(name, network)
         self._fixed = FixedInputs(inputs)
+        self._own = operators or {}
         self._graph = graph
         self._weights = weights
 
@@ -76,14 +84,22 @@ class OpenVinoImporter(ModelImporter):
                 self._mark(root, value)
 
     def _check_operators(self) -> None:
-        """Raise errors for all layers with unknown operators, including those in bodies."""
+        """Raise an error for each unknown operator, at its first layer; those in bodies count too."""
+        unknown: dict[str, list[XmlLayer]] = {}
         for layer in _live_layers(self._graph):
-            if function_of(layer) is None and layer.type.lower() not in ("parameter", *ROOTS):
-                known = listed([f"opset{each}" for each in sorted(TABLE.versions(layer.type.lower()))])
-                fix = f"netloop has it in {known}" if known else ""
-                what = f"netloop has no operator {layer.operator}"
-                self._errors.add("NL744", what, fix, layer, layer.description)
+            if self._function_of(layer) is None and layer.type.lower() not in ("parameter", *ROOTS):
+                unknown.setdefault(layer.operator, []).append(layer)
+        for operator, layers in unknown.items():
+            count = f", which {len(layers)} layers have" if len(layers) > 1 else ""
+            first = layers[0]
+            self._errors.add(
+                "NL744", f"netloop has no operator {operator}{count}", _way_out(first), first, first.description
+            )
         self._errors.raise_all()
+
+    def _function_of(self, layer: XmlLayer) -> Operator | None:
+        own = self._own.get(layer.type)
+        return function_of(layer) if own is None else partial(_call_own, own)
 
     def _mark(self, root: XmlLayer, tensor: ITensor) -> None:
         """Mark an output of the network."""
@@ -140,11 +156,7 @@ class OpenVinoImporter(ModelImporter):
                 values.update(zip(outputs, made, strict=False))
                 if any(isinstance(each, Alternatives) for each in made):
                     merge_finished(values, needed, position)
-        # a root may have been read before its alternatives were merged
-        return {
-            id: self._read(graph, graph.layers[id], values)[0] if isinstance(each, Alternatives) else each
-            for id, each in found.items()
-        }
+        return found
 
     def _in_order(self, graph: XmlGraph) -> Sequence[XmlLayer]:
         live = _live(graph)
@@ -175,7 +187,7 @@ class OpenVinoImporter(ModelImporter):
         if undecided is not None:
             return self._in_both(layer, undecided, partial(self._outputs_of, graph, layer, values, depth))
         inputs = [each for each in read if not isinstance(each, Alternatives)]
-        function = function_of(layer)
+        function = self._function_of(layer)
         assert function is not None
         bodies = layer.bodies.items()
         subgraphs = {name: Subgraph(each, partial(self._add_body, each, depth + 1)) for name, each in bodies}
@@ -198,6 +210,19 @@ class OpenVinoImporter(ModelImporter):
 
     def _collect(self, layer: XmlLayer) -> AbstractContextManager[None]:
         return self._errors.collect(layer.description, layer)
+
+
+def _call_own(function: OwnOperator, call: Call, *inputs: ITensor | None) -> Sequence[ITensor | None]:
+    return outputs_of_own(function, call.layer.type, call.make.network, inputs, call.layer.data)
+
+
+def _way_out(layer: XmlLayer) -> str:
+    """What the owner of a model can do about a layer whose operator is unknown."""
+    known = listed([f"opset{each}" for each in sorted(TABLE.versions(layer.type.lower()))])
+    if known:
+        return f"netloop has it in {known}: convert the model for one of these"
+    own = f"pass operators={{{layer.type!r}: function}}, a function that adds its layers"
+    return f"{own}; if the model was converted from ONNX, netloop.onnx.load reads the original"
 
 
 def _last_readers(graph: XmlGraph, order: Sequence[XmlLayer]) -> dict[PortId, int]:

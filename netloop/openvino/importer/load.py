@@ -8,6 +8,7 @@ from typing import Any
 from netloop.diagnostics import ModelError
 from netloop.file_reading import memory_errors_as
 from netloop.formats import read_model_file
+from netloop.formats.own_operators import OwnOperator, checked
 from netloop.network import INetworkDefinition
 from netloop.openvino.importer.graph import OpenVinoImporter
 from netloop.openvino.importer.model import TAGS, ModelReader
@@ -20,6 +21,7 @@ def load(
     weights: str | PathLike[str] | bytes | None = None,
     *,
     inputs: Mapping[str, Any] | None = None,
+    operators: Mapping[str, OwnOperator] | None = None,
 ) -> INetworkDefinition:
     """Import an OpenVINO model of version 10 or 11 as a network, with the names of the model's inputs.
 
@@ -32,6 +34,9 @@ def load(
             ``.bin``.
         inputs: values for some inputs, by name, which become constants instead of inputs of the network. An array has
             the element type of its input, and a Python number or list takes it.
+        operators: functions for operators, by their type, such as ``"Tanh"``; they replace netloop's.
+            ``function(network, inputs, attributes)`` adds what computes such a layer to the network and returns its
+            output or outputs; ``inputs`` are tensors, and ``attributes`` a dict of strings.
 
     Raises:
         ModelError: the model is invalid or has unsupported operators; it has all errors.
@@ -51,5 +56,5 @@ def load(
         data = model if isinstance(model, bytes) else read_model_file(name, "NL751", LARGEST_DOCUMENT)
         graph = ModelReader(name).model(parse(data, name, TAGS))
         with WeightsFile(weights, path) as opened:
-            OpenVinoImporter(name, graph, opened, network, inputs).add()
+            OpenVinoImporter(name, graph, opened, network, inputs, checked(operators)).add()
     return network

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from netloop.diagnostics import Finding, ModelError, plain, quoted, reason
 from netloop.formats.import_errors import MOST_FINDINGS
 from netloop.formats.importer import repeated
-from netloop.openvino.importer.xml import Element
+from netloop.openvino.importer.xml import SAVE_AGAIN, Element
 
 VERSIONS = ("10", "11")
 PORTS = {"parameter": (0, 1), "const": (0, 1), "result": (1, None), "assign": (1, None)}
@@ -290,7 +290,7 @@ class ModelReader:
             raise ModelError(*self.findings)
 
     def _finding(self, what: str, at: Element, code: str = "NL753") -> Finding:
-        return Finding(code, what, f"{self.name}:{at.line}", reason(code))
+        return Finding(code, what, f"{self.name}:{at.line}", reason(code), SAVE_AGAIN)
 
 
 FROM, TO = ("from-layer", "from-operation"), ("to-layer", "to-operation")

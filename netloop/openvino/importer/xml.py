@@ -12,6 +12,7 @@ from typing import NoReturn
 from xml.parsers import expat
 
 from netloop.diagnostics import Finding, ModelError, quoted, reason
+from netloop.formats.file_kinds import advice_on
 
 DEEPEST = 256
 """The deepest nesting of elements."""
@@ -29,6 +30,11 @@ ENCODINGS = {"utf-8", "us-ascii", "ascii"}
 UTF_16 = b"\xff\xfe", b"\xfe\xff"
 """The first bytes of a document in UTF-16."""
 PIECE = 1 << 16
+
+
+SAVE_AGAIN = "save the model again, with openvino.save_model"
+XML = (b"<?xml", b"<net")
+"""How documents begin."""
 
 
 class Element:
@@ -103,12 +109,13 @@ class _TreeBuilder:
                     self._refuse(f"the document has a tag or a comment of more than {LONGEST_TAG} bytes")
             self._parser.Parse(b"", True)
         except (expat.ExpatError, ValueError) as error:
-            raise ModelError(self._finding(f"the document is not well-formed XML: {error}")) from error
+            fix = SAVE_AGAIN if data.startswith(XML) else advice_on(data)
+            raise ModelError(self._finding(f"the document is not well-formed XML: {error}", fix)) from error
         assert self.root is not None
         return self.root
 
-    def _finding(self, what: str) -> Finding:
-        return Finding("NL751", what, f"{self._name}:{self._parser.CurrentLineNumber}", reason("NL751"))
+    def _finding(self, what: str, fix: str = SAVE_AGAIN) -> Finding:
+        return Finding("NL751", what, f"{self._name}:{self._parser.CurrentLineNumber}", reason("NL751"), fix)
 
     def _refuse(self, what: str) -> NoReturn:
         raise ModelError(self._finding(what))
@@ -159,5 +166,5 @@ def parse(data: bytes, name: str, kept: Collection[str]) -> Element:
         ModelError: it is not well-formed XML in UTF-8, has a DOCTYPE, or passes a bound.
     """
     if len(data) > LARGEST_DOCUMENT:
-        raise ModelError(Finding("NL751", f"the document has {len(data)} bytes", name, reason("NL751")))
+        raise ModelError(Finding("NL751", f"the document has {len(data)} bytes", name, reason("NL751"), SAVE_AGAIN))
     return _TreeBuilder(name, kept).read(data)

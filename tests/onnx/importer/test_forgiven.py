@@ -236,6 +236,21 @@ def test_operators_newer_than_the_package_onnx_are_read_as_its_newest():
     assert netloop.evaluate(network, X)["y"].tolist() == [-1, 2]
 
 
+def test_operator_of_one_version_that_is_not_the_first_needs_no_import():
+    made = model("""g (float[1, 1] x) => (float[1, 1] y) {
+      y = ai.onnx.ml.TreeEnsemble <n_targets = 1, aggregate_function = 1, post_transform = 0, tree_roots = [0],
+        nodes_modes = uint8[1] {0}, nodes_featureids = [0], nodes_splits = float[1] {0.5},
+        nodes_truenodeids = [0], nodes_falsenodeids = [1], nodes_trueleafs = [1], nodes_falseleafs = [1],
+        leaf_targetids = [0, 0], leaf_weights = float[2] {3, 4}> (x)
+    }""")
+    inputs = {"x": np.float32([[0.25]])}
+
+    network, (finding,) = loaded(made)
+
+    assert "without importing their version" in finding.what
+    np.testing.assert_array_equal(netloop.evaluate(network, inputs)["y"], session_gives(made, inputs)["y"])
+
+
 def test_parser_logs_what_it_forgives(network):
     class Log(netloop.ILogger):
         lines = []

@@ -170,6 +170,16 @@ def test_error_in_a_node_is_about_operators_not_layers():
     assert found.fix
 
 
+def test_attribute_of_a_later_version_says_so():
+    made = model("g (float[2] x) => (int32[2] y) { y = Cast <to = 6, saturate = 1> (x) }")
+    made.opset_import[0].version = 13
+
+    (found,) = refusal(made)
+
+    assert found.what == "Cast-13 has no attribute 'saturate'"
+    assert found.fix.startswith("a later version of Cast has it")
+
+
 def test_layouts_of_one_machine_are_what_onnxruntime_saves_at_the_highest_level(tmp_path):
     onnxruntime = pytest.importorskip("onnxruntime")
     text = "g (float[1, 32, 8, 8] x, float[32, 32, 3, 3] w) => (float[1, 32, 6, 6] y) { y = Conv (x, w) }"

@@ -139,6 +139,7 @@ def test_ranks_that_agree_again_become_one_tensor(value):
     network = load(ov.Model([ops.result(total)], inputs))
 
     assert network.outputs[0].shape == ()
+    assert [type(each) for each in network].count(netloop.IReduceLayer) == 1
     check(network, {"x": X[None], "flag": np.bool_(value)}, -X.sum() if value else -np.tanh(X).sum())
 
 
@@ -167,3 +168,21 @@ def test_rank_that_a_branch_of_a_branch_decides():
 
     for flags, expected in {(True, True): X, (True, False): np.tanh(X[None]), (False, True): -X[None]}.items():
         check(network, dict(zip(("x", "flag", "other"), (X[None], *map(np.bool_, flags)), strict=True)), expected)
+
+
+@pytest.mark.parametrize("value", [True, False])
+def test_branch_assumes_its_condition(value):
+    x, flag = parameter("x", [1, 3]), parameter("flag", [], bool)
+    a, same = ops.parameter([1, 3], np.float32), ops.parameter([], bool)
+    inner, _ = squeezed(a, same)
+    b = ops.parameter([1, 3], np.float32)
+    yes, no = ops.result(ops.transpose(inner, constant(np.int64([0])))), ops.result(ops.negative(b))
+    made = ops.if_op(flag.output(0))
+    made.set_then_body(ov.Model([yes], [a, same]))
+    made.set_else_body(ov.Model([no], [b]))
+    made.set_input(x.output(0), a, b)
+    made.set_input(flag.output(0), same, None)
+    network = load(ov.Model([ops.result(made.set_output(yes, no))], [x, flag]))
+
+    assert not any(isinstance(each, netloop.IAssertionLayer) for each in network)
+    check(network, {"x": X[None], "flag": np.bool_(value)}, X if value else -X[None])

@@ -109,6 +109,32 @@ def test_all_unknown_operators_are_reported_at_once():
     assert all("layer" in each.where and "line" in each.where for each in caught.value.findings)
 
 
+def test_unknown_operator_has_the_number_of_its_layers_and_a_way_out():
+    x = parameter("x", [2])
+    xml, weights = document(ov.Model([ops.result(ops.tanh(ops.tanh(x)))], [x]))
+    xml = xml.replace(b'type="Tanh" version="opset1"', b'type="Tanner" version="mine"')
+
+    with pytest.raises(ModelError) as caught:
+        netloop.openvino.load(xml, weights)
+    (found,) = caught.value.findings
+    assert found.what == "netloop has no operator Tanner-mine, which 2 layers have"
+    assert found.fix.startswith("pass operators={'Tanner': function}")
+
+
+def test_function_of_the_caller_adds_the_layers_of_an_operator():
+    x = parameter("x", [2])
+    xml, weights = document(ov.Model([ops.result(ops.elu(x, 0.5))], [x]))
+    xml = xml.replace(b'type="Elu" version="opset1"', b'type="Scale" version="mine"')
+
+    def scale(network, inputs, attributes):
+        factor = network.add_constant((1,), F([float(attributes["alpha"])])).get_output(0)
+        return network.add_elementwise(inputs[0], factor, netloop.ElementWiseOperation.PROD).get_output(0)
+
+    network = netloop.openvino.load(xml, weights, operators={"Scale": scale})
+
+    check(network, {"x": F([2, -4])}, F([1, -2]))
+
+
 def test_later_version_of_an_operator_is_not_read_as_an_earlier_one():
     assert netloop.openvino.supports("LSTMCell", "opset17") is False
     assert netloop.openvino.supports("Add", "opset13") is True
