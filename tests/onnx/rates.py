@@ -40,9 +40,8 @@ GROUPS = {
     "SimpleModel": "simple models",
     "PyTorchConvertedModel": "models from PyTorch",
     "PyTorchOperatorModel": "operators from PyTorch",
-    "RealModel": "large models",
 }
-"""The groups of tests; the large models have weights that they compute themselves."""
+"""The groups of tests, without the nine large models, which have no weights of their own."""
 
 LOOPS = {"Loop", "Scan", "If", "SequenceMap", "LSTM", "GRU", "RNN"}
 ALL, OF_LOOPS = "all", "of all: with loops or branches"

@@ -416,7 +416,8 @@ class Kinds(Drawing):
     @adds(add_image_decoder=lambda t: {"input": t(trt.uint8, 8), "pixel_format": trt.PixelFormat.BGR})
     def decode(self, tensor: ITensor, pool: list[ITensor]) -> ITensor:
         """The size of an image that is none: bytes by chance are no file."""
-        data = self.network.add_cast(self.reshape(self.fold(tensor, 0, 99), self.size(tensor)), trt.uint8).get_output(0)
+        whole = self.fold(self.among(tensor, [trt.int32, trt.int64]), 0, 99)
+        data = self.network.add_cast(self.reshape(whole, self.size(whole)), trt.uint8).get_output(0)
         return self.network.add_shape(self.network.add_image_decoder(data).get_output(0)).get_output(0)
 
     @adds(
