@@ -156,10 +156,18 @@ class DimsHW(Dims2):
         """The height."""
         return self[0]
 
+    @h.setter
+    def h(self, height: int) -> None:
+        self[0] = height
+
     @property
     def w(self) -> int:
         """The width."""
         return self[1]
+
+    @w.setter
+    def w(self, width: int) -> None:
+        self[1] = width
 
 
 class Dims3(Dims):

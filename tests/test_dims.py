@@ -113,8 +113,11 @@ def test_slice_changes_in_place():
 def test_named_lengths_follow_a_change():
     dims = DimsHW(1, 2)
     dims[0] = 7
+    dims.w = 5
 
-    assert (dims.h, dims.w) == (7, 2)
+    assert (dims.h, dims.w) == (7, 5)
+    dims.h = 6
+    assert dims == (6, 5)
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """A builder config accepts TensorRT's settings and refuses others."""
 
+import numpy as np
 import pytest
 
 import netloop as trt
@@ -19,6 +20,38 @@ def test_setting_of_the_wrong_type_is_refused():
 
     with pytest.raises(TypeError, match="max_aux_streams"):
         config.max_aux_streams = "many"
+
+
+def test_number_may_be_a_member_of_an_enumeration_and_is_kept_as_a_number():
+    config = trt.Builder(trt.Logger()).create_builder_config()
+    config.quantization_flags = trt.BuilderFlag.REFIT
+    config.max_aux_streams = np.int64(3)
+
+    assert (config.quantization_flags, config.max_aux_streams) == (4, 3)
+    assert {type(config.quantization_flags), type(config.max_aux_streams)} == {int}
+
+
+def test_tactic_sources_are_those_that_have_a_bit():
+    config = trt.Builder(trt.Logger()).create_builder_config()
+    only = 1 << int(trt.TacticSource.JIT_CONVOLUTIONS)
+
+    assert config.get_tactic_sources() == 0b11
+    assert config.set_tactic_sources(only)
+    assert not config.set_tactic_sources(1 << 20)
+    assert config.get_tactic_sources() == only
+    assert config.set_tactic_sources(1 << int(trt.TacticSource.CUDNN))
+    with pytest.raises(TypeError, match="tactic_sources must be an int"):
+        config.set_tactic_sources("CUDNN")
+
+
+def test_defaults_are_those_that_tools_print():
+    """The values that Polygraphy's tests expect of TensorRT 10."""
+    config = trt.Builder(trt.Logger()).create_builder_config()
+
+    assert [each.name for each in trt.PreviewFeature if config.get_preview_feature(each)] == ["PROFILE_SHARING_0806"]
+    assert config.get_memory_pool_limit(trt.MemoryPoolType.TACTIC_SHARED_MEMORY) == 1 << 30
+    assert config.get_memory_pool_limit(trt.MemoryPoolType.DLA_LOCAL_DRAM) == 0
+    assert [each.name for each in trt.BuilderFlag][:2] == ["FP16", "INT8"]
 
 
 def test_reset_restores_defaults():

@@ -97,6 +97,27 @@ def test_errors_are_logged(network):
     assert message.startswith("NL741")
 
 
+def test_identities_are_layers_so_that_all_names_are_found(network, parser):
+    text = "g (float[2] x) => (float[2] y) { a = Identity (x) b = Identity (a) y = Neg (b) }"
+    assert parser.parse(model(text).SerializeToString())
+
+    assert [layer.get_output(0).name for layer in network] == ["a", "b", "y"]
+    assert [layer.type.name for layer in network] == ["IDENTITY", "IDENTITY", "UNARY"]
+    network.mark_output(network[0].get_output(0))
+    assert {name: array.tolist() for name, array in trt.compile(network)({"x": np.float32([1, 2])}).items()} == {
+        "y": [-1, -2],
+        "a": [1, 2],
+    }
+
+
+def test_model_of_tensorrt_10_is_split_in_one_call(parser):
+    fits, parts = parser.supports_model(model(WRONG).SerializeToString())
+
+    assert (fits, parts) == (False, [([0], True), ([1, 2], False), ([3], True)])
+    assert isinstance(parts, trt.SubGraphCollection)
+    assert isinstance(parts[0][0], trt.NodeIndices)
+
+
 def test_model_is_split_into_what_can_be_parsed_and_what_not(network, parser):
     assert not parser.supports_model_v2(model(WRONG).SerializeToString())
 

@@ -8,6 +8,18 @@ from tests.support.builds import config_with_profile, doubling_network, swap_eng
 from tests.support.log import Log
 
 
+@pytest.mark.parametrize("flags", [1, trt.TempfileControlFlag.ALLOW_TEMPORARY_FILES, np.int32(1)])
+def test_flags_of_temporary_files_are_a_number_or_a_member(flags):
+    runtime = trt.Runtime(Log())
+    assert runtime.tempfile_control_flags == 3
+    runtime.tempfile_control_flags = flags
+
+    assert runtime.tempfile_control_flags == 1
+    assert type(runtime.tempfile_control_flags) is int
+    with pytest.raises(TypeError, match="tempfile_control_flags must be an int"):
+        runtime.tempfile_control_flags = "all"
+
+
 def test_settings_of_a_runtime_are_logged_once():
     runtime = trt.Runtime(log := Log())
     runtime.DLA_core, runtime.gpu_allocator, runtime.temporary_directory = 1, trt.IGpuAllocator(), "/tmp"

@@ -119,7 +119,33 @@ def test_plan_is_read_in_pieces_and_not_beyond_its_end(most):
 
 
 def test_reader_has_a_keyword_of_its_own():
-    assert trt.Runtime(Log()).deserialize_cuda_engine(stream_reader_v2=Reader(plan())) is not None
+    runtime = trt.Runtime(Log())
+
+    assert runtime.deserialize_cuda_engine(stream_reader_v2=Reader(plan())) is not None
+    assert runtime.deserialize_cuda_engine(stream_reader=FirstReader(plan())) is not None
+
+
+class FirstReader(trt.IStreamReader):
+    """A reader of TensorRT 10, which is given no stream."""
+
+    def __init__(self, data, most=None):
+        super().__init__()
+        self.file, self.most = io.BytesIO(data), most
+
+    def read(self, size):
+        return self.file.read(size if self.most is None else min(size, self.most))
+
+
+@pytest.mark.parametrize("most", [None, 100])
+def test_reader_of_the_first_version_reads_a_plan(most):
+    assert load(FirstReader(plan(), most)).num_layers == networks.swap().num_layers
+
+
+def test_reader_of_the_first_version_that_fails_gives_none():
+    assert load(FirstReader(plan()[:-1]), log := Log()) is None
+    assert "NL721: the stream FirstReader" in log.errors()[0]
+    assert load(trt.IStreamReader(), log := Log()) is None
+    assert "IStreamReader overrides no read(size)" in log.errors()[0]
 
 
 def test_plan_may_begin_in_the_middle_of_a_stream_and_end_before_it_does():

@@ -5,6 +5,7 @@ import pytest
 
 import netloop as trt
 from netloop import plan
+from tests.support.builds import swap_engine
 from tests.support.networks import Op, combine, constant, mark
 
 HALF_STEP = np.float32(1 + 2**-12)
@@ -509,6 +510,24 @@ def test_explicit_batch_has_no_effect():
     assert int(flags.EXPLICIT_BATCH) == 0
     assert flags(0) is flags.STRONGLY_TYPED
     assert trt.Builder(trt.Logger()).create_network(1 << int(flags.EXPLICIT_BATCH)).get_flag(flags.STRONGLY_TYPED)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: trt.Logger(),
+        lambda: Log(),
+        lambda: trt.OnnxParser(trt.INetworkDefinition(), trt.Logger()),
+        lambda: swap_engine().serialize(),
+        lambda: swap_engine(),
+        lambda: swap_engine().create_execution_context(),
+    ],
+)
+def test_tools_enter_whatever_tensorrt_lets_them_enter(make):
+    with (made := make()) as entered:
+        assert entered is made
+    with pytest.raises(ZeroDivisionError), made:
+        _ = 1 / 0
 
 
 def test_with_statements_return_their_objects(log):

@@ -9,6 +9,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+import onnx
+import onnx.parser
+import onnx.reference
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -165,6 +168,20 @@ def test_new_selu_keeps_mean_and_variance():
 
     assert (elu.alpha, elu.beta) == (0, 0)
     assert (weights @ made, weights @ made**2) == (pytest.approx(0, abs=1e-5), pytest.approx(1, abs=1e-5))
+
+
+def test_new_softplus_is_that_of_onnx():
+    """TensorRT's parsers of Caffe, UFF and ONNX set neither alpha nor beta."""
+    network = INetworkDefinition()
+    layer = network.add_activation(network.add_input("x", DataType.FLOAT, (3,)), ActivationType.SOFTPLUS)
+    x = np.float32([-1, 0, 2])
+    model = onnx.parser.parse_model(
+        '<ir_version: 8, opset_import: ["" : 17]> g (float[3] x) => (float[3] y) { y = Softplus (x) }'
+    )
+    wanted = onnx.reference.ReferenceEvaluator(model).run(None, {"x": x})[0]
+
+    assert (layer.alpha, layer.beta) == (1, 1)
+    np.testing.assert_allclose(layer.evaluate(x), wanted, rtol=1e-6)
 
 
 def test_gradient_of_tanh_is_one_less_its_square():

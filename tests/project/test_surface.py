@@ -63,7 +63,6 @@ NAMES_ONLY = {
 
 DIFFERENT: dict[str, set[str]] = {
     "Builder": {"build_serialized_network"},  # without the form that returns the text of kernels, as there are none
-    "DimsHW": {"h", "w"},  # shapes are tuples, and do not change
     "ICudaEngine": {"create_execution_context"},  # two forms in one
     "INetworkDefinition": {
         *("add_quantize", "add_dequantize"),  # with the two arguments of TensorRT 10 too
