@@ -16,11 +16,11 @@ LLAMA, BERT = "hf_llama_cache_script", "hf_bert_classifier_script"
 MADE = {
     "tv_fasterrcnn_mobilenet_v3_large_fpn_script": "torchvision_models",
     f"ort_4bits_qoperator_{LLAMA}": "onnxruntime_tools",
-    f"ort_4bits_qdq_{LLAMA}": "onnxruntime_tools",
+    "ort_4bits_qdq_hf_llama_cache": "onnxruntime_tools",
     f"ort_fused_{BERT}": "onnxruntime_tools",
 }
 """The sources of some models."""
-BASES = {LLAMA: "decoder_models", BERT: "language_models"}
+BASES = {LLAMA: "decoder_models", "hf_llama_cache": "decoder_models", BERT: "language_models"}
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # those of exporters
 

@@ -144,6 +144,8 @@ def with_cache(kind: str, heads: int, new: tuple[int, int] = (1, 1)) -> Make:
 
 
 for each in KINDS:
+    if each == "Cohere":  # TorchScript's exporter writes a product of unequal shapes
+        continue
     add(RECIPES, f"hf_{each.lower()}_script", prompt(each), dynamo=False)
 for each in ("GPT2", "Llama", "Gemma2", "Phi3", "Cohere", "Mixtral", "Qwen2Moe", "Mamba"):
     add(RECIPES, f"hf_{each.lower()}", prompt(each))

@@ -130,11 +130,13 @@ for each in (*TEXTS, "rnn_lstm_script", "hf_t5", "nn_transformer"):
     add("dynamic", each, dynamic)
 for each in (*IMAGES, BERT, "nn_unet"):
     add("qdq", each, static(QuantFormat.QDQ, QuantType.QUInt8))
+for each in (*IMAGES, "nn_unet"):
     add("qoperator", each, static(QuantFormat.QOperator, QuantType.QUInt8))
 add("qdq_int8_channels", IMAGES[0], static(QuantFormat.QDQ, QuantType.QInt8, per_channel=True))
 add("qdq_int16", "nn_unet", static(QuantFormat.QDQ, QuantType.QInt16))
 for each in (LLAMA, BERT, "hf_llama_cache"):
     add("4bits_qoperator", each, few_bits(QuantFormat.QOperator))
+for each in (BERT, "hf_llama_cache"):
     add("4bits_qdq", each, few_bits(QuantFormat.QDQ))
 add("4bits_zero_points", LLAMA, few_bits(QuantFormat.QOperator, symmetric=False))
 add("8bits_qoperator", LLAMA, few_bits(QuantFormat.QOperator, bits=8))

@@ -12,7 +12,6 @@ RECIPES = Recipes()
 KINDS = {
     "vit_tiny_patch16_224": {"img_size": 64, "depth": 2},
     "deit_tiny_patch16_224": {"img_size": 64, "depth": 2},
-    "mixer_s32_224": {"img_size": 64, "num_blocks": 2},
     "resnet10t": {},
     "mobilenetv4_conv_small_035": {},
     "efficientvit_b0": {},
@@ -23,7 +22,7 @@ KINDS = {
     "mobilevit_xxs": {},
     "lcnet_035": {},
 }
-BY_DYNAMO = ("vit_tiny_patch16_224", "mixer_s32_224", "resnet10t", "edgenext_xx_small", "levit_128s", "lcnet_035")
+BY_DYNAMO = ("vit_tiny_patch16_224", "resnet10t", "edgenext_xx_small", "levit_128s", "lcnet_035")
 
 
 def classifier(name: str) -> Make:

@@ -172,7 +172,6 @@ for dynamo in (True, False):
         add(RECIPES, f"{name}_deep_bidirectional{suffix}", deep, dynamo=dynamo)
     add(RECIPES, f"rnn_lstm_states{suffix}", with_states, dynamo=dynamo)
 add(RECIPES, "rnn_relu_script", recurrent(nn.RNN, nonlinearity="relu", bias=False), dynamo=False)
-add(RECIPES, "rnn_lstm_projection", recurrent(nn.LSTM, dynamo=True, proj_size=5))
 add(RECIPES, "rnn_lstm_batch_first_script", recurrent(nn.LSTM, batch_first=True), dynamo=False)
 add(RECIPES, "rnn_packed_lstm_script", packed(nn.LSTM, bidirectional=True), dynamo=False)
 add(RECIPES, "rnn_packed_gru_script", packed(nn.GRU), dynamo=False)
