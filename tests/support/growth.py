@@ -38,8 +38,8 @@ class CellGrower(Grower):
         "weight_prepacking",
     )
 
-    CELLS = "products", "gates", "parted_gates", "rows", "read", "sum_of_products", "einsums"
-    LOOPS = "memory", "batches", "small_loop", "counted_reads", "written", "split", "twins", "noises"
+    CELLS = "products", "gates", "parted_gates", "rows", "read", "parted_gates", "sum_of_products", "einsums"
+    LOOPS = "memory", "batches", "projections", "small_loop", "counted_reads", "written", "split", "twins", "noises"
 
     shapes = [(3,), (2, 3), (1, 4), (9, 2), (7, 1, 3)]
     most_trips = 9
@@ -153,7 +153,7 @@ class CellGrower(Grower):
         product = self.product(x, 6, 1, NONE)
         small = self.combine(product, self.filled(product, 1 / 8), Op.PROD)
         starts, size, stride = self.choose(
-            ((0, 2), 2, 1), ((0, 2, 4), 2, 1), ((0, 3), 2, 1), ((0, 1), 3, 2), ((0, 2), 2, 2), ((2, 0), 2, 1)
+            ((0, 2), 2, 1), ((0, 2, 4), 2, 1), ((0, 3), 2, 1), ((0, 3), 2, 1), ((0, 2), 2, 2)
         )
         made = []
         for start in starts:
@@ -261,11 +261,15 @@ class CellGrower(Grower):
                 made.append(self.tame(self.combine(made[-1], each, Op.SUM)))
         state.set_input(1, made[-1])
         column = self.tame(self.column(self.choose(*made)))
-        stacked = loop.add_loop_output(column, trt.LoopOutput.CONCATENATE)
-        stacked.set_input(1, self.fixed(np.int32(4)))
+        leaving = [column, state.get_output(0)] if self.coin() else [column]
         last = loop.add_loop_output(self.choose(state.get_output(0), made[0]), trt.LoopOutput.LAST_VALUE)
-        more = [] if self.between(0, 3) else [self.output(loop, state.get_output(0), 4, pool)]
-        return [stacked.get_output(0), last.get_output(0), *more]
+        return [*(self.stacked(loop, each) for each in leaving), last.get_output(0)]
+
+    def stacked(self, loop: trt.ILoop, tensor: ITensor) -> ITensor:
+        """The rows of up to four iterations."""
+        output = loop.add_loop_output(tensor, trt.LoopOutput.CONCATENATE)
+        output.set_input(1, self.fixed(np.int32(4)))
+        return output.get_output(0)
 
     def batches(self, tensor: ITensor, pool: list[ITensor]) -> list[ITensor]:
         """A loop that carries two narrow matrices, and reduces them along any axes."""
@@ -278,6 +282,16 @@ class CellGrower(Grower):
         state.set_input(1, self.tame(self.combine(moved, largest, Op.SUB)))
         row = self.network.add_reduce(now, total, self.choose(0b001, 0b001, 0b101, 0b110), self.coin()).get_output(0)
         return [self.output(loop, self.tame(row), trips, pool)]
+
+    def projections(self, tensor: ITensor, pool: list[ITensor]) -> list[ITensor]:
+        """A loop that multiplies a state of a few rows by weights."""
+        loop, rows = self.network.add_loop(), self.between(1, 3)
+        loop.add_trip_limit(self.fixed(np.int32(self.between(1, 3))), trt.TripLimit.COUNT)
+        state = loop.add_recurrence(self.constant(trt.float32, (rows, 3)))
+        now, weights = state.get_output(0), self.constant(trt.float32, (3, 3), -1, 1)
+        product = self.network.add_matrix_multiply(now, NONE, weights, self.choose(NONE, TRANSPOSE)).get_output(0)
+        state.set_input(1, self.tame(self.combine(product, self.one(tensor, product), Op.SUM)))
+        return [self.last_value(loop, now)]
 
     def counted_reads(self, tensor: ITensor, pool: list[ITensor]) -> list[ITensor]:
         """A loop that reads what it counts, from any element on, by ones or twos, often to the end of the axis."""
@@ -297,8 +311,8 @@ class CellGrower(Grower):
 
     def written(self, tensor: ITensor, pool: list[ITensor]) -> list[ITensor]:
         """A state of which each iteration writes the row of its number; some rows may never be written."""
-        loop, trips, start = self.network.add_loop(), self.choose(0, 2, 3, 4), self.choose(0, 0, 1, -1, -1)
-        rows = max(1, trips + start) + self.between(0, 1)
+        loop, trips, start = self.network.add_loop(), self.choose(0, 2, 3, 4), self.choose(0, 1, -1, -1)
+        rows = max(1, trips + start, self.choose(0, trips, trips, trips + 1))
         loop.add_trip_limit(self.fixed(np.int32(trips)), trt.TripLimit.COUNT)
         counter = loop.add_recurrence(self.fixed(np.full((1, 1), start, np.int32)))
         place = counter.get_output(0)

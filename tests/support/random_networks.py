@@ -74,7 +74,7 @@ def deal(grower: Grower, seed: int) -> None:
     grower.failures = in_turn(FAILING, FAILED, turn)
     if isinstance(grower, CellGrower):
         grower.cells = in_turn([*grower.CELLS], 3, seed // 2)
-        grower.loops = in_turn([*grower.LOOPS], 3, seed // 2)
+        grower.loops = in_turn([*grower.LOOPS], 2, seed // 2)
 
 
 def in_turn(order: list[T], number: int, turn: int) -> list[T]:
