@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import netloop as trt
 from tests.support.examples import same_examples
 from tests.support.networks import CONCATENATE, REVERSE, Op, combine, constant, counted, counter, last, mark, stacked
-from tests.support.random_networks import agree, random_networks
+from tests.support.random_networks import agree, random_network, random_networks
 from tests.support.strategies import assert_equal, is_pure, networks
 
 
@@ -37,19 +37,15 @@ def test_engine_fails_exactly_where_the_reference_does(grown):
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(4000)
-@settings(max_examples=1500)
-@given(random_networks(depth=4, most=40))
-def test_engine_gives_exactly_what_the_reference_means_at_length(grown):
-    agree(grown)
+@pytest.mark.parametrize("number", range(1000, 2500))
+def test_engine_gives_exactly_what_the_reference_means_at_length(number):
+    agree(random_network(number, is_risky=False))
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(4000)
-@settings(max_examples=500)
-@given(random_networks(is_risky=True, depth=3, most=40))
-def test_engine_fails_exactly_where_the_reference_does_at_length(grown):
-    agree(grown)
+@pytest.mark.parametrize("number", range(1000, 1500))
+def test_engine_fails_exactly_where_the_reference_does_at_length(number):
+    agree(random_network(number, is_risky=True))
 
 
 # ---------------------------------------------------------------------------- laws
