@@ -282,6 +282,8 @@ def _from_address(type: DataType = DataType.FLOAT, ptr: int = 0, count: int = 0)
     dtype = numpy_type(type)
     if not count:
         return np.empty(0, dtype)
+    if type is DataType.STRING:
+        raise TypeError("strings have no address: give Weights an array of them")
     bits = int(8 * type.itemsize)
     memory = (ctypes.c_char * -(-count * bits // 8)).from_address(ptr)
     if bits >= 8:

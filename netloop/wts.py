@@ -30,6 +30,7 @@ from netloop.diagnostics import FileFormatError, Finding, quoted
 from netloop.dims import Dims
 from netloop.enums import DataType
 from netloop.file_reading import memory_errors_as, read_regular
+from netloop.string_arrays import KINDS_OF_TEXT, type_name
 from netloop.types import Array, data_type, numpy_type
 
 TYPES = {
@@ -108,9 +109,12 @@ def _written(name: str, array: Array) -> bytes:
         raise ValueError(
             f"the name of a buffer must be 1 to {LONGEST_NAME} bytes without white space, not {quoted(name)}"
         )
-    dtype = array.dtype.newbyteorder("=")
+    # texts of numpy have no order of bytes
+    dtype = array.dtype if array.dtype.kind in KINDS_OF_TEXT else array.dtype.newbyteorder("=")
     if dtype not in TYPES.values():
-        raise ValueError(f"buffer {quoted(name)} is {dtype}; the format has {', '.join(map(str, TYPES.values()))}")
+        raise ValueError(
+            f"buffer {quoted(name)} is {type_name(dtype)}; the format has {', '.join(map(str, TYPES.values()))}"
+        )
     header = f"{name} {data_type(dtype).value} {array.shape} ".encode()
     return header + array.astype(array.dtype.newbyteorder("<")).tobytes() + b"\n"
 

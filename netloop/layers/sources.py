@@ -16,6 +16,7 @@ from netloop.graph.attributes import check_member
 from netloop.graph.layer import Operation, layer
 from netloop.graph.network_base import NetworkBase
 from netloop.graph.tensor import ITensor
+from netloop.string_arrays import type_name
 from netloop.types import FLOATS, HALVES, INDICES, INTEGERS, OWN, UNKNOWN, Array, Shape, TensorType, agree, numpy_type
 
 
@@ -120,7 +121,7 @@ class IFillLayer(Operation):
         dtype = numpy_type(self.to_type)
         takes = FLOATS if self.draws else FLOATS | INTEGERS
         integers = "" if self.draws else "integers or "
-        require(dtype in takes, f"{self.operation.name} makes {integers}floating-point numbers, not {dtype}")
+        require(dtype in takes, f"{self.operation.name} makes {integers}floating-point numbers, not {type_name(dtype)}")
         made = TensorType(dtype, self._shape_of(shape))
         require(
             (alpha is None) == (beta is None),

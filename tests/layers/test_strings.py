@@ -491,6 +491,17 @@ def test_pool_that_has_no_grams_is_refused(starts, message):
     refuses(layer, WORDS, match=message)
 
 
+def test_strings_have_no_address():
+    with pytest.raises(TypeError, match="strings have no address"):
+        trt.Weights(trt.string, 1 << 20, 2)
+    assert trt.Weights(trt.string).numpy().tolist() == []
+
+
+def test_weight_files_have_no_strings(tmp_path):
+    with pytest.raises(ValueError, match="buffer 'w' is string; the format has float32"):
+        trt.wts.save(tmp_path / "text.wts", {"w": string_array(["a"])})
+
+
 def test_other_layers_refuse_strings_with_a_finding():
     network, x = with_input(2)
     network.add_unary(x, trt.UnaryOperation.EXP)
