@@ -168,11 +168,9 @@ class _Parser:
         self._depth += 1
         if self._depth > DEEPEST:
             self._refuse(f"has groups nested more than {DEEPEST} deep")
-        flags = self._flags
         rows = [self._row()]
         while self._next("|"):
             rows.append(self._row())
-        self._flags = flags
         self._depth -= 1
         return Alternatives(tuple(rows))
 

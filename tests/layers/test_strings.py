@@ -126,6 +126,8 @@ def test_input_may_follow_another_call_with_other_texts():
 
     for number in (2, 3, 2):
         assert engine({"x": [" " * 100 + str(number)]})["y"].shape == (number,)
+    with pytest.raises(trt.NetworkError, match="STRICT_BOUNDS"):
+        engine({"x": [" " * 100 + "9"]})
 
 
 # ---------------------------------------------------------------------------- layers that move elements
@@ -552,7 +554,7 @@ def test_openvino_refuses_strings():
     network, x = with_input(1)
     mark(network, y=network.add_identity(x).get_output(0))
 
-    with pytest.raises(trt.NetworkError, match="NL732: .*OpenVINO has no tensors of string"):
+    with pytest.raises(trt.NetworkError, match=r"NL732: .*OpenVINO has no tensors of string"):
         trt.openvino.to_model(network)
 
 

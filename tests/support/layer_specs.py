@@ -493,14 +493,12 @@ class Kinds(Drawing):
         text = self.cast(self.with_axis(self.among(tensor, LISTED)), trt.DataType.STRING)
         minus = self.fixed(np.full((1,) * len(text.shape), self.choose("", "-1", "1-")))
         text = self.network.add_string_concatenation(text, minus).get_output(0)
-        found = [
-            self.network.add_string_lookup(text, ["1", "-1", "0", "11-"]).get_output(0),
-            self.network.add_string_match(text, r"[^-]\d*(-|1)?").get_output(0),
-            self.network.add_string_split(text, "-").get_output(1),
-        ]
+        found = self.network.add_string_lookup(text, ["1", "-1", "0", "11-"]).get_output(0)
+        is_match = self.network.add_string_match(text, r"[^-]\d*(-|1)?").get_output(0)
+        parts = self.network.add_string_split(text, "-").get_output(1)
         row = self.network.add_string_normalization(self.reshape(text, self.size(text))).get_output(0)
         grams = self.network.add_string_ngrams(row, ["0", "1", "-1", "0", "1"], [0, 3]).get_output(0)
-        return self.choose(*found, grams)
+        return self.choose(self.combine(found, self.cast(is_match, trt.int64), Op.SUM), parts, grams)
 
     @adds(
         add_string_tokenization=lambda t: {"input": t(S, 2), "separators": ["x|,"], "token": None},

@@ -96,7 +96,7 @@ def test_every_kind_of_layer_is_drawn(drawn):
 
 
 def test_loops_carry_every_element_type(drawn):
-    assert drawn.carried == set(trt.DataType)
+    assert drawn.carried == set(trt.DataType) - {trt.string}
 
 
 def test_loops_have_every_limit(drawn):

@@ -303,6 +303,15 @@ def test_long_string_and_one_with_a_nul_are_kept():
         assert netloop.compile(each)({})["y"].tolist() == [text.decode(), ""]
 
 
+def test_long_strings_that_differ_are_saved_one_by_one():
+    network = netloop.INetworkDefinition()
+    for end in "ab":
+        network.mark_output(network.add_constant((1,), words("x" * 100 + end)).get_output(0))
+
+    saved = netloop.onnx.to_model(network)
+    assert [each.string_data[0][-1:] for each in saved.graph.initializer] == [b"a", b"b"]
+
+
 def test_column_far_away_is_refused():
     made, _ = of_node(
         "TfIdfVectorizer", words("a"), mode="TF", min_gram_length=1, max_gram_length=1, max_skip_count=0,
