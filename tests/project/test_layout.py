@@ -56,6 +56,7 @@ SUBJECTS = {
     "round_trip": "networks saved and loaded again",
     "saving": "files on disk",
     "scaling": "work that grows with the size of a network",
+    "scikit_learn": "models of scikit-learn",
     "sequences": "sequences and optional values",
     "tensorrt10": "scripts for TensorRT 10",
     "types": "every element type, exported",

@@ -194,6 +194,42 @@ def test_random_classifiers_are_those_of_onnxruntime(ensemble):
     np.testing.assert_allclose(own_scores, scores, rtol=5e-4, atol=2e-4)
 
 
+def stump(left, right, **attributes):
+    """A tree of one test, whose leaves have the weights of two classes: by class, where there is one."""
+    rows = [(0, node, *each) for node, leaf in ((1, left), (2, right)) for each in leaf.items()]
+    names = ("class_treeids", "class_nodeids", "class_ids", "class_weights")
+    return {
+        "nodes_treeids": [0, 0, 0], "nodes_nodeids": [0, 1, 2], "nodes_featureids": [0, 0, 0],
+        "nodes_modes": ["BRANCH_LEQ", "LEAF", "LEAF"], "nodes_values": [0.0, 0.0, 0.0],
+        "nodes_truenodeids": [1, 0, 0], "nodes_falsenodeids": [2, 0, 0], "classlabels_int64s": [5, 9],
+        **{name: [each[place] for each in rows] for place, name in enumerate(names)}, **attributes,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("base", [None, [0.3], [0.25, 0.5]], ids=str)
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        ({0: 0.9}, {0: 0.2}),
+        ({1: 0.9}, {1: 0.2}),
+        ({0: -0.9}, {0: 0.2}),
+        ({1: -0.9}, {1: 0.2}),
+        ({0: -0.9, 1: 0.3}, {0: 0.2, 1: -0.4}),
+        ({0: 0.9}, {1: 0.8}),
+    ],
+    ids=str,
+)
+def test_labels_of_two_classes_are_those_of_onnxruntime(left, right, base):
+    """Their limit is 0.5 where all weights are of one class, and none is negative, else 0."""
+    attributes = {} if base is None else {"base_values": base}
+    x = np.float32([[-1], [1]])
+    model, feeds = of_node(
+        "TreeEnsembleClassifier", x, outputs=2, domain="ai.onnx.ml", opset=3, **stump(left, right, **attributes)
+    )
+
+    assert runs(model, feeds)[0].tolist() == session_gives(model, feeds)["y0"].tolist()
+
+
 def test_labels_may_be_strings():
     trees = {name.replace("target", "class"): each for name, each in forest(3).items() if name != "n_targets"}
     made, feeds = of_node(
