@@ -17,18 +17,22 @@ class OpenVino:
     """OpenVINO's outputs, with the noise of onnxruntime and the difference between the two.
 
     Attributes:
+        names: the names of the inputs in the ONNX model, by those of OpenVINO's parameters and in their order.
         from_onnxruntime: the largest error of OpenVINO's outputs of all calls, compared with onnxruntime's.
     """
 
-    def __init__(self, path: Path, model: openvino.Model) -> None:
+    def __init__(self, path: Path, model: openvino.Model, given: Inputs) -> None:
+        self.names = {
+            each.node.friendly_name: next(name for name in each.names if name in given) for each in model.inputs
+        }
         options = {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": 1}
         self.compiled = openvino.Core().compile_model(model, "CPU", options)
         self.onnxruntime = OnnxRuntime(path)
         self.from_onnxruntime = 0.0
 
     def __call__(self, inputs: Inputs) -> Expected:
-        reference, noise = self.onnxruntime(inputs)
-        outputs = list(self.compiled(inputs).values())
+        reference, noise = self.onnxruntime({self.names[name]: each for name, each in inputs.items()})
+        outputs = list(self.compiled([inputs[name] for name in self.names]).values())
         self.from_onnxruntime = max(self.from_onnxruntime, *errors(outputs, reference))
         return Expected(outputs, noise)
 
@@ -38,12 +42,12 @@ def measure_converted(path: Path) -> dict[str, Any]:
     sizes = load_inputs(path)
     try:
         model = openvino.convert_model(path)
-        peer = OpenVino(path, model)
-        peer(sizes[0])
+        peer = OpenVino(path, model, sizes[0])
+        named = [{name: inputs[given] for name, given in peer.names.items()} for inputs in sizes]
+        peer(named[0])
     except Exception as failure:  # OpenVINO raises RuntimeError and kinds of its own
         return {"state": "not in OpenVINO", "sizes": [], "reason": one_line(failure)}
     file = path.with_suffix(".xml")
     openvino.save_model(model, file, compress_to_fp16=False)
-    named = [{each.any_name: inputs[each.any_name] for each in model.inputs} for inputs in sizes]
     result = measured(lambda: netloop.openvino.load(file), named, peer)
     return {**result, "openvino_from_onnxruntime": peer.from_onnxruntime}

@@ -53,10 +53,10 @@ def summary(results: dict[str, dict[str, Any]]) -> str:
     """The numbers of models by their states."""
     states = Counter(each["state"] for each in results.values())
     agreeing = states.pop("agrees", 0)
-    others = ", ".join(f"{count} {state}" for state, count in states.most_common()) or "none does not"
+    others = ", ".join(f"{state}: {count}" for state, count in states.most_common()) or "no others"
     two = sum(len(each["sizes"]) > 1 for each in results.values())
     share = 100 * agreeing / max(len(results), 1)
-    return f"Of {len(results)} models, {agreeing} load and agree ({share:.1f} %): {others}. {two} ran at two sizes."
+    return f"Of {len(results)} models, {agreeing} load and agree ({share:.1f} %); {others}. {two} ran at two sizes."
 
 
 def converted_row(name: str, record: dict[str, Any]) -> str:
