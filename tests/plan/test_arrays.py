@@ -71,7 +71,7 @@ def strings_file(*lengths, text=b""):
         (memoryview(file_of(np.float32([1]), DataType.FLOAT)), (1,), "not the .npy file of UINT8"),
         (memoryview(b""), (0,), "not the .npy file of UINT8"),
     ],
-    ids=repr,
+    ids=lambda each: "file" if isinstance(each, memoryview) else repr(each),
 )
 def test_damaged_strings_are_refused(file, shape, message):
     with pytest.raises(ValueError, match=message):
