@@ -32,6 +32,9 @@ from netloop.network import INetworkDefinition
 from netloop.passes import chosen
 from netloop.types import LARGEST_KNOWN_VALUE
 
+NO_ARGUMENT: Any = object()
+"""What an engine is called with when it is called without inputs."""
+
 
 def compile(
     network: INetworkDefinition,
@@ -140,12 +143,12 @@ class ICudaEngine(WithStatement, EngineTensors):
         return [each for each in self.constants if not self.build_options.marked_only or name(each) in marks]
 
     @overload
-    def __call__(self, inputs: None = None) -> Self: ...
+    def __call__(self) -> Self: ...
 
     @overload
     def __call__(self, inputs: Mapping[str, Any]) -> dict[str, Any]: ...
 
-    def __call__(self, inputs: Mapping[str, Any] | None = None) -> Self | dict[str, Any]:
+    def __call__(self, inputs: Mapping[str, Any] = NO_ARGUMENT) -> Self | dict[str, Any]:
         """Run the network, and return its outputs by name; see :meth:`Executable.__call__`.
 
         Without an argument, return the engine itself: tools such as Polygraphy take an engine or a function that makes
@@ -157,7 +160,7 @@ class ICudaEngine(WithStatement, EngineTensors):
         Raises:
             InputError, NetworkError, ExecutionError: the inputs do not fit, or a computation failed.
         """
-        return self if inputs is None else super().__call__(inputs)
+        return self if inputs is NO_ARGUMENT else super().__call__(inputs)
 
     # ------------------------------------------------------------------ properties
 

@@ -57,6 +57,8 @@ class Demand:
             layer = None if tensor is None else tensor.producer
             if tensor is None or layer is None or not isinstance(self._types.of(tensor), TensorType):
                 continue
+            if not self._scopes.is_chain(tensor):  # its loops are not nested, which is an error of its own
+                continue
             seen = followed.setdefault(tensor, set())
             key = tuple(at.get(loop) for loop in self._scopes.chain_of(tensor))
             if key not in seen and len(seen) < MOST_ELEMENTS:

@@ -479,8 +479,9 @@ class Kinds(Drawing):
         made = self.network.add_map(keys, values).get_output(0)
         zero = self.cast(self.fixed(np.int64(0)), values.dtype)
         places = self.fixed(np.arange(-1, 2))
-        found = self.network.add_map_lookup(made, *self.choose((), (places, zero))).get_output(0)
-        return self.cast(found, F)
+        given = self.choose((), (places, zero))
+        found = self.network.add_map_lookup(made, *given).get_output(0)
+        return self.reshape(self.cast(found, F), 3 if given else values.shape[0])
 
     @adds(
         add_string_concatenation=lambda t: {"input1": t(S, 2), "input2": t(S, 1)},

@@ -31,6 +31,7 @@ REFUSED_BY_JAX: dict[str, Callable[["Wrecker"], Any]] = {}
 
 NOT_OF_A_NETWORK = {
     "NL109": "of a profile, which is no part of a network",
+    "NL421": "of classes that scripts can only mention",
     "NL6": "of a call, a run or a device",
     "NL7": "of a file, or of the demo",
 }
