@@ -113,7 +113,7 @@ def test_pipe_is_refused_without_waiting(tmp_path, read):
 
 
 def test_lack_of_memory_in_an_import_is_a_finding():
-    errors = ImportErrors("model.onnx", "NL745")
+    errors = ImportErrors("model.onnx", "NL745", {})
     with errors.collect("node 'a'"):
         raise MemoryError
 
@@ -122,7 +122,7 @@ def test_lack_of_memory_in_an_import_is_a_finding():
 
 
 def test_exception_that_an_importer_does_not_expect_is_a_finding_with_its_cause():
-    errors = ImportErrors("model.onnx", "NL745")
+    errors = ImportErrors("model.onnx", "NL745", {})
     with errors.collect("node 'a'"):
         (0,)[1]
 
@@ -135,7 +135,7 @@ def test_exception_that_an_importer_does_not_expect_is_a_finding_with_its_cause(
 
 
 def test_import_ends_after_a_thousand_findings():
-    errors = ImportErrors("model.onnx", "NL745")
+    errors = ImportErrors("model.onnx", "NL745", {})
 
     def fail() -> None:
         with errors.collect("node 'a'"):

@@ -21,6 +21,7 @@ from netloop.formats.word_tables import ACTIVATION_PARAMETERS, ACTIVATIONS, OPEN
 TABLES = {name: each for name, each in vars(word_tables).items() if isinstance(each, Vocabulary)}
 
 PARTIAL: dict[str, set[Any]] = {
+    "ELEMENT_TYPES": set(DataType) - {DataType.STRING},
     "GELU_APPROXIMATIONS": {ActivationType.GELU_ERF, ActivationType.GELU_TANH},
     "RECURRENT_ACTIVATIONS": set(ActivationType)
     - {ActivationType.SELU, ActivationType.CLIP, ActivationType.GELU_ERF, ActivationType.GELU_TANH},

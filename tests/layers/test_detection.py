@@ -394,7 +394,7 @@ def test_unique_has_as_many_as_only_the_run_tells():
 
 
 def test_unique_of_what_is_no_number_is_refused():
-    refuses(IUniqueLayer(), TensorType(np.dtype(jnp.int4), (2,)), match="bool or numbers, not int4[2]")
+    refuses(IUniqueLayer(), TensorType(np.dtype(jnp.int4), (2,)), match="bool, numbers or strings, not int4[2]")
 
 
 def test_unique_along_an_axis_that_is_not_there_is_refused():

@@ -84,4 +84,4 @@ def test_engine_gives_what_the_reference_means(method):
 def test_every_kind_of_layer_has_an_example_call_or_is_of_a_boundary():
     boundary = {each for each in kinds().values() if issubclass(each, ILoopBoundaryLayer | IIfConditionalBoundaryLayer)}
 
-    assert {type(layer) for method in CALLS for layer in added(method)[0]} == set(kinds().values()) - boundary
+    assert {type(layer) for method in CALLS for layer in added(method)[0].layers} == set(kinds().values()) - boundary

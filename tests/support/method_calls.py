@@ -19,7 +19,16 @@ OF_CONDITIONAL: dict[str, Arguments] = {
     "add_input": lambda t: {"input": t(F, 2)},
     "add_output": lambda t: {"true_subgraph_output": t(F, 2), "false_subgraph_output": t(F, 2)},
 }
-NOT_LAYERS = {"add_input", "add_sequence_input", "add_optional_input", "add_loop", "add_if_conditional"}
+NOT_LAYERS = {
+    "add_input",
+    "add_sequence_input",
+    "add_optional_input",
+    "add_map_input",
+    "add_plugin",
+    "add_plugin_v2",
+    "add_loop",
+    "add_if_conditional",
+}
 """The methods of a network that add something else."""
 
 RECEIVERS: dict[type, tuple[Callable[[trt.INetworkDefinition], Any], dict[str, Arguments]]] = {

@@ -9,7 +9,7 @@ from tests.support.tensor_drawing import DTYPES, NUMBERS
 NOT_CARRIED = {trt.fp4, trt.e8m0, trt.int4, trt.uint4, trt.int2, trt.uint2}
 """The types that loops and conditionals of onnxruntime do not support."""
 
-NOT_SAVED = {"random", "turn", "quantize_dynamically", "tokenize", "decode"}
+NOT_SAVED = {"random", "turn", "quantize_dynamically", "tokenize", "decode", "look_up"}
 """The recipes of layers that draw random numbers, run code, have scales that are powers of two, or that ONNX lacks."""
 
 SINGLE = [trt.float32, trt.float16, trt.bfloat16]

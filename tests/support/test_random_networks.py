@@ -116,7 +116,7 @@ def test_every_kind_of_loop_output_is_drawn(drawn):
     assert drawn.outputs == set(trt.LoopOutput)
 
 
-@pytest.mark.parametrize("nest", ["llll", "lc", "cl", "lcl", "clc", "cc"])
+@pytest.mark.parametrize("nest", ["lll", "lc", "cl", "lcl", "clc", "cc"])
 def test_loops_and_conditionals_nest(drawn, nest):
     assert any(nest in each for each in drawn.nests)
 
