@@ -162,7 +162,7 @@ def _translated(call: Call, x: ITensor, words: list[str], numbers: list[int]) ->
     pair = string_array(words), np.array(numbers, np.int64)
     keys, values = pair if x.type.is_string else pair[::-1]
     default = call.attribute("default_int64" if x.type.is_string else "default_string")
-    return looked_up(call.make, x, keys[::-1], values[::-1], default)
+    return looked_up(call.make, x, np.ascontiguousarray(keys[::-1]), values[::-1], default)
 
 
 @operator("LabelEncoder", domain=DOMAIN, since=(2, 4))
