@@ -122,4 +122,4 @@ def test_plugin_serves_a_suite_of_tests(tmp_path):
     )
     found = ran("-m", "pytest", "-q", "-p", "netloop.compat.pytest_plugin", "-p", "no:cacheprovider", tmp_path)
 
-    assert "1 passed" in found.stdout, found.stdout
+    assert found.returncode == 0, found.stdout
