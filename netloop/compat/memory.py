@@ -51,7 +51,7 @@ class Blocks:
         """
         begins = sorted(self._blocks)
         place = bisect_right(begins, address) - 1
-        if place < 0 or address + size > begins[place] + self._blocks[begins[place]].size:
+        if size < 0 or place < 0 or address + size > begins[place] + self._blocks[begins[place]].size:
             raise InvalidAddress(f"{size} bytes at {address:#x} are not within one block of device memory")
 
     def bytes_at(self, address: int, size: int) -> Array:
@@ -97,6 +97,6 @@ def copy(target: Any, source: Any, size: int, *, to_device: bool, from_device: b
     for address, is_device in places:
         if is_device:
             DEVICE.check(address, size)
-        elif size and not address:
-            raise InvalidAddress("the address 0 has no memory")
+        elif size < 0 or (size and not address):
+            raise InvalidAddress(f"there are no {size} bytes at {address:#x}")
     ctypes.memmove(places[0][0], places[1][0], size)

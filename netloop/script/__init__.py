@@ -29,8 +29,8 @@ Module = Literal["netloop", "tensorrt"]
 def save(network: INetworkDefinition, path: str | os.PathLike[str], module: Module = "netloop") -> None:
     """Write a script that builds a network, and its large weights into an .npz file next to it.
 
-    The script has a function ``build()`` that returns a network with the same layers, names and weights; run by itself,
-    it builds and saves an engine. Loops and conditionals keep their names. A layer whose input is a tensor of a later
+    The script has a function ``build()`` that returns a network with the same layers, names and weights. Loops and
+    conditionals keep their names. A layer whose input is a tensor of a later
     layer comes after it, and a type conversion that setting the ``dtype`` of a tensor added is a cast like others.
 
     Args:

@@ -62,9 +62,8 @@ class ScriptWriter:
         if self._network.name != self._made.name:
             self._lines.append(f"network.name = {self._network.name!r}")
         for layer, name in self._network.marks.names.items():
-            self.weights.read(
-                layer.weights, name
-            )  # weights are named by their array, so even small ones are in the file
+            # weights are named by their array, so even small ones are in the file
+            self.weights.read(layer.weights, name)
         for each in self._network.inputs:
             self._add_input(each)
         for each in in_order(self._network.layers):

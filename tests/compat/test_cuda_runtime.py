@@ -48,7 +48,7 @@ def test_copies_go_there_and_back(block, source):
     results(cuda_runtime.cudaFree(other))
 
 
-@pytest.mark.parametrize(("offset", "size"), [(0, 25), (4, 24), (-4, 8), (24, 1), (1 << 40, 4)])
+@pytest.mark.parametrize(("offset", "size"), [(0, 25), (0, -1), (4, 24), (-4, 8), (24, 1), (1 << 40, 4)])
 def test_copy_past_a_block_is_an_error(block, offset, size):
     source = np.zeros(100, np.uint8)
 
@@ -62,6 +62,7 @@ def test_copy_past_a_block_is_an_error(block, offset, size):
 def test_host_memory_is_no_device_memory():
     assert cuda_runtime.cudaMemcpy(X.ctypes.data, X, 4, TO_DEVICE) == (INVALID,)
     assert cuda_runtime.cudaMemcpy(X, 0, 4, cudaMemcpyKind.cudaMemcpyDefault) == (INVALID,)
+    assert cuda_runtime.cudaMemcpy(X, X, -1, cudaMemcpyKind.cudaMemcpyDefault) == (INVALID,)
 
 
 def test_memory_is_freed_once():
