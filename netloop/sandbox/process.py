@@ -20,6 +20,9 @@ COMMAND = [sys.executable, "-P", "-m", "netloop.sandbox"]
 MOST_LINES = 20
 """The number of last lines of stderr that an error has."""
 
+LOADER_LACKS_MEMORY = "cannot allocate memory for thread-local data"
+"""What glibc's loader writes before it ends a process by code 127: a thread of XLA found no memory for its variables."""
+
 LAST_BYTES = 16_000
 """The last bytes of stderr that are kept."""
 
@@ -121,6 +124,8 @@ class ChildProcess:
         if self._is_late or by == "SIGXCPU":
             what = f"the process of {self.name!r} took longer than {self.seconds:g} seconds"
             return self._error("NL631", what, "seconds", "pass more seconds, if you trust the file")
+        if any(LOADER_LACKS_MEMORY in line for line in self._stderr.lines()):
+            return self.out_of_memory()
         what = f"the process of {self.name!r} was ended by {by}"
         return self._error("NL632", what, by, "if it ran out of memory, pass a larger memory")
 
