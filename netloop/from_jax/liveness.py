@@ -1,0 +1,31 @@
+"""The equations of a jaxpr that its results depend on."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Var, jaxprs_in_params
+
+from netloop.diagnostics import SourceLocation
+from netloop.from_jax.places import OF_JAX, source_location
+
+
+def live_equations(jaxpr: Jaxpr) -> list[JaxprEqn]:
+    """The equations that the results depend on, in order."""
+    needed = {each for each in jaxpr.outvars if isinstance(each, Var)}
+    live: list[JaxprEqn] = []
+    for equation in reversed(jaxpr.eqns):
+        if not needed.isdisjoint(equation.outvars):
+            live.append(equation)
+            needed.update(each for each in equation.invars if isinstance(each, Var))
+    return live[::-1]
+
+
+def every_equation(jaxpr: ClosedJaxpr) -> Iterator[tuple[JaxprEqn, SourceLocation]]:
+    """All live equations with their places, those inside of others too."""
+    waiting: list[tuple[Any, SourceLocation]] = [(jaxpr.jaxpr, OF_JAX)]
+    while waiting:
+        inner, around = waiting.pop(0)
+        for equation in live_equations(inner):
+            place = source_location(equation, around)
+            yield equation, place
+            waiting += [(getattr(each, "jaxpr", each), place) for each in jaxprs_in_params(equation.params)]

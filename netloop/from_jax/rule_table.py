@@ -1,0 +1,80 @@
+"""Rule tables: how each primitive of JAX becomes layers, or why it does not."""
+
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import Any, TypeVar
+
+from netloop.formats.operator_table import OperatorTable
+from netloop.from_jax.call import Call
+from netloop.graph.tensor import ITensor
+
+Outputs = ITensor | Sequence[ITensor]
+Rule = Callable[..., Outputs]
+"""The function of a primitive: takes a ``Call`` and a tensor for each operand."""
+
+R = TypeVar("R", bound=Rule)
+
+TABLE: OperatorTable[str, Rule] = OperatorTable()
+"""The rule of each primitive, by name."""
+
+COMPLEX: OperatorTable[str, Rule] = OperatorTable()
+"""The rules of primitives on complex numbers, which have their parts along a last axis, where these are others."""
+
+MOVED = frozenset({
+    "add", "add_any", "broadcast_in_dim", "checkpoint", "closed_call", "concatenate", "cond", "copy",
+    "custom_jvp_call", "custom_vjp_call", "device_put", "dynamic_slice", "dynamic_update_slice", "fft", "gather", "jit",
+    "name", "neg", "optimization_barrier", "pjit", "reduce_sum", "remat2", "reshape", "rev", "scan", "slice", "split",
+    "squeeze", "stack", "stop_gradient", "sub", "transpose", "unstack", "while",
+})  # fmt: skip
+"""The primitives whose rules serve complex numbers as they are, part by part."""
+
+REFUSED: dict[str, str] = {}
+"""The reason why a primitive has no layers, by name."""
+
+BROADCASTING: set[str] = set()
+"""The primitives whose rules take operands that are not broadcast yet."""
+
+UNIFORM: set[str] = set()
+"""The primitives that only move elements: of an operand with equal elements everywhere they make the same."""
+
+
+def primitive(*names: str, broadcasts: bool = False, moves: bool = False) -> Callable[[R], R]:
+    """Return a decorator that registers the rule of some primitives.
+
+    Args:
+        names: the names of the primitives.
+        broadcasts: whether the rule takes operands that are not broadcast yet: 0-D, or with axes of length 1.
+        moves: whether the primitives only move the elements of their first operand.
+    """
+    if broadcasts:
+        BROADCASTING.update(names)
+    if moves:
+        UNIFORM.update(names)
+    return TABLE.register(*names)
+
+
+def complex_primitive(*names: str) -> Callable[[R], R]:
+    """Return a decorator that registers the rule of some primitives for complex operands or results."""
+    return COMPLEX.register(*names)
+
+
+def defined(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Return a decorator that registers a JAX function of the same meaning for some primitives.
+
+    The function takes arrays, and the parameters of the equation by name; its own equations are imported in place.
+    """
+
+    def enter(function: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(function)
+        def rule(call: Call, *operands: ITensor) -> Outputs:
+            return call.define(lambda *arrays: function(*arrays, **call.params), *operands)
+
+        TABLE.register(*names)(rule)
+        return function
+
+    return enter
+
+
+def refuse(reason: str, *names: str) -> None:
+    """State why some primitives have no layers."""
+    REFUSED.update(dict.fromkeys(names, reason))

@@ -1,0 +1,28 @@
+"""Primitives of several devices and of effects: none has layers."""
+
+from netloop.from_jax.rule_table import refuse
+
+refuse(
+    "it exchanges values between devices, and a function of one device has no axis for them; "
+    "vmap with an axis_name resolves it",
+    "all_gather", "all_gather_invariant", "all_gather_reduced", "all_to_all", "axis_index", "pbroadcast", "pmax",
+    "pmin", "ppermute", "psum", "psum_invariant", "psend", "precv", "preduced", "ragged_all_to_all", "reduce_scatter",
+    "shard_map", "unreduced_psum", "unreduced_reduce_scatter",
+)  # fmt: skip
+refuse(
+    "it calls Python, or another library, from inside the function, and a network cannot",
+    "pure_callback", "io_callback", "debug_callback", "debug_print", "ffi_call", "custom_partitioning", "call_exported",
+    "inspect_sharding", "check",
+)  # fmt: skip
+refuse(
+    "it reads or writes a mutable reference or a token, and a network has values only",
+    "get", "swap", "addupdate", "run_state", "after_all", "create_token", "core_map", "dce_sink", "unreachable",
+)  # fmt: skip
+refuse(
+    "it is a step of a transformation, which is finished before a network is made; trace the function that is derived",
+    "custom_lin", "linear_call", "stage", "create_linear", "to_edtype", "from_edtype",
+)  # fmt: skip
+refuse(
+    "it selects by a function of its own; use the gradient of a maximum or minimum of windows",
+    "select_and_scatter",
+)  # fmt: skip

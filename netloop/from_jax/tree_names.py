@@ -1,0 +1,64 @@
+"""Names of inputs, weights and outputs: the paths of leaves in pytrees."""
+
+import inspect
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+
+OUTPUT = "output"
+"""The name of a result that is a single array."""
+
+
+def argument_names(function: Callable[..., Any], count: int, given: Sequence[str] | None) -> list[str]:
+    """The names of ``count`` positional arguments: those given, or those of the parameters.
+
+    Raises:
+        TypeError: another number of names is given.
+    """
+    if given is not None:
+        listed: list[Any] = [given] if isinstance(given, str) else [*given]
+        if len(listed) != count or not all(isinstance(each, str) for each in listed) or len({*listed}) != count:
+            raise TypeError(f"names are {count} different strings, one for each argument, not {given!r}")
+        return listed
+    found: list[str] = []
+    for each in _parameters(function):
+        if each.kind is each.VAR_POSITIONAL:
+            found += [f"{each.name}{index}" for index in range(count - len(found))]
+        elif each.kind is not each.KEYWORD_ONLY and each.kind is not each.VAR_KEYWORD:
+            found.append(each.name)
+    return [*found, *(f"input{index}" for index in range(len(found), count))][:count]
+
+
+def _parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
+    try:
+        return [*inspect.signature(function).parameters.values()]
+    except (TypeError, ValueError):  # of a function written in C
+        return []
+
+
+def leaf_names(arguments: Sequence[str], examples: Sequence[Any]) -> list[tuple[str, str]]:
+    """The argument of each leaf, and the name of the leaf: ``params``, ``params.layers.0.w``."""
+    return [
+        (argument, ".".join([argument, *_words(path)]))
+        for argument, example in zip(arguments, examples, strict=True)
+        for path, _ in jax.tree_util.tree_leaves_with_path(example)
+    ]
+
+
+def result_names(result: Any, taken: Sequence[str]) -> list[str]:
+    """The names of the leaves of a result; those of inputs, and numbers alone, have ``output`` in front."""
+    names = [".".join(_words(path)) for path, _ in jax.tree_util.tree_leaves_with_path(result)]
+    named = [each if each and not each[0].isdigit() and each not in taken else _under_output(each) for each in names]
+    twice = {each for each, count in Counter(named).items() if count > 1}
+    return [f"{each}.{index}" if each in twice else each for index, each in enumerate(named)]
+
+
+def _under_output(name: str) -> str:
+    return f"{OUTPUT}.{name}" if name else OUTPUT
+
+
+def _words(path: Sequence[Any]) -> list[str]:
+    """The keys of a path in a pytree, each without its brackets and quotes."""
+    return [jax.tree_util.keystr((each,), simple=True) for each in path]

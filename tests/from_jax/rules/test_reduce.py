@@ -1,0 +1,67 @@
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import lax
+
+from tests.support.jax_functions import check_same
+
+DRAW = np.random.default_rng(0)
+
+
+def normal(*shape):
+    return DRAW.normal(size=shape).astype(np.float32)
+
+
+X = normal(3, 4)
+A = DRAW.integers(-5, 6, (3, 4)).astype(np.int32)
+ODD = np.float32([[1, np.nan, -1, 2], [np.inf, 3, np.nan, -np.inf]])
+
+
+@pytest.mark.parametrize("name", ["sum", "prod", "max", "min", "mean", "var", "std", "any", "all", "argmax", "argmin"])
+def test_reduction(name):
+    reduce = getattr(jnp, name)
+
+    check_same(lambda x: (reduce(x), reduce(x, axis=1), reduce(x, axis=0, keepdims=True)), X)
+
+
+@pytest.mark.parametrize("name", ["bitwise_xor", "bitwise_or", "bitwise_and"])
+def test_reduction_of_bits(name):
+    reduce = getattr(jnp, name).reduce
+
+    check_same(lambda a: (reduce(a, axis=1), reduce(a), reduce(a[..., None], axis=0)), A)
+
+
+@pytest.mark.parametrize("join", [lax.add, lax.max, lax.min, lax.mul])
+def test_general_reduction(join):
+    check_same(lambda x: lax.reduce(x, np.float32(0.5), join, (1,)), X)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("running", [lax.cumsum, lax.cumprod, lax.cummax, lax.cummin, lax.cumlogsumexp])
+def test_running_total(running, reverse):
+    check_same(lambda x: (running(x, 0, reverse), running(x, 1, reverse)), X)
+
+
+@pytest.mark.parametrize("x", [X, A, ODD, A > 0], ids=["float", "int", "nan", "bool"])
+def test_order(x):
+    check_same(lambda x: (jnp.sort(x), jnp.argsort(x), jnp.sort(x, 0), jnp.argsort(x, axis=0)), x)
+    check_same(lambda x: (jnp.sort(x, descending=True), jnp.argsort(x, descending=True)), x)
+
+
+def test_order_by_several_keys():
+    check_same(lambda a, b: lax.sort((a, b, b + 1), num_keys=2), A, X)
+    check_same(lambda a, b: jnp.lexsort((a[0], b[0])), A, A[::-1].copy())
+
+
+def test_best_elements_and_their_places():
+    check_same(lambda x: (lax.top_k(x, 2), jnp.median(x, 1), jnp.quantile(x, 0.3)), X)
+
+
+def test_place_of_the_first_nan():
+    check_same(lambda x: (jnp.argmax(x, 1), jnp.argmin(x, 1), jnp.maximum(x, 0), jnp.minimum(x, 1)), ODD)
+
+
+def test_places_that_are_sorted_with_a_key_become_the_order():
+    network = check_same(lambda x: jnp.argsort(x), A)
+
+    assert [type(each).__name__ for each in network.layers] == ["ITopKLayer", "ICastLayer"]
