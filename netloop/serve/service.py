@@ -1,0 +1,264 @@
+"""A bounded queue of requests, and the thread that runs them in batches."""
+
+from __future__ import annotations
+
+import atexit
+import threading
+import time
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeoutError
+from dataclasses import dataclass, field
+from typing import Any, Generic, Self, TypeVar
+
+from netloop.checked_attributes import whole
+from netloop.serve.errors import closed, overloaded, timed_out
+from netloop.serve.metrics import Metrics, Recorder
+from netloop.types import Array
+from netloop.unpicklable import Unpicklable
+
+Outputs = dict[str, Array]
+Clock = Callable[[], float]
+CLOCK: Clock = time.monotonic
+"""The clock of services, in seconds."""
+
+
+@dataclass(eq=False)
+class Request:
+    """A request in the queue.
+
+    Attributes:
+        inputs: its arrays by name.
+        arrived: the time of its arrival.
+        deadline: the time after which it is not run.
+        future: receives its outputs by name, or its error.
+    """
+
+    inputs: dict[str, Any]
+    arrived: float
+    deadline: float
+    future: Future[Outputs] = field(default_factory=Future[Outputs])
+
+
+R = TypeVar("R", bound=Request)
+Errors = list[tuple[R, Exception]]
+"""Requests that are not run, each with the reason."""
+
+
+class Service(Unpicklable, ABC, Generic[R]):
+    """A queue of limited length, and a thread that takes batches from it.
+
+    Args:
+        queue: the largest number of requests that wait; one more is refused.
+        timeout: the seconds after which a request is not run any more; None for no limit.
+        delay: the seconds that a batch waits for more requests after its first.
+        clock: returns the time in seconds.
+
+    Raises:
+        TypeError, ValueError: a number is not of its range.
+    """
+
+    def __init__(self, queue: int, timeout: float | None, delay: float, clock: Clock) -> None:
+        self._room, self._timeout = whole(1)("queue", queue), seconds("timeout", timeout)
+        self._delay, self._clock = seconds("delay", delay), clock
+        self._queue: deque[R] = deque()
+        self._recorder = Recorder()
+        self._changed = threading.Condition(threading.RLock())
+        self._is_closed = False
+        self._thread = threading.Thread(target=self._serve, name="netloop-serve", daemon=True)
+
+    def _begin(self) -> None:
+        """Start the thread, when the object is complete."""
+        # a thread that is inside XLA while Python ends would end the process with a signal
+        atexit.register(self.close)
+        self._thread.start()
+
+    # ------------------------------------------------------------------ what a service defines
+
+    @abstractmethod
+    def _most(self) -> int:
+        """The largest number of requests in a batch."""
+
+    @abstractmethod
+    def _admission(self) -> Callable[[R], bool]:
+        """A new batch: a function that says whether a request joins it."""
+
+    @abstractmethod
+    def _run(self, batch: list[R]) -> Sequence[Outputs | Exception]:
+        """The outputs, or the error, of each request of a batch."""
+
+    def _dependents(self, request: R) -> list[R]:
+        """The requests of the queue that make no sense once this one is not run."""
+        return []
+
+    def _left(self, request: R) -> None:
+        """Note that a request needs nothing any longer."""
+
+    def _not_run(self, request: R) -> Exception:
+        """The error of a request after one that was not run; a service with dependents defines it."""
+        raise NotImplementedError
+
+    def _sequence_count(self) -> int:
+        return 0
+
+    # ------------------------------------------------------------------ callers
+
+    def _deadline(self, timeout: float | None) -> tuple[float, float]:
+        """The time, and the deadline of a request that arrives now."""
+        now, limit = self._clock(), seconds("timeout", timeout)
+        limits = [each for each in (limit, self._timeout) if each is not None]
+        return now, now + min(limits) if limits else float("inf")
+
+    def _put(self, requests: Sequence[R]) -> list[Future[Outputs]]:
+        """Append requests to the queue, all or none, with the lock held."""
+        if self._is_closed:
+            raise closed()
+        if len(self._queue) + len(requests) > self._room:
+            self._recorder.add("refused", len(requests))
+            what = f"{len(self._queue)} of at most {self._room} requests wait in the queue"
+            raise overloaded(what, "send the request again later, or give the service a longer queue")
+        self._queue.extend(requests)
+        self._recorder.add("accepted", len(requests))
+        self._changed.notify_all()
+        return [each.future for each in requests]
+
+    def _wait(self, future: Future[Outputs], timeout: float | None) -> Outputs:
+        """The outputs of a request, waiting for them as long as its time-outs allow."""
+        limits = [each for each in (timeout, self._timeout) if each is not None]
+        try:
+            return future.result(min(limits) if limits else None)
+        except FutureTimeoutError:
+            future.cancel()
+            raise timed_out("a request has no result in time") from None
+
+    def _all(self, submits: Iterable[Callable[[], Future[Outputs]]]) -> list[Outputs | Exception]:
+        """Put requests into the queue together, so that they share calls; return the outputs or the error of each."""
+        futures: list[Future[Outputs] | Exception] = []
+        with self._changed:
+            for each in submits:
+                try:
+                    futures.append(each())
+                except Exception as error:  # the others run
+                    futures.append(error)
+        return [self._outcome(each) for each in futures]
+
+    def _outcome(self, future: Future[Outputs] | Exception) -> Outputs | Exception:
+        try:
+            return future if isinstance(future, Exception) else self._wait(future, None)
+        except Exception as error:
+            return error
+
+    def metrics(self) -> Metrics:
+        """The counts and latencies so far."""
+        with self._changed:
+            return self._recorder.metrics(len(self._queue), self._sequence_count())
+
+    def close(self) -> None:
+        """Refuse new requests, answer those in the queue with an error, and wait for the call in progress."""
+        with self._changed:
+            self._is_closed = True
+            waiting = [*self._queue]
+            self._queue.clear()
+            self._recorder.add("failed", len(waiting))
+            self._changed.notify_all()
+        answer_all([(each, closed()) for each in waiting])
+        atexit.unregister(self.close)
+        if self._thread is not threading.current_thread():
+            self._thread.join()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    # ------------------------------------------------------------------ the thread
+
+    def _serve(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._queue or self._is_closed)
+                if self._delay and not self._is_closed:
+                    self._changed.wait_for(lambda: len(self._queue) >= self._most() or self._is_closed, self._delay)
+                if self._is_closed:
+                    return
+                batch, errors = self._take()
+            # callbacks of futures may take as long as they like, so the lock is not held here
+            answer_all(errors)
+            if batch:
+                self._answer(batch)
+
+    def _take(self) -> tuple[list[R], Errors[R]]:
+        """The next batch, and the errors of requests whose time is over; what does not fit stays in order."""
+        batch: list[R] = []
+        skipped: list[R] = []
+        errors: Errors[R] = []
+        joins, now = self._admission(), self._clock()
+        while self._queue and len(batch) < self._most():
+            each = self._queue.popleft()
+            if each.deadline < now:
+                error = timed_out("a request waited in the queue until its time was over")
+                errors += [(each, error), *self._drop(each, "timed_out")]
+            elif not joins(each):
+                skipped.append(each)
+            elif each.future.set_running_or_notify_cancel():
+                batch.append(each)
+            else:
+                errors += self._drop(each, "cancelled")
+        self._queue.extendleft(reversed(skipped))
+        return batch, errors
+
+    def _drop(self, request: R, count: str) -> Errors[R]:
+        """Count a request without outputs; return the errors of those that cannot run without it."""
+        lost = self._dependents(request)
+        self._recorder.add(count)
+        self._recorder.add("failed", len(lost))
+        for each in lost:
+            self._queue.remove(each)
+        for each in (*lost, request):
+            self._left(each)
+        return [(each, self._not_run(each)) for each in lost]
+
+    def _answer(self, batch: list[R]) -> None:
+        """Run a batch, and give each request its outputs or its error."""
+        self._recorder.add("calls")
+        try:
+            results = self._run(batch)
+        except Exception as error:  # a caller waits for each request, whatever failed
+            results = [error] * len(batch)
+        errors: Errors[R] = []
+        with self._changed:
+            for request, result in zip(batch, results, strict=True):
+                if isinstance(result, Exception):
+                    errors += self._drop(request, "failed")
+                else:
+                    self._recorder.complete(self._clock() - request.arrived)
+                    self._left(request)
+        answer_all(errors)
+        for request, result in zip(batch, results, strict=True):
+            if isinstance(result, Exception):
+                request.future.set_exception(result)
+            else:
+                request.future.set_result(result)
+
+
+def answer_all(errors: Iterable[tuple[Request, Exception]]) -> None:
+    """Give requests that are not running their errors."""
+    for request, error in errors:
+        if request.future.set_running_or_notify_cancel():
+            request.future.set_exception(error)
+
+
+def seconds(name: str, given: Any) -> Any:
+    """Return a number of seconds, or None.
+
+    Raises:
+        TypeError, ValueError: it is neither.
+    """
+    if given is not None and (isinstance(given, bool) or not isinstance(given, int | float)):
+        raise TypeError(f"{name} is a number of seconds, and not {given!r}")
+    if given is not None and not given >= 0:
+        raise ValueError(f"{name} is a number of seconds, and {given!r} is none")
+    return given
