@@ -1,0 +1,310 @@
+"""Many requests of a network with a loop, in slots that are refilled as requests end."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from concurrent.futures import CancelledError
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+import jax
+import numpy as np
+
+from netloop.api.slot_requests import RequestState, Rows, SlotRequest
+from netloop.call_inputs import check_values
+from netloop.check import require_valid
+from netloop.checked_attributes import whole
+from netloop.diagnostics import ExecutionError, InputError
+from netloop.execution.program_cache import ProgramCache
+from netloop.execution.slot_checks import served_loop
+from netloop.execution.slots import FOR_ONE_ROW, Slots, SlotSource
+from netloop.execution.stream_lengths import free_lengths
+from netloop.execution.weight_loading import DeviceWeights, device_copy
+from netloop.graph.attributes import check_instance
+from netloop.jax_settings import pinned_settings
+from netloop.layers.loop import check_max_trips
+from netloop.layers.sources import IConstantLayer
+from netloop.lower import constants_of, require_program
+from netloop.lower.compilability import require_arrays
+from netloop.lower.nesting import require_shallow
+from netloop.network import INetworkDefinition
+from netloop.passes import chosen
+from netloop.types import Array
+from netloop.unpicklable import Unpicklable
+
+
+class SlotEngine(Unpicklable):
+    """An engine that runs many requests of a network together, each from its own beginning to its own end.
+
+    The network is that of one request. What comes before its loop is the prefill of a request, each iteration of the
+    loop is made for the requests in all slots at once, and what follows the loop is the end of a request; then its
+    slot is free for the next one. Rows of stacked outputs that are outputs of the network stream as they are made.
+    The names are those of JetStream's engine API: prefill, insert, generate; here they are derived from the network.
+
+    A call of the device makes ``trips`` iterations. More of them cost fewer calls, and a request that ends within them
+    keeps its slot until the call returns.
+
+    Requests of different shapes, or of different values that decide shapes, have programs of their own and share the
+    number of slots. One thread at a time makes iterations; the others wait.
+
+    Args:
+        network: the network of one request, of which the engine keeps a copy.
+        slots: the largest number of requests that run together.
+        loop: the name of the loop; None for the only loop outside of other loops and of conditionals, or for the only
+            one of these that stacks an output of the network.
+        max_trips: the largest number of iterations of a loop; None for any number.
+        passes: the names of the optimization passes, of ``netloop.PASSES``; None for all but those for single rows.
+
+    Attributes:
+        network: the copy of the network.
+        slots: the largest number of requests that run together.
+        made: the number of iterations that requests have made.
+        offered: the number of iterations that they could have made, in all slots.
+
+    Raises:
+        NetworkError: the network is invalid; no loop of it can run in slots (NL623); it needs the host (NL501, NL503).
+        ValueError: it has no loop of the name, or a number is not positive.
+    """
+
+    UNPICKLABLE = "cannot be pickled or copied, because its requests are those of one process; pickle the network"
+
+    def __init__(
+        self,
+        network: INetworkDefinition,
+        *,
+        slots: int = 32,
+        trips: int = 1,
+        loop: str | None = None,
+        max_trips: int | None = None,
+        passes: Iterable[str] | None = None,
+    ) -> None:
+        self.slots, self.trips = whole(1)("slots", slots), whole(1)("trips", trips)
+        check_max_trips("max_trips", max_trips)
+        block = require_valid(check_instance("network", network, INetworkDefinition)).block
+        require_shallow(block, max_trips=max_trips)
+        require_arrays(network)
+        at = network.loops.index(served_loop(network, block, loop))
+        names = chosen(passes) - (FOR_ONE_ROW if passes is None else frozenset())
+        self.network, served = network.copy(), network.copy()
+        self.made = self.offered = 0
+        self._lock = threading.RLock()
+        self._free = list(range(self.slots))[::-1]
+        self._waiting: deque[SlotRequest] = deque()
+        self._running: dict[int, SlotRequest] = {}
+        self._unreported: deque[SlotRequest] = deque()
+        with pinned_settings():
+            lengths, constants = free_lengths(served, at), constants_of(served)
+            weights = _device_weights(served, constants)
+            counts = self.slots, self.trips
+            self._source = SlotSource(served, lengths, at, constants, weights, max_trips, names, *counts)
+            self._programs = ProgramCache(served, partial(Slots, self._source))
+            if not self._programs.shape_inputs and all(each.type.is_fixed for each in served.inputs):
+                # what is refused is refused now, and not with the first request
+                self._programs.find({each: jax.ShapeDtypeStruct(each.shape, each.type.dtype) for each in served.inputs})
+
+    def __repr__(self) -> str:
+        return f"<SlotEngine, {len(self._running)} of {self.slots} slots, {len(self._waiting)} requests waiting>"
+
+    @property
+    def program_count(self) -> int:
+        """The number of programs: one for each combination of shapes, and of values that decide shapes."""
+        return len(self._programs)
+
+    def submit(
+        self, inputs: Mapping[str, Any], on_row: Callable[[SlotRequest, Rows], Any] | None = None
+    ) -> SlotRequest:
+        """Hand in a request; it begins in the first step in which a slot is free.
+
+        Args:
+            inputs: an array for each input, by name, as for a call of an engine; they are copied.
+            on_row: called with the request and the rows of each iteration, by output name, within ``step``.
+                An exception that it raises leaves the step; the state of all requests is recorded before.
+
+        Raises:
+            InputError: an input is missing, unknown, or of another element type or shape.
+        """
+        given = check_values(self.network.inputs, inputs)
+        named = ((tensor.name, each) for tensor, each in given.items())
+        copies = {name: np.array(each) if isinstance(each, np.ndarray) else each for name, each in named}
+        request = SlotRequest(self, copies, on_row)
+        with self._lock:
+            self._waiting.append(request)
+        return request
+
+    def run(self, requests: Iterable[Mapping[str, Any]]) -> Iterator[SlotRequest]:
+        """Run requests, and yield each as it ends; one that failed, or whose inputs are refused, has its ``error``.
+
+        Args:
+            requests: the inputs of each; they are taken from the iterable as slots become free.
+        """
+        source, mine = iter(requests), list[SlotRequest]()
+        try:
+            while True:
+                mine += self._submitted(source, self.slots - len(mine))
+                if not mine:
+                    return
+                if not any(each.is_over for each in mine):
+                    self.step()
+                over = [each for each in mine if each.is_over]
+                mine = [each for each in mine if not each.is_over]
+                yield from over
+        finally:
+            for each in mine:
+                each.cancel()
+
+    def _submitted(self, source: Iterator[Mapping[str, Any]], most: int) -> list[SlotRequest]:
+        found: list[SlotRequest] = []
+        while len(found) < most and (inputs := next(source, None)) is not None:
+            try:
+                found.append(self.submit(inputs))
+            except InputError as error:
+                found.append(SlotRequest(self, inputs, None))
+                found[-1].fail(error)
+        return found
+
+    def step(self) -> list[SlotRequest]:
+        """Let waiting requests into free slots, make some iterations of all slots, and end the requests that are over.
+
+        Returns:
+            The requests that ended, failed ones among them.
+
+        Raises:
+            Exception: what ``on_row`` raised.
+        """
+        with self._lock:
+            self._leave_ended()
+            with pinned_settings():
+                over = self._fill()
+                for group in dict.fromkeys(each.group for each in self._running.values() if each.group is not None):
+                    over += self._generate(group)
+            self._report()
+            return over
+
+    def _report(self) -> None:
+        """Call back for the rows of all requests; those that an exception keeps back are reported in the next step."""
+        while self._unreported:
+            request = self._unreported.popleft()
+            try:
+                request.report()
+            except BaseException:
+                self._unreported.appendleft(request)
+                raise
+
+    def _fill(self) -> list[SlotRequest]:
+        """Let waiting requests begin; return those that are over with it."""
+        over: list[SlotRequest] = []
+        while self._waiting and self._free:
+            request = self._waiting.popleft()
+            with _failing([request]):
+                self._begin(request)
+            if request.is_over:
+                over.append(request)
+        return over
+
+    def _begin(self, request: SlotRequest) -> None:
+        given = {each: request.inputs[each.name] for each in self._source.network.inputs}
+        with pinned_settings():
+            group = self._programs.find(given)
+            prefix = group.prefill(list(given.values()))
+            if bool(prefix.live):
+                slot = self._free[-1]
+                group.insert(prefix, slot)
+                self._free.pop()
+                self._running[slot] = request
+                request.begin(group, slot)
+                return
+            request.group = group
+            self._end(request, *group.finish_at_once(prefix))
+
+    def _generate(self, group: Slots) -> list[SlotRequest]:
+        """Make iterations of the requests of one program; return those that are over."""
+        running = {slot: each for slot, each in self._running.items() if each.group is group}
+        generated = _generated(group, list(running.values()))
+        if generated is None:
+            group.clear()
+            self._leave_ended()
+            return list(running.values())
+        rows, made, live = generated
+        self.made += sum(int(made[:, slot].sum()) for slot in running)
+        self.offered += self.slots * self.trips
+        for slot, request in running.items():
+            request.receive(_rows(rows, slot, int(made[:, slot].sum())))
+            self._unreported.append(request)
+        over = [slot for slot in running if not live[slot]]
+        for slot in over:
+            self._finish(group, slot)
+        if len(over) == len(running):
+            group.clear()
+        return [running[slot] for slot in over]
+
+    def _finish(self, group: Slots, slot: int) -> None:
+        request = self._running[slot]
+        with _failing([request]), pinned_settings():
+            self._end(request, *group.finish(slot))
+        self._leave(slot)
+
+    def _end(self, request: SlotRequest, outputs: dict[str, Array], failure: Any) -> None:
+        if failure is not None:
+            request.fail(ExecutionError(failure))
+        else:
+            request.end(outputs, [each.name for each in self.network.outputs])
+
+    def _leave_ended(self) -> None:
+        """Free the slots of requests that have ended, also those of a step that was interrupted."""
+        for slot in [slot for slot, each in self._running.items() if each.is_over]:
+            self._leave(slot)
+
+    def _leave(self, slot: int) -> None:
+        del self._running[slot]
+        self._free.append(slot)
+
+    def cancel(self, request: SlotRequest) -> None:
+        """Give a request up, and its slot to another one; nothing happens if it is over."""
+        with self._lock:
+            if request.is_over:
+                return
+            if request.slot is None:
+                self._waiting.remove(request)
+            else:
+                self._leave(request.slot)
+            request.fail(CancelledError("the request was cancelled"), RequestState.CANCELLED)
+
+
+def _device_weights(network: INetworkDefinition, constants: list[IConstantLayer]) -> DeviceWeights:
+    if any(each.outputs[0].type.is_string for each in constants):
+        require_program(network, network.types)  # refuses strings, which no device has
+    return [device_copy(each.evaluate()) for each in constants]
+
+
+@contextmanager
+def _failing(requests: list[SlotRequest]) -> Generator[None]:
+    """A context in which an exception is the failure of some requests.
+
+    Raises:
+        BaseException: what is no Exception, such as KeyboardInterrupt; the requests are over then too, as they could
+            not be ended later.
+    """
+    try:
+        yield
+    except Exception as error:
+        for each in requests:
+            each.fail(error)
+    except BaseException as error:
+        for each in requests:
+            each.fail(CancelledError(f"the request was interrupted by {type(error).__name__}"), RequestState.CANCELLED)
+        raise
+
+
+def _generated(group: Slots, requests: list[SlotRequest]) -> tuple[dict[str, Array], Array, Array] | None:
+    """What ``group.generate`` returns; None if it fails, and all its requests with it."""
+    with _failing(requests), pinned_settings():
+        return group.generate()
+    return None
+
+
+def _rows(rows: dict[str, Array], slot: int, count: int) -> list[Rows]:
+    """The rows of a slot, iteration by iteration."""
+    return [{name: each[trip, slot, ...].copy() for name, each in rows.items()} for trip in range(count)]
