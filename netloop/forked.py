@@ -42,5 +42,5 @@ def require_jax() -> None:
     """
     if FORK.lost_jax:
         what = "this process was forked from one that had used JAX, so JAX does not work in it"
-        fix = 'use multiprocessing.get_context("spawn"), and load the plan of the engine in the worker'
+        fix = 'use multiprocessing.get_context("spawn"), and pass the engine to the worker'
         raise ExecutionError(Finding("NL612", what, why=reason("NL612"), fix=fix))

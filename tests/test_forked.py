@@ -1,6 +1,8 @@
 """Forks of a process that has used JAX: what would wait forever raises, everything else works."""
 
+import multiprocessing
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -48,7 +50,7 @@ def main() -> None:
     print("before JAX:", in_fork(lambda: trt.compile(network)(inputs)))
     engine = trt.compile(network)
     function, weights = trt.to_jax(network)
-    plan = engine.serialize()
+    plan, pickled = engine.serialize(), pickle.dumps(engine)
     watched = [network.get_layer(0).get_output(0)]
     acts = {
         "call": lambda: engine(inputs),
@@ -65,10 +67,23 @@ def main() -> None:
         "trace": lambda: trt.trace(network, inputs),
         "check": lambda: trt.check(network),
         "save": lambda: trt.plan.loads(trt.plan.dumps(network)),
+        "unpickle": lambda: pickle.loads(pickled),
+        "call of a pickled one": lambda: pickle.loads(pickled)(inputs),
+        "pickled again": lambda: pickle.loads(pickle.dumps(pickle.loads(pickled))),
+        "attribute of it": lambda: pickle.loads(pickled).num_layers,
     }
     for name, act in acts.items():
         print(f"{name}:", in_fork(act), flush=True)
-    np.testing.assert_array_equal(engine(inputs)["sum"], trt.evaluate(network, inputs)["sum"])
+    with multiprocessing.get_context("fork").Pool(1) as pool:
+        print("pool:", failure_of(lambda: pool.apply_async(engine, [inputs]).get(60)))
+    np.testing.assert_array_equal(engine(inputs)["y"], trt.evaluate(network, inputs)["y"])
+
+
+def failure_of(act) -> str:
+    try:
+        return f"returns {act()}"
+    except Exception as error:
+        return f"{type(error).__name__}: {error}".partition("\n")[0]
 
 
 def random_fill() -> trt.INetworkDefinition:
@@ -100,6 +115,11 @@ def test_fork_refuses_what_would_wait_forever():
         "trace: returns Trace",
         "check: returns list",
         "save: returns INetworkDefinition",
+        "unpickle: returns LostEngine",
+        f"call of a pickled one: {refused}",
+        "pickled again: returns LostEngine",
+        f"attribute of it: {refused}",
+        f"pool: {refused}",
     ], ran.stderr
     assert "[ERROR] NL612" in ran.stderr
 

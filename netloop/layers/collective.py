@@ -10,9 +10,10 @@ from netloop.diagnostics import NetworkError, require
 from netloop.dims import PermutationLike
 from netloop.enums import CollectiveOperation, LayerType, ReduceOperation
 from netloop.graph.attributes import check_member
-from netloop.graph.layer import Operation, layer
+from netloop.graph.layer import ILayer, Operation, layer
 from netloop.graph.network_base import NetworkBase
 from netloop.graph.tensor import ITensor
+from netloop.manual_axes import all_gather
 from netloop.types import UNKNOWN, Array, TensorType, wide
 
 AXIS_NAME = "ranks"
@@ -34,7 +35,7 @@ SPLITTING = SHRINKING | {CollectiveOperation.ALL_TO_ALL}
 # fmt: off
 REDUCTIONS: dict[ReduceOperation, Callable[[Any, str], Any]] = {
     ReduceOperation.SUM:  lax.psum,
-    ReduceOperation.PROD: lambda x, axis: lax.all_gather(x, axis).prod(0),
+    ReduceOperation.PROD: lambda x, axis: all_gather(x, axis).prod(0),
     ReduceOperation.MAX:  lax.pmax,
     ReduceOperation.MIN:  lax.pmin,
     ReduceOperation.AVG:  lax.pmean,
@@ -63,8 +64,8 @@ class IDistCollectiveLayer(Operation):
     float32. The outputs of REDUCE and GATHER are undefined on ranks other than the root. With one rank, all
     operations are the identity.
 
-    The reference supports only one rank. In JAX the ranks are an axis: run the function of ``to_jax`` under
-    ``jax.shard_map`` or ``jax.vmap`` with an axis of that name.
+    The reference supports only one rank. ``netloop.shard`` runs the network on a mesh, with an axis for the ranks; the
+    function of ``to_jax`` runs under ``jax.shard_map`` or ``jax.vmap`` with an axis of that name.
 
     Attributes:
         operation: the kind of exchange.
@@ -72,7 +73,7 @@ class IDistCollectiveLayer(Operation):
         root: the rank that sends or receives; -1 for none.
         groups: the ranks that take part, () for all; netloop supports only groups of all ranks.
         num_ranks: the number of ranks.
-        metadata: the name of the axis; empty for ``ranks``.
+        metadata: the name of the axis; empty for ``ranks``, or in ``netloop.shard`` for the only axis that there is.
     """
 
     operation: CollectiveOperation
@@ -91,11 +92,16 @@ class IDistCollectiveLayer(Operation):
             self._check_reduction(x)
         if self.operation not in GROWING | SPLITTING:
             return x.without_value()
-        require(x.rank > 0, f"{self.operation.name} needs an axis 0, but the input is {x}")
+        require(
+            x.rank > 0,
+            f"{self.operation.name} needs an axis 0, but the input is {x}",
+            why="it is split or joined along axis 0",
+        )
         length = x.shape[0]
         require(
             self.operation not in SPLITTING or length == UNKNOWN or length % self.num_ranks == 0,
             f"axis 0 has {length} elements, which cannot be divided evenly among {self.num_ranks} ranks",
+            why="each rank gets an equal part",
         )
         return x.with_shape((self._length(length), *x.shape[1:]))
 
@@ -108,7 +114,7 @@ class IDistCollectiveLayer(Operation):
 
     def _check_ranks(self) -> None:
         ranks = self.num_ranks
-        require(ranks > 0, f"num_ranks is {ranks}, but must be positive")
+        require(ranks > 0, f"num_ranks is {ranks}, but must be positive", why="each rank is a process that takes part")
         require(
             tuple(self.groups) in ((), tuple(range(min(ranks, len(self.groups) + 1)))),
             f"groups are {tuple(self.groups)}, but there are {ranks} ranks",
@@ -119,6 +125,7 @@ class IDistCollectiveLayer(Operation):
             self.operation not in ROOTED or 0 <= self.root < ranks,
             f"the root of {self.operation.name} is {self.root}, but the ranks are 0 to {ranks - 1}",
             fix="choose another root, or set num_ranks",
+            why="one of the ranks has the result, or the value to send",
         )
 
     def _check_reduction(self, x: TensorType) -> None:
@@ -128,48 +135,28 @@ class IDistCollectiveLayer(Operation):
         require(takes, f"{kind.name} does not reduce {x}", fix="convert the input with add_cast")
 
     def evaluate(self, x: Array) -> Array:
-        require(
-            self.num_ranks == 1,
-            f"the network runs on {self.num_ranks} ranks",
-            why="the reference has only the inputs of one rank",
-            fix="run netloop.to_jax(network) under jax.shard_map or jax.vmap with an axis for the ranks",
-        )
+        require_one_rank(self)
         return x
 
     def lower(self, x: Any) -> Any:
         x = jnp.asarray(x)
         if self.num_ranks == 1:
             return x
-        axis = self._axis()
+        axis = axis_of_ranks(self)
         match self.operation:
             case CollectiveOperation.ALL_REDUCE | CollectiveOperation.REDUCE:
                 return self._reduced(x, axis)
             case CollectiveOperation.REDUCE_SCATTER:
                 return self._reduced_piece(x, axis)
             case CollectiveOperation.ALL_GATHER | CollectiveOperation.GATHER:
-                return lax.all_gather(x, axis, tiled=True)
+                return all_gather(x, axis, tiled=True)
             case CollectiveOperation.BROADCAST:
-                return lax.all_gather(x, axis)[self.root]
+                return all_gather(x, axis)[self.root]
             case CollectiveOperation.SCATTER:
                 length = self._length(len(x))
                 return lax.all_to_all(x, axis, 0, 0, tiled=True)[self.root * length :][:length]
             case CollectiveOperation.ALL_TO_ALL:
                 return lax.all_to_all(x, axis, 0, 0, tiled=True)
-
-    def _axis(self) -> str:
-        """The name of the axis of the ranks; NetworkError if JAX has none, or one of another size."""
-        name = self.metadata or AXIS_NAME
-        try:
-            size = lax.axis_size(name)
-        except NameError:
-            size = None
-        if size == self.num_ranks:
-            return name
-        what = f"{self.name!r} runs on {self.num_ranks} ranks, but "
-        what += f"there is no axis {name!r}" if size is None else f"the axis {name!r} has {size}"
-        why = "the ranks are an axis of JAX, named by the metadata of the layer"
-        fix = f"run netloop.to_jax(network) under jax.shard_map or jax.vmap with an axis {name!r} of {self.num_ranks}"
-        raise NetworkError(self.finding("NL401", what, why, fix))
 
     def _reduced(self, x: Any, axis: str) -> Any:
         return REDUCTIONS[self.reduce_operation](wide(x), axis).astype(x.dtype)
@@ -179,6 +166,45 @@ class IDistCollectiveLayer(Operation):
             return lax.psum_scatter(wide(x), axis, tiled=True).astype(x.dtype)
         length = self._length(len(x))
         return lax.dynamic_slice_in_dim(self._reduced(x, axis), lax.axis_index(axis) * length, length)
+
+
+def name_of_axis(layer: ILayer) -> str:
+    """The name that the axis of JAX has, along which the ranks of a layer are."""
+    return layer.metadata or AXIS_NAME
+
+
+def axis_of_ranks(layer: ILayer) -> str:
+    """The name of the axis of JAX along which the ranks of a layer are.
+
+    Raises:
+        NetworkError: there is none, or one of another size.
+    """
+    name = name_of_axis(layer)
+    try:
+        size = lax.axis_size(name)
+    except NameError:
+        size = None
+    if size == layer.num_ranks:
+        return name
+    what = f"{layer.name!r} runs on {layer.num_ranks} ranks, but "
+    what += f"there is no axis {name!r}" if size is None else f"the axis {name!r} has {size}"
+    why = "the ranks are an axis of JAX, named by the metadata of the layer"
+    fix = f"call netloop.shard(network, mesh) with a mesh that has an axis {name!r} of {layer.num_ranks} devices"
+    raise NetworkError(layer.finding("NL401", what, why, fix))
+
+
+def require_one_rank(layer: ILayer) -> None:
+    """Check that the reference can compute a layer.
+
+    Raises:
+        LayerError: it runs on several ranks.
+    """
+    require(
+        layer.num_ranks == 1,
+        f"the network runs on {layer.num_ranks} ranks",
+        why="the reference has only the inputs of one rank",
+        fix="call netloop.shard(network, mesh) with a mesh of devices, one for each rank",
+    )
 
 
 class CollectiveMethods(NetworkBase):

@@ -1,0 +1,119 @@
+"""Loops and branches of JAX that also work inside ``jax.shard_map``.
+
+Inside ``shard_map`` the type of a value has the axes of the mesh along which it varies from device to device, and JAX
+requires equal types of what a loop carries and of what branches return. An initial state of zeros is the same on all
+devices, and the state after an iteration is not. Here the initial values get the axes of later ones, and those of the
+condition: where devices end a loop at different iterations, all that it carries varies. Outside of ``shard_map``
+these functions are those of ``jax.lax``.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+from jax import lax
+
+Axes = frozenset[str]
+
+Look = Callable[[Axes], None]
+"""Takes the axes along which the condition of a loop or branch varies, and may raise."""
+
+
+def no_look(axes: Axes) -> None:
+    """Allow all axes."""
+
+
+def while_loop(goes_on: Callable[[Any], Any], body: Callable[[Any], Any], carry: Any, look: Look = no_look) -> Any:
+    """``lax.while_loop``, with a carry that may vary from device to device."""
+    if not _is_tracked():
+        return lax.while_loop(goes_on, body, carry)
+    carry = _settled(body, goes_on, carry)
+    look(varying_axes(jax.eval_shape(goes_on, carry)))
+    return lax.while_loop(goes_on, lambda each: _varying_like(body(each), each), carry)
+
+
+def scan(body: Callable[[Any, Any], Any], carry: Any, rows: Any, unroll: int = 1) -> Any:
+    """``lax.scan``, with a carry that may vary from device to device."""
+    if not _is_tracked():
+        return lax.scan(body, carry, rows, unroll=unroll)
+
+    def iterate(carry: Any, row: Any) -> Any:
+        after, made = body(carry, row)
+        return _varying_like(after, carry), made
+
+    first = jax.tree.map(lambda each: lax.full(each.shape[1:], 0, each.dtype), rows)
+    first = _varying_like(first, rows)
+    return lax.scan(iterate, _settled(lambda each: body(each, first)[0], None, carry), rows, unroll=unroll)
+
+
+def cond(condition: Any, *branches: Callable[[], Any], look: Look = no_look) -> Any:
+    """``lax.cond``, with results that may vary from device to device."""
+    if not _is_tracked():
+        return lax.cond(condition, *branches)
+    look(varying_axes(condition))
+    results = [jax.eval_shape(each) for each in branches]
+    least = varying_axes(condition)
+
+    def widened(branch: Callable[[], Any]) -> Callable[[], Any]:
+        def run() -> Any:
+            made = branch()
+            for each in results:
+                made = _varying_like(made, each, least)
+            return made
+
+        return run
+
+    return lax.cond(condition, *map(widened, branches))
+
+
+def all_gather(x: Any, name: str, axis: int = 0, *, tiled: bool = False) -> jax.Array:
+    """``lax.all_gather``, whose result is known to be the same on all devices where JAX tracks what varies."""
+    if name not in varying_axes(x):
+        return lax.all_gather(x, name, axis=axis, tiled=tiled)
+    # JAX 0.8 has a function for this, JAX 0.10 an argument
+    same: Any = getattr(lax, "all_gather_invariant", None)
+    if same is not None:
+        return same(x, name, axis=axis, tiled=tiled)
+    return lax.all_gather(x, name, axis=axis, tiled=tiled, to="invarying")
+
+
+def varying_axes(value: Any) -> Axes:
+    """The axes along which a value varies; ``value`` may be the shape that ``jax.eval_shape`` returns."""
+    kind = value if isinstance(value, jax.ShapeDtypeStruct) else jax.typeof(value)
+    # JAX has renamed this: up to 0.9 a type has `vma`, later `manual_axis_type`
+    manual = getattr(kind, "manual_axis_type", None)
+    axes = getattr(kind, "vma", None) if manual is None else manual.varying
+    return frozenset(axes or ())
+
+
+def _is_tracked() -> bool:
+    """Whether JAX tracks what varies: in ``shard_map``, unless it is called with ``check_vma=False``."""
+    axes = tuple(jax.sharding.get_abstract_mesh().manual_axes)
+    # JAX has no public function that says so, but a value that is made to vary does only where this is tracked
+    return bool(axes) and bool(varying_axes(_vary(lax.full((), False), axes)))
+
+
+def _vary(value: Any, axes: tuple[str, ...]) -> Any:
+    # JAX 0.8 has `pvary` only, JAX 0.10 `pcast` only
+    cast: Any = getattr(lax, "pcast", None)
+    return getattr(lax, "pvary")(value, axes) if cast is None else cast(value, axes, to="varying")  # noqa: B009
+
+
+def _settled(body: Callable[[Any], Any], goes_on: Callable[[Any], Any] | None, carry: Any) -> Any:
+    """A carry that varies along all axes along which it will vary after any number of iterations."""
+    while True:
+        least: Axes = frozenset() if goes_on is None else varying_axes(jax.eval_shape(goes_on, carry))
+        wider = _varying_like(carry, jax.eval_shape(body, carry), least)
+        if [*map(varying_axes, jax.tree.leaves(wider))] == [*map(varying_axes, jax.tree.leaves(carry))]:
+            return carry
+        carry = wider
+
+
+def _varying_like(values: Any, others: Any, least: Axes = frozenset()) -> Any:
+    """Values that vary along their own axes, those of the others, and the axes of ``least``."""
+
+    def widened(value: Any, other: Any) -> Any:
+        missing = tuple(sorted((varying_axes(other) | least) - varying_axes(value)))
+        return _vary(value, missing) if missing else value
+
+    return jax.tree.map(widened, values, others)
