@@ -7,7 +7,11 @@ from netloop.network import INetworkDefinition
 
 def keep_live(network: INetworkDefinition, start: int = 0) -> None:
     """Remove the layers from number ``start`` on that neither an output nor an assertion of the network depends on."""
-    kept = set(live_layers(network)) | set(network.layers[:start])
+    keep(network, set(live_layers(network)) | set(network.layers[:start]))
+
+
+def keep(network: INetworkDefinition, kept: set[ILayer]) -> None:
+    """Remove all layers but some, and loops and conditionals of which nothing is left."""
     live = [each for each in network.layers if each in kept]
     for layer in network.layers:
         if layer not in kept:

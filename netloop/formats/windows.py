@@ -154,3 +154,48 @@ def among_all(make: FormulaBuilder, x: ITensor, places: ITensor, axis: int = 0) 
     numbers = make.arange(make.reduce(ReduceOperation.PROD, images, [0]))
     each = make.concat([images, make.constant(np.ones(rank - 2, np.int64))], 0)
     return make.add(places, make.reshape(make.mul(numbers, volume), each))
+
+
+# ---------------------------------------------------------------------------- columns
+
+
+def columns_to_image(make: FormulaBuilder, x: ITensor, image: ITensor, block: ITensor, sliding: Sliding) -> ITensor:
+    """Columns [batch, channels * block, blocks], each a block of the image, summed where blocks overlap.
+
+    Args:
+        make: the builder of layers.
+        x: the columns.
+        image: the lengths of the image's axes.
+        block: the lengths of a block's axes.
+        sliding: the strides, dilations and explicit padding of the blocks.
+    """
+    image, block = make.list_tensor(image), make.list_tensor(block)
+    rank = image.type.shape[0]
+    before, after = (np.array(each, np.int64) for each in (sliding.before, sliding.after))
+    around = make.add(image, before + after)
+    places = _block_indices(make, around, block, sliding)
+    elements = make.reduce(ReduceOperation.PROD, block, [0])
+    batch, channels = make.length(x, 0), make.floor_div(make.tensor(make.length(x, 1)), elements)
+    columns = make.reshape(x, [batch, channels, -1])
+    shape = make.list_tensor([batch, channels, make.reduce(ReduceOperation.PROD, around, [0])])
+    zeros = make.broadcast_to(make.constant(np.zeros((), x.type.dtype)), shape)
+    targets = make.broadcast_to(places, make.shape(columns))
+    added = make.scatter_elements(zeros, targets, columns, 2, ReduceOperation.SUM)
+    whole = make.reshape(added, make.concat([make.list_tensor([batch, channels]), around], 0))
+    return make.slice(whole, before, image, [1] * rank, range(2, 2 + rank))
+
+
+def _block_indices(make: FormulaBuilder, image: ITensor, block: ITensor, sliding: Sliding) -> ITensor:
+    """The flat index in the image of each element of each block; the blocks are the inner axes."""
+    rank, strides, dilations = image.type.shape[0], sliding.strides, sliding.dilations
+    fits = len(strides) == len(dilations) == rank
+    require(fits, f"strides are {list(strides)}, dilations {list(dilations)}, but must have {rank} numbers each")
+    places = make.constant(0)
+    for axis in range(rank):
+        length, reach = (make.scalar(make.slice(each, [axis], [1])) for each in (image, block))
+        rest = make.sub(make.sub(length, make.mul(make.sub(reach, 1), dilations[axis])), 1)
+        blocks = make.add(make.floor_div(rest, strides[axis]), 1)
+        inside = make.expand_dims(make.mul(make.arange(reach), dilations[axis]), range(1, 2 * rank - axis))
+        first = make.expand_dims(make.mul(make.arange(blocks), strides[axis]), range(1, rank - axis))
+        places = make.add(make.mul(places, length), make.add(inside, first))
+    return make.flat(places)

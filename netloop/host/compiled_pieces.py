@@ -1,9 +1,10 @@
 """Pieces: consecutive steps that are compiled as one program, and which steps these can be."""
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any
 
+import jax
 import numpy as np
 
 from netloop.device_errors import completed
@@ -60,9 +61,35 @@ class Pieces:
         self._observed = observed
         self._compiled: dict[Any, Piece] = {}
         self._reads: dict[Any, list[ITensor]] = {}
+        self._lengths: dict[Hashable, int] = {}
 
     def length(self, steps: Sequence[Step], frame: HostFrame, types: TypeTable) -> int:
         """The number of first steps that can be one piece; 0 if the first one has to run by itself."""
+        key = self._met(steps, frame, types)
+        if key is None:
+            return self._length(steps, frame, types)
+        if key not in self._lengths:
+            self._lengths[key] = self._length(steps, frame, types)
+        return self._lengths[key]
+
+    def _met(self, steps: Sequence[Step], frame: HostFrame, types: TypeTable) -> Hashable | None:
+        """What decides about pieces of some steps: the types that they read; None if these are not known.
+
+        The types of weights are the same in all calls, and are left out.
+        """
+        found: list[Any] = []
+        for each in self._reads_of(steps):
+            value = frame.values.get(each)
+            if isinstance(value, Poisoned):
+                found.append(Poisoned)
+            elif isinstance(value, np.ndarray | jax.Array):
+                if not isinstance(each.producer, IConstantLayer) or types[each].value is not None:
+                    found.append((types[each], _bytes(types[each].value)))
+            elif value is not None or not isinstance(each.producer, IConstantLayer):
+                return None
+        return steps[0], len(steps), tuple(found)
+
+    def _length(self, steps: Sequence[Step], frame: HostFrame, types: TypeTable) -> int:
         for number, step in enumerate(steps):
             if not self._fits(step, frame, types) or (self._interruptible and is_long([step], types)):
                 return 1 if number == 0 and self._is_chunked(step, frame, types) else number

@@ -11,6 +11,7 @@ from netloop.graph.tensor import ITensor
 from netloop.layers.loop import ILoop
 from netloop.nest import Scopes
 from netloop.tensor_values import to_user
+from netloop.types import TensorType
 
 Listener = Callable[[ITensor, tuple[int, ...], Any], None]
 """Takes an observed tensor, the iterations of the loops in which it varies, the outermost first, and its value."""
@@ -54,16 +55,20 @@ class HostFrame:
         is_iteration: whether the steps belong to an iteration that is made, and do not only compute what a coming one
             would see.
         observer: reports observed tensors; None if there are none.
+        types: the types of values met so far, each with its value.
     """
 
     values: dict[ITensor, Any]
     trips: dict[ILoop, int] = field(default_factory=dict[ILoop, int])
     is_iteration: bool = True
     observer: TensorObserver | None = None
+    types: dict[ITensor, tuple[Any, TensorType]] = field(default_factory=dict[ITensor, tuple[Any, TensorType]])
 
     def inside(self, values: Mapping[ITensor, Any]) -> HostFrame:
         """A frame within this one, with more values."""
-        return HostFrame({**self.values, **values}, dict(self.trips), self.is_iteration, self.observer)
+        return HostFrame(
+            {**self.values, **values}, dict(self.trips), self.is_iteration, self.observer, dict(self.types)
+        )
 
     def see(self, tensors: Iterable[ITensor]) -> None:
         """Report those of some tensors that are observed and have a value here."""

@@ -68,7 +68,7 @@ def _value(layer: ILayer, frame: HostFrame, scopes: Scopes) -> Any:
     if all(isinstance(each, np.ndarray | None) for each in arrays):
         layer.infer(*(None if each is None else TensorType.of(each) for each in arrays))
     if not layer.draws:
-        return layer.evaluate(*arrays)
+        return layer.host_value(*arrays)
     trips = (frame.trips[loop] for loop in scopes.chain_of(layer.outputs[0]))
     return layer.evaluate(*arrays, seed=(layer.index, *trips))
 

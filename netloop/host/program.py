@@ -8,7 +8,7 @@ An interruptible network runs in the same way. A long loop is then a piece of it
 at a time, and a loop or conditional around it runs in Python.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import jax.numpy as jnp
@@ -41,6 +41,8 @@ NO_ARRAY = (Poisoned, Tensors, Absent, Map)
 class HostProgram:
     """A network that runs step by step, and can report the values of ``observed`` tensors as it computes them.
 
+    The steps ``without`` do not run: their results are given.
+
     Attributes:
         loop_strategies: how each loop ran and why, so far.
         batched_layers: the layers of each loop that run for many iterations at once, so far.
@@ -53,12 +55,14 @@ class HostProgram:
         max_trips: int | None = None,
         interruptible: bool = False,
         observed: Iterable[ITensor] = (),
+        without: Collection[Step] = (),
     ) -> None:
         self._network = network
         self._validated = validated
         self._max_trips = max_trips
         self._interruptible = interruptible
         self._observed = frozenset(observed)
+        self._steps = [each for each in validated.block.steps if each not in without]
         self._valued = network.shape_tensors()
         self._pieces = Pieces(validated.scopes, max_trips, interruptible, self._observed)
         self.loop_strategies: dict[ILoop, LoopStrategy] = self._pieces.loop_strategies
@@ -89,7 +93,7 @@ class HostProgram:
         if listener is not None:
             frame.observer = TensorObserver(self._observed, self._validated.scopes, listener)
         frame.see(self._network.inputs)
-        self._run(self._validated.block.steps, frame)
+        self._run(self._steps, frame)
         return [frame.values[tensor] for tensor in self._network.outputs]
 
     def _run(self, steps: Sequence[Step], frame: HostFrame) -> None:
@@ -135,8 +139,13 @@ class HostProgram:
 
     def _types(self, frame: HostFrame) -> TypeTable:
         """The types of all tensors, as far as the values so far determine them."""
-        arrays = {tensor: value for tensor, value in frame.values.items() if not isinstance(value, NO_ARRAY)}
-        return TypeTable({tensor: self._type(tensor, value) for tensor, value in arrays.items()})
+        known = frame.types
+        for tensor, value in frame.values.items():
+            found = known.get(tensor)
+            if (found is None or found[0] is not value) and not isinstance(value, NO_ARRAY):
+                known[tensor] = value, self._type(tensor, value)
+        # a value that was an array may have failed since
+        return TypeTable({tensor: of for tensor, (value, of) in known.items() if frame.values.get(tensor) is value})
 
     def _type(self, tensor: ITensor, value: Any) -> TensorType:
         # a value that decides no shape is left out of the type, so that a piece is not compiled for each value

@@ -4,7 +4,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import jax.numpy as jnp
 import numpy as np
@@ -45,6 +45,9 @@ class WeightedWindow(SlidingWindow):
         """The shape of the output for an input of ``shape``, given the output of the merged input."""
         return (*shape[: len(shape) - len(made) + 1], *made[1:])
 
+    KERNEL_AXES: ClassVar[tuple[str, str]]
+    """The meaning of the first two axes of the kernel, as messages give it."""
+
     @abstractmethod
     def kernel_shape(self, channels: int) -> Shape:
         """The shape of the kernel for an input of ``channels`` channels, which may be unknown."""
@@ -57,9 +60,11 @@ class WeightedWindow(SlidingWindow):
             kernel is not None or is_given(self.kernel),
             "the kernel is missing",
             fix="give it as weights, or as a tensor with set_input(1, tensor)",
+            why="the layer computes sums of products with it",
         )
-        _check_weights("kernel", self.kernel, kernel, x.with_shape(self.kernel_shape(x.shape[1])))
-        _check_weights("bias", self.bias, bias, x.with_shape((self.num_output_maps,)))
+        axes = (*self.KERNEL_AXES, *(f"kernel_size[{each}]" for each in range(len(self.kernel_size_nd))))
+        _check_weights("kernel", self.kernel, kernel, x.with_shape(self.kernel_shape(x.shape[1])), axes)
+        _check_weights("bias", self.bias, bias, x.with_shape((self.num_output_maps,)), ["num_output_maps"])
         return x.with_shape(self._split(shape, (x.shape[0], self.num_output_maps, *lengths)))
 
     def evaluate(self, x: Array, kernel: Array | None = None, bias: Array | None = None) -> Array:
@@ -83,9 +88,21 @@ class WeightedWindow(SlidingWindow):
 
     def _check_groups(self, x: TensorType) -> None:
         channels, maps, groups = x.shape[1], self.num_output_maps, self.num_groups
-        require(channels != 0, f"the input {x} has no channels")
-        require(maps >= 1, f"num_output_maps is {maps}, but must be at least 1")
-        require(groups >= 1, f"num_groups is {groups}, but must be at least 1")
+        require(
+            channels != 0, f"the input {x} has no channels", why="each element of the output is a sum over the channels"
+        )
+        require(
+            maps >= 1,
+            f"num_output_maps is {maps}, but must be at least 1",
+            why="the output has one channel for each map",
+            fix="set num_output_maps to the first axis of the kernel",
+        )
+        require(
+            groups >= 1,
+            f"num_groups is {groups}, but must be at least 1",
+            why="the channels are divided into groups",
+            fix="set num_groups to 1, unless the kernel has fewer channels than the input",
+        )
         why = f"they are divided evenly among num_groups = {groups}"
         require(channels == UNKNOWN or channels % groups == 0, f"the input {x} has {channels} channels", why)
         require(maps % groups == 0, f"num_output_maps is {maps}", why)
@@ -177,6 +194,8 @@ class IConvolutionLayer(WeightedWindow):
         padding_mode: how padding and the last window count.
     """
 
+    KERNEL_AXES = ("num_output_maps", "channels / num_groups")
+
     def kernel_shape(self, channels: int) -> Shape:
         per_group = UNKNOWN if channels == UNKNOWN else channels // self.num_groups
         return (self.num_output_maps, per_group, *self.kernel_size_nd)
@@ -236,6 +255,8 @@ class IDeconvolutionLayer(WeightedWindow):
         padding_mode: whether to trim as given, or as a SAME mode says.
     """
 
+    KERNEL_AXES = ("channels", "num_output_maps / num_groups")
+
     def kernel_shape(self, channels: int) -> Shape:
         return (channels, self.num_output_maps // self.num_groups, *self.kernel_size_nd)
 
@@ -276,12 +297,24 @@ def is_given(weights: Array | None) -> bool:
     return weights is not None and weights.size > 0
 
 
-def _check_weights(name: str, own: Array | None, given: TensorType | None, wanted: TensorType) -> None:
-    """Raise LayerError unless the weights, or the tensor in their place, have the type ``wanted``."""
+def _check_weights(
+    name: str, own: Array | None, given: TensorType | None, wanted: TensorType, axes: Sequence[str]
+) -> None:
+    """Raise LayerError unless the weights, or the tensor in their place, have the type ``wanted``, of these axes."""
+    shape = f"the shape of a {name} is ({', '.join(axes)})"
     if given is not None:
-        require(not is_given(own), f"the {name} is set both as weights and as a tensor", fix=f"set {name} to Weights()")
+        require(
+            not is_given(own),
+            f"the {name} is set both as weights and as a tensor",
+            fix=f"set {name} to Weights()",
+            why="one of them would be ignored",
+        )
         fits = given.dtype == wanted.dtype and agree(given.shape, wanted.shape)
-        require(fits, f"the {name} is {given}, but must be {wanted}")
+        require(
+            fits,
+            f"the {name} is {given}, but must be {wanted}",
+            why=shape,
+        )
     elif own is not None and is_given(own):
         require(
             own.dtype == wanted.dtype,
@@ -290,7 +323,8 @@ def _check_weights(name: str, own: Array | None, given: TensorType | None, wante
         )
         known = math.prod(length for length in wanted.shape if length != UNKNOWN)
         fits = own.size == known if wanted.is_fixed else own.size % known == 0
-        require(fits, f"the {name} has {own.size} elements, but must have those of {wanted}")
+        what = f"the {name} has {own.size} elements, but must have those of {wanted}"
+        require(fits, what, why=shape, fix=f"change the shape of the {name}, or the numbers that it follows from")
 
 
 def _inside(position: Shape, lengths: Shape) -> bool:

@@ -1,6 +1,7 @@
 """Layers whose number of results depends on data: nonzero elements, unique elements, non-maximum suppression."""
 
 import math
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 import numpy as np
@@ -10,6 +11,7 @@ from netloop.enums import BoundingBoxFormat, DataType, LayerType
 from netloop.graph.layer import Operation, check_tensor, layer
 from netloop.graph.network_base import NetworkBase
 from netloop.graph.tensor import ITensor
+from netloop.layers import suppression
 from netloop.types import OWN, UNKNOWN, Array, TensorType, agree, normal_axis, numpy_type, wide
 
 IOU_THRESHOLD, SCORE_THRESHOLD = 3, 4
@@ -18,7 +20,11 @@ IOU_THRESHOLD, SCORE_THRESHOLD = 3, 4
 
 def _check_indices_type(indices_type: DataType) -> None:
     is_index = indices_type in (DataType.INT32, DataType.INT64)
-    require(is_index, f"indices_type is {indices_type.name}, but must be INT32 or INT64")
+    require(
+        is_index,
+        f"indices_type is {indices_type.name}, but must be INT32 or INT64",
+        why="indices are whole numbers of 32 or 64 bits",
+    )
 
 
 @layer(LayerType.NON_ZERO, "NonZero")
@@ -121,6 +127,10 @@ def _ranks(rows: Array) -> Array:
     return np.unique(wide(rows), return_inverse=True)[1].reshape(len(rows), math.prod(rows.shape[1:]))
 
 
+Select = Callable[[Array, Array, int, float], Array]
+"""The indices of selected boxes, from their corners and classes, the most of a class, and the largest IoU."""
+
+
 @layer(LayerType.NMS, "NMS")
 class INMSLayer(Operation):
     """Non-maximum suppression: of boxes of one class that overlap, keep the one with the highest score.
@@ -165,12 +175,22 @@ class INMSLayer(Operation):
     ) -> tuple[TensorType, TensorType]:
         _check_boxes(boxes, scores)
         require(
-            most.rank == 0 and most.is_index, f"max_output_boxes_per_class must be an int32 or int64 scalar, not {most}"
+            most.rank == 0 and most.is_index,
+            f"max_output_boxes_per_class must be an int32 or int64 scalar, not {most}",
+            why="it is one number for all classes",
         )
         for name, threshold in (("IoU", overlap), ("score", least)):
             is_scalar = threshold is None or (threshold.rank == 0 and threshold.is_float)
-            require(is_scalar, f"the {name} threshold must be a floating-point scalar, not {threshold}")
-        require(self.topk_box_limit > 0, f"topk_box_limit is {self.topk_box_limit}, but must be positive")
+            require(
+                is_scalar,
+                f"the {name} threshold must be a floating-point scalar, not {threshold}",
+                why="it is one number for all boxes",
+            )
+        require(
+            self.topk_box_limit > 0,
+            f"topk_box_limit is {self.topk_box_limit}, but must be positive",
+            why="it is the number of boxes to compare",
+        )
         _check_indices_type(self.indices_type)
         indices = TensorType(numpy_type(self.indices_type), (UNKNOWN, 3))
         return indices, TensorType(np.dtype(np.int32))
@@ -178,10 +198,26 @@ class INMSLayer(Operation):
     def evaluate(
         self, boxes: Array, scores: Array, most: Array, overlap: Array | None = None, least: Array | None = None
     ) -> tuple[Array, Array]:
+        return self._rows(_of_each_class, boxes, scores, most, overlap, least)
+
+    def host_value(
+        self, boxes: Array, scores: Array, most: Array, overlap: Array | None = None, least: Array | None = None
+    ) -> tuple[Array, Array]:
+        return self._rows(suppression.select, boxes, scores, most, overlap, least)
+
+    def _rows(
+        self,
+        select: Select,
+        boxes: Array,
+        scores: Array,
+        most: Array,
+        overlap: Array | None = None,
+        least: Array | None = None,
+    ) -> tuple[Array, Array]:
         thresholds = [0.0 if each is None else float(each) for each in (overlap, least)]
         with np.errstate(all="ignore"):
             found = [
-                self._selected(wide(boxes[item]), wide(scores[item]), int(most), *thresholds)
+                self._selected(select, wide(boxes[item]), wide(scores[item]), int(most), *thresholds)
                 for item in range(len(boxes))
             ]
         pairs = np.concatenate([np.zeros((0, 2), int), *found])
@@ -189,17 +225,13 @@ class INMSLayer(Operation):
         indices = np.column_stack([items, pairs]).astype(numpy_type(self.indices_type))
         return indices, np.array(len(indices), np.int32)
 
-    def _selected(self, boxes: Array, scores: Array, most: int, overlap: float, least: float) -> Array:
+    def _selected(self, select: Select, boxes: Array, scores: Array, most: int, overlap: float, least: float) -> Array:
         """The selected pairs of class and box of one batch item, [n, 2], from the highest score down."""
         box, of_class = np.nonzero(scores > least)
         order = np.lexsort((box, of_class, -scores[box, of_class]))[: self.topk_box_limit]
         box, of_class = box[order], of_class[order]
         corners = self._corners(boxes)[box if boxes.ndim == 2 else (box, of_class)]
-        selected = [np.zeros(0, int)]
-        for each in np.unique(of_class):
-            pairs = np.flatnonzero(of_class == each)
-            selected.append(pairs[_without_overlaps(corners[pairs], most, overlap)])
-        kept = np.sort(np.concatenate(selected))
+        kept = select(corners, of_class, most, overlap)
         return np.column_stack([of_class[kept], box[kept]])
 
     def _corners(self, boxes: Array) -> Array:
@@ -217,8 +249,13 @@ def _check_boxes(boxes: TensorType, scores: TensorType) -> None:
     require(
         boxes.is_float and boxes.rank in (3, 4) and boxes.shape[-1] in (4, UNKNOWN),
         f"the boxes are {boxes}, but must be floating-point, [batch, box, 4] or [batch, box, class, 4]",
+        why="a box is four numbers",
     )
-    require(scores.rank == 3, f"the scores are {scores}, but must have 3 axes: batch, box, class")
+    require(
+        scores.rank == 3,
+        f"the scores are {scores}, but must have 3 axes: batch, box, class",
+        why="each box has a score for each class",
+    )
     require(
         scores.dtype == boxes.dtype,
         f"the scores are {scores.dtype}, but the boxes {boxes.dtype}; both must have the same element type",
@@ -226,7 +263,20 @@ def _check_boxes(boxes: TensorType, scores: TensorType) -> None:
     )
     mine = boxes.shape[:-1]
     wanted = (*mine, UNKNOWN) if boxes.rank == 3 else mine
-    require(agree(scores.shape, wanted), f"the scores {scores} do not fit the boxes {boxes}")
+    require(
+        agree(scores.shape, wanted),
+        f"the scores {scores} do not fit the boxes {boxes}",
+        why="each box has a score for each class",
+    )
+
+
+def _of_each_class(corners: Array, classes: Array, most: int, overlap: float) -> Array:
+    """The indices of the boxes that are selected, in ascending order, found class by class."""
+    selected = [np.zeros(0, int)]
+    for each in np.unique(classes):
+        pairs = np.flatnonzero(classes == each)
+        selected.append(pairs[_without_overlaps(corners[pairs], most, overlap)])
+    return np.sort(np.concatenate(selected))
 
 
 def _without_overlaps(corners: Array, most: int, overlap: float) -> list[int]:

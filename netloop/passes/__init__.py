@@ -19,8 +19,8 @@ from netloop.passes.base import Note, Pass
 from netloop.passes.forms import LoweringForm, LoweringPass
 from netloop.passes.rewriter import Rewriter
 
-__all__ = ["PASSES", "Improved", "LoweringForm", "LoweringPass", "Note", "Pass", "chosen", "improve", "of_level",
-           "of_platform", "table"]  # fmt: skip
+__all__ = ["PASSES", "Improved", "LoweringForm", "LoweringPass", "Note", "Pass", "chosen", "improve", "of_host",
+           "of_level", "of_platform", "table"]  # fmt: skip
 
 for _module in iter_modules(__path__):
     import_module(f"{__name__}.{_module.name}")
@@ -80,6 +80,11 @@ def chosen(passes: Iterable[str] | None) -> frozenset[str]:
 def of_level(level: int) -> frozenset[str]:
     """Return the names of the passes of an optimization level, 0 to 5."""
     return frozenset(name for name, each in PASSES.items() if each.level <= level)
+
+
+def of_host(passes: Iterable[str]) -> frozenset[str]:
+    """Return the names among ``passes`` that are for networks that run on the host."""
+    return frozenset(name for name in passes if PASSES[name].on_host)
 
 
 def of_platform(passes: Iterable[str], platform: str) -> frozenset[str]:

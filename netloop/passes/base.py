@@ -15,6 +15,7 @@ class Pass(ABC):
         rule: what it does and when, for users: the inspector and ``python -m netloop passes`` print it.
         after: the passes that must have run before; a comment gives the reason.
         platform: the only JAX platform that it is for; None if it is for all.
+        on_host: whether it is applied to networks that run on the host too.
     """
 
     name: ClassVar[str]
@@ -22,6 +23,7 @@ class Pass(ABC):
     rule: ClassVar[str]
     after: ClassVar[tuple[str, ...]] = ()
     platform: ClassVar[str | None] = None
+    on_host: ClassVar[bool] = False
 
     @abstractmethod
     def rewrite(self, rewriter: Rewriter) -> bool:

@@ -67,6 +67,20 @@ class Rewriter:
         for reader, position in list(old.uses):
             reader.set_input(position, new)
 
+    def take_over(self, old: ITensor, new: ITensor) -> None:
+        """Put ``new`` in the place of ``old``, for all readers but the layer that makes it, and as an output."""
+        for reader, position in list(old.uses):
+            if reader is not new.producer:
+                reader.set_input(position, new)
+        if old.is_network_output:
+            outputs = self.network.outputs
+            position, name = outputs.index(old), old.name
+            self.network.unmark_output(old)
+            self.network.mark_output(new)
+            outputs.insert(position, outputs.pop())
+            old.name = f"{name} before {new.name}"
+            new.name = name
+
     def may_replace(self, tensor: ITensor) -> bool:
         """Whether only layers read a tensor."""
         return tensor not in self.network.outputs

@@ -241,3 +241,19 @@ def test_host_agrees_with_the_reference_and_fails_where_it_does(steps_in_a_piece
     grown.settings = comparison.on_the_host(steps_in_a_piece)
 
     comparison.agree(grown)
+
+
+def test_second_call_with_the_same_shapes_infers_no_type(monkeypatch):
+    network = trt.INetworkDefinition()
+    x = network.add_input("x", trt.float32, (4,))
+    places = network.add_non_zero(x).get_output(0)
+    network.mark_output(network.add_cast(places, trt.float32).get_output(0))
+    engine = trt.compile(network)
+    engine({"x": np.float32([1, 0, 2, 0])})
+
+    asked = []
+    monkeypatch.setattr("netloop.host.compiled_pieces.fits_program", lambda *given: asked.append(given))
+    (made,) = engine({"x": np.float32([0, 3, 0, 4])}).values()
+
+    assert made.tolist() == [[1, 3]]
+    assert asked == []
