@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from benchmarks import table
+from benchmarks import figure, table
 from benchmarks.ablation import Ablation
 from benchmarks.runner import Plan, Result, Runner, absent
 from benchmarks.workload import Workload
@@ -47,7 +47,7 @@ def options() -> argparse.Namespace:
         help="stop sampling a variant after this time and at least 3 samples (10)",
     )
     add("--json", type=Path, metavar="F", help="add the results to those of earlier runs in a file")
-    add("--plot", type=Path, metavar="F.png", help="draw the results")
+    add("--plot", type=Path, metavar="FOLDER", help=f"draw the results of {PAGE.name} into a folder, and run nothing")
     add("--write", action="store_true", help=f"write the results to {PAGE.name}")
     return parser.parse_args()
 
@@ -60,6 +60,14 @@ def chosen(prefixes: list[str]) -> list[Workload]:
     if not found:
         raise SystemExit(f"no workload begins with {' or '.join(prefixes)}; --list prints their names")
     return found
+
+
+def ready(workloads: Sequence[Workload]) -> list[Workload]:
+    """Return the workloads that can run, and say what the others need."""
+    for each in workloads:
+        if each.missing:
+            print(f"{each.name} is left out: {each.missing}", file=sys.stderr)
+    return [each for each in workloads if not each.missing]
 
 
 def run(workloads: Sequence[Workload], plan: Plan) -> Iterator[Result]:
@@ -75,6 +83,9 @@ def run(workloads: Sequence[Workload], plan: Plan) -> Iterator[Result]:
 def main() -> None:
     """Run benchmarks."""
     given = options()
+    if given.plot:
+        print(*figure.draw(figure.lines(PAGE.read_text(encoding="utf-8")), given.plot), sep="\n")
+        return
     os.environ.setdefault("JAX_PLATFORMS", "cpu")  # the other systems run there
     workloads = chosen(given.only)
     if given.ablate:
@@ -84,6 +95,7 @@ def main() -> None:
         return
     for package in absent():
         print(f"{package} is not installed and is left out", file=sys.stderr)
+    workloads = ready(workloads)
     order = [each.name for each in (*WORKLOADS, *map(Ablation, WORKLOADS))]
     results = table.load(given.json) if given.json else []
     for result in run(workloads, Plan(given.threads, given.repetitions, given.seconds)):
@@ -92,8 +104,6 @@ def main() -> None:
         if given.json:
             table.save(results, given.json)
     print(table.markdown(table.SUMMARY, map(table.summary, results)))
-    if given.plot:
-        table.plot(results, given.plot)
     if given.write:
         PAGE.write_text(table.page(results), encoding="utf-8")
 

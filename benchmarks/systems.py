@@ -90,7 +90,8 @@ class InJax(System):
         return lambda inputs: program(weights, inputs)
 
     def take(self, arrays: Arrays) -> Mapping[str, Any]:
-        return jax.device_put(arrays)
+        # JAX narrows 64-bit integers on their way to the device, and networks take them as they are
+        return {name: each if each.dtype.itemsize == 8 else jax.device_put(each) for name, each in arrays.items()}
 
     def wait(self, outputs: Mapping[str, Any]) -> Mapping[str, Any]:
         return jax.block_until_ready(outputs)

@@ -1,4 +1,4 @@
-"""Results as tables, plots and files."""
+"""Results as tables and files."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import os
 import platform
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -150,35 +149,6 @@ def joined(old: Iterable[Result], new: Iterable[Result], order: Sequence[str]) -
     """Merge the results of two runs in the order of ``order``; new ones replace old ones."""
     latest = {(each.name, each.threads): each for each in [*old, *new] if each.name in order}
     return sorted(latest.values(), key=lambda each: (order.index(each.name), -each.threads))
-
-
-MARKERS = "osDv"
-COLOURS = 10
-"""The number of colours that matplotlib cycles through."""
-
-
-def plot(results: Sequence[Result], path: Path) -> None:
-    """Plot the time of each variant as a multiple of netloop's.
-
-    Raises:
-        SystemExit: matplotlib is not installed.
-    """
-    try:
-        pyplot = import_module("matplotlib.pyplot")
-    except ImportError as error:
-        raise SystemExit("--plot needs matplotlib, which is not installed") from error
-    figure, axes = pyplot.subplots(figsize=(10, 0.45 * len(results) + 1.5), layout="constrained")
-    variants = dict.fromkeys(name for each in results for name in each.timings)
-    for number, variant in enumerate(variants):
-        places = [(1 / ratio, row) for row, each in enumerate(results) if (ratio := each.ratio(variant)) is not None]
-        if places:
-            axes.plot(*zip(*places, strict=True), MARKERS[number // COLOURS], label=variant, alpha=0.8)
-    axes.set_yticks(range(len(results)), [f"{each.name}, {each.threads} threads" for each in results])
-    axes.set(xscale="log", xlabel="time as a multiple of netloop's (further right is slower)")
-    axes.invert_yaxis()
-    axes.grid(axis="x", alpha=0.3)
-    figure.legend(loc="outside lower center", ncols=4)
-    figure.savefig(path, dpi=120)
 
 
 def page(results: Sequence[Result]) -> str:

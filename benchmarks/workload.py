@@ -56,6 +56,11 @@ class Workload(ABC):
     def name(self) -> str:
         """The number, subject and size of the workload."""
 
+    @property
+    def missing(self) -> str:
+        """What is to be done before it can run; empty if nothing is."""
+        return ""
+
     @abstractmethod
     def inputs(self) -> Arrays:
         """The inputs of a call; the same each time."""

@@ -7,6 +7,7 @@ from benchmarks.workloads import (
     conditional,
     decoder,
     imported,
+    models,
     nested,
     rnn,
     running_sum,
@@ -27,4 +28,5 @@ WORKLOADS: list[Workload] = [
     *decoder.CASES,
     *imported.CASES,
     *build.CASES,
+    *models.CASES,
 ]

@@ -5,6 +5,7 @@ from functools import cache
 import pytest
 
 import netloop as trt
+from benchmarks.__main__ import ready
 from benchmarks.ablation import Ablation
 from benchmarks.runner import OURS, difference
 from benchmarks.systems import SYSTEMS, InJax, OnnxRuntime
@@ -14,6 +15,7 @@ from benchmarks.workloads.char_rnn import Generate, Steps
 from benchmarks.workloads.conditional import Cheap, Dear
 from benchmarks.workloads.decoder import Decoder
 from benchmarks.workloads.imported import Imported, Written
+from benchmarks.workloads.models import Exported
 from benchmarks.workloads.nested import Nested
 from benchmarks.workloads.rnn import Gru, Lstm
 from benchmarks.workloads.running_sum import RunningSum
@@ -42,6 +44,7 @@ SMALL = [
     Decoder(16, 2, 2, 40, 24),
 ]
 PARTS = [Build, Calls, Load]
+MODELS = [each for each in WORKLOADS if isinstance(each, Exported)]
 NOT_READ = {("Nested", "openvino scan"), ("Decoder", "openvino growing loop")}
 """Models that OpenVINO does not read: a Scan in a Scan, and states of a Loop that grow."""
 
@@ -72,6 +75,25 @@ def test_results_are_those_of_netloop(workload, system):
             assert found_difference is None, variant
 
 
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:NL749")
+@pytest.mark.parametrize("workload", MODELS, ids=lambda each: each.name)
+def test_exported_models_agree(workload):
+    if workload.missing:
+        pytest.skip(workload.missing)
+    variants = {OnnxRuntime(): "onnxruntime model"} | ({InJax(): "expert"} if workload.in_jax else {})
+
+    for system, variant in variants.items():
+        assert difference(solve(system, workload, variant), expected(workload), workload.tolerance) is None, variant
+
+
+def test_model_that_was_not_made_is_left_out(capsys):
+    workload = Exported(0, "nothing", "nothing")
+
+    assert ready([workload]) == []
+    assert "M0 nothing is left out: python -m benchmarks.exported makes its model" in capsys.readouterr().err
+
+
 def test_input_products_in_chunks_change_nothing():
     workload = Lstm(hidden=128, batch=16, length=160)
 
@@ -94,7 +116,7 @@ def test_engine_and_bare_program_give_the_same():
 
 
 def test_small_ones_are_of_all_kinds():
-    assert {type(each) for each in WORKLOADS} == {type(each) for each in SMALL} | set(PARTS)
+    assert {type(each) for each in WORKLOADS} == {type(each) for each in SMALL} | {*PARTS, Exported}
 
 
 def test_names_are_different():

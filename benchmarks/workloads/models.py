@@ -1,0 +1,81 @@
+"""M1 to M9: whole models as exporters write them, and the same models in plain JAX."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import jax
+import onnx
+
+import netloop as trt
+import netloop.onnx
+from benchmarks.exported import Files
+from benchmarks.workload import Arrays, Jax, JaxFunction, Workload
+from benchmarks.workloads import convolutional, recurrent, transformers
+
+
+@dataclass(frozen=True)
+class Exported(Workload):
+    """A model from a file.
+
+    Attributes:
+        number, title: the parts of its name.
+        file: the name of its files.
+        in_jax: how hand-written JAX computes its outputs; None if there is no such program.
+        prepared: what that program takes as weights, from those of PyTorch.
+        most: the largest allowed difference of results, relative to the largest number.
+    """
+
+    number: int
+    title: str
+    file: str
+    in_jax: JaxFunction | None = None
+    prepared: Callable[[Arrays], Any] = dict
+    most: float = 1e-4
+
+    floors: ClassVar[Mapping[str, float]] = {}
+
+    @property
+    def name(self) -> str:
+        return f"M{self.number} {self.title}"
+
+    @property
+    def tolerance(self) -> float:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return self.most
+
+    @property
+    def missing(self) -> str:
+        return "" if self.files.exist else "python -m benchmarks.exported makes its model"
+
+    @property
+    def files(self) -> Files:
+        """Where the model is."""
+        return Files(self.file)
+
+    def inputs(self) -> Arrays:
+        return self.files.inputs()
+
+    def network(self) -> trt.INetworkDefinition:
+        return netloop.onnx.load(self.files.model)
+
+    def expert(self) -> Jax | None:
+        return self.in_jax and Jax(self.in_jax, jax.tree.map(jax.numpy.asarray, self.prepared(self.files.weights())))
+
+    def models(self) -> Mapping[str, Callable[[], onnx.ModelProto]]:
+        return {"model": lambda: onnx.load(str(self.files.model))}
+
+
+CASES: list[Workload] = [
+    Exported(1, "ResNet-50 of 224", "resnet50", convolutional.resnet50, convolutional.folded),
+    Exported(2, "MobileNetV3 of 224", "mobilenet", convolutional.mobilenet, convolutional.folded),
+    Exported(3, "SSDlite of 320", "detector", most=1e-3),
+    Exported(4, "BERT, 4 x 256, 128 tokens", "bert", transformers.bert),
+    Exported(5, "GPT-2, 4 x 256, one token after 127", "gpt2", transformers.gpt2),
+    Exported(6, "speech, 2 LSTM of 256, 200 steps", "speech", recurrent.speech),
+    # onnxruntime itself differs by 0.09 with and without its optimizer
+    Exported(7, "int8 MobileNetV3 of 224", "quantized", most=0.2),
+    Exported(8, "reader of lines, 32 x 256", "reader", recurrent.reader, convolutional.folded),
+    Exported(9, "500 trees, 10,000 rows", "forest"),
+]
