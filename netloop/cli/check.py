@@ -1,4 +1,6 @@
-"""``netloop check``: the findings for the network that a Python file builds."""
+"""``netloop check``: the findings for a model."""
+
+from __future__ import annotations
 
 import argparse
 import json
@@ -8,51 +10,46 @@ from pathlib import Path
 from typing import Any
 
 import netloop as trt
-from netloop.cli.python_file import Unusable, network_of
+from netloop.cli import arguments, models
+from netloop.cli.colours import coloured
+from netloop.cli.models import counted
 
-WORDS = {
-    trt.FindingSeverity.ERROR: "error",
-    trt.FindingSeverity.WARNING: "warning",
-    trt.FindingSeverity.PORTABILITY: "portability finding",
-}
-"""The name of a finding of each severity."""
+EXAMPLES = ("netloop check model.py --target tensorrt", "netloop check model.onnx --json")
+WORDS = {"error": "error", "warning": "warning", "portability": "portability finding"}
+"""What findings of each severity are called."""
 
 
 def add_to(commands: Any) -> None:
     """Add the command to a command line."""
-    says = "print all findings for the network that a Python file builds"
-    more = "The exit status is 0 without errors, 1 with errors, 2 if the file does not build a network."
-    parser = commands.add_parser("check", help=says, description=f"{says[0].upper()}{says[1:]}. {more}")
-    parser.add_argument("file", type=Path, metavar="FILE", help="a file with a function build() that returns a network")
+    more = "The exit status is 0 without errors, 1 with errors, 2 if a file does not build a network."
+    parser = arguments.add_command(commands, "check", EXAMPLES, more)
+    arguments.add_model(parser)
     parser.add_argument("--json", action="store_true", help="print the findings as a list of JSON objects")
     parser.add_argument("--target", choices=["tensorrt"], help="treat portability findings for this target as errors")
     parser.set_defaults(run=run)
 
 
 def run(given: argparse.Namespace) -> int:
-    """Run the command; 1 if there are errors, 2 if there is no network."""
-    try:
-        network = network_of(given.file)
-    except Unusable as error:
-        print(error, file=sys.stderr)
-        return 2
-    findings = trt.check(network, given.target)
+    """Run the command; 1 if there are errors."""
+    layers, findings = _findings(given)
     if given.json:
         print(json.dumps([each.as_json() for each in findings], indent=2))
     else:
-        print(*findings, _summary(given.file, network, findings), sep="\n")
-    return 1 if _number_of(findings, trt.FindingSeverity.ERROR) else 0
+        print(*(coloured(each, sys.stdout) for each in findings), _summary(given.model, layers, findings), sep="\n")
+    return 1 if any(each.severity is trt.FindingSeverity.ERROR for each in findings) else 0
 
 
-def _number_of(findings: Sequence[trt.Finding], severity: trt.FindingSeverity) -> int:
-    return sum(each.severity is severity for each in findings)
+def _findings(given: argparse.Namespace) -> tuple[int | None, Sequence[trt.Finding]]:
+    """The number of layers, None for a model that cannot be imported, and the findings."""
+    try:
+        network = models.load(given.model)
+    except (trt.ModelError, trt.FileFormatError) as error:
+        return None, error.findings
+    return network.num_layers, trt.check(network, given.target)
 
 
-def _summary(file: Path, network: trt.INetworkDefinition, findings: Sequence[trt.Finding]) -> str:
-    counted = [_counted(_number_of(findings, severity), word) for severity, word in WORDS.items()]
-    found = ", ".join(each for each in counted if not each.startswith("0 ")) or "no findings"
-    return f"{file}: {_counted(network.num_layers, 'layer')}, {found}"
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number} {what}" + ("s" if number != 1 else "")
+def _summary(model: Path, layers: int | None, findings: Sequence[trt.Finding]) -> str:
+    severities = [each.severity.value for each in findings]
+    numbers = [counted(severities.count(each), word) for each, word in WORDS.items() if each in severities]
+    what = "cannot be imported" if layers is None else counted(layers, "layer")
+    return f"{model}: {what}, {', '.join(numbers) or 'no findings'}"

@@ -1,55 +1,59 @@
 """``netloop convert``: a model in another format."""
 
+from __future__ import annotations
+
 import argparse
-import sys
 from pathlib import Path
 from typing import Any
 
 import netloop as trt
-from netloop.cli.python_file import Unusable, network_of
+from netloop.cli import arguments, models, on_demand
+from netloop.cli.progress import status
 
-SUFFIXES = {".onnx": "onnx", ".xml": "openvino", ".plan": "plan", ".py": "script"}
-"""The module of netloop for each format."""
+EXAMPLES = (
+    "netloop convert model.onnx model.plan",
+    "netloop convert model.onnx model.mlir --shapes x:2x3",
+    "netloop convert function.py:step model.onnx --shapes x:2x3",
+)
+DEPLOYED = (".mlir", ".stablehlo", ".savedmodel", ".tflite", ".vmfb")
+"""The suffixes that ``netloop.deploy`` writes; listed here, as importing it takes longer than printing the help."""
+TARGETS = (*arguments.SUFFIXES, *DEPLOYED)
 
 
 def add_to(commands: Any) -> None:
     """Add the command to a command line."""
-    says = "write a model in another format"
-    formats = "ONNX (.onnx), OpenVINO IR (.xml), plans (.plan), and scripts (.py) with a function build()"
     more = (
-        f"The suffixes name the formats: {formats}. The exit status is 2 if the source or the target is not possible."
+        "The suffixes name the formats: ONNX (.onnx), OpenVINO (.xml), plans (.plan), scripts with a function build() "
+        "(.py); and as a target, StableHLO as text (.mlir), or as jax.export serializes it (.stablehlo), a folder for "
+        "TensorFlow (.savedmodel), a model of LiteRT (.tflite), and a module of IREE (.vmfb). A source "
+        "file.py:FUNCTION is a JAX function; its arguments have the shapes of --shapes, or are like those in the "
+        "variable examples of the file, a tuple, and the variable weights names those that become weights."
     )
-    parser = commands.add_parser("convert", help=says, description=f"{says[0].upper()}{says[1:]}. {more}")
-    parser.add_argument("source", type=_path, metavar="SOURCE", help="the file of the model")
-    parser.add_argument("target", type=_path, metavar="TARGET", help="the file to write")
+    parser = arguments.add_command(commands, "convert", EXAMPLES, more)
+    parser.add_argument("source", type=arguments.model_path, metavar="SOURCE", help=arguments.MODEL)
+    parser.add_argument("target", type=_target, metavar="TARGET", help="the file to write")
+    arguments.add_shapes(parser)
     of_scripts = "the module that a script imports; for tensorrt it uses nothing that TensorRT lacks (netloop)"
     parser.add_argument("--import", dest="module", choices=["netloop", "tensorrt"], default="netloop", help=of_scripts)
     parser.set_defaults(run=run)
 
 
-def _path(text: str) -> Path:
+def _target(text: str) -> Path:
     path = Path(text)
-    if path.suffix not in SUFFIXES:
-        raise argparse.ArgumentTypeError(f"{text!r} ends in none of {', '.join(SUFFIXES)}")
+    if path.suffix.lower() not in TARGETS:
+        raise argparse.ArgumentTypeError(f"{text!r} ends in none of {', '.join(TARGETS)}")
     return path
 
 
 def run(given: argparse.Namespace) -> int:
-    """Run the command; 2 if the source builds no network, or a package is missing."""
-    try:
-        network = _read(given.source)
-        options = {"module": given.module} if given.target.suffix == ".py" else {}
-        _format(given.target).save(network, given.target, **options)
-    except (Unusable, ModuleNotFoundError) as error:
-        print(error, file=sys.stderr)
-        return 2
-    print(f"{given.target}: {network.num_layers} layers")
+    """Run the command."""
+    network, suffix = models.load(given.source, given.shapes), given.target.suffix.lower()
+    with status(f"writing {given.target}"):
+        if suffix in DEPLOYED:
+            arrays = on_demand.inputs.arrays_for(network, [], given.shapes, seed=0)
+            trt.export(network, given.target, shapes={name: each.shape for name, each in arrays.items()})
+        else:
+            options = {"module": given.module} if suffix == ".py" else {}
+            models.module_of(given.target).save(network, given.target, **options)
+    print(f"{given.target}: {models.counted(network.num_layers, 'layer')}")
     return 0
-
-
-def _read(path: Path) -> trt.INetworkDefinition:
-    return network_of(path) if path.suffix == ".py" else _format(path).load(path)
-
-
-def _format(path: Path) -> Any:
-    return getattr(trt, SUFFIXES[path.suffix])

@@ -3,13 +3,13 @@
 from collections.abc import Iterable
 
 from netloop.graph.layer import ILayer
+from netloop.graph.network_base import NetworkBase
 from netloop.layers.assertion import IAssertionLayer
 from netloop.layers.conditional import IConditionLayer, IIfConditionalOutputLayer
 from netloop.layers.loop import ILoopBoundaryLayer, ITripLimitLayer
-from netloop.network import INetworkDefinition
 
 
-def live_layers(network: INetworkDefinition, also: Iterable[ILayer] = ()) -> list[ILayer]:
+def live_layers(network: NetworkBase, also: Iterable[ILayer] = ()) -> list[ILayer]:
     """The layers that an output, an assertion or a layer of ``also`` depends on, in the order of the network."""
     stack = [each.producer for each in network.outputs] + list(also)
     stack += [each for each in network.layers if isinstance(each, IAssertionLayer)]

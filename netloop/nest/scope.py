@@ -21,12 +21,12 @@ from collections.abc import Iterable
 from itertools import combinations
 
 from netloop.graph.layer import ILayer
+from netloop.graph.network_base import NetworkBase
 from netloop.graph.tensor import ITensor
 from netloop.layers.loop import IIteratorLayer, ILoop, ILoopBoundaryLayer, IRecurrenceLayer
 from netloop.nest.data_flow import DataFlow, inputs_of
 from netloop.nest.live import live_layers
 from netloop.nest.scope_equations import closure, sweep, union
-from netloop.network import INetworkDefinition
 
 Loops = frozenset[ILoop]
 Place = ITensor | ILayer | ILoop
@@ -45,7 +45,7 @@ class Scopes:
         entangled: the pairs of loops that are each inside the other, which is an error of the network.
     """
 
-    def __init__(self, network: INetworkDefinition, also: Iterable[ILayer] = ()) -> None:
+    def __init__(self, network: NetworkBase, also: Iterable[ILayer] = ()) -> None:
         self.also = tuple(also)
         self.live = live_layers(network, self.also)
         flow = DataFlow(self.live)

@@ -13,6 +13,7 @@ from itertools import pairwise
 
 from netloop.diagnostics import Finding, NetworkError, reason
 from netloop.graph.layer import ILayer
+from netloop.graph.network_base import NetworkBase
 from netloop.graph.tensor import ITensor
 from netloop.layers.conditional import IConditionLayer, IIfConditional, IIfConditionalOutputLayer
 from netloop.layers.loop import (
@@ -26,7 +27,6 @@ from netloop.layers.loop import (
 from netloop.nest.ancestry import Ancestry
 from netloop.nest.scope import Scopes
 from netloop.nest.steps import Block, IfStep, LayerStep, LoopStep, Step, walk
-from netloop.network import INetworkDefinition
 
 Scope = ILoop | None
 """The innermost loop in which something varies, which stands for all loops around it too; None outside of loops."""
@@ -34,7 +34,7 @@ Branch = tuple[IfStep, int]
 """A branch of a conditional: 0 if its condition is true, else 1."""
 
 
-def nest(network: INetworkDefinition, scopes: Scopes) -> Block:
+def nest(network: NetworkBase, scopes: Scopes) -> Block:
     """The region tree of a network.
 
     Raises:
@@ -63,7 +63,7 @@ class _Region:
 class _Tree:
     """The region tree under construction: the steps of each region, then dependencies, then order and branches."""
 
-    def __init__(self, network: INetworkDefinition, scopes: Scopes) -> None:
+    def __init__(self, network: NetworkBase, scopes: Scopes) -> None:
         self.scopes = scopes
         self.network = network
         self.regions: dict[Scope, _Region] = {None: _Region()}

@@ -76,7 +76,7 @@ def test_warning_is_no_error(write, capsys, more):
     status, out, _ = check(capsys, *more)
 
     assert status == 0
-    assert "NL222: " in out
+    assert "NL222 (warning): " in out
     assert out.endswith("model.py: 11 layers, 1 warning\n")
 
 
@@ -99,7 +99,7 @@ def test_portability_findings_alone_are_no_failure(write, capsys):
     status, out, _ = check(capsys)
 
     assert status == 0
-    assert out.startswith("NL219: ")
+    assert out.startswith("NL219 (portability): ")
     assert out.endswith("model.py: 6 layers, 1 portability finding\n")
 
 
@@ -167,6 +167,15 @@ def test_script_is_not_run(write, capsys):
     assert check(capsys)[2] == ""
 
 
+def test_build_may_return_a_plan(write, capsys):
+    plan = (
+        "    b = trt.Builder(trt.Logger())\n    return b.build_serialized_network(network, b.create_builder_config())\n"
+    )
+    write(SOUND.replace("    return network\n", plan))
+
+    assert check(capsys) == (0, "model.py: 6 layers, no findings\n", "")
+
+
 # ---------------------------------------------------------------------------- files that cannot be used
 
 
@@ -185,8 +194,8 @@ def test_file_without_build(write, capsys, source):
 @pytest.mark.parametrize(
     ("returned", "said"),
     [
-        ("3", "build() of model.py returned int, not a network\n"),
-        ("None", "build() of model.py returned NoneType, not a network; does it end without a return?\n"),
+        ("3", "build() of model.py returned int, not a network or plan\n"),
+        ("None", "build() of model.py returned NoneType, not a network or plan; does it end without a return?\n"),
     ],
 )
 def test_build_that_returns_no_network(write, capsys, returned, said):
@@ -247,3 +256,26 @@ def test_it_is_a_command_of_the_module(write, tmp_path):
 
     assert done.returncode == 1
     assert done.stdout.startswith("NL203: 'h' has no next value\n")
+
+
+# ---------------------------------------------------------------------------- models of other formats
+
+
+@pytest.mark.parametrize("name", ["model.py", "model.onnx", "model.xml", "model.plan"])
+def test_model_of_every_format(models, run, name):
+    done = run(f"check {name}")
+
+    assert (done.status, done.err) == (0, "")
+    assert done.out == f"{name}: 8 layers, no findings\n"
+
+
+def test_model_that_cannot_be_imported_has_errors(models, run):
+    (models / "cut.onnx").write_bytes((models / "model.onnx").read_bytes()[:100])
+    (models / "cut.plan").write_bytes((models / "model.plan").read_bytes()[:100])
+    text, found = run("check cut.onnx"), run("check cut.plan --json")
+
+    assert (text.status, text.err) == (1, "")
+    assert text.out.startswith("NL741: cut.onnx is not an ONNX model")
+    assert text.out.endswith("cut.onnx: cannot be imported, 1 error\n")
+    assert (found.status, found.err) == (1, "")
+    assert [each["code"][:3] for each in json.loads(found.out)] == ["NL7"]

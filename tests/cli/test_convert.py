@@ -2,13 +2,14 @@
 
 import runpy
 
+import jax.export
 import numpy as np
 import pytest
 
 import netloop as trt
 from netloop import plan
 from netloop.cli import main
-from tests.support import networks
+from tests.support import cli_models, networks
 
 MADE, INPUTS, OUTPUTS = networks.EXAMPLES["both limits, WHILE first"]
 
@@ -69,3 +70,23 @@ def test_suffix_that_no_format_has(tmp_path, capsys):
     with pytest.raises(SystemExit):
         main(["convert", str(tmp_path / "a.pt"), str(tmp_path / "a.onnx")])
     assert "a.pt' ends in none of .onnx, .xml, .plan, .py" in capsys.readouterr().err
+
+
+# ---------------------------------------------------------------------------- StableHLO
+
+
+def test_stablehlo_as_text_and_as_bytes_that_jax_reads(models, run):
+    assert run("convert model.onnx model.mlir --shapes x:2x3").status == 0
+    assert run("convert model.onnx model.stablehlo --shapes x:2x3").out == "model.stablehlo: 8 layers\n"
+
+    assert "stablehlo.tanh" in (models / "model.mlir").read_text()
+    function = jax.export.deserialize(bytearray((models / "model.stablehlo").read_bytes()))
+    x = np.array([[1, 2, 3], [-1, 0, 1]], np.float32)
+    np.testing.assert_allclose(function.call({"x": x})["y"], cli_models.expected(x), rtol=1e-6)
+
+
+def test_stablehlo_is_no_source(models, run):
+    done = run("convert model.mlir model.onnx")
+
+    assert done.status == 2
+    assert "'model.mlir' ends in none of .onnx, .xml, .plan, .py\n" in done.err

@@ -8,6 +8,7 @@ from netloop.cli import main
 DOCS = Path(netloop.__file__).parent.parent / "docs"
 PAGE = DOCS / "onnx-operators.md"
 OPENVINO_PAGE = DOCS / "openvino-operators.md"
+JAX_PAGE = DOCS / "jax-primitives.md"
 
 
 def test_page_is_what_the_command_prints(capsys):
@@ -42,3 +43,10 @@ def test_operators_that_the_page_of_openvino_lists_are_supported():
     for _, name, versions, *_ in rows:
         for version in versions.split(","):
             assert netloop.openvino.supports(name.strip(" `"), f"opset{int(version)}"), name
+
+
+def test_page_of_jax_is_what_the_command_prints(capsys):
+    assert main(["operators", "jax"]) == 0
+    assert capsys.readouterr().out == JAX_PAGE.read_text(encoding="utf-8"), (
+        "python -m netloop operators jax > docs/jax-primitives.md"
+    )

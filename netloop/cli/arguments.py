@@ -1,0 +1,139 @@
+"""Arguments that several commands take, and the form of their help."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from netloop.cli import COMMANDS
+
+SUFFIXES = {".onnx": "onnx", ".xml": "openvino", ".plan": "plan", ".py": "script"}
+"""The module of netloop for each format of models."""
+
+MODEL = (
+    "a model: ONNX (.onnx), OpenVINO (.xml), a plan (.plan), a file with a function build() (.py), or a JAX function "
+    "in a file (.py:FUNCTION)"
+)
+SCALAR = "scalar"
+"""TensorRT's word for the shape of a number."""
+
+
+def add_command(commands: Any, name: str, examples: Sequence[str], more: str = "") -> argparse.ArgumentParser:
+    """Add a command, whose help ends with examples."""
+    says = COMMANDS[name]
+    title = "examples" if len(examples) > 1 else "example"
+    return commands.add_parser(
+        name,
+        help=says,
+        description=f"{says[0].upper()}{says[1:]}. {more}".strip(),
+        epilog="\n  ".join([f"{title}:", *examples]),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+
+
+def add_model(parser: argparse.ArgumentParser) -> None:
+    """Add the argument for a model."""
+    parser.add_argument("model", type=model_path, metavar="MODEL", help=MODEL)
+
+
+def add_inputs(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments for the inputs of a model."""
+    parser.add_argument(
+        "--inputs", "--loadInputs", dest="inputs", nargs="+", default=[], metavar="FILE", help=(
+            "arrays for the inputs: an .npz file with their names, an .npy file for the only input, "
+            "or NAME:FILE.npy; without it they are random"
+        )
+    )  # fmt: skip
+    add_shapes(parser)
+    parser.add_argument("--seed", type=natural, default=0, metavar="N", help="the seed of random inputs (%(default)s)")
+
+
+def add_shapes(parser: argparse.ArgumentParser) -> None:
+    """Add the argument for the shapes of inputs."""
+    says = "shapes of inputs, as trtexec takes them: x:1x3x224x224,n:scalar; open lengths are 1 without it"
+    parser.add_argument("--shapes", type=shapes, default={}, metavar="SHAPES", help=says)
+
+
+def add_tolerances(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments for tolerances."""
+    usual = "by default the square root of the epsilon of the element type"
+    parser.add_argument("--atol", type=tolerance, metavar="X", help=f"the absolute tolerance; {usual}")
+    parser.add_argument("--rtol", type=tolerance, metavar="X", help=f"the relative tolerance, added to it; {usual}")
+
+
+def model_path(text: str) -> Path:
+    """The path of a model.
+
+    Raises:
+        argparse.ArgumentTypeError: the suffix is of no format.
+    """
+    path = Path(text)
+    if file_and_function(path)[0].suffix.lower() not in SUFFIXES:
+        raise argparse.ArgumentTypeError(f"{text!r} ends in none of {', '.join(SUFFIXES)}")
+    return path
+
+
+def file_and_function(path: Path) -> tuple[Path, str]:
+    """The file and the function of ``file.py:function``; of another path, the path and no function."""
+    file, colon, function = str(path).rpartition(":")
+    if colon and file.lower().endswith(".py") and function.isidentifier():
+        return Path(file), function
+    return path, ""
+
+
+def shapes(text: str) -> dict[str, tuple[int, ...]]:
+    """Shapes by the name of the input, as ``x:1x3x224x224,n:scalar``; a name may have colons, and quotes around it.
+
+    Raises:
+        argparse.ArgumentTypeError: the text has another form.
+    """
+    return dict(_shape(each) for each in text.split(","))
+
+
+def _shape(text: str) -> tuple[str, tuple[int, ...]]:
+    name, colon, dims = text.rpartition(":")
+    lengths = [] if dims == SCALAR else dims.split("x")
+    if not (colon and name and all(each.isdecimal() for each in lengths)):
+        raise argparse.ArgumentTypeError(f"{text!r} is no shape of an input, such as x:1x3x224x224 or n:{SCALAR}")
+    return name.strip("'\""), tuple(map(int, lengths))
+
+
+def natural(text: str) -> int:
+    """A whole number, at least 0.
+
+    Raises:
+        argparse.ArgumentTypeError: it is none.
+    """
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number")
+    return int(text)
+
+
+def tolerance(text: str) -> float:
+    """A number, at least 0.
+
+    Raises:
+        argparse.ArgumentTypeError: it is none.
+    """
+    try:
+        number = float(text)
+    except ValueError:
+        number = -1.0
+    if not number >= 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of at least 0")
+    return number
+
+
+def listed_in(known: Sequence[str]) -> Any:
+    """A function that splits a text at commas and checks that all parts are known."""
+
+    def split(text: str) -> list[str]:
+        words = text.split(",")
+        for each in words:
+            if each not in known:
+                raise argparse.ArgumentTypeError(f"{each!r} is none of {', '.join(known)}")
+        return words
+
+    return split

@@ -1,0 +1,41 @@
+"""Models as networks, whatever their format."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import netloop as trt
+from netloop.cli import on_demand
+from netloop.cli.arguments import SUFFIXES, file_and_function
+from netloop.cli.failures import Misuse
+from netloop.cli.progress import status
+from netloop.cli.python_file import network_of
+
+
+def load(path: Path, shapes: Mapping[str, Sequence[int]] | None = None) -> trt.INetworkDefinition:
+    """The network of a model; ``shapes`` are those of the arguments of a JAX function, ``file.py:function``.
+
+    Raises:
+        Misuse: there is no such file, or it builds no network.
+        NetloopError: the model is invalid.
+        ModuleNotFoundError: the package for the format is missing.
+    """
+    file, function = file_and_function(path)
+    if not file.is_file():
+        raise Misuse(f"there is no file {str(file)!r}")
+    with status(f"importing {path}"):
+        if function:
+            return on_demand.jax_function.network_of(file, function, shapes or {})
+        return network_of(path) if path.suffix.lower() == ".py" else module_of(path).load(path)
+
+
+def module_of(path: Path) -> Any:
+    """The module of netloop for the format of a file."""
+    return getattr(trt, SUFFIXES[path.suffix.lower()])
+
+
+def counted(number: int, what: str) -> str:
+    """A number with its noun: ``2 layers``."""
+    return f"{number} {what}" + ("s" if number != 1 else "")

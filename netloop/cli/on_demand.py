@@ -1,0 +1,20 @@
+"""The modules that commands need when they run, and not for their help: they import numpy or JAX."""
+
+from __future__ import annotations
+
+import importlib
+import typing
+
+if typing.TYPE_CHECKING:
+    from netloop.cli import contents as contents
+    from netloop.cli import inputs as inputs
+    from netloop.cli import jax_function as jax_function
+    from netloop.cli import jax_primitives as jax_primitives
+    from netloop.cli import outputs as outputs
+    from netloop.cli import timing as timing
+else:
+
+    def __getattr__(name: str) -> typing.Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return importlib.import_module(f"netloop.cli.{name}")

@@ -1,0 +1,57 @@
+"""``netloop run``: a model once, and its outputs compared with those of other runtimes."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+import netloop as trt
+from netloop.cli import arguments, models, on_demand
+from netloop.cli.progress import compiled, status
+
+EXAMPLES = (
+    "netloop run model.onnx --shapes x:2x3 --compare onnxruntime,reference",
+    "netloop run model.onnx --inputs inputs.npz --output outputs.npz",
+)
+PEERS = ("onnxruntime", "openvino", "reference")
+
+
+def add_to(commands: Any) -> None:
+    """Add the command to a command line."""
+    parser = arguments.add_command(commands, "run", EXAMPLES, "The exit status is 1 if the outputs differ.")
+    arguments.add_model(parser)
+    arguments.add_inputs(parser)
+    says = "run the model there too, and compare the outputs: onnxruntime, openvino, reference"
+    parser.add_argument("--compare", type=arguments.listed_in(PEERS), default=[], metavar="NAMES", help=says)
+    arguments.add_tolerances(parser)
+    parser.add_argument("--output", type=Path, metavar="FILE", help="write the outputs to this .npz file")
+    parser.set_defaults(run=run)
+
+
+def run(given: argparse.Namespace) -> int:
+    """Run the command; 1 if outputs differ, or another runtime fails."""
+    for name in given.compare:
+        trt.peers.kind_of(name)  # before JAX runs: importing OpenVINO forks, and a package may be missing
+    network = models.load(given.model)
+    arrays = on_demand.inputs.arrays_for(network, given.inputs, given.shapes, given.seed)
+    engine = compiled(network, str(given.model))
+    with status(f"running {given.model}"):
+        found = on_demand.outputs.as_numpy(engine(arrays))
+    print(*on_demand.outputs.lines_of(found), sep="\n")
+    if given.output is not None:
+        on_demand.outputs.save(found, given.output)
+    return max((_compare(each, given, network, arrays, found) for each in given.compare), default=0)
+
+
+def _compare(name: str, given: argparse.Namespace, network: trt.INetworkDefinition, arrays: Any, found: Any) -> int:
+    try:
+        with status(f"running {given.model} in {name}"):
+            expected = trt.peers.peer(name, network, given.model)(arrays)
+    except (trt.ExecutionError, trt.NetworkError) as error:
+        print(error, file=sys.stderr)
+        return 1
+    agreements = trt.peers.agreements(found, on_demand.outputs.as_numpy(expected), given.rtol, given.atol)
+    print(f"\nnetloop and {name}:", *(f"  {each}" for each in agreements), sep="\n")
+    return 0 if all(each.agrees for each in agreements) else 1

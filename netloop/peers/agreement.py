@@ -1,0 +1,120 @@
+"""How well the outputs of two runtimes agree."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from netloop.api.tolerance import Numbers, Tolerance
+from netloop.string_arrays import string_array, type_name
+from netloop.types import Array
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """One array of an output in two runtimes.
+
+    Attributes:
+        name: the name of the output, with an index for an array of a sequence or a map.
+        elements: the number of elements.
+        differing: how many of them differ by more than the tolerances.
+        absolute: the largest absolute difference of finite numbers.
+        relative: the largest difference of finite numbers, relative to the expected one.
+        worst: the largest difference beyond the tolerances: the index, the expected number or shape, and the other;
+            None if there is none.
+    """
+
+    name: str
+    elements: int
+    differing: int
+    absolute: float
+    relative: float
+    worst: tuple[tuple[int, ...], Any, Any] | None
+
+    @property
+    def agrees(self) -> bool:
+        """Whether everything is within the tolerances."""
+        return self.worst is None
+
+    def __str__(self) -> str:
+        errors = f"largest difference {self.absolute:.3g}, relative {self.relative:.3g}"
+        if self.worst is None:
+            return f"{self.name}: agrees, {errors}"
+        index, expected, got = self.worst
+        at = f" at {list(index)}" if index else ""
+        counted = f"{self.differing} of {self.elements} elements, {errors}; " if self.differing else ""
+        return f"{self.name}: differs, {counted}{got} and {expected}{at}"
+
+
+def agreements(
+    got: Mapping[str, Any], expected: Mapping[str, Any], rtol: float | None = None, atol: float | None = None
+) -> list[Agreement]:
+    """Compare the outputs of two runtimes, by name.
+
+    Args:
+        got: the outputs of one.
+        expected: those of the other, which are the measure of relative differences.
+        rtol: the relative tolerance of floating-point numbers; None for the square root of the epsilon of their type.
+        atol: the absolute tolerance, added to the relative one; None for the same.
+    """
+    tolerance, found = Tolerance(rtol, atol), list[Agreement]()
+    for name in expected:
+        mine, theirs = dict(_parts(name, got[name])), dict(_parts(name, expected[name]))
+        if mine.keys() != theirs.keys():
+            found.append(_different(name, _described(theirs), _described(mine)))
+            continue
+        found += [_agreement(part, mine[part], theirs[part], tolerance) for part in theirs]
+    return found
+
+
+def _parts(name: str, value: Any) -> Iterable[tuple[str, Array]]:
+    """The arrays of an output: of a tensor, of each tensor of a sequence, of keys and values of a map."""
+    if isinstance(value, dict):
+        yield from [(f"{name}.keys", _array([*value.keys()])), (f"{name}.values", _array([*value.values()]))]
+    elif isinstance(value, list):
+        parts: list[Any] = value
+        for index, each in enumerate(parts):
+            yield from _parts(f"{name}[{index}]", each)
+    elif value is not None:
+        yield name, _array(value)
+
+
+def _array(value: Any) -> Array:
+    array = np.asarray(value)
+    return string_array(array) if array.dtype.kind in "OTU" else array
+
+
+def _described(parts: Mapping[str, Array]) -> str:
+    return f"{len(parts)} arrays" if parts else "no value"
+
+
+def _different(name: str, expected: Any, got: Any) -> Agreement:
+    return Agreement(name, 0, 0, np.inf, np.inf, ((), expected, got))
+
+
+def _agreement(name: str, got: Array, expected: Array, tolerance: Tolerance) -> Agreement:
+    # the values of maps are numbers of Python
+    if got.dtype != expected.dtype and not name.endswith((".keys", ".values")):
+        return _different(name, type_name(expected.dtype), type_name(got.dtype))
+    if got.shape != expected.shape:
+        return _different(name, expected.shape, got.shape)
+    worst: Numbers | None = tolerance.worst(expected, got)
+    with np.errstate(all="ignore"):
+        differing = int(np.count_nonzero(tolerance.excess(expected, got) > 0)) if expected.size else 0
+    shown = None if worst is None else worst[:3]
+    return Agreement(name, expected.size, differing, *_errors(got, expected), shown)
+
+
+def _errors(got: Array, expected: Array) -> tuple[float, float]:
+    """The largest absolute and relative difference of finite numbers; 0 for what has no difference."""
+    if expected.dtype.kind in "TbO":
+        return 0.0, 0.0
+    a, b = (each.astype(np.float64) for each in (expected, got))
+    finite = np.isfinite(a) & np.isfinite(b)
+    difference, size = np.abs(a - b)[finite], np.abs(a)[finite]
+    with np.errstate(all="ignore"):
+        relative = np.where(difference == 0, 0.0, difference / size)
+    return float(difference.max(initial=0)), float(relative.max(initial=0))

@@ -1,0 +1,67 @@
+"""``netloop bench``: tables and files of times."""
+
+import json
+
+import pytest
+
+from netloop.peers import in_onnxruntime
+
+FEW = "--duration 0 --warmUp 0 --inputs inputs.npz"
+
+
+def test_table_has_the_percentiles(models, run):
+    done = run(f"bench model.py {FEW} --iterations 7 --percentile 50,99.5")
+
+    head, titles, row = done.out.splitlines()
+    assert (done.status, done.err) == (0, "")
+    assert head == "7 calls; times in ms"
+    assert titles.split() == ["median", "mean", "min", "max", "50%", "99.5%", "per", "second"]
+    name, *numbers = row.split()
+    median, mean, least, most, half, high, rate = map(float, numbers)
+    assert name == "netloop"
+    assert least <= median == half <= high <= most
+    assert rate == pytest.approx(1000 / mean, rel=1e-2)
+
+
+def test_other_runtimes_have_rows_and_ratios(models, run):
+    pytest.importorskip("openvino")
+    done = run(f"bench model.onnx {FEW} --iterations 3 --against onnxruntime,openvino")
+
+    assert [line.split()[0] for line in done.out.splitlines()[2:5]] == ["netloop", "onnxruntime", "openvino"]
+    assert [line.partition(":")[0] for line in done.out.splitlines()[5:]] == [
+        "netloop / onnxruntime",
+        "netloop / openvino",
+    ]
+
+
+def test_files_have_the_keys_of_trtexec(models, run):
+    run(f"bench model.py {FEW} --iterations 4 --against onnxruntime --exportTimes t.json --exportProfile p.json")
+
+    times = json.loads((models / "t.json").read_text())
+    count, whole = json.loads((models / "p.json").read_text())
+    assert [each["system"] for each in times] == ["netloop"] * 4 + ["onnxruntime"] * 4
+    assert all(each["endComputeMs"] - each["startComputeMs"] == pytest.approx(each["computeMs"]) for each in times)
+    assert count["count"] == 4
+    assert set(count["compilationMs"]) == {"passes", "load", "trace", "compile"}
+    assert whole["timeMs"] == pytest.approx(sum(each["computeMs"] for each in times[:4]))
+    assert set(whole) == {"name", "timeMs", "averageMs", "medianMs", "percentage"}
+
+
+@pytest.mark.parametrize("arguments", ["--percentile 101", "--percentile x", "--iterations -1", "--against reference"])
+def test_argument_that_is_refused(models, run, arguments):
+    done = run(f"bench model.py {arguments}")
+
+    assert done.status == 2
+    assert f"error: argument {arguments.split()[0]}" in done.err
+
+
+def test_runtime_that_fails_is_left_out(models, run, monkeypatch):
+    def fail(self, inputs):
+        raise RuntimeError("out of paper")
+
+    monkeypatch.setattr(in_onnxruntime.Made, "_run", fail)
+    done = run(f"bench model.py {FEW} --against onnxruntime")
+
+    assert done.status == 1
+    assert done.err.startswith("NL613: onnxruntime fails: out of paper\n")
+    assert [line.split()[0] for line in done.out.splitlines()[2:]] == ["netloop"]
