@@ -1,5 +1,6 @@
 """Checks of the arrays that a caller passes for the inputs of a network."""
 
+import math
 import numbers
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -12,7 +13,7 @@ from netloop.diagnostics import Finding, InputError, did_you_mean, listed, reaso
 from netloop.graph.tensor import ITensor
 from netloop.map_types import Map, MapType
 from netloop.string_arrays import STRING, string_array, type_name
-from netloop.types import ABSENT, Absent, Array, OptionalType, SequenceType, Tensors, TensorType, agree
+from netloop.types import ABSENT, UNKNOWN, Absent, Array, OptionalType, SequenceType, Tensors, TensorType, agree
 
 
 def check_inputs(tensors: Sequence[ITensor], given: Mapping[str, Any]) -> dict[ITensor, Any]:
@@ -22,7 +23,8 @@ def check_inputs(tensors: Sequence[ITensor], given: Mapping[str, Any]) -> dict[I
         InputError: one is missing, unknown, or of another element type or shape; all of these are reported.
     """
     if not isinstance(given, Mapping):
-        raise TypeError(f"inputs must be a dict from names to arrays, not {type(given).__name__}")
+        call = f"{{{', '.join(f'{each.name!r}: ...' for each in tensors[:2])}{', ...' if len(tensors) > 2 else ''}}}"
+        raise TypeError(f"inputs must be a dict from names to arrays, not {type(given).__name__}: write {call}")
     # The common case, decided without building any finding: this runs in every call of an engine.
     if len(given) == len(tensors) and all(_fits(tensor, given.get(tensor.name)) for tensor in tensors):
         return {tensor: given[tensor.name] for tensor in tensors}
@@ -31,7 +33,8 @@ def check_inputs(tensors: Sequence[ITensor], given: Mapping[str, Any]) -> dict[I
     arrays: dict[ITensor, Any] = {}
     for tensor in tensors:
         if tensor.name not in given:
-            findings.append(Finding("NL602", f"input {tensor.name!r} is missing; it is {tensor.declared}", at=tensor))
+            what, fix = f"input {tensor.name!r} is missing; it is {tensor.declared}", f"pass {{{tensor.name!r}: array}}"
+            findings.append(Finding("NL602", what, fix=fix, at=tensor))
             continue
         assert tensor.declared is not None
         try:
@@ -54,13 +57,22 @@ def check_values(tensors: Sequence[ITensor], given: Mapping[str, Any]) -> dict[I
         InputError: one is missing, unknown, of another element type or shape, or a tracer.
     """
     arrays = check_inputs(tensors, given)
+    refuse_tracers(arrays)
+    return arrays
+
+
+def refuse_tracers(arrays: Mapping[ITensor, Any]) -> None:
+    """Check that none of the values of inputs is a tracer of JAX.
+
+    Raises:
+        InputError: one is.
+    """
     traced = [each for each, value in arrays.items() if any(isinstance(array, Tracer) for array in _parts(value))]
     if traced:
         fix = "inside jit, grad and vmap use the function that netloop.to_jax(network) returns"
         raise InputError(
             *(Finding("NL607", f"JAX is tracing input {each.name!r}", "", reason("NL607"), fix) for each in traced)
         )
-    return arrays
 
 
 def _fits(tensor: ITensor, array: Any) -> bool:
@@ -126,6 +138,17 @@ def _unknown(name: str, names: set[str]) -> Finding:
     return Finding("NL602", what, fix=did_you_mean(str(name), names))
 
 
+def _conversion(given: TensorType, declared: TensorType) -> str:
+    """How an array becomes one of another type, as far as that is known."""
+    wanted, name = declared.held_shape, type_name(declared.dtype)
+    if given.dtype != declared.dtype:
+        default = "; numpy's own default is float64" if given.dtype == np.float64 else ""
+        return f"pass an array of dtype {name}{default}"
+    if wanted is not None and UNKNOWN not in wanted and math.prod(wanted) == given.volume:
+        return f"pass value.reshape({wanted})"
+    return ""
+
+
 def _misfit(tensor: ITensor, value: Any) -> Finding | None:
     """The finding for the first array of a value that does not fit; None if all fit."""
     declared = tensor.declared
@@ -134,6 +157,7 @@ def _misfit(tensor: ITensor, value: Any) -> Finding | None:
         wanted, shape, dtype = declared.held_shape, tuple(array.shape), np.dtype(array.dtype)
         if dtype != declared.dtype or not (wanted is None or agree(shape, wanted)):
             what = f"input {tensor.name!r} is {declared}, and its value is {TensorType(dtype, shape)}"
-            fix = f"pass an array of dtype {type_name(declared.dtype)}" if dtype != declared.dtype else ""
-            return Finding("NL603", what, why=reason("NL603"), fix=fix, at=tensor)
+            return Finding(
+                "NL603", what, why=reason("NL603"), fix=_conversion(TensorType(dtype, shape), declared), at=tensor
+            )
     return None

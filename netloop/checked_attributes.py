@@ -39,12 +39,7 @@ class CheckedAttributes:
         """Return the attributes that are not at their defaults."""
         return {name: value for name, default in self.defaults.items() if (value := getattr(self, name)) != default}
 
-    if not TYPE_CHECKING:  # a type checker would take every name for an attribute
-
-        def __getattr__(self, name: str) -> Any:
-            raise AttributeError(unknown(type(self).__name__, name), name=name, obj=self)
-
-    def __setattr__(self, name: str, value: Any) -> None:
+    def _set(self, name: str, value: Any) -> None:
         check = self._checks.get(name)
         if check is not None:
             self.__dict__[name] = check(f"{type(self).__name__}.{name}", value)
@@ -54,6 +49,12 @@ class CheckedAttributes:
             raise AttributeError(f"{name!r} of {type(self).__name__} cannot be set")
         else:
             raise AttributeError(unknown(type(self).__name__, name, " to set", did_you_mean(name, self.defaults)))
+
+    if not TYPE_CHECKING:  # a type checker would take every name for an attribute
+        __setattr__ = _set
+
+        def __getattr__(self, name: str) -> Any:
+            raise AttributeError(unknown(type(self).__name__, name), name=name, obj=self)
 
 
 class WithStatement:

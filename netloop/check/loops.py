@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from netloop.check.escapes import Escape, Escapes
 from netloop.check.rule import Subject, Violation, rule
 from netloop.diagnostics import Severity
 from netloop.enums import LoopOutput, TripLimit
@@ -74,11 +75,16 @@ def last_value_is_of_a_recurrence(subject: Subject) -> Iterator[Violation]:
             continue
         if isinstance(tensor.producer, IRecurrenceLayer) and tensor.producer.loop is layer.loop:
             continue
-        readers = [each for each, position in tensor.uses if isinstance(each, IRecurrenceLayer) and position == 1]
-        fed = sorted((each.index, each.name) for each in readers if each.loop is layer.loop)
+        fed = _fed(tensor, layer.loop)
         loop = layer.loop.name
         what = f"the LAST_VALUE output {layer.name!r} reads {tensor.name!r}, which is not a recurrence of {loop!r}"
-        yield Violation(layer, what, f"read the recurrence that it feeds, {fed[0][1]!r}" if fed else "")
+        yield Violation(layer, what, f"read the recurrence that it feeds, {fed[0].name!r}" if fed else "")
+
+
+def _fed(tensor: ITensor, loop: ILoop) -> list[IRecurrenceLayer]:
+    """The recurrences of a loop of which a tensor is the next value."""
+    readers = [each for each, position in tensor.uses if isinstance(each, IRecurrenceLayer) and position == 1]
+    return sorted((each for each in readers if each.loop is loop), key=lambda each: each.index)
 
 
 @rule("NL205")
@@ -195,13 +201,45 @@ def outputs_are_outside_all_loops(subject: Subject) -> Iterator[Violation]:
     Wrong: ``network.mark_output(recurrence.get_output(0))``
     Right: ``network.mark_output(loop.add_loop_output(recurrence.get_output(0), LAST_VALUE).get_output(0))``
     """
+    escapes = Escapes(subject.scopes)
     for tensor in subject.network.outputs:
         loop = subject.scopes.innermost(tensor) if subject.scopes.is_chain(tensor) else None
-        if loop is None:
-            continue
-        what = f"the network output {tensor.name!r} varies in {loop.name!r}: it escapes the loop"
-        fix = f"let it out of {loop.name!r} with add_loop_output, and mark that output"
-        yield Violation(tensor.producer or tensor, what, fix)
+        if loop is not None:
+            yield _escaping(tensor, loop, escapes.of(tensor, loop))
+
+
+def _escaping(output: ITensor, loop: ILoop, escape: Escape) -> Violation:
+    what = f"the network output {output.name!r} varies in {loop.name!r}:"
+    name, reader, through = repr(escape.tensor.name), escape.reader, escape.through
+    if reader is None:
+        fix = f"let it out of {loop.name!r} with {_let_out(escape.tensor, loop)}, and mark that output"
+        return Violation(output.producer or output, f"{what} it escapes the loop", fix)
+    if through is None:
+        fix = f"let {name} out of {loop.name!r} with {_let_out(escape.tensor, loop)}, and read that output instead"
+        return Violation(reader, f"{what} {reader.name!r} reads {_shown(escape.tensor)}, which escapes the loop", fix)
+    why = f"it comes out of {through.name!r}, which is inside {loop.name!r} because {reader.name!r} reads"
+    fix = (
+        f"if {through.name!r} comes after {loop.name!r}, let {name} out of {loop.name!r} with "
+        f"{_let_out(escape.tensor, loop)}, and read that output in {through.name!r}; "
+        f"if it belongs inside, let {output.name!r} out of {loop.name!r} as well, and mark that output"
+    )
+    return Violation(reader, f"{what} {why} {_shown(escape.tensor)}", fix)
+
+
+def _shown(tensor: ITensor) -> str:
+    """The name of a tensor; with the line that made it, if it has no name of its own."""
+    location = tensor.producer.source_location if tensor.producer is not None else None
+    is_unnamed = tensor.name.startswith("(Unnamed Layer* ")
+    return f"{tensor.name!r} of {location}" if is_unnamed and location is not None else repr(tensor.name)
+
+
+def _let_out(tensor: ITensor, loop: ILoop) -> str:
+    """The call that lets a tensor out of a loop."""
+    if isinstance(tensor.producer, IRecurrenceLayer) and tensor.producer.loop is loop:
+        return "add_loop_output(tensor, LoopOutput.LAST_VALUE)"
+    if fed := _fed(tensor, loop):
+        return f"add_loop_output(tensor, LoopOutput.LAST_VALUE) of the recurrence that it feeds, {fed[0].name!r}"
+    return "add_loop_output(tensor, LoopOutput.CONCATENATE), with a length as input 1"
 
 
 @rule("NL211")
@@ -226,7 +264,14 @@ def _mixed(subject: Subject, layer: ILayer, inputs: list[ITensor]) -> Violation:
         if (loop := subject.scopes.innermost(each)) is not None
     ]
     what = f"{layer.name!r} mixes loops that are not nested" + (": " + " and ".join(shown) if shown else "")
-    return Violation(layer, what, "let one of the tensors out of its loop with add_loop_output")
+    varying = [each for each in inputs if subject.scopes.innermost(each) is not None]
+    fix = "let one of the tensors out of its loop with add_loop_output"
+    if len(varying) > 1:
+        first, loop = varying[0], subject.scopes.innermost(varying[0])
+        assert loop is not None
+        fix = f"let one of them out of its loop, such as {first.name!r} with {_let_out(first, loop)}"
+        fix += f" on {loop.name!r}, and read that output instead"
+    return Violation(layer, what, fix)
 
 
 @rule("NL212")

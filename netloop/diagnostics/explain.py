@@ -18,6 +18,9 @@ CHAPTERS = {
 }
 """The chapters of the page, by the prefix of their codes."""
 
+WIDTH = 110
+"""The most characters of a line in the list of codes."""
+
 AS_DIGITS = str.maketrans("OILZSB", "011258")
 """Letters that are mistaken for digits."""
 
@@ -60,8 +63,23 @@ def _hint(code: str) -> str:
     if meant in CODES:
         return f"did you mean {meant!r}?"
     names = sorted(CODES)
-    near = [each for each in names if each[:3] == code[:3]] or names
-    return did_you_mean(code, names) or f"there are {listed(near, len(near))}"
+    near = [each for each in names if each[:3] == code[:3]]
+    chapters = "; ".join(f"{begin}xx are about {title[0].lower()}{title[1:]}" for begin, title in CHAPTERS.items())
+    return did_you_mean(code, names) or (f"there are {listed(near, 12)}" if near else chapters)
+
+
+def codes() -> str:
+    """All codes by chapter, each on a line with its reason."""
+    lines: list[str] = []
+    for begin, title in CHAPTERS.items():
+        lines += ["", title]
+        lines += [_line(each) for name, each in sorted(CODES.items()) if name.startswith(begin)]
+    return "\n".join(lines[1:])
+
+
+def _line(code: Code) -> str:
+    text = f"  {code.name}  {code.why.replace('``', '`')}"
+    return text if len(text) <= WIDTH else text[: WIDTH - 4] + " ..."
 
 
 def _is_example(paragraph: str) -> bool:

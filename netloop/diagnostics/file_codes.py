@@ -82,6 +82,13 @@ TEXTS = {
         Wrong: ``netloop.openvino.save`` of a network with an assertion
         Right: the same with ``drop_assertions=True``
         """,
+    "NL733": """
+        the compiler or converter of another runtime accepts the program of a network.
+
+        The message has what it says. The program is StableHLO, and not every operation of it has a counterpart there.
+        Wrong: ``trt.export(network, "model.tflite")`` of a network that sorts
+        Right: ``trt.export(network, "model.savedmodel")``, which TensorFlow runs by XLA
+        """,
     "NL741": """
         an ONNX model is a complete protobuf message with a graph, of a size that can be loaded.
 

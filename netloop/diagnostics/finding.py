@@ -3,7 +3,7 @@
 import difflib
 import traceback
 from collections.abc import Iterable, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from itertools import islice
 from typing import Any
@@ -30,11 +30,14 @@ class SourceLocation:
         file: the script or the model.
         line: the line of the script; 0 in a model.
         node: the node of the model, with its operator; empty in a script.
+        callers: the lines that called the function with this line, the innermost first, at most ``MOST_CALLERS``; they
+            are not in plans.
     """
 
     file: str
     line: int
     node: str = ""
+    callers: tuple["SourceLocation", ...] = field(default=(), compare=False)
 
     def __str__(self) -> str:
         return f"{self.file}, {self.node}" if self.node else f"{self.file}:{self.line}"
@@ -54,7 +57,7 @@ class Place:
         return cls(getattr(at, "name", None), found if isinstance(found, SourceLocation) else None)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Finding:
     """One thing that is wrong. Its texts are cut where they are very long.
 
@@ -118,10 +121,22 @@ class Finding:
             "fix": self.fix,
         }
 
+    def __repr__(self) -> str:
+        """One line; the whole text is ``str(finding)``."""
+        return printable(f"<Finding {self._title}: {self.what}>").replace("\n", " ")
+
+    @property
+    def _title(self) -> str:
+        """The code, and the severity if it is no error."""
+        return self.code if self.severity is Severity.ERROR else f"{self.code} ({self.severity.value})"
+
     def __str__(self) -> str:
-        lines = [f"{self.code}: {self.what}"]
+        lines = [f"{self._title}: {self.what}"]
         if self.where:
             lines.append(f"  at {self.where}")
+        location = Place.of(self.at).source_location
+        if location is not None and location.callers and self.where.startswith(str(location)):
+            lines.append(f"  called from {', '.join(map(str, location.callers))}")
         if self.why:
             lines.append(f"  because {self.why}")
         if self.fix:
@@ -214,6 +229,9 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
         return ""
     ordered = sorted(known) if isinstance(known, Set) else known
     candidates = [each for each in islice(ordered, MOST_COMPARED) if len(each) <= LONGEST_COMPARED]
+    same = [each for each in candidates if each.lower() == name.lower()]
+    if len(same) == 1:
+        return f"did you mean {same[0]!r}?"
     close = difflib.get_close_matches(name, candidates, n=2, cutoff=0.75)
     return f"did you mean {close[0]!r}?" if len(close) == 1 else ""
 

@@ -88,6 +88,14 @@ TEXTS = {
         Wrong: ``netloop.to_jax`` of a network with a plugin that has ``enqueue``
         Right: the same plugin as a JAX function, a ``netloop.JaxPlugin``
         """,
+    "NL504": """
+        reverse mode goes back through all iterations, and their number must be known when the function is compiled.
+
+        A loop with a WHILE limit, or with a COUNT that is known only in the call, ends when it ends. With a bound it is
+        a scan of so many steps, the last of which do nothing.
+        Wrong: ``jax.grad`` of the function of ``netloop.to_jax(network)`` for a network with a WHILE limit
+        Right: the same of ``netloop.to_jax(network, bound={"loop name": 100})``; or ``jax.jacfwd``
+        """,
     # ------------------------------------------------------------------ execution
     "NL601": """
         the computation is not defined for the values of this run.
@@ -163,8 +171,50 @@ TEXTS = {
         Python's ``multiprocessing`` forks by default on Linux, until 3.14. The reference runs in any process, except
         for random fills, and an engine runs in a fork of a process in which JAX has computed nothing.
         Wrong: ``multiprocessing.Pool()`` after a call of an engine
-        Right: ``multiprocessing.get_context("spawn").Pool()``, and ``Runtime.deserialize_cuda_engine(plan)`` in the
-        worker
+        Right: ``multiprocessing.get_context("spawn").Pool()``, with the engine as an argument of the worker
+        """,
+    "NL613": """
+        another runtime refused the model, or failed while it ran.
+
+        The comparison with it ends there; its own message is part of this one. A runtime may lack an operator or an
+        element type that netloop has.
+        """,
+    "NL615": """
+        in batches of other sizes than the caller's, each row of an output depends on the same row of the inputs alone.
+
+        Rows are padded by copies of others, and cut into several calls. A mean over the rows, or a normalization by
+        their statistics, is then of other rows.
+        Wrong: ``netloop.Batches(engine, (8, 64))`` of a network with ``add_reduce(x, SUM, 1 << 0, ...)``
+        Right: ``engine(inputs)``, which compiles a program for each number of rows
+        """,
+    "NL616": """
+        an engine runs on one device, and JAX joins the devices of a mesh itself, without a communicator of NCCL.
+
+        Wrong: ``context.set_communicator(capsule)`` of a network with ``layer.num_ranks = 8``
+        Right: ``netloop.shard(network, jax.make_mesh((8,), ("ranks",)))``
+        """,
+    "NL617": """
+        weights are loaded for one program, and each shape of the inputs has a program of its own.
+
+        The passes that join and transpose weights depend on the shapes.
+        Wrong: ``netloop.to_jax(network, load=True)`` of a network with ``add_input("x", trt.float32, (-1, 3))``
+        Right: ``add_input("x", trt.float32, (8, 3))``, or ``netloop.to_jax(network)``
+        """,
+    "NL618": """
+        the devices of a mesh get parts of equal size, and their results are joined along axes, or are the same.
+
+        An axis is cut into as many parts as the mesh has devices along it. An output that leaves out an axis of the
+        mesh must be proved equal on all devices along it: by what it depends on, or as an ALL_REDUCE.
+        Wrong: 12 rows for a mesh of 8 devices
+        Right: 16 rows, of which the last 4 are padding
+        """,
+    "NL619": """
+        a collective waits for all ranks, and one that has left the loop, or takes the other branch, never comes.
+
+        What is known to be equal on all ranks: constants, inputs with a spec that leaves out their axis, and the
+        results of ALL_REDUCE, ALL_GATHER and BROADCAST.
+        Wrong: an ALL_REDUCE in a loop that ends where the error of each rank's own rows is small
+        Right: the same loop, which ends where the ALL_REDUCE of these errors is small
         """,
     "NL621": """
         an engine from a plan without weights can run only after it is given them.
@@ -177,6 +227,14 @@ TEXTS = {
         One that returns True or None lets it continue.
         Wrong: ``process_debug_tensor`` that ends in ``return False``
         Right: the same with ``return True``
+        """,
+    "NL623": """
+        slots share the iterations of one loop, which every request runs through once, from its own beginning.
+
+        So the loop is outside of all others and of conditionals. A loop inside it runs until it has ended in all slots,
+        for values that it is not meant for in those that skip it, and then only ``max_trips`` is sure to end it.
+        Wrong: ``netloop.SlotEngine(network)`` of a network with two loops that stack outputs
+        Right: ``netloop.SlotEngine(network, loop="decoder")``
         """,
     # ------------------------------------------------------------------ sandboxes
     "NL631": """
@@ -202,6 +260,51 @@ TEXTS = {
         the process of a sandboxed model ends with its first SandboxError, or with ``close()``.
         Wrong: ``model(x=array)`` after the ``with`` statement
         Right: the same inside of it
+        """,
+    # ------------------------------------------------------------------ services
+    "NL641": """
+        a service refuses at once what it has no room for, and its callers know so before they have waited.
+
+        A queue without an end would only make every request late.
+        Wrong: a loop of ``server.submit(inputs)`` that waits for no result
+        Right: the same loop, which waits for a result after each ``netloop.serve.Overloaded``
+        """,
+    "NL642": """
+        a request has a time limit, after which nobody waits for its result.
+
+        It covers the time in the queue and that of the call. A request whose time ends in the queue is never run.
+        Wrong: ``Server(engine, timeout=0.001)`` with calls that take 10 ms
+        Right: ``Server(engine, timeout=0.1)``
+        """,
+    "NL643": """
+        a sequence has a state from its first step, which says start=True, to its last, which says end=True.
+
+        It also ends when it was idle for longer than the service allows.
+        Wrong: ``sequences.step(7, inputs)`` as the first step of sequence 7
+        Right: ``sequences.step(7, inputs, start=True)``
+        """,
+    "NL644": """
+        a service that is closed runs nothing more.
+        Wrong: ``server(x=rows)`` after the ``with`` statement
+        Right: the same inside of it
+        """,
+    "NL645": """
+        a step needs the state that the steps before it leave.
+
+        After a step that failed, or was not run in time, the steps in the queue behind it would compute with the state
+        of another step. The state is that from before the failed step.
+        """,
+    "NL646": """
+        a service keeps each state as an array of one shape and element type, whichever engine it has.
+        Wrong: ``Sequences(network, {"h": "hn"})`` where ``h`` is float32[8] and ``hn`` is float32[1, 8]
+        Right: the same with a shuffle layer that gives ``hn`` the shape [8]
+        """,
+    "NL647": """
+        a model of Triton's python backend takes and returns numpy arrays.
+
+        These have neither bfloat16 nor floating-point types of 8 bits nor integers of 4 bits.
+        Wrong: ``netloop.serve.write_repository`` of an engine with an output of ``netloop.bfloat16``
+        Right: the same with ``network.add_cast(y, netloop.float32)``
         """,
 }
 """The text of each code, in the form of ``Code.text``."""

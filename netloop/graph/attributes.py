@@ -10,7 +10,8 @@ import numpy as np
 
 from netloop.checked_attributes import text
 from netloop.dims import DimsLike, PermutationLike, check_dims, check_order, check_word, weights_array
-from netloop.types import Array
+from netloop.graph.argument_hints import int_hint, member_hint
+from netloop.types import Array, FlatArray
 
 
 def check_int(name: str, value: Any) -> int:
@@ -25,7 +26,7 @@ def check_int(name: str, value: Any) -> int:
     try:
         return check_word(name, operator.index(value))
     except TypeError:
-        raise TypeError(f"{name} must be an int, not {value!r}") from None
+        raise TypeError(f"{name} must be an int, not {value!r}{int_hint(name, value)}") from None
 
 
 def _convert_ranks(name: str, value: Any) -> int:
@@ -68,6 +69,7 @@ _CONVERTERS: dict[Any, Callable[[str, Any], Any]] = {
     DimsLike: check_dims,
     PermutationLike: check_order,
     Array: lambda name, value: weights_array(value, name),
+    FlatArray: lambda name, value: weights_array(value, name).reshape(-1),
 }
 
 BASE_ATTRIBUTES = {"name": text, "metadata": text, "num_ranks": _convert_ranks}
@@ -93,7 +95,7 @@ def check_member(name: str, value: Any, enum: type[Enum]) -> Any:
         TypeError: it is not.
     """
     if not isinstance(value, enum):
-        raise TypeError(f"{name} must be a member of {enum.__name__}, not {value!r}")
+        raise TypeError(f"{name} must be a member of {enum.__name__}, not {value!r}{member_hint(value, enum)}")
     return value
 
 
@@ -104,7 +106,8 @@ def check_instance(name: str, value: Any, cls: type) -> Any:
         TypeError: it is not.
     """
     if not isinstance(value, cls):
-        raise TypeError(f"{name} must be {cls.__name__}, not {value!r}")
+        hint = ": give its network" if isinstance(getattr(value, "network", None), cls) else ""
+        raise TypeError(f"{name} must be {cls.__name__}, not {value!r}{hint}")
     return value
 
 

@@ -7,7 +7,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, ClassVar, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, get_type_hints
 
 import jax.numpy as jnp
 import numpy as np
@@ -24,15 +24,22 @@ from netloop.diagnostics import (
     reason,
 )
 from netloop.enums import LayerType
+from netloop.graph.argument_hints import tensor_hint
 from netloop.graph.attributes import BASE_ATTRIBUTES, converter
 from netloop.graph.call_site import call_site
 from netloop.graph.infer import Known, TypeTable
 from netloop.graph.layer_compat import LayerCompatibility
+from netloop.graph.layer_text import layer_text, value_text
 from netloop.graph.tensor import ITensor
+from netloop.removed_names import unknown
 from netloop.types import HALVES, Array, TensorType
 
 ACCESSOR = re.compile(r"(get|set|reset|is)_")
 """The beginning of the names of all methods that TensorRT's layers have, except for those in READABLE."""
+TYPED = "TensorRT's networks are strongly typed: nothing is converted silently"
+"""Why a layer refuses an element type that ``add_cast`` would convert."""
+WIRING = {"output": "use get_output(0)", "input": "use get_input(0)"}
+"""What to write in place of attributes that layers of other systems have."""
 READABLE = {"num_inputs", "num_outputs", "output_type_is_set", "precision_is_set", "type"}
 """The attributes and methods of TensorRT's layers that only report something."""
 
@@ -228,7 +235,7 @@ class ILayer(LayerCompatibility, ABC):
 
     def finding_of(self, error: LayerError, code: str = LayerError.CODE) -> Finding:
         """Return the finding for an error that this layer raised; ``code`` is for errors without one of their own."""
-        why = error.why or f"the documentation of the layer says: {self.meaning()}"
+        why = error.why or (TYPED if error.fix.startswith(("convert", "compare")) else "")
         found = self.finding(code if error.code == LayerError.CODE else error.code, error.what, why, error.fix)
         return replace(found, cause=error.__cause__)
 
@@ -237,7 +244,7 @@ class ILayer(LayerCompatibility, ABC):
         """The first sentence of the documentation of the kind."""
         return (cls.__doc__ or "").strip().split("\n\n")[0].replace("\n    ", " ")
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def _set(self, name: str, value: Any) -> None:
         convert = self.ATTRIBUTES.get(name) or BASE_ATTRIBUTES.get(name)
         if convert is None:
             view = getattr(type(self), name, None)
@@ -252,6 +259,12 @@ class ILayer(LayerCompatibility, ABC):
         vars(self)[name] = convert(f"{type(self).__name__}.{name}", value)
         if self.index >= 0 and name in self.ATTRIBUTES:
             self._attribute_changed(name)
+
+    if not TYPE_CHECKING:  # a type checker would take every name for an attribute that can be set
+        __setattr__ = _set
+
+        def __getattr__(self, name: str) -> Any:
+            raise AttributeError(unknown(type(self).__name__, name, "", WIRING.get(name, "")), name=name, obj=self)
 
     def _attribute_changed(self, name: str) -> None:
         index = self.INPUT_OF.get(name)
@@ -270,8 +283,12 @@ class ILayer(LayerCompatibility, ABC):
         return found.fset is not None if isinstance(found, property) else bool(ACCESSOR.match(name)) and callable(found)
 
     def __repr__(self) -> str:
-        shown = ", ".join(f"{name}={getattr(self, name)!r}" for name in self.ATTRIBUTES)
-        return f"<{self.described} {shown}>"
+        shown = ", ".join(f"{name}={value_text(getattr(self, name))}" for name in self.ATTRIBUTES)
+        return f"<{self.described} {shown}>" if shown else f"<{self.described}>"
+
+    def __str__(self) -> str:
+        """One line: number, kind, name, inputs, and outputs with their types."""
+        return layer_text(self)
 
 
 class Operation(ILayer):
@@ -284,6 +301,10 @@ class Operation(ILayer):
         Raises:
             LayerError: the result is not defined for these values, such as an index out of range.
         """
+
+    def host_value(self, *inputs: Any, **named: Any) -> Any:
+        """Return the outputs as an engine computes them outside of its programs: as the reference, or faster."""
+        return self.evaluate(*inputs, **named)
 
     @abstractmethod
     def lower(self, *inputs: Any, **named: Any) -> Any:
@@ -334,7 +355,7 @@ def check_tensor(value: Any, name: str) -> ITensor:
         TypeError: it is not.
     """
     if not isinstance(value, ITensor):
-        hint = ": give its output, layer.get_output(0)" if isinstance(value, ILayer) else ""
+        hint = ": give its output, layer.get_output(0)" if isinstance(value, ILayer) else tensor_hint(value)
         raise TypeError(f"{name} must be an ITensor, not {type(value).__name__}{hint}")
     return value
 

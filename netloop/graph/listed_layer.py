@@ -37,6 +37,9 @@ class ListedLayer:
     def __repr__(self) -> str:
         return repr(_listed(self))
 
+    def __str__(self) -> str:
+        return str(_listed(self))
+
 
 def as_listed(layer: ILayer) -> ILayer:
     """Return a layer as its network lists it: itself, unless its ``type`` would not be a LayerType."""

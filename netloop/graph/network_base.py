@@ -5,8 +5,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import MISSING, fields
+from enum import Enum
 from functools import wraps
-from inspect import getattr_static
+from inspect import getattr_static, signature
 from typing import Any, TypeVar
 
 from netloop.diagnostics import Finding, LayerError, NetworkError
@@ -48,6 +49,8 @@ def _none_on_error(method: Callable[..., Any]) -> Callable[..., Any]:
         count = len(network.layers)
         try:
             return method(self, *arguments, **named)
+        except TypeError as error:
+            raise _with_call(error, method, self, arguments, named) from error.__cause__
         except NetworkError as error:
             if not network.none_on_error:
                 raise
@@ -59,18 +62,41 @@ def _none_on_error(method: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
+def _with_call(
+    error: TypeError, method: Callable[..., Any], owner: LayerAdder, given: tuple[Any, ...], named: dict[str, Any]
+) -> TypeError:
+    """The error itself; if the arguments do not fit the method, or are swapped, one that says how to call it."""
+    form = signature(method)
+    call = f"{method.__name__}({', '.join(list(form.parameters)[1:])})"
+    try:
+        arguments = form.bind(owner, *given, **named).arguments
+    except TypeError as misfit:
+        return TypeError(f"{method.__name__}: {misfit}; call {call}")
+    if any(
+        isinstance(each, Enum) and form.parameters[name].annotation in ("ITensor", ITensor)
+        for name, each in arguments.items()
+    ):
+        return TypeError(f"{error}; call {call}")
+    return error
+
+
 class NetworkBase(LayerAdder, Owner):
     """The part of a network that the ``add_`` methods use.
 
     They raise TypeError for an argument of the wrong Python type, and NetworkError for a tensor of another network.
 
     Attributes:
+        name: the name.
         layers: the layers, in the order in which they were added.
+        inputs, outputs: the inputs and outputs, in the order in which they were added and marked.
         types: the types of the tensors.
         none_on_error: whether a method whose layer is invalid logs the reason and returns None.
     """
 
+    name: str
     layers: list[ILayer]
+    inputs: list[ITensor]
+    outputs: list[ITensor]
     types: TypeTable
 
     @property
@@ -165,7 +191,8 @@ def check_tensors(inputs: Iterable[ITensor], name: str = "inputs") -> list[ITens
         TypeError: an element is not a tensor.
     """
     if not isinstance(inputs, Iterable) or isinstance(inputs, UNORDERED):
-        raise TypeError(f"{name} must be a sequence of tensors, not {inputs!r}")
+        hint = ": write [tensor]" if isinstance(inputs, ITensor) else ""
+        raise TypeError(f"{name} must be a sequence of tensors, not {inputs!r}{hint}")
     return [check_tensor(each, f"{name}[{position}]") for position, each in enumerate(inputs)]
 
 

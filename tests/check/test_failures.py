@@ -222,7 +222,7 @@ def test_warning_is_logged_once_and_stops_no_build():
     assert trt.compile(network)({"flag": np.bool_(False)})["y"].tolist() == [7, 8]
     lines = [text for severity, text in log.lines if severity is trt.ILogger.WARNING]
     assert [each.splitlines()[0] for each in lines] == [
-        "NL222: 'rows' has room for 2 elements, and 'L' runs 3 iterations"
+        "NL222 (warning): 'rows' has room for 2 elements, and 'L' runs 3 iterations"
     ]
 
 

@@ -265,7 +265,81 @@ def test_output_that_escapes_its_loop(network):
 
     found = only(network, "NL210", state)
     assert found.what == "the network output 'y' varies in 'L': it escapes the loop"
-    assert found.fix == "let it out of 'L' with add_loop_output, and mark that output"
+    assert found.fix == ("let it out of 'L' with add_loop_output(tensor, LoopOutput.LAST_VALUE), and mark that output")
+
+
+def test_tensor_read_outside_of_its_loop_is_named(network):
+    loop = counted(network, 2)
+    loop.name = "L"
+    now = counter(network, loop)
+    now.name = "now"
+    reader = network.add_elementwise(now, last(loop, now), Op.SUM)
+    reader.name = "sum"
+    mark(network, y=combine(network, reader.get_output(0), constant(network, 2, np.int32)))
+
+    found = only(network, "NL210", reader)
+    assert found.what == "the network output 'y' varies in 'L': 'sum' reads 'now', which escapes the loop"
+    assert found.fix == (
+        "let 'now' out of 'L' with add_loop_output(tensor, LoopOutput.LAST_VALUE), and read that output instead"
+    )
+    reader.set_input(0, last(loop, now))
+    assert trt.check(network) == []
+
+
+def test_layer_that_puts_a_loop_inside_another_is_named(network):
+    first, second = counted(network, 2), counted(network, 3)
+    first.name, second.name = "L", "M"
+    a = counter(network, first)
+    a.name = "a"
+    total = second.add_recurrence(constant(network, 0, np.int32))
+    reader = network.add_elementwise(total.get_output(0), a, Op.SUM)
+    reader.name = "add"
+    total.set_input(1, reader.get_output(0))
+    mark(network, y=last(second, total.get_output(0)))
+
+    found = only(network, "NL210", reader)
+    assert found.what == (
+        "the network output 'y' varies in 'L': it comes out of 'M', which is inside 'L' because 'add' reads 'a'"
+    )
+    assert "if 'M' comes after 'L', let 'a' out of 'L'" in found.fix
+    reader.set_input(1, last(first, a))
+    assert trt.check(network) == []
+
+
+def test_next_value_is_let_out_as_its_recurrence(network):
+    loop = counted(network, 2)
+    loop.name = "L"
+    state = loop.add_recurrence(constant(network, 0, np.int32))
+    state.name = "state"
+    state.set_input(1, combine(network, state.get_output(0), constant(network, 1, np.int32)))
+    mark(network, y=state.get_input(1))
+
+    assert only(network, "NL210").fix == (
+        "let it out of 'L' with add_loop_output(tensor, LoopOutput.LAST_VALUE) of the recurrence that it feeds, "
+        "'state', and mark that output"
+    )
+
+
+def test_what_is_computed_from_an_iterated_value_is_let_out_itself(network):
+    loop = counted(network, 2)
+    loop.name = "L"
+    element = loop.add_iterator(network.add_input("x", trt.int32, (2,))).get_output(0)
+    mark(network, y=combine(network, element, constant(network, 2, np.int32)))
+
+    found = only(network, "NL210", network.outputs[0].producer)
+    assert found.fix == (
+        "let it out of 'L' with add_loop_output(tensor, LoopOutput.CONCATENATE), with a length as input 1, "
+        "and mark that output"
+    )
+
+
+def test_iterated_value_is_let_out_where_an_output_of_the_loop_is_used_too(network):
+    loop = counted(network, 2)
+    element = loop.add_iterator(network.add_input("x", trt.int32, (2,))).get_output(0)
+    element.name = "element"
+    mark(network, y=combine(network, element, last(loop, counter(network, loop))))
+
+    assert only(network, "NL210").fix.startswith("let 'element' out of ")
 
 
 def test_loop_that_stacks_what_varies_in_another_is_inside_it(network):
@@ -274,7 +348,8 @@ def test_loop_that_stacks_what_varies_in_another_is_inside_it(network):
     mixed = combine(network, counter(network, first), counter(network, second))
     mark(network, y=stacked(first, mixed, constant(network, 2, np.int32)))
 
-    assert only(network, "NL210").what == "the network output 'y' varies in 'M': it escapes the loop"
+    found = only(network, "NL210")
+    assert found.what.startswith("the network output 'y' varies in 'M': it comes out of")
 
 
 def test_tensors_of_two_loops_side_by_side(network):
@@ -289,7 +364,10 @@ def test_tensors_of_two_loops_side_by_side(network):
 
     found = only(network, "NL211", layer)
     assert found.what == "'mix' mixes loops that are not nested: 'a' varies in 'L' and 'b' varies in 'M'"
-    assert found.fix == "let one of the tensors out of its loop with add_loop_output"
+    assert found.fix == (
+        "let one of them out of its loop, such as 'a' with add_loop_output(tensor, LoopOutput.LAST_VALUE) on 'L', "
+        "and read that output instead"
+    )
 
 
 def test_reverse_iterator_without_a_count(network):

@@ -15,12 +15,19 @@ import netloop as trt
 from netloop.diagnostics import LayerError, SourceLocation
 from tests.support import networks
 
+OPTIONAL = {"iree", "mlserver", "tensorflow"}
+"""Packages that modules of ``netloop.deploy`` and ``netloop.serve`` import, and that tests need not have."""
+
 
 def exception_classes() -> list[type[Exception]]:
     """Every exception class that netloop defines."""
     for module in pkgutil.walk_packages(trt.__path__, "netloop."):
         if not module.name.endswith("__main__"):
-            importlib.import_module(module.name)
+            try:
+                importlib.import_module(module.name)
+            except ModuleNotFoundError as error:
+                if (error.name or "").partition(".")[0] not in OPTIONAL:
+                    raise
 
     def below(cls: type[Exception]) -> Iterator[type[Exception]]:
         for each in cls.__subclasses__():
@@ -148,3 +155,31 @@ def test_executor_passes_errors_on():
         for kind, cls in KINDS.items():
             with pytest.raises(cls):
                 pool.submit(failing, kind).result(timeout=100)
+
+
+# ---------------------------------------------------------------------------- texts
+
+
+@pytest.mark.parametrize(
+    ("severity", "title"),
+    [
+        (trt.FindingSeverity.ERROR, "NL402"),
+        (trt.FindingSeverity.WARNING, "NL402 (warning)"),
+        (trt.FindingSeverity.PORTABILITY, "NL402 (portability)"),
+    ],
+)
+def test_severity_is_in_the_text_unless_it_is_an_error(severity, title):
+    found = trt.Finding("NL402", "'x' makes float64[3]", "m.py:3", severity=severity)
+
+    assert str(found) == f"{title}: 'x' makes float64[3]\n  at m.py:3"
+    assert repr(found) == f"<Finding {title}: 'x' makes float64[3]>"
+
+
+def test_callers_cross_processes():
+    def add(network):
+        return network.add_identity(network.add_input("x", trt.float32, (3,)))
+
+    found = add(trt.INetworkDefinition()).finding("NL401", "wrong")
+
+    assert "\n  called from " in str(found)
+    assert str(pickle.loads(pickle.dumps(found))) == str(found)

@@ -56,6 +56,7 @@ def test_similar_name_is_looked_for_in_bounded_time():
     assert did_you_mean("x" * 1_000_000, ["x" * 999_999]) == ""
     assert did_you_mean("hidden", [*map(str, range(100_000)), "hiden"]) == ""
     assert did_you_mean("hiden", ["hidden", "x" * 1_000_000]) == "did you mean 'hidden'?"
+    assert did_you_mean("X", ["x", "y"]) == "did you mean 'x'?"
 
 
 def test_listed_names_are_cut():

@@ -1,5 +1,7 @@
 """Findings about a loaded model name its file and node, those about a script its line."""
 
+from linecache import getline
+
 import numpy as np
 import pytest
 
@@ -103,3 +105,65 @@ def test_layers_that_a_script_adds_to_a_model_have_its_line():
     network = netloop.onnx.load(model(GATHER))
 
     assert network.add_identity(network[0].get_output(0)).source_location.file == __file__
+
+
+def add(network, x):
+    return network.add_identity(x).get_output(0)
+
+
+def add_twice(network, x):
+    return add(network, add(network, x))
+
+
+def test_location_has_the_lines_that_called_the_helper():
+    network = netloop.Builder(netloop.Logger()).create_network()
+
+    add_twice(network, network.add_input("x", netloop.float32, (3,)))
+
+    location = network[0].source_location
+    lines = [getline(each.file, each.line).strip() for each in (location, *location.callers)]
+    assert lines == [
+        "return network.add_identity(x).get_output(0)",
+        "return add(network, add(network, x))",
+        'add_twice(network, network.add_input("x", netloop.float32, (3,)))',
+    ]
+
+
+def test_location_has_at_most_three_callers():
+    network = netloop.Builder(netloop.Logger()).create_network()
+    x = network.add_input("x", netloop.float32, (3,))
+
+    def a():
+        b()
+
+    def b():
+        c()
+
+    def c():
+        add_twice(network, x)
+
+    a()
+
+    callers = network[0].source_location.callers
+    assert [getline(each.file, each.line).strip() for each in callers[1:]] == ["add_twice(network, x)", "c()"]
+
+
+def test_callers_are_in_the_text_of_a_finding():
+    network = netloop.Builder(netloop.Logger()).create_network()
+    made = add(network, network.add_input("x", netloop.float32, (3,)))
+
+    lines = str(made.producer.finding("NL401", "wrong")).splitlines()
+
+    first, caller = made.producer.source_location, made.producer.source_location.callers[0]
+    assert lines[1].startswith(f"  at {first.file}:{first.line}, IIdentityLayer")
+    assert lines[2] == f"  called from {caller.file}:{caller.line}"
+
+
+def test_network_without_output_has_the_line_that_made_it():
+    network = netloop.Builder(netloop.Logger()).create_network()
+
+    (found,) = netloop.check(network)
+
+    assert getline(__file__, found.as_json()["where"]["line"]).strip() == (
+        "network = netloop.Builder(netloop.Logger()).create_network()"
+    )

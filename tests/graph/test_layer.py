@@ -1,11 +1,15 @@
 import inspect
 import json
 import math
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+import netloop
 from netloop.diagnostics import NetworkError
 from netloop.enums import (
     ActivationType,
@@ -297,7 +301,7 @@ def test_finding_tells_the_place_and_the_layer(network, layer):
     assert (found.code, found.at) == ("NL401", layer)
     assert found.where == f"{layer.source_location}, IActivationLayer 'leak'"
     assert found.what == "alpha is inf, but must be finite"
-    assert found.why == "the documentation of the layer says: Apply an activation function to every element."
+    assert found.why == "the function is not defined for it"
 
 
 # ---------------------------------------------------------------------------- kinds
@@ -362,3 +366,44 @@ OF_TENSORRT_10 = {
     *("set_output_type", "output_type_is_set", "reset_output_type"),
 }
 OWN_ATTRIBUTES = {"IRecurrenceLayer": {"keeps_shape"}, "IResizeLayer": {"antialias", "extrapolation_value", "roi"}}
+
+
+# ---------------------------------------------------------------------------- what a type checker finds
+
+
+SCRIPT = """import netloop as trt
+
+network = trt.INetworkDefinition()
+x = network.add_input("x", trt.float32, (3,))
+layer = network.add_softmax(x)
+layer.axes = 1
+layer.axsi = 1
+layer.name = "probabilities"
+fill = network.add_fill((3,), trt.FillOperation.LINSPACE)
+fill.alfa = 2.0
+network.nmae = "n"
+x.dtpye = trt.float16
+trt.ElementWiseOperation.ADD
+trt.compile(network)(x=1)
+"""
+
+
+def test_type_checker_finds_misspelt_attributes(tmp_path):
+    pytest.importorskip("pyright")
+    (tmp_path / "script.py").write_text(SCRIPT, encoding="utf-8")
+    command = [sys.executable, "-m", "pyright", "--pythonpath", sys.executable, "--outputjson", "script.py"]
+    environment = {**os.environ, "PYTHONPATH": str(Path(netloop.__file__).parents[1])}
+
+    made = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+
+    if not made.stdout.startswith("{"):
+        pytest.skip("pyright cannot run here: it gets Node.js from the network")
+    found = json.loads(made.stdout)["generalDiagnostics"]
+    lines = SCRIPT.splitlines()
+    assert [lines[each["range"]["start"]["line"]] for each in found if each["severity"] == "error"] == [
+        "layer.axsi = 1",
+        "fill.alfa = 2.0",
+        'network.nmae = "n"',
+        "x.dtpye = trt.float16",
+        "trt.ElementWiseOperation.ADD",
+    ]
