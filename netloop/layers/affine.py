@@ -44,7 +44,11 @@ class IScaleLayer(Elementary):
 
     def infer(self, x: TensorType) -> TensorType:
         require(x.is_float, f"the input is {x}, but must be floating-point", fix="convert it with add_cast")
-        require(x.rank >= 4, f"the input {x} has {x.rank} axes, but must have at least 4")
+        require(
+            x.rank >= 4,
+            f"the input {x} has {x.rank} axes, but must have at least 4",
+            why="they are batch, channel and one or more axes of an image",
+        )
         shape = self._weights_shape(x.shape)
         for name in ("shift", "scale", "power"):
             weights: Array | None = getattr(self, name)

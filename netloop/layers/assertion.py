@@ -29,12 +29,16 @@ class IAssertionLayer(ILayer):
     def infer(self, condition: TensorType) -> tuple[()]:
         require(condition.is_bool, f"the condition must be bool, not {condition}", fix="compare with add_elementwise")
         require(
-            condition.rank <= 1, f"the condition must be 0-D or 1-D, not {condition}", fix="flatten it with add_shuffle"
+            condition.rank <= 1,
+            f"the condition must be 0-D or 1-D, not {condition}",
+            fix="flatten it with add_shuffle",
+            why="each element is a condition, and its position is in the error",
         )
         require(
             condition.volume <= MOST_CONDITIONS,
             f"the condition has {condition.volume} elements, but may have at most {MOST_CONDITIONS}",
             fix="combine them into fewer elements",
+            why="an engine carries a flag for each of them",
         )
         return ()
 

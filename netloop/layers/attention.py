@@ -19,8 +19,10 @@ from netloop.graph.network_base import NetworkBase
 from netloop.graph.tensor import ITensor
 from netloop.layers.attention_formula import PACKED, PADDED, QUANTIZED, Attending, Extras
 from netloop.layers.cache import IKVCacheUpdateLayer
+from netloop.layers.collective import axis_of_ranks, require_one_rank
 from netloop.layers.packed_sequences import batch_of
 from netloop.layers.rotary import IRotaryEmbeddingLayer
+from netloop.manual_axes import all_gather
 from netloop.types import UNKNOWN, Array, TensorType, agree, require_possible
 
 MASK, QUERY_LENGTHS, KEY_VALUE_LENGTHS, QUANTIZE_SCALE = 3, 4, 5, 6
@@ -85,6 +87,10 @@ class IAttentionOutputLayer(IAttentionBoundaryLayer):
     With normalization_quantize_to_type INT8 or FP8 and a scale s, the weights w become s quantized(w / s); the
     gradient of the rounding to INT8 is 0.
 
+    With num_ranks above 1, the ranks have parts of the sequence of keys and values, and the queries of each attend to
+    all of them: context parallelism, on the axis of JAX that the metadata names, as for a collective. Forms are padded
+    then, without lengths, mask and causal kind.
+
     Attributes:
         norm_op: SOFTMAX or NONE.
         causal_kind: the keys that a query may attend to.
@@ -140,14 +146,17 @@ class IAttentionOutputLayer(IAttentionBoundaryLayer):
         )
         _check_form("query", query, self.query_form)
         _check_form("key", key, self.key_value_form)
-        require(agree(key.shape, value.shape), f"the key is {key}, the value {value}, but must be of one shape")
+        what = f"the key is {key}, the value {value}, but must be of one shape"
+        require(agree(key.shape, value.shape), what, "each key has one value")
         _check_heads(query, key)
         queries = self._batch("query", query, self.query_form, query_lengths)
         keys = self._batch("key_value", key, self.key_value_form, key_value_lengths)
-        require(agree((queries,), (keys,)), f"the query has {queries} sequences, but the key {keys}")
+        what = f"the query has {queries} sequences, but the key {keys}"
+        require(agree((queries,), (keys,)), what, "each query attends to the keys of its own sequence")
         if mask is not None:
             self._check_mask(mask, query, key)
         self._check_quantization(quantize_scale)
+        self._check_ranks(mask is not None or key_value_lengths is not None)
         require_possible(self._scores(query, key), f"the product of the query {query} and the key {key}")
         return query.without_value()
 
@@ -184,7 +193,11 @@ class IAttentionOutputLayer(IAttentionBoundaryLayer):
             fix="set causal_kind to NONE, and exclude later keys in the mask",
         )
         forms = (self.query_form, self.key_value_form)
-        require(PACKED not in forms, "there is a mask, but packed sequences have no common length for it")
+        require(
+            PACKED not in forms,
+            "there is a mask, but packed sequences have no common length for it",
+            why="a mask has one element for each pair of positions",
+        )
         require(
             mask.is_bool or mask.dtype == query.dtype,
             f"the mask is {mask}, but must be bool or {query.dtype}",
@@ -196,6 +209,15 @@ class IAttentionOutputLayer(IAttentionBoundaryLayer):
             mask.rank == 4 and agree(mask.shape, accepted),
             f"the mask is {mask}, but must be {mask.with_shape(wanted)}; its first two dims may be 1",
             why=f"it applies to the products of the query {query} with the key {key}",
+        )
+
+    def _check_ranks(self, is_limited: bool) -> None:
+        is_plain = self.query_form is self.key_value_form is PADDED and self.causal_kind is CausalMaskKind.NONE
+        require(
+            self.num_ranks == 1 or (is_plain and not is_limited),
+            f"num_ranks is {self.num_ranks}, and not all queries attend to all keys",
+            why="each rank has its own part of the keys, and no position in the whole sequence",
+            fix="use padded forms without lengths, mask and causal kind, or set num_ranks to 1",
         )
 
     def _check_quantization(self, scale: TensorType | None) -> None:
@@ -214,15 +236,21 @@ class IAttentionOutputLayer(IAttentionBoundaryLayer):
         require(
             scale is None or (scale.is_float and scale.rank <= 1 and scale.volume in (1, UNKNOWN)),
             f"the normalization_quantize_scale is {scale}, but must be one floating-point number",
+            why="all elements are divided by it",
         )
 
     # ------------------------------------------------------------------ values
 
     def evaluate(self, query: Array, key: Array, value: Array, *extras: Array | None) -> Array:
+        require_one_rank(self)
         return self._attending.evaluate(query, key, value, Extras(*extras))
 
     def lower(self, query: Any, key: Any, value: Any, *extras: Any) -> Any:
-        return self._attending.lower(jnp.asarray(query), jnp.asarray(key), jnp.asarray(value), Extras(*extras))
+        key, value = jnp.asarray(key), jnp.asarray(value)
+        if self.num_ranks > 1:
+            axis = axis_of_ranks(self)
+            key, value = (all_gather(each, axis, 2, tiled=True) for each in (key, value))
+        return self._attending.lower(jnp.asarray(query), key, value, Extras(*extras))
 
 
 def _check_form(name: str, x: TensorType, form: AttentionIOForm) -> None:

@@ -178,6 +178,7 @@ def _sequences(x: Array, form: AttentionIOForm, lengths: Array | None) -> list[A
     require(
         all(0 <= each <= x.shape[2] for each in lengths),
         f"the key_value_lengths are {lengths.tolist()}, but must go from 0 to {x.shape[2]}",
+        why="a sequence is at most as long as the cache",
     )
     return [each[:, : int(length)] for each, length in zip(x, lengths, strict=True)]
 

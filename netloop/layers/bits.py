@@ -35,7 +35,12 @@ class IBitCastLayer(Operation):
             not x.is_bool and made != np.bool_, "bool has no bits of its own", fix="convert it to UINT8 with add_cast"
         )
         before, after = (int(8 * each.itemsize) for each in (data_type(x.dtype), self.to_type))
-        require(before == after, f"the input is {x}, with {before} bits per element, but {made} has {after}")
+        require(
+            before == after,
+            f"the input is {x}, with {before} bits per element, but {made} has {after}",
+            why="the bits of an element become those of one element, and none are added or lost",
+            fix="choose a type of the same size, or convert with add_cast",
+        )
         return x.with_dtype(made)
 
     def beyond_tensorrt(self, x: TensorType) -> str:

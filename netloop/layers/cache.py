@@ -65,7 +65,11 @@ class IKVCacheUpdateLayer(Operation):
     def infer(
         self, cache: TensorType, update: TensorType, places: TensorType, lengths: TensorType | None = None
     ) -> TensorType:
-        require(cache.rank == 4, f"the cache is {cache}, but must have 4 axes: batch, head, token, element")
+        require(
+            cache.rank == 4,
+            f"the cache is {cache}, but must have 4 axes: batch, head, token, element",
+            why="tokens are written at positions of the third axis",
+        )
         require(cache.is_float, f"the cache must be floating-point, not {cache}", fix="convert it with add_cast")
         batch, heads, _, elements = cache.shape
         wanted = (UNKNOWN, heads, elements) if self._is_packed else (batch, heads, UNKNOWN, elements)
@@ -89,6 +93,7 @@ class IKVCacheUpdateLayer(Operation):
             require(
                 UNKNOWN in (batch, found) or batch == found,
                 f"the update_lengths are of {found} sequences, but the cache has {batch}",
+                why="each sequence of the cache has a position of its own",
             )
         else:
             require(

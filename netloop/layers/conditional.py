@@ -83,7 +83,12 @@ class IConditionLayer(IIfConditionalBoundaryLayer):
         return [tensor for each in self.conditional.output_layers for tensor in each.outputs]
 
     def infer(self, x: TensorType) -> Types:
-        require(x.is_bool and x.rank == 0, f"the condition of {self.conditional.name!r} is {x}, but must be a bool[]")
+        require(
+            x.is_bool and x.rank == 0,
+            f"the condition of {self.conditional.name!r} is {x}, but must be a bool[]",
+            why="it takes one branch or the other, so the condition is a single True or False",
+            fix="compare with add_elementwise, and take one element with add_gather",
+        )
         return ()
 
     def element(self, at: Trips, types: TypeTable) -> Meaning:

@@ -159,19 +159,24 @@ class IMoELayer(Operation):
             None not in parts.weights,
             "the experts have no weights",
             fix="set them with set_gated_weights(gate, up, down, activation_type)",
+            why="each expert computes a product with its own weights",
         )
         require(parts.biases.count(None) in (0, 3), "some biases are missing", "all three must be set, or none")
         require(
             hidden.is_float, f"the hidden_states must be floating-point, not {hidden}", fix="convert them with add_cast"
         )
-        require(experts.is_index, f"the selected experts must be int32 or int64, not {experts}")
+        require(
+            experts.is_index,
+            f"the selected experts must be int32 or int64, not {experts}",
+            why="an expert is selected by its number",
+        )
         lengths: dict[str, int] = {}
         for name, type in zip(AXES, (hidden, experts, scores, *parts[:-1]), strict=True):
             if type is not None:
                 same = name == "selected_experts_for_tokens" or type.dtype == hidden.dtype
                 require(same, f"{name} is {type.dtype}, but hidden_states {hidden.dtype}", fix="convert one of them")
                 _match_axes(lengths, name, type)
-        require(lengths["E"] != 0, "the number of experts is 0")
+        require(lengths["E"] != 0, "the number of experts is 0", why="tokens are sent to experts")
         self._check_parameters()
         self._check_quantization(parts.scale, lengths["E"])
         return hidden.with_shape(lengths[each] for each in "BSH")
@@ -179,9 +184,13 @@ class IMoELayer(Operation):
     def _check_parameters(self) -> None:
         for name in ("alpha", "beta"):
             value = getattr(self, f"swiglu_param_{name}")
-            require(math.isfinite(value), f"swiglu_param_{name} is {value}, but must be finite")
+            require(
+                math.isfinite(value),
+                f"swiglu_param_{name} is {value}, but must be finite",
+                why="the activation is not defined for it",
+            )
         limit = self.swiglu_param_limit
-        require(limit > 0, f"swiglu_param_limit is {limit}, but must be positive")
+        require(limit > 0, f"swiglu_param_limit is {limit}, but must be positive", why="values are cut to it")
 
     def _check_quantization(self, scale: TensorType | None, experts: int) -> None:
         kind = self.quantization_to_type
@@ -189,9 +198,14 @@ class IMoELayer(Operation):
             not self.quantization_block_shape,
             "netloop does not support the dynamic quantization of set_quantization_dynamic_dbl_q",
             fix="omit it, or call set_quantization_static",
+            why="it quantizes with scales that depend on the data",
         )
         if scale is None:
-            require(kind is DataType.FLOAT, f"quantization_to_type is {kind.name}, but there is no scale")
+            require(
+                kind is DataType.FLOAT,
+                f"quantization_to_type is {kind.name}, but there is no scale",
+                why="quantized weights need a scale",
+            )
             return
         require(
             kind is DataType.FP8,
@@ -199,9 +213,13 @@ class IMoELayer(Operation):
             why="the operand of down can only be quantized to FP8",
         )
         fits = scale.rank == 0 or (scale.rank == 1 and UNKNOWN in (*scale.shape, experts)) or scale.shape == (experts,)
-        require(scale.is_float and fits, f"the scale is {scale}, but must be floating-point, [] or [{experts}]")
+        require(
+            scale.is_float and fits,
+            f"the scale is {scale}, but must be floating-point, [] or [{experts}]",
+            why="there is one scale, or one for each expert",
+        )
         positive = scale.value is None or bool((scale.value > 0).all())
-        require(positive, "the scale has an element that is not positive")
+        require(positive, "the scale has an element that is not positive", why="values are divided by it")
 
     # ------------------------------------------------------------------ values
 
@@ -218,7 +236,11 @@ class IMoELayer(Operation):
         with np.errstate(all="ignore"):
             for b, s, k in np.ndindex(*experts.shape):
                 expert, count = int(experts[b, s, k]), len(parts.gate)
-                require(0 <= expert < count, f"expert {expert} is selected, but there are only {count}")
+                require(
+                    0 <= expert < count,
+                    f"expert {expert} is selected, but there are only {count}",
+                    why="a number stands for an expert",
+                )
                 made[b, s] += wide(scores[b, s, k]) * self._expert(hidden[b, s], parts.of(expert))
         return made.astype(hidden.dtype)
 
@@ -262,12 +284,17 @@ def _match_axes(lengths: dict[str, int], name: str, type: TensorType) -> None:
     """Check the dims of an input against those known so far, and add the new ones to ``lengths``."""
     axes = AXES[name]
     shown = ", ".join(axes)
-    require(type.rank == len(axes), f"{name} is {type}, but must have {len(axes)} axes: [{shown}]")
+    require(
+        type.rank == len(axes),
+        f"{name} is {type}, but must have {len(axes)} axes: [{shown}]",
+        why="the weights of all experts are one tensor",
+    )
     for axis, length in zip(axes, type.shape, strict=True):
         known = lengths.get(axis, UNKNOWN)
         require(
             UNKNOWN in (known, length) or known == length,
             f"{name} is {type} with the axes [{shown}], but {axis} is {known} elsewhere",
+            why="axes of the same name have the same length",
         )
         lengths[axis] = length if known == UNKNOWN else known
 

@@ -62,10 +62,18 @@ class IDFTLayer(Operation):
 
     def infer(self, x: TensorType, length: TensorType | None = None, axis: TensorType | None = None) -> TensorType:
         require(x.is_float, f"the input must be floating-point, not {x}", fix="convert it with add_cast")
-        require(x.rank >= 2, f"the input is {x}, but must have an axis to transform before the last axis")
+        require(
+            x.rank >= 2,
+            f"the input is {x}, but must have an axis to transform before the last axis",
+            why="the last axis has the real and the imaginary part",
+        )
         for name, each in (("length", length), ("axis", axis)):
             takes = each is None or (each.rank == 0 and each.is_index)
-            require(takes, f"the {name} must be an int32 or int64 scalar, not {each}")
+            require(
+                takes,
+                f"the {name} must be an int32 or int64 scalar, not {each}",
+                why="it is one number for the whole transform",
+            )
         parts = (1, 2) if not self.onesided else (2,) if self.inverse else (1,)
         require(
             x.shape[-1] in (*parts, UNKNOWN),
@@ -76,10 +84,11 @@ class IDFTLayer(Operation):
         if axis is not None and axis.value is None:
             return x.with_shape((*[UNKNOWN] * (x.rank - 1), last))
         along = self._axis(x.rank, None if axis is None else axis.value)
-        require(along != x.rank - 1, f"the axis is {along}, the last, which has the real and the imaginary part")
+        what = f"the axis is {along}, the last, which has the real and the imaginary part"
+        require(along != x.rank - 1, what, "both parts make one number")
         given = None if length is None else UNKNOWN if length.value is None else int(length.value)
         count = self._count(x.shape[along], given)
-        require(count > 0 or count == UNKNOWN, f"a transform of {count} elements is not defined")
+        require(count > 0 or count == UNKNOWN, f"a transform of {count} elements is not defined", "it is a sum")
         is_half = self.onesided and not self.inverse and count != UNKNOWN
         return x.with_shape((*x.shape[:along], count // 2 + 1 if is_half else count, *x.shape[along + 1 : -1], last))
 

@@ -56,20 +56,34 @@ class IGatherLayer(Operation):
 
     def _shape_by_axis(self, data: TensorType, indices: TensorType) -> Shape:
         axis, batch = _axis_of(self.axis, data), self.num_elementwise_dims
-        require(batch in (0, 1), f"num_elementwise_dims is {batch}, but mode DEFAULT takes 0 or 1")
+        require(
+            batch in (0, 1),
+            f"num_elementwise_dims is {batch}, but mode DEFAULT takes 0 or 1",
+            why="the two tensors have at most the batch axis in common",
+        )
         require(
             axis >= batch,
             "axis 0 is the batch axis, and cannot be gathered along",
             why="num_elementwise_dims is 1: axis 0 of data and indices is the batch",
             fix="gather along a later axis, or set num_elementwise_dims to 0",
         )
-        require(indices.rank >= batch, "the indices are a scalar, but need axis 0, as num_elementwise_dims is 1")
+        require(
+            indices.rank >= batch,
+            "the indices are a scalar, but need axis 0, as num_elementwise_dims is 1",
+            why="each slice of the batch has indices of its own",
+            fix="reshape the indices with add_shuffle",
+        )
         together = broadcast(data.shape[:batch], indices.shape[:batch])
         return together + data.shape[batch:axis] + indices.shape[batch:] + data.shape[axis + 1 :]
 
     def _shape_by_element(self, data: TensorType, indices: TensorType) -> Shape:
         batch = self.num_elementwise_dims
-        require(batch == 0, f"num_elementwise_dims is {batch}, but mode ELEMENT takes 0")
+        require(
+            batch == 0,
+            f"num_elementwise_dims is {batch}, but mode ELEMENT takes 0",
+            why="each index stands for one element, so all axes are in common",
+            fix="set num_elementwise_dims to 0",
+        )
         _require_within(data, indices, _axis_of(self.axis, data))
         return indices.shape
 
@@ -119,11 +133,21 @@ class IGatherLayer(Operation):
 
 
 def _require_index_type(indices: TensorType) -> None:
-    require(indices.is_index, f"the indices must be int32 or int64, not {indices}", fix="convert them with add_cast")
+    require(
+        indices.is_index,
+        f"the indices must be int32 or int64, not {indices}",
+        fix="convert them with add_cast",
+        why="an index is a whole number",
+    )
 
 
 def _axis_of(axis: int, data: TensorType) -> int:
-    require(data.rank > 0, f"the data is a scalar, {data}, without an axis to index")
+    require(
+        data.rank > 0,
+        f"the data is a scalar, {data}, without an axis to index",
+        why="an index is a position along an axis",
+        fix="use the data as it is, or add an axis with add_unsqueeze",
+    )
     return normal_axis(axis, data.rank)
 
 
@@ -143,7 +167,12 @@ def _require_within(data: TensorType, indices: TensorType, axis: int) -> None:
 
 
 def _require_positions(indices: TensorType) -> None:
-    require(indices.rank > 0, "the indices are a scalar; in mode ND their last axis is a position in the data")
+    require(
+        indices.rank > 0,
+        "the indices are a scalar; in mode ND their last axis is a position in the data",
+        why="mode ND reads one position from each row of the indices",
+        fix="reshape the indices with add_shuffle, or set mode to DEFAULT",
+    )
     require(
         indices.shape[-1] != UNKNOWN,
         f"the last axis of the indices {indices} has an unknown length",
@@ -271,7 +300,11 @@ class IScatterLayer(Operation):
             fix="convert one of them with add_cast",
         )
         known = ", ".join(each.name for each in COMBINED)
-        require(self.reduction in COMBINED, f"the reduction is {self.reduction.name}, but must be one of {known}")
+        require(
+            self.reduction in COMBINED,
+            f"the reduction is {self.reduction.name}, but must be one of {known}",
+            why="values that meet at one position are combined in any order",
+        )
         require(
             self.reduction is ReduceOperation.NONE or data.is_number,
             f"the reduction {self.reduction.name} takes numbers, not {data}",
@@ -371,7 +404,11 @@ class IOneHotLayer(Operation):
             f"the values are {values}, but must have 2 elements",
             why="they are the values for off and on",
         )
-        require(depth.is_index and depth.rank == 0, f"the depth must be an int32 or int64 scalar, not {depth}")
+        require(
+            depth.is_index and depth.rank == 0,
+            f"the depth must be an int32 or int64 scalar, not {depth}",
+            why="it is the length of the new axis",
+        )
         axis = normal_axis(self.axis, indices.rank + 1)
         return values.with_shape((*indices.shape[:axis], self._length(depth), *indices.shape[axis:]))
 

@@ -60,7 +60,11 @@ class IGridSampleLayer(Operation):
     sample_mode: SampleMode = FILL
 
     def infer(self, x: TensorType, grid: TensorType) -> TensorType:
-        require(3 <= x.rank <= 5, f"the input is {x}, but must have batch, channel, and 1 to 3 axes of an image")
+        require(
+            3 <= x.rank <= 5,
+            f"the input is {x}, but must have batch, channel, and 1 to 3 axes of an image",
+            why="each point of the grid is a position in an image",
+        )
         require(x.is_float, f"the input must be floating-point, not {x}", fix="convert it with add_cast")
         axes = x.rank - 2
         require(
@@ -73,14 +77,18 @@ class IGridSampleLayer(Operation):
             f"the grid is {grid.dtype}, but the input {x.dtype}; both must have the same element type",
             fix="convert one of them with add_cast",
         )
-        require(agree(x.shape[:1], grid.shape[:1]), f"input {x} and grid {grid} differ in axis 0, the batch")
+        require(
+            agree(x.shape[:1], grid.shape[:1]),
+            f"input {x} and grid {grid} differ in axis 0, the batch",
+            why="each image has a grid of its own",
+        )
         modes = (FILL, CLAMP, REFLECT)
         require(
             self.sample_mode in modes,
             f"sample_mode is {self.sample_mode.name}",
             why="a grid sample supports FILL, CLAMP and REFLECT",
         )
-        require(0 not in x.shape[2:] or 0 in grid.shape, f"the images of {x} have no pixels")
+        require(0 not in x.shape[2:] or 0 in grid.shape, f"the images of {x} have no pixels", "pixels are read")
         batch = grid.shape[0] if x.shape[0] == UNKNOWN else x.shape[0]
         return x.with_shape((batch, x.shape[1], *grid.shape[1:-1]))
 
@@ -88,7 +96,11 @@ class IGridSampleLayer(Operation):
         return "" if x.rank == 4 else f"samples images of {x.rank - 2} axes"
 
     def evaluate(self, x: Array, grid: Array) -> Array:
-        require(bool(np.isfinite(grid.astype(np.float32)).all()), "the grid has a position that is not finite")
+        require(
+            bool(np.isfinite(grid.astype(np.float32)).all()),
+            "the grid has a position that is not finite",
+            why="each point of the grid is a position in an image",
+        )
         images, places = wide(x), wide(grid)
         made = np.zeros((*x.shape[:2], *grid.shape[1:-1]), images.dtype)
         for n, *pixel in np.ndindex(*grid.shape[:-1]):

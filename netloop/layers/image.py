@@ -54,7 +54,11 @@ class IImageDecoderLayer(Operation):
 
     def infer(self, data: TensorType) -> TensorType:
         fits = data.rank == 1 and data.dtype == np.uint8
-        require(fits, f"the input is {data}, but must be 1-D and uint8, as the bytes of a file are")
+        require(
+            fits,
+            f"the input is {data}, but must be 1-D and uint8, as the bytes of a file are",
+            why="an image is decoded from the bytes of its file",
+        )
         return TensorType(np.dtype(np.uint8), (UNKNOWN, UNKNOWN, self._channels))
 
     @property

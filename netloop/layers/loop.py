@@ -148,8 +148,15 @@ class ITripLimitLayer(ILoopBoundaryLayer):
         fits = x.is_index if self.kind is TripLimit.COUNT else x.is_bool
         wanted = "an int32[] or int64[]" if self.kind is TripLimit.COUNT else "a bool[]"
         what = f"the {self.kind.name} limit of {self.loop.name!r} is {x}, but must be {wanted}"
-        fix = "" if x.rank == 0 else "take one element with add_gather, or reshape it to () with add_shuffle"
-        require(fits and x.rank == 0, what, fix=fix)
+        if x.rank > 0:
+            fix = "take one element with add_gather, or reshape it to () with add_shuffle"
+        elif self.kind is TripLimit.COUNT:
+            fix = "convert it with add_cast, or make the constant of np.int32"
+            fix = "use TripLimit.WHILE, which takes a condition" if x.is_bool else fix
+        else:
+            fix = "compare it with add_elementwise, or use TripLimit.COUNT, which takes a number of iterations"
+        why = "COUNT is a number of iterations" if self.kind is TripLimit.COUNT else "WHILE is one answer per iteration"
+        require(fits and x.rank == 0, what, why, fix)
         return ()
 
     def element(self, at: Trips, types: TypeTable) -> Meaning:
@@ -211,7 +218,12 @@ class IIteratorLayer(ILoopBoundaryLayer):
     reverse: bool = False
 
     def infer(self, x: TensorType) -> TensorType:
-        require(x.rank > 0, f"an iterator reads along an axis, and its input {x} has none")
+        require(
+            x.rank > 0,
+            f"an iterator reads along an axis, and its input {x} has none",
+            why="each iteration reads one slice along an axis",
+            fix="use the tensor itself in the loop: it has the same value in every iteration",
+        )
         axis = normal_axis(self.axis, x.rank)
         return x.with_shape(x.shape[:axis] + x.shape[axis + 1 :])
 
@@ -276,7 +288,12 @@ class ILoopOutputLayer(ILoopBoundaryLayer):
     def infer(self, x: TensorType, length: TensorType | None = None) -> TensorType:
         if not self.stacks:
             return x.without_value()
-        require(x.is_tensor, f"the {self.kind.name} output {self.name!r} stacks tensors, not {x}")
+        require(
+            x.is_tensor,
+            f"the {self.kind.name} output {self.name!r} stacks tensors, not {x}",
+            why="a stack has an axis more, and only tensors have axes",
+            fix="let it out with LoopOutput.LAST_VALUE",
+        )
         require(
             length is not None,
             f"the {self.kind.name} output {self.name!r} has no length",
@@ -284,7 +301,12 @@ class ILoopOutputLayer(ILoopBoundaryLayer):
             "call set_input(1, length) on the layer, with an int32 or int64 scalar",
         )
         assert length is not None
-        require(length.is_index and length.rank == 0, f"the length is {length}, but must be an int32[] or int64[]")
+        require(
+            length.is_index and length.rank == 0,
+            f"the length is {length}, but must be an int32[] or int64[]",
+            why="it is the length of one axis, the same for the whole loop",
+            fix="take one element with add_gather, or convert it with add_cast",
+        )
         known = length.ints()
         # an impossible length is an error only if the output is needed, so here it only leaves the shape open
         room = known[0] if known and self.impossible(known[0], x) is None else UNKNOWN
@@ -344,7 +366,7 @@ class ILoopOutputLayer(ILoopBoundaryLayer):
             return np.zeros(shape, dtype)
         except MemoryError as error:
             what = f"{self.name!r} is {TensorType(dtype, shape)}, and there is not enough memory for it"
-            raise LayerError(what, fix="give the output a smaller length") from error
+            raise LayerError(what, "it holds all elements at once", "give the output a smaller length") from error
 
     def impossible(self, length: int, row: TensorType) -> Problem | None:
         """The problem of a length that no output can have; None if one can.

@@ -37,17 +37,23 @@ class IMapLayer(MapOperation):
 
     def infer(self, keys: TensorType, values: TensorType) -> MapType:
         _require_keys(keys)
-        require(keys.rank == 1, f"the keys are {keys}, but must be 1-D")
+        require(
+            keys.rank == 1, f"the keys are {keys}, but must be 1-D", why="a map is a list of keys and of their values"
+        )
         fits = values.is_tensor and values.dtype in MAP_VALUES
         known = "float32, float64, int64 or strings"
         require(fits, f"the values are {values}, but must be {known}", fix="convert them with add_cast")
         fits = values.rank in (1, 2) and agree(values.shape[-1:], keys.shape)
-        require(fits, f"the values are {values}, but must be [key] or [row, key] for the keys {keys}")
+        require(
+            fits,
+            f"the values are {values}, but must be [key] or [row, key] for the keys {keys}",
+            why="each key has one value in each row",
+        )
         return MapType(values.dtype, key=keys.dtype, is_sequence=values.rank == 2)
 
     def evaluate(self, keys: Array, values: Array) -> Any:
         width = values.shape[-1]
-        require(width == len(keys), f"there are {len(keys)} keys, and {width} values")
+        require(width == len(keys), f"there are {len(keys)} keys, and {width} values", why="each key has one value")
         if values.ndim == 1:
             return Map.of(keys, values)
         rows: list[Any] = [Map.of(keys, each) for each in values]
@@ -67,13 +73,22 @@ class IMapLookupLayer(MapOperation):
 
     def infer(self, x: TensorType, keys: TensorType | None = None, default: TensorType | None = None) -> TensorType:
         fits = isinstance(x, MapType) and not x.is_sequence
-        require(fits, f"input 0 is {x}, but must be a map")
+        require(fits, f"input 0 is {x}, but must be a map", why="keys are looked up in it")
         assert isinstance(x, MapType)
         if keys is None:
             return TensorType(x.dtype, (UNKNOWN,))
-        require(keys.is_tensor and keys.dtype == x.key, f"the keys are {keys}, and input 0 is {x}")
+        require(
+            keys.is_tensor and keys.dtype == x.key,
+            f"the keys are {keys}, and input 0 is {x}",
+            why="keys of another type are in no map of this one",
+        )
         fits = default is not None and default.is_tensor and default.dtype == x.dtype and default.rank == 0
-        require(fits, f"the default is {default}, and input 0 is {x}", fix="pass a default that is 0-D")
+        require(
+            fits,
+            f"the default is {default}, and input 0 is {x}",
+            fix="pass a default that is 0-D",
+            why="it stands in for values that the map lacks",
+        )
         return keys.with_dtype(x.dtype)
 
     def evaluate(self, x: Map, keys: Array | None = None, default: Array | None = None) -> Array:

@@ -23,7 +23,12 @@ PRECISION: jax.lax.Precision | None = None
 
 def _require_numbers(operands: Sequence[TensorType]) -> None:
     for position, x in enumerate(operands):
-        require(x.is_number, f"operand {position} is {x}, but must be numeric", fix="convert it with add_cast")
+        require(
+            x.is_number,
+            f"operand {position} is {x}, but must be numeric",
+            fix="convert it with add_cast",
+            why="products are summed, which text and bool have no sums for",
+        )
     require(
         len({x.dtype for x in operands}) == 1,
         f"the operands are {' and '.join(map(str, operands))}, but must have the same element type",
@@ -81,6 +86,7 @@ class IMatrixMultiplyLayer(Operation):
             f"the rows of the first operand, {a} read as {self.op0.name}, have {inner_a} elements, "
             f"and the columns of the second, {b} read as {self.op1.name}, have {inner_b}",
             why="each row is multiplied by each column, element by element",
+            fix=self._transposing(b, inner_a),
         )
         require(
             len(batch_a) == len(batch_b),
@@ -90,6 +96,14 @@ class IMatrixMultiplyLayer(Operation):
             fix="add the missing axes with add_unsqueeze, or add_shuffle and reshape_dims",
         )
         return a.with_shape(broadcast(batch_a, batch_b) + rows + columns)
+
+    def _transposing(self, b: TensorType, inner: int) -> str:
+        """The fix for a second operand that the other operation would make fit."""
+        other = {MatrixOperation.NONE: MatrixOperation.TRANSPOSE, MatrixOperation.TRANSPOSE: MatrixOperation.NONE}
+        turned = other.get(self.op1)
+        if turned is None or _split(b.shape, turned, 0)[2] != inner:
+            return ""
+        return f"set op1 to MatrixOperation.{turned.name}"
 
     def beyond_tensorrt(self, a: TensorType, b: TensorType) -> str:
         return multiplied_beyond(a)
@@ -137,7 +151,10 @@ def _kind(op: MatrixOperation) -> str:
 def _require_axes(which: str, x: TensorType, op: MatrixOperation) -> None:
     if op is MatrixOperation.VECTOR:
         require(
-            x.rank >= 1, f"the {which} operand is a scalar, {x}, but must be a vector", fix="use add_elementwise PROD"
+            x.rank >= 1,
+            f"the {which} operand is a scalar, {x}, but must be a vector",
+            fix="use add_elementwise PROD",
+            why="MatrixOperation.VECTOR reads an axis of elements to multiply",
         )
         return
     require(
@@ -203,6 +220,7 @@ class Subscripts:
         require(
             len(terms) == len(ranks),
             f"the equation {equation!r} has {len(terms)} operands, and the layer {len(ranks)} inputs",
+            why="each operand has its labels, separated by commas",
         )
         operands = tuple(_labels(equation, term, rank) for term, rank in zip(terms, ranks, strict=True))
         counts = Counter(label for own in operands for label in own)
@@ -213,7 +231,11 @@ class Subscripts:
             )
         result = _result_labels(equation, right, len(dots))
         for label in result:
-            require(label in counts, f"the result of {equation!r} has the label {label!r}, which no operand has")
+            require(
+                label in counts,
+                f"the result of {equation!r} has the label {label!r}, which no operand has",
+                why="an axis of the result is an axis of an operand",
+            )
         return Subscripts(operands, result)
 
     def lengths(self, shapes: Sequence[Shape]) -> dict[str, int]:
@@ -251,7 +273,11 @@ def _result_labels(equation: str, term: str, num_dots: int) -> Labels:
         fix=f"write '...{term}' as the result, or label these axes",
     )
     twice = [label for label, count in Counter(before + after).items() if count > 1]
-    require(not twice, f"the result of {equation!r} has the label {twice and twice[0]!r} twice")
+    require(
+        not twice,
+        f"the result of {equation!r} has the label {twice and twice[0]!r} twice",
+        why="an axis of the result has one label",
+    )
     return (*before, *map(str, range(num_dots, 0, -1)), *after)
 
 
@@ -294,7 +320,7 @@ class IEinsumLayer(Operation):
     equation: str
 
     def infer(self, *operands: TensorType) -> TensorType:
-        require(len(operands) > 0, "the layer has no operands")
+        require(len(operands) > 0, "the layer has no operands", why="an equation multiplies one operand or more")
         _require_numbers(operands)
         subscripts = Subscripts.of(self.equation, [x.rank for x in operands])
         lengths = subscripts.lengths([x.shape for x in operands])
@@ -337,7 +363,11 @@ class IDeterminantLayer(Operation):
     def infer(self, x: TensorType) -> TensorType:
         require(x.is_float, f"the input is floating-point, not {x}", fix="convert it with add_cast")
         square = x.rank >= 2 and (x.shape[-1] == x.shape[-2] or UNKNOWN in x.shape[-2:])
-        require(square, f"the input is {x}, and its last two axes must be equal")
+        require(
+            square,
+            f"the input is {x}, and its last two axes must be equal",
+            why="the last two axes are a square matrix",
+        )
         return x.with_shape(x.shape[:-2])
 
     def beyond_tensorrt(self, x: TensorType) -> str:

@@ -60,9 +60,15 @@ class INormalizationLayer(Elementary):
         require(
             math.isfinite(self.epsilon) and self.epsilon >= 0,
             f"epsilon is {self.epsilon}, but must be finite and not negative",
+            why="it is added to the variance, which must be positive to divide by its root",
         )
         axes = axes_of(self.axes, x.rank)
-        require(len(axes) > 0, "axes is 0, so there is no axis to normalize", fix="set bit i of axes for axis i")
+        require(
+            len(axes) > 0,
+            "axes is 0, so there is no axis to normalize",
+            fix="write 1 << 0 for axis 0, and 1 << 0 | 1 << 1 for axes 0 and 1",
+            why="a mean is taken along one axis or more",
+        )
         self._check_groups(x, axes)
         for name, each in (("scale", scale), ("bias", bias)):
             self._check_factor(name, each, x)
@@ -70,7 +76,9 @@ class INormalizationLayer(Elementary):
 
     def _check_groups(self, x: TensorType, axes: tuple[int, ...]) -> None:
         groups, channels = self.num_groups, x.shape[1] if x.rank > 1 else UNKNOWN
-        require(groups >= 1, f"num_groups is {groups}, but must be at least 1")
+        require(
+            groups >= 1, f"num_groups is {groups}, but must be at least 1", why="the channels are divided into groups"
+        )
         if groups == 1:
             return
         require(
@@ -82,6 +90,8 @@ class INormalizationLayer(Elementary):
         require(
             channels == UNKNOWN or channels % groups == 0,
             f"{channels} channels cannot be split into {groups} groups of equal size",
+            why="each group has the same number of channels",
+            fix="choose a num_groups that divides the number of channels",
         )
 
     def _check_factor(self, name: str, factor: TensorType, x: TensorType) -> None:
@@ -143,7 +153,12 @@ class IRaggedSoftMaxLayer(Operation):
     REQUIRED_INPUTS = 2
 
     def infer(self, x: TensorType, bounds: TensorType) -> TensorType:
-        require(x.rank == 3, f"the input is {x}, but must have 3 axes", fix="reshape it with add_shuffle")
+        require(
+            x.rank == 3,
+            f"the input is {x}, but must have 3 axes",
+            fix="reshape it with add_shuffle",
+            why="they are batch, row and element",
+        )
         require(x.is_float, f"the input is {x}, but must be floating-point", fix="convert it with add_cast")
         require(bounds.is_index, f"the bounds are int32 or int64, not {bounds}", fix="convert them with add_cast")
         wanted = (*x.shape[:2], 1)
@@ -158,7 +173,11 @@ class IRaggedSoftMaxLayer(Operation):
         made = np.zeros(x.shape, wide(x).dtype)
         for b, z in np.ndindex(*x.shape[:2]):
             bound = int(bounds[b, z, 0])
-            require(0 <= bound <= x.shape[2], f"row [{b}, {z}] has the bound {bound}, and {x.shape[2]} elements")
+            require(
+                0 <= bound <= x.shape[2],
+                f"row [{b}, {z}] has the bound {bound}, and {x.shape[2]} elements",
+                why="a bound is a position along the last axis",
+            )
             row = wide(x)[b, z, :bound]
             with np.errstate(all="ignore"):
                 terms = np.exp(row - np.max(row, initial=-np.inf))

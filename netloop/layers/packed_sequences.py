@@ -29,6 +29,7 @@ def batch_of(name: str, beginnings: TensorType | None) -> int:
     require(
         beginnings.rank == 1 and beginnings.is_index and beginnings.shape != (0,),
         f"the {name} are {beginnings}, but must be B + 1 cumulative lengths, int32[B+1]",
+        why="sequence i starts at element i, and ends at element i + 1",
     )
     return UNKNOWN if beginnings.shape[0] == UNKNOWN else beginnings.shape[0] - 1
 

@@ -35,7 +35,12 @@ class IPaddingLayer(Operation):
     post_padding_nd: DimsLike
 
     def infer(self, x: TensorType) -> TensorType:
-        require(x.rank >= 4, f"the input {x} has {x.rank} axes, but must have at least 4")
+        require(
+            x.rank >= 4,
+            f"the input {x} has {x.rank} axes, but must have at least 4",
+            why="they are batch, channel, height and width",
+            fix="add axes with add_shuffle and reshape_dims, or use add_slice in FILL mode",
+        )
         for name in ("pre_padding_nd", "post_padding_nd"):
             given: Sequence[int] = getattr(self, name)
             require(
@@ -48,6 +53,7 @@ class IPaddingLayer(Operation):
             require(
                 x.shape[axis] == UNKNOWN or made[axis] >= 0,
                 f"axis {axis} of the input {x} has {x.shape[axis]} elements, and the padding crops {-before - after}",
+                why="negative padding removes elements, and one must remain",
             )
         # XLA pads before it crops
         require_possible(x.with_shape(padded), "the input with its padding, before it is cropped,")
@@ -99,10 +105,12 @@ class IReverseSequenceLayer(Operation):
         require(
             sequence_lens.rank == 1 and sequence_lens.is_index,
             f"the lengths of the sequences are {sequence_lens}, but must be 1-D, int32 or int64",
+            why="there is one length for each sequence of the batch",
         )
         require(
             agree(sequence_lens.shape, (x.shape[batch],)),
             f"there are {sequence_lens.shape[0]} lengths for {x.shape[batch]} sequences along axis {batch} of {x}",
+            why="there is one length for each sequence of the batch",
         )
         return x.without_value()
 
@@ -117,7 +125,9 @@ class IReverseSequenceLayer(Operation):
         source, target = np.moveaxis(x, (batch, sequence), (0, 1)), np.moveaxis(made, (batch, sequence), (0, 1))
         for position, length in enumerate(sequence_lens.tolist()):
             require(
-                0 <= length <= longest, f"sequence {position} has length {length}, and the axis only {longest} elements"
+                0 <= length <= longest,
+                f"sequence {position} has length {length}, and the axis only {longest} elements",
+                why="a sequence is at most as long as its axis",
             )
             for t in range(length):
                 target[position, t] = source[position, length - 1 - t]

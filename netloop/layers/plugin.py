@@ -84,7 +84,11 @@ class IPluginV3Layer(Operation):
 
     def _first_shape(self, inputs: Sequence[Any]) -> int:
         count = self.num_shape_inputs
-        require(0 <= count <= len(inputs), f"{count} of {len(inputs)} inputs are to be shape inputs")
+        require(
+            0 <= count <= len(inputs),
+            f"{count} of {len(inputs)} inputs are to be shape inputs",
+            why="the last inputs are shape inputs",
+        )
         return len(inputs) - count
 
     def _parted(self, inputs: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:

@@ -14,6 +14,7 @@ from netloop.graph.layer_compat import PLAIN
 from netloop.graph.network_base import NetworkBase
 from netloop.graph.tensor import ITensor
 from netloop.layers.element_conversion import convert, lower_conversion
+from netloop.manual_axes import while_loop
 from netloop.string_arrays import type_name
 from netloop.types import HALVES, OWN, TINY, Array, TensorType, broadcast, numpy_type
 
@@ -97,7 +98,11 @@ class IActivationLayer(Elementary):
             fix="convert the input with add_cast",
         )
         for name in ("alpha", "beta"):
-            require(math.isfinite(getattr(self, name)), f"{name} is {getattr(self, name)}, but must be finite")
+            require(
+                math.isfinite(getattr(self, name)),
+                f"{name} is {getattr(self, name)}, but must be finite",
+                why="the function is not defined for it",
+            )
         return x.without_value()
 
     def beyond_tensorrt(self, x: TensorType) -> str:
@@ -254,7 +259,7 @@ def _lower_power(a: Any, b: Any) -> jax.Array:
         return jnp.where(left & 1, power * base, power), base * base, left >> 1
 
     base, left = jnp.broadcast_arrays(a, b)
-    return jax.lax.while_loop(lambda state: jnp.any(state[2] != 0), square, (jnp.ones_like(base), base, left))[0]
+    return while_loop(lambda state: jnp.any(state[2] != 0), square, (jnp.ones_like(base), base, left))[0]
 
 
 def _divisor(xp: Any, b: Any) -> Any:
@@ -291,6 +296,8 @@ ELEMENTWISE: dict[ElementWiseOperation, Any] = {
     ElementWiseOperation.SHIFT_RIGHT: lambda xp, a, b: xp.right_shift(a, b),
 }
 # fmt: on
+MADE_FLOAT64 = "convert one input with add_cast, or make the array of np.float32: numpy's own default is float64"
+
 BITS = {ElementWiseOperation.AND, ElementWiseOperation.OR, ElementWiseOperation.XOR}
 SHIFTS = {ElementWiseOperation.SHIFT_LEFT, ElementWiseOperation.SHIFT_RIGHT}
 COMPARISONS = {ElementWiseOperation.EQUAL, ElementWiseOperation.GREATER, ElementWiseOperation.LESS}
@@ -323,10 +330,15 @@ class IElementWiseLayer(Elementary):
             a.dtype == b.dtype,
             f"{self.op.name} takes two inputs of the same element type, not {a} and {b}",
             why="TensorRT's networks are strongly typed: nothing is converted silently",
-            fix="convert one input with add_cast",
+            fix=MADE_FLOAT64 if np.float64 in (a.dtype, b.dtype) else "convert one input with add_cast",
         )
         wanted, takes = self._takes(a)
-        require(takes, f"{self.op.name} takes {wanted}, not {type_name(a.dtype)}")
+        require(
+            takes,
+            f"{self.op.name} takes {wanted}, not {type_name(a.dtype)}",
+            why="the operation is defined for these types only",
+            fix="convert the inputs with add_cast",
+        )
         shape = broadcast(a.shape, b.shape)
         return TensorType(np.dtype(np.bool_) if self.op in COMPARISONS else a.dtype, shape)
 
@@ -427,7 +439,11 @@ class IIdentityLayer(Operation):
     def infer(self, x: TensorType) -> TensorType:
         if self.to_type is None:
             return x.without_value()
-        require(x.is_tensor, f"the input is {x}, and only tensors can be converted to {self.to_type.name}")
+        require(
+            x.is_tensor,
+            f"the input is {x}, and only tensors can be converted to {self.to_type.name}",
+            why="other values have no single array of elements",
+        )
         return x.with_dtype(numpy_type(self.to_type))
 
     def evaluate(self, x: Array) -> Array:

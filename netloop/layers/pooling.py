@@ -75,6 +75,7 @@ class IPoolingLayer(SlidingWindow):
         require(
             self.type is not PoolingType.MAX_AVERAGE_BLEND or 0 <= self.blend_factor <= 1,
             f"blend_factor is {self.blend_factor}, but must be from 0 to 1",
+            why="it is the part of the maximum in the sum of maximum and average",
         )
         require(
             x.is_float or self.type is PoolingType.MAX,
@@ -181,6 +182,7 @@ class IPoolingIndicesLayer(SlidingWindow):
         require(
             self.indices_type in (DataType.INT32, DataType.INT64),
             f"indices_type is {self.indices_type.name}, but must be INT32 or INT64",
+            why="indices are whole numbers of 32 or 64 bits",
         )
         return TensorType(numpy_type(self.indices_type), (*x.shape[:2], *lengths))
 
@@ -253,7 +255,11 @@ class ILRNLayer(Operation):
         )
         for name, (least, most) in LRN_LIMITS.items():
             value = getattr(self, name)
-            require(least <= value <= most, f"{name} is {value}, but must be from {least:g} to {most:g}")
+            require(
+                least <= value <= most,
+                f"{name} is {value}, but must be from {least:g} to {most:g}",
+                why="TensorRT supports this range",
+            )
         return x.without_value()
 
     def evaluate(self, x: Array) -> Array:

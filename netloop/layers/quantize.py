@@ -57,16 +57,26 @@ def _check_scale(x: TensorType, scale: TensorType, axis: int, block: Sequence[in
         )
         wanted = x.shape[axis]
         fits = agree(scale.shape, (wanted,))
-        require(fits, f"the scale has {scale.shape[0]} elements, and axis {axis} of the input has {wanted}")
+        require(
+            fits,
+            f"the scale has {scale.shape[0]} elements, and axis {axis} of the input has {wanted}",
+            why="each slice along the axis has a scale of its own",
+        )
     known = scale.value
     require(
-        known is None or bool((known.astype(np.float64) > 0).all()), "the scale has an element that is not positive"
+        known is None or bool((known.astype(np.float64) > 0).all()),
+        "the scale has an element that is not positive",
+        "values are divided by it",
     )
 
 
 def _check_blocks(x: TensorType, scale: TensorType, block: Sequence[int]) -> None:
     _check_block_shape(x, block)
-    require(scale.rank == x.rank, f"the scale is {scale}, and block_shape {tuple(block)} needs one of {x.rank} axes")
+    require(
+        scale.rank == x.rank,
+        f"the scale is {scale}, and block_shape {tuple(block)} needs one of {x.rank} axes",
+        why="a block is a part of each axis",
+    )
     for axis, (many, few, length) in enumerate(zip(x.shape, scale.shape, block or (0,) * x.rank, strict=True)):
         require(
             _is_divided(many, few, length),
@@ -97,7 +107,11 @@ def _check_zero_point(zero: TensorType | None, scale: TensorType, dtype: Any) ->
     if zero is not None:
         wanted = TensorType(np.dtype(dtype), scale.shape)
         fits = (zero.dtype == wanted.dtype or zero.is_float) and agree(zero.shape, wanted.shape)
-        require(fits, f"the zero point is {zero}, but must be {wanted}, or floating-point of that shape")
+        require(
+            fits,
+            f"the zero point is {zero}, but must be {wanted}, or floating-point of that shape",
+            why="it is subtracted from the quantized numbers, of which it has the type",
+        )
         _check_zeros(zero.value)
 
 
@@ -193,9 +207,14 @@ class IQuantizeLayer(Operation):
 
     def infer(self, x: TensorType, scale: TensorType, zero: TensorType | None = None) -> TensorType:
         require(x.is_float, f"the input is floating-point, not {x}", fix="convert it with add_cast")
-        require(x.rank > 0, f"the input is {x}, but must have at least one axis", fix="add one with add_unsqueeze")
+        what = f"the input is {x}, but must have at least one axis"
+        require(x.rank > 0, what, "blocks lie along an axis", "add one with add_unsqueeze")
         known = ", ".join(each.name for each in FORMATS)
-        require(self.to_type in FORMATS, f"to_type is {self.to_type.name}, but must be one of {known}")
+        require(
+            self.to_type in FORMATS,
+            f"to_type is {self.to_type.name}, but must be one of {known}",
+            why="blocks are quantized to these types",
+        )
         _check_scale(x, scale, self.axis, self.block_shape)
         _check_zero_point(zero, scale, numpy_type(self.to_type))
         return x.with_dtype(numpy_type(self.to_type))
@@ -243,9 +262,14 @@ class IDequantizeLayer(Operation):
             x.dtype in QUANTISED,
             f"the input is {x}, but must be one of {known}",
             fix="quantize it first, with add_quantize",
+            why="only these types are codes that need a scale",
         )
         real = ", ".join(each.name for each in REAL)
-        require(self.to_type in REAL, f"to_type is {self.to_type.name}, but must be one of {real}")
+        require(
+            self.to_type in REAL,
+            f"to_type is {self.to_type.name}, but must be one of {real}",
+            why="a quantized number stands for a real one",
+        )
         _check_scale(x, scale, self.axis, self.block_shape)
         _check_zero_point(zero, scale, x.dtype)
         return x.with_dtype(numpy_type(self.to_type))
@@ -314,9 +338,12 @@ class IDynamicQuantizeLayer(Operation):
                 length == UNKNOWN or each == WHOLE_AXIS or length % each == 0,
                 f"axis {axis} has {length} elements, which is not a multiple of the block length {each}",
                 fix="pad the axis with add_slice in FILL mode",
+                why="each block has a scale of its own",
             )
             require(
-                each != WHOLE_AXIS or length != 0, f"axis {axis} has 0 elements, so its blocks have no largest element"
+                each != WHOLE_AXIS or length != 0,
+                f"axis {axis} has 0 elements, so its blocks have no largest element",
+                why="the scale follows from the largest element of a block",
             )
         scales = TensorType(numpy_type(self.scale_type), _counts(x.shape, block))
         return x.with_dtype(numpy_type(self.to_type)), scales
@@ -332,16 +359,22 @@ class IDynamicQuantizeLayer(Operation):
             fix="give it with set_input(1, ...)" if double is None else "",
         )
         if double is not None:
-            require(double.is_float and double.rank == 0, f"the scale of the scales is a real scalar, not {double}")
+            what = f"the scale of the scales is a real scalar, not {double}"
+            require(double.is_float and double.rank == 0, what, "all scales are multiplied by it")
             positive = double.value is None or bool(double.value > 0)
-            require(positive, f"the scale of the scales is {double.value}, but must be positive")
+            what = f"the scale of the scales is {double.value}, but must be positive"
+            require(positive, what, "the scales are divided by it")
 
     def _block(self, x: TensorType) -> Sequence[int]:
         """The dims of a block."""
         if self.block_shape:
             _check_block_shape(x, self.block_shape)
             return self.block_shape
-        require(self.block_size > 0, f"block_size is {self.block_size}, but must be positive")
+        require(
+            self.block_size > 0,
+            f"block_size is {self.block_size}, but must be positive",
+            "a block has one element or more",
+        )
         block = [1] * x.rank
         block[normal_axis(self.axis, x.rank)] = self.block_size
         return block

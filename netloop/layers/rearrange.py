@@ -58,31 +58,46 @@ class IShuffleLayer(Operation):
             sorted(order) == list(range(len(shape))),
             f"{name} is {tuple(order)}, but must have each of the {len(shape)} axes once",
             why=f"what it transposes has the shape {shape}",
+            fix=f"list the numbers from 0 to {len(shape) - 1} in the new order of the axes",
         )
         return tuple(shape[axis] for axis in order)
 
     def _reshaped_by_input(self, shape: Shape, reshape: TensorType) -> Shape:
-        require(reshape.rank == 1 and reshape.is_index, f"the new shape is 1-D, int32 or int64, not {reshape}")
+        require(
+            reshape.rank == 1 and reshape.is_index,
+            f"the new shape is 1-D, int32 or int64, not {reshape}",
+            why="it has one number for each axis",
+        )
         require(
             reshape.is_fixed,
             f"the new shape {reshape} has an unknown number of dims",
             why="the rank of every tensor is known while building",
         )
         most = Dims.MAX_DIMS
-        require(reshape.volume <= most, f"the new shape has {reshape.volume} dims, and may have at most {most}")
+        require(
+            reshape.volume <= most,
+            f"the new shape has {reshape.volume} dims, and may have at most {most}",
+            why="TensorRT's tensors have no more axes",
+        )
         dims = reshape.ints()
         return (UNKNOWN,) * reshape.volume if dims is None else self._reshaped(shape, dims)
 
     def _reshaped(self, shape: Shape, dims: Sequence[int]) -> Shape:
         """The shape after a reshape of ``shape`` to ``dims``; both may have unknown dims."""
         dims = tuple(dims)
-        require(min(dims, default=0) >= UNKNOWN, f"reshape_dims {dims} have a dim below -1")
+        require(
+            min(dims, default=0) >= UNKNOWN,
+            f"reshape_dims {dims} have a dim below -1",
+            why="-1 stands for the length that remains, and no other negative number has a meaning",
+            fix="write -1 once, or a positive length",
+        )
         require(dims.count(UNKNOWN) <= 1, f"reshape_dims {dims} have -1 more than once", "only one dim can be inferred")
         copied = [axis for axis, length in enumerate(dims) if length == 0 and self.zero_is_placeholder]
         require(
             max(copied, default=-1) < len(shape),
             f"reshape_dims {dims} copy dim {max(copied, default=-1)} of an input with {len(shape)} axes",
             fix="set zero_is_placeholder to False if a dim of 0 is meant",
+            why="a 0 copies the dim of the same axis of the input",
         )
         before = [length for axis, length in enumerate(shape) if axis not in copied]
         after = [length for axis, length in enumerate(dims) if axis not in copied]
@@ -91,6 +106,7 @@ class IShuffleLayer(Operation):
             empty or _fits(before, after),
             f"reshape_dims {dims} do not fit a tensor of shape {shape}",
             why="a reshape keeps the number of elements",
+            fix="write -1 for one of the dims, which then follows from the others",
         )
         rest = _volume_left(before, after)
         return tuple(shape[a] if a in copied else rest if n == UNKNOWN else n for a, n in enumerate(dims))
@@ -145,9 +161,18 @@ class ISqueezeLayer(Operation):
 
     def infer(self, x: TensorType, axes: TensorType | None = None) -> TensorType:
         if axes is not None and axes.value is None:
-            require(axes.rank == 1, f"the axes are 1-D, not {axes}")
+            require(
+                axes.rank == 1,
+                f"the axes are 1-D, not {axes}",
+                why="there is one number for each axis that is removed",
+                fix="give a tensor of one axis, such as add_constant((1,), np.array([0], np.int32)).get_output(0)",
+            )
             count = axis_count(axes)
-            require(count <= x.rank, f"{count} axes are to be removed, and the input {x} has {x.rank}")
+            require(
+                count <= x.rank,
+                f"{count} axes are to be removed, and the input {x} has {x.rank}",
+                why="an axis can be removed only once",
+            )
             return x.with_shape((UNKNOWN,) * (x.rank - count))
         dropped = self._dropped(x, axes)
         return x.with_shape(length for axis, length in enumerate(x.shape) if axis not in dropped)
@@ -162,12 +187,19 @@ class ISqueezeLayer(Operation):
                 fix="list the axes: set_input(1, axes)",
             )
             return tuple(axis for axis, length in enumerate(x.shape) if length == 1)
-        require(axes.rank == 1, f"the axes are 1-D, not {axes}")
+        require(
+            axes.rank == 1,
+            f"the axes are 1-D, not {axes}",
+            why="there is one number for each axis that is removed",
+            fix="give a tensor of one axis, such as add_constant((1,), np.array([0], np.int32)).get_output(0)",
+        )
         dropped = distinct_axes(axes, x.rank)
         for axis in dropped:
             require(
                 x.shape[axis] in (1, UNKNOWN),
                 f"axis {axis} has {x.shape[axis]} elements, and only axes of length 1 can be removed",
+                why="removing a longer axis would lose elements",
+                fix="merge axes with add_shuffle and reshape_dims",
             )
         return dropped
 
@@ -200,7 +232,11 @@ class IUnsqueezeLayer(Operation):
     @staticmethod
     def _added(rank: int, axes: TensorType) -> tuple[int, ...] | None:
         total, most = rank + axis_count(axes), Dims.MAX_DIMS
-        require(total <= most, f"the output has {total} axes, and may have at most {most}")
+        require(
+            total <= most,
+            f"the output has {total} axes, and may have at most {most}",
+            why="TensorRT's tensors have no more axes",
+        )
         return None if axes.value is None else distinct_axes(axes, total)
 
     def evaluate(self, x: Array, axes: Array) -> Array:
@@ -218,7 +254,12 @@ def axis_count(axes: TensorType) -> int:
     Raises:
         LayerError: it is not a list of axes, or its length is unknown.
     """
-    require(axes.is_index and axes.rank <= 1, f"the axes are int32 or int64, and 1-D, not {axes}")
+    require(
+        axes.is_index and axes.rank <= 1,
+        f"the axes are int32 or int64, and 1-D, not {axes}",
+        why="there is one number for each axis that is added",
+        fix="give a tensor of one axis, such as add_constant((1,), np.array([0], np.int32)).get_output(0)",
+    )
     require(
         axes.is_fixed,
         f"the number of axes in {axes} is unknown",
@@ -236,7 +277,11 @@ def distinct_axes(axes: TensorType, rank: int) -> tuple[int, ...]:
     axis_count(axes)
     given = axes.ints() or []
     found = tuple(normal_axis(axis, rank) for axis in given)
-    require(len(set(found)) == len(found), f"the axes {given} list an axis twice")
+    require(
+        len(set(found)) == len(found),
+        f"the axes {given} list an axis twice",
+        why="each number is an axis of the output",
+    )
     return found
 
 
@@ -258,7 +303,12 @@ class IConcatenationLayer(Operation):
     def infer(self, *inputs: TensorType) -> TensorType:
         require(len(inputs) > 0, "the list of inputs is empty", why="the type of the output is that of the inputs")
         first = inputs[0]
-        require(first.rank >= 1, f"input 0 is {first}, and has no axis to join along", fix="add one with add_unsqueeze")
+        require(
+            first.rank >= 1,
+            f"input 0 is {first}, and has no axis to join along",
+            fix="add one with add_unsqueeze",
+            why="tensors are joined along an axis that each of them has",
+        )
         for position, each in enumerate(inputs[1:], 1):
             require(
                 each.dtype == first.dtype,

@@ -1,5 +1,6 @@
 """Layers that compute along axes: reduce, cumulative, softmax, top-k."""
 
+from functools import partial
 from typing import Any
 
 import jax
@@ -119,7 +120,11 @@ class IReduceLayer(Elementary):
         if over is None:
             assert axes is not None
             left = x.rank if self.keep_dims else x.rank - axis_count(axes)
-            require(left >= 0, f"the axes are {axis_count(axes)}, and the input has {x.rank}")
+            require(
+                left >= 0,
+                f"the axes are {axis_count(axes)}, and the input has {x.rank}",
+                why="an axis can be reduced only once",
+            )
             return x.with_shape((UNKNOWN,) * left)
         if self.keep_dims:
             return x.with_shape(1 if axis in over else length for axis, length in enumerate(x.shape))
@@ -131,7 +136,12 @@ class IReduceLayer(Elementary):
             axis_count(axes)
             return None if axes.value is None else distinct_axes(axes, x.rank)
         found = axes_of(self.axes, x.rank)
-        require(len(found) > 0, "axes is 0, and names no axis to reduce", fix="set bit i of axes for axis i")
+        require(
+            len(found) > 0,
+            "axes is 0, and names no axis to reduce",
+            fix="write 1 << 0 for axis 0, and 1 << 0 | 1 << 1 for axes 0 and 1",
+            why="bit i of axes stands for axis i, so that 0 is no axis",
+        )
         return found
 
     def beyond_tensorrt(self, x: TensorType, axes: TensorType | None = None) -> str:
@@ -170,8 +180,12 @@ class ICumulativeLayer(Operation):
 
     def infer(self, x: TensorType, axis: TensorType) -> TensorType:
         require(x.is_number, f"{self.op.name} takes numbers, not {x}", fix="convert the input with add_cast")
-        require(x.rank > 0, f"the input is a scalar, {x}, but must have an axis")
-        require(axis.is_index and axis.rank == 0, f"the axis is an int32 or int64 scalar, not {axis}")
+        require(x.rank > 0, f"the input is a scalar, {x}, but must have an axis", why="the sums run along an axis")
+        require(
+            axis.is_index and axis.rank == 0,
+            f"the axis is an int32 or int64 scalar, not {axis}",
+            why="the sums run along a single axis",
+        )
         if axis.value is not None:
             normal_axis(int(axis.value), x.rank)
         return x.without_value()
@@ -238,7 +252,24 @@ class ISoftMaxLayer(Operation):
             return (terms / np.sum(terms, axis, keepdims=True)).astype(x.dtype)
 
     def lower(self, x: Any) -> Any:
-        return jax.nn.softmax(_wide(x), axis=_only_axis(self.axes, x.ndim)).astype(x.dtype)
+        return _softmax(jnp.asarray(_wide(x)), _only_axis(self.axes, x.ndim)).astype(x.dtype)
+
+
+@partial(jax.custom_jvp, nondiff_argnums=(1,))
+def _softmax(x: jax.Array, axis: int) -> jax.Array:
+    highest = jnp.max(x, axis, keepdims=True, initial=-jnp.inf)
+    # XLA may subtract from products that are not rounded yet; in rows of huge numbers, such as those that a mask fills,
+    # the largest would differ from itself by more than exp can take
+    is_highest = (x == highest) & jnp.isfinite(highest)
+    terms = jnp.exp(jnp.where(is_highest, 0, x - highest))
+    return terms / jnp.sum(terms, axis, keepdims=True)
+
+
+@_softmax.defjvp
+def _softmax_tangent(axis: int, at: tuple[jax.Array], along: tuple[jax.Array]) -> tuple[jax.Array, jax.Array]:
+    (x,), (change,) = at, along
+    shares = _softmax(x, axis)
+    return shares, shares * (change - jnp.sum(shares * change, axis, keepdims=True))
 
 
 def _only_axis(mask: int, rank: int) -> int:
@@ -285,6 +316,7 @@ class ITopKLayer(Operation):
         require(
             self.indices_type in (DataType.INT32, DataType.INT64),
             f"indices_type is {self.indices_type}, but must be INT32 or INT64",
+            why="indices are whole numbers of 32 or 64 bits",
         )
         count = self._count(k)
         _require_count(count, axis, x.shape[axis])
@@ -300,12 +332,20 @@ class ITopKLayer(Operation):
 
     def _count(self, k: TensorType | None) -> int:
         if k is None:
-            require(self.k >= 0, f"k is {self.k}, but must not be negative")
+            require(self.k >= 0, f"k is {self.k}, but must not be negative", why="it is the number of elements to keep")
             return self.k
-        require(k.is_index and k.rank == 0, f"k is an int32 or int64 scalar, not {k}")
+        require(
+            k.is_index and k.rank == 0,
+            f"k is an int32 or int64 scalar, not {k}",
+            why="it is the number of elements to keep",
+        )
         if k.value is None:
             return UNKNOWN
-        require(int(k.value) >= 0, f"k is {int(k.value)}, but must not be negative")
+        require(
+            int(k.value) >= 0,
+            f"k is {int(k.value)}, but must not be negative",
+            why="it is the number of elements to keep",
+        )
         return int(k.value)
 
     def evaluate(self, x: Array, k: Array | None = None) -> tuple[Array, Array]:
@@ -359,6 +399,7 @@ def _require_count(count: int, axis: int, length: int) -> None:
         UNKNOWN in (count, length) or count <= length,
         f"k is {count}, and axis {axis} has only {length} elements",
         fix="take k from the length, with add_shape and add_elementwise MIN",
+        why="an axis has no more elements to keep",
     )
 
 

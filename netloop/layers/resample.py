@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
 
 from netloop.diagnostics import require
 from netloop.dims import UNORDERED, DimsLike
@@ -24,6 +23,7 @@ from netloop.graph.layer import Operation, layer
 from netloop.graph.network_base import NetworkBase
 from netloop.graph.tensor import ITensor
 from netloop.layers.index_types import narrow_indices
+from netloop.manual_axes import scan
 from netloop.types import UNKNOWN, Array, Shape, TensorType, agree, constant_module, wide
 
 NEAREST, LINEAR, CUBIC = InterpolationMode.NEAREST, InterpolationMode.LINEAR, InterpolationMode.CUBIC
@@ -140,7 +140,8 @@ class IResizeLayer(Operation):
 
     def infer(self, x: TensorType, size: TensorType | None = None, roi: TensorType | None = None) -> TensorType:
         mode, least = self.resize_mode.name, 2 if self.resize_mode is CUBIC else 1
-        require(x.rank >= least, f"the input {x} has {x.rank} axes, and {mode} takes {least} or more")
+        what = f"the input {x} has {x.rank} axes, and {mode} takes {least} or more"
+        require(x.rank >= least, what, "the last axes are resized")
         require(
             x.is_float or self.resize_mode is NEAREST,
             f"{mode} takes floating-point numbers, not {x}",
@@ -148,8 +149,10 @@ class IResizeLayer(Operation):
         )
         if size is not None:
             takes = size.rank == 1 and (size.is_index or size.is_float)
-            require(takes, f"the size is 1-D, int32, int64 or floating-point, not {size}")
-            require(agree(size.shape, (x.rank,)), f"the size has {size.shape[0]} numbers, and the input {x.rank} axes")
+            why = "it has one number for each axis"
+            require(takes, f"the size is 1-D, int32, int64 or floating-point, not {size}", why)
+            what = f"the size has {size.shape[0]} numbers, and the input {x.rank} axes"
+            require(agree(size.shape, (x.rank,)), what, why)
         self._check_roi(x.rank, roi)
         wanted = self._wanted(x, size)
         for axis, (length, new) in enumerate(zip(x.shape, wanted, strict=True)):
@@ -169,7 +172,9 @@ class IResizeLayer(Operation):
             why="CROP takes a start and an end for each axis" if is_crop else "only CROP reads a part of the input",
         )
         values = self.roi if roi is None else () if roi.value is None else roi.value.reshape(-1).tolist()
-        require(all(map(math.isfinite, values)), f"roi is {tuple(values)}, but must be finite")
+        require(
+            all(map(math.isfinite, values)), f"roi is {tuple(values)}, but must be finite", "it is a range of each axis"
+        )
 
     def _wanted(self, x: TensorType, size: TensorType | None) -> Shape:
         """The shape of the output, as far as it is known."""
@@ -181,7 +186,7 @@ class IResizeLayer(Operation):
             return x.shape
         lengths, scales = self._lengths_or_scales(x.shape, None if size is None else size.value)
         if lengths:
-            require(min(lengths) >= 0, f"the size {list(lengths)} has a negative dim")
+            require(min(lengths) >= 0, f"the size {list(lengths)} has a negative dim", "a length is 0 or more")
             return tuple(lengths)
         _check_scales(scales)
         pairs = zip(x.shape, scales, strict=True)
@@ -222,10 +227,10 @@ class IResizeLayer(Operation):
         )
         for name in ("shape", "scales"):
             numbers = getattr(self, name)
-            require(len(numbers) in (0, rank), f"{name} has {len(numbers)} numbers, and the input {rank} axes")
-        require(
-            min(self.shape, default=0) >= 0, f"shape {tuple(self.shape)} has a negative dim", fix="give it as input 1"
-        )
+            what = f"{name} has {len(numbers)} numbers, and the input {rank} axes"
+            require(len(numbers) in (0, rank), what, "there is one number for each axis")
+        what = f"shape {tuple(self.shape)} has a negative dim"
+        require(min(self.shape, default=0) >= 0, what, "a length is 0 or more", "give it as input 1")
 
     def _axis_resizes(self, shape: Shape, size: Array | None, roi: Array | None) -> list[_AxisResize]:
         """The axes that change."""
@@ -401,7 +406,7 @@ IResizeLayer.ATTRIBUTES["scales"] = IResizeLayer.ATTRIBUTES["roi"] = _convert_sc
 
 def _check_scales(scales: Sequence[float]) -> None:
     positive = all(math.isfinite(each) and each > 0 for each in scales)
-    require(positive, f"scales are {tuple(scales)}, but must be positive and finite")
+    require(positive, f"scales are {tuple(scales)}, but must be positive and finite", "lengths are multiplied by them")
 
 
 def _simple(scale: float) -> Fraction:
@@ -462,7 +467,7 @@ def _lower_sum(x: Any, resize: _AxisResize, taps: tuple[Any, ...]) -> Any:
         return sum(map(term, *taps))
     shape = (*x.shape[: resize.axis], resize.size, *x.shape[resize.axis + 1 :])
     blank = jnp.zeros(shape, x.dtype)
-    return lax.scan(lambda total, tap: (total + term(*tap), None), blank, tuple(map(jnp.asarray, taps)))[0]
+    return scan(lambda total, tap: (total + term(*tap), None), blank, tuple(map(jnp.asarray, taps)))[0]
 
 
 def linear_weights(t: Any) -> Any:

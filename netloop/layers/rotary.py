@@ -36,7 +36,8 @@ class IRotaryEmbeddingLayer(Operation):
     rotary_embedding_dim: int
 
     def infer(self, x: TensorType, cos: TensorType, sin: TensorType, ids: TensorType | None = None) -> TensorType:
-        require(x.rank == 4, f"the input is {x}, but must have 4 axes: batch, head, token, element")
+        what = f"the input is {x}, but must have 4 axes: batch, head, token, element"
+        require(x.rank == 4, what, "tokens are rotated by their positions")
         require(x.is_float, f"the input is floating-point, not {x}", fix="convert it with add_cast")
         turned = self._turned(x.shape[3])
         is_open = turned == UNKNOWN and self.rotary_embedding_dim == 0
@@ -49,6 +50,7 @@ class IRotaryEmbeddingLayer(Operation):
         require(
             turned <= x.shape[3] or x.shape[3] == UNKNOWN,
             f"rotary_embedding_dim is {turned}, and a token has {x.shape[3]} elements",
+            why="pairs of elements are turned, at most all of them",
         )
         rows = (x.shape[0], x.shape[2]) if ids is None else (UNKNOWN,)
         wanted = x.with_shape((*rows, UNKNOWN if turned == UNKNOWN else turned // 2))
@@ -58,7 +60,11 @@ class IRotaryEmbeddingLayer(Operation):
                 f"the {name} is {cache}, but must be {wanted}",
                 why=f"{'each token' if ids is None else 'each position'} has one angle for each pair",
             )
-        require(agree(cos.shape, sin.shape), f"the caches are {cos} and {sin}, but must be of one shape")
+        require(
+            agree(cos.shape, sin.shape),
+            f"the caches are {cos} and {sin}, but must be of one shape",
+            why="each angle has a cosine and a sine",
+        )
         if ids is not None:
             self._check_ids(ids, x)
         return x.without_value()
@@ -81,7 +87,9 @@ class IRotaryEmbeddingLayer(Operation):
         for b, s in np.ndindex(x.shape[0], x.shape[2]):
             row = (b, s) if ids is None else int(ids[b, s])
             require(
-                isinstance(row, tuple) or 0 <= row < len(cos), f"position {row} is out of range: there are {len(cos)}"
+                isinstance(row, tuple) or 0 <= row < len(cos),
+                f"position {row} is out of range: there are {len(cos)}",
+                why="each position has a row in the caches",
             )
             for pair in range(turned // 2):
                 i, j = (2 * pair, 2 * pair + 1) if self.interleaved else (pair, pair + turned // 2)

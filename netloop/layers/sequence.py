@@ -50,19 +50,30 @@ class HostOperation(Operation):
 
 
 def _sequence(found: TensorType) -> SequenceType:
-    require(isinstance(found, SequenceType), f"input 0 is {found}, but must be a sequence")
+    require(
+        isinstance(found, SequenceType),
+        f"input 0 is {found}, but must be a sequence",
+        why="the layer works on a list of tensors",
+        fix="make one with add_sequence",
+    )
     assert isinstance(found, SequenceType)
     return found
 
 
 def _check_position(found: TensorType | None) -> None:
     fits = found is None or (found.is_tensor and found.is_index and found.rank <= 1 and found.volume in (1, UNKNOWN))
-    require(fits, f"the position is {found}, but must be an int32[] or int64[]")
+    require(
+        fits, f"the position is {found}, but must be an int32[] or int64[]", why="it is one position in the sequence"
+    )
 
 
 def _position(given: Array, least: int, most: int, length: int) -> int:
     """The non-negative position in a sequence."""
-    require(given.size == 1, f"the position has {given.size} elements, but must be one number")
+    require(
+        given.size == 1,
+        f"the position has {given.size} elements, but must be one number",
+        why="it is one position in the sequence",
+    )
     position = int(given.reshape(()))
     require(
         least <= position <= most,
@@ -88,7 +99,12 @@ class ISequenceLayer(HostOperation):
 
     def infer(self, *inputs: TensorType) -> SequenceType:
         typed = bool(inputs) or self.dtype is not None
-        require(typed, "an empty sequence has no element type", fix="give add_sequence a dtype")
+        require(
+            typed,
+            "an empty sequence has no element type",
+            fix="give add_sequence a dtype",
+            why="an element type follows from the tensors, and there are none",
+        )
         made = SequenceType(inputs[0].dtype if self.dtype is None else numpy_type(self.dtype), is_empty=True)
         for each in inputs:
             fits = each.is_tensor and each.dtype == made.dtype
@@ -207,11 +223,15 @@ class ISequenceConcatenationLayer(HostOperation):
         return element.with_shape((*element.shape[:axis], UNKNOWN, *element.shape[axis + (not self.new_axis) :]))
 
     def evaluate(self, x: Tensors) -> Array:
-        require(len(x) > 0, "the sequence is empty, so the result has no shape")
+        require(len(x) > 0, "the sequence is empty, so the result has no shape", why="shapes are those of the tensors")
         axis = normal_axis(self.axis, x[0].ndim + self.new_axis)
         rests = {each.shape if self.new_axis else each.shape[:axis] + each.shape[axis + 1 :] for each in x}
         shapes = " and ".join(sorted({str(each.shape) for each in x}))
-        require(len(rests) == 1, f"the tensors have the shapes {shapes}, which do not fit along axis {self.axis}")
+        require(
+            len(rests) == 1,
+            f"the tensors have the shapes {shapes}, which do not fit along axis {self.axis}",
+            why="tensors are joined along one axis, and agree in all others",
+        )
         return np.stack(x, axis) if self.new_axis else np.concatenate(x, axis)
 
 
@@ -233,11 +253,20 @@ class ISequenceSplitLayer(HostOperation):
     keep_axis: bool = True
 
     def infer(self, x: TensorType, split: TensorType | None = None) -> SequenceType:
-        require(x.is_tensor, f"input 0 is {x}, but must be a tensor")
+        require(x.is_tensor, f"input 0 is {x}, but must be a tensor", why="only tensors have axes to split along")
         axis = normal_axis(self.axis, x.rank)
         fits = split is None or (split.is_tensor and split.is_index and split.rank <= 1)
-        require(fits, f"the lengths are {split}, but must be int32 or int64 with one axis or none")
-        require(self.keep_axis or split is None, "parts of given lengths keep the axis", fix="set keep_axis")
+        require(
+            fits,
+            f"the lengths are {split}, but must be int32 or int64 with one axis or none",
+            why="it is the length of all parts, or of each part",
+        )
+        require(
+            self.keep_axis or split is None,
+            "parts of given lengths keep the axis",
+            fix="set keep_axis",
+            why="only parts of length 1 can lose it",
+        )
         kept = ((UNKNOWN if split is not None else 1),) if self.keep_axis else ()
         return SequenceType(x.dtype, element=(*x.shape[:axis], *kept, *x.shape[axis + 1 :]))
 
@@ -257,11 +286,17 @@ def part_lengths(length: int, split: Array) -> list[int]:
     """
     if split.ndim == 0:
         size = int(split)
-        require(size > 0, f"the parts have the length {size}, but must have at least 1")
+        require(
+            size > 0, f"the parts have the length {size}, but must have at least 1", why="the axis is cut into parts"
+        )
         return [min(size, length - start) for start in range(0, length, size)]
     sizes = [int(each) for each in split]
     fits = min(sizes, default=0) >= 0 and sum(sizes) == length
-    require(fits, f"the lengths {sizes} do not make up the {length} elements of the axis")
+    require(
+        fits,
+        f"the lengths {sizes} do not make up the {length} elements of the axis",
+        why="the axis is cut into parts without a rest",
+    )
     return sizes
 
 
@@ -286,12 +321,21 @@ class IOptionalLayer(HostOperation):
 
     def infer(self, x: TensorType | None = None) -> OptionalType:
         if x is not None:
-            require(x.present is x, f"the input is {x} already")
+            require(x.present is x, f"the input is {x} already", why="an optional value holds a tensor or a sequence")
             return OptionalType.around(x)
-        require(self.dtype is not None, "an absent value has no element type", fix="give add_optional a dtype")
+        require(
+            self.dtype is not None,
+            "an absent value has no element type",
+            fix="give add_optional a dtype",
+            why="an element type follows from the value, and there is none",
+        )
         assert self.dtype is not None
         lengths_fit = min(self.shape or (), default=0) >= UNKNOWN
-        require(lengths_fit, f"the shape {self.shape} has a dim below -1; -1 stands for an unknown dim")
+        require(
+            lengths_fit,
+            f"the shape {self.shape} has a dim below -1; -1 stands for an unknown dim",
+            why="-1 stands for an unknown length, and no other negative number has a meaning",
+        )
         dtype = numpy_type(self.dtype)
         absent = SequenceType(dtype, is_empty=True) if self.shape is None else TensorType(dtype, tuple(self.shape))
         return OptionalType.around(absent)
@@ -323,7 +367,12 @@ class IOptionalGetLayer(HostOperation):
         return x.present.without_value()
 
     def evaluate(self, x: Any) -> Any:
-        require(not isinstance(x, Absent), "the value is absent", fix="test it with add_optional_has, in a conditional")
+        require(
+            not isinstance(x, Absent),
+            "the value is absent",
+            fix="test it with add_optional_has, in a conditional",
+            why="an absent value has no tensor to take out",
+        )
         return x
 
 

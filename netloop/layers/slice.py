@@ -92,7 +92,8 @@ class ISliceLayer(Operation):
         if fill is not None:
             wanted = TensorType(x.dtype)
             is_one = fill.shape in ((), (1,))
-            require(fill.dtype == x.dtype and is_one, f"the fill value is {fill}, but must be {wanted}")
+            what = f"the fill value is {fill}, but must be {wanted}"
+            require(fill.dtype == x.dtype and is_one, what, "it stands for elements of the input")
         along, count = self._axes_of(x, axes)
         starts = _numbers("start", self.start, start, count)
         sizes = _numbers("shape", self.shape, size, count)
@@ -102,7 +103,8 @@ class ISliceLayer(Operation):
         if sizes is None:
             return x.with_shape(UNKNOWN if axis in along else length for axis, length in enumerate(x.shape))
         shape = _replaced(x.shape, along, sizes)
-        require(min(sizes, default=0) >= 0, f"shape {tuple(sizes)} has a negative dim", fix="give it as input 2")
+        what = f"shape {tuple(sizes)} has a negative dim"
+        require(min(sizes, default=0) >= 0, what, "a length is 0 or more", "give it as input 2")
         if 0 not in shape:
             unknown = [None] * len(along)
             for axis, first, length, step in zip(along, starts or unknown, sizes, strides or unknown, strict=True):
@@ -113,13 +115,16 @@ class ISliceLayer(Operation):
         """The sliced axes, None if unknown, and their number."""
         given = self.axes if axes is None else axes.ints()
         if axes is not None:
-            require(axes.rank == 1 and axes.is_index, f"the axes are 1-D, int32 or int64, not {axes}")
+            what = f"the axes are 1-D, int32 or int64, not {axes}"
+            require(axes.rank == 1 and axes.is_index, what, "they have one number for each axis that is sliced")
             if given is None:
                 return None, axes.shape[0]
         if given is None:
             return range(x.rank), x.rank
         along = [normal_axis(axis, x.rank) for axis in given]
-        require(len(set(along)) == len(along), f"axes {tuple(given)} list an axis twice")
+        require(
+            len(set(along)) == len(along), f"axes {tuple(given)} list an axis twice", why="each axis is sliced once"
+        )
         return along, len(along)
 
     def _check_places(self, axis: int, length: int, places: _Places) -> None:
@@ -189,7 +194,8 @@ class ISliceLayer(Operation):
             corner = zip(_replaced([0] * x.ndim, along, starts), x.shape, shape, strict=True)
             narrow = [narrow_indices(start, length - size) for start, length, size in corner]
             return lax.dynamic_slice(x, narrow, shape, allow_negative_indices=False)
-        value = jnp.asarray(0 if fill is None else fill, x.dtype).reshape(())
+        # of E8M0, which has no zero, JAX would make NaN of a 0 that it converts
+        value = jnp.asarray(np.zeros((), x.dtype) if fill is None else fill, x.dtype).reshape(())
         for axis, *places in zip(along, starts, sizes, strides, strict=True):
             x = self._read(x, axis, _Places(*places), value)
         return x
@@ -264,8 +270,17 @@ def _numbers(name: str, own: Sequence[int], given: TensorType | None, count: int
     """Start, shape or stride for each axis; None if unknown."""
     shape = (len(own),) if given is None else given.shape
     if given is not None:
-        require(given.rank == 1 and given.is_index, f"{name} is 1-D, int32 or int64, not {given}")
-    require(agree(shape, (count,)), f"{name} has {shape[0]} numbers, and {count} axes are sliced")
+        require(
+            given.rank == 1 and given.is_index,
+            f"{name} is 1-D, int32 or int64, not {given}",
+            why="there is one number for each axis that is sliced",
+        )
+    require(
+        agree(shape, (count,)),
+        f"{name} has {shape[0]} numbers, and {count} axes are sliced",
+        why="there is one number for each axis that is sliced",
+        fix="give a number for each axis: 0, the length and 1 for those that stay whole",
+    )
     return own if given is None else given.ints()
 
 

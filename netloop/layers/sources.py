@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
@@ -17,7 +17,20 @@ from netloop.graph.layer import Operation, layer
 from netloop.graph.network_base import NetworkBase
 from netloop.graph.tensor import ITensor
 from netloop.string_arrays import type_name
-from netloop.types import FLOATS, HALVES, INDICES, INTEGERS, OWN, UNKNOWN, Array, Shape, TensorType, agree, numpy_type
+from netloop.types import (
+    FLOATS,
+    HALVES,
+    INDICES,
+    INTEGERS,
+    OWN,
+    UNKNOWN,
+    Array,
+    FlatArray,
+    Shape,
+    TensorType,
+    agree,
+    numpy_type,
+)
 
 
 @layer(LayerType.CONSTANT, "Constant")
@@ -28,20 +41,24 @@ class IConstantLayer(Operation):
 
     Attributes:
         shape: the dims; one may be -1, and is inferred from the others.
-        weights: the numbers or strings, in row-major order.
+        weights: the numbers or strings, in row-major order; 1-D, whatever the shape of the array that was given.
     """
 
     REQUIRED_INPUTS = 0
 
     shape: DimsLike
-    weights: Array
+    weights: FlatArray
 
     def infer(self) -> TensorType:
         return TensorType.of(self.evaluate())
 
     def evaluate(self) -> Array:
         shape, size = self.shape, self.weights.size
-        require(min(shape, default=0) >= UNKNOWN, f"shape {shape} has a dim below -1")
+        require(
+            min(shape, default=0) >= UNKNOWN,
+            f"shape {shape} has a dim below -1",
+            why="-1 stands for the length that remains, and no other negative number has a meaning",
+        )
         require(shape.count(UNKNOWN) <= 1, f"shape {shape} has -1 more than once", why="only one dim can be inferred")
         given = math.prod(length for length in shape if length != UNKNOWN)
         fits = given > 0 and size % given == 0 if UNKNOWN in shape else size == given
@@ -49,6 +66,7 @@ class IConstantLayer(Operation):
             fits,
             f"weights have {size} elements, which shape {shape} cannot hold",
             fix="give the shape of the array, weights.shape",
+            why="each element of the constant is a number of the array",
         )
         return self.weights.reshape(shape)
 
@@ -59,7 +77,7 @@ class IConstantLayer(Operation):
         if self.weights.size > 1 and not any(
             self.weights.strides
         ):  # a view of one number: a script may still change it
-            one = self.weights[(0,) * self.weights.ndim + (...,)].copy()
+            one = self.weights[(0, ...)].copy()
             return {"weights": np.broadcast_to(one, self.weights.shape)}
         return {"weights": self.weights.copy()}
 
@@ -97,15 +115,18 @@ class IFillLayer(Operation):
     alpha: float = 0.0
     beta: float = 1.0
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def _set(self, name: str, value: Any) -> None:
         try:
-            super().__setattr__(name, value)
+            super()._set(name, value)
         except TypeError:
             if name not in ("alpha", "beta") or self.index < 0:
                 raise
             # TensorRT's bindings take any object for these two, and pass on only numbers
             what = f"{name} of a fill stays {getattr(self, name)}, because {value!r} is not a number"
             self.types.owner.warn_once(f"{name} of {self.name}", what)
+
+    if not TYPE_CHECKING:
+        __setattr__ = _set
 
     @property
     def draws(self) -> bool:
@@ -121,7 +142,11 @@ class IFillLayer(Operation):
         dtype = numpy_type(self.to_type)
         takes = FLOATS if self.draws else FLOATS | INTEGERS
         integers = "" if self.draws else "integers or "
-        require(dtype in takes, f"{self.operation.name} makes {integers}floating-point numbers, not {type_name(dtype)}")
+        require(
+            dtype in takes,
+            f"{self.operation.name} makes {integers}floating-point numbers, not {type_name(dtype)}",
+            why="the operation makes these types only",
+        )
         made = TensorType(dtype, self._shape_of(shape))
         require(
             (alpha is None) == (beta is None),
@@ -143,19 +168,27 @@ class IFillLayer(Operation):
     def _shape_of(self, shape: TensorType | None) -> Shape:
         lengths = list(self.shape)
         if shape is not None:
-            require(shape.rank == 1 and shape.is_index, f"the shape is 1-D, int32 or int64, not {shape}")
+            require(
+                shape.rank == 1 and shape.is_index,
+                f"the shape is 1-D, int32 or int64, not {shape}",
+                why="it has one number for each axis",
+            )
             require(shape.is_fixed, f"the shape {shape} has an unknown number of dims", why="the rank is fixed")
             known = shape.ints()
             if known is None:
                 return (UNKNOWN,) * shape.volume
             lengths = known
-        require(min(lengths, default=0) >= 0, f"the shape {tuple(lengths)} has a negative dim")
+        require(
+            min(lengths, default=0) >= 0, f"the shape {tuple(lengths)} has a negative dim", why="a length is 0 or more"
+        )
         return tuple(lengths)
 
     def _check_inputs(self, made: TensorType, alpha: TensorType, beta: TensorType) -> None:
         wanted = TensorType(made.dtype, () if self.draws else (made.rank,))
         require(
-            alpha.dtype == made.dtype and alpha.rank == 0, f"alpha is {alpha}, but must be {TensorType(made.dtype)}"
+            alpha.dtype == made.dtype and alpha.rank == 0,
+            f"alpha is {alpha}, but must be {TensorType(made.dtype)}",
+            why="the elements are computed from it",
         )
         require(
             beta.dtype == made.dtype and agree(beta.shape, wanted.shape),
@@ -176,7 +209,11 @@ class IFillLayer(Operation):
         )
         for name in ("alpha", "beta"):
             value = getattr(self, name)
-            require(made.is_float or value.is_integer(), f"{name} is {value}, and {made.dtype} has only whole numbers")
+            require(
+                made.is_float or value.is_integer(),
+                f"{name} is {value}, and {made.dtype} has only whole numbers",
+                why="the elements would have to be rounded",
+            )
         return None
 
     def _check_range(self, alpha: float, beta: float) -> None:

@@ -48,7 +48,7 @@ def _whole(text: str) -> int:
     # Python refuses to read thousands of digits, by an error of its own
     number = int(found[1] + found[2]) if len(found[2]) <= len(str(2**64)) else 2**64
     if not -(2**63) <= number < 2**64:
-        raise LayerError(f"{quoted(text)} has more than 64 bits")
+        raise LayerError(f"{quoted(text)} has more than 64 bits", "a number has at most 64")
     return number
 
 

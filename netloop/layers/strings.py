@@ -34,7 +34,11 @@ def _require_strings(*inputs: TensorType) -> None:
 
 def _require_list(name: str, array: Array) -> None:
     fits = array.dtype == STRING and array.ndim == 1
-    require(fits, f"{name} is {TensorType(array.dtype, array.shape)}, but must be a list of strings")
+    require(
+        fits,
+        f"{name} is {TensorType(array.dtype, array.shape)}, but must be a list of strings",
+        why="each string is an entry of a table",
+    )
 
 
 def _mapped(x: Array, function: Callable[[str], Any]) -> list[Any]:
@@ -109,7 +113,9 @@ class IStringSplitLayer(StringOperation):
     def infer(self, x: TensorType) -> tuple[TensorType, TensorType]:
         _require_strings(x)
         most = self.max_splits
-        require(most is None or most >= 0, f"max_splits is {most}, but must not be negative")
+        require(
+            most is None or most >= 0, f"max_splits is {most}, but must not be negative", why="it is a number of splits"
+        )
         return x.with_shape((*x.shape, UNKNOWN)), x.with_dtype(INT64)
 
     def evaluate(self, x: Array) -> tuple[Array, Array]:
@@ -148,7 +154,11 @@ class IStringNormalizationLayer(StringOperation):
     def infer(self, x: TensorType) -> TensorType:
         _require_strings(x)
         fits = x.rank == 1 or (x.rank == 2 and x.shape[0] in (1, UNKNOWN))
-        require(fits, f"the input is {x}, but must be a string[n] or string[1,n]")
+        require(
+            fits,
+            f"the input is {x}, but must be a string[n] or string[1,n]",
+            why="the words are in one list, or in one row",
+        )
         if self.stopwords is None or not self.stopwords.size:
             return x.without_value()
         _require_list("stopwords", self.stopwords)
@@ -207,15 +217,27 @@ class IStringTokenizationLayer(StringOperation):
 
     def infer(self, x: TensorType) -> TensorType:
         _require_strings(x)
-        require(x.rank in (1, 2), f"the input is {x}, but must be a string[n] or string[b,n]")
-        require((self.separators is None) != (self.token is None), "either separators or token must be given")
+        require(
+            x.rank in (1, 2),
+            f"the input is {x}, but must be a string[n] or string[b,n]",
+            why="each string, or each string of a row, is cut into tokens",
+        )
+        require(
+            (self.separators is None) != (self.token is None),
+            "either separators or token must be given",
+            why="a text is cut at separators, or into what a token matches",
+        )
         if self.token is not None:
             regular_expression(self.token)
         if self.separators is not None:
             _require_list("separators", self.separators)
         for each in self._separators() if self._separators() != [""] else []:
             is_text = not regular_expression(each).full_match("")
-            require(is_text, f"the separator {quoted(each)} matches an empty string")
+            require(
+                is_text,
+                f"the separator {quoted(each)} matches an empty string",
+                why="a text could be cut there without end",
+            )
         return x.with_shape((*x.shape, UNKNOWN))
 
     def evaluate(self, x: Array) -> Array:
@@ -268,8 +290,16 @@ class IStringNgramsLayer(StringOperation):
 
     def infer(self, x: TensorType) -> TensorType:
         _require_strings(x)
-        require(x.rank in (1, 2), f"the input is {x}, but must be a string[t] or string[b,t]")
-        require(self.most_skips >= 0, f"most_skips is {self.most_skips}, but must not be negative")
+        require(
+            x.rank in (1, 2),
+            f"the input is {x}, but must be a string[t] or string[b,t]",
+            why="n-grams are counted in one list of words, or in each row",
+        )
+        require(
+            self.most_skips >= 0,
+            f"most_skips is {self.most_skips}, but must not be negative",
+            why="it is a number of words",
+        )
         count = sum((end - start) // length for length, start, end in self._ranges())
         return TensorType(INT64, (*x.shape[:-1], count))
 
@@ -278,12 +308,24 @@ class IStringNgramsLayer(StringOperation):
         _require_list("pool", self.pool)
         count = len(self.pool)
         fits = self.starts.ndim == 1 and self.starts.dtype == INT64
-        require(fits, f"starts is {TensorType.of(self.starts)}, but must be int64 and 1-D")
+        require(
+            fits,
+            f"starts is {TensorType.of(self.starts)}, but must be int64 and 1-D",
+            why="it divides the pool into n-grams of each length",
+        )
         bounds: list[int] = [*self.starts.tolist(), count]
         fits = bounds == sorted(bounds) and bounds[0] == 0
-        require(fits, f"starts is {bounds[:-1]}, but must rise from 0 to the {count} strings of the pool")
+        require(
+            fits,
+            f"starts is {bounds[:-1]}, but must rise from 0 to the {count} strings of the pool",
+            why="it divides the pool into n-grams of each length",
+        )
         for length, (start, end) in enumerate(pairwise(bounds), 1):
-            require((end - start) % length == 0, f"{end - start} strings of the pool do not divide into {length}-grams")
+            require(
+                (end - start) % length == 0,
+                f"{end - start} strings of the pool do not divide into {length}-grams",
+                why="each n-gram has as many strings as its length",
+            )
             yield length, start, end
 
     def evaluate(self, x: Array) -> Array:

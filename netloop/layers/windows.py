@@ -171,12 +171,18 @@ class SlidingWindow(Operation):
                 f"along axis {axis} of the input {x}, {length} elements give an output of {count}",
                 why=f"the window extends over {self.spans[axis - 2]} elements, "
                 f"and the padding is {self.pre_padding[axis - 2]} before and {self.post_padding[axis - 2]} after",
+                fix="choose a smaller window or dilation, or a larger pre_padding and post_padding",
             )
         return tuple(UNKNOWN if length == UNKNOWN else count for length, count in zip(lengths, made, strict=True))
 
     def _check_numbers(self, x: TensorType) -> None:
         window, count = next(iter(self.LEAST)), len(self.window)
-        require(x.is_number, f"the input is {x}, but must be numeric", fix="convert it with add_cast")
+        require(
+            x.is_number,
+            f"the input is {x}, but must be numeric",
+            fix="convert it with add_cast",
+            why="windows are reduced to sums or maxima",
+        )
         require(
             1 <= count <= 3, f"{window} is {self.window}, but must have 1 to 3 numbers", why="a window has 1 to 3 axes"
         )
@@ -187,7 +193,16 @@ class SlidingWindow(Operation):
         )
         for name, least in self.LEAST.items():
             numbers: Sequence[int] = getattr(self, name)
-            require(len(numbers) == count, f"{name} is {numbers}, but must have {count} numbers, one for each axis")
-            require(min(numbers) >= least, f"{name} is {numbers}, but its numbers must be at least {least}")
+            require(
+                len(numbers) == count,
+                f"{name} is {numbers}, but must have {count} numbers, one for each axis",
+                why="a window has a length, stride, padding and dilation along each axis",
+                fix="give as many numbers as kernel_size has",
+            )
+            require(
+                min(numbers) >= least,
+                f"{name} is {numbers}, but its numbers must be at least {least}",
+                why="no window is smaller, and none steps back",
+            )
             require(max(numbers) <= LONGEST, f"{name} is {numbers}, but must be at most {LONGEST}", TOO_LONG)
         require(max(self.spans) <= LONGEST, f"the window extends over {self.spans} elements", TOO_LONG)

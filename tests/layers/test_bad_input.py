@@ -32,7 +32,7 @@ SHAPES = [(), (0,), (7,), (-1, -1), (2, 3, 4, 5, 6), (1,) * 8]
 
 ODD_TYPES = [(trt.bool, ()), (trt.int4, (2,)), (trt.float64, (0,)), (trt.int64, (-1,)), (trt.e8m0, (1,) * 8)]
 
-PROBLEM = re.compile(r"NL\d{3}: .+\n  at .+:\d+, I\w+ '.*'\n  because .+(\n  fix: .+)?", re.DOTALL)
+PROBLEM = re.compile(r"NL\d{3}: .+\n  at .+:\d+, I\w+ '.*'\n(  called from .+\n)?  because .+(\n  fix: .+)?", re.DOTALL)
 
 
 @pytest.mark.parametrize("cls", RECEIVERS, ids=lambda cls: cls.__name__)

@@ -308,6 +308,24 @@ def test_softmax_obeys_the_laws(case: Case) -> None:
     check_laws(case)
 
 
+def test_softmax_of_a_row_that_a_mask_fills_is_that_of_equal_numbers() -> None:
+    """XLA computes ``a * b - c`` without rounding the product, and jax.nn.softmax of such a row is NaN."""
+    network = INetworkDefinition()
+    x, mask = (network.add_input(name, trt.float32, (2, 4, 8, 8)) for name in ("x", "mask"))
+    scale = network.add_constant((1, 1, 1, 1), F32.type(0.35355338)).get_output(0)
+    total = network.add_elementwise(x, mask, trt.ElementWiseOperation.SUM).get_output(0)
+    scaled = network.add_elementwise(total, scale, trt.ElementWiseOperation.PROD).get_output(0)
+    layer = network.add_softmax(scaled)
+    layer.axes = 1 << 3
+    given = np.random.default_rng(0).normal(size=(2, 4, 8, 8)).astype(F32) * F32.type(0.1)
+    masked = np.zeros((2, 4, 8, 8), F32)
+    masked[:, :, :2] = np.finfo(F32).min
+
+    found = trt.compile(mark(network, y=layer.get_output(0)))({"x": given, "mask": masked})["y"]
+
+    assert np.all(np.asarray(found)[:, :, :2] == 0.125)
+
+
 def test_softmax_keeps_unknown_lengths() -> None:
     x = TensorType(F16, (-1, -1))
 

@@ -10,7 +10,7 @@ from netloop.diagnostics import LayerError, NetworkError
 from netloop.enums import DataType, SampleMode
 from netloop.layers.slice import ELEMENTS, PLACES, ISliceLayer
 from netloop.network import INetworkDefinition
-from netloop.types import TensorType
+from netloop.types import TensorType, numpy_type
 from tests.support.examples import examples
 from tests.support.laws import Case, check_laws, refuses
 
@@ -21,6 +21,7 @@ STRICT, WRAP, CLAMP, FILL, REFLECT = (
     SampleMode.FILL,
     SampleMode.REFLECT,
 )
+E8M0 = numpy_type(DataType.E8M0)
 ROW = np.float32([10, 11, 12, 13, 14])
 GRID = np.arange(12, dtype=np.float32).reshape(3, 4)
 CUBE = np.arange(24, dtype=np.int32).reshape(2, 3, 4)
@@ -83,6 +84,7 @@ CASES = [
     Case("fill by threes", row(-3, 4, 3, FILL), (ROW,), np.float32([0, 10, 13, 0])),
     Case("fill far away", row(20, 2, 1, FILL), (ROW,), np.float32([0, 0])),
     Case("fill of nothing", row(-1, 2, 1, FILL), (ROW[:0],), np.float32([0, 0])),
+    Case("fill of a type without zero", row(4, 3, 1, FILL), (np.ones(5, E8M0),), np.uint8([127, 0, 0]).view(E8M0)),
     Case("fill with a value", row(4, 3, 1, FILL), (ROW, None, None, None, np.float32(-1)), np.float32([14, -1, -1])),
     Case("fill with one of an axis", row(5, 1, 1, FILL), (ROW, None, None, None, np.float32([-1])), np.float32([-1])),
     Case(

@@ -329,3 +329,12 @@ def test_shape_of_a_network_is_known():
 
     assert made.type.ints() == [3, 0, 2]
     assert made.dtype is DataType.INT64
+
+
+def test_weights_of_a_constant_are_flat_and_not_copied():
+    array = np.arange(6, dtype=np.float32).reshape(2, 3)
+    layer = INetworkDefinition().add_constant((2, 3), array)
+
+    assert layer.weights.shape == (6,)
+    assert np.shares_memory(layer.weights, array)
+    assert layer.get_output(0).shape == (2, 3)

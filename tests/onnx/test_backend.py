@@ -4,10 +4,7 @@ import warnings
 from importlib.util import find_spec
 from pathlib import Path
 
-import pytest
-
-import netloop
-from tests.support.onnx_backend import MISSING_OPERATORS, Comparing, QuickBackend
+from tests.support.onnx_backend import Comparing, QuickBackend
 
 EXCLUDED = [
     line.split(maxsplit=1)
@@ -38,11 +35,3 @@ def cases():
 
 
 globals().update(cases())
-
-
-@pytest.mark.parametrize("name", sorted(MISSING_OPERATORS))
-def test_operator_that_is_listed_as_missing_is_missing(name):
-    domain, _, rest = name.rpartition("::")
-    op, _, version = rest.rpartition("-")
-
-    assert not netloop.onnx.supports(op, domain, int(version))

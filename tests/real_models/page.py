@@ -23,6 +23,8 @@ SOURCES = {
     "packages": "Models that packages ship",
 }
 """The sources in the order of the page, with their titles."""
+REFUSED = "not in OpenVINO"
+"""The state of a model that OpenVINO does not convert or run."""
 
 
 def number(value: float) -> str:
@@ -59,6 +61,14 @@ def summary(results: dict[str, dict[str, Any]]) -> str:
     return f"Of {len(results)} models, {agreeing} load and agree ({share:.1f} %); {others}. {two} ran at two sizes."
 
 
+def converted_summary(converted: dict[str, dict[str, Any]]) -> str:
+    """The numbers of models by way of OpenVINO, of those that it converts and runs."""
+    taken = {name: each for name, each in converted.items() if each["state"] != REFUSED}
+    refused = sorted(f"`{name}`" for name in converted if name not in taken)
+    least = f"\n\nOpenVINO does not convert or run {len(refused)} more: {', '.join(refused)}." if refused else ""
+    return summary(taken) + least
+
+
 def converted_row(name: str, record: dict[str, Any]) -> str:
     """The row of a model that OpenVINO converted."""
     if "reason" in record:
@@ -70,7 +80,8 @@ def converted_row(name: str, record: dict[str, Any]) -> str:
 def converted_table(converted: dict[str, dict[str, Any]]) -> list[str]:
     """The table of what OpenVINO converts."""
     head = ["| model | state | error | OpenVINO's from onnxruntime | noise |", "|---|---|---|---|---|"]
-    return [*head, *(converted_row(name, converted[name]) for name in sorted(converted)), ""]
+    taken = [name for name in sorted(converted) if converted[name]["state"] != REFUSED]
+    return [*head, *(converted_row(name, converted[name]) for name in taken), ""]
 
 
 def tables(results: dict[str, dict[str, Any]], converted: dict[str, dict[str, Any]]) -> str:
@@ -79,7 +90,13 @@ def tables(results: dict[str, dict[str, Any]], converted: dict[str, dict[str, An
     for source, title in SOURCES.items():
         found = {name: each for name, each in results.items() if each["source"] == source}
         lines += [f"## {title}", "", *table(found)] if found else []
-    lines += ["## The same models by way of OpenVINO", "", summary(converted), "", *converted_table(converted)]
+    lines += [
+        "## The same models by way of OpenVINO",
+        "",
+        converted_summary(converted),
+        "",
+        *converted_table(converted),
+    ]
     return "\n".join(lines)
 
 

@@ -1,6 +1,7 @@
 """Gather, scatter and one-hot."""
 
-from netloop.enums import GatherMode, ScatterMode
+from netloop.enums import GatherMode, ReduceOperation, ScatterMode
+from netloop.formats.word_tables import SCATTER_REDUCTIONS
 from netloop.layers.gather import IGatherLayer, IOneHotLayer, IScatterLayer
 from netloop.onnx_graph.exporter_table import exports
 from netloop.onnx_graph.graph import Value
@@ -43,9 +44,11 @@ def _broadcast(make: NodeBuilder, x: Value, position: int, other: int, like: Val
 
 @exports(IScatterLayer)
 def scatter(layer: IScatterLayer, make: NodeBuilder, data: Value, indices: Value, updates: Value) -> Value:
+    combines = layer.reduction is not ReduceOperation.NONE
+    word = SCATTER_REDUCTIONS.onnx.write[layer.reduction] if combines else None
     if layer.mode is ScatterMode.ELEMENT:
-        return make.op("ScatterElements", data, indices, updates, axis=layer.axis)
-    return make.op("ScatterND", data, make.cast(indices, INT64), updates)
+        return make.op("ScatterElements", data, indices, updates, axis=layer.axis, reduction=word)
+    return make.op("ScatterND", data, make.cast(indices, INT64), updates, reduction=word)
 
 
 @exports(IOneHotLayer)

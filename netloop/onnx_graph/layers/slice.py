@@ -125,7 +125,8 @@ def _read(layer: ISliceLayer, make: NodeBuilder, x: Value, places: Value, axis: 
 def _with_fill(make: NodeBuilder, x: Value, source: TensorType, axis: int, fill: Value | None) -> Value:
     """``x`` with the fill value appended along an axis."""
     ends = [int(each == axis) for each in range(source.rank)]
-    return make.op("Pad", x, make.int64s(*[0] * source.rank, *ends), make.number_like(0, x) if fill is None else fill)
+    zero = make.constant(np.zeros((), x.dtype))  # also of E8M0, which has no 0: its bits are zeros
+    return make.op("Pad", x, make.int64s(*[0] * source.rank, *ends), zero if fill is None else fill)
 
 
 def _clamped(make: NodeBuilder, places: Value, length: Value) -> Value:

@@ -13,7 +13,7 @@ from tests.layers.test_detection import UNIQUE_BY_ONNX
 from tests.layers.test_pooling import INDICES_BY_PYTORCH
 from tests.support.laws import Case
 from tests.support.layer_cases import network_of
-from tests.support.networks import combine, constant, mark
+from tests.support.networks import combine, constant, mark, scatter_with_reduction
 from tests.support.onnx_runtime import export, run, run_by_reference
 from tests.support.plugin_examples import backwards
 
@@ -127,3 +127,12 @@ def test_older_opset_without_an_operator_is_refused():
     assert export(network).opset_import[0].version == 26
     with pytest.raises(trt.NetworkError, match="needs ONNX's BitCast"):
         export(network, opset=25)
+
+
+@pytest.mark.parametrize("reduction", ["SUM", "PROD", "MAX", "MIN"])
+@pytest.mark.parametrize("mode", [trt.ScatterMode.ND, trt.ScatterMode.ELEMENT])
+def test_scatter_keeps_its_reduction(mode, reduction):
+    network = scatter_with_reduction(mode, trt.ReduceOperation.__members__[reduction])
+    x = np.arange(1, 7, dtype=np.float32).reshape(3, 2)
+
+    np.testing.assert_array_equal(run(export(network), {"x": x})["y"], trt.evaluate(network, {"x": x})["y"])

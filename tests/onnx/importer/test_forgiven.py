@@ -263,4 +263,4 @@ def test_parser_logs_what_it_forgives(network):
     assert parser.parse(changed(TWO_STEPS, backwards).SerializeToString())
     ((severity, message),) = Log.lines
     assert severity == netloop.ILogger.WARNING
-    assert message.startswith("NL749: ")
+    assert message.startswith("NL749 (warning): ")

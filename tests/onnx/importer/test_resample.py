@@ -188,6 +188,10 @@ def test_deformable_convolution_is_that_of_onnxruntime(attributes):
     check_node("DeformConv", *arrays, kernel_shape=[3, 2], opset=19, atol=1e-4, **attributes)
 
 
+def test_deformable_convolution_of_open_lengths_is_that_of_onnxruntime():
+    check_node("DeformConv", *deformable(), kernel_shape=[3, 2], opset=19, atol=1e-4, open_lengths=True)
+
+
 def test_deformable_convolution_without_offsets_is_the_convolution():
     x, kernel, offset, bias, _ = deformable()
     shifted, given = of_node("DeformConv", x, kernel, np.zeros_like(offset), bias, kernel_shape=[3, 2], opset=19)

@@ -6,7 +6,7 @@ import pytest
 import netloop as trt
 from netloop.demo import char_rnn
 from tests.execution.test_differential import assert_equal
-from tests.support.networks import EXAMPLES, assert_outputs
+from tests.support.networks import EXAMPLES, assert_outputs, scatter_with_reduction
 from tests.support.openvino_exportable import grown
 from tests.support.openvino_runtime import export, run, run_or_skip
 
@@ -43,3 +43,12 @@ def test_random_network_gives_what_the_reference_means(seed):
 @pytest.mark.parametrize("seed", range(20, 320))
 def test_random_network_gives_what_the_reference_means_at_length(seed):
     agree(seed)
+
+
+@pytest.mark.parametrize("reduction", ["SUM", "PROD", "MAX", "MIN"])
+@pytest.mark.parametrize("mode", [trt.ScatterMode.ND, trt.ScatterMode.ELEMENT])
+def test_scatter_keeps_its_reduction(mode, reduction):
+    network = scatter_with_reduction(mode, trt.ReduceOperation.__members__[reduction])
+    x = np.arange(1, 7, dtype=np.float32).reshape(3, 2)
+
+    np.testing.assert_array_equal(run(export(network), {"x": x})["y"], trt.evaluate(network, {"x": x})["y"])

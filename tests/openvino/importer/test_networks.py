@@ -65,6 +65,11 @@ EMBEDDINGS = [
     *(case("EmbeddingBagOffsets", TABLE, NAMES, STARTS, reduction=how) for how in ("sum", "mean")),
     case("EmbeddingSegmentsSum", TABLE, NAMES, SEGMENTS, fixed(N(5))),
     case("EmbeddingSegmentsSum", TABLE, NAMES, SEGMENTS, fixed(N(5)), N(1), WEIGHTS),
+    *(case("SegmentMax", MATRIX, N([0, 0, 2]), fill_mode=fill, open=False) for fill in ("ZERO", "LOWEST")),
+    *(case("SegmentMax", MATRIX, N([0, 0, 2]), fixed(N(count)), fill_mode="ZERO") for count in (5, 2)),
+    case("SegmentMax", N([3, -9, 5]), fixed(L([0, 2, 2])), fill_mode="LOWEST"),
+    case("SparseFillEmptyRows", F([1, 2, 3]), L([4, 5]), L([[0, 1], [0, 3], [2, 0]]), F(9), open=False),
+    case("SparseFillEmptyRows", F([1, 2, 3]), N([4, 5]), N([[2, 1], [0, 3], [2, 0]]), F(9)),
 ]
 
 STEPS = F(np.eye(4)[[[0, 0, 3, 1, 1, 3], [1, 3, 1, 2, 2, 0]]])
@@ -89,6 +94,19 @@ def convolution(op, kernel, *more, x=IMAGE, strides=(2, 1), begin=(1, 0), end=(0
     return case(op, x, kernel, *more, **lists, **attributes, open=False, tolerance=1e-4)
 
 
+COLUMNS = numbers(2, 12, 9)
+
+
+def deformable(kernel, groups=1, shifts=1, fades=False, masked=True, opset=8):
+    """The output has 3 x 6 positions, and the window 6 taps."""
+    offset = 2 * numbers(2, 12 * shifts, 3, 6)
+    mask = [np.abs(numbers(2, 6 * shifts, 3, 6))] if masked else []
+    more = {"bilinear_interpolation_pad": fades} if opset == 8 else {}
+    lists = {"strides": [2, 1], "dilations": [1, 2], "pads_begin": [1, 1], "pads_end": [1, 1]}
+    return case("DeformableConvolution", IMAGE, offset, kernel, *mask, opset=opset, **lists, **more, group=groups,
+                deformable_group=shifts, auto_pad="explicit", tolerance=1e-4)  # fmt: skip
+
+
 CONVOLUTIONS = [
     convolution("Convolution", KERNEL),
     *(convolution("Convolution", KERNEL, auto_pad=how) for how in ("same_upper", "same_lower", "valid")),
@@ -100,6 +118,13 @@ CONVOLUTIONS = [
     *(convolution("ConvolutionBackpropData", BACK, fixed(L([10, 7])), auto_pad=how, begin=NONE, end=NONE)
       for how in ("same_upper", "same_lower", "explicit")),
     convolution("GroupConvolutionBackpropData", fixed(numbers(2, 2, 3, 3, 2))),
+    case("Col2Im", COLUMNS, fixed(L([4, 5])), fixed(L([2, 3])), strides=[1, 1], dilations=[1, 1],
+         pads_begin=[0, 0], pads_end=[0, 0]),
+    case("Col2Im", COLUMNS[0], fixed(N([6, 5])), fixed(N([2, 3])), strides=[2, 2], dilations=[2, 1],
+         pads_begin=[1, 0], pads_end=[0, 2]),
+    *(deformable(fixed(numbers(6, 4 // groups, 3, 2)), groups=groups, shifts=shifts, fades=fades)
+      for groups, shifts, fades in ((1, 1, True), (2, 1, False), (1, 2, True), (2, 4, False))),
+    deformable(fixed(numbers(6, 4, 3, 2)), masked=False, opset=1),
 ]  # fmt: skip
 
 
@@ -119,6 +144,8 @@ POOLINGS = [
     *(pooling("MaxPool", 8, dilations=[1, 2], axis=axis, index_element_type="i32") for axis in (0, 1, 2)),
     pooling("MaxPool", 14, rounding="ceil_torch", dilations=ONES, end=(0, 0)),
     case("AdaptiveAvgPool", IMAGE, fixed(L([2, 4])), open=False),
+    *(case("AdaptiveMaxPool", x, fixed(L(shape)), opset=8, index_element_type="i32", open=False)
+      for x, shape in ((IMAGE, [2, 4]), (IMAGE, [5, 1]), (IMAGE[0], [4]))),
 ]  # fmt: skip
 
 
@@ -156,17 +183,33 @@ BOXES = F(
 )
 SCORES = F([[[0.9, 0.8, 0.3, 0.7], [0.1, 0.6, 0.5, 0.2]], [[0.4, 0.35, 0.95, 0.05], [0.25, 0.15, 0.85, 0.45]]])
 LIMITS = fixed(L(3)), fixed(F(0.4)), fixed(F(0.12))
+REGIONS = F([[0, 0, 3, 4], [1.5, 1, 5, 2.25], [2, 2, 2.2, 2.3], [-1, -1, 9, 9]])
 COMPLEX = numbers(3, 4, 5, 2)
+SOUND, SPECTRA = numbers(2, 20), numbers(2, 5, 4, 2)
+WINDOW = F([0.5, 1, 0.5, 0.25, 0.3, 0.2, 0.6, 0.1])
 SIGNALS = [
     *(case("NonMaxSuppression", BOXES, SCORES, *LIMITS, opset=9, box_encoding=code, sort_result_descending=order)
       for code, order in (("corner", True), ("center", False))),
     case("NonMaxSuppression", BOXES, SCORES, *LIMITS, opset=9, output_type="i32"),
+    *(case("ROIAlign", IMAGE, REGIONS, fixed(N([0, 1, 0, 1])), opset=9, pooled_h=2, pooled_w=3, sampling_ratio=ratio,
+           spatial_scale=0.75, mode=mode, aligned_mode=aligned)
+      for ratio, mode, aligned in ((2, "avg", "asymmetric"), (0, "avg", "half_pixel"), (3, "max", "half_pixel_for_nn"),
+                                   (0, "max", "asymmetric"))),
+    case("ROIAlign", IMAGE, REGIONS, fixed(N([0, 1, 0, 1])), opset=3, pooled_h=2, pooled_w=3, sampling_ratio=2,
+         spatial_scale=0.75, mode="avg"),
     *(case(op, COMPLEX, fixed(L([0, -1])), opset=7, open=False) for op in ("DFT", "IDFT")),
     case("DFT", COMPLEX, fixed(L([1, 2])), fixed(L([6, 3])), opset=7, open=False),
     case("RDFT", COMPLEX[..., 0], fixed(L([0, 2])), opset=9, open=False),
     case("RDFT", COMPLEX[..., 0], fixed(L([1])), fixed(L([3])), opset=9, open=False),
     case("IRDFT", COMPLEX, fixed(L([0, 2])), opset=9, open=False),
     case("IRDFT", COMPLEX, fixed(L([2, 1])), fixed(L([5, 5])), opset=9, open=False),
+    *(case("STFT", SOUND, fixed(WINDOW[:taps]), fixed(L(8)), fixed(N(3)), transpose_frames=turned)
+      for taps, turned in ((8, False), (5, True))),
+    case("STFT", SOUND[0], WINDOW, fixed(L(8)), fixed(L(5)), transpose_frames=True),
+    *(case("ISTFT", SPECTRA, fixed(WINDOW[:taps]), fixed(L(8)), fixed(L(3)), center=center, normalized=scaled)
+      for taps, center, scaled in ((8, False, True), (6, True, False), (5, False, False))),
+    *(case("ISTFT", SPECTRA[0], WINDOW, fixed(L(8)), fixed(L(3)), fixed(L(length)), center=center, normalized=True)
+      for length, center in ((7, True), (30, True), (30, False))),
 ]  # fmt: skip
 
 CASES = NORMS + PRODUCTS + EMBEDDINGS + DECODERS + CONVOLUTIONS + POOLINGS + IMAGES + SIGNALS

@@ -52,6 +52,7 @@ SEQUENCES = [
     *(sequence(op, direction) for op in GATES for direction in ("forward", "reverse", "bidirectional")),
     *(sequence(op, direction, (2, 4)) for op in GATES for direction in ("forward", "bidirectional")),
     *(sequence(op, "bidirectional", clip=0.3, activations=names) for op, names in NAMES.items()),
+    *(sequence(op, "bidirectional", activations=STANDARD[op] * 2) for op in GATES),
     sequence("GRU", "bidirectional", (3, 1), linear_before_reset=True, bias=4 * H),
 ]
 
@@ -88,4 +89,11 @@ def test_weights_that_do_not_fit_the_state_are_refused():
     xml = xml.replace(b'type="GRUCell" version="opset3"', b'type="RNNCell" version="opset1"')
 
     with pytest.raises(netloop.ModelError, match="R is float32"):
+        netloop.openvino.load(xml, weights)
+
+
+def test_directions_with_activations_of_their_own_are_refused():
+    xml, weights = document(sequence("RNN", "bidirectional", activations=["tanh", "relu"]).model())
+
+    with pytest.raises(netloop.ModelError, match="the activations of the directions differ: tanh, relu"):
         netloop.openvino.load(xml, weights)

@@ -136,7 +136,7 @@ def add_all(kinds: dict[str, int], make: Callable[[str, int], Make], suffix: str
 
 
 FEW = {"rpn_pre_nms_top_n_test": 60, "rpn_post_nms_top_n_test": 20, "box_detections_per_img": 10}
-FEW_ANCHORS = {"topk_candidates": 40, "detections_per_img": 10}
+FEW_ANCHORS = {"topk_candidates": 40, "detections_per_img": 10, "score_thresh": 1e-4}
 
 add_all(BY_DYNAMO, classifier)
 add_all(BY_SCRIPT, classifier, "_script", dynamo=False)

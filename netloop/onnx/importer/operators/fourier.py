@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from netloop.enums import UnaryOperation
+from netloop.formats.spectra import framed
 from netloop.formulas import FormulaBuilder
 from netloop.graph.tensor import ITensor
 from netloop.onnx.importer.call import Call
@@ -44,10 +45,7 @@ def stft(
     signal = make.tensor(make.length(x, 1))
     if length is None:
         length = signal if window is None else make.tensor(make.length(window, 0))
-    length, step = make.scalar(length), make.scalar(step)
-    frames = make.add(make.floor_div(make.sub(signal, length), step), 1)
-    starts = make.mul(make.arange(make.maximum(frames, 0)), step)
-    frame = make.gather(x, make.add(make.expand_dims(starts, [1]), make.arange(length)), 1)
+    frame = framed(make, x, 1, make.scalar(length), make.scalar(step))
     if window is not None:
         frame = make.mul(frame, make.expand_dims(make.cast(window, x.type.dtype), [1]))
     return _transformed(call, frame, None, make.constant(2))

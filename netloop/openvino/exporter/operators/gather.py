@@ -1,5 +1,8 @@
 """Elements read and written by index."""
 
+from typing import Any
+
+from netloop.formats.word_tables import SCATTER_REDUCTIONS
 from netloop.onnx_graph.graph import OnnxNode
 from netloop.onnx_graph.node_builder import INT64
 from netloop.openvino.exporter.ir import IrPort
@@ -35,12 +38,20 @@ def gather_nd(build: LayerBuilder, node: OnnxNode, x: IrPort, indices: IrPort) -
 
 @exports("ScatterElements")
 def scatter_elements(build: LayerBuilder, node: OnnxNode, x: IrPort, indices: IrPort, updates: IrPort) -> IrPort:
-    """The tensor with elements replaced at indices along an axis."""
+    """The tensor with elements replaced at indices along an axis, or combined with updates."""
     axis = build.constant(node.attributes["axis"], INT64)
-    return build.op("ScatterElementsUpdate", 3, x, indices, updates, axis, shape=x.shape)
+    given = _reduction(node)
+    return build.op("ScatterElementsUpdate", 12 if given else 3, x, indices, updates, axis, shape=x.shape, **given)
 
 
 @exports("ScatterND")
 def scatter_nd(build: LayerBuilder, node: OnnxNode, x: IrPort, indices: IrPort, updates: IrPort) -> IrPort:
-    """The tensor with slices replaced at positions."""
-    return build.op("ScatterNDUpdate", 4, x, indices, updates, shape=x.shape)
+    """The tensor with slices replaced at positions, or combined with updates."""
+    given = _reduction(node)
+    return build.op("ScatterNDUpdate", 15 if given else 4, x, indices, updates, shape=x.shape, **given)
+
+
+def _reduction(node: OnnxNode) -> dict[str, Any]:
+    """The attribute for a reduction; none if there is no reduction."""
+    word = node.attributes.get("reduction")
+    return {} if word is None else {"reduction": SCATTER_REDUCTIONS.onnx_to_openvino[word]}

@@ -2,9 +2,12 @@
 
 from dataclasses import replace
 
+import numpy as np
+
 from netloop.diagnostics import require
 from netloop.enums import PaddingMode
-from netloop.formats.windows import Sliding, convolved, deconvolved
+from netloop.formats.deformed import Deformed
+from netloop.formats.windows import Sliding, columns_to_image, convolved, deconvolved
 from netloop.formats.word_tables import AUTO_PADS
 from netloop.graph.tensor import ITensor
 from netloop.openvino.importer.call import Call
@@ -75,3 +78,26 @@ def _deconvolved(call: Call, x: ITensor, kernel: ITensor, groups: int, shape: IT
 def _check_image(x: ITensor, kernel: ITensor, more: int = 0) -> None:
     fits = kernel.type.rank == x.type.rank + more and x.type.rank > 2
     require(fits, f"the input is {x.type}, and the kernel {kernel.type}")
+
+
+@operator("Col2Im", "opset15")
+def column_to_image(call: Call, x: ITensor, image: ITensor, block: ITensor) -> ITensor:
+    """Inverse of im2col: columns, each a block of the image, summed where blocks overlap."""
+    make, alone = call.make, x.type.rank == 2
+    axes = make.list_tensor(image).type.shape[0]
+    columns = make.expand_dims(x, [0]) if alone else x
+    made = columns_to_image(make, columns, make.cast(image, np.int64), make.cast(block, np.int64), sliding(call, axes))
+    return make.squeeze(made, [0]) if alone else made
+
+
+@operator("DeformableConvolution", "opset1", "opset8")
+def deformable_convolution(
+    call: Call, x: ITensor, offset: ITensor, kernel: ITensor, mask: ITensor | None = None
+) -> ITensor:
+    """Convolution of which an offset shifts each tap of the window, and a mask weights it."""
+    slides, window = sliding(call, x.type.rank - 2), kernel.type.shape[2:]
+    require(UNKNOWN not in window, f"the kernel is {kernel.type}, and its window must be known")
+    require(slides.same is None, "auto_pad is not explicit", "the offsets are of positions that the padding decides")
+    fades = call.flag("bilinear_interpolation_pad", False)
+    deformed = Deformed(call.make, window, slides, call.int("group", 1), call.int("deformable_group", 1), fades)
+    return deformed.convolution(x, kernel, offset, mask)

@@ -5,6 +5,7 @@ import numpy as np
 from netloop.diagnostics import require
 from netloop.enums import BoundingBoxFormat, DataType, TopKOperation
 from netloop.formats.nms import non_max_suppression
+from netloop.formats.regions import RoiGrid, RoiSamples, roi_aligned
 from netloop.formats.word_tables import BOX_FORMATS
 from netloop.graph.tensor import ITensor
 from netloop.openvino.importer.call import Call
@@ -38,6 +39,20 @@ def nms(
     scored = make.concat([places, make.expand_dims(found, [1])], 1)
     kind = call.element_type("output_type", "i64")
     return [make.cast(rows, kind), scored, make.cast(make.flat(count), kind)]
+
+
+ALIGNMENTS = {"asymmetric": (0.0, 0.0, True), "half_pixel_for_nn": (0.0, 0.5, False), "half_pixel": (0.5, 0.5, False)}
+"""For each mode what is added to coordinates and subtracted after scaling, and whether regions are a pixel or more."""
+
+
+@operator("ROIAlign", "opset3", "opset9")
+def roi_align(call: Call, x: ITensor, rois: ITensor, items: ITensor) -> ITensor:
+    """The mean of interpolated samples in each cell of a grid over each region, or the maximum of them and 0."""
+    rows, columns, ratio = (call.int(name) for name in ("pooled_h", "pooled_w", "sampling_ratio"))
+    alignment = call.choice("aligned_mode", ALIGNMENTS, "asymmetric")
+    combine = call.choice("mode", {"avg": RoiSamples.MEAN, "max": RoiSamples.HIGHEST})
+    grid = RoiGrid(rows, columns, ratio, call.number("spatial_scale"), *alignment)
+    return roi_aligned(call.make, x, rois, items, grid, combine, call.layer.name)
 
 
 @operator("NonZero", "opset3")

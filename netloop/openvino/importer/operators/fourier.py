@@ -5,6 +5,10 @@ Complex numbers are pairs along the last axis.
 
 from collections.abc import Sequence
 
+import numpy as np
+
+from netloop.enums import SampleMode, UnaryOperation
+from netloop.formats.spectra import centred_window, framed, overlapped
 from netloop.graph.tensor import ITensor
 from netloop.openvino.importer.call import Call
 from netloop.openvino.importer.operator_table import operator
@@ -38,6 +42,62 @@ def inverse_real_dft(call: Call, x: ITensor, axes: ITensor, sizes: ITensor | Non
     *others, last = _places(call, axes, sizes, x.type.rank - 1)
     whole = _transformed(call, _transformed_along(call, x, others, inverse=True), last, inverse=True, onesided=True)
     return call.make.squeeze(whole, [whole.type.rank - 1])
+
+
+@operator("STFT", "opset15")
+def stft(call: Call, x: ITensor, window: ITensor, length: ITensor, step: ITensor) -> ITensor:
+    """Short-time Fourier transform of real numbers: the first half of the spectra of frames, each times a window."""
+    make = call.make
+    length, step = (make.cast(make.scalar(each), np.int64) for each in (length, step))
+    frames = framed(make, x, x.type.rank - 1, length, step)
+    frames = make.mul(frames, make.cast(centred_window(make, window, length), x.type.dtype))
+    pairs = make.expand_dims(frames, [frames.type.rank])
+    spectra = _transformed(call, pairs, (frames.type.rank - 1, None), inverse=False, onesided=True)
+    return _exchanged(call, spectra) if call.flag("transpose_frames") else spectra
+
+
+@operator("ISTFT", "opset16")
+def inverse_stft(
+    call: Call, x: ITensor, window: ITensor, length: ITensor, step: ITensor, wanted: ITensor | None = None
+) -> ITensor:
+    """Inverse of STFT: the sum of the frames, each times the window, divided by the sum of the windows' squares."""
+    make, dtype = call.make, x.type.dtype
+    length, step = (make.cast(make.scalar(each), np.int64) for each in (length, step))
+    spectra = _exchanged(call, x)
+    axis = spectra.type.rank - 2
+    frames = make.squeeze(_transformed(call, spectra, (axis, length), inverse=True, onesided=True), [axis + 1])
+    if call.flag("normalized"):
+        frames = make.mul(frames, make.unary(UnaryOperation.SQRT, make.cast(length, dtype)))
+    weights = make.cast(centred_window(make, window, length), dtype)
+    signal = overlapped(make, make.mul(frames, weights), step)
+    squares = make.expand_dims(make.mul(weights, weights), [0])
+    shape = make.list_tensor([make.length(frames, axis - 1), length])
+    total = overlapped(make, make.broadcast_to(squares, shape), step)
+    quiet = make.less(total, TINY_SUM)
+    signal = make.div(signal, make.where(quiet, np.ones((), dtype), total))
+    return _cut(call, signal, length, wanted)
+
+
+TINY_SUM = 1e-11
+"""A sum of the windows' squares below which the signal is not divided by it."""
+
+
+def _exchanged(call: Call, spectra: ITensor) -> ITensor:
+    """Spectra with the axes of the frames and of the frequencies exchanged."""
+    rank = spectra.type.rank
+    return call.make.transpose(spectra, [*range(rank - 3), rank - 2, rank - 3, rank - 1])
+
+
+def _cut(call: Call, signal: ITensor, length: ITensor, wanted: ITensor | None) -> ITensor:
+    """A signal without what padding added on both sides, cut or extended with zeros to the length wanted."""
+    make, axis = call.make, signal.type.rank - 1
+    margin = make.floor_div(length, 2) if call.flag("center") else make.constant(0)
+    if wanted is None:
+        twice = make.mul(margin, 2)
+        size = make.sub(make.tensor(make.length(signal, axis)), twice)
+    else:
+        size = make.cast(make.scalar(wanted), np.int64)
+    return make.slice(signal, make.list_tensor([margin]), make.list_tensor([size]), [1], [axis], SampleMode.FILL)
 
 
 Place = tuple[int, ITensor | None]

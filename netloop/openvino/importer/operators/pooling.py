@@ -1,11 +1,13 @@
 """Pooling."""
 
+import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from netloop.diagnostics import require
-from netloop.enums import DataType, PoolingType
+from netloop.enums import DataType, PoolingType, TopKOperation
 from netloop.formats.import_errors import present
 from netloop.formats.windows import among_all, pooled
 from netloop.formulas import FormulaBuilder
@@ -72,6 +74,37 @@ def adaptive_average_pool(call: Call, x: ITensor, shape: ITensor | None = None) 
         order = [*(each for each in range(x.type.rank) if each != axis), axis]
         x = make.transpose(make.matmul(make.transpose(x, order), make.constant(weights)), np.argsort(order).tolist())
     return x
+
+
+@operator("AdaptiveMaxPool", "opset8")
+def adaptive_max_pool(call: Call, x: ITensor, shape: ITensor) -> list[ITensor]:
+    """Maximum of windows that divide the input evenly, and its flat index in its image."""
+    make, wanted = call.make, call.known_ints(shape, "lengths")
+    rank, dims = x.type.rank, x.type.shape[2:]
+    require(rank == len(wanted) + 2, f"the input is {x.type}, and the shape of the output {wanted}")
+    require(UNKNOWN not in dims and min(wanted) > 0, f"the input is {x.type}, the output {wanted}; both must be known")
+    windows = [_even_windows(length, count) for length, count in zip(dims, wanted, strict=True)]
+    size = math.prod(each.size for each in windows)
+    require(size <= LARGEST_MATRIX, f"the windows have {size} elements, but may have {LARGEST_MATRIX}")
+    grid = np.ix_(*(np.arange(each.size) for each in windows))
+    places = np.ravel_multi_index([each.ravel()[index] for each, index in zip(windows, grid, strict=True)], dims)
+    split = places.reshape([length for each in windows for length in each.shape])
+    axes = range(2 * len(windows))
+    places = make.constant(split.transpose(*axes[::2], *axes[1::2]).reshape(math.prod(wanted), -1))
+    lead = [make.length(x, axis) for axis in (0, 1)]
+    parts = make.gather(make.reshape(x, [*lead, -1]), places, 2)
+    highest, which = make.best(TopKOperation.MAX, parts, 1, 3)
+    shown = make.broadcast_to(make.expand_dims(places, [0, 1]), make.shape(parts))
+    indices = make.gather_elements(shown, which, 3)
+    kind = call.element_type("index_element_type", "i64")
+    return [make.reshape(highest, [*lead, *wanted]), make.cast(make.reshape(indices, [*lead, *wanted]), kind)]
+
+
+def _even_windows(length: int, count: int) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """The places of an axis in each of the windows that divide it evenly; shorter ones repeat their last place."""
+    starts = np.arange(count) * length // count
+    ends = -(-np.arange(1, count + 1) * length // count)
+    return np.minimum(starts[:, None] + np.arange((ends - starts).max()), ends[:, None] - 1)
 
 
 @operator("LRN", "opset1")

@@ -178,9 +178,17 @@ def _check(kind: type[Cell], recurrent: ITensor) -> None:
 
 
 def _functions(call: Call, kind: type[Cell]) -> list[Function]:
-    """The activation functions, each with the alpha and beta of its position; the last of an LSTM is not clipped."""
+    """The activation functions, each with the alpha and beta of its position; the last of an LSTM is not clipped.
+
+    OpenVINO's converter names those of both directions, and its plugin takes the first for both.
+    """
     names = call.texts("activations", [each.lower() for each in kind.STANDARD]) or kind.STANDARD
-    require(len(names) == len(kind.STANDARD), f"there are {len(names)} activations, but must be {len(kind.STANDARD)}")
+    wanted, directions = len(kind.STANDARD), len(call.choice("direction", DIRECTIONS, "forward"))
+    if len(names) == wanted * directions:
+        same = list(names) == list(names[:wanted]) * directions
+        require(same, f"the activations of the directions differ: {', '.join(names)}", "OpenVINO has one list for both")
+        names = names[:wanted]
+    require(len(names) == wanted, f"there are {len(names)} activations, but must be {wanted}")
     alphas, betas = (call.numbers(each, []) for each in ("activations_alpha", "activations_beta"))
     clip = call.number("clip", 0.0)
     clips = [clip or None] * 2 + [None]
