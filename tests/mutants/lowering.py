@@ -31,6 +31,7 @@ STRATEGY = "netloop/lower/loop/strategy.py"
 WHILE_LOOP = "netloop/lower/loop/while_loop.py"
 
 CALLED_TWICE = "none: it shows in a second call, or with donated inputs"
+SPEED = "none: it changes how fast numbers are computed, and no number"
 MEMORY = "none: it changes how much memory is used, and no number"
 
 # fmt: off
@@ -91,7 +92,7 @@ FAULTS = [
            "if ready and _bytes(step.writes, types) <= MOST_GROWTH * _bytes(step.reads, types):", "if ready:",
            LOADED, MEMORY),
     Mutant("an output that depends on weights only is lost", LOAD,
-           "in dict.fromkeys([*late, *outputs]) if", "in dict.fromkeys(late) if", LOADED),
+           "[*read_by_others(block, steps), *outputs]", "read_by_others(block, steps)", LOADED, SPEED),
     Mutant("if-conversion selects the other branch", LOWER_IF,
            "jnp.where(condition, one, other)", "jnp.where(condition, other, one)", IFS),
 

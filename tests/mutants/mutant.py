@@ -40,7 +40,7 @@ def planted(mutant: Mutant) -> Iterator[Path]:
     """A copy of the tree with the fault."""
     with tempfile.TemporaryDirectory(prefix="mutant-") as name:
         tree = Path(name)
-        for each in ("netloop", "tests", "docs", "samples"):
+        for each in ("netloop", "tests", "docs", "samples", "benchmarks"):
             shutil.copytree(ROOT / each, tree / each, ignore=shutil.ignore_patterns("__pycache__"))
         for page in [*ROOT.glob("*.md"), ROOT / "pyproject.toml"]:
             shutil.copy(page, tree)

@@ -5,6 +5,7 @@ from tests.mutants.mutant import Mutant
 AXES = "netloop/passes/carry_layout.py"
 CACHE = "netloop/layers/cache.py"
 CONTRACTION = "netloop/passes/matmul_recognition.py"
+LISTS = "netloop/passes/growing_lists.py"
 FORMS = "netloop/passes/gate_fusion.py"
 INDEXING = "netloop/passes/induction_variables.py"
 LAYOUT = "netloop/passes/weight_prepacking.py"
@@ -16,6 +17,7 @@ TABLES = "netloop/passes/embedding_folding.py"
 
 
 SPEED = "none: it changes how fast numbers are computed, and no number"
+NO_SUCH_LIST = "none: random networks seldom have lists that only grow"
 ROUNDING = "none: it changes numbers by less than rounding may"
 
 # fmt: off
@@ -48,7 +50,7 @@ FAULTS = [
            "if not is_plain or any(len(set(own)) < len(own) for own in operands):", "if not is_plain:", PASSES),
     Mutant("a stacked state is transposed", AXES,
            "isinstance(layer, ILoopOutputLayer) and layer.kind is LoopOutput.LAST_VALUE\n\n    def _can",
-           "isinstance(layer, ILoopOutputLayer)\n\n    def _can", PASSES),
+           "isinstance(layer, ILoopOutputLayer)\n\n    def _can", PASSES, SPEED),
     Mutant("a sum of a transposed state is along the wrong axis", AXES,
            "if layer.axes & both not in (0, both) else", "if layer.axes & both == 0 else", PASSES),
     Mutant("the result of a sum that keeps its axes is read with them swapped", AXES,
@@ -127,5 +129,16 @@ FAULTS = [
     Mutant("a transposed matrix is transposed again for its parts", PARTS,
            "if layer.op1 is NONE:", "if layer.op1 is TRANSPOSE:",
            "tests/passes/test_matmul_partitioning.py tests/passes/test_pipeline.py::test_reference_stays_the_same"),
+    Mutant("a list that the loop reads is stacked", LISTS,
+           "return are_ends and len(now.uses)", "return len(others) >= 0 and len(now.uses)",
+           "tests/passes/test_growing_lists.py", NO_SUCH_LIST),
+    Mutant("a tensor inserted at a position is appended", LISTS,
+           "and [*grown.inputs, None][2] is None", "", "tests/passes/test_growing_lists.py", NO_SUCH_LIST),
+    Mutant("a list has all rows of its buffer", LISTS,
+           "return Tensors(rows[: max(0, int(number.reshape(())))])", "return Tensors(rows)",
+           "tests/passes/test_growing_lists.py", NO_SUCH_LIST),
+    Mutant("a tensor grows along its first axis", LISTS,
+           "axis = grown.axis % state.outputs[0].type.rank", "axis = 0", "tests/passes/test_growing_lists.py",
+           NO_SUCH_LIST),
 ]
 # fmt: on

@@ -18,6 +18,7 @@ RANGES: list[Recipe] = []
 
 Pool = list[ITensor]
 INTEGERS = [each for each in ARITHMETIC if each not in FLOATS]
+UNSIGNED = [trt.uint8, trt.uint16, trt.uint32, trt.uint64]
 REDUCTIONS = [each for each in trt.ReduceOperation if each is not trt.ReduceOperation.NONE]
 PADDING = list(trt.PaddingMode)
 
@@ -103,12 +104,13 @@ def compare(grow: Kinds, tensor: ITensor, pool: Pool) -> ITensor:
 @draws
 def divide(grow: Kinds, tensor: ITensor, pool: Pool) -> ITensor:
     """Quotients by numbers that are not zero; those of floats that are not whole become integers again."""
-    op = grow.next_of(Op.DIV, Op.FLOOR_DIV, Op.MOD, Op.FMOD, Op.FLOOR_DIV)
-    x = grow.among(tensor, INTEGERS if op is Op.FLOOR_DIV and grow.coin() else ARITHMETIC)
+    op = grow.next_of(Op.FLOOR_DIV, Op.DIV, Op.FLOOR_DIV, Op.MOD, Op.FMOD)
+    x = grow.among(tensor, INTEGERS if op is Op.FLOOR_DIV and grow.between(0, 2) else ARITHMETIC)
+    x = grow.combine(x, grow.filled(x, 11), Op.PROD)
     shape = grow.choose((1,) * len(x.shape), tuple(x.shape))
     unsigned = x.dtype not in NUMBERS and x.dtype.name.startswith("U")
     numbers = np.abs(grow.array(trt.int32, shape))
-    divisor = grow.choose(2**numbers, 1 + 2 * numbers, 2 + 2 * numbers)
+    divisor = grow.choose(2**numbers, 2**numbers, 1 + 2 * numbers, 2 + 2 * numbers)
     sign = 1 if unsigned else grow.choose(-1, 1, 1)
     y = grow.fixed((sign * divisor).astype(numpy_type(x.dtype)))
     made = grow.combine(x, y, op)
@@ -124,12 +126,16 @@ def power(grow: Kinds, tensor: ITensor, pool: Pool) -> ITensor:
 
 @draws
 def convert_extremes(grow: Kinds, tensor: ITensor, pool: Pool) -> ITensor:
-    """Numbers that few types hold, through one type into another; constants, or what depends on the tensor."""
+    """Numbers that few types hold, through one type, often of floats, into each type in turn; or constants."""
     x = grow.fixed(np.int32([-70000, -3, 0, 1, 6, 70000]))
     x = grow.combine(x, grow.one(tensor, x), Op.SUM) if grow.coin() else x
-    made = []
-    for first in grow.chance.sample(grow.dtypes, 5):
-        wide = grow.cast(grow.cast(grow.cast(x, first), grow.choose(trt.uint8, trt.e8m0, *grow.dtypes)), trt.float32)
+    made, count = [], len(grow.dtypes)
+    for number in range(5 * grow.turn, 5 * grow.turn + 5):
+        first, second = (
+            grow.choose(grow.choose(*FLOATS), *grow.chance.sample(grow.dtypes, 1)),
+            grow.dtypes[number % count],
+        )
+        wide = grow.cast(grow.cast(grow.cast(x, first), second), trt.float32)
         is_nan = grow.network.add_unary(wide, Unary.ISNAN).get_output(0)
         inside = grow.clip(wide, -(1 << 20), 1 << 20)
         made.append(grow.network.add_select(is_nan, grow.filled(wide, 5), inside).get_output(0))
@@ -141,8 +147,9 @@ def read_signs(grow: Kinds, tensor: ITensor, pool: Pool) -> ITensor:
     """Whole numbers, read with a sign or without one, as the bits of floats."""
     first, second = grow.next_of((trt.int32, trt.uint32), (trt.int64, trt.uint64), (trt.uint32, trt.int32))
     whole = grow.network.add_bit_cast(grow.cast(grow.small(tensor), first), second).get_output(0)
-    dtype, bits = grow.choose((trt.float32, trt.int32), (trt.float64, trt.int64))
-    return grow.network.add_bit_cast(grow.cast(whole, dtype), bits).get_output(0)
+    pairs = (trt.float32, trt.int32), (trt.float64, trt.int64)
+    bits = [grow.network.add_bit_cast(grow.cast(whole, each), to).get_output(0) for each, to in pairs]
+    return grow.combine(grow.cast(bits[0], trt.int64), bits[1], Op.XOR)
 
 
 @draws
@@ -224,10 +231,10 @@ def cumulate_products(grow: Kinds, tensor: ITensor, pool: Pool) -> ITensor:
 
 @draws
 def top_of(grow: Kinds, tensor: ITensor, pool: Pool) -> ITensor:
-    x = grow.with_axis(grow.among(tensor, ARITHMETIC))
+    x = grow.with_axis(grow.among(tensor, grow.next_of(ARITHMETIC, UNSIGNED, ARITHMETIC)))
     axis = grow.axis(x)
     x = grow.concatenated([x, x], axis) if grow.between(0, 3) else x  # of equal elements the first is the top one
-    number, indices = grow.between(1, x.shape[axis]), grow.choose(trt.int32, trt.int64)
+    number, indices = grow.between(min(2, x.shape[axis]), x.shape[axis]), grow.choose(trt.int32, trt.int64)
     layer = grow.network.add_topk(x, grow.next_of(*trt.TopKOperation), number, 1 << axis, indices)
     return layer.get_output(grow.next_of(0, 1, 1))
 
@@ -253,12 +260,16 @@ def normalize_any(grow: Kinds, tensor: ITensor, pool: Pool) -> ITensor:
 
 @draws
 def gather_in_any_mode(grow: Kinds, tensor: ITensor, pool: Pool) -> ITensor:
-    x = grow.with_axis(tensor)
-    mode, rank = grow.next_of(*trt.GatherMode), len(x.shape)
-    dtype = grow.choose(trt.int32, trt.int64)
+    x = grow.with_axes(tensor)
+    return grow.joined(*(gathered(grow, x, *each) for each in product(trt.GatherMode, (0, 1))))
+
+
+def gathered(grow: Kinds, x: ITensor, mode: trt.GatherMode, batch: int) -> ITensor:
+    """At indices of which some are negative."""
+    rank, dtype = len(x.shape), grow.choose(trt.int32, trt.int64)
     if mode is trt.GatherMode.ND:
         depth = grow.between(1, rank)
-        batch = grow.between(0, min(1, rank - depth))
+        batch = min(batch, rank - depth)
         places = [[grow.between(-length, length - 1) for length in x.shape[batch : batch + depth]] for _ in range(6)]
         shape = (*x.shape[:batch], 2, depth)
         rows = int(np.prod(shape[:-1]))
@@ -270,13 +281,12 @@ def gather_in_any_mode(grow: Kinds, tensor: ITensor, pool: Pool) -> ITensor:
         shape[axis] = grow.between(1, 4)
         indices = grow.constant(dtype, tuple(shape), -length, length - 1)
     else:
-        axis = grow.axis(x)
-        batch = 1 if axis and grow.coin() else 0
+        axis = max(range(batch, rank), key=lambda each: x.shape[each])
         shape = (*x.shape[:batch], *grow.choose((), (1,), (3,), (2, 2)))
         indices = grow.constant(dtype, shape, -x.shape[axis], x.shape[axis] - 1)
     layer = grow.network.add_gather_v2(x, indices, mode)
     if mode is not trt.GatherMode.ND:
-        layer.axis = axis - grow.choose(0, rank)
+        layer.axis = axis - grow.choose(0, rank, rank)
     layer.num_elementwise_dims = 0 if mode is trt.GatherMode.ELEMENT else batch
     return layer.get_output(0)
 
@@ -299,8 +309,13 @@ def scatter_in_any_mode(grow: Kinds, tensor: ITensor, pool: Pool) -> ITensor:
     """With a reduction, indices may be equal."""
     reduction = grow.next_of(*(each for each in trt.ReduceOperation if each is not trt.ReduceOperation.AVG))
     is_set = reduction is trt.ReduceOperation.NONE
-    x = grow.with_axis(tensor if is_set else grow.among(tensor, NUMBERS))
-    mode, axis = grow.next_of(*trt.ScatterMode), grow.axis(x)
+    x = grow.with_axes(tensor if is_set else grow.among(tensor, NUMBERS))
+    made = grow.joined(*(scattered(grow, x, mode, reduction) for mode in trt.ScatterMode))
+    return made if is_set else grow.tame(made)
+
+
+def scattered(grow: Kinds, x: ITensor, mode: trt.ScatterMode, reduction: trt.ReduceOperation) -> ITensor:
+    is_set, axis = reduction is trt.ReduceOperation.NONE, grow.choose(len(x.shape) - 1, grow.axis(x))
     length, dtype = x.shape[axis], grow.choose(trt.int32, trt.int64)
     if mode is trt.ScatterMode.ELEMENT:
         shape = [grow.between(1, each) for each in x.shape]
@@ -316,7 +331,7 @@ def scatter_in_any_mode(grow: Kinds, tensor: ITensor, pool: Pool) -> ITensor:
         updates = grow.constant(x.dtype, (number, *x.shape[depth:]))
     layer = grow.network.add_scatter(x, grow.fixed(array.astype(numpy_type(dtype))), updates, mode)
     layer.axis, layer.reduction = axis if mode is trt.ScatterMode.ELEMENT else 0, reduction
-    return layer.get_output(0) if is_set else grow.tame(layer.get_output(0))
+    return layer.get_output(0)
 
 
 @draws
@@ -345,7 +360,13 @@ def reverse_sequences(grow: Kinds, tensor: ITensor, pool: Pool) -> ITensor:
 def slice_in_any_mode(grow: Kinds, tensor: ITensor, pool: Pool) -> ITensor:
     """Also before the beginning and past the end, except where the bounds are strict."""
     x = grow.with_axis(tensor)
-    mode = grow.next_of(*trt.SampleMode)
+    x = grow.concatenated([x, grow.other(pool, x)], grow.axis(x))
+    modes = [*trt.SampleMode, *trt.SampleMode]
+    first = grow.turn % len(trt.SampleMode)
+    return grow.joined(*(sliced(grow, x, mode) for mode in modes[first : first + 3]))
+
+
+def sliced(grow: Kinds, x: ITensor, mode: trt.SampleMode) -> ITensor:
     axes = grow.chance.sample(range(len(x.shape)), grow.between(1, len(x.shape)))
     starts, sizes, strides = zip(*(span(grow, x.shape[each], mode) for each in axes), strict=True)
     layer = grow.network.add_slice(x, starts, sizes, strides)
@@ -358,7 +379,11 @@ def slice_in_any_mode(grow: Kinds, tensor: ITensor, pool: Pool) -> ITensor:
 def span(grow: Kinds, length: int, mode: trt.SampleMode) -> tuple[int, int, int]:
     """A start, a number of elements and a stride."""
     if mode is not trt.SampleMode.STRICT_BOUNDS:
-        return grow.between(-3, length + 2), grow.between(1, 4), grow.choose(1, 1, -1, 2, -2, 3)
+        return (
+            grow.choose(-3, -2, -1, length - 1, length, length + 2),
+            grow.between(2, 5),
+            grow.choose(1, 1, -1, 2, -2, 3),
+        )
     start, stride = grow.between(0, length - 1), grow.choose(1, 1, -1, 2, -2)
     room = (length - 1 - start) // stride if stride > 0 else start // -stride
     return start, 1 + grow.between(0, room), stride
@@ -366,14 +391,20 @@ def span(grow: Kinds, length: int, mode: trt.SampleMode) -> tuple[int, int, int]
 
 @draws
 def slice_by_values(grow: Kinds, tensor: ITensor, pool: Pool) -> ITensor:
-    """From a start that is computed, of a size that is known."""
-    x = grow.with_axis(tensor)
-    flat = grow.reshape(x, grow.size(x))
+    """From a start that is computed, of a size that is known; where the bounds are strict, inside of them."""
+    flat = grow.reshape(tensor, grow.size(tensor))
+    flat = grow.concatenated([flat, grow.other(pool, flat), flat], 0)
     source = grow.pick_exact(pool, lambda each: 0 < grow.size(each) <= 6)
     start = grow.reshape(grow.one(flat if source is None else source, grow.fixed(np.int32(0))), 1)
-    layer = grow.network.add_slice(flat, (0,), (grow.between(1, 4),), (grow.next_of(1, -1, 2),))
+    mode, stride, size = grow.next_of(*trt.SampleMode), grow.next_of(1, -1, 2), grow.between(2, 4)
+    if mode is trt.SampleMode.STRICT_BOUNDS:
+        size = min(size, 1 + (grow.size(flat) - 1) // abs(stride))
+        reach = (size - 1) * abs(stride)
+        start = grow.combine(start, grow.filled(start, grow.size(flat) - reach), Op.MOD)
+        start = grow.combine(start, grow.filled(start, reach if stride < 0 else 0), Op.SUM)
+    layer = grow.network.add_slice(flat, (0,), (size,), (stride,))
     layer.set_input(1, start)
-    layer.mode = grow.next_of(trt.SampleMode.WRAP, trt.SampleMode.CLAMP, trt.SampleMode.FILL, trt.SampleMode.REFLECT)
+    layer.mode = mode
     return layer.get_output(0)
 
 

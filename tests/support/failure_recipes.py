@@ -153,6 +153,12 @@ def branch(grow: Kinds, n: ITensor, way: Way) -> ITensor:
 
 
 @surrounds
+def known_branch(grow: Kinds, n: ITensor, way: Way) -> ITensor:
+    """The branch that is known to be taken, or at times the other one."""
+    return chosen(grow, grow.fixed(np.bool_(grow.between(0, 3))), way(grow, n), plus(grow, n, 1))
+
+
+@surrounds
 def both_branches(grow: Kinds, n: ITensor, way: Way) -> ITensor:
     """What both branches read, or one of them and something else."""
     conditional = grow.network.add_if_conditional()

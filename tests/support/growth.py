@@ -112,19 +112,19 @@ class CellGrower(Grower):
     def products(self, tensor: ITensor, pool: list[ITensor]) -> list[ITensor]:
         """Products of one or two operands, and layers that do the same with all of them, or not quite."""
         x = self.operand(tensor)
-        y = self.pick_exact(pool, lambda each: self.is_handy(each) and self.size(each) == self.size(x))
-        y = None if y is None else self.reshape(self.small(y, x.dtype), *x.shape)
         other, op, number = self.between(0, 1), self.choose(NONE, TRANSPOSE), self.between(2, 4)
         widths = [self.between(1, 3)] * number if self.coin() else [self.between(1, 3) for _ in range(number)]
         made = [self.product(x, width, other, op) for width in widths]
-        if y is not None and self.between(0, 3):
+        if self.between(0, 3):
+            y = self.pick_exact(pool, lambda each: self.is_handy(each) and self.size(each) == self.size(x))
+            y = self.reshape(self.small(y, x.dtype), *x.shape) if y else self.combine(x, self.filled(x, 2), Op.SUM)
             more = [self.product(y, width, other, op) for width in widths]
             more = more[::-1] if len(set(widths)) == 1 and self.coin() else more
             made = self.all_alike(made, more, self.choose(Op.SUM, Op.MAX))
         if self.between(0, 3):
-            is_wide = self.coin()
-            biases = [self.constant(x.dtype, tuple(each.shape) if is_wide else (1,) * len(each.shape)) for each in made]
-            made = self.all_alike(made, biases, self.choose(Op.SUM, Op.SUB))
+            shared = [self.constant(x.dtype, (1,) * len(made[0].shape))] * number
+            own = [self.constant(x.dtype, tuple(each.shape)) for each in made]
+            made = self.all_alike(made, self.choose(shared, own, own), self.choose(Op.SUM, Op.SUB, Op.SUB))
         return [self.tame(each) for each in made]
 
     def all_alike(self, tensors: list[ITensor], others: list[ITensor], op: Op) -> list[ITensor]:
@@ -311,8 +311,8 @@ class CellGrower(Grower):
 
     def written(self, tensor: ITensor, pool: list[ITensor]) -> list[ITensor]:
         """A state of which each iteration writes the row of its number; some rows may never be written."""
-        loop, trips, start = self.network.add_loop(), self.choose(0, 2, 3, 4), self.choose(0, 1, -1, -1)
-        rows = max(1, trips + start, self.choose(0, trips, trips, trips + 1))
+        loop, trips, start = self.network.add_loop(), self.choose(0, 2, 3, 4), self.choose(0, 0, -1, -1, 1)
+        rows = max(1, trips + start, self.choose(trips, trips, trips + 1, trips + 2))
         loop.add_trip_limit(self.fixed(np.int32(trips)), trt.TripLimit.COUNT)
         counter = loop.add_recurrence(self.fixed(np.full((1, 1), start, np.int32)))
         place = counter.get_output(0)
@@ -366,22 +366,25 @@ class CellGrower(Grower):
     # ------------------------------------------------------------------ states that may be equal
 
     def twins(self, tensor: ITensor, pool: list[ITensor]) -> list[ITensor]:
-        """States that begin alike, and change alike or not, with iterators over one tensor."""
+        """States that begin alike, and change alike or differ in one respect, with iterators over one tensor."""
         loop = self.network.add_loop()
         loop.add_trip_limit(self.fixed(np.int32(self.between(2, 4))), trt.TripLimit.COUNT)
         given, first = self.constant(trt.int32, (4, 3)), self.constant(trt.int32, (3,))
         first = self.combine(first, self.one(tensor, first), Op.SUM)
         rows = [loop.add_iterator(given, 0, each).get_output(0) for each in (False, True, self.coin())]
-        states = [loop.add_recurrence(first) for _ in range(3)]
-        for each in states:
-            each.set_input(1, self.changed(each.get_output(0), self.choose(*rows)))
+        ways = [rows, [Op.SUM, Op.SUB], [*trt.TopKOperation], [0, 1]]
+        usual, has_top = [self.choose(*each) for each in ways], self.between(0, 3) > 0
+        states = [loop.add_recurrence(first) for _ in range(4)]
+        for state, place in zip(states, (None, None, self.between(0, 1), self.between(2, 3)), strict=True):
+            own = [self.choose(*each) if number == place else usual[number] for number, each in enumerate(ways)]
+            state.set_input(1, self.changed(state.get_output(0), has_top, *own))
         return [self.last_value(loop, each.get_output(0)) for each in states]
 
-    def changed(self, now: ITensor, row: ITensor) -> ITensor:
-        mixed = self.combine(now, row, self.choose(Op.SUM, Op.SUM, Op.SUB))
-        if self.coin():
-            return mixed
-        return self.network.add_topk(mixed, trt.TopKOperation.MAX, 3, 1).get_output(self.between(0, 1))
+    def changed(
+        self, now: ITensor, has_top: bool, row: ITensor, op: Op, top: trt.TopKOperation, output: int
+    ) -> ITensor:
+        mixed = self.combine(now, row, op)
+        return self.network.add_topk(mixed, top, 3, 1).get_output(output) if has_top else mixed
 
     def noises(self, tensor: ITensor, pool: list[ITensor]) -> list[ITensor]:
         """Random numbers that follow a state that never changes, and those of two states that begin alike."""
@@ -408,8 +411,9 @@ class CellGrower(Grower):
 
     def small_loop(self, tensor: ITensor, pool: list[ITensor]) -> list[ITensor]:
         """A loop of a few element-wise layers and small conditionals, with up to twenty iterations."""
-        x, narrow = self.small(tensor), self.choose(None, None, trt.int2, trt.uint2)
+        x, narrow = self.small(tensor), self.choose(None, trt.int2, trt.uint2, trt.e8m0)
         x = self.reshape(self.one(x, x)) if narrow or self.coin() else x
+        outside = self.small(tensor, narrow) if narrow else None
         loop, trips = self.network.add_loop(), self.between(0, 20)
         loop.add_trip_limit(self.fixed(np.int32(trips)), trt.TripLimit.COUNT)
         scalar = self.reshape(self.one(x, self.filled(x, 0)))
@@ -425,7 +429,14 @@ class CellGrower(Grower):
         made = [self.last_value(loop, each) for each in (now, number)]
         if narrow is None and self.coin():
             return made
-        return [*made, self.output(loop, self.small(number, narrow) if narrow else number, trips, pool)]
+        rows = [self.output(loop, self.small(number, narrow) if narrow else number, trips, pool)]
+        return [*made, *rows, *([] if outside is None else [self.repeated(outside, pool)])]
+
+    def repeated(self, row: ITensor, pool: list[ITensor]) -> ITensor:
+        """The same row of each iteration, of which there is one more than are made at a time."""
+        loop = self.network.add_loop()
+        loop.add_trip_limit(self.fixed(np.int32(9)), trt.TripLimit.COUNT)
+        return self.output(loop, row, 9, pool)
 
     def broadcast(self, matrix: ITensor) -> ITensor:
         rows, columns = matrix.shape

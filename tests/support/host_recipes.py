@@ -67,6 +67,18 @@ def unique_elements(grow: Kinds, tensor: ITensor, pool: Pool) -> ITensor:
 
 
 @draws
+def toss(grow: Kinds, tensor: ITensor, pool: Pool) -> ITensor:
+    """Elements once or twice, as a random number decides."""
+    flat = grow.reshape(tensor, grow.size(tensor))
+    fill = grow.network.add_fill((), trt.FillOperation.RANDOM_UNIFORM)
+    conditional = grow.network.add_if_conditional()
+    conditional.set_condition(grow.combine(fill.get_output(0), grow.fixed(np.float32(0.5)), Op.LESS))
+    return settled(
+        grow, conditional.add_output(flat, grow.concatenated([flat, flat], 0)).get_output(0), 2 * grow.size(tensor)
+    )
+
+
+@draws
 def some_elements(grow: Kinds, tensor: ITensor, pool: Pool) -> ITensor:
     """Some elements twice, as rows or columns of a matrix."""
     part = some(grow, tensor)

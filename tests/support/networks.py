@@ -288,10 +288,10 @@ def deep(loops: int, trips: int = 2) -> trt.INetworkDefinition:
     return mark(network, y=made)
 
 
-def chain(layers: int, dtype: trt.DataType = trt.float32) -> trt.INetworkDefinition:
-    """y: x[2], negated by many layers in a row."""
+def chain(layers: int, dtype: trt.DataType = trt.float32, length: int = 2) -> trt.INetworkDefinition:
+    """y: x[length], negated by many layers in a row."""
     network = trt.INetworkDefinition()
-    tensor = network.add_input("x", dtype, (2,))
+    tensor = network.add_input("x", dtype, (length,))
     for _ in range(layers):
         tensor = network.add_unary(tensor, trt.UnaryOperation.NEG).get_output(0)
     return mark(network, y=tensor)
@@ -384,3 +384,18 @@ def assert_outputs(got: dict[str, np.ndarray], wanted: dict[str, Any]) -> None:
     for name, array in wanted.items():
         assert got[name].dtype == array.dtype
         np.testing.assert_array_equal(got[name], array, strict=True)
+
+
+def scatter_with_reduction(mode: trt.ScatterMode, reduction: trt.ReduceOperation) -> trt.INetworkDefinition:
+    """A network that combines updates with x, float32[3, 2]."""
+    network = trt.INetworkDefinition()
+    x = network.add_input("x", trt.float32, (3, 2))
+    indices = np.int32([[0], [2]] if mode is trt.ScatterMode.ND else [[0, 2], [2, 0]])
+    layer = network.add_scatter(
+        x, constant(network, indices), constant(network, np.full((2, 2), 3.5, np.float32)), mode
+    )
+    layer.reduction = reduction
+    y = layer.get_output(0)
+    y.name = "y"
+    network.mark_output(y)
+    return network

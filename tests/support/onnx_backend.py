@@ -1,20 +1,12 @@
 """netloop as a backend of ONNX's own tests."""
 
 from functools import partial
-from pathlib import Path
-from unittest import SkipTest
 
 import numpy as np
 from onnx.backend.base import Backend, BackendRep
 from onnx.backend.test import BackendTest
 
 import netloop
-from netloop import ModelError
-
-HERE = Path(__file__).parents[1] / "onnx"
-MISSING_OPERATORS = set((HERE / "missing_operators.txt").read_text(encoding="utf-8").split())
-"""The operators that are missing, ``Mod-13`` or ``ai.onnx.ml::LabelEncoder-4``."""
-LATER = {"NL744": "an operator", "NL746": "an element type"}
 
 
 class Prepared(BackendRep):
@@ -38,7 +30,7 @@ def _array(value):
 
 
 class NetloopBackend(Backend):
-    """Loads models, and skips those that need a missing operator or element type."""
+    """Loads and compiles models."""
 
     @classmethod
     def supports_device(cls, device):
@@ -51,13 +43,7 @@ class NetloopBackend(Backend):
 
     @classmethod
     def prepare(cls, model, device="CPU", **options):
-        try:
-            return Prepared(model, cls.is_by_reference(model))
-        except ModelError as error:
-            later = [each for each in error.findings if is_later(each)]
-            if later:
-                raise SkipTest(later[0].what) from error
-            raise
+        return Prepared(model, cls.is_by_reference(model))
 
 
 class QuickBackend(NetloopBackend):
@@ -67,12 +53,6 @@ class QuickBackend(NetloopBackend):
     def is_by_reference(model):
         """Whether the model is an expanded function."""
         return "_expanded" in model.graph.name
-
-
-def is_later(finding):
-    """Whether a finding is about an operator in the list of missing ones, or about an element type."""
-    operator = finding.what.removeprefix("netloop has no operator ").partition(",")[0]
-    return finding.code == "NL746" or (finding.code == "NL744" and operator in MISSING_OPERATORS)
 
 
 class Comparing(BackendTest):

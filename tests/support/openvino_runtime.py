@@ -19,6 +19,7 @@ NOT_IN_NUMPY = {
     np.dtype(ml_dtypes.bfloat16): ov.Type.bf16,
     np.dtype(ml_dtypes.float8_e4m3fn): ov.Type.f8e4m3,
     np.dtype(ml_dtypes.float8_e5m2): ov.Type.f8e5m2,
+    np.dtype(ml_dtypes.float8_e8m0fnu): ov.Type.f8e8m0,
 }
 
 

@@ -22,6 +22,10 @@ LOWEST: dict[str, object] = {
     "netloop.passes.matmul_partitioning.PART_ELEMENTS": 9,
     "netloop.passes.matmul_partitioning.CACHED_ELEMENTS": 0,
     "netloop.passes.matmul_partitioning.cores": lambda: 2,
+    "netloop.passes.winograd.MIN_CHANNELS": 1,
+    "netloop.passes.winograd.MIN_MAPS": 1,
+    "netloop.passes.winograd.MIN_TILES": 1,
+    "netloop.passes.winograd.MIN_WORK": 1,
 }
 """Thresholds with which passes apply to networks of any size."""
 

@@ -32,6 +32,7 @@ REFUSED_BY_JAX: dict[str, Callable[["Wrecker"], Any]] = {}
 NOT_OF_A_NETWORK = {
     "NL109": "of a profile, which is no part of a network",
     "NL421": "of classes that scripts can only mention",
+    "NL504": "of a derivative of a pure function",
     "NL6": "of a call, a run or a device",
     "NL7": "of a file, or of the demo",
 }
@@ -63,7 +64,8 @@ class Wrecker:
         entered = inside_conditionals(self.network)
         self.live = [each for each in live_layers(self.network) if each not in entered]
         self.tensors = [tensor for layer in self.live for tensor in layer.outputs]
-        self.plain = [each for each in self.tensors if not isinstance(each.type, SequenceType | OptionalType)]
+        plain = [each for each in self.tensors if not isinstance(each.type, SequenceType | OptionalType)]
+        self.plain = [each for each in plain if not each.type.is_string]
 
     def one_of(self, things: Iterable[Any]) -> Any:
         """One of some things by chance; None if there are none."""

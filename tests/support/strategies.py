@@ -19,6 +19,7 @@ from netloop.lower import has_program
 from netloop.nest import live_layers
 from netloop.types import data_type
 from tests.support.attribute_recipes import RANGES
+from tests.support.corner_recipes import Corner, corner
 from tests.support.failure_recipes import FAILURES, Place, Way, failure
 from tests.support.host_recipes import HOST
 from tests.support.layer_specs import RECIPES, Kinds, Recipe
@@ -36,6 +37,7 @@ class Grown:
     Attributes:
         network: the network.
         inputs: the arrays, by name.
+        others: other arrays of the same shapes, with which a run that may fail can fail elsewhere.
         rough: the names of the outputs that are known up to a tolerance.
         is_risky: whether the run may fail.
         settings: values of names in netloop under which an engine of it is compared (``random_networks``).
@@ -43,6 +45,7 @@ class Grown:
 
     network: trt.INetworkDefinition
     inputs: dict[str, np.ndarray] = field(default_factory=dict)
+    others: list[dict[str, np.ndarray]] = field(default_factory=list)
     rough: set[str] = field(default_factory=set)
     is_risky: bool = False
     settings: dict[str, Any] = field(default_factory=dict)
@@ -65,6 +68,7 @@ class Grower(Kinds):
         share_on_host: the share of networks with layers that run on the host.
         deck: the recipes that come next, the last one first.
         failures: the ways to fail that come next, and where, the last one first.
+        corners: the corners that it has, of which nothing else is made.
         watch: the share of tensors that become outputs although something reads them. At 0 passes find more to
             rewrite; at 1 nothing hides a wrong number.
         watched: these tensors.
@@ -91,6 +95,7 @@ class Grower(Kinds):
         self.is_on_host = self.chance.random() < self.share_on_host
         self.deck: list[Recipe] = self.some_on_host() if self.is_on_host else []
         self.failures: list[tuple[Way, Place]] = []
+        self.corners: list[Corner] = []
 
     def some_on_host(self) -> list[Recipe]:
         found = [each for each in self.recipes if each in HOST]
@@ -106,15 +111,23 @@ class Grower(Kinds):
             pool += self.choose(self.loop, self.loop, self.conditional)(pool, self.depth)
             pool = self.steps(pool, self.depth, self.between(0, 1))
         else:
-            pool = self.steps(
-                pool, self.depth, self.between(1, 3) if self.is_risky else len(self.deck) or self.between(6, 16)
-            )
+            dealt = len(self.deck)
+            pool = self.steps(pool, 0, self.between(1, 3) if self.is_risky else 0 if dealt else self.between(6, 16))
+            while self.deck and not self.is_risky and dealt:
+                pool = self.steps(pool, 0, 1)
         outputs = self.left(pool) or [each for each in pool if each.producer is not None][-1:]
+        outputs += self.corner(pool)
         for tensor in outputs:
             self.network.mark_output(tensor)
         for tensor in self.network.inputs:
             tensor.shape = [-1 if self.coin() else length for length in tensor.shape]
-        return Grown(self.network, self.inputs, {each.name for each in outputs if each in self.rough}, self.is_risky)
+        rough = {each.name for each in outputs if each in self.rough}
+        return Grown(self.network, self.inputs, self.others(), rough, self.is_risky)
+
+    def others(self) -> list[dict[str, np.ndarray]]:
+        """Other arrays for the inputs of a network that may fail."""
+        types = {each.name: (each.dtype, self.inputs[each.name].shape) for each in self.network.inputs}
+        return [{name: self.array(*of) for name, of in types.items()} for _ in range(3 * self.is_risky)]
 
     # ------------------------------------------------------------------ sources
 
@@ -185,6 +198,16 @@ class Grower(Kinds):
         if not self.failures:
             self.failures = self.chance.sample(FAILURES, len(FAILURES))
         return [failure(self, tensor, *self.failures.pop())]
+
+    def corner(self, pool: list[ITensor]) -> list[ITensor]:
+        """The results of the corners, of numbers of their own: a new corner changes nothing else in any network."""
+        kept, self.chance = self.chance, Random(self.chance.random())
+        tensor = self.pick_exact(pool, self.is_handy)
+        made = [] if tensor is None else [
+            corner(self, tensor, each) if self.is_risky else each(self, tensor) for each in self.corners
+        ]  # fmt: skip
+        self.chance = kept
+        return made
 
     def number(self, pool: list[ITensor], wanted: int) -> ITensor:
         """A number, as a constant or computed from the length of an axis."""

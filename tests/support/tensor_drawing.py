@@ -187,6 +187,10 @@ class Drawing:
         layer.axis = axis
         return layer.get_output(0)
 
+    def joined(self, *tensors: ITensor) -> ITensor:
+        """The elements of some tensors of one type."""
+        return self.concatenated([self.reshape(each, self.size(each)) for each in tensors], 0)
+
     def part(self, tensor: ITensor, axis: int, start: int, length: int) -> ITensor:
         """Some neighbours along an axis."""
         starts, sizes = [0] * len(tensor.shape), list(tensor.shape)
@@ -207,6 +211,13 @@ class Drawing:
 
     def with_axis(self, tensor: ITensor) -> ITensor:
         return tensor if len(tensor.shape) else self.reshape(tensor, 1)
+
+    def with_axes(self, tensor: ITensor) -> ITensor:
+        """The tensor, or its elements with two axes."""
+        if len(tensor.shape) > 1:
+            return tensor
+        columns = self.choose(*(each for each in (2, 3, 1) if self.size(tensor) % each == 0))
+        return self.reshape(tensor, *self.choose((-1, columns), (columns, -1)))
 
     def combine(self, a: ITensor, b: ITensor, op: trt.ElementWiseOperation) -> ITensor:
         return self.network.add_elementwise(a, b, op).get_output(0)

@@ -209,32 +209,38 @@ DYNAMIC = [(trt.int8, trt.float32), (trt.fp8, trt.float32), (trt.fp8, trt.e8m0)]
 
 @draws
 def quantize_any(grow: Kinds, tensor: ITensor, pool: Pool) -> ITensor:
-    """To each type of few bits and back, with a scale for all, for an axis or for blocks."""
+    """Numbers of several digits to each type of few bits, and from it, with scales for all, for an axis or blocks."""
     dtype, x = grow.next_of(*FEW_BITS), grow.with_axis(grow.small(tensor, grow.choose(trt.float32, trt.float16)))
-    axis = grow.axis(x)
-    blocks = tuple(grow.choose(1, length) for length in x.shape)
+    x, axis = grow.combine(x, grow.filled(x, grow.choose(1, 3, 13)), Op.PROD), grow.axis(x)
+    x = grow.concatenated([x] * {1: 4, 2: 2, 3: 2}.get(x.shape[axis], 1), axis)
+    blocks = tuple(grow.choose(*(each for each in (1, 2, 3, length) if length % each == 0)) for length in x.shape)
     shape = grow.next_of(
         (), (x.shape[axis],), tuple(length // each for length, each in zip(x.shape, blocks, strict=True))
     )
-    scale = grow.cast(grow.fixed(2.0 ** grow.array(trt.int32, shape, -1, 1)), x.dtype)
-    layer = grow.network.add_quantize(x, scale, dtype)
-    back = grow.network.add_dequantize(layer.get_output(0), scale, x.dtype)
+    scales = [
+        grow.cast(grow.fixed(2.0 ** grow.array(trt.int32, shape, least, least + 1)), x.dtype) for least in (-1, 0)
+    ]
+    layer = grow.network.add_quantize(x, scales[0], dtype)
+    back = grow.network.add_dequantize(layer.get_output(0), scales[1], x.dtype)
     layer.axis = back.axis = axis if len(shape) == 1 else -1
-    return back.get_output(0)
+    return grow.tame(back.get_output(0))
 
 
 @draws
 def quantize_by_largest(grow: Kinds, tensor: ITensor, pool: Pool) -> ITensor:
-    """With scales that follow from the largest number of each block, and back."""
+    """With scales that follow from the largest number of each block, and back; powers of two are an output too."""
     dtype, scale = grow.next_of(*DYNAMIC)
     row = grow.reshape(grow.small(tensor), 1, grow.size(tensor))
-    row = grow.concatenated([row, grow.constant(trt.float32, (1, 1), 3, 4)], 1)  # the scale of zeros is not positive
-    rows = grow.concatenated([row, grow.combine(row, grow.filled(row, 2), Op.PROD)], 0)
+    row = grow.concatenated([row, grow.filled(row, 4)], 1)  # the scale of zeros is not positive
+    rows = grow.concatenated([row, grow.combine(row, grow.filled(row, 7), Op.PROD)], 0)
     block = 1, grow.size(row)
     layer = grow.network.add_dynamic_quantize_v2(rows, block, dtype, scale)
     made = grow.network.add_dequantize(*layer.outputs, trt.float32)
     made.block_shape = block
-    return grow.roughen(grow.combine(made.get_output(0), grow.filled(made.get_output(0), 1 / 8), Op.PROD))
+    small = grow.combine(made.get_output(0), grow.filled(rows, 1 / 32), Op.PROD)
+    if scale is trt.e8m0:
+        small = grow.concatenated([small, grow.cast(layer.get_output(1), trt.float32)], 1)
+    return grow.roughen(small)
 
 
 @draws
@@ -246,6 +252,16 @@ def fill_any(grow: Kinds, tensor: ITensor, pool: Pool) -> ITensor:
     fill.set_input(1, grow.reshape(start, *()))
     fill.set_input(2, grow.constant(dtype, (len(shape),)))
     return grow.tame(fill.get_output(0))
+
+
+@draws
+def of_weights_alone(grow: Kinds, tensor: ITensor, pool: Pool) -> ITensor:
+    """A layer of which no call changes the result, more than what is known while building."""
+    table = grow.constant(trt.int32, (16, 17))
+    other = grow.constant(trt.int32, (1, 17))
+    moved = grow.network.add_shuffle(table)
+    moved.first_transpose = 1, 0
+    return grow.choose(grow.combine(table, other, grow.choose(Op.SUM, Op.MAX)), moved.get_output(0))
 
 
 @draws
@@ -329,9 +345,10 @@ def experts_any(grow: Kinds, tensor: ITensor, pool: Pool) -> ITensor:
 
 @draws
 def update_cache_anywhere(grow: Kinds, tensor: ITensor, pool: Pool) -> ITensor:
-    """Of two sequences, also before the beginning and past the end."""
-    image = grow.image(tensor)
-    update = grow.concatenated([image, grow.combine(image, grow.filled(image, 1), Op.SUM)], 0)
-    rows, width = image.shape[2:]
-    cache, places = grow.constant(image.dtype, (2, 1, 4, width)), grow.constant(trt.int32, (2,), -rows, 4)
+    """Of one sequence or two, also before the beginning and past the end."""
+    image, sequences = grow.image(tensor), grow.next_of(1, 2)
+    update = grow.concatenated([image, grow.combine(image, grow.filled(image, 1), Op.SUM)], 2 if sequences == 1 else 0)
+    _, _, rows, width = update.shape
+    cache = grow.constant(image.dtype, (sequences, 1, rows + 2, width))
+    places = grow.fixed(np.int32([grow.choose(-1, 1 - rows, 1, 3, rows + 1) for _ in range(sequences)]))
     return grow.network.add_kv_cache_update(cache, update, places, trt.KVCacheMode.LINEAR).get_output(0)
