@@ -3,319 +3,57 @@
 ``import netloop as trt``, build a network as for TensorRT, and then
 
 >>> # engine = trt.compile(network); engine({"x": x})["y"]
+
+The public names are those of ``netloop.public_names``. The first one that is read imports them all, and JAX with them:
+until then the command line can parse its arguments without waiting for JAX.
 """
 
 import importlib as _importlib
 import sys as _sys
-from typing import Any as _Any
+import types as _types
+import typing as _typing
 
-from netloop.api.allocators import IGpuAllocator as IGpuAllocator
-from netloop.api.allocators import IGpuAsyncAllocator as IGpuAsyncAllocator
-from netloop.api.allocators import IOutputAllocator as IOutputAllocator
-from netloop.api.builder import Builder as Builder
-from netloop.api.calibration import IInt8Calibrator as IInt8Calibrator
-from netloop.api.calibration import IInt8EntropyCalibrator as IInt8EntropyCalibrator
-from netloop.api.calibration import IInt8EntropyCalibrator2 as IInt8EntropyCalibrator2
-from netloop.api.calibration import IInt8LegacyCalibrator as IInt8LegacyCalibrator
-from netloop.api.calibration import IInt8MinMaxCalibrator as IInt8MinMaxCalibrator
-from netloop.api.compare import Comparison as Comparison
-from netloop.api.compare import Difference as Difference
-from netloop.api.compare import compare as compare
-from netloop.api.config import IBuilderConfig as IBuilderConfig
-from netloop.api.context import IExecutionContext as IExecutionContext
-from netloop.api.engine import ICudaEngine as ICudaEngine
-from netloop.api.engine import compile as compile
-from netloop.api.engine_config import IRuntimeConfig as IRuntimeConfig
-from netloop.api.engine_config import ISerializationConfig as ISerializationConfig
-from netloop.api.enums import AllocatorFlag as AllocatorFlag
-from netloop.api.enums import BuilderFlag as BuilderFlag
-from netloop.api.enums import CalibrationAlgoType as CalibrationAlgoType
-from netloop.api.enums import DeviceType as DeviceType
-from netloop.api.enums import DLAWorkspaceAllocationStrategy as DLAWorkspaceAllocationStrategy
-from netloop.api.enums import EngineCapability as EngineCapability
-from netloop.api.enums import EngineStat as EngineStat
-from netloop.api.enums import ErrorCode as ErrorCode
-from netloop.api.enums import ErrorCodeTRT as ErrorCodeTRT
-from netloop.api.enums import ExecutionContextAllocationStrategy as ExecutionContextAllocationStrategy
-from netloop.api.enums import HardwareCompatibilityLevel as HardwareCompatibilityLevel
-from netloop.api.enums import LayerInformationFormat as LayerInformationFormat
-from netloop.api.enums import MemoryPoolType as MemoryPoolType
-from netloop.api.enums import OnnxParserFlag as OnnxParserFlag
-from netloop.api.enums import PreviewFeature as PreviewFeature
-from netloop.api.enums import ProfilingVerbosity as ProfilingVerbosity
-from netloop.api.enums import QuantizationFlag as QuantizationFlag
-from netloop.api.enums import RuntimePlatform as RuntimePlatform
-from netloop.api.enums import SeekPosition as SeekPosition
-from netloop.api.enums import SerializationFlag as SerializationFlag
-from netloop.api.enums import TacticSource as TacticSource
-from netloop.api.enums import TempfileControlFlag as TempfileControlFlag
-from netloop.api.enums import TilingOptimizationLevel as TilingOptimizationLevel
-from netloop.api.enums import WeightsRole as WeightsRole
-from netloop.api.inspector import EngineInspector as EngineInspector
-from netloop.api.logger import ILogger as ILogger
-from netloop.api.logger import Logger as Logger
-from netloop.api.memory import IHostMemory as IHostMemory
-from netloop.api.observers import IDebugListener as IDebugListener
-from netloop.api.observers import IErrorRecorder as IErrorRecorder
-from netloop.api.observers import IProfiler as IProfiler
-from netloop.api.observers import Profiler as Profiler
-from netloop.api.profile import IOptimizationProfile as IOptimizationProfile
-from netloop.api.progress import IProgressMonitor as IProgressMonitor
-from netloop.api.refitter import Refitter as Refitter
-from netloop.api.runtime import Runtime as Runtime
-from netloop.api.runtime import get_builder_plugin_registry as get_builder_plugin_registry
-from netloop.api.runtime import get_nv_onnx_parser_version as get_nv_onnx_parser_version
-from netloop.api.runtime import init_libnvinfer_plugins as init_libnvinfer_plugins
-from netloop.api.streams import IStreamReader as IStreamReader
-from netloop.api.streams import IStreamReaderV2 as IStreamReaderV2
-from netloop.api.streams import IStreamWriter as IStreamWriter
-from netloop.api.timing_cache import ITimingCache as ITimingCache
-from netloop.api.timing_cache import TimingCacheKey as TimingCacheKey
-from netloop.api.timing_cache import TimingCacheValue as TimingCacheValue
-from netloop.check import check as check
-from netloop.diagnostics import ExecutionError as ExecutionError
-from netloop.diagnostics import FileFormatError as FileFormatError
-from netloop.diagnostics import Finding as Finding
-from netloop.diagnostics import InputError as InputError
-from netloop.diagnostics import ModelError as ModelError
-from netloop.diagnostics import ModelWarning as ModelWarning
-from netloop.diagnostics import NetloopError as NetloopError
-from netloop.diagnostics import NetworkError as NetworkError
-from netloop.diagnostics import Severity as _Severity
-from netloop.diagnostics.explain import explain as explain
-from netloop.dims import Dims as Dims
-from netloop.dims import Dims2 as Dims2
-from netloop.dims import Dims3 as Dims3
-from netloop.dims import Dims4 as Dims4
-from netloop.dims import DimsHW as DimsHW
-from netloop.dims import Permutation as Permutation
-from netloop.dims import Weights as Weights
-from netloop.dims import volume as volume
-from netloop.enums import ActivationType as ActivationType
-from netloop.enums import AttentionIOForm as AttentionIOForm
-from netloop.enums import AttentionNormalizationOp as AttentionNormalizationOp
-from netloop.enums import BoundingBoxFormat as BoundingBoxFormat
-from netloop.enums import CausalMaskKind as CausalMaskKind
-from netloop.enums import CollectiveOperation as CollectiveOperation
-from netloop.enums import CumulativeOperation as CumulativeOperation
-from netloop.enums import DataType as DataType
-from netloop.enums import ElementWiseOperation as ElementWiseOperation
-from netloop.enums import FillOperation as FillOperation
-from netloop.enums import GatherMode as GatherMode
-from netloop.enums import InterpolationMode as InterpolationMode
-from netloop.enums import KVCacheMode as KVCacheMode
-from netloop.enums import LayerType as LayerType
-from netloop.enums import LoopOutput as LoopOutput
-from netloop.enums import MatrixOperation as MatrixOperation
-from netloop.enums import MoEActType as MoEActType
-from netloop.enums import NetworkDefinitionCreationFlag as NetworkDefinitionCreationFlag
-from netloop.enums import PaddingMode as PaddingMode
-from netloop.enums import PixelFormat as PixelFormat
-from netloop.enums import PoolingType as PoolingType
-from netloop.enums import ReduceOperation as ReduceOperation
-from netloop.enums import ResizeCoordinateTransformation as ResizeCoordinateTransformation
-from netloop.enums import ResizeRoundMode as ResizeRoundMode
-from netloop.enums import ResizeSelector as ResizeSelector
-from netloop.enums import SampleMode as SampleMode
-from netloop.enums import ScaleMode as ScaleMode
-from netloop.enums import ScatterMode as ScatterMode
-from netloop.enums import StringCase as StringCase
-from netloop.enums import TensorFormat as TensorFormat
-from netloop.enums import TensorIOMode as TensorIOMode
-from netloop.enums import TensorLocation as TensorLocation
-from netloop.enums import TopKOperation as TopKOperation
-from netloop.enums import TripLimit as TripLimit
-from netloop.enums import UnaryOperation as UnaryOperation
-from netloop.execution.to_jax import to_jax as to_jax
-from netloop.graph.layer import ILayer as ILayer
-from netloop.graph.tensor import ITensor as ITensor
-from netloop.layers.affine import IParametricReLULayer as IParametricReLULayer
-from netloop.layers.affine import IScaleLayer as IScaleLayer
-from netloop.layers.assertion import IAssertionLayer as IAssertionLayer
-from netloop.layers.attention import IAttention as IAttention
-from netloop.layers.attention import IAttentionBoundaryLayer as IAttentionBoundaryLayer
-from netloop.layers.attention import IAttentionInputLayer as IAttentionInputLayer
-from netloop.layers.attention import IAttentionOutputLayer as IAttentionOutputLayer
-from netloop.layers.bits import IBitCastLayer as IBitCastLayer
-from netloop.layers.cache import IKVCacheUpdateLayer as IKVCacheUpdateLayer
-from netloop.layers.collective import IDistCollectiveLayer as IDistCollectiveLayer
-from netloop.layers.conditional import IConditionLayer as IConditionLayer
-from netloop.layers.conditional import IIfConditional as IIfConditional
-from netloop.layers.conditional import IIfConditionalBoundaryLayer as IIfConditionalBoundaryLayer
-from netloop.layers.conditional import IIfConditionalInputLayer as IIfConditionalInputLayer
-from netloop.layers.conditional import IIfConditionalOutputLayer as IIfConditionalOutputLayer
-from netloop.layers.convolution import IConvolutionLayer as IConvolutionLayer
-from netloop.layers.convolution import IDeconvolutionLayer as IDeconvolutionLayer
-from netloop.layers.detection import INMSLayer as INMSLayer
-from netloop.layers.detection import INonZeroLayer as INonZeroLayer
-from netloop.layers.detection import IUniqueLayer as IUniqueLayer
-from netloop.layers.experts import IMoELayer as IMoELayer
-from netloop.layers.fourier import IDFTLayer as IDFTLayer
-from netloop.layers.gather import IGatherLayer as IGatherLayer
-from netloop.layers.gather import IOneHotLayer as IOneHotLayer
-from netloop.layers.gather import IScatterLayer as IScatterLayer
-from netloop.layers.grid_sample import IGridSampleLayer as IGridSampleLayer
-from netloop.layers.image import IImageDecoderLayer as IImageDecoderLayer
-from netloop.layers.loop import IIteratorLayer as IIteratorLayer
-from netloop.layers.loop import ILoop as ILoop
-from netloop.layers.loop import ILoopBoundaryLayer as ILoopBoundaryLayer
-from netloop.layers.loop import ILoopOutputLayer as ILoopOutputLayer
-from netloop.layers.loop import IRecurrenceLayer as IRecurrenceLayer
-from netloop.layers.loop import ITripLimitLayer as ITripLimitLayer
-from netloop.layers.maps import IMapLayer as IMapLayer
-from netloop.layers.maps import IMapLookupLayer as IMapLookupLayer
-from netloop.layers.matrix import IDeterminantLayer as IDeterminantLayer
-from netloop.layers.matrix import IEinsumLayer as IEinsumLayer
-from netloop.layers.matrix import IMatrixMultiplyLayer as IMatrixMultiplyLayer
-from netloop.layers.normalization import INormalizationLayer as INormalizationLayer
-from netloop.layers.normalization import IRaggedSoftMaxLayer as IRaggedSoftMaxLayer
-from netloop.layers.padding import IPaddingLayer as IPaddingLayer
-from netloop.layers.padding import IReverseSequenceLayer as IReverseSequenceLayer
-from netloop.layers.plugin import IPluginV3Layer as IPluginV3Layer
-from netloop.layers.pointwise import IActivationLayer as IActivationLayer
-from netloop.layers.pointwise import ICastLayer as ICastLayer
-from netloop.layers.pointwise import IElementWiseLayer as IElementWiseLayer
-from netloop.layers.pointwise import IIdentityLayer as IIdentityLayer
-from netloop.layers.pointwise import ISelectLayer as ISelectLayer
-from netloop.layers.pointwise import IUnaryLayer as IUnaryLayer
-from netloop.layers.pooling import ILRNLayer as ILRNLayer
-from netloop.layers.pooling import IPoolingIndicesLayer as IPoolingIndicesLayer
-from netloop.layers.pooling import IPoolingLayer as IPoolingLayer
-from netloop.layers.quantize import IDequantizeLayer as IDequantizeLayer
-from netloop.layers.quantize import IDynamicQuantizeLayer as IDynamicQuantizeLayer
-from netloop.layers.quantize import IQuantizeLayer as IQuantizeLayer
-from netloop.layers.rearrange import IConcatenationLayer as IConcatenationLayer
-from netloop.layers.rearrange import IShuffleLayer as IShuffleLayer
-from netloop.layers.rearrange import ISqueezeLayer as ISqueezeLayer
-from netloop.layers.rearrange import IUnsqueezeLayer as IUnsqueezeLayer
-from netloop.layers.reduce import ICumulativeLayer as ICumulativeLayer
-from netloop.layers.reduce import IReduceLayer as IReduceLayer
-from netloop.layers.reduce import ISoftMaxLayer as ISoftMaxLayer
-from netloop.layers.reduce import ITopKLayer as ITopKLayer
-from netloop.layers.resample import IResizeLayer as IResizeLayer
-from netloop.layers.rotary import IRotaryEmbeddingLayer as IRotaryEmbeddingLayer
-from netloop.layers.sequence import IOptionalGetLayer as IOptionalGetLayer
-from netloop.layers.sequence import IOptionalHasLayer as IOptionalHasLayer
-from netloop.layers.sequence import IOptionalLayer as IOptionalLayer
-from netloop.layers.sequence import ISequenceAtLayer as ISequenceAtLayer
-from netloop.layers.sequence import ISequenceConcatenationLayer as ISequenceConcatenationLayer
-from netloop.layers.sequence import ISequenceEraseLayer as ISequenceEraseLayer
-from netloop.layers.sequence import ISequenceInsertLayer as ISequenceInsertLayer
-from netloop.layers.sequence import ISequenceLayer as ISequenceLayer
-from netloop.layers.sequence import ISequenceLengthLayer as ISequenceLengthLayer
-from netloop.layers.sequence import ISequenceSplitLayer as ISequenceSplitLayer
-from netloop.layers.slice import ISliceLayer as ISliceLayer
-from netloop.layers.sources import IConstantLayer as IConstantLayer
-from netloop.layers.sources import IFillLayer as IFillLayer
-from netloop.layers.sources import IShapeLayer as IShapeLayer
-from netloop.layers.strings import IStringConcatenationLayer as IStringConcatenationLayer
-from netloop.layers.strings import IStringLookupLayer as IStringLookupLayer
-from netloop.layers.strings import IStringMatchLayer as IStringMatchLayer
-from netloop.layers.strings import IStringNgramsLayer as IStringNgramsLayer
-from netloop.layers.strings import IStringNormalizationLayer as IStringNormalizationLayer
-from netloop.layers.strings import IStringSplitLayer as IStringSplitLayer
-from netloop.layers.strings import IStringTokenizationLayer as IStringTokenizationLayer
-from netloop.network import INetworkDefinition as INetworkDefinition
-from netloop.passes import PASSES as PASSES
-from netloop.plugins.enums import APILanguage as APILanguage
-from netloop.plugins.enums import DimensionOperation as DimensionOperation
-from netloop.plugins.enums import PluginArgDataType as PluginArgDataType
-from netloop.plugins.enums import PluginArgType as PluginArgType
-from netloop.plugins.enums import PluginCapabilityType as PluginCapabilityType
-from netloop.plugins.enums import PluginCreatorVersion as PluginCreatorVersion
-from netloop.plugins.enums import PluginFieldType as PluginFieldType
-from netloop.plugins.enums import QuickPluginCreationRequest as QuickPluginCreationRequest
-from netloop.plugins.enums import TensorRTPhase as TensorRTPhase
-from netloop.plugins.expressions import DimsExprs as DimsExprs
-from netloop.plugins.expressions import IDimensionExpr as IDimensionExpr
-from netloop.plugins.expressions import IExprBuilder as IExprBuilder
-from netloop.plugins.fields import DynamicPluginTensorDesc as DynamicPluginTensorDesc
-from netloop.plugins.fields import PluginField as PluginField
-from netloop.plugins.fields import PluginFieldCollection as PluginFieldCollection
-from netloop.plugins.fields import PluginFieldCollection_ as PluginFieldCollection_
-from netloop.plugins.fields import PluginTensorDesc as PluginTensorDesc
-from netloop.plugins.interfaces import InterfaceInfo as InterfaceInfo
-from netloop.plugins.interfaces import IPluginCapability as IPluginCapability
-from netloop.plugins.interfaces import IPluginCreatorInterface as IPluginCreatorInterface
-from netloop.plugins.interfaces import IPluginCreatorV3One as IPluginCreatorV3One
-from netloop.plugins.interfaces import IPluginResource as IPluginResource
-from netloop.plugins.interfaces import IPluginResourceContext as IPluginResourceContext
-from netloop.plugins.interfaces import IPluginV3 as IPluginV3
-from netloop.plugins.interfaces import IPluginV3OneBuild as IPluginV3OneBuild
-from netloop.plugins.interfaces import IPluginV3OneBuildV2 as IPluginV3OneBuildV2
-from netloop.plugins.interfaces import IPluginV3OneCore as IPluginV3OneCore
-from netloop.plugins.interfaces import IPluginV3OneRuntime as IPluginV3OneRuntime
-from netloop.plugins.interfaces import IVersionedInterface as IVersionedInterface
-from netloop.plugins.jax_plugin import JaxPlugin as JaxPlugin
-from netloop.plugins.jax_plugin import JaxPluginCreator as JaxPluginCreator
-from netloop.plugins.jax_plugin import jax_plugin as jax_plugin
-from netloop.plugins.registry import IPluginRegistry as IPluginRegistry
-from netloop.plugins.registry import get_plugin_registry as get_plugin_registry
-from netloop.plugins.unavailable import FallbackString as FallbackString
-from netloop.plugins.unavailable import IAlgorithm as IAlgorithm
-from netloop.plugins.unavailable import IAlgorithmContext as IAlgorithmContext
-from netloop.plugins.unavailable import IAlgorithmIOInfo as IAlgorithmIOInfo
-from netloop.plugins.unavailable import IAlgorithmSelector as IAlgorithmSelector
-from netloop.plugins.unavailable import IAlgorithmVariant as IAlgorithmVariant
-from netloop.plugins.unavailable import IPluginCreator as IPluginCreator
-from netloop.plugins.unavailable import IPluginCreatorV3Quick as IPluginCreatorV3Quick
-from netloop.plugins.unavailable import IPluginV2 as IPluginV2
-from netloop.plugins.unavailable import IPluginV2DynamicExt as IPluginV2DynamicExt
-from netloop.plugins.unavailable import IPluginV2DynamicExtBase as IPluginV2DynamicExtBase
-from netloop.plugins.unavailable import IPluginV2Ext as IPluginV2Ext
-from netloop.plugins.unavailable import IPluginV2Layer as IPluginV2Layer
-from netloop.plugins.unavailable import IPluginV3QuickAOTBuild as IPluginV3QuickAOTBuild
-from netloop.plugins.unavailable import IPluginV3QuickBuild as IPluginV3QuickBuild
-from netloop.plugins.unavailable import IPluginV3QuickCore as IPluginV3QuickCore
-from netloop.plugins.unavailable import IPluginV3QuickRuntime as IPluginV3QuickRuntime
-from netloop.plugins.unavailable import ISymExpr as ISymExpr
-from netloop.plugins.unavailable import ISymExprs as ISymExprs
-from netloop.plugins.unavailable import KernelLaunchParams as KernelLaunchParams
-from netloop.reference import LazySequence as LazySequence
-from netloop.reference import Trace as Trace
-from netloop.reference import evaluate as evaluate
-from netloop.reference import trace as trace
 from netloop.removed_names import unknown as _unknown
-from netloop.types import nptype as nptype
+
+if _typing.TYPE_CHECKING:
+    from netloop import compat as compat
+    from netloop import deploy as deploy
+    from netloop import onnx as onnx
+    from netloop import openvino as openvino
+    from netloop import peers as peers
+    from netloop import plan as plan
+    from netloop import sandbox as sandbox
+    from netloop import script as script
+    from netloop import serve as serve
+    from netloop import stablehlo as stablehlo
+    from netloop import tensorrt as tensorrt
+    from netloop import wts as wts
+    from netloop.api.onnx_parser import NodeIndices as NodeIndices
+    from netloop.api.onnx_parser import OnnxParser as OnnxParser
+    from netloop.api.onnx_parser import ParserError as ParserError
+    from netloop.api.onnx_parser import SubGraphCollection as SubGraphCollection
+    from netloop.api.onnx_refitter import OnnxParserRefitter as OnnxParserRefitter
+    from netloop.deploy import export as export
+    from netloop.public_names import *  # noqa: F403
+    from netloop.script import to_script as to_script
 
 __version__ = "0.1.0"
 
-FindingSeverity = _Severity
-"""The severity of a finding; in TensorRT, ``Severity`` is that of a message, ``Logger.Severity``."""
-
-float32 = DataType.FLOAT
-float16 = DataType.HALF
-bfloat16 = DataType.BF16
-float64 = DataType.DOUBLE
-int8 = DataType.INT8
-int32 = DataType.INT32
-int64 = DataType.INT64
-uint8 = DataType.UINT8
-bool = DataType.BOOL
-fp8 = DataType.FP8
-int4 = DataType.INT4
-fp4 = DataType.FP4
-e8m0 = DataType.E8M0
-int16 = DataType.INT16
-uint16 = DataType.UINT16
-uint32 = DataType.UINT32
-uint64 = DataType.UINT64
-e5m2 = DataType.E5M2
-e4m3fnuz = DataType.E4M3FNUZ
-e5m2fnuz = DataType.E5M2FNUZ
-int2 = DataType.INT2
-uint2 = DataType.UINT2
-uint4 = DataType.UINT4
-string = DataType.STRING
-
-
 _ON_DEMAND = {
+    "tensorrt": "netloop.tensorrt",
     "compat": "netloop.compat",
+    "deploy": "netloop.deploy",
+    "export": "netloop.deploy",
     "onnx": "netloop.onnx",
     "openvino": "netloop.openvino",
+    "peers": "netloop.peers",
+    "plan": "netloop.plan",
     "sandbox": "netloop.sandbox",
     "script": "netloop.script",
+    "serve": "netloop.serve",
+    "stablehlo": "netloop.stablehlo",
     "to_script": "netloop.script",
+    "wts": "netloop.wts",
     "OnnxParser": "netloop.api.onnx_parser",
     "OnnxParserRefitter": "netloop.api.onnx_refitter",
     "NodeIndices": "netloop.api.onnx_parser",
@@ -324,17 +62,48 @@ _ON_DEMAND = {
 }
 """Names that are imported on first use: they need an optional package, or are rarely used."""
 
-_EARLIER = {"Severity": _Severity}
+_EARLIER = {"Severity": "netloop.diagnostics"}
 """Names of earlier releases, which are not listed: TensorRT has other members under them, as ``Logger.Severity``."""
 
-
-def __getattr__(name: str) -> _Any:
-    if name in _EARLIER:
-        return _EARLIER[name]
-    if name not in _ON_DEMAND:
-        raise AttributeError(_unknown("module 'netloop'", name), name=name, obj=_sys.modules[__name__])
-    module = _importlib.import_module(_ON_DEMAND[name])
-    return getattr(module, name, module)
+_NAMES = "netloop.public_names"
 
 
-from netloop import tensorrt as tensorrt  # noqa: E402 - it has all the names above
+class _Package(_types.ModuleType):
+    """The package. Its attribute ``check`` is the function, also after an import of the package ``netloop.check``."""
+
+    def __setattr__(self, name: str, value: _typing.Any) -> None:
+        if name not in ("check", "from_jax", "report") or not isinstance(value, _types.ModuleType):
+            super().__setattr__(name, value)
+
+
+_sys.modules[__name__].__class__ = _Package
+
+
+if not _typing.TYPE_CHECKING:  # a type checker, which has all names above, then finds misspelt ones
+
+    def __getattr__(name: str) -> _typing.Any:
+        where = _ON_DEMAND.get(name) or _EARLIER.get(name)
+        if where is not None:
+            module = _importlib.import_module(where)
+            return getattr(module, name, module)
+        if name == "__all__":  # of which ``from netloop import *`` asks
+            return _public()
+        known = globals() if name.startswith("__") or name in globals() else _load()
+        if name not in known:
+            raise AttributeError(_unknown("module 'netloop'", name), name=name, obj=_sys.modules[__name__])
+        return known[name]
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_load()})
+
+
+def _public() -> list[str]:
+    return [name for name in _load() if not name.startswith("_")]
+
+
+def _load() -> dict[str, _typing.Any]:
+    """Import the public names; return them and the names of submodules. A name that somebody has set stays."""
+    names = vars(_importlib.import_module(_NAMES))
+    globals().update({name: names[name] for name in {*names} - {*globals()} if not name.startswith("_")})
+    return globals()

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from netloop.enums import DataType
-from netloop.string_arrays import KINDS_OF_TEXT, string_array
+from netloop.string_arrays import KINDS_OF_TEXT, string_array, type_name
 from netloop.types import data_type, numpy_type
 
 UNORDERED = (str, bytes, bytearray, set, frozenset, dict)
@@ -207,7 +207,8 @@ def check_dims(name: str, value: Any) -> Dims:
     try:
         return Dims(value).fixed()
     except TypeError:
-        raise TypeError(f"{name} must be a sequence of ints, not {value!r}") from None
+        hint = f": write ({value},) for one axis, ({value}, {value}) for two" if type(value) is int else ""
+        raise TypeError(f"{name} must be a sequence of ints, not {value!r}{hint}") from None
     except ValueError as error:
         raise ValueError(f"{name} cannot be {value!r}: {error}") from None
 
@@ -252,6 +253,9 @@ class Weights:
             self._array: npt.NDArray[Any] = weights_array(array)
         else:
             self._array = _from_address(*args, **named)
+
+    def __repr__(self) -> str:
+        return f"<Weights {type_name(self._array.dtype)}[{self._array.size}]>"
 
     @property
     def dtype(self) -> DataType:
@@ -312,7 +316,8 @@ def weights_array(given: Any, name: str = "weights") -> npt.NDArray[Any]:
     if isinstance(given, Weights):
         return given.numpy()
     if not isinstance(given, np.ndarray | np.generic):
-        raise TypeError(f"{name} must be a numpy array or Weights, not {type(given).__name__}")
+        hint = f": write np.array({name}, np.float32)" if isinstance(given, list | tuple | int | float) else ""
+        raise TypeError(f"{name} must be a numpy array or Weights, not {type(given).__name__}{hint}")
     array = np.asarray(given)
     try:
         array = string_array(array) if array.dtype.kind in KINDS_OF_TEXT else array

@@ -1,18 +1,6 @@
 """The enumerations of TensorRT, with its names and numbers."""
 
-from enum import Enum
-
-
-class TensorRTEnum(Enum):
-    """An enumeration as in TensorRT's bindings: a member converts to its number, but is not a number."""
-
-    def __int__(self) -> int:
-        return int(self.value)
-
-    __index__ = __int__
-
-    def __str__(self) -> str:
-        return f"{type(self).__name__}.{self.name}"
+from netloop.enum_base import TensorRTEnum as TensorRTEnum
 
 
 class DataType(TensorRTEnum):

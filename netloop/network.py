@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
 from netloop.checked_attributes import CheckedAttributes, WithStatement
-from netloop.diagnostics import Finding, NetworkError, reason
+from netloop.diagnostics import Finding, NetworkError, SourceLocation, reason
 from netloop.enums import DataType, NetworkDefinitionCreationFlag
 from netloop.graph.attributes import check_instance, check_member
 from netloop.graph.call_site import call_site
@@ -26,6 +26,7 @@ from netloop.layers.pointwise import ICastLayer
 from netloop.layers.sources import IShapeLayer
 from netloop.map_types import map_type
 from netloop.marking import MarkMethods, Marks
+from netloop.nest.listing import listing, listing_html, summary
 from netloop.types import TensorType, numpy_type
 from netloop.unpicklable import Unpicklable
 
@@ -50,11 +51,13 @@ class INetworkDefinition(WithStatement, Unpicklable, LayerMethods, MarkMethods, 
         loops, conditionals: the loops and conditionals, in the order in which they were added.
         types: the types of the tensors.
         marks: what is marked in addition to the outputs.
+        source_location: the line of the user's script that made the network.
     """
 
     FAMILY = "structure"
     UNPICKLABLE = (
-        "cannot be pickled; pickle netloop.plan.dumps(network), and call netloop.plan.loads in the other process"
+        "cannot be pickled, as it is of a class of your own; pickle netloop.plan.dumps(network), and call "
+        "netloop.plan.loads in the other process"
     )
 
     name: str = "Unnamed Network 0"
@@ -68,11 +71,12 @@ class INetworkDefinition(WithStatement, Unpicklable, LayerMethods, MarkMethods, 
     loops: list[ILoop]
     conditionals: list[IIfConditional]
     types: TypeTable
+    source_location: SourceLocation
 
     def __init__(self, builder: Any = None, flags: int = 0) -> None:
         own = vars(self)
         own["builder"], own["flags"] = builder, operator.index(flags)
-        own["types"], own["marks"] = TypeTable(), Marks()
+        own["types"], own["marks"], own["source_location"] = TypeTable(), Marks(), call_site()
         own.update((name, []) for name in ("layers", "inputs", "outputs", "loops", "conditionals"))
         self.types.owner = self
         self._warned: set[str] = set()
@@ -142,7 +146,9 @@ class INetworkDefinition(WithStatement, Unpicklable, LayerMethods, MarkMethods, 
         check_instance("name", name, str)
         if any(each.name == name for each in self.inputs):
             what = f"the network already has an input {name!r}"
-            raise NetworkError(Finding("NL104", what, str(call_site()), reason("NL104"), at=self))
+            raise NetworkError(
+                Finding("NL104", what, str(call_site()), reason("NL104"), "choose another name", at=self)
+            )
         tensor = ITensor("", self.types, None, len(self.inputs), declared())
         tensor.name = name
         self.inputs.append(tensor)
@@ -304,6 +310,18 @@ class INetworkDefinition(WithStatement, Unpicklable, LayerMethods, MarkMethods, 
                     stack.extend(filter(None, producer.type_inputs()))
         return frozenset(found)
 
+    def __repr__(self) -> str:
+        """A line; the listing of the layers is ``str(network)``."""
+        return f"<INetworkDefinition {summary(self)}>"
+
+    def __str__(self) -> str:
+        """A listing: a line for each layer, indented by loops and branches."""
+        return listing(self)
+
+    def _repr_html_(self) -> str:
+        """The listing for notebooks, in which loops and conditionals fold."""
+        return listing_html(self)
+
     def __copy__(self) -> INetworkDefinition:
         return self.copy()
 
@@ -318,6 +336,7 @@ class INetworkDefinition(WithStatement, Unpicklable, LayerMethods, MarkMethods, 
         """
         made = INetworkDefinition(self.builder, self.flags)
         made.name = self.name
+        vars(made)["source_location"] = self.source_location
         copies = _Copies(made, shares_weights)
         made.loops.extend(copies.of_group(each) for each in self.loops)
         made.conditionals.extend(copies.of_group(each) for each in self.conditionals)

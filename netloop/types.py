@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Annotated, Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -14,6 +14,8 @@ from netloop.enums import DataType
 from netloop.string_arrays import STRING, type_name
 
 Array = npt.NDArray[Any]
+FlatArray = Annotated[Array, "1-D"]
+"""What TensorRT returns weights as: they have a number of elements, and no shape."""
 Shape = tuple[int, ...]
 
 UNKNOWN = -1
@@ -435,18 +437,16 @@ def broadcast(*shapes: Shape) -> Shape:
         len(ranks) == 1,
         f"the inputs have {_listed(map(len, shapes))} axes, but must have the same number",
         why="TensorRT broadcasts axes of length 1, but never adds an axis",
-        fix="add the missing axes with add_shuffle and reshape_dims, or add_unsqueeze",
+        fix="add the missing axes with add_shuffle and reshape_dims, or give a constant axes of length 1",
     )
     return tuple(_broadcast_length(axis, lengths) for axis, lengths in enumerate(zip(*shapes, strict=True)))
 
 
 def _broadcast_length(axis: int, lengths: tuple[int, ...]) -> int:
     fixed = {length for length in lengths if length not in (1, UNKNOWN)}
-    require(
-        len(fixed) <= 1,
-        f"axis {axis} has {_listed(lengths)} elements",
-        why="along each axis, the inputs must have the same length, or length 1",
-    )
+    why = "along each axis, the inputs must have the same length, or length 1"
+    fix = "make the lengths equal, with add_slice or add_shuffle; an axis of length 1 is repeated"
+    require(len(fixed) <= 1, f"axis {axis} has {_listed(lengths)} elements", why, fix)
     if fixed:
         return fixed.pop()
     return UNKNOWN if UNKNOWN in lengths else 1
@@ -463,9 +463,15 @@ def normal_axis(axis: int, rank: int, what: str = "axis") -> int:
     Raises:
         LayerError: there is no such axis.
     """
-    require(rank > 0, f"{what} {axis} is not one of the axes: there are none")
+    require(
+        rank > 0,
+        f"{what} {axis} is not one of the axes: there are none",
+        why="a scalar has no axis",
+        fix="give a tensor with an axis, or add one with add_unsqueeze",
+    )
     allowed = f"0 to {rank - 1}, or negative from the end"
-    require(-rank <= axis < rank, f"{what} {axis} is not one of the {rank} axes ({allowed})")
+    why, fix = "axes are counted from 0", f"write {rank - 1} or -1 for the last axis"
+    require(-rank <= axis < rank, f"{what} {axis} is not one of the {rank} axes ({allowed})", why, fix)
     return axis % rank
 
 
@@ -475,5 +481,10 @@ def axes_of(mask: int, rank: int) -> tuple[int, ...]:
     Raises:
         LayerError: a bit is past the last axis.
     """
-    require(0 <= mask < 1 << rank, f"the bitmask {mask:#b} has bits past the {rank} axes of the input")
+    require(
+        0 <= mask < 1 << rank,
+        f"the bitmask {mask:#b} has bits past the {rank} axes of the input",
+        why="bit i stands for axis i",
+        fix=f"write 1 << 0 for axis 0, and so on up to 1 << {rank - 1}",
+    )
     return tuple(axis for axis in range(rank) if mask >> axis & 1)

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import netloop
+from tests.support import eight_devices
 from tests.support.laws import Case, compile_together
 from tests.support.peers import openvino as openvino  # importing it forks, which JAX forbids once it runs
 
@@ -33,3 +34,13 @@ def pytest_collection_finish(session: pytest.Session) -> None:
             if isinstance(item, pytest.Function) and hasattr(item, "callspec")
         ]
         compile_together([each for each in cases if isinstance(each, Case)])
+
+
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Run a test that needs eight devices in a process that has them."""
+    if pyfuncitem.get_closest_marker("eight_devices") is None or eight_devices.has_eight_devices():
+        return None
+    failure = eight_devices.outcomes(pyfuncitem.path)[pyfuncitem.name]
+    if failure:
+        pytest.fail(failure, pytrace=False)
+    return True

@@ -130,12 +130,14 @@ def chunked_loop(network: trt.INetworkDefinition) -> trt.ICudaEngine:
 
 
 def folded_weights(network: trt.INetworkDefinition) -> trt.ICudaEngine:
-    """An engine that negates weights when they are loaded."""
-    weights = network.add_constant((SMALLEST,), np.ones(SMALLEST, np.float32)).get_output(0)
-    negated = network.add_unary(weights, trt.UnaryOperation.NEG).get_output(0)
+    """An engine that multiplies weights when they are loaded, which numpy does not do."""
+    weights = network.add_constant((SMALLEST, 2), np.ones((SMALLEST, 2), np.float32)).get_output(0)
+    two = network.add_constant((2,), np.ones(2, np.float32)).get_output(0)
+    none, vector = trt.MatrixOperation.NONE, trt.MatrixOperation.VECTOR
+    product = network.add_matrix_multiply(weights, none, two, vector).get_output(0)
     x = network.add_shuffle(network.add_input("x", trt.float32, X.shape))
     x.reshape_dims = (X.size, 1)
-    row = network.add_unsqueeze(negated, network.add_constant((1,), np.array([0], np.int32)).get_output(0))
+    row = network.add_unsqueeze(product, network.add_constant((1,), np.array([0], np.int32)).get_output(0))
     both = network.add_elementwise(x.get_output(0), row.get_output(0), trt.ElementWiseOperation.PROD)
     network.mark_output(both.get_output(0))
     return trt.compile(network)

@@ -46,6 +46,9 @@ class Builder(WithStatement, LoggedObject):
 
     CHECKS = {"gpu_allocator": none_or(IGpuAllocator)}
 
+    def __repr__(self) -> str:
+        return f"<Builder none_on_error={self.none_on_error}>"
+
     @property
     def num_DLA_cores(self) -> int:
         """0: netloop supports no DLA."""
@@ -112,7 +115,7 @@ class Builder(WithStatement, LoggedObject):
             require_valid(network)
             _require_fitting(config.profiles, network)
         with progress.phase("Compile"):
-            return ICudaEngine(network, self._options(config))
+            return ICudaEngine(network, self._options(config), progress.part)
 
     def _options(self, config: IBuilderConfig) -> BuildOptions:
         return BuildOptions(

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import jax.numpy as jnp
 import numpy as np
 
 from netloop.api.engine import ICudaEngine, compile
+from netloop.api.tolerance import Numbers, Tolerance
 from netloop.check import require_valid
 from netloop.diagnostics import ExecutionError
 from netloop.execution.probes import moment, record_elements, slots
@@ -37,6 +37,7 @@ class Difference:
         expected: the reference's number there; its shape, if the shapes differ.
         got: the engine's number or shape.
         ulps: the distance in floating-point numbers; None for other types and NaN.
+        peer: what the engine is compared with.
     """
 
     tensor: str
@@ -46,13 +47,14 @@ class Difference:
     expected: Any
     got: Any
     ulps: int | None
+    peer: str = "the reference"
 
     def __str__(self) -> str:
         at = "".join(f" in iteration {number} of {loop!r}" for loop, number in reversed(self.iterations.items()))
         index = f" at {list(self.index)}" if self.index else ""
         ulps = "" if self.ulps is None else f", {self.ulps} ulps off"
         return (
-            f"{self.tensor!r} differs first{at}{index}: the engine computes {self.got}{ulps}, and the reference "
+            f"{self.tensor!r} differs first{at}{index}: the engine computes {self.got}{ulps}, and {self.peer} "
             f"{self.expected}\n  at {self.where}"
         )
 
@@ -126,8 +128,10 @@ def compare(
     needed = _needed(network, engine.network, trace)
     counts = {tensor: [max(each) + 1 for each in zip(*elements, strict=True)] for tensor, elements in needed.items()}
     recorded = record_elements(engine.network, counts, inputs, max(trace.most_trips, max_trips or 0))
-    tolerance = _Tolerance(rtol, atol)
-    first = _first(engine.network, needed, recorded, tolerance) or _first_output(engine, trace, outputs, tolerance)
+    tolerance = Tolerance(rtol, atol)
+    first = first_difference(engine.network, needed, recorded, tolerance) or _first_output(
+        engine, trace, outputs, tolerance
+    )
     skipped = tuple(tensor.name for tensor, array in recorded.items() if array is None)
     compared = sum(len(elements) for tensor, elements in needed.items() if recorded[tensor] is not None)
     return Comparison(first, compared, skipped, trace.error, error)
@@ -158,13 +162,20 @@ def _needed(
 # ---------------------------------------------------------------------- differences
 
 
-def _first(
+def first_difference(
     network: INetworkDefinition,
     needed: Mapping[ITensor, Mapping[Iterations, Array]],
     recorded: Mapping[ITensor, Array | None],
-    tolerance: _Tolerance,
+    tolerance: Tolerance,
 ) -> Difference | None:
-    """The first difference in running order."""
+    """The first difference in running order.
+
+    Args:
+        network: the network.
+        needed: the elements to compare, by tensor and the iterations of its loops: what is expected.
+        recorded: what the engine computes, as ``record_elements`` returns it.
+        tolerance: the tolerances.
+    """
     scopes, block = require_valid(network)
     found: list[tuple[tuple[float, ...], Difference]] = []
     for tensor, slot in slots(block):
@@ -180,7 +191,7 @@ def _first(
 
 
 def _first_output(
-    engine: ICudaEngine, trace: Trace, outputs: Mapping[str, Any], tolerance: _Tolerance
+    engine: ICudaEngine, trace: Trace, outputs: Mapping[str, Any], tolerance: Tolerance
 ) -> Difference | None:
     """The first difference in an output of the engine itself."""
     for tensor in engine.network.outputs:
@@ -200,8 +211,8 @@ def _parts(value: Any) -> dict[tuple[int, ...], Array]:
 
 
 def _worst_part(
-    expected: dict[tuple[int, ...], Array], got: dict[tuple[int, ...], Array], tolerance: _Tolerance
-) -> _Numbers | None:
+    expected: dict[tuple[int, ...], Array], got: dict[tuple[int, ...], Array], tolerance: Tolerance
+) -> Numbers | None:
     if expected.keys() != got.keys():
         return (), f"{len(expected)} arrays", f"{len(got)} arrays", None
     for index, each in expected.items():
@@ -211,59 +222,7 @@ def _worst_part(
     return None
 
 
-def _difference(tensor: ITensor, chain: Sequence[ILoop], at: Iterations, numbers: _Numbers) -> Difference:
+def _difference(tensor: ITensor, chain: Sequence[ILoop], at: Iterations, numbers: Numbers) -> Difference:
     where = tensor.producer.where if tensor.producer is not None else ""
     named = {loop.name: number for loop, number in zip(chain, at, strict=True)}
     return Difference(tensor.name, where, named, *numbers)
-
-
-_Numbers = tuple[tuple[int, ...], Any, Any, int | None]
-"""The largest difference of two arrays: the index, the two numbers, and their distance in ulps."""
-
-
-@dataclass(frozen=True)
-class _Tolerance:
-    """The tolerances of a comparison."""
-
-    rtol: float | None
-    atol: float | None
-
-    def worst(self, expected: Array, got: Array) -> _Numbers | None:
-        """The largest difference of two arrays; None if they are equal within the tolerances."""
-        if expected.shape != got.shape:
-            return (), expected.shape, got.shape, None
-        if not expected.size:
-            return None
-        with np.errstate(all="ignore"):
-            excess = self._excess(expected, got)
-        index = np.unravel_index(int(np.argmax(excess)), expected.shape)
-        if not excess[index] > 0:
-            return None
-        return tuple(map(int, index)), expected[index], got[index], _ulps(expected[index], got[index])
-
-    def _excess(self, expected: Array, got: Array) -> Array:
-        """The amount by which each number exceeds the tolerances."""
-        if not jnp.issubdtype(expected.dtype, jnp.floating):
-            return (expected != got).astype(np.float64)
-        a, b = expected.astype(np.float64), got.astype(np.float64)
-        usual = float(jnp.finfo(expected.dtype).eps) ** 0.5
-        rtol, atol = (usual if each is None else each for each in (self.rtol, self.atol))
-        same = (a == b) | (np.isnan(a) & np.isnan(b))
-        excess = np.abs(a - b) - (atol + rtol * np.abs(a))
-        # infinities and NaN differ infinitely, unless both numbers are the same
-        return np.where(same, 0.0, np.where(np.isfinite(a) & np.isfinite(b), excess, np.inf))
-
-
-def _ulps(a: Any, b: Any) -> int | None:
-    """The distance of two numbers of one floating-point type in ulps; None for other types, strings and NaN."""
-    is_float = not isinstance(a, str) and jnp.issubdtype(a.dtype, jnp.floating)
-    if not is_float or np.isnan(np.float64(a)) or np.isnan(np.float64(b)):
-        return None
-    return abs(_rank(a) - _rank(b))
-
-
-def _rank(x: Any) -> int:
-    """The index of ``x`` in the ordered floating-point numbers of its type; 0 for zero."""
-    bits = int(np.asarray(x).view(f"u{x.dtype.itemsize}"))
-    sign = 1 << (8 * x.dtype.itemsize - 1)
-    return sign - bits if bits & sign else bits

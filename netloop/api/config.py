@@ -24,6 +24,7 @@ from netloop.api.timing_cache import ITimingCache, read_timing_cache
 from netloop.checked_attributes import CheckedAttributes, WithStatement, none_or, whole
 from netloop.graph.attributes import check_instance, check_member, flag_bit
 from netloop.graph.layer import ILayer
+from netloop.graph.layer_text import value_text
 from netloop.layers.loop import check_max_trips
 
 DEFAULT_LIMITS = {
@@ -106,6 +107,13 @@ class IBuilderConfig(WithStatement, CheckedAttributes):
         self._tactic_sources = DEFAULT_TACTIC_SOURCES
         self._timing_cache: ITimingCache | None = None
         self._calibration_profile: IOptimizationProfile | None = None
+
+    def __repr__(self) -> str:
+        """The settings that are not their defaults."""
+        settings = {name: value for name, value in vars(self).items() if not name.startswith("_")}
+        profiles = [f"{len(self._profiles)} profiles"] * bool(self._profiles)
+        shown = ", ".join([*(f"{name}={value_text(each)}" for name, each in settings.items()), *profiles])
+        return f"<IBuilderConfig {shown or 'with default settings'}>"
 
     @property
     def profiles(self) -> list[IOptimizationProfile]:

@@ -19,7 +19,16 @@ from netloop.api.logger import ILogger
 from netloop.api.observers import IDebugListener, IErrorRecorder, IProfiler, report_error
 from netloop.check import require_valid
 from netloop.checked_attributes import CheckedAttributes, WithStatement, none_or
-from netloop.diagnostics import ExecutionError, Finding, InputError, NetloopError, NetworkError, did_you_mean, reason
+from netloop.diagnostics import (
+    ExecutionError,
+    Finding,
+    InputError,
+    NetloopError,
+    NetworkError,
+    did_you_mean,
+    plain,
+    reason,
+)
 from netloop.dims import Dims
 from netloop.enums import TensorFormat
 from netloop.graph.attributes import check_instance
@@ -69,6 +78,10 @@ class IExecutionContext(Generic[E], Unpicklable, WithStatement, CheckedAttribute
         self._allocators: dict[str, IOutputAllocator] = {}
         self._debug_tensors = DebugTensors(engine.network.marks.debug)
         self._profile = 0
+
+    def __repr__(self) -> str:
+        shapes = ", ".join(f"{plain(name)} {tuple(shape)}" for name, shape in self._shapes.items())
+        return f"<IExecutionContext of {self._engine!r}{shapes and f', with {shapes}'}>"
 
     @property
     def engine(self) -> E:
@@ -352,8 +365,16 @@ class IExecutionContext(Generic[E], Unpicklable, WithStatement, CheckedAttribute
         return self._engine.scratch_size
 
     def set_communicator(self, communicator: Any) -> bool:
-        """Do nothing and return True: an engine runs on one device. A function of ``to_jax`` runs on several."""
-        self._engine.log(ILogger.INFO, "no effect in netloop, because an engine runs on one device: set_communicator")
+        """True for a network of one rank, which needs no communicator; False, with an error, for one of several.
+
+        JAX communicates itself: ``netloop.shard`` runs such a network on a mesh of devices.
+        """
+        ranks = max((each.num_ranks for each in self._engine.network.layers), default=1)
+        if communicator is not None and ranks > 1:
+            what = f"the network has layers of {ranks} ranks, which a communicator does not join here"
+            fix = f"call netloop.shard(network, mesh) with a mesh of {ranks} devices"
+            return self._refuse(str(Finding("NL616", what, "", reason("NL616"), fix)))
+        self._engine.log(ILogger.INFO, "no effect in netloop, because the network has one rank: set_communicator")
         return True
 
     def set_input_consumed_event(self, event: int) -> bool:

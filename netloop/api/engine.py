@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Mapping
+import os
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
 from typing import Any, Self, overload
 
 from netloop.api.build_options import BuildOptions
 from netloop.api.context import IExecutionContext
 from netloop.api.engine_config import IRuntimeConfig, ISerializationConfig
-from netloop.api.engine_plan import write_plan
+from netloop.api.engine_plan import load_plan, read_plan, write_plan
 from netloop.api.engine_tensors import EngineTensors
 from netloop.api.enums import (
     EngineCapability,
@@ -23,17 +26,20 @@ from netloop.api.inspector import EngineInspector
 from netloop.api.logger import ILogger
 from netloop.api.memory import IHostMemory
 from netloop.api.observers import IErrorRecorder
+from netloop.api.progress import IProgressMonitor, Progress
+from netloop.atomic_write import write_whole
 from netloop.checked_attributes import WithStatement, none_or, whole
+from netloop.diagnostics import FileFormatError, plain
+from netloop.execution.compiled_program import Watch
 from netloop.execution.executable import inputs_named
+from netloop.forked import FORK, require_jax
 from netloop.graph.attributes import check_instance, check_member
 from netloop.layers.loop import check_max_trips
 from netloop.layers.sources import IConstantLayer
+from netloop.nest.listing import listing, listing_html, summary
 from netloop.network import INetworkDefinition
 from netloop.passes import chosen
 from netloop.types import LARGEST_KNOWN_VALUE
-
-NO_ARGUMENT: Any = object()
-"""What an engine is called with when it is called without inputs."""
 
 
 def compile(
@@ -43,6 +49,7 @@ def compile(
     interruptible: bool = False,
     passes: Iterable[str] | None = None,
     donate: Iterable[str] = (),
+    progress: IProgressMonitor | None = None,
 ) -> ICudaEngine:
     """Compile a network to an engine.
 
@@ -57,23 +64,84 @@ def compile(
         passes: the names of the optimization passes to apply, of ``netloop.PASSES``; None for all.
         donate: the names of inputs, such as states, whose memory a call may reuse for outputs of the same type; a JAX
             array passed for one cannot be used again.
+        progress: receives the phases of the compilation made here, and may cancel it; None for no monitor.
 
     Raises:
         NetworkError: the network is invalid, or its loops and conditionals are nested too deep.
+        Cancelled: the monitor cancels the compilation.
     """
     check_max_trips("max_trips", max_trips)
     check_instance("interruptible", interruptible, bool)
     donated = inputs_named(donate, check_instance("network", network, INetworkDefinition))
-    return ICudaEngine(
-        network, BuildOptions(max_trips=max_trips, interruptible=interruptible, passes=chosen(passes), donated=donated)
-    )
+    watched = Progress(none_or(IProgressMonitor)("progress", progress))
+    options = BuildOptions(max_trips=max_trips, interruptible=interruptible, passes=chosen(passes), donated=donated)
+    with watched.build(1), watched.phase("Compile"):
+        return ICudaEngine(network, options, watched.part)
+
+
+def engine_of_plan(data: bytes) -> ICudaEngine | LostEngine:
+    """The engine of a plan, which is how pickled engines arrive.
+
+    Raises:
+        FileFormatError: the plan is damaged, truncated, of a newer version, or not a plan.
+    """
+    return LostEngine(data) if FORK.lost_jax else ICudaEngine(*read_plan(data))
+
+
+class LostEngine:
+    """An engine that arrived in a fork of a process that has used JAX: every use of it raises NL612.
+
+    It raises when it is used and not when it arrives, because ``multiprocessing.Pool`` replaces a worker that cannot
+    unpickle its task by another one, and waits forever for the result.
+    """
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+
+    def __reduce__(self) -> tuple[Callable[[bytes], Any], tuple[bytes]]:
+        return engine_of_plan, (self._data,)
+
+    def __call__(self, *args: Any) -> Any:
+        require_jax()
+
+    def __getattr__(self, name: str) -> Any:
+        # pickle and copy look for optional methods of such names
+        if not name.startswith("__"):
+            require_jax()
+        raise AttributeError(f"an engine has no attribute {name!r}")
+
+
+def load(path: str | os.PathLike[str]) -> ICudaEngine:
+    """Return the engine of a plan in a file, written by :meth:`ICudaEngine.save`.
+
+    The file may also hold the bytes of ``serialize`` or ``build_serialized_network``, or a plan of a network alone,
+    which is compiled with the default options.
+
+    Raises:
+        FileFormatError: the file is damaged, truncated, of a newer version, or not a plan; the error names it.
+        NetworkError: the network is invalid.
+        OSError: the file cannot be read, or is not a regular file.
+    """
+    try:
+        return ICudaEngine(*load_plan(path))
+    except FileFormatError as error:
+        reader = MODELS.get(Path(path).suffix.lower())
+        if reader is None:
+            raise
+        fix = f"{reader} reads models of this format, and netloop.compile makes an engine of the network"
+        raise FileFormatError(*(replace(each, fix=fix) for each in error.findings)) from None
+
+
+MODELS = {".onnx": "netloop.onnx.load", ".xml": "netloop.openvino.load"}
+"""The functions that read files of other formats, by the ends of their names."""
 
 
 class ICudaEngine(WithStatement, EngineTensors):
-    """A compiled network, called with a dict of arrays: ``engine({"x": x})["y"]``.
+    """A compiled network, called with arrays by name: ``engine(x=x)["y"]``, or ``engine({"x": x})["y"]``.
 
     It keeps its own copy of the network and of the weights; later edits do not reach it. The name is TensorRT's: it
-    runs on any device that JAX supports.
+    runs on any device that JAX supports. It can be pickled and copied: its plan is, and the copy compiles its programs
+    itself.
 
     Attributes:
         build_options: the options of its build.
@@ -84,10 +152,15 @@ class ICudaEngine(WithStatement, EngineTensors):
 
     CHECKS = {"error_recorder": none_or(IErrorRecorder)}
 
-    def __init__(self, network: INetworkDefinition, options: BuildOptions | None = None) -> None:
+    def __init__(
+        self, network: INetworkDefinition, options: BuildOptions | None = None, watch: Watch | None = None
+    ) -> None:
         vars(self)["build_options"] = kept = options or BuildOptions()
         self._budget = 0
-        super().__init__(network, kept.max_trips, kept.interruptible, kept.absent, kept.passes, kept.donated)
+        super().__init__(network, kept.max_trips, kept.interruptible, kept.absent, kept.passes, kept.donated, watch)
+
+    def __reduce_ex__(self, protocol: object) -> Any:
+        return engine_of_plan, (bytes(self.serialize()),)
 
     def create_execution_context(
         self,
@@ -119,6 +192,16 @@ class ICudaEngine(WithStatement, EngineTensors):
         """The plan of the engine, ready to be written to a file."""
         return self.serialize_with_config(ISerializationConfig())
 
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the plan of the engine to a file, which :func:`netloop.load` reads.
+
+        The file is written next to ``path`` and then renamed, so that at any time the old file or the new one exists.
+
+        Raises:
+            OSError: the file cannot be written; the old one is unchanged.
+        """
+        write_whole(Path(path), [memoryview(self.serialize())])
+
     def create_serialization_config(self) -> ISerializationConfig:
         """Create a config for ``serialize_with_config`` with the default settings."""
         return ISerializationConfig()
@@ -143,26 +226,53 @@ class ICudaEngine(WithStatement, EngineTensors):
         return [each for each in self.constants if not self.build_options.marked_only or name(each) in marks]
 
     @overload
-    def __call__(self) -> Self: ...
+    def __call__(self) -> Self: ...  # pyright: ignore[reportOverlappingOverload]
 
     @overload
-    def __call__(self, inputs: Mapping[str, Any]) -> dict[str, Any]: ...
+    def __call__(self, inputs: Mapping[str, Any], /) -> dict[str, Any]: ...
 
-    def __call__(self, inputs: Mapping[str, Any] = NO_ARGUMENT) -> Self | dict[str, Any]:
-        """Run the network, and return its outputs by name; see :meth:`Executable.__call__`.
+    @overload
+    def __call__(self, **named: Any) -> dict[str, Any]: ...
+
+    def __call__(self, *inputs: Any, **named: Any) -> Self | dict[str, Any]:
+        """Run the network, and return its outputs by name: ``engine({"x": x})``, or ``engine(x=x)``.
 
         Without an argument, return the engine itself: tools such as Polygraphy take an engine or a function that makes
         one, and call whatever is callable. A network without inputs runs by ``engine({})``.
 
         Args:
-            inputs: an array for each input, by its name.
+            inputs: a dict with an array for each input, by its name; see :meth:`Executable.__call__`.
+            named: the arrays as arguments, in place of the dict.
 
         Raises:
+            TypeError: there are both a dict and named arrays.
             InputError, NetworkError, ExecutionError: the inputs do not fit, or a computation failed.
         """
-        return self if inputs is NO_ARGUMENT else super().__call__(inputs)
+        if not named:
+            return super().__call__(*inputs) if inputs else self
+        if inputs:
+            raise TypeError("an engine takes a dict of arrays, or the arrays by name, and not both")
+        if [*named] == ["inputs"] and isinstance(named["inputs"], Mapping):
+            names = [each.name for each in self.network.inputs]
+            return super().__call__(named if "inputs" in names else named["inputs"])
+        return super().__call__(named)
 
     # ------------------------------------------------------------------ properties
+
+    def __repr__(self) -> str:
+        """A line; the listing of the layers is ``str(engine)``."""
+        return f"<ICudaEngine {summary(self.network)}, {self.program_count} compiled>"
+
+    def __str__(self) -> str:
+        """The listing of its network, then how each loop of the latest program runs."""
+        loops = [
+            f"  {plain(name)} runs as {each.name}: {each.why}" for name, each in sorted(self.loop_strategies.items())
+        ]
+        return "\n".join([f"engine of {listing(self.network)}", *loops])
+
+    def _repr_html_(self) -> str:
+        """The listing for notebooks."""
+        return listing_html(self.network)
 
     @property
     def num_layers(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -43,7 +44,23 @@ def read_plan(data: Any) -> tuple[INetworkDefinition, BuildOptions]:
     Raises:
         FileFormatError: the data is damaged, truncated, of a newer version, or not a plan.
     """
-    network, build, absent = plan.read(data)
+    return _contents(plan.read(data))
+
+
+def load_plan(path: str | os.PathLike[str]) -> tuple[INetworkDefinition, BuildOptions]:
+    """Read the network of a plan in a file and its build options.
+
+    Raises:
+        FileFormatError: the plan is damaged, truncated, of a newer version, or not a plan; the error names the file.
+        OSError: the file cannot be read, or is not a regular file.
+    """
+    contents = plan.read_file(path)
+    with plan.naming(path):
+        return _contents(contents)
+
+
+def _contents(found: plan.Plan) -> tuple[INetworkDefinition, BuildOptions]:
+    network, build, absent = found
     numbers = frozenset(each.index for each in absent)
     if build is None:
         return network, BuildOptions(absent=numbers)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 
 
 class IProgressMonitor:
@@ -21,17 +21,20 @@ class IProgressMonitor:
 
 
 class Cancelled(Exception):
-    """Raised when a progress monitor cancels the build."""
+    """Raised when a progress monitor cancels the compilation of a network; it names the phase."""
 
 
 class Progress:
     """The phases of a build, reported to a monitor."""
 
     WHOLE = "Building engine"
+    PARTS = {"passes": "Optimize", "load": "Load weights", "trace": "Trace", "compile": "Compile by XLA"}
+    """The names of the phases of a compilation, by those that ``ICudaEngine.profile`` has."""
 
     def __init__(self, monitor: IProgressMonitor | None) -> None:
         self._monitor = monitor or IProgressMonitor()
         self._done = 0
+        self._phase = self.WHOLE
 
     @contextmanager
     def build(self, steps: int) -> Generator[None]:
@@ -49,13 +52,29 @@ class Progress:
         Raises:
             Cancelled: the monitor cancels the build.
         """
-        self._monitor.phase_start(name, self.WHOLE, 1)
+        self._phase = name
+        with self._reported(name, self.WHOLE):
+            yield
+        continues = self._monitor.step_complete(self.WHOLE, self._done)
+        self._done += 1
+        if not continues:
+            raise Cancelled(name)
+
+    def part(self, name: str) -> AbstractContextManager[None]:
+        """One part of the phase in progress, by its name in ``PARTS``.
+
+        Raises:
+            Cancelled: the monitor cancels the build.
+        """
+        return self._reported(self.PARTS[name], self._phase)
+
+    @contextmanager
+    def _reported(self, name: str, parent: str) -> Generator[None]:
+        self._monitor.phase_start(name, parent, 1)
         try:
             yield
             continues = self._monitor.step_complete(name, 0)
         finally:
             self._monitor.phase_finish(name)
-        continues = self._monitor.step_complete(self.WHOLE, self._done) and continues
-        self._done += 1
         if not continues:
             raise Cancelled(name)

@@ -64,6 +64,7 @@ class Refitter(LoggedObject):
         }
         self._parts = {} if engine.build_options.marked_only else _parts_of(engine)
         self._new: dict[str, Array] = {}
+        self._on_device: dict[str, Array] = {}
         self._new_parts: dict[Part, Array] = {}
 
     # ------------------------------------------------------------------ queries
@@ -75,9 +76,8 @@ class Refitter(LoggedObject):
     def get_missing_weights(self) -> list[str]:
         """The names of the weights that are not in the engine's plan and have not been set."""
         absent = self._engine.absent
-        return [
-            name for name, layers in self._holders.items() if name not in self._new and not absent.isdisjoint(layers)
-        ]
+        known = {*self._new, *self._on_device}
+        return [name for name, layers in self._holders.items() if name not in known and not absent.isdisjoint(layers)]
 
     def get_all(self) -> tuple[list[str], list[WeightsRole]]:
         """The layers of all weights that can be replaced, and the role of each."""
@@ -94,7 +94,7 @@ class Refitter(LoggedObject):
 
     def get_named_weights(self, weights_name: str) -> Weights:
         """The new weights that were set; empty if none were."""
-        new = self._new.get(weights_name)
+        new = self._new.get(weights_name, self._on_device.get(weights_name))
         return Weights() if new is None else Weights(new)
 
     def get_weights_prototype(self, weights_name: str) -> Weights:
@@ -105,19 +105,28 @@ class Refitter(LoggedObject):
         return Weights(np.ascontiguousarray(self._holders[weights_name][0].weights))
 
     def get_weights_location(self, weights_name: str) -> TensorLocation:
-        """HOST: new weights are numpy arrays."""
-        return TensorLocation.HOST
+        """Where the new weights are that were set; HOST if none were."""
+        return TensorLocation.DEVICE if weights_name in self._on_device else TensorLocation.HOST
 
     # ------------------------------------------------------------------ new weights
 
     def set_named_weights(self, name: str, weights: Any, location: TensorLocation = TensorLocation.HOST) -> bool:
-        """Set new weights of the same size and element type, in any shape; whether they fit."""
+        """Set new weights of the same size and element type, in any shape; whether they fit.
+
+        Weights on the HOST are copied at once. Those on the DEVICE are read by each refit from now on, as TensorRT
+        does, so that their memory has to stay until ``unset_named_weights``.
+        """
+        on_device = check_member("location", location, TensorLocation) is TensorLocation.DEVICE
         if check_instance("name", name, str) not in self._holders:
             return self._refuse_name(name)
         array = weights_array(weights)
         if not self._fit(repr(name), array, [each.weights for each in self._holders[name]]):
             return False
-        self._new[name] = array.copy()
+        self.unset_named_weights(name)
+        if on_device:
+            self._on_device[name] = array
+        else:
+            self._new[name] = array.copy()
         return True
 
     def present(self, name: str) -> Array | None:
@@ -146,8 +155,9 @@ class Refitter(LoggedObject):
         return True
 
     def unset_named_weights(self, weights_name: str) -> bool:
-        """Discard new weights that are not in the engine yet; whether there were any."""
-        return self._new.pop(weights_name, None) is not None
+        """Forget new weights that are not in the engine yet, and weights on the device; whether there were any."""
+        found = self._new.pop(weights_name, None), self._on_device.pop(weights_name, None)
+        return any(each is not None for each in found)
 
     def refit_cuda_engine(self) -> bool:
         """Put the new weights into the engine; calls in progress keep the old ones.
@@ -157,6 +167,7 @@ class Refitter(LoggedObject):
         missing = self.get_missing_weights()
         if missing:
             return self._refuse(f"the weights {listed(missing)} are missing; set them with set_named_weights")
+        self._new.update((name, array.copy()) for name, array in self._on_device.items())
         with self._undone_by_errors(), self._engine.replacing_weights():
             for layer, attribute, array in self._changes():
                 setattr(layer, attribute, array)

@@ -30,7 +30,7 @@ class NetloopRunner(BaseRunner):
     @util.check_called_by("activate")
     def activate_impl(self) -> None:
         """Load and compile the model."""
-        model, _ = util.invoke_if_callable(self._model)
+        model: Any = util.invoke_if_callable(self._model)[0]
         self.engine = netloop.compile(netloop.onnx.load(model))
 
     @util.check_called_by("get_input_metadata")

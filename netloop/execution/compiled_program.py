@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -33,6 +34,10 @@ Run = Callable[[list[Any], list[Any]], list[Any]]
 """The call of a program: takes the weights and the inputs, in order, and returns the outputs."""
 
 
+Watch = Callable[[str], AbstractContextManager[None]]
+"""Returns a context for a phase of the compilation, by its name: passes, load, trace or compile."""
+
+
 class ProgramSource(Protocol):
     """The attributes of an executable that its programs are compiled from."""
 
@@ -42,6 +47,8 @@ class ProgramSource(Protocol):
     max_trips: int | None
     passes: frozenset[str]
     donated: frozenset[str]
+
+    def watch_phase(self, name: str) -> AbstractContextManager[None]: ...
 
 
 @dataclass(frozen=True)
@@ -55,6 +62,7 @@ class CompiledProgram:
         compiled: XLA's executable; None if the program runs on the host.
         notes: what the passes did.
         seconds: the duration of each phase of the compilation.
+        network: the network after the passes; None if the program runs on the host.
     """
 
     run: Run
@@ -63,52 +71,59 @@ class CompiledProgram:
     compiled: Any = None
     notes: list[Note] = field(default_factory=list[Note])
     seconds: dict[str, float] = field(default_factory=dict[str, float])
+    network: INetworkDefinition | None = None
 
 
 class PhaseTimer:
-    """Measure consecutive phases.
+    """Measure phases.
+
+    Args:
+        watch: the context of each phase.
 
     Attributes:
         seconds: the duration of each phase that has ended.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, watch: Watch) -> None:
         self.seconds: dict[str, float] = {}
-        self._began = time.perf_counter()
+        self._watch = watch
 
-    def end(self, phase: str) -> None:
-        """End a phase, and begin the next one."""
-        now = time.perf_counter()
-        self.seconds[phase], self._began = now - self._began, now
+    @contextmanager
+    def phase(self, name: str) -> Generator[None]:
+        """One phase."""
+        began = time.perf_counter()
+        with self._watch(name):
+            yield
+            self.seconds[name] = time.perf_counter() - began
 
 
 def compile_program(
     origin: ProgramSource, types: TypeTable, validated: ValidatedNetwork, given: Given
 ) -> CompiledProgram:
     """Compile the program of an executable for the inputs ``given``, or for their shapes and element types."""
-    timer = PhaseTimer()
-    passes = of_platform(origin.passes, jax.default_backend())
-    source = improve(origin.network, types, validated, passes)
-    program = Program.of(source.network, source.types, source.validated, origin.max_trips, passes)
+    timer = PhaseTimer(origin.watch_phase)
+    with timer.phase("passes"):
+        passes = of_platform(origin.passes, jax.default_backend())
+        source = improve(origin.network, types, validated, passes)
+        program = Program.of(source.network, source.types, source.validated, origin.max_trips, passes)
     loader, inputs = WeightLoader(program, source.network, origin.constants), source.network.inputs
     # argument 0 of the traced function is the list of weights
     donated = [position for position, each in enumerate(inputs, 1) if each.name in origin.donated]
-    timer.end("passes")
 
     def trace(loaded: list[Any], *arrays: Any) -> tuple[list[Any], Any]:
         outcome = program({**loader.values(loaded), **dict(zip(inputs, arrays, strict=True))})
         return outcome.values, outcome.verdict()
 
-    loaded = loader(origin.weights)
-    timer.end("load")
+    with timer.phase("load"):
+        loaded = loader(origin.weights)
     with raised_recursion_limit(program.depth):
-        lowered = jax.jit(trace, donate_argnums=donated).lower(loaded, *given.values())
-        timer.end("trace")
-        compiled = compile_lowered(lowered, compiler_options(program))
-    timer.end("compile")
+        with timer.phase("trace"):
+            lowered = jax.jit(trace, donate_argnums=donated).lower(loaded, *given.values())
+        with timer.phase("compile"):
+            compiled = compile_lowered(lowered, compiler_options(program))
 
     run, notes = _call_of(compiled, loader, program.errors), [*source.notes, *program.notes]
-    return CompiledProgram(run, program, source.network.loops, compiled, notes, timer.seconds)
+    return CompiledProgram(run, program, source.network.loops, compiled, notes, timer.seconds, source.network)
 
 
 def _call_of(compiled: jax.stages.Compiled, loader: WeightLoader, errors: ErrorTable) -> Run:

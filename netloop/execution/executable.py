@@ -5,19 +5,19 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Collection, Generator, Iterable, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, TypeVar
 
 import jax
-import jax.numpy as jnp
+import numpy as np
 
 from netloop.call_inputs import check_values
 from netloop.check import ValidatedNetwork, require_valid
 from netloop.checked_attributes import CheckedAttributes
 from netloop.diagnostics import Finding, InputError, did_you_mean, reason
-from netloop.execution.compiled_program import CompiledProgram, compile_program
+from netloop.execution.compiled_program import CompiledProgram, Watch, compile_program
 from netloop.execution.program_cache import Given, ProgramCache
-from netloop.execution.weight_loading import DeviceWeights
+from netloop.execution.weight_loading import DeviceWeights, HostWeights, device_copy
 from netloop.graph.attributes import check_instance
 from netloop.graph.infer import TypeTable
 from netloop.graph.layer import ILayer
@@ -30,9 +30,8 @@ from netloop.lower import constants_of, has_program
 from netloop.lower.loop.strategy import LoopStrategy
 from netloop.lower.nesting import require_shallow
 from netloop.network import INetworkDefinition
-from netloop.passes import Note, chosen
+from netloop.passes import Note, chosen, improve, of_host, of_platform
 from netloop.string_arrays import STRING
-from netloop.types import Array
 from netloop.unpicklable import OF_AN_ENGINE, Unpicklable
 
 P = TypeVar("P")
@@ -75,6 +74,7 @@ class Executable(Unpicklable, CheckedAttributes):
         absent: Collection[int] = (),
         passes: Iterable[str] | None = None,
         donate: Iterable[str] = (),
+        watch: Watch | None = None,
     ) -> None:
         check_max_trips("max_trips", max_trips)
         require_shallow(
@@ -90,20 +90,25 @@ class Executable(Unpicklable, CheckedAttributes):
         self._take_weights()
         self._names = [each.name for each in network.outputs]
         self._programs = ProgramCache(network, self._compile)
+        self._watch: Watch | None = None
         self._watching: tuple[frozenset[ITensor], ProgramCache[HostProgram]] | None = None
         if not (self.absent or self._programs.shape_inputs) and all(each.type.is_fixed for each in network.inputs):
             with pinned_settings():
                 types = {each: each.type for each in network.inputs}
+                self._watch = watch
                 self._programs.find({each: jax.ShapeDtypeStruct(of.shape, of.dtype) for each, of in types.items()})
+                self._watch = None
+
+    def watch_phase(self, name: str) -> AbstractContextManager[None]:
+        """The context of a phase of a compilation: what was given for those made while the object is made."""
+        return nullcontext() if self._watch is None else self._watch(name)
 
     def _take_weights(self) -> None:
         """Copy the current arrays of the constants to the device."""
         # in a function that JAX traces, the copies would otherwise be tracers
         with pinned_settings(), jax.ensure_compile_time_eval():
             vars(self)["weights"] = [
-                jax.ShapeDtypeStruct(each.shape, each.weights.dtype)
-                if each in self.absent
-                else _loaded(each.evaluate())
+                jax.ShapeDtypeStruct(each.shape, each.weights.dtype) if each in self.absent else _loaded(each)
                 for each in self.constants
             ]
 
@@ -137,7 +142,7 @@ class Executable(Unpicklable, CheckedAttributes):
         self._programs = ProgramCache(self.network, self._compile)
         self._watching = None
 
-    def __call__(self, inputs: Mapping[str, Any]) -> dict[str, jax.Array | Any]:
+    def __call__(self, inputs: Mapping[str, Any], /) -> dict[str, jax.Array | Any]:
         """Run the network; return the outputs by name, in the order in which they were marked.
 
         Args:
@@ -212,14 +217,19 @@ class Executable(Unpicklable, CheckedAttributes):
 
     def _compile(self, types: TypeTable, validated: ValidatedNetwork, given: Given) -> CompiledProgram:
         if not has_program(self.network, types) or (self.interruptible and is_long(validated.block.steps, types)):
-            return self._on_host(HostProgram(self.network, validated, self.max_trips, self.interruptible))
+            return self._on_host(types, validated)
         return compile_program(self, types, validated, given)
 
-    def _on_host(self, program: HostProgram) -> CompiledProgram:
-        def run(weights: list[Any], arrays: list[Any]) -> list[Any]:
-            return program({**self._values_of(weights), **dict(zip(self.network.inputs, arrays, strict=True))})
+    def _on_host(self, types: TypeTable, validated: ValidatedNetwork) -> CompiledProgram:
+        passes = of_host(of_platform(self.passes, jax.default_backend()))
+        source = improve(self.network, types, validated, passes)
+        inputs, load = source.network.inputs, HostWeights(source, self.constants)
+        program = HostProgram(source.network, source.validated, self.max_trips, self.interruptible, without=load.steps)
 
-        return CompiledProgram(run, program, self.network.loops)
+        def run(weights: list[Any], arrays: list[Any]) -> list[Any]:
+            return program({**load(weights), **dict(zip(inputs, arrays, strict=True))})
+
+        return CompiledProgram(run, program, source.network.loops, notes=source.notes)
 
     def _values_of(self, weights: list[Any]) -> dict[ITensor, Any]:
         return {layer.outputs[0]: array for layer, array in zip(self.constants, weights, strict=True)}
@@ -262,6 +272,12 @@ class Executable(Unpicklable, CheckedAttributes):
         """The changes that the passes made for the latest program."""
         latest = self._programs.latest
         return latest.notes if latest else []
+
+    @property
+    def rewritten_network(self) -> INetworkDefinition | None:
+        """The network after the passes, of which the latest program is made; None if none is compiled."""
+        latest = self._programs.latest
+        return latest.network if latest else None
 
     def profile(self, inputs: Mapping[str, Any]) -> dict[str, float]:
         """The duration of each phase for some inputs, in seconds, in the order of the phases.
@@ -307,9 +323,18 @@ def inputs_named(names: Iterable[str], network: INetworkDefinition) -> frozenset
     return frozenset(listed)
 
 
-def _loaded(weights: Array) -> Any:
-    """A copy of weights on the device; strings stay on the host."""
-    return weights.copy() if weights.dtype == STRING else jnp.array(weights)
+def _loaded(layer: IConstantLayer) -> Any:
+    """The weights of a constant on the device; strings stay on the host.
+
+    Where the device computes in the host's memory, the constant keeps a view of them: there is one copy, and not two.
+    """
+    weights = layer.evaluate()
+    if weights.dtype == STRING:
+        return weights.copy()
+    loaded = device_copy(weights)
+    if {each.platform for each in loaded.devices()} == {"cpu"}:
+        vars(layer)["weights"] = np.asarray(loaded).reshape(-1)
+    return loaded
 
 
 def _absent(layer: IConstantLayer) -> Finding:

@@ -14,8 +14,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from netloop import plan
-from netloop.diagnostics import require
+from netloop.diagnostics import NetworkError, require
 from netloop.execution.to_jax import to_jax
+from netloop.lower.loop.reverse_guard import NO_REVERSE_MODE
 from netloop.network import INetworkDefinition
 from netloop.plugins.enums import PluginFieldType, TensorRTPhase
 from netloop.plugins.fields import PluginField, PluginFieldCollection, PluginFieldCollection_
@@ -100,7 +101,9 @@ def _gradient(network: INetworkDefinition, count: int) -> Callable[..., Any]:
         variables = arrays[:count]
         try:
             return jax.grad(total, tuple(range(count)))(*variables)
-        except ValueError:  # JAX has no reverse mode for loops whose trip count it does not have
+        except NetworkError as error:  # there is no reverse mode for loops whose trip count is not known
+            if error.findings[0].code != NO_REVERSE_MODE:
+                raise
             return _in_forward_mode(total, variables)
 
     return gradient

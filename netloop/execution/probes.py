@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -36,7 +36,7 @@ TripCounts = Mapping[ITensor, Sequence[int]]
 
 
 def record_elements(
-    network: INetworkDefinition, counts: TripCounts, inputs: Mapping[str, Any], max_trips: int
+    network: INetworkDefinition, counts: TripCounts, inputs: Mapping[str, Any], max_trips: int | None
 ) -> dict[ITensor, Array | None]:
     """Run a network and return the elements of some tensors, stacked along one axis for each enclosing loop.
 
@@ -46,18 +46,41 @@ def record_elements(
         network: the network.
         counts: for each tensor, the number of stacked iterations of each enclosing loop, the outermost first.
         inputs: an array for each input, by name.
-        max_trips: the largest number of iterations of a loop, each time it is entered.
+        max_trips: the largest number of iterations of a loop, each time it is entered; None for any number.
 
     Returns:
         An array for each tensor; None if the run failed before it, or its elements have different shapes.
     """
-    copy = network.copy()
-    scopes = Scopes(copy)
-    stacked = [_stacked(copy, scopes, _copy_of(tensor, copy), each) for tensor, each in counts.items()]
-    for tensor in stacked:
-        copy.mark_output(tensor)
+    copy, stacked = probed(network, counts)
     values = dict(zip(copy.outputs, _run(copy, inputs, max_trips), strict=True))
-    return dict(zip(counts, (values[each] for each in stacked), strict=True))
+    return {tensor: values[each] for tensor, each in stacked.items()}
+
+
+def probed(network: INetworkDefinition, counts: TripCounts) -> tuple[INetworkDefinition, dict[ITensor, ITensor]]:
+    """A copy of a network with more outputs: the elements of some tensors, stacked along one axis for each loop.
+
+    Args:
+        network: the network.
+        counts: for each tensor, the number of stacked iterations of each enclosing loop, the outermost first.
+
+    Returns:
+        The copy, and its output for each tensor.
+    """
+    copy = network.copy()
+    vars(copy)["builder"] = None  # which has logged the warnings about the network
+    scopes = Scopes(copy)
+    stacked = {tensor: _stacked(copy, scopes, _copy_of(tensor, copy), each) for tensor, each in counts.items()}
+    taken = {each.name for each in (*copy.inputs, *copy.outputs)}
+    for number, tensor in enumerate(stacked.values()):
+        if not tensor.is_network_output:
+            tensor.name = _free(f"probe {number}", taken)  # inside a network, names may be equal
+            copy.mark_output(tensor)
+    return copy, stacked
+
+
+def _free(name: str, taken: Collection[str]) -> str:
+    """A name that is not taken."""
+    return name if name not in taken else _free(f"{name}'", taken)
 
 
 def _copy_of(tensor: ITensor, network: INetworkDefinition) -> ITensor:
@@ -74,7 +97,7 @@ def _stacked(network: INetworkDefinition, scopes: Scopes, tensor: ITensor, count
     return tensor
 
 
-def _run(network: INetworkDefinition, inputs: Mapping[str, Any], max_trips: int) -> list[Array | None]:
+def _run(network: INetworkDefinition, inputs: Mapping[str, Any], max_trips: int | None) -> list[Array | None]:
     """The outputs of a network, in the order in which they were marked."""
     given = check_values(network.inputs, inputs)
     with pinned_settings():

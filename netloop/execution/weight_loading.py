@@ -6,15 +6,27 @@ from collections.abc import Sequence
 from typing import Any
 
 import jax
+import numpy as np
 
 from netloop.graph.tensor import ITensor
 from netloop.layers.sources import IConstantLayer
 from netloop.lower import Program, constants_of
+from netloop.lower.weight_folding import find_weight_folding, read_by_others
 from netloop.network import INetworkDefinition
+from netloop.passes import Improved
+from netloop.types import Array
 from netloop.xla_compilation import InterruptibleJit
 
 DeviceWeights = list[jax.Array | jax.ShapeDtypeStruct]
 """The values of the constants of an executable on the device, or the types of those that are absent."""
+
+
+def device_copy(array: Array) -> jax.Array:
+    """A copy of an array on the device, in memory to which nobody else writes.
+
+    ``jnp.array`` and ``asarray`` copy by a program that XLA compiles for each new shape, in 25 ms.
+    """
+    return jax.device_put(np.array(array))
 
 
 class WeightLoader:
@@ -30,25 +42,67 @@ class WeightLoader:
         positions = {layer.index: position for position, layer in enumerate(constants)}
         own = constants_of(network)
         self.tensors: list[ITensor] = [*(each.outputs[0] for each in own), *program.weight_folding.tensors]
-        self._positions = [positions[each.index] for each in own]
+        # constants that passes added are the arrays of the network, which a refit makes anew
+        self._sources = [positions.get(each.index, each) for each in own]
         self._loaded: tuple[Any, list[Any]] = None, []
         self._program = program
-        self._compute = InterruptibleJit(self._fold)
+        self._compute = InterruptibleJit(self._load)
+        self._given: list[ITensor] = []
 
     def __call__(self, weights: Sequence[Any]) -> list[Any]:
         """Return the arguments for the weights of an executable; they are computed once for each list of weights."""
         known, loaded = self._loaded
         if known is not weights:
-            own = [weights[position] for position in self._positions]
-            compute = self._fold if self._program.weight_folding.only_moves else self._compute
+            own = [weights[each] if isinstance(each, int) else device_copy(each.evaluate()) for each in self._sources]
             with jax.ensure_compile_time_eval():
-                loaded = [*own, *compute(own)]
+                loaded = [*own, *self._folded(dict(zip(self.tensors, own, strict=False)))]
             self._loaded = weights, loaded
         return loaded
 
-    def _fold(self, own: list[Any]) -> list[Any]:
-        return self._program.load(dict(zip(self.tensors, own, strict=False)))
+    def _folded(self, given: dict[ITensor, Any]) -> list[Any]:
+        """The tensors of weight folding: by numpy, and what it does not compute by a program."""
+        folding = self._program.weight_folding
+        values = {**given, **folding.by_numpy(given, self._program.types)}
+        self._given = list(values)
+        arrays = [jax.device_put(each) for each in values.values()]
+        return (self._compute if folding.others else self._load)(arrays)
+
+    def _load(self, arrays: list[Any]) -> list[Any]:
+        return self._program.load(dict(zip(self._given, arrays, strict=True)))
 
     def values(self, loaded: list[Any]) -> dict[ITensor, Any]:
         """Return the arguments by tensor."""
         return dict(zip(self.tensors, loaded, strict=True))
+
+
+class HostWeights:
+    """Compute the weights of a network that runs on the host: constants, and what numpy computes of them once.
+
+    The ``source`` may have been rewritten by passes; the ``constants`` are those of the original network.
+
+    Attributes:
+        steps: the steps of the network that need not run, as their results are among the weights.
+    """
+
+    def __init__(self, source: Improved, constants: list[IConstantLayer]) -> None:
+        positions = {layer.index: position for position, layer in enumerate(constants)}
+        # constants that passes added are the arrays of the network
+        self._sources = {each.outputs[0]: positions.get(each.index, each) for each in constants_of(source.network)}
+        block, outputs = source.validated.block, source.network.outputs
+        self._types = source.types
+        self._folding = find_weight_folding(block, outputs, source.types)
+        folded = set(self._folding.steps).difference(self._folding.others)
+        self.steps = frozenset(each for each in block.steps if each in folded)
+        self._read = {*read_by_others(block, self.steps), *outputs}
+        self._loaded: tuple[Any, dict[ITensor, Any]] = None, {}
+
+    def __call__(self, weights: Sequence[Any]) -> dict[ITensor, Any]:
+        """Return the values by tensor; they are computed once for each list of weights."""
+        known, loaded = self._loaded
+        if known is not weights:
+            sources = self._sources.items()
+            own = {tensor: weights[of] if isinstance(of, int) else device_copy(of.evaluate()) for tensor, of in sources}
+            made = self._folding.by_numpy(own, self._types)
+            loaded = {**own, **{tensor: jax.device_put(made[tensor]) for tensor in made if tensor in self._read}}
+            self._loaded = weights, loaded
+        return loaded

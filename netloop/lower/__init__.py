@@ -5,5 +5,6 @@ and loops to ``loop/entry.py``, which see it as a ``Lowering``.
 """
 
 from netloop.lower.compilability import has_program as has_program
+from netloop.lower.compilability import require_program as require_program
 from netloop.lower.constants import constants_of as constants_of
 from netloop.lower.program import Program as Program

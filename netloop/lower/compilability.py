@@ -45,20 +45,32 @@ def require_program(network: INetworkDefinition, types: TypeTable) -> None:
     """Refuse a network that one program cannot hold.
 
     Raises:
-        NetworkError: an input is no tensor, a layer computes on the host, or a shape is data-dependent; the last names
-            the layers at which data-dependent shapes begin.
+        NetworkError: an input is no tensor, a layer computes on the host or is not possible for these types, or a shape
+            is data-dependent; the last names the layers at which data-dependent shapes begin.
+    """
+    require_arrays(network)
+    on_host = [layer for layer in live_layers(network) if layer.on_host or _has_strings(layer, types)]
+    if on_host:
+        raise NetworkError(*map(_on_host, on_host))
+    impossible = {layer: found for layer in live_layers(network) if (found := types.finding(layer)) is not None}
+    if impossible:
+        raise NetworkError(*(_impossible(layer, found) for layer, found in impossible.items()))
+    unfixed = [layer for layer in live_layers(network) if not fits_program(layer, types)]
+    first = [layer for layer in unfixed if all(_is_fixed(each, types) for each in layer.type_inputs())]
+    if unfixed:
+        raise NetworkError(*(_data_dependent(layer, types) for layer in first or unfixed))
+
+
+def require_arrays(network: INetworkDefinition) -> None:
+    """Refuse a network with other inputs than arrays of numbers.
+
+    Raises:
+        NetworkError: an input is a sequence, an optional value, a map, or of strings.
     """
     for each in network.inputs:
         if not each.type.is_tensor or each.type.is_string:
             what = f"the input {each.name!r} is {each.type}, and a pure function takes arrays of numbers"
             raise NetworkError(Finding("NL503", what, why=reason("NL503"), fix=USE_COMPILE, at=each))
-    on_host = [layer for layer in live_layers(network) if layer.on_host or _has_strings(layer, types)]
-    if on_host:
-        raise NetworkError(*map(_on_host, on_host))
-    unfixed = [layer for layer in live_layers(network) if not fits_program(layer, types)]
-    first = [layer for layer in unfixed if all(_is_fixed(each, types) for each in layer.type_inputs())]
-    if unfixed:
-        raise NetworkError(*(_data_dependent(layer, types) for layer in first or unfixed))
 
 
 def _on_host(layer: ILayer) -> Finding:
@@ -68,6 +80,12 @@ def _on_host(layer: ILayer) -> Finding:
         return layer.finding("NL503", what, reason("NL503"), USE_COMPILE)
     what = f"{layer.name!r} is a plugin that computes on the host"
     return layer.finding("NL503", what, reason("NL503"), f"write it as a netloop.JaxPlugin; {USE_COMPILE}")
+
+
+def _impossible(layer: ILayer, found: Finding) -> Finding:
+    what = f"a branch has {layer.name!r}, which is not possible for these shapes: {found.what}"
+    fix = "fix the input that chooses the branch to a value, as inputs= of load does for a model"
+    return layer.finding("NL501", what, "a pure function has both branches", f"{fix}; {USE_COMPILE}")
 
 
 def _data_dependent(layer: ILayer, types: TypeTable) -> Finding:

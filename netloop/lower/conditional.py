@@ -1,15 +1,17 @@
 """A conditional as ``lax.cond``, as a selection between both branches, or as the branch that is known to be taken."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
 
 from netloop.lower.frame import Frame, first_error
 from netloop.lower.loop.unroll_heuristic import is_small
 from netloop.lower.lowering import Lowering
+from netloop.lower.ranks import require_in_step
+from netloop.manual_axes import cond
 from netloop.nest import IfStep
 from netloop.passes.forms import LoweringForm
 
@@ -30,7 +32,7 @@ def lower_conditional(lowering: Lowering, step: IfStep, frame: Frame) -> None:
         for tensor, one, other in zip(step.writes, true, false, strict=True):
             frame.values[tensor] = jnp.where(condition, one, other)
         return
-    results, flags, status = lax.cond(condition, *branches)
+    results, flags, status = cond(condition, *branches, look=partial(require_in_step, step))
     decided = frame.error_flag([step.condition])
     for tensor, result, flag in zip(step.writes, results, flags, strict=True):
         frame.values[tensor] = result

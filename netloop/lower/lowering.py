@@ -1,7 +1,7 @@
 """The part of a program that the lowering of its loops and conditionals uses."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 import jax
@@ -31,7 +31,12 @@ class Lowering(ABC):
         loop_strategies: how each loop runs and why.
         batched_layers: the layers of each loop that run for many iterations at once.
         notes: what forms of lowering did, once each.
+        is_pure: whether it is part of a pure function, which may be differentiated.
+        bounds: the largest numbers of iterations of loops, by their names, that are to have derivatives in reverse.
     """
+
+    is_pure: bool = False
+    bounds: Mapping[str, int] = {}
 
     def __init__(
         self, block: Block, types: TypeTable, scopes: Scopes, max_trips: int | None, passes: Collection[str]

@@ -23,7 +23,7 @@ from netloop.lower.frame import Frame, first_error
 from netloop.lower.loop.entry import lower_loop
 from netloop.lower.loop.iterators import lower_iterator
 from netloop.lower.lowering import Lowering
-from netloop.lower.weight_folding import WeightOnlySteps, find_weight_folding
+from netloop.lower.weight_folding import WeightOnlySteps, find_weight_folding, read_by_others
 from netloop.nest import Block, IfStep, LayerStep, LoopStep, Scopes, Step, depths_of, walk
 from netloop.network import INetworkDefinition
 from netloop.passes.forms import LoweringForm
@@ -55,6 +55,7 @@ class Program(Lowering):
     once it has been traced.
 
     Attributes:
+        block: the steps.
         outputs: the tensors that it computes.
     """
 
@@ -68,8 +69,8 @@ class Program(Lowering):
         passes: Collection[str] = (),
     ) -> None:
         self.outputs = outputs
-        self._block = Block(list(steps))
-        super().__init__(self._block, types, scopes, max_trips, passes)
+        self.block = Block(list(steps))
+        super().__init__(self.block, types, scopes, max_trips, passes)
 
     @staticmethod
     def of(
@@ -93,7 +94,7 @@ class Program(Lowering):
 
     def run_in(self, frame: Frame) -> Outcome:
         """The outputs, given the values and iterations of a frame."""
-        self.run(self._block.steps, frame)
+        self.run(self.block.steps, frame)
         return self.outcome(frame)
 
     def outcome(self, frame: Frame) -> Outcome:
@@ -104,12 +105,12 @@ class Program(Lowering):
     @property
     def depth(self) -> int:
         """The number of loops and conditionals nested in each other."""
-        return max(depths_of(self._block).values(), default=0)
+        return max(depths_of(self.block).values(), default=0)
 
     @property
     def longest_body(self) -> int:
         """The number of layers in the longest loop body, with the layers of loops inside it."""
-        bodies = (walk(each.body) for each in self._block.steps if isinstance(each, LoopStep))
+        bodies = (walk(each.body) for each in self.block.steps if isinstance(each, LoopStep))
         return max((sum(isinstance(each, LayerStep) for each in body) for body in bodies), default=0)
 
     @cached_property
@@ -117,16 +118,20 @@ class Program(Lowering):
         """The steps that are computed at load time, if the pass is in use."""
         if LoweringForm.WEIGHT_FOLDING not in self.passes:
             return WeightOnlySteps([], [])
-        found = find_weight_folding(self._block, self.outputs, self.types)
+        found = find_weight_folding(self.block, self.outputs, self.types)
         if found.steps:
             self.note(LoweringForm.WEIGHT_FOLDING, f"layers that depend on weights only: {len(found.steps)}")
         return found
 
+    def unfolded(self, tensors: Iterable[ITensor]) -> list[ITensor]:
+        """Those of some tensors that are read by other steps than those of ``weight_folding``."""
+        late = {*read_by_others(self.block, self.weight_folding.steps), *self.outputs}
+        return [each for each in tensors if each in late]
+
     def load(self, given: Mapping[ITensor, Any]) -> list[Any]:
-        """The tensors of ``weight_folding``, from the constants of ``constants_of``."""
-        if self.weight_folding.only_moves:
-            return self.weight_folding.by_numpy(given, self.types)
+        """The tensors of ``weight_folding``, from the constants of ``constants_of`` and what is known of them."""
         frame = Frame(dict(given))
+        # steps whose results are given do not run again
         self.run(self.weight_folding.steps, frame)
         return [self.array(each, frame) for each in self.weight_folding.tensors]
 

@@ -4,17 +4,17 @@ Weights are arguments of the program, so XLA computes what follows from them ane
 char-RNN of 2 x 512 by one step a call (benchmarks/RESULTS.md).
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, NamedTuple
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 from netloop.graph.infer import TypeTable
-from netloop.graph.layer import Operation
+from netloop.graph.layer import Elementary, Operation
 from netloop.graph.tensor import ITensor
+from netloop.layers.pointwise import IIdentityLayer
 from netloop.layers.rearrange import IConcatenationLayer, IShuffleLayer, ISqueezeLayer, IUnsqueezeLayer
+from netloop.layers.slice import ISliceLayer
 from netloop.layers.sources import IConstantLayer
 from netloop.nest import Block, IfStep, LayerStep, Step, walk, weight_only_tensors
 
@@ -23,8 +23,8 @@ SMALLEST = 1 << 12
 MOST_GROWTH = 4
 """The most that folding may multiply the bytes of its inputs by: larger results would fill the memory."""
 
-MOVES = IConcatenationLayer, IShuffleLayer, ISqueezeLayer, IUnsqueezeLayer
-"""Layers that compute no element: numpy has run them before XLA has compiled them."""
+BY_NUMPY = Elementary, IConcatenationLayer, IIdentityLayer, IShuffleLayer, ISliceLayer, ISqueezeLayer, IUnsqueezeLayer
+"""Layers that numpy computes as fast as XLA, which would first compile a program for them."""
 
 
 class WeightOnlySteps(NamedTuple):
@@ -39,18 +39,26 @@ class WeightOnlySteps(NamedTuple):
     tensors: list[ITensor]
 
     @property
-    def only_moves(self) -> bool:
-        """Whether the steps compute no element, and only move elements to other places."""
-        return all(isinstance(each.layer, MOVES) for each in self.steps)
+    def others(self) -> list[LayerStep]:
+        """The steps that numpy does not compute, and those that read their results."""
+        late: set[ITensor] = set()
+        found: list[LayerStep] = []
+        for each in self.steps:
+            if not isinstance(each.layer, BY_NUMPY) or not late.isdisjoint(each.reads):
+                late.update(each.writes)
+                found.append(each)
+        return found
 
-    def by_numpy(self, given: Mapping[ITensor, Any], types: TypeTable) -> list[jax.Array]:
-        """The values of its tensors, computed by numpy; only for steps that move elements."""
+    def by_numpy(self, given: Mapping[ITensor, Any], types: TypeTable) -> dict[ITensor, Any]:
+        """What numpy computes of the values of the constants that are given."""
         values: dict[ITensor, Any] = {tensor: np.asarray(array) for tensor, array in given.items()}
+        others = set(self.others)
         for step in self.steps:
-            assert isinstance(step.layer, Operation)
-            arrays = [each and values.get(each, types[each].value) for each in step.layer.inputs]
-            values[step.layer.outputs[0]] = step.layer.evaluate(*arrays)
-        return [jnp.asarray(values[each]) for each in self.tensors]
+            if step not in others:
+                assert isinstance(step.layer, Operation)
+                arrays = [each and values.get(each, types[each].value) for each in step.layer.inputs]
+                values[step.layer.outputs[0]] = step.layer.evaluate(*arrays)
+        return {tensor: array for tensor, array in values.items() if tensor not in given}
 
 
 def find_weight_folding(block: Block, outputs: Iterable[ITensor], types: TypeTable) -> WeightOnlySteps:
@@ -65,8 +73,13 @@ def find_weight_folding(block: Block, outputs: Iterable[ITensor], types: TypeTab
     steps = dict.fromkeys(found.values())
     if max((_bytes(each.reads, types) for each in steps), default=0) < SMALLEST:
         return WeightOnlySteps([], [])
-    late = [each for step in walk(block) if step not in steps for each in _own_reads(step)]
-    return WeightOnlySteps(list(steps), [each for each in dict.fromkeys([*late, *outputs]) if each in found])
+    late = dict.fromkeys([*read_by_others(block, steps), *outputs])
+    return WeightOnlySteps(list(steps), [each for each in late if each in found])
+
+
+def read_by_others(block: Block, steps: Collection[Step]) -> list[ITensor]:
+    """The tensors that the steps of a block read, at any depth, without some of the steps."""
+    return [each for step in walk(block) if step not in steps for each in _own_reads(step)]
 
 
 def _own_reads(step: Step) -> list[ITensor]:

@@ -7,8 +7,10 @@ truncated or malicious raises one FileFormatError. A hash is not a signature: wh
 another plan.
 """
 
+import copyreg
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -23,7 +25,7 @@ from netloop.plan.container import NETWORK, Part, draw, pack, unpack
 from netloop.plan.json_reader import JsonValue, from_json, to_json
 from netloop.plan.network_json import BUILD, NetworkReader, NetworkWriter
 
-__all__ = ["Plan", "draw", "dumps", "load", "loads", "read", "save"]
+__all__ = ["Plan", "draw", "dumps", "load", "loads", "naming", "read", "read_file", "save"]
 
 
 class Plan(NamedTuple):
@@ -85,6 +87,14 @@ def read(data: bytes | bytearray | memoryview) -> Plan:
     return Plan(network, reader.build, reader.absent)
 
 
+def _reduced(network: INetworkDefinition) -> tuple[Callable[[bytes], INetworkDefinition], tuple[bytes]]:
+    return loads, (dumps(network),)
+
+
+# pickle asks this table before the class, which is of a lower level and knows nothing of plans
+copyreg.pickle(INetworkDefinition, _reduced)  # pyright: ignore[reportArgumentType]
+
+
 def save(network: INetworkDefinition, path: str | os.PathLike[str]) -> None:
     """Write the plan of a network.
 
@@ -104,12 +114,20 @@ def load(path: str | os.PathLike[str]) -> INetworkDefinition:
         FileFormatError: the plan is damaged, truncated, of a newer version, or not a plan.
         OSError: the file cannot be read, or is not a regular file.
     """
+    return read_file(path).network
+
+
+def read_file(path: str | os.PathLike[str]) -> Plan:
+    """Return the contents of a plan in a file.
+
+    Raises:
+        FileFormatError: the plan is damaged, truncated, of a newer version, or not a plan.
+        OSError: the file cannot be read, or is not a regular file.
+    """
     with memory_errors_as(FileFormatError, os.fspath(path)):
         data = read_regular(path, copies=2)
-    try:
-        return loads(data)
-    except FileFormatError as error:
-        raise FileFormatError(*(_in_file(each, os.fspath(path)) for each in error.findings)) from None
+    with naming(path):
+        return read(data)
 
 
 def _pieces(
@@ -122,6 +140,15 @@ def _pieces(
         return pack(document, files)
     except ValueError as error:
         raise NetworkError(Finding("NL714", f"the network cannot be saved: {error}", at=network)) from None
+
+
+@contextmanager
+def naming(path: str | os.PathLike[str]) -> Generator[None]:
+    """Make errors about a plan name its file."""
+    try:
+        yield
+    except FileFormatError as error:
+        raise FileFormatError(*(_in_file(each, os.fspath(path)) for each in error.findings)) from None
 
 
 def _in_file(finding: Finding, path: str) -> Finding:

@@ -22,7 +22,7 @@ from netloop.layers.loop import ILoop
 from netloop.plan import plugins
 from netloop.plan.json_reader import LEAST, MOST, JsonValue
 from netloop.plugins.interfaces import IPluginV3
-from netloop.types import Array
+from netloop.types import Array, FlatArray
 
 T = TypeVar("T")
 
@@ -150,6 +150,7 @@ def form_of(hint: Any) -> Form:
         return Form(
             lambda value, _: instance(value, hint, f"a {hint.__name__}").name, lambda node, _: node.member(hint)
         )
+    hint = Array if hint is FlatArray else hint
     assert hint in FORMS, f"plans have no form for attributes annotated {hint}"
     return FORMS[hint]
 

@@ -6,6 +6,7 @@ import io
 import keyword
 import math
 import re
+from collections.abc import Hashable
 from enum import Enum
 from typing import Any
 
@@ -68,7 +69,7 @@ class Weights(dict[str, Array]):
     def __init__(self) -> None:
         super().__init__()
         self._names = Names(frozenset())
-        self._texts: dict[int, str] = {}
+        self._texts: dict[Hashable, str] = {}
         self._kept: list[Array] = []
 
     @property
@@ -79,14 +80,15 @@ class Weights(dict[str, Array]):
     def expression(self, array: Array, name: str) -> str:
         """Return an expression of an array, which is called ``name`` if it is new; a small one has its elements."""
         is_small = array.size <= LONGEST_INLINE and is_plain(array) and bool(np.isfinite(array).all())
-        return _elements(array) if is_small and id(array) not in self._texts else self.read(array, name)
+        return _elements(array) if is_small and _memory(array) not in self._texts else self.read(array, name)
 
     def read(self, array: Array, name: str) -> str:
         """Return the expression that reads an array from the file, where it is called ``name`` if it is new."""
-        if id(array) not in self._texts:
-            self._kept.append(array)  # so that no other array gets its id
-            self._texts[id(array)] = self._added(array, self._names.of(name, "weights"))
-        return self._texts[id(array)]
+        key = _memory(array)
+        if key not in self._texts:
+            self._kept.append(array)  # so that no other array gets its memory
+            self._texts[key] = self._added(array, self._names.of(name, "weights"))
+        return self._texts[key]
 
     def _added(self, array: Array, name: str) -> str:
         if array.dtype == STRING:  # of which numpy could only read a pickle
@@ -103,6 +105,11 @@ class Weights(dict[str, Array]):
         file = io.BytesIO()
         np.savez(file, allow_pickle=False, **self)  # pyright: ignore[reportArgumentType]
         return file.getbuffer()
+
+
+def _memory(array: Array) -> Hashable:
+    """What views of the same elements have in common: layers hold flat views of an array that they share."""
+    return array.ctypes.data, array.shape, array.strides, array.dtype.str
 
 
 def _elements(array: Array) -> str:

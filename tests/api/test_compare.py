@@ -75,6 +75,17 @@ def test_everything_in_loops_is_compared(network):
     assert str(found) == "20 elements agree"
 
 
+def test_tensors_inside_may_have_equal_names(network):
+    x = network.add_input("probe 1", trt.float32, (2,))
+    for _ in range(3):
+        x = named(network.add_unary(x, trt.UnaryOperation.NEG).get_output(0), "same")
+    mark(network, y=network.add_unary(x, trt.UnaryOperation.ABS).get_output(0))
+    found = trt.compare(network, {"probe 1": np.float32([1, 2])})
+
+    assert found.agrees
+    assert found.elements == 4
+
+
 def test_rounding_is_no_difference():
     assert trt.compare(newton(), {"x": np.float64(2)}).agrees
 

@@ -356,8 +356,24 @@ def test_other_objects_than_strategies_are_refused(given):
         swap_engine().create_execution_context(given)
 
 
-def test_communicator_is_accepted_and_logged():
+@pytest.mark.parametrize("communicator", [None, object()])
+def test_communicator_of_one_rank_has_no_effect(communicator):
     context = swap_engine(log := Log()).create_execution_context()
 
-    assert context.set_communicator(None)
+    assert context.set_communicator(communicator)
     assert "set_communicator" in log.infos()[0]
+
+
+def test_communicator_of_several_ranks_is_refused(network):
+    x = network.add_input("x", trt.float32, (-1,))
+    layer = network.add_dist_collective(x, trt.CollectiveOperation.ALL_REDUCE, trt.ReduceOperation.SUM, -1, [])
+    layer.num_ranks = 8
+    network.mark_output(layer.get_output(0))
+    builder = trt.Builder(log := Log())
+    engine = builder.build_engine_with_config(network, builder.create_builder_config())
+    context = engine.create_execution_context()
+
+    assert context.set_communicator(None)
+    assert not context.set_communicator(object())
+    assert log.errors()[0].startswith("NL616: the network has layers of 8 ranks")
+    assert "netloop.shard(network, mesh) with a mesh of 8 devices" in log.errors()[0]

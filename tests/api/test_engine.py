@@ -1,4 +1,10 @@
-"""Engines describe their inputs, outputs, profiles and memory."""
+"""Engines describe their inputs, outputs, profiles and memory, and go to other processes."""
+
+import copy
+import pickle
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -205,3 +211,149 @@ def test_cache_is_reported_as_the_input_that_the_output_aliases():
 
     assert engine.get_aliased_input_tensor("made") == "cache"
     assert [engine.get_aliased_input_tensor(name) for name in ("inner", "cache", "place")] == [None] * 3
+
+
+# ---------------------------------------------------------------------------- other processes
+
+
+def call(engine, x):
+    """What a worker does with an engine and the network of another one."""
+    return np.asarray(engine({"x": x})["y"])
+
+
+def pickled(value):
+    return pickle.loads(pickle.dumps(value))
+
+
+@pytest.mark.parametrize("copied", [pickled, copy.copy, copy.deepcopy])
+def test_copy_of_an_engine_has_its_options_and_weights(copied):
+    network = networks.swap()
+    network.name = "swap"
+    original = trt.compile(network, max_trips=7, passes=["loop_fission"], donate=["x"])
+    made = copied(original)
+
+    assert type(made) is trt.ICudaEngine
+    assert made is not original
+    assert (made.name, made.max_trips, made.passes, made.donated) == ("swap", 7, {"loop_fission"}, {"x"})
+    assert made({"x": np.float32([1, 2]), "z": np.float32([3, 4])})["a"].tolist() == [3, 4]
+
+
+def test_copy_of_an_engine_has_its_refitted_weights(network):
+    weights = network.add_constant((2,), np.float32([1, 2]))
+    weights.name = "w"
+    network.mark_output(weights.get_output(0))
+    engine = trt.compile(network)
+    refitter = trt.Refitter(engine, trt.Logger())
+    refitter.set_weights("w", trt.WeightsRole.CONSTANT, np.float32([3, 4]))
+    assert refitter.refit_cuda_engine()
+
+    (made,) = pickled(engine)({}).values()
+    assert made.tolist() == [3, 4]
+
+
+def test_engine_of_thousands_of_layers_is_pickled():
+    network = networks.chain(4000, length=-1)
+    engine = pickled(trt.compile(network))
+
+    assert engine.num_layers == 4000
+    assert engine.program_count == 0
+
+
+@pytest.mark.parametrize("method", ["spawn", "forkserver"])
+def test_worker_takes_an_engine_as_its_argument(method):
+    network = networks.running_sum()
+    with ProcessPoolExecutor(1, get_context(method)) as pool:
+        of_engine, of_network = pool.submit(call, trt.compile(network), networks.X), pool.submit(trt.compile, network)
+
+        np.testing.assert_array_equal(of_engine.result(), [9, 12, 15])
+        np.testing.assert_array_equal(of_network.result()({"x": networks.X})["y"], [9, 12, 15])
+
+
+# ---------------------------------------------------------------------------- calls by name, and files
+
+
+def sum_of(*names):
+    network = trt.INetworkDefinition()
+    inputs = [network.add_input(each, trt.float32, (2,)) for each in names]
+    mark(network, y=combine(network, *inputs))
+    return trt.compile(network, max_trips=7)
+
+
+ONE, TWO = np.float32([1, 1]), np.float32([2, 2])
+
+
+def test_inputs_are_given_by_name():
+    assert sum_of("x", "h")(x=ONE, h=TWO)["y"].tolist() == [3, 3]
+
+
+def test_input_may_be_called_inputs():
+    assert sum_of("inputs", "x")(inputs=ONE, x=TWO)["y"].tolist() == [3, 3]
+
+
+def test_dict_may_be_given_by_the_name_of_the_parameter():
+    assert sum_of("x", "h")(inputs={"x": ONE, "h": TWO})["y"].tolist() == [3, 3]
+
+
+def test_dict_and_names_are_not_mixed():
+    with pytest.raises(TypeError, match="a dict of arrays, or the arrays by name, and not both"):
+        sum_of("x", "h")({"x": ONE}, h=TWO)
+
+
+def test_misspelt_name_of_an_input_has_a_hint():
+    with pytest.raises(trt.InputError, match=r"no input 'H'; it has 'h', 'x'\n  fix: did you mean 'h'\?"):
+        sum_of("x", "h")(x=ONE, H=TWO)
+
+
+def test_saved_engine_is_loaded_with_its_options(tmp_path):
+    path = tmp_path / "sum.plan"
+
+    sum_of("x", "h").save(path)
+
+    engine = trt.load(path)
+    assert engine(x=ONE, h=TWO)["y"].tolist() == [3, 3]
+    assert engine.max_trips == 7
+
+
+def test_plan_of_a_network_is_loaded_as_an_engine(tmp_path):
+    trt.plan.save(sum_of("x", "h").network, tmp_path / "network.plan")
+
+    assert trt.load(tmp_path / "network.plan")(x=ONE, h=TWO)["y"].tolist() == [3, 3]
+
+
+def test_failed_save_keeps_the_old_file(tmp_path):
+    path = tmp_path / "sum.plan"
+    path.write_bytes(b"old")
+    with (
+        patch("os.fsync", side_effect=OSError(28, "No space left on device")),
+        pytest.raises(OSError, match="sum"),
+    ):
+        sum_of("x", "h").save(path)
+
+    assert path.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("content", [b"", b"PK", b"no plan at all" * 100])
+def test_file_that_is_no_plan_is_named(tmp_path, content):
+    path = tmp_path / "engine.trt"
+    path.write_bytes(content)
+
+    with pytest.raises(trt.FileFormatError, match=f"at {path}"):
+        trt.load(path)
+
+
+def test_truncated_plan_is_refused(tmp_path):
+    path = tmp_path / "sum.plan"
+    sum_of("x", "h").save(path)
+    path.write_bytes(path.read_bytes()[:-10])
+
+    with pytest.raises(trt.FileFormatError, match=f"at {path}"):
+        trt.load(path)
+
+
+@pytest.mark.parametrize(("name", "reader"), [("m.onnx", "netloop.onnx.load"), ("m.XML", "netloop.openvino.load")])
+def test_model_is_no_plan_and_the_error_says_what_reads_it(tmp_path, name, reader):
+    (tmp_path / name).write_bytes(b"a model")
+
+    with pytest.raises(trt.FileFormatError, match=f"fix: {reader} reads models of this format"):
+        trt.load(tmp_path / name)

@@ -1,5 +1,6 @@
 """A progress monitor follows a build and can cancel it."""
 
+import numpy as np
 import pytest
 
 import netloop as trt
@@ -20,6 +21,11 @@ class Monitor(trt.IProgressMonitor):
 
     def phase_finish(self, phase_name):
         self.reported.append(("finish", phase_name))
+
+
+def parts_of_a_compilation():
+    names = ("Optimize", "Load weights", "Trace", "Compile by XLA")
+    return [each for name in names for each in (("start", name, "Compile"), ("finish", name))]
 
 
 def test_progress_monitor_receives_every_phase(log):
@@ -49,3 +55,53 @@ def test_progress_monitor_ends_the_build(log, phase):
 
     assert builder.build_serialized_network(doubling_network(builder), config) is None
     assert monitor.reported[-2:] == [("finish", phase), ("finish", "Building engine")]
+
+
+# ---------------------------------------------------------------------------- netloop.compile
+
+
+def test_compile_reports_its_phases(network):
+    doubling(network, (2,))
+    monitor = Monitor()
+    engine = trt.compile(network, progress=monitor)
+
+    whole = "Building engine"
+    assert monitor.reported == [
+        ("start", whole, None),
+        ("start", "Compile", whole),
+        *parts_of_a_compilation(),
+        ("finish", "Compile"),
+        ("finish", whole),
+    ]
+    assert list(engine.profile({"x": np.ones(2, np.float32)})) == ["passes", "load", "trace", "compile", "call"]
+
+
+def test_calls_with_new_shapes_report_nothing(network):
+    doubling(network, (-1,))
+    monitor = Monitor()
+    engine = trt.compile(network, progress=monitor)
+    reported = list(monitor.reported)
+    engine({"x": np.ones(3, np.float32)})
+
+    assert monitor.reported == reported
+    assert [each for each in reported if each[1] == "Trace"] == []
+
+
+@pytest.mark.parametrize("phase", ["Optimize", "Compile by XLA", "Compile"])
+def test_monitor_cancels_a_compilation(network, phase):
+    doubling(network, (2,))
+
+    with pytest.raises(trt.Cancelled, match=phase):
+        trt.compile(network, progress=Monitor(ends_at=phase))
+
+
+def test_monitor_of_another_type_is_refused(network):
+    with pytest.raises(TypeError, match="progress must be None or IProgressMonitor"):
+        trt.compile(doubling(network, (2,)), progress=print)
+
+
+def doubling(network, shape):
+    x = network.add_input("x", trt.float32, shape)
+    y = network.add_elementwise(x, x, trt.ElementWiseOperation.SUM).get_output(0)
+    network.mark_output(y)
+    return network

@@ -38,6 +38,26 @@ def test_refitted_engine_has_new_weights_and_the_same_program(log):
     assert engine.program_count == before == 1
 
 
+def test_weights_on_the_device_are_read_by_each_refit(log):
+    engine, memory = scaling_engine(log), np.array([5, 7], np.float32)
+    refitter = trt.Refitter(engine, log)
+    on_device = trt.Weights(trt.float32, memory.ctypes.data, memory.size)
+    x = {"x": np.ones(2, np.float32)}
+
+    assert refitter.set_named_weights("scale", on_device, trt.TensorLocation.DEVICE)
+    assert refitter.get_weights_location("scale") is trt.TensorLocation.DEVICE
+    for numbers in ([5, 7], [1, 4]):
+        memory[:] = numbers
+        assert refitter.refit_cuda_engine()
+        np.testing.assert_array_equal(engine(x)["y"], numbers)
+    memory[:] = 0
+    np.testing.assert_array_equal(engine(x)["y"], [1, 4])
+    assert refitter.unset_named_weights("scale")
+    assert refitter.get_weights_location("scale") is trt.TensorLocation.HOST
+    assert refitter.refit_cuda_engine()
+    np.testing.assert_array_equal(engine(x)["y"], [1, 4])
+
+
 @pytest.mark.parametrize(
     ("name", "weights", "said"),
     [
@@ -286,7 +306,7 @@ def test_refit_that_fails_changes_nothing(monkeypatch, error, raised):
         refitter.set_named_weights("second", 2 * B)
         absent, plan = set(engine.absent), bytes(engine.serialize())
         with monkeypatch.context() as patch:
-            patch.setattr("jax.numpy.array", fails)
+            patch.setattr("jax.device_put", fails)
             with pytest.raises(raised):
                 refitter.refit_cuda_engine()
         assert (engine.absent, bytes(engine.serialize())) == (absent, plan)

@@ -31,12 +31,12 @@ def test_weights_are_arguments_of_the_program(network, monkeypatch):
         jax.stages.Lowered, "compile", lambda self, **named: texts.append(self.as_text()) or lower(self, **named)
     )
     big = constant(network, np.arange(300_000, dtype=np.float32))
-    whole = constant(network, np.arange(300_000, dtype=np.int32))
+    whole = constant(network, np.ones((300, 1000), np.float32))
     loop = counted(network, 3)
     state = loop.add_recurrence(big)
     state.set_input(1, combine(network, state.get_output(0), big))
-    index = combine(network, whole, 1)
-    trt.compile(mark(network, y=last(loop, state.get_output(0)), z=index))
+    turned = network.add_matrix_multiply(whole, trt.MatrixOperation.TRANSPOSE, whole, trt.MatrixOperation.NONE)
+    trt.compile(mark(network, y=last(loop, state.get_output(0)), z=turned.get_output(0)))
 
     assert len(texts) == 2  # the weights that are folded, and the program
     assert max(map(len, texts)) < 20_000

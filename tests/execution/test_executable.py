@@ -77,7 +77,7 @@ def test_other_element_type_is_refused_with_the_right_one():
         "input 'x' is float32[5,3], and its value is float64[5,3]",
     )
 
-    assert found.fix == "pass an array of dtype float32"
+    assert found.fix == "pass an array of dtype float32; numpy's own default is float64"
 
 
 @pytest.mark.parametrize("shape", [(3, 5), (5, 4), (5,), (1, 5, 3), (0, 3)])

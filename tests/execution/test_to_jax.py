@@ -222,6 +222,28 @@ def test_inputs_are_checked_under_jit():
         jax.jit(function)(weights, {"x": X[:4]})
 
 
+@pytest.mark.parametrize("in_loop", [False, True])
+def test_branch_that_is_not_possible_for_the_shapes_is_refused_with_a_way_out(network, in_loop):
+    network.add_input("c", trt.bool, ())
+    x = network.add_input("x", trt.float32, (-1, 2))
+    loop = counted(network, 2)
+    states = [loop.add_recurrence(x) for _ in range(2)] if in_loop else []
+    conditional = network.add_if_conditional()
+    conditional.set_condition(network.get_input(0))
+    now = states[0].get_output(0) if in_loop else x
+    row = network.add_squeeze(now, constant(network, [0], np.int32)).get_output(0)
+    both = conditional.add_output(network.add_unsqueeze(row, constant(network, [0], np.int32)).get_output(0), now)
+    for each in states:
+        each.set_input(1, both.get_output(0))
+    function, weights = trt.to_jax(
+        mark(network, y=last(loop, states[1].get_output(0)) if in_loop else both.get_output(0))
+    )
+
+    assert function(weights, {"c": np.bool_(True), "x": F([[1, 2]])})["y"].tolist() == [[1, 2]]
+    with pytest.raises(trt.NetworkError, match=r"NL501.*not possible for these shapes: axis 0 has 3 elements"):
+        function(weights, {"c": np.bool_(False), "x": np.ones((3, 2), np.float32)})
+
+
 # ---------------------------------------------------------------------------- gradients
 
 
@@ -306,9 +328,9 @@ def test_forward_derivative_through_a_loop_whose_iterations_the_call_decides(net
     assert (value, slope) == (16, 32)
 
 
-def test_backward_derivative_through_such_a_loop_is_refused_by_jax():
+def test_backward_derivative_through_such_a_loop_is_refused():
     function, weights = trt.to_jax(mark_float(count_is_an_input()))
-    with pytest.raises(ValueError, match="Reverse-mode differentiation does not work"):
+    with pytest.raises(trt.NetworkError, match=r"NL504: .* has no derivatives in reverse mode"):
         jax.grad(lambda x: function(weights, {"n": np.int32(2), "x": x})["z"])(F(1))
 
 
@@ -371,3 +393,93 @@ def test_gradient_of_a_batch_is_that_of_its_examples(network):
     parts = [jax.grad(loss)(weights, each) for each in batch]
     for name in weights:
         np.testing.assert_allclose(whole[name], parts[0][name] + parts[1][name], rtol=1e-5)
+
+
+# ---------------------------------------------------------------------------- passes and loaded weights
+
+
+def two_products(network, name=""):
+    """y: x[1,64] times the sum of two matrices, by two products that share x; found: elements ``at`` of a table."""
+    x = network.add_input("x", trt.float32, (1, 64))
+    products = []
+    for seed in (1, 2):
+        layer = network.add_constant((64, 64), np.random.default_rng(seed).standard_normal((64, 64)).astype(F))
+        layer.name = name or f"w{seed}"
+        none = trt.MatrixOperation.NONE
+        products.append(network.add_matrix_multiply(x, none, layer.get_output(0), none).get_output(0))
+    table = network.add_constant((4096,), np.arange(4096, dtype=np.int32))
+    table.name = "table"
+    found = network.add_gather(table.get_output(0), network.add_input("at", trt.int32, (2,)), 0).get_output(0)
+    return mark(network, y=combine(network, *products), found=found)
+
+
+GIVEN = {"x": np.linspace(-1, 1, 64, dtype=F)[None], "at": np.int32([7, 4095])}
+
+
+def operations(function, weights):
+    """The operations of the program of a function."""
+    found, todo = set(), [jax.make_jaxpr(function)(weights, GIVEN).jaxpr]
+    while todo:
+        for each in todo.pop().eqns:
+            found.add(each.primitive.name)
+            todo += [inner.jaxpr for inner in each.params.values() if hasattr(inner, "jaxpr")]
+    return found
+
+
+def test_loaded_weights_need_no_preparation_in_a_call(network):
+    two_products(network)
+    plain, loaded = trt.to_jax(network), trt.to_jax(network, load=True)
+    wanted = trt.compile(network)(GIVEN)
+
+    assert "concatenate" in operations(*plain)
+    assert "concatenate" not in operations(*loaded)
+    assert sorted(each.shape for each in loaded[1].values()) == [(64, 128), (4096,)]
+    for function, weights in (plain, loaded):
+        for name, value in jax.jit(function)(weights, GIVEN).items():
+            np.testing.assert_array_equal(value, wanted[name])
+
+
+def test_loaded_weights_can_be_changed(network):
+    function, weights = trt.to_jax(two_products(network), load=True)
+    doubled = {name: 2 * each for name, each in weights.items()}
+    once, twice = function(weights, GIVEN), function(doubled, GIVEN)
+
+    np.testing.assert_array_equal(twice["y"], 2 * once["y"])
+    assert twice["found"].tolist() == [14, 8190]
+
+
+def test_loaded_weights_of_one_name_are_numbered(network):
+    function, weights = trt.to_jax(two_products(network, "table"), passes=[], load=True)
+
+    assert list(weights) == ["table", "table#1", "table#2"]
+    np.testing.assert_allclose(function(weights, GIVEN)["y"], trt.evaluate(network, GIVEN)["y"], rtol=1e-4)
+
+
+def test_missing_loaded_weight_is_reported(network):
+    function, weights = trt.to_jax(two_products(network), load=True)
+    del weights["table"]
+    with pytest.raises(trt.InputError, match=r"NL605: weight 'table' is missing; it is int32\[4096\]"):
+        function(weights, GIVEN)
+
+
+@pytest.mark.parametrize(
+    ("make", "which"),
+    [(dynamic_axis, r"input 'x' is float32\[-1,2\]"), (length_is_an_input, r"input 'n' is int32\[\]")],
+)
+def test_weights_of_a_network_of_open_shapes_are_not_loaded(make, which):
+    with pytest.raises(trt.NetworkError, match=f"NL617: {which}, and the weights are to be loaded"):
+        trt.to_jax(make(), load=True)
+
+
+def test_chosen_passes_are_applied(network):
+    two_products(network)
+
+    assert "concatenate" not in operations(*trt.to_jax(network, passes=[]))
+    assert "concatenate" in operations(*trt.to_jax(network, passes=["horizontal_fusion"]))
+
+
+def test_unknown_pass_and_other_types_are_refused(network):
+    with pytest.raises(ValueError, match="there is no pass 'fusion'"):
+        trt.to_jax(two_products(network), passes=["fusion"])
+    with pytest.raises(TypeError, match="load"):
+        trt.to_jax(network, load="yes")

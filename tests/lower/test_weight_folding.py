@@ -73,7 +73,7 @@ def test_moves_of_weights_are_computed_by_numpy(network, weights, computes):
     y = combine(network, y, y) if computes else y
     mark(network, y=y)
 
-    assert folding(network).only_moves == (not computes)
+    assert not folding(network).others
     assert trt.compile(network)({})["y"].tolist() == trt.evaluate(network, {})["y"].tolist()
 
 
@@ -94,3 +94,13 @@ def test_moves_of_weights_are_computed_anew_in_a_refit(network, weights):
     refitter.refit_cuda_engine()
 
     assert engine({})["y"].tolist() == [[each, each] for each in range(LENGTH)]
+
+
+def test_steps_after_one_that_numpy_does_not_compute_are_part_of_the_program(network, weights):
+    vector = trt.MatrixOperation.VECTOR
+    total = network.add_matrix_multiply(weights, vector, put_together(network, weights), trt.MatrixOperation.NONE)
+    mark(network, y=network.add_unary(total.get_output(0), trt.UnaryOperation.NEG).get_output(0))
+    others = [type(each.layer) for each in folding(network).others]
+
+    assert others == [trt.IMatrixMultiplyLayer, trt.IUnaryLayer]
+    np.testing.assert_allclose(trt.compile(network)({})["y"], trt.evaluate(network, {})["y"], rtol=1e-6)

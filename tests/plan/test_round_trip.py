@@ -1,5 +1,6 @@
 import hashlib
 import os
+import pickle
 import subprocess
 import sys
 import time
@@ -16,7 +17,7 @@ from netloop.dims import DimsLike, PermutationLike
 from netloop.graph.layer import ILayer, Operation, layer
 from netloop.plan.layer_kinds import Numbers, kind_of, kinds
 from netloop.string_arrays import STRING
-from netloop.types import NUMPY_TYPES, Array
+from netloop.types import NUMPY_TYPES, Array, FlatArray
 from tests.support import networks
 from tests.support import plan_forge as forge
 from tests.support.examples import same_examples
@@ -31,8 +32,14 @@ def again(network: trt.INetworkDefinition) -> trt.INetworkDefinition:
     data = plan.dumps(network)
     loaded = plan.loads(data)
     assert plan.dumps(loaded) == data
-    assert [str(each) for each in trt.check(loaded)] == [str(each) for each in trt.check(network)]
+    assert findings(loaded) == findings(network)
     return loaded
+
+
+def findings(network: trt.INetworkDefinition) -> list[tuple[str, ...]]:
+    """What plans keep of the findings of a network: not its own location, nor the callers of the lines of layers."""
+    found = trt.check(network)
+    return [(each.code, each.what, each.why, each.fix, each.where * (each.code != "NL105")) for each in found]
 
 
 def assert_equal_layers(loaded: ILayer, original: ILayer) -> None:
@@ -102,7 +109,7 @@ def test_network_with_errors_keeps_them():
     network.add_concatenation([])
 
     assert len(trt.check(network)) > 3
-    assert [str(each) for each in trt.check(again(network))] == [str(each) for each in trt.check(network)]
+    assert findings(again(network)) == findings(network)
 
 
 def test_rewired_network_keeps_its_wires():
@@ -197,6 +204,7 @@ VALUES: dict[Any, list[Any]] = {
     DimsLike:        [(), (2, -1, 0), (2**63 - 1,) * 8],
     PermutationLike: [(), (2, 0, 1)],
     Array:           [np.zeros(0, np.float32), np.arange(6, dtype=np.int8).reshape(2, 3)],
+    FlatArray:       [np.zeros(0, np.float32), np.arange(6, dtype=np.int8)],
     trt.IPluginV3:   [circular_pad(pads=((1, 2),))],
 }
 # fmt: on
@@ -231,7 +239,8 @@ def test_every_kind_of_layer_keeps_its_attributes(name):
 
 
 def test_every_public_kind_of_layer_can_be_saved():
-    public = {each for each in vars(trt).values() if isinstance(each, type) and "LAYER_TYPE" in vars(each)}
+    named = (getattr(trt, name) for name in dir(trt))
+    public = {each for each in named if isinstance(each, type) and "LAYER_TYPE" in vars(each)}
 
     assert public <= set(kinds().values())
 
@@ -269,7 +278,7 @@ def test_weights_are_kept_to_the_bit(dtype, shape):
 
     loaded = again(with_weights(array)).get_layer(0).weights
 
-    assert (loaded.dtype, loaded.shape) == (array.dtype, array.shape)
+    assert (loaded.dtype, loaded.shape) == (array.dtype, (array.size,))
     assert loaded.tobytes() == array.tobytes()
 
 
@@ -390,3 +399,23 @@ def test_50_megabytes_load_in_well_under_a_second(tmp_path):
     plan.load(tmp_path / "big.plan")
 
     assert time.perf_counter() - start < 0.8
+
+
+@pytest.mark.parametrize("protocol", range(2, pickle.HIGHEST_PROTOCOL + 1))
+def test_pickled_network_is_its_plan(protocol):
+    network = networks.lstm()
+    made = pickle.loads(pickle.dumps({"network": network}, protocol))["network"]
+
+    assert type(made) is trt.INetworkDefinition
+    assert plan.dumps(made) == plan.dumps(network)
+
+
+def test_pickled_network_may_have_thousands_of_layers():
+    assert len(pickle.loads(pickle.dumps(networks.chain(4000)))) == 4000
+
+
+def test_pickled_network_that_was_changed_is_refused():
+    network = networks.running_sum()
+    data = pickle.dumps(network)
+    with pytest.raises(trt.FileFormatError):
+        pickle.loads(data.replace(b'"layers"', b'"layerz"', 1))

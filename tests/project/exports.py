@@ -1,4 +1,4 @@
-"""The imports of ``netloop/__init__.py``, made from what the modules define.
+"""The imports of ``netloop/public_names.py``, made from what the modules define.
 
 Public are all classes that are named like TensorRT's interfaces, ``I...``, all enumerations of the modules ``enums``,
 and the names listed below. ``python -m tests.project.exports`` writes the imports into the file. It reads the sources
@@ -12,23 +12,26 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "netloop"
-FILE = PACKAGE / "__init__.py"
+FILE = PACKAGE / "public_names.py"
 BLOCK = re.compile(r"^from netloop\.\S+ import .*\n(?:from netloop\.\S+ import .*\n)+", re.MULTILINE)
 INTERFACE = re.compile(r"I[A-Z]")
 
 NAMED = {
     "api": """
-        Builder Comparison Difference EngineInspector Logger Profiler Refitter Runtime TimingCacheKey TimingCacheValue
-        compare compile get_builder_plugin_registry get_nv_onnx_parser_version init_libnvinfer_plugins
+        Batches Builder Cancelled Comparison Difference EngineInspector Logger Profiler Refitter RequestState Runtime
+        SlotEngine SlotRequest TimingCacheKey TimingCacheValue compare compile get_builder_plugin_registry
+        get_nv_onnx_parser_version init_libnvinfer_plugins load
     """,
     "check": "check",
     "diagnostics": "explain",
     "dims": "Dims Dims2 Dims3 Dims4 DimsHW Permutation Weights volume",
-    "execution": "to_jax",
+    "execution": "ShardedEngine shard to_jax",
+    "from_jax": "from_jax",
     "plugins": """
         DimsExprs DynamicPluginTensorDesc FallbackString InterfaceInfo JaxPlugin JaxPluginCreator KernelLaunchParams
         PluginField PluginFieldCollection PluginFieldCollection_ PluginTensorDesc get_plugin_registry jax_plugin
     """,
+    "report": "report",
     "types": "nptype",
 }
 """Public classes and functions that neither rule covers, by the folder or module that defines them."""
@@ -38,7 +41,6 @@ diagnostics: ExecutionError FileFormatError Finding InputError ModelError ModelW
 diagnostics: Severity=_Severity
 passes: PASSES
 reference: LazySequence Trace evaluate trace
-removed_names: unknown=_unknown
 """
 """Public names of packages that export them themselves; ``a=b`` for one with another name in ``netloop``."""
 
@@ -76,7 +78,7 @@ def order(export: tuple[str, str, str]) -> tuple[str, bool, bool, str]:
 
 
 def text() -> str:
-    """``netloop/__init__.py`` with the imports of today."""
+    """``netloop/public_names.py`` with the imports of today."""
     lines = [f"from {module} import {name} as {known_as}\n" for module, name, known_as in sorted(public(), key=order)]
     return BLOCK.sub(lambda _: "".join(lines), FILE.read_text(encoding="utf-8"), count=1)
 

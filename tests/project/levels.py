@@ -24,24 +24,26 @@ class Level(NamedTuple):
 
 
 LEVELS = [
+    Level(("enum_base",), "the base class of enumerations"),
     Level(
         ("enums", "diagnostics", "atomic_write", "removed_names", "unpicklable", "string_arrays"),
         "TensorRT's enumerations; findings and their codes; files written whole; names removed from TensorRT; "
         "objects that are neither pickled nor copied; arrays of strings",
     ),
     Level(
-        ("types", "checked_attributes", "file_reading", "forked"),
+        ("types", "checked_attributes", "file_reading", "forked", "manual_axes"),
         "element type, shape and known value of a tensor; objects that refuse unknown attributes; files read whole; "
-        "forks that lack JAX",
+        "forks that lack JAX; loops and branches inside `jax.shard_map`",
     ),
     Level(("dims", "map_types"), "shapes, permutations and weights as scripts write them; maps from keys to values"),
     Level(("graph", "plugins"), "tensor, layer, type inference, source locations; plugins"),
     Level(("layers",), "each layer kind: attributes, documentation, type rule, reference, lowering, `add_` method"),
+    Level(("nest",), "the region tree, and the listing of a network that follows it"),
     Level(("marking",), "outputs, debug tensors and weights that a script marks"),
     Level(("network",), "`INetworkDefinition`, the builder that users hold"),
     Level(
-        ("nest", "call_inputs", "tensor_values", "device_errors"),
-        "the region tree; the arrays of a call; values of tensors and sequences; failures of the device",
+        ("call_inputs", "tensor_values", "device_errors"),
+        "the arrays of a call; values of tensors and sequences; failures of the device",
     ),
     Level(("jax_settings",), "the settings of JAX that engines need"),
     Level(
@@ -55,12 +57,24 @@ LEVELS = [
         "the interpreter; the translation to `jax.lax`; the formats of weights and plans; networks as scripts",
     ),
     Level(("host",), "host execution of networks with data-dependent shapes"),
-    Level(("execution",), "compiled programs, their cache and weights; `to_jax`"),
-    Level(("onnx", "openvino"), "the formats of models"),
-    Level(("api",), "TensorRT's objects: builder, engine, context, runtime, parsers, refitters"),
-    Level(("sandbox",), "untrusted models, each in a process of its own"),
     Level(
-        ("cli", "compat", "demo", "tensorrt", "__init__", "__main__"),
+        ("execution",),
+        "compiled programs, their cache and weights; `to_jax`; networks on a mesh of devices; loops whose requests run "
+        "in slots",
+    ),
+    Level(("from_jax", "onnx", "openvino", "stablehlo"), "JAX functions as networks; the formats of models"),
+    Level(("deploy",), "networks as files for runtimes that need neither netloop nor Python"),
+    Level(("api",), "TensorRT's objects: builder, engine, context, runtime, parsers, refitters"),
+    Level(
+        ("sandbox", "peers"),
+        "untrusted models, each in a process of its own; other runtimes, and where an engine differs from them",
+    ),
+    Level(
+        ("report", "serve"),
+        "a network, an engine and a run as a page of HTML; engines as services, with batches and states of sequences",
+    ),
+    Level(
+        ("cli", "compat", "demo", "tensorrt", "public_names", "__init__", "__main__"),
         "the command line, stand-ins for TensorRT and CUDA's packages, the demo, and the public names",
     ),
 ]

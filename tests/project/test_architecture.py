@@ -18,8 +18,9 @@ TOP = len(LEVELS) - 1
 
 CYCLES = [
     # A graph refers both ways: a tensor has a producer and a type table, a layer has tensors, and the table walks both.
-    # ``layer_compat`` is a base class of layers. Imports at run time go one way, from layer to infer and tensor.
-    {f"netloop.graph.{name}" for name in ("infer", "layer", "layer_compat", "tensor")},
+    # ``layer_compat`` is a base class of layers, and ``layer_text`` their text.
+    # Imports at run time go one way, from layer to infer and tensor.
+    {f"netloop.graph.{name}" for name in ("infer", "layer", "layer_compat", "layer_text", "tensor")},
 ]
 """Modules that import each other, imports for annotations included, each with the reason."""
 

@@ -23,8 +23,10 @@ NAMES = [
     "onnx_to_jax",
     "convert",
     "scikit_learn",
+    "two_processes",
+    "ray_data",
 ]
-NEEDS = {"scikit_learn": ("sklearn", "skl2onnx")}
+NEEDS = {"scikit_learn": ("sklearn", "skl2onnx"), "ray_data": ("ray.data",)}
 """The packages that a sample needs, and the tests do not."""
 MOST_LINES = 100
 
@@ -38,6 +40,7 @@ def promised(path: Path) -> str:
     return textwrap.dedent("\n".join(lines[before + 1 :])).strip()
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning:ray")
 @pytest.mark.parametrize("name", NAMES)
 def test_sample_prints_what_its_docstring_promises(name, capsys, monkeypatch):
     for package in NEEDS.get(name, ()):

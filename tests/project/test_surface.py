@@ -120,6 +120,7 @@ def test_module_tensorrt_has_all_names_and_the_recorded_version():
 @pytest.mark.parametrize("name", ENUMS)
 def test_enumeration_has_the_recorded_members(name):
     members = {member: int(each) for member, each in found(name).__members__.items()}
+    assert {member: each for member, (each, _) in getattr(found(name), "__entries").items()} == found(name).__members__
 
     theirs = {member: number for member, number in members.items() if number < FIRST_OWN}
 

@@ -8,7 +8,9 @@ import jax.numpy as jnp
 from netloop.enums import TripLimit
 from netloop.layers.loop import ILoopOutputLayer
 from netloop.lower.frame import Frame, first_error
+from netloop.lower.loop.bounded_while import BoundedWhile
 from netloop.lower.loop.outputs import leave
+from netloop.lower.loop.reverse_guard import guarded
 from netloop.lower.loop.scan import Scan
 from netloop.lower.loop.state import LoopState
 from netloop.lower.loop.strategy import StrategyKind, choose_strategy
@@ -27,8 +29,11 @@ def lower_loop(lowering: Lowering, step: LoopStep, frame: Frame) -> None:
     if strategy.kind is StrategyKind.SCAN:
         assert strategy.trips is not None
         leave(state, Scan(state, strategy.trips).run())
+    elif (bound := lowering.bounds.get(step.loop.name)) is not None:
+        leave(state, BoundedWhile(state, bound).run())
     else:
-        leave(state, WhileLoop(state).run())
+        carry = WhileLoop(state).run()
+        leave(state, guarded(carry, step.loop) if lowering.is_pure else carry)
 
 
 def enter(lowering: Lowering, step: LoopStep, frame: Frame) -> LoopState | None:

@@ -5,7 +5,6 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jax import lax
 
 from netloop.graph.tensor import ITensor
 from netloop.layers.rearrange import lower_joined
@@ -14,6 +13,7 @@ from netloop.lower.loop.fission import Parts, split_body
 from netloop.lower.loop.iterators import all_slices
 from netloop.lower.loop.state import Carry, LoopState
 from netloop.lower.loop.unroll_heuristic import unroll_factor
+from netloop.manual_axes import scan
 from netloop.passes.forms import LoweringForm
 from netloop.types import TINY
 
@@ -65,7 +65,7 @@ class Scan:
         size = self._parts.chunk
         whole = self._trips - self._trips % size
         folded = jax.tree.map(lambda each: each[:whole].reshape(whole // size, size, *each.shape[1:]), given)
-        carry, rows = lax.scan(self._chunk, carry, folded)
+        carry, rows = scan(self._chunk, carry, folded)
         rows = [each.reshape(whole, *each.shape[2:]) for each in rows]
         if whole < self._trips:
             carry, rest = self._chunk(carry, jax.tree.map(lambda each: each[whole:], given))
@@ -76,7 +76,7 @@ class Scan:
         """A chunk of iterations: the prologue for all of them, the bodies one by one, the epilogue for all."""
         parts = self._parts
         ahead = jax.vmap(self._prologue)(given) if parts.prologue else []
-        carry, kept = lax.scan(self._iterate, carry, (given, ahead), unroll=self._unroll())
+        carry, kept = scan(self._iterate, carry, (given, ahead), unroll=self._unroll())
         known = dict(zip(parts.kept, kept, strict=True))
         if parts.epilogue:
             late = jax.vmap(self._epilogue)(given, ahead, kept)

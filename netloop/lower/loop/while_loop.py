@@ -3,12 +3,13 @@
 from typing import Any
 
 import jax.numpy as jnp
-from jax import lax
 
 from netloop.enums import TripLimit
 from netloop.lower.frame import first_error
 from netloop.lower.loop.outputs import empty_buffers, write_rows
 from netloop.lower.loop.state import Carry, LoopState
+from netloop.lower.ranks import require_in_step
+from netloop.manual_axes import Axes, while_loop
 
 
 class WhileLoop:
@@ -28,7 +29,10 @@ class WhileLoop:
 
     def run(self) -> Carry:
         """Run until a limit ends it."""
-        return self.end(lax.while_loop(self.goes_on, self.iterate, self.begin()))
+        return self.end(while_loop(self.goes_on, self.iterate, self.begin(), self._look))
+
+    def _look(self, axes: Axes) -> None:
+        require_in_step(self._state.step, axes)
 
     def begin(self) -> Carry:
         """The carry before the first iteration."""
@@ -44,12 +48,16 @@ class WhileLoop:
 
     def iterate(self, carry: Carry) -> Carry:
         """The carry after another iteration."""
+        after, rows = self.advance(carry)
+        return after._replace(buffers=write_rows(carry.buffers, rows, carry.trip))
+
+    def advance(self, carry: Carry) -> tuple[Carry, list[Any]]:
+        """The carry after another iteration, with the buffers as they were, and the rows that belong into them."""
         step, inside = self._state.step, self._state.unpack(carry, carry.trip)
         self._lowering.run(step.iteration, inside)
         rows = [self._lowering.array(each, inside) for each in step.rows]
-        after = self._state.pack(carry, inside)
-        after = after._replace(buffers=write_rows(carry.buffers, rows, carry.trip), trip=carry.trip + 1)
-        return self._evaluate_limits(after) if self._state.tracks_errors else after
+        after = self._state.pack(carry, inside)._replace(trip=carry.trip + 1)
+        return (self._evaluate_limits(after) if self._state.tracks_errors else after), rows
 
     def end(self, carry: Carry) -> Carry:
         """The carry after the last iteration, with an error if a limit asks for more than ``max_trips``."""
