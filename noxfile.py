@@ -23,14 +23,17 @@ PAGES = {
     "docs/rules.md": ("netloop", "rules"),
     "docs/onnx-operators.md": ("netloop", "operators", "onnx"),
     "docs/openvino-operators.md": ("netloop", "operators", "openvino"),
+    "docs/jax-primitives.md": ("netloop", "operators", "jax"),
 }
 """The pages that a module prints, with its arguments. Tests compare the files with what is printed."""
 PARTS = {
     "ARCHITECTURE.md": "tests.project.levels",
     "README.md": "tests.project.methods",
+    "docs/command-line.md": "tests.project.commands",
     "docs/performance.md": "tests.project.passes",
     "docs/real-models.md": "tests.real_models.page",
-    "netloop/__init__.py": "tests.project.exports",
+    "netloop/public_names.py": "tests.project.exports",
+    "tests/data/messages.txt": "tests.support.mistakes",
 }
 """The files of which a module writes a part. Tests compare the files with what it writes."""
 

@@ -43,7 +43,19 @@ class Group(NamedTuple):
     has: Callable[[str, Any], bool]
 
 
-WORK = {"check", "explain", "evaluate", "trace", "LazySequence", "Trace", "compile", "compare", "to_jax"}
+WORK = {
+    "Batches",
+    "check",
+    "explain",
+    "evaluate",
+    "trace",
+    "report",
+    "LazySequence",
+    "Trace",
+    "compile",
+    "compare",
+    "to_jax",
+}
 RESULTS = {"Comparison", "Difference", "Finding", "Severity"}
 NETWORK = {"Builder", "INetworkDefinition", "ITensor", "Weights", "Permutation", "volume", "nptype"}
 LENGTHS = {"Dims", "Dims2", "Dims3", "Dims4", "DimsHW"}
@@ -68,7 +80,7 @@ GROUPS = (
     Group("enums", "Enumerations", lambda _, value: _is_class(value, enum.Enum)),
     Group("runtime", "Building and running as with TensorRT", lambda *_: True),
 )
-FORMATS = ("netloop.onnx", "netloop.openvino", "netloop.wts")
+FORMATS = ("netloop.onnx", "netloop.openvino", "netloop.stablehlo", "netloop.wts")
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
@@ -212,7 +224,7 @@ def _inherited(cls: type) -> list[str]:
 
 def _element_types() -> str:
     """The short names of the element types."""
-    short = ((name, value) for name, value in vars(netloop).items() if isinstance(value, netloop.DataType))
+    short = ((name, value) for name in dir(netloop) if isinstance(value := getattr(netloop, name), netloop.DataType))
     rows = [f"| `{name}` | `DataType.{value.name}` |" for name, value in short]
     return "\n".join(["## Element types", "", "| short name | member |", "|---|---|", *rows, ""])
 
