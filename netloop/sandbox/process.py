@@ -21,7 +21,7 @@ MOST_LINES = 20
 """The number of last lines of stderr that an error has."""
 
 LOADER_LACKS_MEMORY = "cannot allocate memory for thread-local data"
-"""What glibc's loader writes before it ends a process by code 127: a thread of XLA found no memory for its variables."""
+"""What the loader of glibc writes before it ends a process by code 127: a thread found no memory for its variables."""
 
 LAST_BYTES = 16_000
 """The last bytes of stderr that are kept."""

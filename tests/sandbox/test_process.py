@@ -123,7 +123,9 @@ def test_process_that_runs_out_of_memory_is_an_error_about_memory(runs):
 
 
 def test_loader_that_finds_no_memory_for_a_thread_is_an_error_about_memory(runs):
-    runs("sys.stderr.write('cannot allocate memory for thread-local data: ABORT\\n'); sys.stderr.flush(); os._exit(127)")
+    runs(
+        "sys.stderr.write('cannot allocate memory for thread-local data: ABORT\\n'); sys.stderr.flush(); os._exit(127)"
+    )
     with pytest.raises(SandboxError, match=r"NL632: the process of 'm.onnx' ran out of memory") as caught:
         load("m.onnx")
 
