@@ -63,9 +63,16 @@ class Call:
         """A shape whose lengths may be symbolic, as numbers and tensors."""
         return [self.facts.lengths.length(each) for each in shape]
 
-    def define(self, function: Callable[..., Any], *operands: ITensor) -> list[ITensor]:
-        """Add the equations of a function of arrays to the network; return its results."""
-        avals = [array_aval(each.aval) for each in self.equation.invars]
+    def define(self, function: Callable[..., Any], *operands: ITensor, as_parts: bool = True) -> list[ITensor]:
+        """Add the equations of a function of arrays to the network; return its results.
+
+        Args:
+            function: the function, of the arrays of the equation's operands.
+            operands: their tensors.
+            as_parts: whether it takes complex numbers as their parts.
+        """
+        atoms: list[Any] = [each.aval for each in self.equation.invars]
+        avals = [array_aval(each) if as_parts else jax.ShapeDtypeStruct(each.shape, each.dtype) for each in atoms]
         return self.trace(function, avals, operands)
 
     def trace(self, function: Callable[..., Any], avals: Sequence[Any], operands: Sequence[ITensor]) -> list[ITensor]:

@@ -9,6 +9,7 @@ import numpy as np
 
 from netloop.enums import ActivationType, ElementWiseOperation, ReduceOperation, UnaryOperation
 from netloop.formulas import FormulaBuilder
+from netloop.from_jax.facts import Facts
 from netloop.from_jax.liveness import every_equation
 from netloop.graph.tensor import ITensor
 from netloop.layers.matrix import IEinsumLayer
@@ -97,6 +98,22 @@ def softplus(make: FormulaBuilder, body: Any, x: ITensor, zero: Any) -> ITensor 
 
 FEWEST = 8
 """The fewest equations that logaddexp has."""
+
+
+FOLDED: dict[str, Any] = {
+    "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide, "sqrt": np.sqrt, "neg": np.negative,
+}  # fmt: skip
+"""Functions of numbers whose result numpy and XLA round alike."""
+
+
+def folded(facts: Facts, name: str, *operands: ITensor) -> ITensor | None:
+    """The number that an operation on floating-point numbers makes; None if one of them is no known number."""
+    values = [facts.scalar_of(each) for each in operands]
+    if name not in FOLDED or any(each is None or each.dtype not in (np.float32, np.float64) for each in values):
+        return None
+    rank = max(each.type.rank for each in operands)
+    with np.errstate(all="ignore"):
+        return facts.make.constant(np.asarray(FOLDED[name](*values)).reshape((1,) * rank))
 
 
 def without_effect(name: str, value: Any, is_second: bool) -> bool:

@@ -39,7 +39,7 @@ def test_primitive_of_a_library_inside_another():
     ("implementation", "missing"),
     [
         (lambda x: np.linalg.svd(x)[0], "of_a_library"),
-        (lambda x: jnp.linalg.svd(x)[0], "svd"),
+        (lambda x: jax.pure_callback(np.tanh, x, x), "pure_callback"),
         (lambda x: (x, x), "of_a_library"),
     ],
     ids=["no function of arrays", "an unknown primitive in it", "other results"],
