@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -24,11 +25,13 @@ class Call:
         equation: the equation.
         facts: what is known about the tensors of the network.
         inline: a function that adds the equations of a jaxpr to the network, and returns its results.
+        reads: how often equations and results of the same jaxpr read each variable.
     """
 
     equation: JaxprEqn
     facts: Facts
     inline: Callable[[ClosedJaxpr | Jaxpr, Sequence[ITensor]], list[ITensor]]
+    reads: Counter[Any]
 
     @property
     def make(self) -> FormulaBuilder:
@@ -58,6 +61,10 @@ class Call:
     def operand(self, index: int) -> Any:
         """The abstract value of an operand, of shape ``.shape``; its lengths may be symbolic."""
         return self.equation.invars[index].aval
+
+    def is_read_once(self, index: int) -> bool:
+        """Whether nothing else reads an operand."""
+        return self.reads[self.equation.invars[index]] == 1
 
     def lengths(self, shape: Sequence[Any]) -> list[Length]:
         """A shape whose lengths may be symbolic, as numbers and tensors."""

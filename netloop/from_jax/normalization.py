@@ -47,8 +47,9 @@ def shifted_normalization(facts: Facts, a: ITensor, b: ITensor) -> ITensor | Non
     """The normalization whose result is shifted by a sum; None for any other sum."""
     for x, bias in ((a, b), (b, a)):
         layer = _free_normalization(x)
-        if layer is not None and _is_number(facts, layer.inputs[2], 0) and _fits(layer, bias):
-            return _added(facts, layer, layer.inputs[1], bias)
+        own = None if layer is None else _factor(facts, layer.inputs[0], axes_of(layer.axes, x.type.rank), bias)
+        if layer is not None and own is not None and _is_number(facts, layer.inputs[2], 0):
+            return _added(facts, layer, layer.inputs[1], own)
     return None
 
 
@@ -69,21 +70,20 @@ def _normalized(facts: Facts, centred: ITensor, below: ITensor | None, scale: IT
         if epsilon is None or not 0 <= epsilon < np.inf or not _is_kept(variance, x, axes):
             continue
         if _is_variance(facts, variance, x, axes):
-            ones = facts.make.constant(np.ones(_own_shape(x, axes), x.type.dtype))
-            if scale is not None and not _is_factor(x, axes, scale):
+            one, zero = (facts.make.constant(np.asarray(each, x.type.dtype)) for each in (1, 0))
+            factors = [_factor(facts, x, axes, each) for each in (one if scale is None else scale, zero)]
+            if None in factors:
                 return None
-            layer = facts.make.network.add_normalization(x, ones, _zeros(facts, x, axes), bitmask(*axes))
+            layer = facts.make.network.add_normalization(x, *factors, bitmask(*axes))
             layer.epsilon = float(epsilon)
-            return layer.outputs[0] if scale is None else _added(facts, layer, scale, layer.inputs[2])
+            return layer.outputs[0]
     return None
 
 
 def _added(facts: Facts, layer: INormalizationLayer, scale: Any, bias: Any) -> ITensor:
-    """The same normalization with another scale and bias."""
-    x = layer.inputs[0]
-    assert x is not None
-    factors = [facts.make.expand_dims(each, range(x.type.rank - each.type.rank)) for each in (scale, bias)]
-    made = facts.make.network.add_normalization(x, *factors, layer.axes)
+    """The same normalization with another scale or bias."""
+    assert layer.inputs[0] is not None
+    made = facts.make.network.add_normalization(layer.inputs[0], scale, bias, layer.axes)
     made.epsilon = layer.epsilon
     return made.outputs[0]
 
@@ -91,9 +91,10 @@ def _added(facts: Facts, layer: INormalizationLayer, scale: Any, bias: Any) -> I
 def _with_factor(facts: Facts, x: ITensor, scale: ITensor) -> ITensor | None:
     """The normalization that made ``x``, with a scale that it did not have yet."""
     layer = _free_normalization(x)
-    if layer is None or not all(map(_is_number, [facts] * 2, layer.inputs[1:], (1, 0))) or not _fits(layer, scale):
+    if layer is None or not all(_is_number(facts, layer.inputs[1 + number], 1 - number) for number in range(2)):
         return None
-    return _added(facts, layer, scale, layer.inputs[2])
+    own = _factor(facts, layer.inputs[0], axes_of(layer.axes, x.type.rank), scale)
+    return None if own is None else _added(facts, layer, own, layer.inputs[2])
 
 
 def _free_normalization(x: ITensor) -> INormalizationLayer | None:
@@ -102,23 +103,16 @@ def _free_normalization(x: ITensor) -> INormalizationLayer | None:
     return layer if isinstance(layer, INormalizationLayer) and not x.uses else None
 
 
-def _fits(layer: INormalizationLayer, factor: ITensor) -> bool:
-    x = layer.inputs[0]
-    return x is not None and _is_factor(x, axes_of(layer.axes, x.type.rank), factor)
-
-
-def _is_factor(x: ITensor, axes: Sequence[int], factor: ITensor) -> bool:
-    """Whether a tensor has an element for each one that is normalized, as a scale or bias of the layer has."""
-    shape = (1,) * (x.type.rank - factor.type.rank) + tuple(factor.type.shape)
-    return factor.type.dtype == x.type.dtype and list(shape) == _own_shape(x, axes)
-
-
-def _own_shape(x: ITensor, axes: Sequence[int]) -> list[int]:
-    return [length if axis in axes else 1 for axis, length in enumerate(x.type.shape)]
-
-
-def _zeros(facts: Facts, x: ITensor, axes: Sequence[int]) -> ITensor:
-    return facts.make.constant(np.zeros(_own_shape(x, axes), x.type.dtype))
+def _factor(facts: Facts, x: ITensor | None, axes: Sequence[int], factor: ITensor) -> ITensor | None:
+    """A scale or bias with an element for each one that is normalized, as the layer takes it; None for others."""
+    if x is None or factor.type.dtype != x.type.dtype:
+        return None
+    wanted = [length if axis in axes else 1 for axis, length in enumerate(x.type.shape)]
+    number = facts.scalar_of(factor)
+    if number is not None:
+        return facts.make.constant(np.full(wanted, number))
+    missing = x.type.rank - factor.type.rank
+    return facts.make.expand_dims(factor, range(missing)) if [1] * missing + [*factor.type.shape] == wanted else None
 
 
 def _is_number(facts: Facts, x: ITensor | None, number: float) -> bool:

@@ -28,6 +28,11 @@ MOVED = frozenset({
 })  # fmt: skip
 """The primitives whose rules serve complex numbers as they are, part by part."""
 
+BETWEEN_DEVICES = (
+    "it exchanges values between devices, and a function of one device has no axis for them; "
+    "vmap with an axis_name resolves it"
+)
+
 REFUSED: dict[str, str] = {}
 """The reason why a primitive has no layers, by name."""
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from netloop.diagnostics import require
 from netloop.enums import ElementWiseOperation, MatrixOperation
+from netloop.from_jax.attention import Sum, attention
 from netloop.from_jax.call import Call
 from netloop.from_jax.patterns import untransposed
 from netloop.from_jax.rule_table import primitive
@@ -25,6 +26,12 @@ def dot_general(call: Call, a: ITensor, b: ITensor) -> ITensor:
         return _cast(call, call.make.mul(a, b))
     contracted = _ints(left), _ints(right)
     batch = _ints(left_batch), _ints(right_batch)
+    sides = Sum(batch[0], contracted[0]), Sum(batch[1], contracted[1])
+    for number, (shares, values) in enumerate(((a, b), (b, a))):
+        own = sides if number == 0 else sides[::-1]
+        made = attention(call.facts, shares, own, values, number == 0) if call.is_read_once(number) else None
+        if made is not None:
+            return made
     ops = [
         _operand(each.type.rank, *axes) for each, axes in zip((a, b), zip(contracted, batch, strict=True), strict=True)
     ]
