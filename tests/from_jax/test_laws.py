@@ -5,6 +5,8 @@ import numpy as np
 import pytest
 
 import netloop as trt
+from netloop.layers.bits import IBitCastLayer
+from netloop.layers.gather import IScatterLayer
 from tests.script.same_networks import built
 from tests.support import onnx_runtime, openvino_runtime
 from tests.support.jax_programs import arguments, random_function
@@ -13,6 +15,8 @@ from tests.support.strategies import assert_equal, is_pure
 
 NETWORKS, PROGRAMS = range(1000), range(400)
 BLOCK = 20
+NOT_IN_OPENVINO = {IBitCastLayer, IScatterLayer}
+"""OpenVINO has no operator for the first, and in loops its plugin scatters into a tensor that is needed again."""
 CLOSE = {"rtol": 3e-4, "atol": 3e-5}
 
 
@@ -68,7 +72,9 @@ def by_onnxruntime(network, given, folder):
 
 
 def by_openvino(network, given, folder):
-    return openvino_runtime.run(openvino_runtime.export(network), given)
+    if not {type(each) for each in network.layers} & NOT_IN_OPENVINO:
+        return openvino_runtime.run(openvino_runtime.export(network), given)
+    return trt.evaluate(network, given)
 
 
 def by_script(network, given, folder):

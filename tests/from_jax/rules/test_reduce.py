@@ -1,3 +1,4 @@
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -73,10 +74,3 @@ def test_reduction_over_an_axis_that_vmap_names(function):
 
     check_same(lambda x: jax.vmap(lambda row: row - function(row, "rows"), axis_name="rows")(x), x)
     check_same(lambda x: jax.vmap(lambda y: function(y, "rows"), (None,), axis_name="rows", axis_size=2)(x), x)
-
-
-def test_reduction_over_devices_is_refused():
-    with pytest.raises(trt.ModelError, match="psum along the axes rows") as raised:
-        trt.from_jax(jax.make_jaxpr(lambda x: lax.psum(x, "rows"), axis_env=[("rows", 2)]), np.float32([1]))
-
-    assert "exchanges values between devices" in raised.value.findings[0].why
