@@ -54,7 +54,7 @@ class Scores:
 
     def swapped(self) -> "Scores":
         """The same, with the operands swapped."""
-        axes = tuple(Axis(each.of[::-1], each.length) for each in self.axes)
+        axes = tuple(Axis((each.of[1], each.of[0]), each.length) for each in self.axes)
         return replace(self, operands=self.operands[::-1], summed=self.summed[::-1], axes=axes)
 
 
@@ -118,7 +118,9 @@ def _places(scores: Scores, own: Sum) -> Places | None:
 
 def _is_alike(scores: Scores, values: ITensor, own: Sum, other: Sum) -> bool:
     """Whether keys and values have the same shape, of known length on the axis of features."""
-    key = scores.operands[1]
+    query, key = scores.operands
+    if not query.type.dtype == key.type.dtype == values.type.dtype:
+        return False
     (free,) = {*range(values.type.rank)} - {*other.batch, *other.summed}
     features = key.type.shape[scores.summed[1]]
     return features > 0 and values.type.shape[free] == features and key.type.rank == len(own.batch) + 2
@@ -127,20 +129,26 @@ def _is_alike(scores: Scores, values: ITensor, own: Sum, other: Sum) -> bool:
 # ---------------------------------------------------------------------- scores
 
 
-def _scores(facts: Facts, x: ITensor | None) -> Scores | None:
+MOST_STEPS = 8
+"""The most layers between the products and their softmax."""
+
+
+def _scores(facts: Facts, x: ITensor | None, most: int = MOST_STEPS) -> Scores | None:
     """The products that a tensor holds, scaled, masked, and in another order of axes."""
-    layer = None if x is None else x.producer
+    layer = None if x is None or most == 0 else x.producer
     match layer:
         case IMatrixMultiplyLayer():
             return _of_product(layer)
         case IEinsumLayer():
             return _of_einsum(layer)
         case ISelectLayer():
-            return _masked(facts, _scores(facts, layer.inputs[1]), layer)
+            return _masked(facts, _scores(facts, layer.inputs[1], most - 1), layer)
         case IShuffleLayer():
-            return _transposed(_scores(facts, layer.inputs[0]), layer)
+            return _transposed(_scores(facts, layer.inputs[0], most - 1), layer)
+        case None:
+            return None
         case _:
-            return _scaled(facts, x)
+            return _scaled(facts, x, most - 1)
 
 
 def _of_product(layer: IMatrixMultiplyLayer) -> Scores | None:
@@ -180,23 +188,28 @@ def _place(letters: str, letter: str) -> int | None:
     return letters.index(letter) if letter in letters else None
 
 
-def _scaled(facts: Facts, x: ITensor | None) -> Scores | None:
+def _scaled(facts: Facts, x: ITensor | None, most: int) -> Scores | None:
     """Scores times or divided by a number, or with constants added."""
     for op in (ElementWiseOperation.PROD, ElementWiseOperation.DIV, ElementWiseOperation.SUM):
-        a, b = pair_of(x, op) or (None, None)
-        for one, other in ((a, b), (b, a)) if op is not ElementWiseOperation.DIV else ((a, b),):
-            array = None if one is None or other is None else facts.known_array(other)
-            scores = None if array is None else _scores(facts, one)
-            if scores is None or scores.mask is not None:
-                continue
-            if op is ElementWiseOperation.SUM:
-                return replace(scores, mask=array) if np.isfinite(array).all() else None
-            if array.size == 1 and np.isfinite(array).all() and array.all():
-                number = float(array.reshape(()))
-                return replace(
-                    scores, factor=scores.factor * (1 / number if op is ElementWiseOperation.DIV else number)
-                )
+        pair = pair_of(x, op)
+        for one, other in [] if pair is None else [pair] if op is ElementWiseOperation.DIV else [pair, pair[::-1]]:
+            made = _combined(facts, op, one, other, most)
+            if made is not None:
+                return made
     return None
+
+
+def _combined(facts: Facts, op: ElementWiseOperation, one: Any, other: Any, most: int) -> Scores | None:
+    array: Any = facts.known_array(other)
+    scores = None if array is None or not np.isfinite(array).all() else _scores(facts, one, most)
+    if scores is None or scores.mask is not None:
+        return None
+    if op is ElementWiseOperation.SUM:
+        return replace(scores, mask=array)
+    if array.size != 1 or not array.all():
+        return None
+    number = float(array.reshape(()))
+    return replace(scores, factor=scores.factor * (1 / number if op is ElementWiseOperation.DIV else number))
 
 
 def _masked(facts: Facts, scores: Scores | None, layer: ISelectLayer) -> Scores | None:
@@ -264,7 +277,9 @@ def _added(facts: Facts, tensors: tuple[ITensor, ITensor, ITensor], mask: Any) -
     layer.decomposable = True
     if mask is not None and not is_causal:
         layer.mask = facts.make.constant(mask)
-    return layer.get_output(0)
+    made = layer.get_output(0)
+    assert made is not None
+    return made
 
 
 def _mask(scores: Scores, places: Places, missing: Sequence[int]) -> Any:

@@ -11,6 +11,7 @@ import jax
 import numpy as np
 from jax.extend.core import JaxprEqn
 
+from netloop.enums import FillOperation
 from netloop.formulas import FormulaBuilder, Length
 from netloop.from_jax.element_types import has_parts, tensor_array, tensor_shape
 from netloop.from_jax.lengths import Lengths
@@ -88,14 +89,15 @@ class Facts:
         waiting = [tensor]
         while waiting:
             layer, is_ready = waiting[-1].producer, True
-            if not isinstance(layer, OF_CONSTANTS) or waiting[-1] in self._weights or len(waiting) > MOST_WAITING:
+            is_other = not isinstance(layer, OF_CONSTANTS) or waiting[-1] in self._weights
+            if is_other or len(waiting) > MOST_WAITING or getattr(layer, "operation", LINSPACE) is not LINSPACE:
                 return None
             for each in layer.inputs:
                 if each is not None and each not in values:
                     waiting.append(each)
                     is_ready = False
             if is_ready:
-                given = [None if each is None else values[each] for each in layer.inputs]
+                given: list[Any] = [None if each is None else values[each] for each in layer.inputs]
                 values[waiting.pop()] = layer.evaluate(*given)
         return values[tensor]
 
@@ -146,6 +148,7 @@ class Facts:
             self.ranges[made] = found
 
 
+LINSPACE = FillOperation.LINSPACE
 OF_CONSTANTS = (
     IConstantLayer, IFillLayer, IElementWiseLayer, IUnaryLayer, ISelectLayer, ICastLayer, IUnsqueezeLayer,
     IShuffleLayer, ISliceLayer,

@@ -71,10 +71,10 @@ def _normalized(facts: Facts, centred: ITensor, below: ITensor | None, scale: IT
             continue
         if _is_variance(facts, variance, x, axes):
             one, zero = (facts.make.constant(np.asarray(each, x.type.dtype)) for each in (1, 0))
-            factors = [_factor(facts, x, axes, each) for each in (one if scale is None else scale, zero)]
-            if None in factors:
+            own, bias = (_factor(facts, x, axes, each) for each in (one if scale is None else scale, zero))
+            if own is None or bias is None:
                 return None
-            layer = facts.make.network.add_normalization(x, *factors, bitmask(*axes))
+            layer = facts.make.network.add_normalization(x, own, bias, bitmask(*axes))
             layer.epsilon = float(epsilon)
             return layer.outputs[0]
     return None

@@ -27,11 +27,9 @@ def dot_general(call: Call, a: ITensor, b: ITensor) -> ITensor:
     contracted = _ints(left), _ints(right)
     batch = _ints(left_batch), _ints(right_batch)
     sides = Sum(batch[0], contracted[0]), Sum(batch[1], contracted[1])
-    for number, (shares, values) in enumerate(((a, b), (b, a))):
-        own = sides if number == 0 else sides[::-1]
-        made = attention(call.facts, shares, own, values, number == 0) if call.is_read_once(number) else None
-        if made is not None:
-            return made
+    known = _attention(call, a, b, sides)
+    if known is not None:
+        return known
     ops = [
         _operand(each.type.rank, *axes) for each, axes in zip((a, b), zip(contracted, batch, strict=True), strict=True)
     ]
@@ -40,6 +38,14 @@ def dot_general(call: Call, a: ITensor, b: ITensor) -> ITensor:
     if batch == ([], []) and contracted == ([a.type.rank - 1], [0]) and b.type.rank == 2:
         return _cast(call, call.make.matmul(a, b))
     return _cast(call, call.make.einsum(_equation(a.type.rank, b.type.rank, contracted, batch), [a, b]))
+
+
+def _attention(call: Call, a: ITensor, b: ITensor, sides: tuple[Sum, Sum]) -> ITensor | None:
+    """The attention of which the sums are the last step, if nothing else reads its shares."""
+    made = attention(call.facts, a, sides, b, True) if call.is_read_once(0) else None
+    if made is None and call.is_read_once(1):
+        made = attention(call.facts, b, (sides[1], sides[0]), a, False)
+    return made
 
 
 def _multiplied(call: Call, a: ITensor, op_a: MatrixOperation, b: ITensor, op_b: MatrixOperation) -> ITensor:
