@@ -200,8 +200,10 @@ def _scaled(facts: Facts, x: ITensor | None, most: int) -> Scores | None:
 
 
 def _combined(facts: Facts, op: ElementWiseOperation, one: Any, other: Any, most: int) -> Scores | None:
-    array: Any = facts.known_array(other)
-    scores = None if array is None or not np.isfinite(array).all() else _scores(facts, one, most)
+    array = facts.known_array(other)
+    if array is None or not np.isfinite(array).all():
+        return None
+    scores = _scores(facts, one, most)
     if scores is None or scores.mask is not None:
         return None
     if op is ElementWiseOperation.SUM:

@@ -89,8 +89,9 @@ class Facts:
         waiting = [tensor]
         while waiting:
             layer, is_ready = waiting[-1].producer, True
-            is_other = not isinstance(layer, OF_CONSTANTS) or waiting[-1] in self._weights
-            if is_other or len(waiting) > MOST_WAITING or getattr(layer, "operation", LINSPACE) is not LINSPACE:
+            if not isinstance(layer, OF_CONSTANTS) or waiting[-1] in self._weights or len(waiting) > MOST_WAITING:
+                return None
+            if isinstance(layer, IFillLayer) and layer.operation is not FillOperation.LINSPACE:
                 return None
             for each in layer.inputs:
                 if each is not None and each not in values:
@@ -148,7 +149,6 @@ class Facts:
             self.ranges[made] = found
 
 
-LINSPACE = FillOperation.LINSPACE
 OF_CONSTANTS = (
     IConstantLayer, IFillLayer, IElementWiseLayer, IUnaryLayer, ISelectLayer, ICastLayer, IUnsqueezeLayer,
     IShuffleLayer, ISliceLayer,
