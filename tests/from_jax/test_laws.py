@@ -42,7 +42,8 @@ def check_network(seed):
     with jax.enable_x64(True):
         network = trt.from_jax(function, weights, grown.inputs, weights="weights", names=["weights", "inputs"])
     arrays = {each.name: grown.inputs[each.name.removeprefix("inputs.")] for each in network.inputs}
-    meant = trt.evaluate(grown.network, grown.inputs)
+    # not the reference: XLA makes 0 of numbers that are subnormal on their way
+    meant = {name: np.asarray(each) for name, each in trt.compile(grown.network)(grown.inputs).items()}
     got = {name.removeprefix("output."): value for name, value in trt.compile(network)(arrays).items()}
     assert_equal({name: got[name] for name in meant}, meant, grown.rough)
 
