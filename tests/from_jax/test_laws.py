@@ -86,15 +86,34 @@ def by_script(network, given, folder):
 WAYS = [by_function, by_onnxruntime, by_openvino, by_script]
 
 
+def results(function, given):
+    return [np.asarray(each) for each in jax.tree.leaves(jax.jit(function)(*given))]
+
+
+def are_close(found, wanted):
+    return all(np.allclose(one, other, **CLOSE, equal_nan=True) for one, other in zip(found, wanted, strict=True))
+
+
+def is_steady(function, given, wanted):
+    """Whether results stay as they are where numbers are rounded otherwise: floor, for one, may jump there."""
+    for factor in (1 - 1e-6, 1 + 1e-6):
+        moved = [each * np.float32(factor) if each.dtype == np.float32 else each for each in given]
+        if not are_close(results(function, moved), wanted):
+            return False
+    return True
+
+
 def check_program(seed, way, folder):
     """Check that a random function, made a network and run in some way, gives what JAX computes."""
     function, given = random_function(seed), arguments(seed)
     network = trt.from_jax(function, *given)
-    wanted = jax.tree.leaves(jax.jit(function)(*given))
+    wanted = results(function, given)
     arrays = dict(zip((each.name for each in network.inputs), given, strict=True))
-    found = way(network, arrays, folder)
-    for each, right in zip(network.outputs, wanted, strict=True):
-        np.testing.assert_allclose(found[each.name], right, **CLOSE)
+    made = way(network, arrays, folder)
+    found = [np.asarray(made[each.name]) for each in network.outputs]
+
+    assert [each.shape for each in found] == [each.shape for each in wanted]
+    assert are_close(found, wanted) or not is_steady(function, given, wanted), f"{found}, not {wanted}"
 
 
 @pytest.mark.parametrize("seed", [0, 3, 37])
