@@ -157,9 +157,8 @@ def _singular_parts(a: Any, full: bool, vectors: bool) -> tuple[Any, Any, Any]:
     left, values, right = _orthogonal_columns(a if outer is None else outer[1][:columns], vectors)
     if outer is not None and vectors:
         spare = outer[0].shape[1] - columns
-        wide = jnp.pad(left, ((0, spare), (0, spare))) + jnp.diag(
-            jnp.repeat(jnp.array([0, 1]), np.array([columns, spare]))
-        ).astype(a.dtype)
+        rest = jnp.diag(np.arange(columns + spare) >= columns).astype(a.dtype)
+        wide = jnp.pad(left, ((0, spare), (0, spare))) + rest
         left = outer[0] @ wide
     return left, values, right
 
