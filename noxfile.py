@@ -70,6 +70,13 @@ def lowest(session: nox.Session) -> None:
 
 
 @nox.session
+def from_jax(session: nox.Session) -> None:
+    """The tests of ``from_jax`` with the libraries for JAX that they take models and solvers from."""
+    session.install("-e", ".[test]", "diffrax", "equinox", "flax", "optax")
+    session.run(*TESTS, "tests/from_jax", *session.posargs)
+
+
+@nox.session
 def slow(session: nox.Session) -> None:
     """The tests that take long; ``HYPOTHESIS_PROFILE=nightly`` has more random networks drawn."""
     session.install("-e", ".[test]")
