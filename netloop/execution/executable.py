@@ -129,6 +129,11 @@ class Executable(Unpicklable, CheckedAttributes):
             finally:
                 self._generation = object()
 
+    def move_weights(self) -> None:
+        """Copy the weights to other places of memory; calls are measured with several."""
+        with self.replacing_weights():
+            pass
+
     def _with_weights(self, find: Callable[[], P]) -> tuple[P, DeviceWeights]:
         """A program that is found, and the weights that belong to it."""
         generation = self._generation
