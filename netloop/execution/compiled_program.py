@@ -23,7 +23,7 @@ from netloop.lower import Program
 from netloop.lower.frame import ErrorTable
 from netloop.lower.recursion_limit import raised_recursion_limit
 from netloop.network import INetworkDefinition
-from netloop.passes import Note, improve, of_platform
+from netloop.passes import Forms, Note, improve, of_platform
 from netloop.xla_compilation import compile_lowered
 
 LONGEST_FUSED_BODY = 2000
@@ -46,6 +46,7 @@ class ProgramSource(Protocol):
     weights: DeviceWeights
     max_trips: int | None
     passes: frozenset[str]
+    forms: Forms
     donated: frozenset[str]
 
     def watch_phase(self, name: str) -> AbstractContextManager[None]: ...
@@ -104,8 +105,9 @@ def compile_program(
     timer = PhaseTimer(origin.watch_phase)
     with timer.phase("passes"):
         passes = of_platform(origin.passes, jax.default_backend())
-        source = improve(origin.network, types, validated, passes)
-        program = Program.of(source.network, source.types, source.validated, origin.max_trips, passes)
+        source = improve(origin.network, types, validated, passes, origin.forms)
+        facts = source.network, source.types, source.validated
+        program = Program.of(*facts, origin.max_trips, passes, origin.forms)
     loader, inputs = WeightLoader(program, source.network, origin.constants), source.network.inputs
     # argument 0 of the traced function is the list of weights
     donated = [position for position, each in enumerate(inputs, 1) if each.name in origin.donated]

@@ -30,7 +30,7 @@ from netloop.lower import constants_of, has_program
 from netloop.lower.loop.strategy import LoopStrategy
 from netloop.lower.nesting import require_shallow
 from netloop.network import INetworkDefinition
-from netloop.passes import Note, chosen, improve, of_host, of_platform
+from netloop.passes import NO_FORMS, Forms, Note, applied, chosen, improve, of_host, of_platform
 from netloop.string_arrays import STRING
 from netloop.unpicklable import OF_AN_ENGINE, Unpicklable
 
@@ -51,6 +51,7 @@ class Executable(Unpicklable, CheckedAttributes):
         max_trips: the largest number of iterations of a loop, each time it is entered; None for any number.
         interruptible: whether a long loop can be interrupted.
         passes: the names of the passes applied to its programs.
+        forms: the forms of those that do not follow their rule.
         donated: the names of the inputs whose memory a call may reuse.
         absent: the constants that have no weights yet.
     """
@@ -63,6 +64,7 @@ class Executable(Unpicklable, CheckedAttributes):
     max_trips: int | None
     interruptible: bool
     passes: frozenset[str]
+    forms: Forms
     donated: frozenset[str]
     absent: set[IConstantLayer]
 
@@ -75,6 +77,7 @@ class Executable(Unpicklable, CheckedAttributes):
         passes: Iterable[str] | None = None,
         donate: Iterable[str] = (),
         watch: Watch | None = None,
+        forms: Forms = NO_FORMS,
     ) -> None:
         check_max_trips("max_trips", max_trips)
         require_shallow(
@@ -83,7 +86,7 @@ class Executable(Unpicklable, CheckedAttributes):
         network = network.copy()
         constants = constants_of(network)
         vars(self).update(network=network, constants=constants, max_trips=max_trips, interruptible=interruptible)
-        vars(self).update(passes=chosen(passes), donated=inputs_named(donate, network))
+        vars(self).update(passes=applied(chosen(passes), forms), forms=forms, donated=inputs_named(donate, network))
         vars(self)["absent"] = {each for each in constants if each.index in absent}
         self._refit = threading.RLock()
         self._generation: object | None = object()
@@ -125,6 +128,11 @@ class Executable(Unpicklable, CheckedAttributes):
                 self._take_weights()
             finally:
                 self._generation = object()
+
+    def move_weights(self) -> None:
+        """Copy the weights to other places of memory; calls are measured with several."""
+        with self.replacing_weights():
+            pass
 
     def _with_weights(self, find: Callable[[], P]) -> tuple[P, DeviceWeights]:
         """A program that is found, and the weights that belong to it."""
@@ -222,7 +230,7 @@ class Executable(Unpicklable, CheckedAttributes):
 
     def _on_host(self, types: TypeTable, validated: ValidatedNetwork) -> CompiledProgram:
         passes = of_host(of_platform(self.passes, jax.default_backend()))
-        source = improve(self.network, types, validated, passes)
+        source = improve(self.network, types, validated, passes, self.forms)
         inputs, load = source.network.inputs, HostWeights(source, self.constants)
         program = HostProgram(source.network, source.validated, self.max_trips, self.interruptible, without=load.steps)
 

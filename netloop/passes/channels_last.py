@@ -17,7 +17,7 @@ from netloop.layers.rearrange import IConcatenationLayer
 from netloop.layers.reduce import IReduceLayer
 from netloop.layers.resample import IResizeLayer
 from netloop.layers.slice import ISliceLayer
-from netloop.passes.base import Pass
+from netloop.passes.base import OFF, Pass
 from netloop.passes.channels_last_layers import (
     MAX_COLUMN_LENGTH,
     MAX_COLUMN_MAPS,
@@ -54,6 +54,7 @@ class ChannelsLast(Pass):
         "A deconvolution is a product and sums, or with the stride 1 a convolution. Applies to layers that read more "
         f"such numbers than others, and to windows of up to {MAX_WINDOW} elements."
     )
+    alternatives = (OFF,)
 
     def rewrite(self, rewriter: Rewriter) -> bool:
         layout = _Layout(rewriter)
