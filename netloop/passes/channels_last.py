@@ -43,8 +43,9 @@ class ChannelsLast(Pass):
     level = 2
     platform = "cpu"
     on_host = True
-    # passes for loops look for what scripts write there, and not for axes in another order
-    after = ("gate_fusion", "weight_prepacking")
+    # passes for loops look for what scripts write there, and not for axes in another order; integers that are computed
+    # in float32 are convolved like other numbers
+    after = ("gate_fusion", "weight_prepacking", "integers_as_floats")
     rule = (
         "On CPUs, floating-point convolutions and deconvolutions by weights, and the element-wise layers, poolings, "
         "reductions, concatenations, slices and resizes between them, have their channels as the last axis. A "
