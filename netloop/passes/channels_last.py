@@ -29,6 +29,7 @@ from netloop.passes.channels_last_layers import (
     ChannelsLastPoolingLayer,
     ChannelsLastWindow,
 )
+from netloop.passes.integers_as_floats import LimitedLayer
 from netloop.passes.rewriter import Rewriter, operand
 from netloop.types import FLOATS, axes_of
 
@@ -187,7 +188,7 @@ def _keeps_axes(layer: Operation, rank: int) -> bool:
         return len(inputs) == 1 and not layer.roi
     if isinstance(layer, ISliceLayer):
         return len(inputs) == 1
-    return isinstance(layer, (*POINTWISE, IParametricReLULayer, IConcatenationLayer))
+    return isinstance(layer, (*POINTWISE, LimitedLayer, IParametricReLULayer, IConcatenationLayer))
 
 
 def _moved(axis: int, rank: int) -> int:

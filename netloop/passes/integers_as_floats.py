@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
-from netloop.enums import ActivationType, ElementWiseOperation, MatrixOperation, UnaryOperation
-from netloop.graph.layer import ILayer, Operation
+from netloop.enums import ActivationType, ElementWiseOperation, LayerType, MatrixOperation, UnaryOperation
+from netloop.graph.layer import Elementary, ILayer, Operation, layer
 from netloop.graph.tensor import ITensor
 from netloop.layers.convolution import IConvolutionLayer
 from netloop.layers.matrix import IMatrixMultiplyLayer
@@ -26,6 +26,32 @@ SUM, SUB, PROD = ElementWiseOperation.SUM, ElementWiseOperation.SUB, ElementWise
 MIN, MAX = ElementWiseOperation.MIN, ElementWiseOperation.MAX
 ROUNDING = UnaryOperation.ROUND, UnaryOperation.FLOOR, UnaryOperation.CEIL
 RESHAPING = IShuffleLayer, ISqueezeLayer, IUnsqueezeLayer
+
+
+@layer(LayerType.INTERNAL, "Limited")
+class LimitedLayer(Elementary):
+    """Limit numbers to a range; NaN becomes a number.
+
+    Attributes:
+        low: the smallest number.
+        high: the largest number.
+        of_nan: what NaN becomes.
+    """
+
+    low: float
+    high: float
+    of_nan: float
+
+    def infer(self, x: TensorType) -> TensorType:
+        return x.without_value()
+
+    def formula(self, xp: Any, x: Any) -> Any:
+        low, high, of_nan = (x.dtype.type(each) for each in (self.low, self.high, self.of_nan))
+        if of_nan != low:
+            x = xp.where(xp.isnan(x), of_nan, x)
+        # a comparison and a choice are one instruction of x86; a maximum that keeps NaN takes twice as long
+        x = xp.where(x > low, x, low)
+        return xp.where(x < high, x, high)
 
 
 class IntegersAsFloats(Pass):
@@ -55,11 +81,13 @@ class IntegersAsFloats(Pass):
 
 
 class _Whole(NamedTuple):
-    """A float32 tensor of integers from ``low`` to ``high``."""
+    """A float32 tensor of integers from ``low`` to ``high``, which may be limited integers plus an offset."""
 
     tensor: ITensor
     low: int
     high: int
+    unlimited: ITensor | None = None
+    offset: int = 0
 
     @property
     def size(self) -> int:
@@ -134,22 +162,31 @@ class _Floats:
         """A float32 tensor without NaN, which a conversion makes 0, if it has only integers within limits."""
         clip = x.producer
         if x not in self._known and isinstance(clip, IActivationLayer) and clip.type is ActivationType.CLIP:
-            low, high = math.ceil(clip.alpha), math.floor(clip.beta)
-            whole = low == clip.alpha and high == clip.beta and _is_whole(operand(clip, 0))
-            if whole and -MOST <= low <= high <= MOST:
-                self._known[x] = _Whole(self._without_nan(x), low, high)
+            low, high, source = math.ceil(clip.alpha), math.floor(clip.beta), operand(clip, 0)
+            if (low, high) == (clip.alpha, clip.beta) and -MOST <= low <= high <= MOST and _is_whole(source):
+                self._known[x] = self._limited(source, low, high)
         return self._known.get(x)
 
-    def _without_nan(self, x: ITensor) -> ITensor:
-        return self.make.where(self.make.unary(UnaryOperation.ISNAN, x), 0.0, x)
+    def _limited(self, x: ITensor, low: int, high: int) -> _Whole:
+        """Integers limited to a range, in which NaN is 0."""
+        whole = _Whole(self._limit(x, low, high, 0), low, high, x)
+        added = x.producer
+        if isinstance(added, IElementWiseLayer) and added.op is SUM:
+            offset = _number(operand(added, 1))
+            if offset is not None:
+                whole = whole._replace(unlimited=operand(added, 0), offset=offset)
+        return whole
+
+    def _limit(self, x: ITensor, low: int, high: int, of_nan: int) -> ITensor:
+        made = LimitedLayer(low=float(low), high=float(high), of_nan=float(of_nan))
+        return self.rewriter.network.add(made, [x]).outputs[0]
 
     def _quantize(self, layer: IQuantizeLayer) -> None:
         x, output = operand(layer, 0), layer.outputs[0]
         scale = self._scale_of(layer, x.type)
         if scale is not None and x.type.dtype == F32 and output.type.dtype == np.int8 and x not in self.rewriter.weights:
             rounded = self.make.unary(UnaryOperation.ROUND, self.make.div(x, scale))
-            limited = self.make.activation(ActivationType.CLIP, rounded, -128, 127)
-            self._known[output] = _Whole(self._without_nan(limited), -128, 127)
+            self._known[output] = self._limited(rounded, -128, 127)
 
     def _dequantize(self, layer: IDequantizeLayer) -> None:
         x, output = operand(layer, 0), layer.outputs[0]
@@ -176,9 +213,13 @@ class _Floats:
         both = self._wholes(operand(layer, 0), operand(layer, 1))
         limits = _combined(layer.op, *both) if both else None
         if limits is not None and max(map(abs, limits)) <= MOST:
-            made = self.make.elementwise(layer.op, both[0].tensor, both[1].tensor)
-            whole = _Whole(made, *limits)
+            whole = _Whole(self._computed(layer.op, *both), *limits)
             self._known[output] = whole if whole.fits(output.type.dtype) else None
+
+    def _computed(self, op: ElementWiseOperation, a: _Whole, b: _Whole) -> ITensor:
+        if op is SUB and a.unlimited is not None and b.low == b.high == a.offset:
+            return self._limit(a.unlimited, a.low - b.low, a.high - b.low, -b.low)
+        return self.make.elementwise(op, a.tensor, b.tensor)
 
     def _product(self, layer: IMatrixMultiplyLayer | IConvolutionLayer) -> None:
         output, pair = layer.outputs[0], layer.inputs[:2]
@@ -203,15 +244,22 @@ class _Floats:
 def _limits(tensor: ITensor) -> tuple[int, int] | None:
     """The smallest and largest integer that a weight may have, now and after a refit; None if there is no limit."""
     source: ITensor | None = tensor
-    while source is not None and source.type.is_integer:
-        if source.type.is_known_integer and source.type.value is not None and source.type.value.size:
-            return int(source.type.value.min()), int(source.type.value.max())
-        if source.type.dtype.itemsize <= 2:
-            limits = jnp.iinfo(source.type.dtype)
+    while source is not None:
+        kind = source.type
+        if kind.is_known_integer and kind.value is not None and kind.value.size:
+            return int(kind.value.min()), int(kind.value.max())
+        if kind.is_integer and kind.dtype.itemsize <= 2:
+            limits = jnp.iinfo(kind.dtype)
             return int(limits.min), int(limits.max)
         maker = source.producer
         source = maker.inputs[0] if isinstance(maker, (ICastLayer, *RESHAPING)) else None
     return None
+
+
+def _number(tensor: ITensor) -> int | None:
+    """The small integer that all elements of a weight are; None for any other tensor."""
+    low, high = _limits(tensor) or (0, MOST)
+    return low if low == high and abs(low) < MOST else None
 
 
 def _is_whole(tensor: ITensor) -> bool:
