@@ -28,6 +28,7 @@ MIN_LENGTH = 32
 """With fewer channels, the conversion takes longer than the product gains."""
 MIN_POSITIONS = 16
 """Fewer rows are no product for XLA's library."""
+CPU_INFO = Path("/proc/cpuinfo")
 FEATURES = {"avx512_bf16", "amx_bf16"}
 """What Linux calls the instructions for products of bfloat16."""
 
@@ -36,7 +37,7 @@ FEATURES = {"avx512_bf16", "amx_bf16"}
 def multiplies_bfloat16() -> bool:
     """Whether the CPU has instructions for products of bfloat16; only Linux on x86 tells."""
     try:
-        lines = Path("/proc/cpuinfo").read_text("utf-8", "replace").splitlines()
+        lines = CPU_INFO.read_text("utf-8", "replace").splitlines()
     except OSError:
         return False
     return any(each.startswith("flags") and not FEATURES.isdisjoint(each.split()) for each in lines)
@@ -52,9 +53,7 @@ class IntegerProductLayer(Operation):
     REQUIRED_INPUTS = 3
     MAX_INPUTS = 4
 
-    def infer(
-        self, x: TensorType, kernel: TensorType, scale: TensorType, bias: TensorType | None = None
-    ) -> TensorType:
+    def infer(self, x: TensorType, kernel: TensorType, scale: TensorType, bias: TensorType | None = None) -> TensorType:
         return x.with_shape((*x.shape[:-1], kernel.shape[-1]))
 
     def evaluate(self, x: Array, kernel: Array, scale: Array, bias: Array | None = None) -> Array:

@@ -126,7 +126,7 @@ class _Floats:
             self._product(layer)
 
     def _replace(self, old: ITensor, new: ITensor) -> None:
-        self.rewriter.replace(old, new)
+        self.rewriter.take_over(old, new)
         self.replaced += 1
 
     def _reads_known(self, layer: ILayer) -> bool:
@@ -184,7 +184,12 @@ class _Floats:
     def _quantize(self, layer: IQuantizeLayer) -> None:
         x, output = operand(layer, 0), layer.outputs[0]
         scale = self._scale_of(layer, x.type)
-        if scale is not None and x.type.dtype == F32 and output.type.dtype == np.int8 and x not in self.rewriter.weights:
+        if (
+            scale is not None
+            and x.type.dtype == F32
+            and output.type.dtype == np.int8
+            and x not in self.rewriter.weights
+        ):
             rounded = self.make.unary(UnaryOperation.ROUND, self.make.div(x, scale))
             self._known[output] = self._limited(rounded, -128, 127)
 
