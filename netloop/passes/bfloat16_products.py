@@ -35,7 +35,7 @@ FEATURES = {"avx512_bf16", "amx_bf16"}
 
 @cache
 def multiplies_bfloat16() -> bool:
-    """Whether the CPU has instructions for products of bfloat16; only Linux on x86 tells."""
+    """Whether the CPU has instructions for products of bfloat16; only Linux on x86 lists them."""
     try:
         lines = CPU_INFO.read_text("utf-8", "replace").splitlines()
     except OSError:

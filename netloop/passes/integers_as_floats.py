@@ -9,14 +9,14 @@ import numpy as np
 from netloop.enums import ActivationType, ElementWiseOperation, LayerType, MatrixOperation, UnaryOperation
 from netloop.graph.layer import Elementary, ILayer, Operation, layer
 from netloop.graph.tensor import ITensor
-from netloop.layers.convolution import IConvolutionLayer
+from netloop.layers.convolution import IConvolutionLayer, is_given
 from netloop.layers.matrix import IMatrixMultiplyLayer
 from netloop.layers.pointwise import IActivationLayer, ICastLayer, IElementWiseLayer, IUnaryLayer
 from netloop.layers.quantize import IDequantizeLayer, IQuantizeLayer
 from netloop.layers.rearrange import IShuffleLayer, ISqueezeLayer, IUnsqueezeLayer
 from netloop.passes.base import Pass
 from netloop.passes.rewriter import Rewriter, operand
-from netloop.types import TensorType
+from netloop.types import UNKNOWN, TensorType
 
 F32 = np.dtype(np.float32)
 MOST = 1 << 24
@@ -230,16 +230,16 @@ class _Floats:
         output, pair = layer.outputs[0], layer.inputs[:2]
         if output.type.dtype != np.int32 or not self._reads_known(layer) or not all(pair) or len(pair) < 2:
             return
-        a, b = operand(layer, 0), operand(layer, 1)
-        both, terms = self._wholes(a, b), _terms(layer, a.type, b.type)
-        if not both or terms is None or terms * both[0].size * both[1].size > MOST:
+        if isinstance(layer, IConvolutionLayer) and layer.bias is not None and is_given(layer.bias):
+            return
+        both = self._wholes(operand(layer, 0), operand(layer, 1))
+        most = _terms(layer) * both[0].size * both[1].size if both else MOST + 1
+        if most > MOST:
             return
         named = {name: getattr(layer, name) for name in layer.ATTRIBUTES}
         made = self.rewriter.network.add(type(layer)(**named), [each.tensor for each in both]).outputs[0]
-        most = terms * both[0].size * both[1].size
-        whole = self.make.cast(made, np.int32)
-        bias = [*layer.inputs, None][2]
-        if bias is None:
+        whole, bias = self.make.cast(made, np.int32), [*layer.inputs, None][2]
+        if bias is None or not isinstance(layer, IConvolutionLayer):
             self._known[whole] = self._known[output] = _Whole(made, -most, most)
         else:
             whole = self.make.add(whole, self.make.along(bias, output.type.rank, -len(layer.window) - 1))
@@ -249,7 +249,7 @@ class _Floats:
 def _limits(tensor: ITensor) -> tuple[int, int] | None:
     """The smallest and largest integer that a weight may have, now and after a refit; None if there is no limit."""
     source: ITensor | None = tensor
-    while source is not None:
+    while source is not None and (source.type.is_integer or source.type.dtype == F32):
         kind = source.type
         if kind.is_known_integer and kind.value is not None and kind.value.size:
             return int(kind.value.min()), int(kind.value.max())
@@ -299,10 +299,11 @@ def _combined(op: ElementWiseOperation, a: _Whole, b: _Whole) -> tuple[int, int]
     return None
 
 
-def _terms(layer: ILayer, a: TensorType, b: TensorType) -> int | None:
-    """The number of products that a product of matrices or a convolution sums; None if it is not known."""
+def _terms(layer: IMatrixMultiplyLayer | IConvolutionLayer) -> int:
+    """The number of products that a product of matrices or a convolution sums; too many if it is not known."""
+    shapes = [operand(layer, 0).type.shape, operand(layer, 1).type.shape[1:]]
     if isinstance(layer, IMatrixMultiplyLayer):
-        found = a.shape[-2 if layer.op0 is MatrixOperation.TRANSPOSE else -1]
+        found = shapes[0][-2 if layer.op0 is MatrixOperation.TRANSPOSE else -1]
     else:
-        found = math.prod(b.shape[1:]) if b.is_fixed else -1
-    return found if found >= 0 else None
+        found = UNKNOWN if UNKNOWN in shapes[1] else math.prod(shapes[1])
+    return MOST + 1 if found == UNKNOWN else found

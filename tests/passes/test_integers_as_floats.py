@@ -198,6 +198,25 @@ def test_quantized_convolution_is_one_of_floats_and_equal(bias):
     np.testing.assert_allclose(gives(network, trt.PASSES, inputs)["y"], session_gives(model, inputs)["y"], 0, 0.5001)
 
 
+@pytest.mark.parametrize("bias", [False, True])
+def test_bias_that_is_an_attribute_stays_with_integers(bias):
+    random = np.random.default_rng(0)
+    network = trt.INetworkDefinition()
+    x = network.add_input("x", trt.float32, (1, 2, 4, 4))
+    clip = network.add_activation(network.add_unary(x, trt.UnaryOperation.ROUND).get_output(0), trt.ActivationType.CLIP)
+    clip.alpha, clip.beta = -9, 9
+    whole = network.add_cast(clip.get_output(0), trt.int32).get_output(0)
+    added = np.full(3, 1 << 25, np.int32) + np.arange(3, dtype=np.int32) if bias else None
+    layer = network.add_convolution_nd(whole, 3, (3, 3), trt.Weights(), added)
+    weights = constant(network, random.integers(-9, 9, (3, 2, 3, 3), np.int8), np.int8)
+    layer.set_input(1, network.add_cast(weights, trt.int32).get_output(0))
+    mark(network, y=layer.get_output(0))
+    inputs = {"x": random.normal(0, 5, (1, 2, 4, 4)).astype(np.float32)}
+
+    assert is_float(network) is not bias
+    np.testing.assert_array_equal(gives(network, ONLY, inputs)["y"], trt.evaluate(network, inputs)["y"])
+
+
 def test_refitted_scale_counts():
     graph = QuantizedGraph(np.uint8, 3)
     network = netloop.onnx.load(graph.model((4,), graph.add("Identity", graph.pair("x", 1.0), output="y")))
