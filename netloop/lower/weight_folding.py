@@ -12,7 +12,8 @@ import numpy as np
 from netloop.graph.infer import TypeTable
 from netloop.graph.layer import Elementary, Operation
 from netloop.graph.tensor import ITensor
-from netloop.layers.pointwise import IIdentityLayer
+from netloop.layers.pointwise import ICastLayer, IIdentityLayer
+from netloop.layers.quantize import IDequantizeLayer
 from netloop.layers.rearrange import IConcatenationLayer, IShuffleLayer, ISqueezeLayer, IUnsqueezeLayer
 from netloop.layers.slice import ISliceLayer
 from netloop.layers.sources import IConstantLayer
@@ -23,7 +24,8 @@ SMALLEST = 1 << 12
 MOST_GROWTH = 4
 """The most that folding may multiply the bytes of its inputs by: larger results would fill the memory."""
 
-BY_NUMPY = Elementary, IConcatenationLayer, IIdentityLayer, IShuffleLayer, ISliceLayer, ISqueezeLayer, IUnsqueezeLayer
+BY_NUMPY = (Elementary, ICastLayer, IConcatenationLayer, IDequantizeLayer, IIdentityLayer, IShuffleLayer, ISliceLayer,
+            ISqueezeLayer, IUnsqueezeLayer)  # fmt: skip
 """Layers that numpy computes as fast as XLA, which would first compile a program for them."""
 
 

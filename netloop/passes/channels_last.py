@@ -29,6 +29,7 @@ from netloop.passes.channels_last_layers import (
     ChannelsLastPoolingLayer,
     ChannelsLastWindow,
 )
+from netloop.passes.integers_as_floats import LimitedLayer
 from netloop.passes.rewriter import Rewriter, operand
 from netloop.types import FLOATS, axes_of
 
@@ -43,8 +44,9 @@ class ChannelsLast(Pass):
     level = 2
     platform = "cpu"
     on_host = True
-    # passes for loops look for what scripts write there, and not for axes in another order
-    after = ("gate_fusion", "weight_prepacking")
+    # passes for loops look for what scripts write there, and not for axes in another order; integers that are computed
+    # in float32 are convolved like other numbers
+    after = ("gate_fusion", "weight_prepacking", "integers_as_floats")
     rule = (
         "On CPUs, floating-point convolutions and deconvolutions by weights, and the element-wise layers, poolings, "
         "reductions, concatenations, slices and resizes between them, have their channels as the last axis. A "
@@ -187,7 +189,7 @@ def _keeps_axes(layer: Operation, rank: int) -> bool:
         return len(inputs) == 1 and not layer.roi
     if isinstance(layer, ISliceLayer):
         return len(inputs) == 1
-    return isinstance(layer, (*POINTWISE, IParametricReLULayer, IConcatenationLayer))
+    return isinstance(layer, (*POINTWISE, LimitedLayer, IParametricReLULayer, IConcatenationLayer))
 
 
 def _moved(axis: int, rank: int) -> int:
