@@ -236,6 +236,11 @@ TEXTS = {
         Wrong: ``netloop.SlotEngine(network)`` of a network with two loops that stack outputs
         Right: ``netloop.SlotEngine(network, loop="decoder")``
         """,
+    "NL626": """
+        a call reuses the memory of the inputs that it is told to donate, and deletes their arrays.
+        Wrong: ``engine({"h": h})`` twice, where ``engine = netloop.compile(network, donate=["h"])``
+        Right: ``h = engine({"h": h})["hn"]`` twice
+        """,
     # ------------------------------------------------------------------ sandboxes
     "NL631": """
         a sandboxed model has a time limit for loading and for each call.
