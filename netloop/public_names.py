@@ -63,6 +63,7 @@ from netloop.api.runtime import init_libnvinfer_plugins as init_libnvinfer_plugi
 from netloop.api.slot_engine import SlotEngine as SlotEngine
 from netloop.api.slot_requests import RequestState as RequestState
 from netloop.api.slot_requests import SlotRequest as SlotRequest
+from netloop.api.stepper import Stepper as Stepper
 from netloop.api.streams import IStreamReader as IStreamReader
 from netloop.api.streams import IStreamReaderV2 as IStreamReaderV2
 from netloop.api.streams import IStreamWriter as IStreamWriter

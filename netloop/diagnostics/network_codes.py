@@ -251,6 +251,11 @@ TEXTS = {
         Wrong: the cache of another machine
         Right: a cache that a build of ``builder_optimization_level`` 5 without the flag has filled here
         """,
+    "NL626": """
+        a call reuses the memory of the inputs that it is told to donate, and deletes their arrays.
+        Wrong: ``engine({"h": h})`` twice, where ``engine = netloop.compile(network, donate=["h"])``
+        Right: ``h = engine({"h": h})["hn"]`` twice
+        """,
     # ------------------------------------------------------------------ sandboxes
     "NL631": """
         a sandboxed model has a time limit for loading and for each call.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -14,6 +14,7 @@ from netloop.check import ValidatedNetwork
 from netloop.device_errors import can_run_out, completed
 from netloop.diagnostics import ExecutionError
 from netloop.execution.program_cache import Given
+from netloop.execution.ready_call import BoundCall
 from netloop.execution.weight_loading import DeviceWeights, WeightLoader
 from netloop.graph.infer import TypeTable
 from netloop.host import HostProgram
@@ -30,8 +31,8 @@ LONGEST_FUSED_BODY = 2000
 """XLA's compiler for CPUs has crashed while fusing loop bodies of 4,000 operations."""
 
 
-Run = Callable[[list[Any], list[Any]], list[Any]]
-"""The call of a program: takes the weights and the inputs, in order, and returns the outputs."""
+Bind = Callable[[list[Any]], BoundCall]
+"""Returns the call of a program with some weights; what that computes of them is computed once."""
 
 
 Watch = Callable[[str], AbstractContextManager[None]]
@@ -57,7 +58,7 @@ class CompiledProgram:
     """A program that is ready to run.
 
     Attributes:
-        run: the call; it raises ExecutionError.
+        bind: its call with some weights; it raises ExecutionError.
         program: the lowered network, which records the strategy of each loop.
         loops: the loops of the lowered network, in order.
         compiled: XLA's executable; None if the program runs on the host.
@@ -66,7 +67,7 @@ class CompiledProgram:
         network: the network after the passes; None if the program runs on the host.
     """
 
-    run: Run
+    bind: Bind
     program: Program | HostProgram
     loops: list[ILoop]
     compiled: Any = None
@@ -124,23 +125,28 @@ def compile_program(
         with timer.phase("compile"):
             compiled = compile_lowered(lowered, compiler_options(program))
 
-    run, notes = _call_of(compiled, loader, program.errors), [*source.notes, *program.notes]
-    return CompiledProgram(run, program, source.network.loops, compiled, notes, timer.seconds, source.network)
+    bind, notes = _binding(compiled, loader, program.errors), [*source.notes, *program.notes]
+    return CompiledProgram(bind, program, source.network.loops, compiled, notes, timer.seconds, source.network)
 
 
-def _call_of(compiled: jax.stages.Compiled, loader: WeightLoader, errors: ErrorTable) -> Run:
-    """The call of a compiled program: it takes weights and inputs, and returns outputs or raises its first error."""
+def _binding(compiled: jax.stages.Compiled, loader: WeightLoader, errors: ErrorTable) -> Bind:
+    """The binding of a compiled program, whose calls return the outputs or raise the first error."""
     # a call of a small program takes microseconds, and to wait for each result would be a good part of them
     waits = can_run_out(compiled)
 
-    def run(weights: list[Any], arrays: list[Any]) -> list[Any]:
-        made = compiled(loader(weights), *arrays)
-        outputs, verdict = completed(made) if waits else made
-        if verdict is not None and int(verdict):
-            raise ExecutionError(errors.finding(verdict))
-        return outputs
+    def bind(weights: list[Any]) -> BoundCall:
+        loaded = loader(weights)
 
-    return run
+        def call(arrays: Sequence[Any]) -> list[Any]:
+            made = compiled(loaded, *arrays)
+            outputs, verdict = completed(made) if waits else made
+            if verdict is not None and int(verdict):
+                raise ExecutionError(errors.finding(verdict))
+            return outputs
+
+        return call
+
+    return bind
 
 
 def compiler_options(program: Program) -> dict[str, Any]:

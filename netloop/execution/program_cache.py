@@ -36,6 +36,7 @@ class ProgramCache(Generic[P]):
 
     Attributes:
         network: the network, which is no longer edited.
+        array_type: the type of JAX's arrays.
         shape_inputs: its inputs whose values, and not only their shapes, decide the shape of some tensor.
     """
 
@@ -47,7 +48,8 @@ class ProgramCache(Generic[P]):
         require_jax()
         self._names = [each.name for each in network.inputs]
         with jax.ensure_compile_time_eval():  # while JAX traces, zeros() would be a tracer and not an array
-            self._array_types = {np.ndarray, type(jnp.zeros(()))}
+            self.array_type = type(jnp.zeros(()))
+        self._array_types = {np.ndarray, self.array_type}
         self._make = make
         self._kept: OrderedDict[Any, P] = OrderedDict()
         self._lock = threading.Lock()

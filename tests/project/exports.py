@@ -19,7 +19,7 @@ INTERFACE = re.compile(r"I[A-Z]")
 NAMED = {
     "api": """
         Batches Builder Cancelled Comparison Difference EngineInspector Logger Profiler Refitter RequestState Runtime
-        SlotEngine SlotRequest compare compile get_builder_plugin_registry get_nv_onnx_parser_version
+        SlotEngine SlotRequest Stepper compare compile get_builder_plugin_registry get_nv_onnx_parser_version
         init_libnvinfer_plugins load
     """,
     "check": "check",
