@@ -16,6 +16,7 @@ class Pass(ABC):
         after: the passes that must have run before; a comment gives the reason.
         platform: the only JAX platform that it is for; None if it is for all.
         on_host: whether it is applied to networks that run on the host too.
+        is_pure: whether what it makes can be differentiated, exported and cut for a mesh of devices.
     """
 
     name: ClassVar[str]
@@ -24,6 +25,7 @@ class Pass(ABC):
     after: ClassVar[tuple[str, ...]] = ()
     platform: ClassVar[str | None] = None
     on_host: ClassVar[bool] = False
+    is_pure: ClassVar[bool] = True
 
     @abstractmethod
     def rewrite(self, rewriter: Rewriter) -> bool:
