@@ -77,6 +77,13 @@ def from_jax(session: nox.Session) -> None:
 
 
 @nox.session
+def native(session: nox.Session) -> None:
+    """The tests of products in machine code of netloop's own, which other tasks skip; a crash of a process fails it."""
+    session.install("-e", ".[test,native]")
+    session.run("python", "-m", "pytest", "tests/native", "tests/passes/test_native_products.py", *session.posargs)
+
+
+@nox.session
 def slow(session: nox.Session) -> None:
     """The tests that take long; ``HYPOTHESIS_PROFILE=nightly`` has more random networks drawn."""
     session.install("-e", ".[test]")

@@ -28,7 +28,7 @@ from netloop.lower.nesting import require_shallow
 from netloop.lower.recursion_limit import raised_recursion_limit
 from netloop.manual_axes import varying_axes
 from netloop.network import INetworkDefinition
-from netloop.passes import Note, chosen, improve, of_platform
+from netloop.passes import Note, chosen, improve, of_platform, of_pure
 from netloop.types import Array, agree
 from netloop.unpicklable import Unpicklable
 from netloop.xla_compilation import compile_lowered
@@ -246,7 +246,7 @@ class ShardedEngine(Unpicklable):
 
     def _compile(self, with_rows: frozenset[str], types: TypeTable, validated: ValidatedNetwork, _: Given) -> _Program:
         require_program(self.network, types)
-        passes = of_platform(self.passes, jax.default_backend())
+        passes = of_pure(of_platform(self.passes, jax.default_backend()))
         source = improve(self.network, types, validated, passes)
         program = Program.of(source.network, source.types, source.validated, passes=passes)
         loaded = self._weights.load(program, source.network)
