@@ -42,7 +42,7 @@ def check_round_trip(seed):
 
 
 def test_network_of_the_function_of_a_random_network():
-    assert sum(check_round_trip(seed) for seed in range(8)) > 2
+    assert sum(check_round_trip(seed) for seed in range(5)) > 1
 
 
 @pytest.mark.slow
