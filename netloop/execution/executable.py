@@ -236,7 +236,7 @@ class Executable(Unpicklable, CheckedAttributes):
             return latest[1]
 
         def make(types: TypeTable, validated: ValidatedNetwork, given: Given) -> HostProgram:
-            return HostProgram(self.network, validated, self.max_trips, self.interruptible, watched)
+            return HostProgram(self.network, validated, types, self.max_trips, self.interruptible, watched)
 
         programs = ProgramCache(self.network, make)
         self._watching = watched, programs
@@ -257,7 +257,8 @@ class Executable(Unpicklable, CheckedAttributes):
         passes = of_host(of_platform(self.passes, jax.default_backend()))
         source = improve(self.network, types, validated, passes, self.forms)
         inputs, load = source.network.inputs, HostWeights(source, self.constants)
-        program = HostProgram(source.network, source.validated, self.max_trips, self.interruptible, without=load.steps)
+        own = source.network, source.validated, source.types
+        program = HostProgram(*own, self.max_trips, self.interruptible, without=load.steps)
 
         def bind(weights: list[Any]) -> BoundCall:
             loaded = load(weights)

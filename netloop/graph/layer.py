@@ -301,6 +301,9 @@ class ILayer(LayerCompatibility, metaclass=LayerKind):
 class Operation(ILayer):
     """A layer that computes, from types and arrays only: its methods do not depend on its wiring."""
 
+    NUMPY_IS_FAST: ClassVar[bool] = False
+    """Whether ``host_value`` takes a few microseconds for small arrays; it gives what a program gives, or raises."""
+
     @abstractmethod
     def evaluate(self, *inputs: Any, **named: Any) -> Arrays:
         """Return the outputs as numpy arrays, computed in the simplest way; this defines the layer.
@@ -334,6 +337,8 @@ class Operation(ILayer):
 
 class Elementary(Operation):
     """An operation that is one array formula, written once for numpy and JAX."""
+
+    NUMPY_IS_FAST = True
 
     @abstractmethod
     def formula(self, xp: Any, *inputs: Any, **named: Any) -> Any:
