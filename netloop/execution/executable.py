@@ -98,9 +98,10 @@ class Executable(Unpicklable, CheckedAttributes):
         self._watching: tuple[frozenset[ITensor], ProgramCache[HostProgram]] | None = None
         if not (self.absent or self._programs.shape_inputs) and all(each.type.is_fixed for each in network.inputs):
             with pinned_settings():
-                types = {each: each.type for each in network.inputs}
                 self._watch = watch
-                self._programs.find({each: jax.ShapeDtypeStruct(of.shape, of.dtype) for each, of in types.items()})
+                # the check of the declared types, which are those of each call, was the one above
+                types = {each: jax.ShapeDtypeStruct(each.type.shape, each.type.dtype) for each in network.inputs}
+                self._programs.find(types, is_checked=True)
                 self._watch = None
 
     def watch_phase(self, name: str) -> AbstractContextManager[None]:
