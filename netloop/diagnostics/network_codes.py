@@ -252,7 +252,7 @@ TEXTS = {
         Right: a cache that a build of ``builder_optimization_level`` 5 without the flag has filled here
         """,
     "NL626": """
-        a call reuses the memory of the inputs that it is told to donate, and deletes their arrays.
+        a call reuses the memory of the inputs that are donated to it, and deletes their arrays.
         Wrong: ``engine({"h": h})`` twice, where ``engine = netloop.compile(network, donate=["h"])``
         Right: ``h = engine({"h": h})["hn"]`` twice
         """,

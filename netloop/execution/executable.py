@@ -100,12 +100,15 @@ class Executable(Unpicklable, CheckedAttributes):
         self._watch: Watch | None = None
         self._watching: tuple[frozenset[ITensor], ProgramCache[HostProgram]] | None = None
         if not (self.absent or self._programs.shape_inputs) and all(each.type.is_fixed for each in network.inputs):
-            with pinned_settings():
-                self._watch = watch
-                # the check of the declared types, which are those of each call, was the one above
-                types = {each: jax.ShapeDtypeStruct(each.type.shape, each.type.dtype) for each in network.inputs}
-                self._programs.find(types, is_checked=True)
-                self._watch = None
+            self._compile_declared(watch)
+
+    def _compile_declared(self, watch: Watch | None) -> None:
+        """Compile the program of the declared types, for which the network is checked already."""
+        with pinned_settings():
+            self._watch = watch
+            types = {each: jax.ShapeDtypeStruct(each.type.shape, each.type.dtype) for each in self.network.inputs}
+            self._programs.find(types, is_checked=True)
+            self._watch = None
 
     def watch_phase(self, name: str) -> AbstractContextManager[None]:
         """The context of a phase of a compilation: what was given for those made while the object is made."""

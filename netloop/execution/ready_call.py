@@ -17,7 +17,7 @@ BoundCall = Callable[[Sequence[Any]], list[Any]]
 """The call of a program with the weights that it has: takes the inputs, in order, and returns the outputs."""
 
 WIDE = 8
-"""The size in bytes of the elements that JAX narrows, unless it is told to keep them."""
+"""The size in bytes of the elements that JAX narrows by default."""
 
 
 class KnownInputs:
