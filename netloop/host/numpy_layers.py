@@ -70,7 +70,7 @@ class NumpyLayers:
             is_array = isinstance(value, jax.Array | np.ndarray)
             # it takes no memory
             return [np.broadcast_to(np.zeros((), value.dtype), value.shape)] if is_array else None
-        arrays: list[Array | None] = []
+        arrays: list[Any] = []
         for tensor in layer.inputs:
             value: Any = None if tensor is None else frame.values.get(tensor, self._known.get(tensor))
             if isinstance(value, jax.Array) and tensor is not None and value.nbytes <= MOST_BYTES:
