@@ -67,8 +67,6 @@ from netloop.api.streams import IStreamReader as IStreamReader
 from netloop.api.streams import IStreamReaderV2 as IStreamReaderV2
 from netloop.api.streams import IStreamWriter as IStreamWriter
 from netloop.api.timing_cache import ITimingCache as ITimingCache
-from netloop.api.timing_cache import TimingCacheKey as TimingCacheKey
-from netloop.api.timing_cache import TimingCacheValue as TimingCacheValue
 from netloop.check import check as check
 from netloop.diagnostics import ExecutionError as ExecutionError
 from netloop.diagnostics import FileFormatError as FileFormatError
@@ -276,6 +274,8 @@ from netloop.reference import Trace as Trace
 from netloop.reference import evaluate as evaluate
 from netloop.reference import trace as trace
 from netloop.report.page import report as report
+from netloop.tuning.entries import TimingCacheKey as TimingCacheKey
+from netloop.tuning.entries import TimingCacheValue as TimingCacheValue
 from netloop.types import nptype as nptype
 
 FindingSeverity = _Severity
