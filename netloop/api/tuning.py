@@ -1,4 +1,4 @@
-"""Engines that are tuned: which forms of passes an engine has, and what tells about them."""
+"""Engines that are tuned: which forms of passes an engine has, and the notes about them."""
 
 from __future__ import annotations
 

@@ -78,8 +78,8 @@ class WeightPrepacking(Pass):
             rows, size = operand(layer, 0), operand(layer, 1).type.volume
             # rows that fission batches over iterations are many, whatever their number in one
             count = rows.type.volume // rows.type.shape[-1] if rows in varying else 0
-            may_swap = rewriter.form != RIGHT and step in repeated and _may_swap(rewriter, layer)
-            if may_swap and count in LEFT_ROWS and size >= MIN_ELEMENTS_LEFT:
+            may_swap = rewriter.form != RIGHT and _may_swap(rewriter, layer)
+            if may_swap and count in LEFT_ROWS and size >= MIN_ELEMENTS_LEFT and step in repeated:
                 _swap(rewriter, layer)
                 is_changed = True
             elif size >= (MIN_ELEMENTS_ONE_ROW if count == 1 else MIN_ELEMENTS):

@@ -7,10 +7,25 @@ The rules of passes were measured on one processor, and gain or lose on others. 
 from netloop.tuning.digest import digest_of
 from netloop.tuning.entries import Decisions, TimingCacheKey, TimingCacheValue
 from netloop.tuning.machine import this_machine
-from netloop.tuning.measurement import Comparison, Stopwatch
+from netloop.tuning.measurement import Stopwatch, TimedPair
 from netloop.tuning.sample_inputs import MOST_TRIPS, NoSamples, Samples, require_ending, sample_inputs
 from netloop.tuning.search import Search, Trial, Tuned, with_alternatives
 
-__all__ = ["MOST_TRIPS", "Comparison", "Decisions", "NoSamples", "Samples", "Search", "Stopwatch", "TimingCacheKey",
-           "TimingCacheValue", "Trial", "Tuned", "digest_of", "require_ending", "sample_inputs", "this_machine",
-           "with_alternatives"]  # fmt: skip
+__all__ = [
+           "MOST_TRIPS",
+           "Decisions",
+           "NoSamples",
+           "Samples",
+           "Search",
+           "Stopwatch",
+           "TimedPair",
+           "TimingCacheKey",
+           "TimingCacheValue",
+           "Trial",
+           "Tuned",
+           "digest_of",
+           "require_ending",
+           "sample_inputs",
+           "this_machine",
+           "with_alternatives",
+]  # fmt: skip

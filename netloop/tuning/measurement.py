@@ -31,7 +31,7 @@ SHORTEST = 1e-3
 
 
 @dataclass(frozen=True)
-class Comparison:
+class TimedPair:
     """The times of a call of two engines.
 
     Attributes:
@@ -45,11 +45,11 @@ class Comparison:
     ratios: list[float]
 
     @staticmethod
-    def of(candidate: list[list[float]], incumbent: list[list[float]]) -> Comparison:
+    def of(candidate: list[list[float]], incumbent: list[list[float]]) -> TimedPair:
         """Compare the samples of each round; what else a machine does makes samples longer, and never shorter."""
         ratios = [min(one) / min(other) for one, other in zip(candidate, incumbent, strict=True)]
         seconds, before = (float(np.median([*chain.from_iterable(each)])) for each in (candidate, incumbent))
-        return Comparison(seconds, before, ratios)
+        return TimedPair(seconds, before, ratios)
 
     @property
     def is_faster(self) -> bool:
@@ -72,12 +72,12 @@ class Stopwatch:
     calls: int = 1
     clock: Callable[[], float] = field(default_factory=lambda: _clock())
 
-    def __call__(self, candidate: Executable, incumbent: Executable) -> Comparison:
+    def __call__(self, candidate: Executable, incumbent: Executable) -> TimedPair:
         """Time two engines in turns; errors of their calls are raised."""
         samples: tuple[list[list[float]], list[list[float]]] = [], []
         pair = candidate, incumbent
         for turn in range(ROUNDS):
-            if turn == HOPELESS and min(Comparison.of(*samples).ratios) > 1:
+            if turn == HOPELESS and min(TimedPair.of(*samples).ratios) > 1:
                 break
             # the copies of both are made before either is measured, so that each takes what memory the other leaves
             given = [self._moved(each) for each in pair]
@@ -88,7 +88,7 @@ class Stopwatch:
             for order in self._orders(turn, longest * calls):
                 for which in order:
                     samples[which][-1].append(self._seconds(pair[which], given[which], calls))
-        return Comparison.of(*samples)
+        return TimedPair.of(*samples)
 
     def _orders(self, turn: int, longest: float) -> Iterator[tuple[int, int]]:
         """The order of each pair of samples: who comes second finds the caches in another state."""

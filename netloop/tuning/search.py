@@ -9,7 +9,7 @@ from typing import Generic, Protocol, TypeVar
 
 from netloop.passes import OFF, PASSES, RULE, Forms, Note
 from netloop.tuning.entries import Decisions
-from netloop.tuning.measurement import Comparison
+from netloop.tuning.measurement import TimedPair
 
 
 class Engine(Protocol):
@@ -96,7 +96,7 @@ class Search(Generic[E]):
     """
 
     make: Callable[[Forms], E]
-    compare: Callable[[E, E], Comparison]
+    compare: Callable[[E, E], TimedPair]
     decisions: Decisions
     passes: Collection[str]
     budget: float

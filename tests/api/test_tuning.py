@@ -8,7 +8,7 @@ import pytest
 
 import netloop as trt
 from netloop.passes import OFF
-from netloop.tuning import Comparison
+from netloop.tuning import TimedPair
 from tests.support.builds import config_with_profile, doubling_network
 from tests.support.cells import lstm
 from tests.support.log import Log
@@ -30,7 +30,7 @@ class Watch:
     def __call__(self, candidate, incumbent):
         Watch.compared += 1
         times = [0.001 if each.forms.get("gate_fusion") == OFF else 0.002 for each in (candidate, incumbent)]
-        return Comparison(*times, [times[0] / times[1]] * 7)
+        return TimedPair(*times, [times[0] / times[1]] * 7)
 
 
 @pytest.fixture(autouse=True)

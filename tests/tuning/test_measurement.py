@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import netloop as trt
-from netloop.tuning import Comparison, Stopwatch
+from netloop.tuning import Stopwatch, TimedPair
 from netloop.tuning.measurement import HOPELESS, PAIRS, ROUNDS
 from tests.support.cells import lstm
 from tests.support.pass_checks import assert_close, inputs_of
@@ -12,16 +12,16 @@ from tests.support.pass_checks import assert_close, inputs_of
 
 def test_gain_within_the_spread_is_no_gain():
     # faster by half in most rounds, but not in two of seven
-    assert not Comparison(1.0, 2.0, [0.5] * 5 + [1.2, 1.3]).is_faster
-    assert Comparison(1.0, 2.0, [0.5] * 6 + [1.2]).is_faster
+    assert not TimedPair(1.0, 2.0, [0.5] * 5 + [1.2, 1.3]).is_faster
+    assert TimedPair(1.0, 2.0, [0.5] * 6 + [1.2]).is_faster
 
 
 def test_small_gain_is_no_gain():
-    assert not Comparison(0.98, 1.0, [0.98] * 7).is_faster
+    assert not TimedPair(0.98, 1.0, [0.98] * 7).is_faster
 
 
 def test_ratio_of_a_round_is_that_of_the_shortest_times():
-    found = Comparison.of([[1.0, 9.0], [2.0, 2.0]], [[2.0, 2.0], [8.0, 4.0]])
+    found = TimedPair.of([[1.0, 9.0], [2.0, 2.0]], [[2.0, 2.0], [8.0, 4.0]])
 
     assert found.ratios == [0.5, 0.5]
     assert (found.seconds, found.before) == (2.0, 3.0)

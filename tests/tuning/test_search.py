@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import pytest
 
 from netloop.passes import OFF, PASSES, RULE, Note
-from netloop.tuning import Comparison, Decisions, Search
+from netloop.tuning import Decisions, Search, TimedPair
 
 PAIR = ["gate_fusion", "weight_prepacking"]
 APART, RIGHT = PASSES["gate_fusion"].alternatives[1], PASSES["weight_prepacking"].alternatives[1]
@@ -42,7 +42,7 @@ class Machine:
         self.now += 1
         self.compared.append(candidate.forms)
         times = [self.seconds(each.forms) for each in (candidate, incumbent)]
-        return Comparison(*times, [times[0] / times[1]] * 7)
+        return TimedPair(*times, [times[0] / times[1]] * 7)
 
     def search(self, entries=None, budget=100.0, digest="network", machine="here", **settings):
         decisions = Decisions({} if entries is None else entries, machine, digest)
@@ -99,7 +99,7 @@ def test_gain_that_a_second_comparison_does_not_show_is_dropped():
 
     def by_chance(candidate, incumbent):
         found = compare(candidate, incumbent)
-        return found if len(machine.compared) < 5 else Comparison(1.0, 1.0, [1.0] * 7)
+        return found if len(machine.compared) < 5 else TimedPair(1.0, 1.0, [1.0] * 7)
 
     machine.compare = by_chance
     entries = {}
