@@ -157,13 +157,14 @@ class NetloopRuntime(MLSERVER.MLModel):
         return future
 
     def _submit(self, payload: Any) -> Future[Outputs]:
-        arrays = _arrays(payload)
-        if not isinstance(self._service, Sequences):
-            return self._service.submit(arrays)
-        named, types = payload.parameters, self._service.input_types()
+        arrays, service = _arrays(payload), self._service
+        assert service is not None
+        if not isinstance(service, Sequences):
+            return service.submit(arrays)
+        named, types = payload.parameters, service.input_types()
         inputs = {name: _reshaped(each, types[name].shape if name in types else None) for name, each in arrays.items()}
         flags = {flag: bool(getattr(named, f"sequence_{flag}", False)) for flag in ("start", "end")}
-        return self._service.submit(_key(named), inputs, **flags)
+        return service.submit(_key(named), inputs, **flags)
 
     def _response(self, payload: Any, made: Outputs, **parameters: Any) -> Any:
         wanted = {each.name for each in payload.outputs or ()} or made.keys()
