@@ -533,20 +533,27 @@ def test_a_stream_whose_client_goes_frees_its_slot(server):
 
 
 def test_a_refused_stream_says_why(server):
-    """One runs, one waits; HTTP has sent its status by then, so the last event has the error."""
+    """One runs, and of three others one waits; HTTP has sent its status by then, so the last event has the error."""
     first = events(server, "endless", 1)
     next(first)
-    with ThreadPoolExecutor(1) as pool:
-        waiting = pool.submit(lambda: next(events(server, "endless", 2)))
-        error = None
-        while error is None:
-            event = next(events(server, "endless", 3))
-            error = event.get("parameters", {}).get("error")
-        assert "NL641" in error
-        assert event["parameters"]["status"] == 503
-        with grpc.insecure_channel(server.grpc) as channel:
-            with pytest.raises(grpc.RpcError) as raised:
-                next(streamed(channel, "endless", 3))
-            assert raised.value.code() == grpc.StatusCode.UNAVAILABLE
-        first.close()
-        assert values(waiting.result(SECONDS)) == {"all": [2]}
+    with ThreadPoolExecutor(3) as pool:
+        try:
+            waiting = {pool.submit(lambda: next(events(server, "endless", 2))) for _ in range(3)}
+            refused = set()
+            while len(refused) < 2:
+                done, waiting = wait(waiting, SECONDS, FIRST_COMPLETED)
+                assert done, "no stream was refused"
+                refused |= done
+            with grpc.insecure_channel(server.grpc) as channel:
+                with pytest.raises(grpc.RpcError) as raised:
+                    next(streamed(channel, "endless", 3))
+                assert raised.value.code() == grpc.StatusCode.UNAVAILABLE
+        finally:
+            first.close()
+        (accepted,) = waiting
+        assert values(accepted.result(SECONDS)) == {"all": [2]}
+
+    for each in refused:
+        parameters = each.result()["parameters"]
+        assert "NL641" in parameters["error"]
+        assert parameters["status"] == 503
