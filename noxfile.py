@@ -84,6 +84,13 @@ def native(session: nox.Session) -> None:
 
 
 @nox.session
+def serving(session: nox.Session) -> None:
+    """The tests of services, with MLServer and the clients that call it over HTTP and gRPC."""
+    session.install("-e", ".[clients]")
+    session.run("python", "-m", "pytest", "tests/serve", "tests/cli/test_serve.py", *session.posargs)
+
+
+@nox.session
 def slow(session: nox.Session) -> None:
     """The tests that take long; ``HYPOTHESIS_PROFILE=nightly`` has more random networks drawn."""
     session.install("-e", ".[test]")
