@@ -139,10 +139,8 @@ def _with_axes(scale: Any, rank: int, axis: int) -> Any:
 
 def _spread(scale: Array, shape: Shape) -> Array:
     """The scale of each element of a tensor: that of its block."""
-    made = np.empty(shape, scale.dtype)
-    for index in np.ndindex(*shape):
-        made[index] = scale[tuple(i * few // many for i, few, many in zip(index, scale.shape, shape, strict=True))]
-    return made
+    places = ([i * few // many for i in range(many)] for few, many in zip(scale.shape, shape, strict=True))
+    return np.asarray(scale[np.ix_(*places)])
 
 
 def _lower_spread(scale: Any, shape: Shape) -> Any:

@@ -164,11 +164,16 @@ class ISliceLayer(Operation):
             starts[axis] = int((self.start if start is None else start)[position])
             strides[axis] = int((self.stride if stride is None else stride)[position])
         made = np.full(shape, np.zeros((), x.dtype) if fill is None else fill.reshape(()), x.dtype)
-        for index in np.ndindex(*shape):
-            places = (first + step * i for first, step, i in zip(starts, strides, index, strict=True))
-            source = tuple(map(PLACES[self.mode], places, x.shape))
-            if None not in source:
-                made[index] = x[source]
+        if not made.size:
+            return made
+        targets: list[list[int]] = []
+        sources: list[list[int]] = []
+        for first, step, size_along, length in zip(starts, strides, shape, x.shape, strict=True):
+            places = [PLACES[self.mode](first + step * i, length) for i in range(size_along)]
+            read = {i: place for i, place in enumerate(places) if place is not None}
+            targets.append([*read])
+            sources.append([*read.values()])
+        made[np.ix_(*targets)] = x[np.ix_(*sources)]
         return made
 
     def lower(

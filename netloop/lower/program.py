@@ -117,7 +117,7 @@ class Program(Lowering):
     def weight_folding(self) -> WeightOnlySteps:
         """The steps that are computed at load time, if the pass is in use."""
         if LoweringForm.WEIGHT_FOLDING not in self.passes:
-            return WeightOnlySteps([], [])
+            return WeightOnlySteps([], [], [])
         found = find_weight_folding(self.block, self.outputs, self.types)
         if found.steps:
             self.note(LoweringForm.WEIGHT_FOLDING, f"layers that depend on weights only: {len(found.steps)}")
