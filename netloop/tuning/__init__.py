@@ -11,21 +11,6 @@ from netloop.tuning.measurement import Stopwatch, TimedPair
 from netloop.tuning.sample_inputs import MOST_TRIPS, NoSamples, Samples, require_ending, sample_inputs
 from netloop.tuning.search import Search, Trial, Tuned, with_alternatives
 
-__all__ = [
-           "MOST_TRIPS",
-           "Decisions",
-           "NoSamples",
-           "Samples",
-           "Search",
-           "Stopwatch",
-           "TimedPair",
-           "TimingCacheKey",
-           "TimingCacheValue",
-           "Trial",
-           "Tuned",
-           "digest_of",
-           "require_ending",
-           "sample_inputs",
-           "this_machine",
-           "with_alternatives",
-]  # fmt: skip
+__all__ = ["MOST_TRIPS", "Decisions", "NoSamples", "Samples", "Search", "Stopwatch", "TimedPair", "TimingCacheKey",
+           "TimingCacheValue", "Trial", "Tuned", "digest_of", "require_ending", "sample_inputs", "this_machine",
+           "with_alternatives"]  # fmt: skip
