@@ -4,7 +4,7 @@
 
 It needs the extra ``clients``. Clients of gRPC, in a process of their own, each send a request when they have the
 answer to the one before. Both servers run at the same time, and rounds with netloop and with onnxruntime alternate.
-Then a server of calls of 20 ms gets ten times the requests that it can answer; and callers in one process share the
+Then a server of calls of 50 ms gets ten times the requests that it can answer; and callers in one process share the
 calls of an engine, in comparison with a loop of one caller.
 """
 
@@ -109,7 +109,7 @@ def write_models(folder: Path) -> None:
     sizes = [1, 4, 16, 32]
     trt.compile(step.network()).save(write(ours, "step", NETLOOP, "model.plan", states=STATES, sizes=sizes))
     trt.compile(mlp()).save(write(ours, "mlp", NETLOOP, "model.plan", sizes=sizes))
-    trt.compile(slow(20)).save(write(ours, "slow", NETLOOP, "model.plan", sizes=[1], queue=8))
+    trt.compile(slow(50)).save(write(ours, "slow", NETLOOP, "model.plan", sizes=[1], queue=8))
     save(step.step_model(), write(theirs, "step", ONNXRUNTIME, "model.onnx", states=STATES))
     save(mlp_model(), write(theirs, "mlp", ONNXRUNTIME, "model.onnx"))
 
@@ -253,6 +253,8 @@ def _rate(callers: list[Callable[[], Any]], seconds: float) -> float:
 
 def quantiles(seconds: Numbers) -> str:
     """Median, 95 % and 99 % in milliseconds."""
+    if not seconds:
+        return "-"
     return " | ".join(f"{1000 * each:.1f}" for each in np.quantile(seconds, (0.5, 0.95, 0.99)))
 
 
@@ -276,8 +278,8 @@ def main() -> None:
             for model in ("step", "mlp"):
                 for clients in CLIENTS:
                     compare(model, clients, {"netloop": ours, "onnxruntime": theirs}, given.seconds, given.rounds)
-            answered, refused = in_client("overload", ours, 500, 2 * given.seconds)
-    print(f"\n500 requests/s of 20 ms each, 8 wait at most: {len(answered)} answered in {quantiles(answered)} ms")
+            answered, refused = in_client("overload", ours, 200, 2 * given.seconds)
+    print(f"\n200 requests/s of 50 ms each, 8 wait at most: {len(answered)} answered in {quantiles(answered)} ms")
     print(f"{len(refused)} refused in {quantiles(refused)} ms")
 
 
