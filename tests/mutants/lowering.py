@@ -28,11 +28,13 @@ SPLIT = "tests/lower/loop/test_fission.py"
 STATE = "netloop/lower/loop/state.py"
 STEPS = "netloop/nest/steps.py"
 STRATEGY = "netloop/lower/loop/strategy.py"
+SUPPRESSION = "netloop/layers/suppression.py"
 WHILE_LOOP = "netloop/lower/loop/while_loop.py"
 
 CALLED_TWICE = "none: it shows in a second call, or with donated inputs"
 SPEED = "none: it changes how fast numbers are computed, and no number"
 MEMORY = "none: it changes how much memory is used, and no number"
+UNDRAWN = "none: random networks have no suppression of boxes"
 
 # fmt: off
 FAULTS = [
@@ -185,6 +187,9 @@ FAULTS = [
     Mutant("a piece is reused for another value that decides a shape", HOST_FRAME,
            "key = type.dtype, type.shape, None if known is None else known.tobytes()",
            "key = type.dtype, type.shape", "tests/host/test_program.py"),
+    Mutant("boxes are apart if the box before ends, though an earlier one does not", SUPPRESSION,
+           "np.maximum.accumulate(np.searchsorted(ends, high[order]) + base)",
+           "np.searchsorted(ends, high[order]) + base", "tests/layers/test_suppression.py", UNDRAWN),
     Mutant("the host asks a WHILE after the COUNT has ended the loop", HOST_LOOP,
            "if condition is not None and found is True:", "if condition is not None:",
            "tests/host/test_program.py::test_host_agrees_with_the_reference_and_fails_where_it_does"),
