@@ -20,6 +20,7 @@ from netloop.layers.rearrange import IConcatenationLayer, IShuffleLayer, ISqueez
 from netloop.layers.slice import ISliceLayer
 from netloop.layers.sources import IConstantLayer
 from netloop.nest import Block, IfStep, LayerStep, Step, walk, weight_only_tensors
+from netloop.string_arrays import STRING
 
 SMALLEST = 1 << 12
 """The least number of bytes of weights for which folding gains anything."""
@@ -63,6 +64,8 @@ def find_weight_folding(block: Block, outputs: Iterable[ITensor], types: TypeTab
     for step in walk(block):
         if isinstance(step, LayerStep) and step.reads and fixed.issuperset(step.writes) and step.writes:
             ready = all(each in found or isinstance(each.producer, IConstantLayer) for each in step.reads)
+            # strings are on no device
+            ready = ready and all(types[each].dtype != STRING for each in (*step.reads, *step.writes))
             if ready and _bytes(step.writes, types) <= MOST_GROWTH * _bytes(step.reads, types):
                 found.update(dict.fromkeys(step.writes, step))
     steps = dict.fromkeys(found.values())

@@ -121,3 +121,11 @@ def test_steps_after_one_that_numpy_does_not_compute_are_part_of_the_program(net
 
     assert others == [trt.IMatrixMultiplyLayer, trt.IUnaryLayer]
     np.testing.assert_allclose(trt.compile(network)({})["y"], trt.evaluate(network, {})["y"], rtol=1e-6)
+
+
+def test_strings_are_no_weights_of_a_device(network):
+    numbers = constant(network, np.arange(LENGTH, dtype=np.int32))
+    mark(network, y=network.add_cast(numbers, trt.string).get_output(0))
+
+    assert not folding(network).steps
+    assert trt.compile(network)({})["y"].tolist() == [str(each) for each in range(LENGTH)]
