@@ -77,13 +77,6 @@ def from_jax(session: nox.Session) -> None:
 
 
 @nox.session
-def native(session: nox.Session) -> None:
-    """The tests of products in machine code of netloop's own, which other tasks skip; a crash of a process fails it."""
-    session.install("-e", ".[test,native]")
-    session.run("python", "-m", "pytest", "tests/native", "tests/passes/test_native_products.py", *session.posargs)
-
-
-@nox.session
 def serving(session: nox.Session) -> None:
     """The tests of services, with MLServer and the clients that call it over HTTP and gRPC."""
     session.install("-e", ".[clients]")
@@ -103,7 +96,7 @@ def mutants(session: nox.Session) -> None:
 
     Writes tests/mutants/README.md, and fails if a fault is not found.
     """
-    session.install("-e", ".[test,native]")
+    session.install("-e", ".[test]")
     session.run("python", "-m", "tests.mutants", *session.posargs)
 
 

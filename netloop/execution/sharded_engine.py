@@ -33,7 +33,7 @@ from netloop.lower.recursion_limit import raised_recursion_limit
 from netloop.manual_axes import varying_axes
 from netloop.nest.listing import summary
 from netloop.network import INetworkDefinition
-from netloop.passes import Note, chosen, improve, of_platform, of_pure
+from netloop.passes import Note, chosen, improve, of_platform
 from netloop.types import Array, agree
 from netloop.unpicklable import Unpicklable
 from netloop.xla_compilation import compile_lowered
@@ -303,7 +303,7 @@ class ShardedEngine(Unpicklable):
 
     def _compile(self, with_rows: frozenset[str], types: TypeTable, validated: ValidatedNetwork, _: Given) -> _Program:
         require_program(self.network, types)
-        passes = of_pure(of_platform(self.passes, jax.default_backend()))
+        passes = of_platform(self.passes, jax.default_backend())
         source = improve(self.network, types, validated, passes)
         program = Program.of(source.network, source.types, source.validated, self.max_trips, passes)
         load = ShardedLoader(program, source.network, self.constants, self._sharding)

@@ -22,7 +22,7 @@ from netloop.layers.sources import IConstantLayer
 from netloop.lower import Program, constants_of, require_program
 from netloop.lower.nesting import DEEPEST_PURE_NEST, require_shallow
 from netloop.network import INetworkDefinition
-from netloop.passes import Improved, LoweringForm, chosen, improve, of_platform, of_pure
+from netloop.passes import Improved, LoweringForm, chosen, improve, of_platform
 
 PURE = chosen(None) - {LoweringForm.IF_CONVERSION}
 """The passes for a pure function: with if-conversion, a branch that is not taken would take part in derivatives."""
@@ -136,7 +136,7 @@ def _program(
 ) -> tuple[Program, Improved]:
     """The program of a network after the passes, which may be differentiated, and the network."""
     require_program(network, types)
-    passes = of_pure(of_platform(passes, jax.default_backend()))
+    passes = of_platform(passes, jax.default_backend())
     source = improve(network, types, validated, passes)
     program = Program.of(source.network, source.types, source.validated, passes=passes)
     program.is_pure, program.bounds = True, bounds

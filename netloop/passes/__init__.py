@@ -21,8 +21,7 @@ from netloop.passes.forms import LoweringForm, LoweringPass
 from netloop.passes.rewriter import Rewriter
 
 __all__ = ["NO_FORMS", "OFF", "PASSES", "RULE", "Forms", "Improved", "LoweringForm", "LoweringPass", "Note", "Pass",
-           "applied", "chosen", "improve", "of_host", "of_level", "of_platform", "of_pure",
-           "table"]  # fmt: skip
+           "applied", "chosen", "improve", "of_host", "of_level", "of_platform", "table"]  # fmt: skip
 
 for _module in iter_modules(__path__):
     import_module(f"{__name__}.{_module.name}")
@@ -96,11 +95,6 @@ def of_level(level: int) -> frozenset[str]:
 def of_host(passes: Iterable[str]) -> frozenset[str]:
     """Return the names among ``passes`` that are for networks that run on the host."""
     return frozenset(name for name in passes if PASSES[name].on_host)
-
-
-def of_pure(passes: Iterable[str]) -> frozenset[str]:
-    """Return the names among ``passes`` that are for programs that may be differentiated, exported or cut."""
-    return frozenset(name for name in passes if PASSES[name].is_pure)
 
 
 def of_platform(passes: Iterable[str], platform: str) -> frozenset[str]:

@@ -24,7 +24,6 @@ class Pass(ABC):
         platform: the only JAX platform that it is for; None if it is for all.
         on_host: whether it is applied to networks that run on the host too.
         alternatives: its other forms, if its gain depends on the processor; tuning measures them against the rule.
-        is_pure: whether what it makes can be differentiated, exported and cut for a mesh of devices.
     """
 
     name: ClassVar[str]
@@ -34,7 +33,6 @@ class Pass(ABC):
     platform: ClassVar[str | None] = None
     on_host: ClassVar[bool] = False
     alternatives: ClassVar[tuple[str, ...]] = ()
-    is_pure: ClassVar[bool] = True
 
     @abstractmethod
     def rewrite(self, rewriter: Rewriter) -> bool:

@@ -31,8 +31,7 @@ class MatmulPartitioning(Pass):
     level = 2
     platform = "cpu"
     # the sizes that count are those of fused products, and a product that is folded away needs no parts
-    # packed products share out their work themselves
-    after = ("horizontal_fusion", "embedding_folding", "native_products")
+    after = ("horizontal_fusion", "embedding_folding")
     rule = (
         f"On CPUs with several cores, a product in a loop of at most {MAX_ROWS} rows, which depend on a state, with a "
         f"matrix of weights of {2 * PART_ELEMENTS:,} elements or more is computed in parts. One row: in as many parts "

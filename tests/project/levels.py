@@ -31,9 +31,9 @@ LEVELS = [
         "objects that are neither pickled nor copied; arrays of strings",
     ),
     Level(
-        ("types", "checked_attributes", "file_reading", "forked", "manual_axes", "native"),
+        ("types", "checked_attributes", "file_reading", "forked", "manual_axes"),
         "element type, shape and known value of a tensor; objects that refuse unknown attributes; files read whole; "
-        "forks that lack JAX; loops and branches inside `jax.shard_map`; products in machine code of netloop's own",
+        "forks that lack JAX; loops and branches inside `jax.shard_map`",
     ),
     Level(("dims", "map_types"), "shapes, permutations and weights as scripts write them; maps from keys to values"),
     Level(("graph", "plugins"), "tensor, layer, type inference, source locations; plugins"),

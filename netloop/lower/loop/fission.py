@@ -17,9 +17,8 @@ from netloop.layers.loop import IIteratorLayer
 from netloop.layers.matrix import IEinsumLayer, IMatrixMultiplyLayer
 from netloop.layers.rearrange import IShuffleLayer, ISqueezeLayer, IUnsqueezeLayer
 from netloop.nest import Block, LayerStep, LoopStep, Step
-from netloop.passes.native_products import PackedProductLayer
 
-PRODUCTS = IMatrixMultiplyLayer, PackedProductLayer, IEinsumLayer, IConvolutionLayer, IDeconvolutionLayer
+PRODUCTS = IMatrixMultiplyLayer, IEinsumLayer, IConvolutionLayer, IDeconvolutionLayer
 VIEWS = IShuffleLayer, ISqueezeLayer, IUnsqueezeLayer
 """Layers that move no element if they are compiled with the layer that reads them. A slice of a row is none of them:
 XLA computes what reads it without vector instructions.
