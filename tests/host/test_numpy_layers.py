@@ -182,3 +182,16 @@ def test_running_sum_by_numpy_is_that_of_the_reference(op, axis, exclusive, reve
     made, wanted = layer.host_value(x, np.int64(axis)), layer.evaluate(x, np.int64(axis))
     np.testing.assert_array_equal(made, wanted)
     assert made.dtype == wanted.dtype
+
+
+def test_layer_of_which_numpy_finds_a_failure_is_an_error_of_the_run(network):
+    x = network.add_input("x", trt.float32, (8,))
+    length = network.add_shape(chosen(network, x)).get_output(0)
+    cut = network.add_slice(x, (0,), (1,), (1,))
+    cut.set_input(2, combine(network, length, constant(network, [4], np.int64)))
+    mark(network, y=cut.get_output(0))
+    engine = trt.compile(network)
+
+    assert engine({"x": -X})["y"].tolist() == (-X)[:7].tolist()
+    with pytest.raises(trt.ExecutionError, match="length 8|outside|past"):
+        engine({"x": X})
