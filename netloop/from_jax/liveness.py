@@ -1,9 +1,9 @@
 """The equations of a jaxpr that its results depend on."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Var, jaxprs_in_params
+from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Var
 
 from netloop.diagnostics import SourceLocation
 from netloop.from_jax.places import OF_JAX, source_location
@@ -28,4 +28,12 @@ def every_equation(jaxpr: ClosedJaxpr) -> Iterator[tuple[JaxprEqn, SourceLocatio
         for equation in live_equations(inner):
             place = source_location(equation, around)
             yield equation, place
-            waiting += [(getattr(each, "jaxpr", each), place) for each in jaxprs_in_params(equation.params)]
+            waiting += [(getattr(each, "jaxpr", each), place) for each in _jaxprs_in(equation.params)]
+
+
+def _jaxprs_in(params: Mapping[str, Any]) -> Iterator[Jaxpr | ClosedJaxpr]:
+    """The jaxprs among the parameters of an equation; JAX 0.8 has no public function that finds them."""
+    for value in params.values():
+        for each in value if isinstance(value, tuple | list) else (value,):
+            if isinstance(each, Jaxpr | ClosedJaxpr):
+                yield each
