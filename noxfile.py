@@ -89,7 +89,7 @@ def mutants(session: nox.Session) -> None:
 
     Writes tests/mutants/README.md, and fails if a fault is not found.
     """
-    session.install("-e", ".[test]")
+    session.install("-e", ".[test,native]")
     session.run("python", "-m", "tests.mutants", *session.posargs)
 
 

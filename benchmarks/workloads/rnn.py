@@ -64,7 +64,9 @@ class Rnn(Workload):
     bidirectional: bool = False
     length: int = 128
 
-    passes = ("horizontal_fusion", "weight_prepacking", "gate_fusion", "weight_folding", "loop_fission")
+    passes = (
+        "horizontal_fusion", "native_products", "weight_prepacking", "gate_fusion", "weight_folding", "loop_fission",
+    )  # fmt: skip
     kind: ClassVar[str]
     gates: ClassVar[int]
     onnx_order: ClassVar[Sequence[int]]

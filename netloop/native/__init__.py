@@ -1,7 +1,7 @@
 """Products with packed weights in machine code of netloop's own, which compiled programs call.
 
 XLA's CPU product packs its right operand anew each time, which a loop does in each iteration. Here the weights are
-packed once: into panels [length, width], whose rows are as wide as two vectors of the processor, so that a product reads
+packed once, into panels [length, width] whose rows are two vectors of the processor, so that a product reads
 them from front to back. A micro-kernel multiplies a few rows by one panel with all sums in registers.
 
 - ``code``: functions of LLVM IR while they are written.

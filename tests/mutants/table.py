@@ -4,10 +4,12 @@ import re
 from threading import Lock
 from typing import NamedTuple
 
-from tests.mutants import convolutions, layers, lowering, meaning, meshes, passes, rules
+from tests.mutants import convolutions, layers, lowering, meaning, meshes, native, passes, rules
 from tests.mutants.mutant import ROOT, Mutant
 
-MUTANTS = [each for group in (meaning, lowering, layers, passes, convolutions, meshes, rules) for each in group.FAULTS]
+MUTANTS = [
+    each for group in (meaning, lowering, layers, passes, native, convolutions, meshes, rules) for each in group.FAULTS
+]
 PAGE = ROOT / "tests" / "mutants" / "README.md"
 HEAD = """\
 # Faults, and what catches them
