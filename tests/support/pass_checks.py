@@ -19,7 +19,6 @@ LOWEST: dict[str, object] = {
     "netloop.passes.weight_prepacking.MIN_ELEMENTS": 1,
     "netloop.passes.weight_prepacking.MIN_ELEMENTS_ONE_ROW": 1,
     "netloop.passes.weight_prepacking.MIN_ELEMENTS_LEFT": 1,
-    "netloop.passes.native_products.MIN_ELEMENTS": 1,
     "netloop.passes.matmul_partitioning.PART_ELEMENTS": 9,
     "netloop.passes.matmul_partitioning.CACHED_ELEMENTS": 0,
     "netloop.passes.matmul_partitioning.cores": lambda: 2,
