@@ -70,10 +70,24 @@ def lowest(session: nox.Session) -> None:
 
 
 @nox.session
+def from_jax(session: nox.Session) -> None:
+    """The tests of ``from_jax`` with the libraries for JAX that they take models and solvers from."""
+    session.install("-e", ".[test]", "diffrax", "equinox", "flax", "optax")
+    session.run(*TESTS, "tests/from_jax", *session.posargs)
+
+
+@nox.session
 def native(session: nox.Session) -> None:
     """The tests of products in machine code of netloop's own, which other tasks skip; a crash of a process fails it."""
     session.install("-e", ".[test,native]")
     session.run("python", "-m", "pytest", "tests/native", "tests/passes/test_native_products.py", *session.posargs)
+
+
+@nox.session
+def serving(session: nox.Session) -> None:
+    """The tests of services, with MLServer and the clients that call it over HTTP and gRPC."""
+    session.install("-e", ".[clients]")
+    session.run("python", "-m", "pytest", "tests/serve", "tests/cli/test_serve.py", *session.posargs)
 
 
 @nox.session

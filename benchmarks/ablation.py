@@ -25,6 +25,10 @@ class Ablation(Workload):
     def tolerance(self) -> float:  # pyright: ignore[reportIncompatibleVariableOverride]
         return self.workload.tolerance
 
+    @property
+    def missing(self) -> str:
+        return self.workload.missing
+
     def inputs(self) -> Arrays:
         return self.workload.inputs()
 

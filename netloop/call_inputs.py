@@ -75,6 +75,26 @@ def refuse_tracers(arrays: Mapping[ITensor, Any]) -> None:
         )
 
 
+def refuse_deleted(tensors: Sequence[ITensor], arrays: Sequence[Any]) -> None:
+    """Check that the memory of each input is still its own.
+
+    Raises:
+        InputError: the memory of one was donated to an earlier call, or deleted.
+    """
+    gone = [tensor for tensor, array in zip(tensors, arrays, strict=True) if _is_deleted(array)]
+    if gone:
+        fix = "pass the output that took its place, or compile without donating the input"
+        whys = (
+            Finding("NL626", f"the array of input {each.name!r} is deleted", "", reason("NL626"), fix, at=each)
+            for each in gone
+        )
+        raise InputError(*whys)
+
+
+def _is_deleted(value: Any) -> bool:
+    return isinstance(value, jax.Array) and not isinstance(value, Tracer) and value.is_deleted()
+
+
 def _fits(tensor: ITensor, array: Any) -> bool:
     """Whether a value is an array of exactly the type of an input; False for an input with a shape that varies."""
     wanted = tensor.declared

@@ -9,7 +9,7 @@ import jax
 
 from netloop.device_errors import DEVICE_ERRORS, device_finding
 from netloop.diagnostics import ExecutionError
-from netloop.forked import require_jax
+from netloop.forked import FORK, require_jax
 
 PINNED: dict[str, tuple[Any, Callable[[Any], AbstractContextManager[Any]]]] = {
     "jax_disable_jit": (False, jax.disable_jit),
@@ -20,6 +20,11 @@ PINNED: dict[str, tuple[Any, Callable[[Any], AbstractContextManager[Any]]]] = {
 
 WANTED = tuple(wanted for wanted, _ in PINNED.values())
 present = operator.attrgetter(*PINNED)
+
+
+def settings_are_wanted() -> bool:
+    """Whether JAX works in this process, and the user has left the settings that engines need as they are."""
+    return not FORK.lost_jax and present(jax.config) == WANTED
 
 
 class pinned_settings:

@@ -63,12 +63,11 @@ from netloop.api.runtime import init_libnvinfer_plugins as init_libnvinfer_plugi
 from netloop.api.slot_engine import SlotEngine as SlotEngine
 from netloop.api.slot_requests import RequestState as RequestState
 from netloop.api.slot_requests import SlotRequest as SlotRequest
+from netloop.api.stepper import Stepper as Stepper
 from netloop.api.streams import IStreamReader as IStreamReader
 from netloop.api.streams import IStreamReaderV2 as IStreamReaderV2
 from netloop.api.streams import IStreamWriter as IStreamWriter
 from netloop.api.timing_cache import ITimingCache as ITimingCache
-from netloop.api.timing_cache import TimingCacheKey as TimingCacheKey
-from netloop.api.timing_cache import TimingCacheValue as TimingCacheValue
 from netloop.check import check as check
 from netloop.diagnostics import ExecutionError as ExecutionError
 from netloop.diagnostics import FileFormatError as FileFormatError
@@ -276,6 +275,8 @@ from netloop.reference import Trace as Trace
 from netloop.reference import evaluate as evaluate
 from netloop.reference import trace as trace
 from netloop.report.page import report as report
+from netloop.tuning.entries import TimingCacheKey as TimingCacheKey
+from netloop.tuning.entries import TimingCacheValue as TimingCacheValue
 from netloop.types import nptype as nptype
 
 FindingSeverity = _Severity

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from functools import cache
 from itertools import accumulate, pairwise
 from typing import Any, cast
 
@@ -78,6 +79,7 @@ def contents(array: npt.NDArray[Any]) -> Any:
     return tuple(array.reshape(-1).tolist()) if array.dtype == STRING else array.tobytes()
 
 
+@cache
 def type_name(dtype: Any) -> str:
     """The name of an element type in messages."""
     return NAME if dtype == STRING else str(dtype)

@@ -15,6 +15,7 @@ import pytest
 
 import netloop as trt
 from netloop import xla_compilation
+from netloop.host.compiled_pieces import MOST_TRIPS_AT_ONCE
 from netloop.lower.weight_folding import SMALLEST
 from netloop.xla_compilation import InterruptibleJit, compile_lowered
 from tests.support import networks
@@ -122,7 +123,7 @@ def host_program(network: trt.INetworkDefinition) -> trt.ICudaEngine:
 def chunked_loop(network: trt.INetworkDefinition) -> trt.ICudaEngine:
     """An engine whose loop runs in chunks of iterations."""
     loop = network.add_loop()
-    loop.add_trip_limit(network.add_constant((), np.array(100_000)).get_output(0), trt.TripLimit.COUNT)
+    loop.add_trip_limit(network.add_constant((), np.array(MOST_TRIPS_AT_ONCE + 2)).get_output(0), trt.TripLimit.COUNT)
     recurrence = loop.add_recurrence(network.add_input("x", trt.float32, X.shape))
     recurrence.set_input(1, network.add_unary(recurrence.get_output(0), trt.UnaryOperation.NEG).get_output(0))
     network.mark_output(loop.add_loop_output(recurrence.get_output(0), trt.LoopOutput.LAST_VALUE).get_output(0))

@@ -1,4 +1,4 @@
-"""Make the models of workloads M1 to M9 that are missing: ``python -m benchmarks.exported``.
+"""Make the models of workloads M1 to M14 that are missing: ``python -m benchmarks.exported``.
 
 It needs torch, torchvision, transformers, scikit-learn, skl2onnx and onnxruntime.
 """

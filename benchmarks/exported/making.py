@@ -10,7 +10,8 @@ import torchvision
 from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_static
 from onnxruntime.quantization.shape_inference import quant_pre_process
 from skl2onnx import to_onnx
-from sklearn.ensemble import RandomForestRegressor
+from sklearn.ensemble import GradientBoostingRegressor, RandomForestRegressor
+from sklearn.neural_network import MLPRegressor
 from torch import Tensor, nn
 from transformers import BertConfig, BertModel, DynamicCache, GPT2Config, GPT2LMHeadModel
 
@@ -205,14 +206,88 @@ def reader(files: Files) -> None:
     )
 
 
-def forest(files: Files) -> None:
-    """500 trees of at most 8 levels, for 10,000 rows of 20 numbers."""
+def fitted(files: Files, model: Any, rows: int) -> None:
+    """Fit an estimator of scikit-learn to 2,000 rows of 20 numbers, for a call of a number of rows."""
     numbers = np.random.default_rng(0)
     x = numbers.normal(size=(2000, 20)).astype(np.float32)
     y = np.sin(x[:, 0]) + x[:, 1] * x[:, 2] + 0.1 * numbers.normal(size=len(x))
-    trees = RandomForestRegressor(500, max_depth=8, random_state=0, n_jobs=2).fit(x, y)
-    files.save({"X": numbers.normal(size=(10_000, 20)).astype(np.float32)}, {})
-    files.model.write_bytes(to_onnx(trees, x[:1]).SerializeToString())
+    model.fit(x, y)
+    files.save({"X": numbers.normal(size=(rows, 20)).astype(np.float32)}, {})
+    files.model.write_bytes(to_onnx(model, x[:1]).SerializeToString())
+
+
+def forest(files: Files) -> None:
+    """500 trees of at most 8 levels, for 10,000 rows."""
+    fitted(files, RandomForestRegressor(500, max_depth=8, random_state=0, n_jobs=2), 10_000)
+
+
+def boosting(files: Files) -> None:
+    """100 boosted trees, for one row."""
+    fitted(files, GradientBoostingRegressor(random_state=0), 1)
+
+
+def perceptron(files: Files) -> None:
+    """A multilayer perceptron of scikit-learn, for one row."""
+    fitted(files, MLPRegressor(hidden_layer_sizes=(64, 64), random_state=0, max_iter=50, tol=1e-2), 1)
+
+
+def dense(files: Files) -> None:
+    """A multilayer perceptron of PyTorch, for one row."""
+    layers = [nn.Linear(64, 128), nn.ReLU(), nn.Linear(128, 128), nn.ReLU(), nn.Linear(128, 10), nn.Softmax(-1)]
+    export(files, nn.Sequential(*layers), {"row": torch.randn(1, 64)}, ["scores"])
+
+
+class Voice(nn.Module):
+    """Letters to frames of sound: each letter decides how many frames it lasts, and convolutions smooth them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.letters = nn.Embedding(40, 64)
+        self.lengths = nn.Linear(64, 1)
+        layers = [each for _ in range(12) for each in (nn.Conv1d(64, 64, 5, padding=2), nn.ReLU())]
+        self.decoder = nn.Sequential(*layers, nn.Conv1d(64, 80, 1))
+
+    def forward(self, text: Tensor) -> Tensor:
+        letters = self.letters(text)[0]
+        ends = torch.ceil(8 * self.lengths(letters)[:, 0].sigmoid()).cumsum(0)
+        frames = torch.arange(ends[-1].long())
+        return self.decoder(letters[(frames[:, None] >= ends).sum(1)].T[None])
+
+
+def voice(files: Files) -> None:
+    """The network of speech, whose length only a call knows; exported by torch's older exporter, as is usual."""
+    text = torch.randint(0, 40, (1, 50))
+    files.save({"text": text.numpy()}, {})
+    torch.onnx.export(
+        Voice().eval(), (text,), str(files.model), input_names=["text"], output_names=["sound"],
+        opset_version=17, dynamo=False,
+    )  # fmt: skip
+
+
+class Growing(nn.Module):
+    """A loop that appends to a list."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.matrix = nn.Parameter(torch.randn(8, 8) / 3)
+
+    def forward(self, x: Tensor, steps: Tensor) -> Tensor:
+        state = torch.zeros(4, 8)
+        states: list[Tensor] = []
+        for _ in range(int(steps)):
+            state = torch.tanh(state @ self.matrix + x)
+            states.append(state)
+        return torch.stack(states)
+
+
+def growing(files: Files) -> None:
+    """A list of 100 states, by TorchScript."""
+    inputs = {"x": torch.randn(4, 8), "steps": torch.tensor(100)}
+    files.save({name: each.numpy() for name, each in inputs.items()}, {})
+    torch.onnx.export(
+        torch.jit.script(Growing().eval()), tuple(inputs.values()), str(files.model), input_names=list(inputs),
+        output_names=["states"], opset_version=17, dynamo=False,
+    )  # fmt: skip
 
 
 MAKERS: dict[str, Callable[[Files], None]] = {
@@ -225,5 +300,10 @@ MAKERS: dict[str, Callable[[Files], None]] = {
     "quantized": quantized,
     "reader": reader,
     "forest": forest,
+    "voice": voice,
+    "growing": growing,
+    "perceptron": perceptron,
+    "dense": dense,
+    "boosting": boosting,
 }
 """The models by the names of their files."""

@@ -1,10 +1,10 @@
-"""M1 to M9: whole models as exporters write them, and the same models in plain JAX."""
+"""M1 to M14: whole models as exporters write them, and the same models in plain JAX."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import jax
 import onnx
@@ -26,6 +26,8 @@ class Exported(Workload):
         in_jax: how hand-written JAX computes its outputs; None if there is no such program.
         prepared: what that program takes as weights, from those of PyTorch.
         most: the largest allowed difference of results, relative to the largest number.
+        goal: the most that netloop may take, as a multiple of the best peer; None if there is no goal.
+        changed_by: the passes that change it, which are those that its ablation leaves out.
     """
 
     number: int
@@ -34,8 +36,16 @@ class Exported(Workload):
     in_jax: JaxFunction | None = None
     prepared: Callable[[Arrays], Any] = dict
     most: float = 1e-4
+    goal: float | None = None
+    changed_by: tuple[str, ...] = ()
 
-    floors: ClassVar[Mapping[str, float]] = {}
+    @property
+    def floors(self) -> Mapping[str, float]:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return {} if self.goal is None else {"peer": self.goal}
+
+    @property
+    def passes(self) -> tuple[str, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return self.changed_by
 
     @property
     def name(self) -> str:
@@ -67,15 +77,37 @@ class Exported(Workload):
         return {"model": lambda: onnx.load(str(self.files.model))}
 
 
+CONVOLUTIONS = "channels_last", "weight_folding"
+
 CASES: list[Workload] = [
-    Exported(1, "ResNet-50 of 224", "resnet50", convolutional.resnet50, convolutional.folded),
-    Exported(2, "MobileNetV3 of 224", "mobilenet", convolutional.mobilenet, convolutional.folded),
-    Exported(3, "SSDlite of 320", "detector", most=1e-3),
-    Exported(4, "BERT, 4 x 256, 128 tokens", "bert", transformers.bert),
-    Exported(5, "GPT-2, 4 x 256, one token after 127", "gpt2", transformers.gpt2),
-    Exported(6, "speech, 2 LSTM of 256, 200 steps", "speech", recurrent.speech),
+    Exported(
+        1, "ResNet-50 of 224", "resnet50", convolutional.resnet50, convolutional.folded,
+        changed_by=("winograd", *CONVOLUTIONS),
+    ),
+    Exported(
+        2, "MobileNetV3 of 224", "mobilenet", convolutional.mobilenet, convolutional.folded, changed_by=CONVOLUTIONS,
+    ),
+    Exported(3, "SSDlite of 320", "detector", most=1e-3, changed_by=("channels_last",)),
+    Exported(
+        4, "BERT, 4 x 256, 128 tokens", "bert", transformers.bert, changed_by=("horizontal_fusion", "weight_folding"),
+    ),
+    Exported(
+        5, "GPT-2, 4 x 256, one token after 127", "gpt2", transformers.gpt2,
+        changed_by=("weight_prepacking", "weight_folding"),
+    ),
+    Exported(
+        6, "speech, 2 LSTM of 256, 200 steps", "speech", recurrent.speech, changed_by=("gate_fusion", *CONVOLUTIONS),
+    ),
     # onnxruntime itself differs by 0.09 with and without its optimizer
-    Exported(7, "int8 MobileNetV3 of 224", "quantized", most=0.2),
-    Exported(8, "reader of lines, 32 x 256", "reader", recurrent.reader, convolutional.folded),
+    Exported(7, "int8 MobileNetV3 of 224", "quantized", most=0.2, changed_by=CONVOLUTIONS),
+    Exported(
+        8, "reader of lines, 32 x 256", "reader", recurrent.reader, convolutional.folded,
+        changed_by=("horizontal_fusion", "gate_fusion", "winograd", *CONVOLUTIONS),
+    ),
     Exported(9, "500 trees, 10,000 rows", "forest"),
-]
+    Exported(10, "text to speech, 50 letters", "voice", goal=2),
+    Exported(11, "growing list of 100", "growing", goal=3, changed_by=("growing_lists",)),
+    Exported(12, "perceptron of scikit-learn, 1 row", "perceptron", goal=2),
+    Exported(13, "perceptron of PyTorch, 1 row", "dense", goal=2),
+    Exported(14, "100 boosted trees, 1 row", "boosting", goal=2),
+]  # fmt: skip

@@ -9,7 +9,7 @@ from typing import TypeVar
 from netloop.api.allocators import IGpuAllocator
 from netloop.api.build_options import BuildOptions
 from netloop.api.config import IBuilderConfig
-from netloop.api.engine import ICudaEngine
+from netloop.api.engine import ICudaEngine, tuned_engine
 from netloop.api.enums import BuilderFlag, ErrorCodeTRT, SerializationFlag
 from netloop.api.logger import ILogger
 from netloop.api.memory import IHostMemory
@@ -17,15 +17,21 @@ from netloop.api.observers import LoggedObject
 from netloop.api.profile import IOptimizationProfile
 from netloop.api.progress import Cancelled, Progress
 from netloop.api.streams import IStreamWriter, write_to
+from netloop.api.timing_cache import ITimingCache
+from netloop.api.tuning import Tuning
 from netloop.check import check, require_valid
 from netloop.checked_attributes import WithStatement, none_or
-from netloop.diagnostics import Finding, NetloopError, NetworkError, Severity, did_you_mean, reason
+from netloop.diagnostics import Finding, InputError, NetloopError, NetworkError, Severity, did_you_mean, reason
 from netloop.graph.attributes import check_instance
 from netloop.network import INetworkDefinition
 from netloop.passes import of_level
 from netloop.plugins.registry import IPluginRegistry, get_plugin_registry
+from netloop.tuning import Samples
 
 T = TypeVar("T")
+
+BY_CACHE = 3
+"""The optimization level with which rules decide what the timing cache does not; a higher one measures."""
 
 
 class Builder(WithStatement, LoggedObject):
@@ -115,7 +121,20 @@ class Builder(WithStatement, LoggedObject):
             require_valid(network)
             _require_fitting(config.profiles, network)
         with progress.phase("Compile"):
-            return ICudaEngine(network, self._options(config), progress.part)
+            return self._compiled(network, config, progress)
+
+    def _compiled(self, network: INetworkDefinition, config: IBuilderConfig, progress: Progress) -> ICudaEngine:
+        options, tuning = self._options(config), _tuning(config, progress)
+        if tuning is None:
+            return ICudaEngine(network, options, progress.part)
+        try:
+            engine = tuned_engine(network, options, tuning, progress.part)
+        except InputError as error:
+            self.warn(f"rules decide: {error.findings[0].what}")
+            return ICudaEngine(network, options, progress.part)
+        for each in engine.trials:
+            self._logger.log(ILogger.INFO, f"tuning: {each}")
+        return engine
 
     def _options(self, config: IBuilderConfig) -> BuildOptions:
         return BuildOptions(
@@ -160,6 +179,30 @@ class Builder(WithStatement, LoggedObject):
     def get_plugin_registry(self) -> IPluginRegistry:
         """Return the global registry of plugins."""
         return get_plugin_registry()
+
+
+def _tuning(config: IBuilderConfig, progress: Progress) -> Tuning | None:
+    """How a build is tuned: by rules alone, by rules and what the timing cache has, or by measuring."""
+    level, known = config.builder_optimization_level, config.get_timing_cache()
+    cache = ITimingCache() if known is None or config.get_flag(BuilderFlag.DISABLE_TIMING_CACHE) else known
+    if level < BY_CACHE or (level == BY_CACHE and cache is not known):
+        return None
+    return Tuning(
+        cache,
+        measures=level > BY_CACHE,
+        only_off=level == BY_CACHE + 1,
+        seconds=config.tuning_seconds,
+        calls=config.avg_timing_iterations,
+        samples=next((_samples(each) for each in config.profiles), Samples()),
+        requires_known=level > BY_CACHE and config.get_flag(BuilderFlag.ERROR_ON_TIMING_CACHE_MISS),
+        step=progress.trial,
+    )
+
+
+def _samples(profile: IOptimizationProfile) -> Samples:
+    """The optimal shapes and values of a profile."""
+    shapes = {name: each.opt for name, each in profile.shapes().items()}
+    return Samples(shapes, {name: each.opt for name, each in profile.values().items()})
 
 
 def _plan_of(engine: ICudaEngine, config: IBuilderConfig) -> IHostMemory:

@@ -21,6 +21,7 @@ from netloop.api.enums import (
 from netloop.api.profile import IOptimizationProfile
 from netloop.api.progress import IProgressMonitor
 from netloop.api.timing_cache import ITimingCache, read_timing_cache
+from netloop.api.tuning import SECONDS, seconds
 from netloop.checked_attributes import CheckedAttributes, WithStatement, none_or, whole
 from netloop.graph.attributes import check_instance, check_member, flag_bit
 from netloop.graph.layer import ILayer
@@ -42,8 +43,11 @@ ALL_TACTIC_SOURCES = sum(1 << int(each) for each in TacticSource)
 DEFAULT_PREVIEW_FEATURES = (PreviewFeature.PROFILE_SHARING_0806,)
 """The features that are enabled unless a script disables them; TensorRT 10 had made this one permanent."""
 
-MEANINGFUL_FLAGS = (BuilderFlag.REFIT, BuilderFlag.REFIT_INDIVIDUAL, BuilderFlag.STRIP_PLAN)
-"""The flags that netloop implements; REFIT needs nothing, because every engine can be refitted."""
+MEANINGFUL_FLAGS = (BuilderFlag.REFIT, BuilderFlag.REFIT_INDIVIDUAL, BuilderFlag.STRIP_PLAN,
+                    BuilderFlag.DISABLE_TIMING_CACHE, BuilderFlag.ERROR_ON_TIMING_CACHE_MISS,
+                    BuilderFlag.EDITABLE_TIMING_CACHE)  # fmt: skip
+"""The flags that netloop implements; REFIT and EDITABLE_TIMING_CACHE need nothing, because every engine can be
+refitted, and every timing cache be edited."""
 
 
 class IBuilderConfig(WithStatement, CheckedAttributes):
@@ -75,6 +79,8 @@ class IBuilderConfig(WithStatement, CheckedAttributes):
     remote_auto_tuning_config: str = ""
     runtime_platform: RuntimePlatform = RuntimePlatform.SAME_AS_BUILD
     tiling_optimization_level: TilingOptimizationLevel = TilingOptimizationLevel.NONE
+    tuning_seconds: float = SECONDS
+    """The seconds after which a build of level 4 or 5 times no further form. Not in TensorRT."""
 
     algorithm_selector: Any = None
     int8_calibrator: IInt8Calibrator | None = None
@@ -88,11 +94,21 @@ class IBuilderConfig(WithStatement, CheckedAttributes):
         "max_trips": check_max_trips,
         "progress_monitor": none_or(IProgressMonitor),
         "quantization_flags": whole(0),
+        "tuning_seconds": seconds,
     }
     MEANINGFUL: ClassVar[frozenset[str]] = frozenset(
-        {"flags", "interruptible", "max_trips", "profiling_verbosity", "progress_monitor"}
+        {
+            "avg_timing_iterations",
+            "builder_optimization_level",
+            "flags",
+            "interruptible",
+            "max_trips",
+            "profiling_verbosity",
+            "progress_monitor",
+            "tuning_seconds",
+        }
     )
-    """The settings that netloop implements."""
+    """The settings that netloop implements."""  # fmt: skip
 
     def __init__(self) -> None:
         self.reset()
@@ -184,8 +200,10 @@ class IBuilderConfig(WithStatement, CheckedAttributes):
         return read_timing_cache(serialized_timing_cache)
 
     def set_timing_cache(self, cache: ITimingCache, ignore_mismatch: bool) -> bool:
-        """Set the timing cache; True. A build adds nothing to it."""
-        self._timing_cache = check_instance("cache", cache, ITimingCache)
+        """Set the timing cache. False, without effect, if it has entries of other machines only, unless ignored."""
+        if not (check_instance("cache", cache, ITimingCache).is_of_here or ignore_mismatch):
+            return False
+        self._timing_cache = cache
         return True
 
     def get_timing_cache(self) -> ITimingCache | None:
@@ -243,6 +261,5 @@ class IBuilderConfig(WithStatement, CheckedAttributes):
         """The names of the changed settings that have no effect in netloop."""
         names = [name for name in self.changed() if name not in self.MEANINGFUL]
         names += [f"flag {each.name}" for each in BuilderFlag if self.get_flag(each) and each not in MEANINGFUL_FLAGS]
-        names += ["timing cache"] if self._timing_cache is not None else []
         names += [f"memory pool {each.name}" for each in self._limits]
         return names

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self, overload
@@ -27,6 +27,8 @@ from netloop.api.logger import ILogger
 from netloop.api.memory import IHostMemory
 from netloop.api.observers import IErrorRecorder
 from netloop.api.progress import IProgressMonitor, Progress
+from netloop.api.timing_cache import ITimingCache, cache_of
+from netloop.api.tuning import SECONDS, Tuning, forms_here, notes_of, seconds, tuned
 from netloop.atomic_write import write_whole
 from netloop.checked_attributes import WithStatement, none_or, whole
 from netloop.diagnostics import FileFormatError, plain
@@ -38,7 +40,8 @@ from netloop.layers.loop import check_max_trips
 from netloop.layers.sources import IConstantLayer
 from netloop.nest.listing import listing, listing_html, summary
 from netloop.network import INetworkDefinition
-from netloop.passes import chosen
+from netloop.passes import Note, chosen
+from netloop.tuning import Trial
 from netloop.types import LARGEST_KNOWN_VALUE
 
 
@@ -50,6 +53,9 @@ def compile(
     passes: Iterable[str] | None = None,
     donate: Iterable[str] = (),
     progress: IProgressMonitor | None = None,
+    tune: bool | Mapping[str, Any] = False,
+    timing_cache: ITimingCache | str | os.PathLike[str] | None = None,
+    tuning_seconds: float = SECONDS,
 ) -> ICudaEngine:
     """Compile a network to an engine.
 
@@ -65,9 +71,17 @@ def compile(
         donate: the names of inputs, such as states, whose memory a call may reuse for outputs of the same type; a JAX
             array passed for one cannot be used again.
         progress: receives the phases of the compilation made here, and may cancel it; None for no monitor.
+        tune: whether the forms of passes whose gain depends on the processor are timed here, and the fastest chosen, in
+            place of rules; or the inputs of a typical call to time them with, by name. True makes up the inputs.
+        timing_cache: a timing cache, or the path of its file: forms that it has are not timed again, and those that are
+            timed are added.
+        tuning_seconds: the seconds after which no further form is timed.
 
     Raises:
         NetworkError: the network is invalid, or its loops and conditionals are nested too deep.
+        InputError: inputs for tuning cannot be made up, or the given ones do not fit.
+        ExecutionError: a call with the given inputs fails.
+        FileFormatError: the timing cache is not one, or is damaged.
         Cancelled: the monitor cancels the compilation.
     """
     check_max_trips("max_trips", max_trips)
@@ -75,8 +89,25 @@ def compile(
     donated = inputs_named(donate, check_instance("network", network, INetworkDefinition))
     watched = Progress(none_or(IProgressMonitor)("progress", progress))
     options = BuildOptions(max_trips=max_trips, interruptible=interruptible, passes=chosen(passes), donated=donated)
+    inputs = None if isinstance(tune, bool) else dict(check_instance("tune", tune, Mapping))
     with watched.build(1), watched.phase("Compile"):
-        return ICudaEngine(network, options, watched.part)
+        if tune is False and timing_cache is None:
+            return ICudaEngine(network, options, watched.part)
+        with cache_of(timing_cache) as cache:
+            measures = tune is not False
+            tuning = Tuning(
+                cache, measures, inputs=inputs, seconds=seconds("tuning_seconds", tuning_seconds), step=watched.trial
+            )
+            return tuned_engine(network, options, tuning, watched.part)
+
+
+def tuned_engine(
+    network: INetworkDefinition, options: BuildOptions, tuning: Tuning, watch: Watch | None
+) -> ICudaEngine:
+    """Return the engine of a network with the fastest forms; see :func:`netloop.api.tuning.tuned`."""
+    found = tuned(lambda chosen: ICudaEngine(network, chosen, watch), network, options, tuning)
+    vars(found.engine)["trials"] = tuple(found.trials)
+    return found.engine
 
 
 def engine_of_plan(data: bytes) -> ICudaEngine | LostEngine:
@@ -145,10 +176,12 @@ class ICudaEngine(WithStatement, EngineTensors):
 
     Attributes:
         build_options: the options of its build.
+        trials: the forms of passes that tuning timed for it.
         error_recorder: receives errors; None for no recorder.
     """
 
     error_recorder: IErrorRecorder | None = None
+    trials: Sequence[Trial]
 
     CHECKS = {"error_recorder": none_or(IErrorRecorder)}
 
@@ -156,8 +189,13 @@ class ICudaEngine(WithStatement, EngineTensors):
         self, network: INetworkDefinition, options: BuildOptions | None = None, watch: Watch | None = None
     ) -> None:
         vars(self)["build_options"] = kept = options or BuildOptions()
+        vars(self)["trials"] = ()
         self._budget = 0
-        super().__init__(network, kept.max_trips, kept.interruptible, kept.absent, kept.passes, kept.donated, watch)
+        forms = forms_here(kept)
+        limits = kept.max_trips, kept.interruptible, kept.absent, kept.passes, kept.donated
+        super().__init__(network, *limits, watch, forms)
+        if len(forms) < len(kept.forms):
+            self.log(ILogger.WARNING, str(notes_of(kept, ())[0]))
 
     def __reduce_ex__(self, protocol: object) -> Any:
         return engine_of_plan, (bytes(self.serialize()),)
@@ -186,7 +224,7 @@ class ICudaEngine(WithStatement, EngineTensors):
 
     def create_engine_inspector(self) -> EngineInspector:
         """Create an inspector, which reports the layers and loops of the engine."""
-        return EngineInspector(self, self.build_options.verbosity, self.tensor_names)
+        return EngineInspector(self, self.build_options.verbosity, self.tensor_names, self.trials)
 
     def serialize(self) -> IHostMemory:
         """The plan of the engine, ready to be written to a file."""
@@ -273,6 +311,11 @@ class ICudaEngine(WithStatement, EngineTensors):
     def _repr_html_(self) -> str:
         """The listing for notebooks."""
         return listing_html(self.network)
+
+    @property
+    def notes(self) -> list[Note]:
+        """What tuning timed and chose, and then the changes that the passes made for the latest program."""
+        return [*notes_of(self.build_options, self.trials), *super().notes]
 
     @property
     def num_layers(self) -> int:

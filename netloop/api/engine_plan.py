@@ -23,6 +23,8 @@ OPTIONAL: dict[str, Callable[[JsonValue], Any]] = {
     "marked_only": JsonValue.flag,
     "passes": lambda node: frozenset(each.text() for each in node.items()).intersection(PASSES),
     "donated": lambda node: frozenset(each.text() for each in node.items()),
+    "forms": lambda node: tuple(_form(each) for each in node.items()),
+    "tuned_on": JsonValue.text,
     "tactic_sources": lambda node: node.whole(0),
 }
 """The build options that a plan has only if they differ from the default, with the functions that read them."""
@@ -34,7 +36,7 @@ def write_plan(
     """Return the plan of an engine, ``without`` the weights of some constants."""
     build: dict[str, Any] = {"verbosity": options.verbosity.name, "profiles": [*map(_written, options.profiles)]}
     changed = {name: value for name in OPTIONAL if (value := getattr(options, name)) != getattr(BuildOptions, name)}
-    changed = {name: sorted(each) if isinstance(each, frozenset) else each for name, each in changed.items()}
+    changed = {name: sorted(each) if isinstance(each, frozenset | tuple) else each for name, each in changed.items()}
     return IHostMemory(plan.dumps(network, {**build, **changed}, without))
 
 
@@ -69,6 +71,11 @@ def _contents(found: plan.Plan) -> tuple[INetworkDefinition, BuildOptions]:
     verbosity = fields["verbosity"].member(ProfilingVerbosity)
     changed = {name: read(fields[name]) for name, read in OPTIONAL.items() if name in fields}
     return network, BuildOptions(None, profiles, verbosity, absent=numbers, **changed)
+
+
+def _form(node: JsonValue) -> tuple[str, str]:
+    name, form = node.pair()
+    return name.text(), form.text()
 
 
 def _written(profile: IOptimizationProfile) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from netloop.layers.conditional import IIfConditionalBoundaryLayer
 from netloop.layers.loop import ILoopBoundaryLayer
 from netloop.passes import PASSES, Note
 from netloop.string_arrays import type_name
+from netloop.tuning import Trial
 from netloop.unpicklable import Unpicklable
 
 
@@ -25,7 +26,8 @@ class EngineInspector(Unpicklable, CheckedAttributes):
 
     A boundary layer names its loop or conditional as ``Loop`` or ``Conditional``. ``Loops`` has the lowering strategy
     of each loop, its reason, and the layers computed for many iterations at once; ``Passes`` has the changes made by
-    optimization passes, with the rule of each pass. Both are empty until a program is compiled.
+    optimization passes, with the rule of each pass. Both are empty until a program is compiled. ``Tactics`` has the
+    forms of passes that tuning timed, with the times of a call, and is empty for an engine that was not tuned here.
 
     Attributes:
         execution_context: a context of the engine; recorded without effect.
@@ -37,10 +39,13 @@ class EngineInspector(Unpicklable, CheckedAttributes):
 
     CHECKS = {"execution_context": none_or(IExecutionContext), "error_recorder": none_or(IErrorRecorder)}
 
-    def __init__(self, engine: Executable, verbosity: ProfilingVerbosity, tensors: Sequence[str]) -> None:
+    def __init__(
+        self, engine: Executable, verbosity: ProfilingVerbosity, tensors: Sequence[str], trials: Sequence[Trial] = ()
+    ) -> None:
         self._engine = engine
         self._verbosity = verbosity
         self._tensors = list(tensors)
+        self._trials = trials
 
     def get_engine_information(self, format: LayerInformationFormat) -> str:
         """Return a report of all layers, loops, inputs and outputs, as one line a layer or as JSON."""
@@ -52,7 +57,8 @@ class EngineInspector(Unpicklable, CheckedAttributes):
         report = {
             "Layers": layers,
             "Loops": self._loops(),
-            "Passes": [_pass(each) for each in self._engine.notes],
+            "Passes": [_pass(each) for each in self._engine.notes if each.by in PASSES],
+            "Tactics": [_tactic(each) for each in self._trials],
             "Bindings": self._tensors,
         }
         return json.dumps(report, indent=2)
@@ -107,6 +113,12 @@ def _tensor(tensor: ITensor) -> dict[str, Any]:
 
 def _pass(note: Note) -> dict[str, str]:
     return {"Name": note.by, "Done": note.what, "Rule": PASSES[note.by].rule}
+
+
+def _tactic(trial: Trial) -> dict[str, Any]:
+    times = {"Milliseconds": trial.seconds, "MillisecondsBefore": trial.before}
+    in_ms = {name: None if each is None else each * 1e3 for name, each in times.items()}
+    return {"Name": trial.by, "Form": trial.form, **in_ms, "Chosen": trial.chosen, "Failure": trial.failure}
 
 
 def _line(layer: Any) -> str:

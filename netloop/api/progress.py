@@ -68,6 +68,15 @@ class Progress:
         """
         return self._reported(self.PARTS[name], self._phase)
 
+    def trial(self, what: str) -> None:
+        """Report that a form is timed next.
+
+        Raises:
+            Cancelled: the monitor cancels the build.
+        """
+        with self._reported(f"Time {what}", self._phase):
+            pass
+
     @contextmanager
     def _reported(self, name: str, parent: str) -> Generator[None]:
         self._monitor.phase_start(name, parent, 1)

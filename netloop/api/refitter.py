@@ -15,12 +15,14 @@ from netloop.api.observers import LoggedObject
 from netloop.diagnostics import did_you_mean, listed
 from netloop.dims import Weights, weights_array
 from netloop.enums import TensorLocation
+from netloop.execution.sharded_engine import ShardedEngine
 from netloop.graph.attributes import check_instance, check_member
 from netloop.graph.layer import ILayer
 from netloop.layers.affine import IScaleLayer
 from netloop.layers.convolution import IConvolutionLayer, IDeconvolutionLayer, is_given
 from netloop.layers.sources import IConstantLayer
 from netloop.nest import live_layers
+from netloop.network import INetworkDefinition
 from netloop.string_arrays import type_name
 from netloop.types import Array
 
@@ -37,7 +39,7 @@ Part = tuple[str, WeightsRole]
 
 
 class Refitter(LoggedObject):
-    """Replace the weights of an engine.
+    """Replace the weights of an engine, or of one that ``netloop.shard`` made.
 
     The constants that are arguments of the engine's programs have names: the one set by ``set_weights_name``, otherwise
     that of their layer. Replacing them compiles nothing. Kernels, biases, shifts and scales that are attributes of
@@ -52,8 +54,11 @@ class Refitter(LoggedObject):
 
     weights_validation: bool = True
 
-    def __init__(self, engine: ICudaEngine, logger: ILogger) -> None:
-        self._engine = check_instance("engine", engine, ICudaEngine)
+    def __init__(self, engine: ICudaEngine | ShardedEngine, logger: ILogger) -> None:
+        if not isinstance(engine, ShardedEngine):
+            check_instance("engine", engine, ICudaEngine)
+        self._engine = engine
+        self._absent: set[IConstantLayer] = set() if isinstance(engine, ShardedEngine) else engine.absent
         super().__init__(logger)
         self._holders: dict[str, list[IConstantLayer]] = {}
         for each in engine.refittable_constants:
@@ -62,7 +67,8 @@ class Refitter(LoggedObject):
         self._present = {
             network.weights_name(each): each.weights for each in network if isinstance(each, IConstantLayer)
         }
-        self._parts = {} if engine.build_options.marked_only else _parts_of(engine)
+        marked_only = not isinstance(engine, ShardedEngine) and engine.build_options.marked_only
+        self._parts = {} if marked_only else _parts_of(engine.network)
         self._new: dict[str, Array] = {}
         self._on_device: dict[str, Array] = {}
         self._new_parts: dict[Part, Array] = {}
@@ -75,7 +81,7 @@ class Refitter(LoggedObject):
 
     def get_missing_weights(self) -> list[str]:
         """The names of the weights that are not in the engine's plan and have not been set."""
-        absent = self._engine.absent
+        absent = self._absent
         known = {*self._new, *self._on_device}
         return [name for name, layers in self._holders.items() if name not in known and not absent.isdisjoint(layers)]
 
@@ -171,7 +177,7 @@ class Refitter(LoggedObject):
         with self._undone_by_errors(), self._engine.replacing_weights():
             for layer, attribute, array in self._changes():
                 setattr(layer, attribute, array)
-            self._engine.absent.difference_update(*(self._holders[name] for name in self._new))
+            self._absent.difference_update(*(self._holders[name] for name in self._new))
             if self._new_parts:
                 self._engine.forget_programs()
         self._new.clear()
@@ -192,13 +198,13 @@ class Refitter(LoggedObject):
     def _undone_by_errors(self) -> Generator[None]:
         """Restore the engine's weights after an error: Ctrl-C, or a device without enough memory."""
         before = [(layer, attribute, getattr(layer, attribute)) for layer, attribute, _ in self._changes()]
-        absent = set(self._engine.absent)
+        absent = set(self._absent)
         try:
             yield
         except BaseException:
             for layer, attribute, array in before:
                 vars(layer)[attribute] = array  # unchecked: absent weights are a view of one zero
-            self._engine.absent.update(absent)
+            self._absent.update(absent)
             raise
 
     def refit_cuda_engine_async(self, stream_handle: int) -> bool:
@@ -225,10 +231,10 @@ class Refitter(LoggedObject):
         return self._log_error(ErrorCodeTRT.INVALID_ARGUMENT, what)
 
 
-def _parts_of(engine: ICudaEngine) -> dict[Part, list[ILayer]]:
+def _parts_of(network: INetworkDefinition) -> dict[Part, list[ILayer]]:
     """The layers that have weights as attributes, by name and role."""
     parts: dict[Part, list[ILayer]] = {}
-    for layer in live_layers(engine.network):
+    for layer in live_layers(network):
         for role in ATTRIBUTES.get(type(layer), ()):
             if is_given(_held(layer, role)):
                 parts.setdefault((layer.name, role), []).append(layer)

@@ -113,6 +113,12 @@ class SlotEngine(Unpicklable):
         """The number of programs: one for each combination of shapes, and of values that decide shapes."""
         return len(self._programs)
 
+    @property
+    def streamed(self) -> list[str]:
+        """The names of the outputs whose rows stream, in the latest program; empty before the first request."""
+        latest = self._programs.latest
+        return [each.name for each in latest.streams] if latest else []
+
     def submit(
         self, inputs: Mapping[str, Any], on_row: Callable[[SlotRequest, Rows], Any] | None = None
     ) -> SlotRequest:

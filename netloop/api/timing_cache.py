@@ -1,82 +1,71 @@
-"""Timing caches: they hold the entries that a script adds. A build adds none, because netloop times no kernels."""
+"""Timing caches: what builds have measured, to be used by later builds."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+import os
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from netloop.api.memory import IHostMemory
-from netloop.diagnostics import FileFormatError
+from netloop.atomic_write import write_whole
+from netloop.diagnostics import FileFormatError, Finding, reason
 from netloop.graph.attributes import check_instance
 from netloop.plan.json_reader import JsonValue, from_json, to_json
+from netloop.tuning import TimingCacheKey, TimingCacheValue, this_machine
+from netloop.tuning.entries import Entries
 
 FORMAT = "netloop timing cache"
-KEY_SIZE = 16
-
-
-@dataclass(frozen=True)
-class TimingCacheKey:
-    """The key of a kernel in a timing cache.
-
-    Attributes:
-        data: 16 bytes.
-    """
-
-    data: bytes
-
-    @staticmethod
-    def parse(text: str) -> TimingCacheKey:
-        """Parse a key of 32 hexadecimal digits, with or without ``0x``.
-
-        Raises:
-            ValueError: the text is not such a key.
-        """
-        digits = check_instance("text", text, str).removeprefix("0x")
-        if len(digits) != 2 * KEY_SIZE:
-            raise ValueError(f"a key has {2 * KEY_SIZE} hexadecimal digits, not {text!r}")
-        return TimingCacheKey(bytes.fromhex(digits))
-
-    def __str__(self) -> str:
-        return f"0x{self.data.hex()}"
-
-
-@dataclass
-class TimingCacheValue:
-    """The timing of a kernel.
-
-    Attributes:
-        tacticHash: the hash of the fastest tactic.
-        timingMSec: its time in milliseconds.
-    """
-
-    tacticHash: int
-    timingMSec: float
 
 
 class ITimingCache:
-    """Timings of kernels, added by ``update`` and ``combine`` only.
+    """The forms of passes that were fastest for networks on machines, with their times.
 
-    To save compilation time in the next process, use JAX's cache of compiled programs, ``jax_compilation_cache_dir``.
+    A build with ``builder_optimization_level`` 3 uses what it finds here, and one with 4 or 5 adds what it measures.
+    An entry holds for one network, of given shapes, on one machine: processor, device, number of threads, compiler.
+
+    Attributes:
+        machines: the machines of the entries that builds added.
     """
 
     def __init__(self) -> None:
         self._entries: dict[TimingCacheKey, TimingCacheValue] = {}
+        self.machines: frozenset[str] = frozenset()
 
     def serialize(self) -> IHostMemory:
         """The bytes of the cache, ready to be written to a file."""
         entries = [[str(key), str(each.tacticHash), repr(each.timingMSec)] for key, each in self._entries.items()]
-        return IHostMemory(to_json({"format": FORMAT, "entries": entries}))
+        return IHostMemory(to_json({"format": FORMAT, "machines": sorted(self.machines), "entries": entries}))
 
     def combine(self, input_cache: ITimingCache, ignore_mismatch: bool) -> bool:
-        """Add the entries of another cache whose keys are new; True."""
+        """Add the entries of another cache whose keys are new.
+
+        False, without effect, if the other has entries of other machines; ``ignore_mismatch`` adds these too, and they
+        are used where they were measured.
+        """
         other = check_instance("input_cache", input_cache, ITimingCache)
+        if not ignore_mismatch and self.machines and not other.machines <= self.machines:
+            return False
         self._entries = {**other._entries, **self._entries}
+        self.machines |= other.machines
         return True
+
+    @property
+    def is_of_here(self) -> bool:
+        """Whether it has entries of this machine, or none that builds added."""
+        return not self.machines or this_machine() in self.machines
+
+    def measured_here(self) -> Entries:
+        """The entries, for a build on this machine to read and to add to."""
+        self.machines |= {this_machine()}
+        return self._entries
 
     def reset(self) -> bool:
         """Delete all entries; True."""
         self._entries.clear()
+        self.machines = frozenset()
         return True
 
     def queryKeys(self) -> list[TimingCacheKey]:
@@ -101,11 +90,12 @@ def read_timing_cache(data: Any) -> ITimingCache | None:
     if not raw:
         return made
     try:
-        fields = from_json(raw, FORMAT).fields(("format", "entries"))
+        fields = from_json(raw, FORMAT).fields(("format", "entries"), ("machines",))
         if fields["format"].value != FORMAT:
             return None
         for node in fields["entries"].items():
             made.update(*_entry(node))
+        made.machines = frozenset(each.text() for each in (fields["machines"].items() if "machines" in fields else ()))
     except (FileFormatError, ValueError):
         return None
     return made
@@ -114,3 +104,48 @@ def read_timing_cache(data: Any) -> ITimingCache | None:
 def _entry(node: JsonValue) -> tuple[TimingCacheKey, TimingCacheValue]:
     key, tactic, time = node.items()
     return TimingCacheKey.parse(key.text()), TimingCacheValue(int(tactic.text()), float(time.text()))
+
+
+@contextmanager
+def cache_of(given: ITimingCache | str | os.PathLike[str] | None) -> Generator[ITimingCache]:
+    """A timing cache that is given, or that of a file, which is written at the end if the cache has grown.
+
+    Raises:
+        TypeError: it is something else.
+        FileFormatError, OSError: the file is of another kind, or cannot be read or written.
+    """
+    if given is None or isinstance(given, ITimingCache):
+        yield ITimingCache() if given is None else given
+        return
+    if not isinstance(given, str | os.PathLike):
+        raise TypeError(f"timing_cache is an ITimingCache or a path, not {type(given).__name__}")
+    cache = load_timing_cache(given)
+    size = len(cache.queryKeys())
+    yield cache
+    if len(cache.queryKeys()) > size:
+        save_timing_cache(cache, given)
+
+
+def load_timing_cache(path: str | os.PathLike[str]) -> ITimingCache:
+    """Return the timing cache of a file; an empty one if there is no file.
+
+    Raises:
+        FileFormatError: the file is not a timing cache, or is damaged.
+        OSError: the file cannot be read.
+    """
+    file = Path(path)
+    found = read_timing_cache(file.read_bytes()) if file.exists() else ITimingCache()
+    if found is None:
+        what, fix = f"{os.fspath(path)!r} is not a timing cache, or is damaged", "delete it, or give another path"
+        raise FileFormatError(Finding("NL717", what, reason("NL717"), fix))
+    return found
+
+
+def save_timing_cache(cache: ITimingCache, path: str | os.PathLike[str]) -> None:
+    """Write a timing cache to a file, with what others have added to the file meanwhile.
+
+    Raises:
+        FileFormatError, OSError: the file is of another kind, or cannot be read or written; it is unchanged.
+    """
+    cache.combine(load_timing_cache(path), ignore_mismatch=True)
+    write_whole(Path(path), [memoryview(cache.serialize())])

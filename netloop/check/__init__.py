@@ -42,18 +42,16 @@ def require_valid(
     network: INetworkDefinition,
     types: TypeTable | None = None,
     also: Iterable[ILayer] = (),
-    *,
-    is_rewritten: bool = False,
 ) -> ValidatedNetwork:
     """Return the scopes and region tree of a network, which must have no errors.
 
     Warnings are logged, each once, unless ``types`` are given, those of its tensors for certain inputs. Layers in
-    ``also`` are live even if no output depends on them. A network ``is_rewritten`` if passes made it.
+    ``also`` are live even if no output depends on them.
 
     Raises:
         NetworkError: it has errors; the exception has all of them.
     """
-    subject = Subject(network, types or network.types, Scopes(network, also), is_rewritten)
+    subject = Subject(network, types or network.types, Scopes(network, also))
     findings, block = _examine(subject)
     if block is None:
         raise NetworkError(*(each for each in findings if each.severity is Severity.ERROR))
@@ -61,6 +59,12 @@ def require_valid(
         if types is None and each.severity is Severity.WARNING:
             network.warn_once(f"{each.code}: {each.what}", str(each))
     return ValidatedNetwork(subject.scopes, block)
+
+
+def known_valid(network: INetworkDefinition) -> ValidatedNetwork:
+    """Return the scopes and region tree of a network that is known to have no errors, and is not checked again."""
+    scopes = Scopes(network)
+    return ValidatedNetwork(scopes, nest(network, scopes))
 
 
 def _examine(subject: Subject) -> tuple[list[Finding], Block | None]:

@@ -25,13 +25,11 @@ class Subject:
         network: the network.
         types: the types of its tensors, as declared or for the inputs of a call.
         scopes: the loops in which they vary.
-        is_rewritten: whether passes made it, for the inputs of a call, from a network that was checked.
     """
 
     network: INetworkDefinition
     types: TypeTable
     scopes: Scopes
-    is_rewritten: bool = False
 
     def layers(self, kind: type[L]) -> Iterator[L]:
         """The layers of a kind."""
@@ -64,7 +62,7 @@ class Subject:
 
     @cached_property
     def _may_fail(self) -> bool:
-        return not self.is_rewritten and may_fail(self.network.types, self.scopes)
+        return may_fail(self.network.types, self.scopes)
 
     def type(self, tensor: ITensor | None) -> TensorType | None:
         """The type of a tensor; None if it has none, which another rule reports."""

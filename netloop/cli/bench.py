@@ -13,7 +13,10 @@ import netloop as trt
 from netloop.cli import arguments, models, on_demand
 from netloop.cli.progress import compiled, status
 
-EXAMPLES = ("netloop bench model.onnx --shapes x:2x3 --iterations 20 --duration 0.2 --against onnxruntime",)
+EXAMPLES = (
+    "netloop bench model.onnx --shapes x:2x3 --iterations 20 --duration 0.2 --against onnxruntime",
+    "netloop bench model.onnx --shapes x:2x3 --duration 0.2 --tune --timingCacheFile times",
+)
 PEERS = ("onnxruntime", "openvino")
 
 
@@ -36,6 +39,10 @@ def add_to(commands: Any) -> None:
                         help="the percentiles of the times to print (90,95,99)")  # fmt: skip
     says = "measure these too, and compare: onnxruntime, openvino"
     parser.add_argument("--against", type=arguments.listed_in(PEERS), default=[], metavar="NAMES", help=says)
+    says = "choose the forms of passes by timing them here with these inputs, and print what was timed"
+    parser.add_argument("--tune", action="store_true", help=says)
+    says = "the forms that were fastest in earlier runs, which are not timed again; --tune adds to it"
+    parser.add_argument("--timingCacheFile", type=Path, metavar="FILE", help=says)
     parser.add_argument("--exportTimes", type=Path, metavar="FILE", help="write the time of each call as JSON")
     parser.add_argument("--exportProfile", type=Path, metavar="FILE",
                         help="write the times of the model, and of the phases of its compilation, as JSON")  # fmt: skip
@@ -55,7 +62,9 @@ def run(given: argparse.Namespace) -> int:
         trt.peers.kind_of(name)  # before JAX runs: importing OpenVINO forks, and a package may be missing
     network = models.load(given.model)
     arrays = on_demand.inputs.arrays_for(network, given.inputs, given.shapes, given.seed)
-    engine = compiled(network, str(given.model))
+    engine = compiled(network, str(given.model), tune=given.tune and arrays, timing_cache=given.timingCacheFile)
+    for each in engine.trials:
+        print(f"timed {each}")
     calls = {"netloop": lambda: on_demand.outputs.as_numpy(engine(arrays))}
     for name in given.against:
         call = _call(name, given.model, network, arrays)

@@ -64,8 +64,8 @@ def status(says: str) -> Generator[Status]:
         yield line
 
 
-def compiled(network: trt.INetworkDefinition, what: str) -> trt.ICudaEngine:
-    """The engine of a network; the line says which phase of its compilation is running."""
+def compiled(network: trt.INetworkDefinition, what: str, **options: Any) -> trt.ICudaEngine:
+    """The engine of a network, by options of ``netloop.compile``; the line says which phase is running."""
     with status(f"compiling {what}") as line:
 
         class Monitor(trt.IProgressMonitor):
@@ -74,4 +74,4 @@ def compiled(network: trt.INetworkDefinition, what: str) -> trt.ICudaEngine:
             def phase_start(self, phase_name: str, parent_phase: str | None, num_steps: int) -> None:
                 line.says = f"compiling {what}: {phase_name.lower()}"
 
-        return trt.compile(network, progress=Monitor())
+        return trt.compile(network, progress=Monitor(), **options)

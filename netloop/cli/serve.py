@@ -21,6 +21,9 @@ EXAMPLES = (
     "netloop serve model.onnx --triton models --sizes 1,16",
 )
 
+SEQUENCES, REQUESTS = 1024, 32
+"""The default numbers of slots: states are small, and the iterations of a loop are made for all slots."""
+
 START = "from mlserver.cli import main; main()"
 
 
@@ -34,8 +37,10 @@ def add_to(commands: Any) -> None:
     parser.add_argument("--states", type=states, default={}, metavar="PAIRS", help=says)
     says = "the numbers of rows, or of steps of sequences, for which programs are compiled (1,4,16,64)"
     parser.add_argument("--sizes", type=sizes, default=[1, 4, 16, 64], metavar="NUMBERS", help=says)
-    says = "the largest number of sequences with a state (%(default)s)"
-    parser.add_argument("--slots", type=arguments.natural, default=1024, metavar="N", help=says)
+    says = "run the iterations of the model's loop for many requests at once, and stream the rows (MLServer only)"
+    parser.add_argument("--stream", action="store_true", help=says)
+    says = "the largest number of sequences with a state (1024), or of requests in the loop (32)"
+    parser.add_argument("--slots", type=arguments.natural, metavar="N", help=says)
     parser.add_argument("--port", type=arguments.natural, default=8080, metavar="N", help="of HTTP (%(default)s)")
     says = "of gRPC (%(default)s)"
     parser.add_argument("--grpc-port", type=arguments.natural, default=8081, metavar="N", help=says)
@@ -48,6 +53,8 @@ def add_to(commands: Any) -> None:
 
 def run(given: argparse.Namespace) -> int:
     """Run the command."""
+    if given.stream and (given.states or given.triton):
+        raise Misuse("--stream is for a whole loop, without --states, and not for Triton's python backend")
     if not (given.write or given.triton) and find_spec("mlserver") is None:
         raise ModuleNotFoundError("MLServer is not installed: pip install 'netloop[serve]'", name="mlserver")
     engine = trt.compile(models.load(given.model))
@@ -60,8 +67,7 @@ def run(given: argparse.Namespace) -> int:
 def served(engine: trt.ICudaEngine, name: str, given: argparse.Namespace) -> int:
     """Write an engine where the arguments say so, or serve it; return the exit status."""
     if given.triton:
-        options = {"states": given.states, "slots": given.slots} if given.states else {}
-        folder = trt.serve.write_repository(engine, given.triton, name, sizes=given.sizes, **options)
+        folder = trt.serve.write_repository(engine, given.triton, name, **options(given))
         print(f"{folder}: a model for tritonserver --model-repository {given.triton}")
     if given.write:
         write(engine, given.write, name, given)
@@ -84,22 +90,33 @@ def write(engine: trt.ICudaEngine, folder: Path, name: str, given: argparse.Name
         NetworkError, ValueError: the engine cannot be served so.
         OSError: a file cannot be written.
     """
-    extra: dict[str, Any] = {"sizes": given.sizes}
-    if given.states:
-        extra |= {"states": given.states, "slots": given.slots}
+    extra = options(given)
     # refused now, and not by the server
-    (trt.serve.Sequences if given.states else trt.serve.Server)(engine, **extra).close()
+    if given.stream:
+        trt.SlotEngine(engine.network, slots=extra["slots"])
+    else:
+        (trt.serve.Sequences if given.states else trt.serve.Server)(engine, **extra).close()
     folder.mkdir(parents=True, exist_ok=True)
     engine.save(folder / "model.plan")
     parameters = {"uri": "model.plan", "extra": extra}
     model = {"name": name, "implementation": "netloop.serve.mlserver.NetloopRuntime", "parameters": parameters}
-    ports = {"http_port": given.port, "grpc_port": given.grpc_port}
-    for file, settings in (
+    # MLServer's compression and metrics would keep the rows of a stream back
+    streams = {"gzip_enabled": False, "metrics_endpoint": None} if given.stream else {}
+    settings = {"http_port": given.port, "grpc_port": given.grpc_port, **streams}
+    for file, written in (
         ("model-settings.json", model),
         # the states of sequences are in one process
-        ("settings.json", {"parallel_workers": 0, **ports}),
+        ("settings.json", {"parallel_workers": 0, **settings}),
     ):
-        (folder / file).write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
+        (folder / file).write_text(json.dumps(written, indent=2) + "\n", encoding="utf-8")
+
+
+def options(given: argparse.Namespace) -> dict[str, Any]:
+    """The options of the service that the arguments name."""
+    if given.stream:
+        return {"stream": True, "slots": given.slots or REQUESTS}
+    states = {"states": given.states, "slots": given.slots or SEQUENCES} if given.states else {}
+    return {"sizes": given.sizes, **states}
 
 
 def states(text: str) -> dict[str, str]:

@@ -56,6 +56,11 @@ TEXTS = {
         Wrong: ``netloop.plan.loads`` of what was built with ``BuilderFlag.STRIP_PLAN``
         Right: ``Runtime.deserialize_cuda_engine``, and a ``Refitter``
         """,
+    "NL717": """
+        a timing cache is a complete file of this format, and no other file is replaced by one.
+        Wrong: ``netloop.compile(network, tune=True, timing_cache="model.onnx")``
+        Right: the path of a new file, or of one that netloop wrote
+        """,
     "NL721": """
         a stream reader returns at least one byte when asked for more of a plan, and never more than asked for.
         Wrong: ``read`` that returns ``b""`` in the middle of a plan

@@ -236,6 +236,26 @@ TEXTS = {
         Wrong: ``netloop.SlotEngine(network)`` of a network with two loops that stack outputs
         Right: ``netloop.SlotEngine(network, loop="decoder")``
         """,
+    "NL624": """
+        forms of passes are timed with the inputs of a call, and not every network has inputs that can be made up.
+
+        Open shapes, and values that decide shapes, come from an optimization profile. A WHILE loop may need more than
+        1,000 iterations, or never end, for random floats and for integers that are 0.
+        Wrong: ``netloop.compile(network, tune=True)`` of a network with ``add_input("x", trt.float32, (-1, 3))``
+        Right: ``netloop.compile(network, tune={"x": x})``, with an array of a typical call
+        """,
+    "NL625": """
+        with ERROR_ON_TIMING_CACHE_MISS, a build measures nothing that its timing cache does not have.
+
+        An entry is of one network, of given shapes, and of one machine: processor, device, number of threads, compiler.
+        Wrong: the cache of another machine
+        Right: a cache that a build of ``builder_optimization_level`` 5 without the flag has filled here
+        """,
+    "NL626": """
+        a call reuses the memory of the inputs that are donated to it, and deletes their arrays.
+        Wrong: ``engine({"h": h})`` twice, where ``engine = netloop.compile(network, donate=["h"])``
+        Right: ``h = engine({"h": h})["hn"]`` twice
+        """,
     # ------------------------------------------------------------------ sandboxes
     "NL631": """
         a sandboxed model has a time limit for loading and for each call.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -14,6 +14,7 @@ from netloop.check import ValidatedNetwork
 from netloop.device_errors import can_run_out, completed
 from netloop.diagnostics import ExecutionError
 from netloop.execution.program_cache import Given
+from netloop.execution.ready_call import BoundCall
 from netloop.execution.weight_loading import DeviceWeights, WeightLoader
 from netloop.graph.infer import TypeTable
 from netloop.host import HostProgram
@@ -23,15 +24,15 @@ from netloop.lower import Program
 from netloop.lower.frame import ErrorTable
 from netloop.lower.recursion_limit import raised_recursion_limit
 from netloop.network import INetworkDefinition
-from netloop.passes import Note, improve, of_platform
+from netloop.passes import Forms, Note, improve, of_platform
 from netloop.xla_compilation import compile_lowered
 
 LONGEST_FUSED_BODY = 2000
 """XLA's compiler for CPUs has crashed while fusing loop bodies of 4,000 operations."""
 
 
-Run = Callable[[list[Any], list[Any]], list[Any]]
-"""The call of a program: takes the weights and the inputs, in order, and returns the outputs."""
+Bind = Callable[[list[Any]], BoundCall]
+"""Returns the call of a program with some weights; what that computes of them is computed once."""
 
 
 Watch = Callable[[str], AbstractContextManager[None]]
@@ -46,6 +47,7 @@ class ProgramSource(Protocol):
     weights: DeviceWeights
     max_trips: int | None
     passes: frozenset[str]
+    forms: Forms
     donated: frozenset[str]
 
     def watch_phase(self, name: str) -> AbstractContextManager[None]: ...
@@ -56,7 +58,7 @@ class CompiledProgram:
     """A program that is ready to run.
 
     Attributes:
-        run: the call; it raises ExecutionError.
+        bind: its call with some weights; it raises ExecutionError.
         program: the lowered network, which records the strategy of each loop.
         loops: the loops of the lowered network, in order.
         compiled: XLA's executable; None if the program runs on the host.
@@ -65,7 +67,7 @@ class CompiledProgram:
         network: the network after the passes; None if the program runs on the host.
     """
 
-    run: Run
+    bind: Bind
     program: Program | HostProgram
     loops: list[ILoop]
     compiled: Any = None
@@ -104,8 +106,9 @@ def compile_program(
     timer = PhaseTimer(origin.watch_phase)
     with timer.phase("passes"):
         passes = of_platform(origin.passes, jax.default_backend())
-        source = improve(origin.network, types, validated, passes)
-        program = Program.of(source.network, source.types, source.validated, origin.max_trips, passes)
+        source = improve(origin.network, types, validated, passes, origin.forms)
+        facts = source.network, source.types, source.validated
+        program = Program.of(*facts, origin.max_trips, passes, origin.forms)
     loader, inputs = WeightLoader(program, source.network, origin.constants), source.network.inputs
     # argument 0 of the traced function is the list of weights
     donated = [position for position, each in enumerate(inputs, 1) if each.name in origin.donated]
@@ -122,23 +125,28 @@ def compile_program(
         with timer.phase("compile"):
             compiled = compile_lowered(lowered, compiler_options(program))
 
-    run, notes = _call_of(compiled, loader, program.errors), [*source.notes, *program.notes]
-    return CompiledProgram(run, program, source.network.loops, compiled, notes, timer.seconds, source.network)
+    bind, notes = _binding(compiled, loader, program.errors), [*source.notes, *program.notes]
+    return CompiledProgram(bind, program, source.network.loops, compiled, notes, timer.seconds, source.network)
 
 
-def _call_of(compiled: jax.stages.Compiled, loader: WeightLoader, errors: ErrorTable) -> Run:
-    """The call of a compiled program: it takes weights and inputs, and returns outputs or raises its first error."""
+def _binding(compiled: jax.stages.Compiled, loader: WeightLoader, errors: ErrorTable) -> Bind:
+    """The binding of a compiled program, whose calls return the outputs or raise the first error."""
     # a call of a small program takes microseconds, and to wait for each result would be a good part of them
     waits = can_run_out(compiled)
 
-    def run(weights: list[Any], arrays: list[Any]) -> list[Any]:
-        made = compiled(loader(weights), *arrays)
-        outputs, verdict = completed(made) if waits else made
-        if verdict is not None and int(verdict):
-            raise ExecutionError(errors.finding(verdict))
-        return outputs
+    def bind(weights: list[Any]) -> BoundCall:
+        loaded = loader(weights)
 
-    return run
+        def call(arrays: Sequence[Any]) -> list[Any]:
+            made = compiled(loaded, *arrays)
+            outputs, verdict = completed(made) if waits else made
+            if verdict is not None and int(verdict):
+                raise ExecutionError(errors.finding(verdict))
+            return outputs
+
+        return call
+
+    return bind
 
 
 def compiler_options(program: Program) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Collection, Generator, Iterable, Mapping
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, TypeVar
 
@@ -17,6 +17,7 @@ from netloop.checked_attributes import CheckedAttributes
 from netloop.diagnostics import Finding, InputError, did_you_mean, reason
 from netloop.execution.compiled_program import CompiledProgram, Watch, compile_program
 from netloop.execution.program_cache import Given, ProgramCache
+from netloop.execution.ready_call import BoundCall, FoundCall, GuardedCall, KnownInputs, ReadyCall
 from netloop.execution.weight_loading import DeviceWeights, HostWeights, device_copy
 from netloop.graph.attributes import check_instance
 from netloop.graph.infer import TypeTable
@@ -30,7 +31,7 @@ from netloop.lower import constants_of, has_program
 from netloop.lower.loop.strategy import LoopStrategy
 from netloop.lower.nesting import require_shallow
 from netloop.network import INetworkDefinition
-from netloop.passes import Note, chosen, improve, of_host, of_platform
+from netloop.passes import NO_FORMS, Forms, Note, applied, chosen, improve, of_host, of_platform
 from netloop.string_arrays import STRING
 from netloop.unpicklable import OF_AN_ENGINE, Unpicklable
 
@@ -51,8 +52,10 @@ class Executable(Unpicklable, CheckedAttributes):
         max_trips: the largest number of iterations of a loop, each time it is entered; None for any number.
         interruptible: whether a long loop can be interrupted.
         passes: the names of the passes applied to its programs.
+        forms: the forms of those that do not follow their rule.
         donated: the names of the inputs whose memory a call may reuse.
         absent: the constants that have no weights yet.
+        generation: what identifies the weights; None while a refit replaces them.
     """
 
     UNPICKLABLE = OF_AN_ENGINE
@@ -63,8 +66,10 @@ class Executable(Unpicklable, CheckedAttributes):
     max_trips: int | None
     interruptible: bool
     passes: frozenset[str]
+    forms: Forms
     donated: frozenset[str]
     absent: set[IConstantLayer]
+    generation: object
 
     def __init__(
         self,
@@ -75,6 +80,7 @@ class Executable(Unpicklable, CheckedAttributes):
         passes: Iterable[str] | None = None,
         donate: Iterable[str] = (),
         watch: Watch | None = None,
+        forms: Forms = NO_FORMS,
     ) -> None:
         check_max_trips("max_trips", max_trips)
         require_shallow(
@@ -83,21 +89,26 @@ class Executable(Unpicklable, CheckedAttributes):
         network = network.copy()
         constants = constants_of(network)
         vars(self).update(network=network, constants=constants, max_trips=max_trips, interruptible=interruptible)
-        vars(self).update(passes=chosen(passes), donated=inputs_named(donate, network))
+        vars(self).update(passes=applied(chosen(passes), forms), forms=forms, donated=inputs_named(donate, network))
         vars(self)["absent"] = {each for each in constants if each.index in absent}
         self._refit = threading.RLock()
-        self._generation: object | None = object()
+        vars(self)["generation"] = object()
         self._take_weights()
         self._names = [each.name for each in network.outputs]
         self._programs = ProgramCache(network, self._compile)
+        self._ready: ReadyCall | None = None
         self._watch: Watch | None = None
         self._watching: tuple[frozenset[ITensor], ProgramCache[HostProgram]] | None = None
         if not (self.absent or self._programs.shape_inputs) and all(each.type.is_fixed for each in network.inputs):
-            with pinned_settings():
-                types = {each: each.type for each in network.inputs}
-                self._watch = watch
-                self._programs.find({each: jax.ShapeDtypeStruct(of.shape, of.dtype) for each, of in types.items()})
-                self._watch = None
+            self._compile_declared(watch)
+
+    def _compile_declared(self, watch: Watch | None) -> None:
+        """Compile the program of the declared types, for which the network is checked already."""
+        with pinned_settings():
+            self._watch = watch
+            types = {each: jax.ShapeDtypeStruct(each.type.shape, each.type.dtype) for each in self.network.inputs}
+            self._programs.find(types, is_checked=True)
+            self._watch = None
 
     def watch_phase(self, name: str) -> AbstractContextManager[None]:
         """The context of a phase of a compilation: what was given for those made while the object is made."""
@@ -119,28 +130,33 @@ class Executable(Unpicklable, CheckedAttributes):
         A call that begins meanwhile waits for the end, and calls in progress keep the old weights.
         """
         with self._refit:
-            self._generation = None
+            vars(self)["generation"] = self._ready = None
             try:
                 yield
                 self._take_weights()
             finally:
-                self._generation = object()
+                vars(self)["generation"] = object()
 
-    def _with_weights(self, find: Callable[[], P]) -> tuple[P, DeviceWeights]:
-        """A program that is found, and the weights that belong to it."""
-        generation = self._generation
+    def move_weights(self) -> None:
+        """Copy the weights to other places of memory; calls are measured with several."""
+        with self.replacing_weights():
+            pass
+
+    def _with_weights(self, find: Callable[[], P]) -> tuple[P, DeviceWeights, object]:
+        """A program that is found, the weights that belong to it, and what identifies these; None in a refit."""
+        generation = self.generation
         if generation is not None:
             found, weights = find(), self.weights
             # a program that was compiled during a refit may have old and new weights in it
-            if self._generation is generation:
-                return found, weights
+            if self.generation is generation:
+                return found, weights, generation
         with self._refit:
-            return find(), self.weights
+            return find(), self.weights, self.generation
 
     def forget_programs(self) -> None:
         """Compile again in the next call, because weights that are part of the programs have changed."""
         self._programs = ProgramCache(self.network, self._compile)
-        self._watching = None
+        self._watching = self._ready = None
 
     def __call__(self, inputs: Mapping[str, Any], /) -> dict[str, jax.Array | Any]:
         """Run the network; return the outputs by name, in the order in which they were marked.
@@ -154,17 +170,42 @@ class Executable(Unpicklable, CheckedAttributes):
             NetworkError: the network is invalid for these shapes.
             ExecutionError: a computation failed, for instance a loop with more iterations than its output has rows.
         """
-        known, weights = self._with_weights(lambda: self._programs.recall(inputs))
+        ready = self._ready
+        if ready is not None and ready.generation is self.generation:
+            arrays = ready.inputs.arrays(inputs)
+            if arrays is not None:
+                return dict(zip(self._names, ready.call(arrays), strict=True))
+        known, weights, generation = self._with_weights(lambda: self._programs.recall(inputs))
         if known is not None:
             program, arrays = known
-            return self._outputs(lambda: program.run(weights, arrays))
+            return self._outputs(lambda: self._found(program, weights, generation), arrays)
         given = self._checked(inputs)
+        return self._outputs(lambda: self.find(given), [*given.values()])
 
-        def run() -> list[Any]:
-            program, weights = self._with_weights(lambda: self._programs.find(given))
-            return program.run(weights, list(given.values()))
+    def find(self, given: Given) -> FoundCall:
+        """Return the call of the program for inputs that were checked, or for their types; compile it if it is new.
 
-        return self._outputs(run)
+        Raises:
+            NetworkError: for these inputs the network is invalid, or has no fixed shapes.
+        """
+        return self._found(*self._with_weights(lambda: self._programs.find(given)))
+
+    def known_inputs(self, names: Sequence[str], arrays: Sequence[Any]) -> KnownInputs:
+        """The exact types of some inputs."""
+        return KnownInputs(names, arrays, self._programs.array_type)
+
+    def _found(self, program: CompiledProgram, weights: DeviceWeights, generation: object) -> FoundCall:
+        is_general = generation is not None and program.compiled is not None and not self.shape_inputs
+        return FoundCall(GuardedCall(self.network.inputs, program.bind(weights)), generation, is_general)
+
+    def _outputs(self, find: Callable[[], FoundCall], arrays: list[Any]) -> dict[str, jax.Array | Any]:
+        """Run a program that is to be found, and keep its call for inputs of the same types."""
+        with pinned_settings():
+            found = find()
+            known = self.known_inputs([each.name for each in self.network.inputs], arrays)
+            is_ready = found.is_general and not known.needs_settings
+            self._ready = ReadyCall(known, found.call, found.generation) if is_ready else None
+            return dict(zip(self._names, found.call(arrays), strict=True))
 
     def watch(
         self, inputs: Mapping[str, Any], tensors: Iterable[ITensor], report: Listener
@@ -186,11 +227,10 @@ class Executable(Unpicklable, CheckedAttributes):
         """
         watched, given = frozenset(tensors), self._checked(inputs)
 
-        def run() -> list[Any]:
-            program, weights = self._with_weights(lambda: self._watching_programs(watched).find(given))
-            return program({**self._values_of(weights), **given}, report)
-
-        return self._outputs(run)
+        with pinned_settings():
+            program, weights, _ = self._with_weights(lambda: self._watching_programs(watched).find(given))
+            outputs = program({**self._values_of(weights), **given}, report)
+            return dict(zip(self._names, outputs, strict=True))
 
     def _watching_programs(self, watched: frozenset[ITensor]) -> ProgramCache[HostProgram]:
         """The programs that report some tensors; kept until other tensors are watched."""
@@ -199,7 +239,7 @@ class Executable(Unpicklable, CheckedAttributes):
             return latest[1]
 
         def make(types: TypeTable, validated: ValidatedNetwork, given: Given) -> HostProgram:
-            return HostProgram(self.network, validated, self.max_trips, self.interruptible, watched)
+            return HostProgram(self.network, validated, types, self.max_trips, self.interruptible, watched)
 
         programs = ProgramCache(self.network, make)
         self._watching = watched, programs
@@ -211,10 +251,6 @@ class Executable(Unpicklable, CheckedAttributes):
             raise InputError(*(_absent(each) for each in sorted(self.absent, key=lambda layer: layer.index)))
         return given
 
-    def _outputs(self, run: Callable[[], list[Any]]) -> dict[str, jax.Array | Any]:
-        with pinned_settings():
-            return dict(zip(self._names, run(), strict=True))
-
     def _compile(self, types: TypeTable, validated: ValidatedNetwork, given: Given) -> CompiledProgram:
         if not has_program(self.network, types) or (self.interruptible and is_long(validated.block.steps, types)):
             return self._on_host(types, validated)
@@ -222,14 +258,16 @@ class Executable(Unpicklable, CheckedAttributes):
 
     def _on_host(self, types: TypeTable, validated: ValidatedNetwork) -> CompiledProgram:
         passes = of_host(of_platform(self.passes, jax.default_backend()))
-        source = improve(self.network, types, validated, passes)
+        source = improve(self.network, types, validated, passes, self.forms)
         inputs, load = source.network.inputs, HostWeights(source, self.constants)
-        program = HostProgram(source.network, source.validated, self.max_trips, self.interruptible, without=load.steps)
+        own = source.network, source.validated, source.types
+        program = HostProgram(*own, self.max_trips, self.interruptible, without=load.steps)
 
-        def run(weights: list[Any], arrays: list[Any]) -> list[Any]:
-            return program({**load(weights), **dict(zip(inputs, arrays, strict=True))})
+        def bind(weights: list[Any]) -> BoundCall:
+            loaded = load(weights)
+            return lambda arrays: program({**loaded, **dict(zip(inputs, arrays, strict=True))})
 
-        return CompiledProgram(run, program, source.network.loops, notes=source.notes)
+        return CompiledProgram(bind, program, source.network.loops, notes=source.notes)
 
     def _values_of(self, weights: list[Any]) -> dict[ITensor, Any]:
         return {layer.outputs[0]: array for layer, array in zip(self.constants, weights, strict=True)}

@@ -105,7 +105,7 @@ def _run(network: INetworkDefinition, inputs: Mapping[str, Any], max_trips: int 
 
         def make(types: TypeTable, validated: ValidatedNetwork, given: Given) -> Callable[[Given], list[Any]]:
             if not has_program(network, types):
-                return HostProgram(network, validated, max_trips).values
+                return HostProgram(network, validated, types, max_trips).values
             program = Program.of(network, types, validated, max_trips)
             tensors = [*constants, *given]
 

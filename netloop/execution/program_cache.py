@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
-from netloop.check import ValidatedNetwork, require_valid
+from netloop.check import ValidatedNetwork, known_valid, require_valid
 from netloop.diagnostics import Finding, InputError
 from netloop.forked import require_jax
 from netloop.graph.infer import TypeTable
@@ -36,6 +36,7 @@ class ProgramCache(Generic[P]):
 
     Attributes:
         network: the network, which is no longer edited.
+        array_type: the type of JAX's arrays.
         shape_inputs: its inputs whose values, and not only their shapes, decide the shape of some tensor.
     """
 
@@ -47,7 +48,8 @@ class ProgramCache(Generic[P]):
         require_jax()
         self._names = [each.name for each in network.inputs]
         with jax.ensure_compile_time_eval():  # while JAX traces, zeros() would be a tracer and not an array
-            self._array_types = {np.ndarray, type(jnp.zeros(()))}
+            self.array_type = type(jnp.zeros(()))
+        self._array_types = {np.ndarray, self.array_type}
         self._make = make
         self._kept: OrderedDict[Any, P] = OrderedDict()
         self._lock = threading.Lock()
@@ -60,8 +62,12 @@ class ProgramCache(Generic[P]):
         """The program that was found last; None before the first call."""
         return self._latest[1]
 
-    def find(self, given: Given) -> P:
+    def find(self, given: Given, is_checked: bool = False) -> P:
         """Return the program for some inputs; make it if it is new.
+
+        Args:
+            given: the inputs, or their types.
+            is_checked: whether the network was found valid for these types, and needs no check for them.
 
         Raises:
             NetworkError: for these inputs the network is invalid, or has no fixed shapes.
@@ -72,7 +78,7 @@ class ProgramCache(Generic[P]):
         with self._lock:
             found = self._kept.get(key)
             if found is None:
-                found = self._kept[key] = self._make(*self._specialise(given), given)
+                found = self._kept[key] = self._make(*self._specialise(given, is_checked), given)
                 if len(self._kept) > MOST_PROGRAMS:
                     self._kept.popitem(last=False)
             return self._use(key, found)
@@ -109,7 +115,7 @@ class ProgramCache(Generic[P]):
             key.append(None if value is None else contents(value))
         return tuple(key)
 
-    def _specialise(self, given: Given) -> tuple[TypeTable, ValidatedNetwork]:
+    def _specialise(self, given: Given, is_checked: bool) -> tuple[TypeTable, ValidatedNetwork]:
         values = {tensor: _value(tensor, given[tensor]) for tensor in self.shape_inputs}
         types: dict[ITensor, TensorType] = {}
         for tensor, array in given.items():
@@ -118,7 +124,7 @@ class ProgramCache(Generic[P]):
             if tensor.declared.is_tensor:
                 types[tensor] = TensorType(tensor.declared.dtype, tuple(array.shape), values.get(tensor))
         table = TypeTable(types)
-        return table, require_valid(self.network, table)
+        return table, known_valid(self.network) if is_checked else require_valid(self.network, table)
 
 
 def _value(tensor: ITensor, array: Any) -> Array | None:

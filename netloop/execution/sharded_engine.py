@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import threading
+from collections.abc import Callable, Generator, Iterable, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import jax
@@ -16,17 +18,20 @@ from netloop.device_errors import completed
 from netloop.diagnostics import ExecutionError, Finding, InputError, NetworkError
 from netloop.execution.compiled_program import compiler_options
 from netloop.execution.program_cache import MOST_PROGRAMS, Given, ProgramCache
-from netloop.execution.sharded_weights import ShardedWeights
+from netloop.execution.sharded_weights import ShardedLoader, ShardedWeights
 from netloop.execution.sharding import Sharding, Specs, axes_of, misplaced, text
 from netloop.graph.attributes import check_instance
 from netloop.graph.infer import TypeTable
 from netloop.graph.tensor import ITensor
 from netloop.jax_settings import pinned_settings
+from netloop.layers.loop import check_max_trips
+from netloop.layers.sources import IConstantLayer
 from netloop.lower import Program, constants_of, require_program
 from netloop.lower.compilability import require_arrays
 from netloop.lower.nesting import require_shallow
 from netloop.lower.recursion_limit import raised_recursion_limit
 from netloop.manual_axes import varying_axes
+from netloop.nest.listing import summary
 from netloop.network import INetworkDefinition
 from netloop.passes import Note, chosen, improve, of_platform, of_pure
 from netloop.types import Array, agree
@@ -44,6 +49,7 @@ def shard(
     in_specs: Specs | None = None,
     out_specs: Specs | None = None,
     passes: Iterable[str] | None = None,
+    max_trips: int | None = None,
 ) -> ShardedEngine:
     """Compile a network for a mesh of devices, and return an engine that is called with a dict of arrays.
 
@@ -67,12 +73,14 @@ def shard(
             for an output that is the same on all devices along it.
         passes: the names of the optimization passes to apply, of ``netloop.PASSES``; None for all, without those that
             join weights if any are cut.
+        max_trips: the largest number of iterations of a loop, each time it is entered; one more is an ExecutionError.
+            None for any number.
 
     Raises:
         NetworkError: the network is invalid, has other inputs than arrays of numbers, or a weight cannot be cut.
         TypeError, ValueError: a spec is none, or names an axis, input, output or weight that is not there.
     """
-    return ShardedEngine(network, mesh, in_specs, out_specs, passes)
+    return ShardedEngine(network, mesh, in_specs, out_specs, passes, max_trips)
 
 
 class _Program:
@@ -83,30 +91,34 @@ class _Program:
         notes: what the passes did.
     """
 
-    def __init__(self, run: jax.stages.Wrapped, loaded: list[jax.Array], program: Program, notes: list[Note]) -> None:
+    def __init__(self, run: jax.stages.Wrapped, load: ShardedLoader, program: Program, notes: list[Note]) -> None:
         self.program = program
         self.notes = notes
         self._run = run
-        self._loaded = loaded
+        self._load = load
         self._compiled: dict[tuple[Any, ...], jax.stages.Compiled] = {}
 
-    def __call__(self, arrays: list[jax.Array]) -> list[Any]:
+    def __call__(self, loaded: list[jax.Array], arrays: list[jax.Array]) -> list[Any]:
         """The outputs.
 
         Raises:
             ExecutionError: a computation failed.
         """
-        values, verdict = completed(self.compiled(arrays)(self._loaded, arrays))
+        values, verdict = completed(self.compiled(loaded, arrays)(loaded, arrays))
         if verdict is not None and int(verdict):
             raise ExecutionError(self.program.errors.finding(verdict))
         return values
 
-    def compiled(self, arrays: list[jax.Array]) -> jax.stages.Compiled:
+    def loaded(self, weights: ShardedWeights) -> list[jax.Array]:
+        """Its weight arguments."""
+        return [*self._load(weights).values()]
+
+    def compiled(self, loaded: list[jax.Array], arrays: list[jax.Array]) -> jax.stages.Compiled:
         """XLA's program for some inputs."""
         key = tuple(each.shape for each in arrays)
         if key not in self._compiled:
             with raised_recursion_limit(self.program.depth):
-                lowered = self._run.lower(self._loaded, arrays)
+                lowered = self._run.lower(loaded, arrays)
                 self._compiled[key] = compile_lowered(lowered, compiler_options(self.program))
             if len(self._compiled) > MOST_PROGRAMS:
                 del self._compiled[next(iter(self._compiled))]
@@ -116,12 +128,15 @@ class _Program:
 class ShardedEngine(Unpicklable):
     """A network compiled for a mesh of devices: ``engine({"x": x})["y"]``; ``netloop.shard`` makes it.
 
-    It keeps its own copy of the network and of the weights. A program is compiled in the first call with new shapes.
+    It keeps its own copy of the network and of the weights. A program is compiled in the first call with new shapes. A
+    ``Refitter`` replaces weights as those of an engine; in several processes each refits with the same ones.
 
     Attributes:
         network: the network.
         mesh: the mesh, as it was given.
         passes: the names of the passes applied to its programs.
+        max_trips: the largest number of iterations of a loop, each time it is entered; None for any number.
+        constants: the constants that are arguments of its programs.
     """
 
     def __init__(
@@ -131,19 +146,27 @@ class ShardedEngine(Unpicklable):
         in_specs: Specs | None = None,
         out_specs: Specs | None = None,
         passes: Iterable[str] | None = None,
+        max_trips: int | None = None,
     ) -> None:
-        require_shallow(require_valid(check_instance("network", network, INetworkDefinition)).block)
+        check_max_trips("max_trips", max_trips)
+        block = require_valid(check_instance("network", network, INetworkDefinition)).block
+        require_shallow(block, max_trips=max_trips)
         require_arrays(network)
-        self.network, self.mesh = network.copy(), mesh
+        self.network, self.mesh, self.max_trips = network.copy(), mesh, max_trips
         with pinned_settings():
-            constants = constants_of(self.network)
-            self._sharding = Sharding(self.network, constants, mesh, in_specs, out_specs)
+            self.constants = constants_of(self.network)
+            self._sharding = Sharding(self.network, self.constants, mesh, in_specs, out_specs)
             self.passes = chosen(passes) - (JOINING if passes is None and self._sharding.weights else frozenset())
-            self._weights = ShardedWeights(constants, self._sharding)
+            self._weights = ShardedWeights(self.constants, self._sharding)
         self._has_ranks = any(each.num_ranks > 1 for each in self.network.layers)
         self._name_ranks()
         self._programs: dict[frozenset[str], ProgramCache[_Program]] = {}
         self._latest: _Program | None = None
+        self._refit = threading.RLock()
+
+    def __repr__(self) -> str:
+        shape = " x ".join(f"{name} {length}" for name, length in self.mesh.shape.items())
+        return f"<ShardedEngine {summary(self.network)}, on {shape}, {self.program_count} compiled>"
 
     def _name_ranks(self) -> None:
         """Let the ranks be the only axis that there is for them."""
@@ -151,21 +174,25 @@ class ShardedEngine(Unpicklable):
             if layer.num_ranks > 1 and len(self._sharding.own) == 1 and not layer.metadata:
                 layer.metadata = self._sharding.own[0]
 
-    def __call__(self, inputs: Mapping[str, Any]) -> dict[str, jax.Array]:
+    def __call__(self, inputs: Mapping[str, Any] | None = None, /, **named: Any) -> dict[str, jax.Array]:
         """Run the network on the mesh; return the outputs by name, as arrays on the mesh with axes of the type Auto.
 
         Args:
             inputs: a numpy or JAX array for each input, of its element type. In several processes each passes the same
                 numpy arrays, or JAX arrays of all processes.
+            named: the arrays as arguments, in place of the dict.
 
         Raises:
+            TypeError: there are both a dict and named arrays.
             InputError: an input is missing, unknown, of another element type or shape, or cannot be cut evenly.
             NetworkError: the network is invalid for these shapes, or an output cannot be joined.
             ExecutionError: a computation failed, in any row on any device.
         """
+        if inputs is not None and named:
+            raise TypeError("an engine takes a dict of arrays, or the arrays by name, and not both")
         with pinned_settings():
-            found, arrays = self._find(inputs)
-            return dict(zip(self._sharding.outputs, found(arrays), strict=True))
+            found, loaded, arrays = self._find(named if inputs is None else inputs)
+            return dict(zip(self._sharding.outputs, found(loaded, arrays), strict=True))
 
     def hlo(self, inputs: Mapping[str, Any]) -> str:
         """XLA's text of the program that one device runs for some inputs, with the collectives in it.
@@ -174,16 +201,45 @@ class ShardedEngine(Unpicklable):
             InputError, NetworkError: as a call does.
         """
         with pinned_settings():
-            found, arrays = self._find(inputs)
-            return found.compiled(arrays).as_text() or ""
+            found, loaded, arrays = self._find(inputs)
+            return found.compiled(loaded, arrays).as_text() or ""
 
     @property
     def notes(self) -> list[Note]:
         """The changes that the passes made for the latest program."""
         return self._latest.notes if self._latest else []
 
-    def _find(self, inputs: Mapping[str, Any]) -> tuple[_Program, list[jax.Array]]:
-        """The program for some inputs, and their arrays on the mesh."""
+    @property
+    def program_count(self) -> int:
+        """The number of programs: one for each combination of shapes that a device has, and of inputs with rows."""
+        return sum(map(len, self._programs.values()))
+
+    @property
+    def refittable_constants(self) -> list[IConstantLayer]:
+        """The constants whose weights can be replaced: all."""
+        return self.constants
+
+    @contextmanager
+    def replacing_weights(self) -> Generator[None]:
+        """A context in which the layers of the network get new weights.
+
+        A call that begins meanwhile waits for the end, and calls in progress keep the old weights.
+        """
+        with self._refit:
+            yield
+            with pinned_settings():
+                self._weights = ShardedWeights(self.constants, self._sharding)
+
+    def forget_programs(self) -> None:
+        """Compile again in the next call, because weights that are part of the programs have changed."""
+        self._programs = {}
+
+    def _find(self, inputs: Mapping[str, Any]) -> tuple[_Program, list[jax.Array], list[jax.Array]]:
+        """The program for some inputs, its weights, and the arrays of the inputs on the mesh."""
+        with self._refit:
+            return self._find_now(inputs)
+
+    def _find_now(self, inputs: Mapping[str, Any]) -> tuple[_Program, list[jax.Array], list[jax.Array]]:
         given = self._arrays(inputs)
         with_rows = self._with_rows(given)
         if with_rows not in self._programs:
@@ -192,7 +248,8 @@ class ShardedEngine(Unpicklable):
         self._require_fit(given, with_rows, cache.shape_inputs)
         blocks = {name: self._block(given[name], name, name in with_rows) for name in given}
         self._latest = found = cache.find(check_values(self.network.inputs, blocks))
-        return found, [self._sharding.place(given[name], spec) for name, spec in self._sharding.inputs.items()]
+        arrays = [self._sharding.place(given[name], spec) for name, spec in self._sharding.inputs.items()]
+        return found, found.loaded(self._weights), arrays
 
     def _arrays(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
         names = {each.name for each in self.network.inputs}
@@ -248,9 +305,9 @@ class ShardedEngine(Unpicklable):
         require_program(self.network, types)
         passes = of_pure(of_platform(self.passes, jax.default_backend()))
         source = improve(self.network, types, validated, passes)
-        program = Program.of(source.network, source.types, source.validated, passes=passes)
-        loaded = self._weights.load(program, source.network)
-        inputs, tensors = source.network.inputs, list(loaded)
+        program = Program.of(source.network, source.types, source.validated, self.max_trips, passes)
+        load = ShardedLoader(program, source.network, self.constants, self._sharding)
+        inputs, tensors = source.network.inputs, list(load(self._weights))
 
         def one(weights: list[Any], arrays: list[Any]) -> tuple[list[Any], Any]:
             outcome = program({**dict(zip(tensors, weights, strict=True)), **dict(zip(inputs, arrays, strict=True))})
@@ -258,7 +315,7 @@ class ShardedEngine(Unpicklable):
 
         rows = [0 if each.name in with_rows else None for each in inputs]
         run = jax.vmap(one, (None, rows)) if with_rows else one
-        return _Program(self._on_mesh(run), [*loaded.values()], program, [*source.notes, *program.notes])
+        return _Program(self._on_mesh(run), load, program, [*source.notes, *program.notes])
 
     def _on_mesh(self, run: Callable[..., tuple[list[Any], Any]]) -> jax.stages.Wrapped:
         """The JAX function of the whole mesh, given that of one device."""

@@ -17,37 +17,65 @@ from netloop.network import INetworkDefinition
 
 
 class ShardedWeights:
-    """The weights of a network on a mesh, each cut by its spec, or whole on each device.
+    """The weights of a network between two refits, each cut by its spec, or whole on each device.
 
-    Where none is cut, weights are loaded as an engine loads them, which gives the same bits, and copied to the devices.
-    Where some are, XLA computes what weight folding makes of them from the parts, and no device has the whole.
+    Attributes:
+        arrays: the values of the constants, which a refit replaces and does not write to.
     """
 
     def __init__(self, constants: Sequence[IConstantLayer], sharding: Sharding) -> None:
-        self._constants = list(constants)
+        self.arrays = [each.evaluate() for each in constants]
+        self._specs = [sharding.weights.get(each.index, PartitionSpec()) for each in constants]
         self._sharding = sharding
-        self._kept: dict[int, Any] = {}
+        self._kept: dict[int, jax.Array] = {}
 
-    def load(self, program: Program, network: INetworkDefinition) -> dict[ITensor, jax.Array]:
-        """The arguments of a program of the network after the passes, by tensor."""
-        if not self._sharding.weights:
-            loader = WeightLoader(program, network, self._constants)
-            loaded = loader.values(loader([device_copy(each.evaluate()) for each in self._constants]))
-            return {each: self._sharding.place(loaded[each], PartitionSpec()) for each in program.unfolded(loaded)}
-        own = {each.outputs[0]: self._placed(each) for each in constants_of(network)}
-        folded = program.weight_folding.tensors
+    def placed(self, position: int) -> jax.Array:
+        """A constant on the mesh, which is placed once for all programs."""
+        if position not in self._kept:
+            self._kept[position] = self._sharding.place(self.arrays[position], self._specs[position])
+        return self._kept[position]
+
+
+class ShardedLoader:
+    """Compute the weight arguments of a program of the ``network`` after the passes, once for each refit.
+
+    Where no weight is cut, weights are loaded as an engine loads them, which gives the same bits, and copied to the
+    devices. Where some are, XLA computes what weight folding makes of them from the parts, and no device has the whole.
+    """
+
+    def __init__(
+        self, program: Program, network: INetworkDefinition, constants: list[IConstantLayer], sharding: Sharding
+    ) -> None:
+        self._program, self._sharding = program, sharding
+        self._loader = None if sharding.weights else WeightLoader(program, network, constants)
+        positions = {layer.index: position for position, layer in enumerate(constants)}
+        # constants that passes added are in the network only
+        self._own = {each.outputs[0]: positions.get(each.index, each) for each in constants_of(network)}
+        self._fold = jax.jit(self._folded)
+        self._loaded: tuple[ShardedWeights | None, dict[ITensor, jax.Array]] = None, {}
+
+    def __call__(self, weights: ShardedWeights) -> dict[ITensor, jax.Array]:
+        """The arguments by tensor."""
+        known, loaded = self._loaded
+        if known is not weights:
+            loaded = self._copied(weights) if self._loader else self._in_parts(weights)
+            self._loaded = weights, loaded
+        return loaded
+
+    def _copied(self, weights: ShardedWeights) -> dict[ITensor, jax.Array]:
+        assert self._loader is not None
+        loaded = self._loader.values(self._loader.computed([device_copy(each) for each in weights.arrays]))
+        return {each: self._sharding.place(loaded[each], PartitionSpec()) for each in self._program.unfolded(loaded)}
+
+    def _in_parts(self, weights: ShardedWeights) -> dict[ITensor, jax.Array]:
+        own = {
+            tensor: weights.placed(of) if isinstance(of, int) else self._sharding.place(of.evaluate(), PartitionSpec())
+            for tensor, of in self._own.items()
+        }
+        folded = self._program.weight_folding.tensors
         if folded:
-            given = list(own)
-            load = jax.jit(lambda arrays: program.load(dict(zip(given, arrays, strict=True))))
-            own.update(zip(folded, load([*own.values()]), strict=True))
-        return {each: own[each] for each in program.unfolded(own)}
+            own.update(zip(folded, self._fold([*own.values()]), strict=True))
+        return {each: own[each] for each in self._program.unfolded(own)}
 
-    def _placed(self, layer: IConstantLayer) -> jax.Array:
-        """A constant on the mesh; one of the original network is placed once."""
-        index = layer.index
-        if index not in {each.index for each in self._constants}:
-            return self._sharding.place(layer.evaluate(), PartitionSpec())
-        if index not in self._kept:
-            spec = self._sharding.weights.get(index, PartitionSpec())
-            self._kept[index] = self._sharding.place(layer.evaluate(), spec)
-        return self._kept[index]
+    def _folded(self, arrays: list[Any]) -> list[Any]:
+        return self._program.load(dict(zip(self._own, arrays, strict=True)))

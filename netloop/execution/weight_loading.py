@@ -53,11 +53,15 @@ class WeightLoader:
         """Return the arguments for the weights of an executable; they are computed once for each list of weights."""
         known, loaded = self._loaded
         if known is not weights:
-            own = [weights[each] if isinstance(each, int) else device_copy(each.evaluate()) for each in self._sources]
-            with jax.ensure_compile_time_eval():
-                loaded = [*own, *self._folded(dict(zip(self.tensors, own, strict=False)))]
+            loaded = self.computed(weights)
             self._loaded = weights, loaded
         return loaded
+
+    def computed(self, weights: Sequence[Any]) -> list[Any]:
+        """The arguments for the weights of an executable, of which the loader keeps nothing."""
+        own = [weights[each] if isinstance(each, int) else device_copy(each.evaluate()) for each in self._sources]
+        with jax.ensure_compile_time_eval():
+            return [*own, *self._folded(dict(zip(self.tensors, own, strict=False)))]
 
     def _folded(self, given: dict[ITensor, Any]) -> list[Any]:
         """The tensors of weight folding: by numpy, and what it does not compute by a program."""

@@ -25,13 +25,13 @@ def gelu(facts: Facts, a: ITensor, b: ITensor) -> ITensor | None:
 def bent_line(facts: Facts, which: ITensor, other: ITensor, x: ITensor) -> ITensor | None:
     """The leaky RELU or ELU that selects ``x`` where it is positive, and ``other`` elsewhere; None for others."""
     if _is_positive(facts, which, x, ElementWiseOperation.OR):
-        pair = _pair(other, ElementWiseOperation.PROD)
+        pair = pair_of(other, ElementWiseOperation.PROD)
         factor = None if pair is None else facts.scalar_of(pair[0] if pair[1] is x else pair[1])
         if pair is not None and x in pair and factor is not None and np.isfinite(factor):
             return facts.make.activation(ActivationType.LEAKY_RELU, x, float(factor))
     if not _is_positive(facts, which, x, ElementWiseOperation.GREATER):
         return None
-    pair: Any = _pair(other, ElementWiseOperation.PROD) or (other, None)
+    pair: Any = pair_of(other, ElementWiseOperation.PROD) or (other, None)
     for curve, number in (pair, pair[::-1]):
         factor = 1.0 if number is None else facts.scalar_of(number)
         if factor is not None and np.isfinite(factor) and _is_curve(facts, curve, x):
@@ -53,13 +53,13 @@ def _is_curve(facts: Facts, curve: ITensor | None, x: ITensor) -> bool:
 def _is_positive(facts: Facts, which: ITensor | None, x: ITensor, op: ElementWiseOperation) -> bool:
     """Whether this is x > 0, for GREATER, or x >= 0, for OR."""
     if op is ElementWiseOperation.OR:
-        pair = _pair(which, op)
+        pair = pair_of(which, op)
         return (
             pair is not None
             and _is_positive(facts, pair[0], x, ElementWiseOperation.GREATER)
             and _with(facts, pair[1], ElementWiseOperation.EQUAL, 0) is x
         )
-    pair = _pair(which, op)
+    pair = pair_of(which, op)
     if pair is None or pair[0] is not x:
         return False
     value = facts.scalar_of(pair[1])
@@ -73,13 +73,13 @@ def _is_share(facts: Facts, x: ITensor, share: ITensor) -> bool:
     layer = None if bent is None else bent.producer
     if not isinstance(layer, IActivationLayer) or layer.type is not ActivationType.TANH:
         return False
-    inside = _pair(_scaled(facts, layer.inputs[0], math.sqrt(2 / math.pi)), ElementWiseOperation.SUM)
+    inside = pair_of(_scaled(facts, layer.inputs[0], math.sqrt(2 / math.pi)), ElementWiseOperation.SUM)
     if inside is None or inside[0] is not x:
         return False
-    cube = _pair(_scaled(facts, inside[1], 0.044715), ElementWiseOperation.PROD)
+    cube = pair_of(_scaled(facts, inside[1], 0.044715), ElementWiseOperation.PROD)
     if cube is None or x not in cube:
         return False
-    square = _pair(cube[1] if cube[0] is x else cube[0], ElementWiseOperation.PROD)
+    square = pair_of(cube[1] if cube[0] is x else cube[0], ElementWiseOperation.PROD)
     return square == (x, x)
 
 
@@ -91,7 +91,8 @@ def _source_of_erfc(facts: Facts, x: ITensor) -> ITensor | None:
     return layer.inputs[0] if is_negative and layer is not None else None
 
 
-def _pair(x: ITensor | None, op: ElementWiseOperation) -> tuple[Any, Any] | None:
+def pair_of(x: ITensor | None, op: ElementWiseOperation) -> tuple[Any, Any] | None:
+    """The operands of the element-wise operation that made a tensor; None if another layer did."""
     layer = None if x is None else x.producer
     if isinstance(layer, IElementWiseLayer) and layer.op is op:
         return layer.inputs[0], layer.inputs[1]
@@ -104,7 +105,7 @@ def _scaled(facts: Facts, x: ITensor | None, factor: float) -> ITensor | None:
 
 def _with(facts: Facts, x: ITensor | None, op: ElementWiseOperation, number: float) -> ITensor | None:
     """The tensor that an operation combines with a constant number; None if this is another tensor."""
-    pair = _pair(x, op)
+    pair = pair_of(x, op)
     for one, other in ((pair[0], pair[1]), (pair[1], pair[0])) if pair is not None else ():
         value = facts.scalar_of(one)
         if value is not None and math.isclose(float(value), number, rel_tol=4e-3 if value.itemsize < 4 else 1e-6):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -24,11 +25,13 @@ class Call:
         equation: the equation.
         facts: what is known about the tensors of the network.
         inline: a function that adds the equations of a jaxpr to the network, and returns its results.
+        reads: how often equations and results of the same jaxpr read each variable.
     """
 
     equation: JaxprEqn
     facts: Facts
     inline: Callable[[ClosedJaxpr | Jaxpr, Sequence[ITensor]], list[ITensor]]
+    reads: Counter[Any]
 
     @property
     def make(self) -> FormulaBuilder:
@@ -59,13 +62,24 @@ class Call:
         """The abstract value of an operand, of shape ``.shape``; its lengths may be symbolic."""
         return self.equation.invars[index].aval
 
+    def is_read_once(self, index: int) -> bool:
+        """Whether nothing else reads an operand."""
+        return self.reads[self.equation.invars[index]] == 1
+
     def lengths(self, shape: Sequence[Any]) -> list[Length]:
         """A shape whose lengths may be symbolic, as numbers and tensors."""
         return [self.facts.lengths.length(each) for each in shape]
 
-    def define(self, function: Callable[..., Any], *operands: ITensor) -> list[ITensor]:
-        """Add the equations of a function of arrays to the network; return its results."""
-        avals = [array_aval(each.aval) for each in self.equation.invars]
+    def define(self, function: Callable[..., Any], *operands: ITensor, as_parts: bool = True) -> list[ITensor]:
+        """Add the equations of a function of arrays to the network; return its results.
+
+        Args:
+            function: the function, of the arrays of the equation's operands.
+            operands: their tensors.
+            as_parts: whether it takes complex numbers as their parts.
+        """
+        atoms: list[Any] = [each.aval for each in self.equation.invars]
+        avals = [array_aval(each) if as_parts else jax.ShapeDtypeStruct(each.shape, each.dtype) for each in atoms]
         return self.trace(function, avals, operands)
 
     def trace(self, function: Callable[..., Any], avals: Sequence[Any], operands: Sequence[ITensor]) -> list[ITensor]:

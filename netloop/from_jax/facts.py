@@ -11,12 +11,16 @@ import jax
 import numpy as np
 from jax.extend.core import JaxprEqn
 
+from netloop.enums import FillOperation
 from netloop.formulas import FormulaBuilder, Length
 from netloop.from_jax.element_types import has_parts, tensor_array, tensor_shape
 from netloop.from_jax.lengths import Lengths
 from netloop.from_jax.ranges import Range, range_of_result
 from netloop.graph.tensor import ITensor
-from netloop.layers.sources import IConstantLayer
+from netloop.layers.pointwise import ICastLayer, IElementWiseLayer, ISelectLayer, IUnaryLayer
+from netloop.layers.rearrange import IShuffleLayer, IUnsqueezeLayer
+from netloop.layers.slice import ISliceLayer
+from netloop.layers.sources import IConstantLayer, IFillLayer
 from netloop.network import INetworkDefinition
 
 
@@ -79,6 +83,25 @@ class Facts:
         array = self.array_of(tensor) if tensor.type.volume == 1 else None
         return None if array is None else array.reshape(())
 
+    def known_array(self, tensor: ITensor) -> Any:
+        """The array of a tensor that a few layers make of constants alone; None for any other tensor."""
+        values: dict[ITensor, Any] = {}
+        waiting = [tensor]
+        while waiting:
+            layer, is_ready = waiting[-1].producer, True
+            if not isinstance(layer, OF_CONSTANTS) or waiting[-1] in self._weights or len(waiting) > MOST_WAITING:
+                return None
+            if isinstance(layer, IFillLayer) and layer.operation is not FillOperation.LINSPACE:
+                return None
+            for each in layer.inputs:
+                if each is not None and each not in values:
+                    waiting.append(each)
+                    is_ready = False
+            if is_ready:
+                given: list[Any] = [None if each is None else values[each] for each in layer.inputs]
+                values[waiting.pop()] = layer.evaluate(*given)
+        return values[tensor]
+
     # ------------------------------------------------------------------ shapes and ranges
 
     def whole(self, tensor: ITensor, aval: Any) -> ITensor:
@@ -125,6 +148,13 @@ class Facts:
         if found is not None:
             self.ranges[made] = found
 
+
+OF_CONSTANTS = (
+    IConstantLayer, IFillLayer, IElementWiseLayer, IUnaryLayer, ISelectLayer, ICastLayer, IUnsqueezeLayer,
+    IShuffleLayer, ISliceLayer,
+)  # fmt: skip
+"""The kinds of layers of which masks are made."""
+MOST_WAITING = 100
 
 SMALL = 64
 """Constants with equal elements are written out up to this size in bytes."""

@@ -1,5 +1,6 @@
 """The importer of jaxprs: JAX's typed programs, equation by equation, to layers."""
 
+from collections import Counter
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -55,21 +56,24 @@ class JaxprImporter:
         for variable, value in zip(inner.constvars, consts, strict=True):
             values[variable] = value if isinstance(value, ITensor) else self.facts.constant(value, variable.aval)
         values.update(zip(inner.invars, operands, strict=True))
-        for equation in live_equations(inner):
+        equations = live_equations(inner)
+        atoms = [each for equation in equations for each in equation.invars] + inner.outvars
+        reads = Counter(each for each in atoms if isinstance(each, Var))
+        for equation in equations:
             with self._at(equation):
-                self._add(equation, values)
+                self._add(equation, values, reads)
         return [self._read(each, values) for each in inner.outvars]
 
     def _read(self, atom: Var | Literal, values: Values) -> ITensor:
         return self.facts.constant(atom.val, atom.aval) if isinstance(atom, Literal) else values[atom]
 
-    def _add(self, equation: JaxprEqn, values: Values) -> None:
+    def _add(self, equation: JaxprEqn, values: Values, reads: Counter[Any]) -> None:
         name = equation.primitive.name
         operands = [self._read(each, values) for each in equation.invars]
         if name in UNIFORM and operands[0].type.rank == 0 and not has_parts(equation.outvars[0].aval):
             made: Outputs = [operands[0]] * len(equation.outvars)
         else:
-            made = self._outputs(equation, operands)
+            made = self._outputs(equation, operands, reads)
         outputs = [made] if isinstance(made, ITensor) else [*made]
         assert len(outputs) == len(equation.outvars), f"{name} has {len(outputs)} results"
         for variable, tensor in zip(equation.outvars, outputs, strict=True):
@@ -79,7 +83,7 @@ class JaxprImporter:
         if outputs:
             self.facts.enter_range(equation, operands, outputs[0])
 
-    def _outputs(self, equation: JaxprEqn, operands: list[ITensor]) -> Outputs:
+    def _outputs(self, equation: JaxprEqn, operands: list[ITensor], reads: Counter[Any]) -> Outputs:
         name = equation.primitive.name
         own = self._rules.get(name)
         atoms = (*equation.invars, *equation.outvars)
@@ -90,7 +94,7 @@ class JaxprImporter:
             return _as_wanted(outputs_of_own(own, name, self._network, operands, equation.params), equation)
         rule = special or TABLE.find(name)
         if rule is not None:
-            return rule(Call(equation, self.facts, self.inline), *operands)
+            return rule(Call(equation, self.facts, self.inline, reads), *operands)
         inner = implementation_of(equation)
         assert inner is not None, f"{name} is known"
         return self.inline(inner, operands)

@@ -130,7 +130,10 @@ class Indices:
         return all(length == 1 for length in self.given.type.shape[:-1])
 
     def along(self, axis: int) -> ITensor:
-        """The coordinates of an indexed axis, [batch.., partial window axes..]; lengths of 1 are not broadcast."""
+        """The coordinates of an indexed axis, [batch.., partial window axes..].
+
+        Lengths of 1 are broadcast only where layers of one coordinate read them.
+        """
         make, windows = self._make, self.windows
         partial = windows.partial
         made: ITensor | None = None
@@ -146,7 +149,7 @@ class Indices:
             made = inside if made is None else make.add(made, inside)
         if made is None:
             made = make.constant(np.zeros((1,) * (self.batch + len(partial)), self.given.type.dtype))
-        return self._broadcast(made) if len(windows.indexed) == 1 else made
+        return self._broadcast(made) if len(windows.indexed) == 1 or self.element_axis() == axis else made
 
     def _count(self, axis: int, length: Length) -> ITensor:
         """The numbers from 0 along an axis."""

@@ -9,6 +9,8 @@ import numpy as np
 
 from netloop.enums import ActivationType, ElementWiseOperation, ReduceOperation, UnaryOperation
 from netloop.formulas import FormulaBuilder
+from netloop.formulas.reduce import bitmask
+from netloop.from_jax.facts import Facts
 from netloop.from_jax.liveness import every_equation
 from netloop.graph.tensor import ITensor
 from netloop.layers.matrix import IEinsumLayer
@@ -28,12 +30,37 @@ def softmax(make: FormulaBuilder, terms: ITensor, totals: ITensor) -> ITensor | 
     if not isinstance(difference, IElementWiseLayer) or difference.op is not ElementWiseOperation.SUB:
         return None
     x, most = difference.inputs
-    highest = None if most is None else _kept(most)
-    if x is None or highest is None or total.inputs[0] is not terms or highest.inputs[0] is not x:
+    if x is None or most is None or total.inputs[0] is not terms or total.op is not ReduceOperation.SUM:
         return None
     axes = axes_of(total.axes, terms.type.rank)
-    is_softmax = total.op is ReduceOperation.SUM and highest.op is ReduceOperation.MAX and highest.axes == total.axes
-    return make.softmax(x, axes[0]) if is_softmax and len(axes) == 1 else None
+    return make.softmax(x, axes[0]) if len(axes) == 1 and _is_highest(most, x, axes[0]) else None
+
+
+def _is_highest(most: ITensor, x: ITensor, axis: int) -> bool:
+    """Whether a tensor has the highest elements of ``x`` along an axis; perhaps as vmap orders their axes."""
+    highest = _kept(most)
+    if highest is not None:
+        return highest.op is ReduceOperation.MAX and highest.inputs[0] is x and highest.axes == bitmask(axis)
+    before, order = _before_transpose(x)
+    layer = most.producer
+    if not isinstance(layer, IUnsqueezeLayer) or layer.inputs[0] is None or not order:
+        return False
+    reduced, rest = _before_transpose(layer.inputs[0])
+    highest, place = reduced.producer, order[axis]
+    if not isinstance(highest, IReduceLayer) or highest.inputs[0] is not before or highest.keep_dims:
+        return False
+    wanted = [each - (each > place) for each in order if each != place]
+    is_same = (rest or [*range(len(wanted))]) == wanted and most.type.shape[axis] == 1
+    return is_same and highest.op is ReduceOperation.MAX and highest.axes == bitmask(place)
+
+
+def _before_transpose(x: ITensor) -> tuple[ITensor, list[int]]:
+    """The tensor that a transpose takes, and its order; the tensor itself, and no order, if nothing is transposed."""
+    layer = x.producer
+    if not isinstance(layer, IShuffleLayer) or layer.inputs[0] is None or len(layer.inputs) > 1:
+        return x, []
+    order = [*(layer.first_transpose or ())]
+    return (x, []) if layer.reshape_dims or layer.second_transpose else (layer.inputs[0], order)
 
 
 def _kept(x: ITensor) -> IReduceLayer | None:
@@ -65,12 +92,8 @@ def without_last_axis(make: FormulaBuilder, x: ITensor) -> ITensor:
 
 def untransposed(x: ITensor) -> ITensor | None:
     """The tensor of which ``x`` has the last two axes swapped; None for any other tensor."""
-    layer, rank = x.producer, x.type.rank
-    if not isinstance(layer, IShuffleLayer) or layer.inputs[0] is None or rank < 2 or len(layer.inputs) > 1:
-        return None
-    plain = not layer.reshape_dims and not layer.second_transpose
-    swapped = [*range(rank - 2), rank - 1, rank - 2]
-    return layer.inputs[0] if plain and [*(layer.first_transpose or ())] == swapped else None
+    (before, order), rank = _before_transpose(x), x.type.rank
+    return before if rank > 1 and order == [*range(rank - 2), rank - 1, rank - 2] else None
 
 
 def transposed_einsum(make: FormulaBuilder, x: ITensor, order: Sequence[int]) -> ITensor | None:
@@ -81,6 +104,12 @@ def transposed_einsum(make: FormulaBuilder, x: ITensor, order: Sequence[int]) ->
     operands, _, result = layer.equation.partition("->")
     equation = f"{operands}->{''.join(result[axis] for axis in order)}"
     return make.einsum(equation, [each for each in layer.inputs if each is not None])
+
+
+def transposed_again(make: FormulaBuilder, x: ITensor, order: Sequence[int]) -> ITensor | None:
+    """A tensor that nothing else reads, transposed before and now again, as one transpose; None for others."""
+    source, before = _before_transpose(x)
+    return None if x.uses or not before else make.transpose(source, [before[axis] for axis in order])
 
 
 def softplus(make: FormulaBuilder, body: Any, x: ITensor, zero: Any) -> ITensor | None:
@@ -97,6 +126,22 @@ def softplus(make: FormulaBuilder, body: Any, x: ITensor, zero: Any) -> ITensor 
 
 FEWEST = 8
 """The fewest equations that logaddexp has."""
+
+
+FOLDED: dict[str, Any] = {
+    "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide, "sqrt": np.sqrt, "neg": np.negative,
+}  # fmt: skip
+"""Functions of numbers whose result numpy and XLA round alike."""
+
+
+def folded(facts: Facts, name: str, *operands: ITensor) -> ITensor | None:
+    """The number that an operation on floating-point numbers makes; None if one of them is no known number."""
+    values = [facts.scalar_of(each) for each in operands]
+    if name not in FOLDED or any(each is None or each.dtype not in (np.float32, np.float64) for each in values):
+        return None
+    rank = max(each.type.rank for each in operands)
+    with np.errstate(all="ignore"):
+        return facts.make.constant(np.asarray(FOLDED[name](*values)).reshape((1,) * rank))
 
 
 def without_effect(name: str, value: Any, is_second: bool) -> bool:

@@ -28,6 +28,11 @@ MOVED = frozenset({
 })  # fmt: skip
 """The primitives whose rules serve complex numbers as they are, part by part."""
 
+BETWEEN_DEVICES = (
+    "it exchanges values between devices, and a function of one device has no axis for them; "
+    "vmap with an axis_name resolves it"
+)
+
 REFUSED: dict[str, str] = {}
 """The reason why a primitive has no layers, by name."""
 
@@ -58,18 +63,24 @@ def complex_primitive(*names: str) -> Callable[[R], R]:
     return COMPLEX.register(*names)
 
 
-def defined(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def defined(*names: str, is_complex: bool = False) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Return a decorator that registers a JAX function of the same meaning for some primitives.
 
     The function takes arrays, and the parameters of the equation by name; its own equations are imported in place.
+
+    Args:
+        names: the names of the primitives.
+        is_complex: whether the function computes with complex numbers too.
     """
 
     def enter(function: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(function)
         def rule(call: Call, *operands: ITensor) -> Outputs:
-            return call.define(lambda *arrays: function(*arrays, **call.params), *operands)
+            return call.define(lambda *arrays: function(*arrays, **call.params), *operands, as_parts=not is_complex)
 
         TABLE.register(*names)(rule)
+        if is_complex:
+            COMPLEX.register(*names)(rule)
         return function
 
     return enter

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterator
 from typing import Any
 
-from jax.extend.core import ClosedJaxpr, JaxprEqn
+from jax.extend.core import ClosedJaxpr, JaxprEqn, Primitive
 
 from netloop.diagnostics import Finding, ModelError, reason
 from netloop.from_jax.element_types import is_complex, is_tensor
@@ -29,11 +29,18 @@ def check_primitives(jaxpr: ClosedJaxpr, given: Collection[str]) -> None:
         raise ModelError(*(_counted(each, count) for each, count in findings.values()))
 
 
-def _all_of(jaxpr: ClosedJaxpr, given: Collection[str]) -> Iterator[tuple[tuple[str, str], Finding]]:
+def _all_of(
+    jaxpr: ClosedJaxpr, given: Collection[str], around: Collection[Primitive] = ()
+) -> Iterator[tuple[tuple[str, str], Finding]]:
+    """The findings; ``around`` are the primitives whose implementation this is, which may not use them again."""
     for equation, place in every_equation(jaxpr):
-        name = equation.primitive.name
-        inner = None if name in given or TABLE.find(name) is not None else implementation_of(equation)
-        yield from _of(equation, str(place), given) if inner is None else _all_of(inner, given)
+        name, primitive = equation.primitive.name, equation.primitive
+        is_known = name in given or TABLE.find(name) is not None or primitive in around
+        inner = None if is_known else implementation_of(equation)
+        if inner is None:
+            yield from _of(equation, str(place), given)
+        else:
+            yield from _all_of(inner, given, (*around, primitive))
 
 
 def _of(equation: JaxprEqn, where: str, given: Collection[str]) -> list[tuple[tuple[str, str], Finding]]:

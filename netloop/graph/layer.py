@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import re
-from abc import ABC, abstractmethod
+from abc import ABCMeta, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, get_type_hints
@@ -47,7 +47,14 @@ Types = TensorType | tuple[TensorType, ...]
 Arrays = Array | tuple[Array, ...]
 
 
-class ILayer(LayerCompatibility, ABC):
+class LayerKind(ABCMeta):
+    """The class of layer kinds; none is registered as another, and so ``isinstance`` need not ask Python's registry."""
+
+    __instancecheck__ = type.__instancecheck__
+    __subclasscheck__ = type.__subclasscheck__
+
+
+class ILayer(LayerCompatibility, metaclass=LayerKind):
     """A layer of a network.
 
     The attributes of a kind are the fields of its class. Setting one checks the value, and makes the network forget
@@ -294,6 +301,9 @@ class ILayer(LayerCompatibility, ABC):
 class Operation(ILayer):
     """A layer that computes, from types and arrays only: its methods do not depend on its wiring."""
 
+    NUMPY_IS_FAST: ClassVar[bool] = False
+    """Whether ``host_value`` takes a few microseconds for small arrays; it gives what a program gives, or raises."""
+
     @abstractmethod
     def evaluate(self, *inputs: Any, **named: Any) -> Arrays:
         """Return the outputs as numpy arrays, computed in the simplest way; this defines the layer.
@@ -327,6 +337,8 @@ class Operation(ILayer):
 
 class Elementary(Operation):
     """An operation that is one array formula, written once for numpy and JAX."""
+
+    NUMPY_IS_FAST = True
 
     @abstractmethod
     def formula(self, xp: Any, *inputs: Any, **named: Any) -> Any:

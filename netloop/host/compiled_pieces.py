@@ -1,10 +1,9 @@
 """Pieces: consecutive steps that are compiled as one program, and which steps these can be."""
 
 import math
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-import jax
 import numpy as np
 
 from netloop.device_errors import completed
@@ -13,9 +12,9 @@ from netloop.graph.infer import TypeTable
 from netloop.graph.layer import ILayer
 from netloop.graph.tensor import ITensor
 from netloop.host.frame import HostFrame, Poisoned
+from netloop.host.routes import reads_of
 from netloop.layers.assertion import IAssertionLayer
 from netloop.layers.loop import IIteratorLayer, ILoop, IRecurrenceLayer
-from netloop.layers.sources import IConstantLayer
 from netloop.lower.compilability import fits_program
 from netloop.lower.frame import Frame
 from netloop.lower.loop.chunked_while import ChunkedWhile
@@ -23,7 +22,7 @@ from netloop.lower.loop.facts import known_count
 from netloop.lower.loop.strategy import LoopStrategy
 from netloop.lower.program import Outcome, Program
 from netloop.lower.recursion_limit import raised_recursion_limit
-from netloop.nest import Block, LayerStep, LoopStep, Scopes, Step, layers_of
+from netloop.nest import LayerStep, LoopStep, Scopes, Step, layers_of
 from netloop.types import TensorType
 from netloop.xla_compilation import InterruptibleJit
 
@@ -60,36 +59,9 @@ class Pieces:
         self._interruptible = interruptible
         self._observed = observed
         self._compiled: dict[Any, Piece] = {}
-        self._reads: dict[Any, list[ITensor]] = {}
-        self._lengths: dict[Hashable, int] = {}
 
     def length(self, steps: Sequence[Step], frame: HostFrame, types: TypeTable) -> int:
         """The number of first steps that can be one piece; 0 if the first one has to run by itself."""
-        key = self._met(steps, frame, types)
-        if key is None:
-            return self._length(steps, frame, types)
-        if key not in self._lengths:
-            self._lengths[key] = self._length(steps, frame, types)
-        return self._lengths[key]
-
-    def _met(self, steps: Sequence[Step], frame: HostFrame, types: TypeTable) -> Hashable | None:
-        """What decides about pieces of some steps: the types that they read; None if these are not known.
-
-        The types of weights are the same in all calls, and are left out.
-        """
-        found: list[Any] = []
-        for each in self._reads_of(steps):
-            value = frame.values.get(each)
-            if isinstance(value, Poisoned):
-                found.append(Poisoned)
-            elif isinstance(value, np.ndarray | jax.Array):
-                if not isinstance(each.producer, IConstantLayer) or types[each].value is not None:
-                    found.append((types[each], _bytes(types[each].value)))
-            elif value is not None or not isinstance(each.producer, IConstantLayer):
-                return None
-        return steps[0], len(steps), tuple(found)
-
-    def _length(self, steps: Sequence[Step], frame: HostFrame, types: TypeTable) -> int:
         for number, step in enumerate(steps):
             if not self._fits(step, frame, types) or (self._interruptible and is_long([step], types)):
                 return 1 if number == 0 and self._is_chunked(step, frame, types) else number
@@ -103,11 +75,9 @@ class Pieces:
 
     def _fits(self, step: Step, frame: HostFrame, types: TypeTable) -> bool:
         """Whether a step can be compiled with the values so far."""
-        if isinstance(step, LayerStep) and isinstance(step.layer, IN_PYTHON):
-            return False
         if frame.poisoned(step.reads) is not None or self._is_observed_inside(step):
             return False
-        return all(_keeps_shape(each, types) and fits_program(each, types) for each in layers_of(step))
+        return fits(step, types)
 
     def _is_observed_inside(self, step: Step) -> bool:
         """Whether a tensor is observed that a loop or conditional does not let out."""
@@ -118,12 +88,12 @@ class Pieces:
 
     def find(self, steps: Sequence[Step], frame: HostFrame, types: TypeTable) -> Piece:
         """The piece of some steps, compiled unless it has met these types."""
-        reads = [each for each in self._reads_of(steps) if each in frame.values]
-        known = tuple((types[each], _bytes(types[each].value)) for each in reads)
+        reads = [each for each in reads_of(steps) if each in frame.values]
+        known = tuple(frame.key_of(each) for each in reads)
         # only an assertion or an iterator differs in an iteration that is made and one that is not
         layers = (layer for step in steps for layer in layers_of(step))
         is_iteration = frame.is_iteration or not any(isinstance(each, IN_PYTHON) for each in layers)
-        key = steps[0], len(steps), known, is_iteration
+        key = tuple(steps), known, is_iteration
         if key not in self._compiled:
             loops = tuple(frame.trips)
 
@@ -136,27 +106,22 @@ class Pieces:
             self._compiled[key] = self._compile(steps, reads, types, around)
         return self._compiled[key]
 
-    def _reads_of(self, steps: Sequence[Step]) -> list[ITensor]:
-        """The tensors that some steps read, and their constants, whose values are given."""
-        key = steps[0], len(steps)
-        if key not in self._reads:
-            layers = (layer for step in steps for layer in layers_of(step) if isinstance(layer, IConstantLayer))
-            self._reads[key] = [*Block(list(steps)).reads(), *(layer.outputs[0] for layer in layers)]
-        return self._reads[key]
-
     def _compile(self, steps: Sequence[Step], reads: Sequence[ITensor], types: TypeTable, around: Around) -> Piece:
         program = Program(steps, self._needed_later(steps), types, self._scopes, self._max_trips)
-        compiled: Callable[..., Outcome] = InterruptibleJit(lambda *given: program.run_in(around(*given)))
+        compiled: Callable[..., Outcome] = InterruptibleJit(
+            lambda *given: _without_zeros(program.run_in(around(*given)))
+        )
+        depth = program.depth
         if self._interruptible and isinstance(steps[0], LoopStep) and is_long(steps, types):
             compiled = ChunkedWhile(program, steps[0], around)
 
         def run(frame: HostFrame) -> None:
             arrays = [frame.values[each] for each in reads]
-            with raised_recursion_limit(program.depth):
+            with raised_recursion_limit(depth):
                 outcome = completed(compiled(arrays, [np.int64(each) for each in frame.trips.values()]))
             self.loop_strategies.update(program.loop_strategies)
             self.batched_layers.update(program.batched_layers)
-            if int(outcome.status):
+            if outcome.status is not None and int(outcome.status):
                 raise ExecutionError(program.errors.finding(outcome.status))
             for tensor, value, flag in zip(program.outputs, outcome.values, outcome.error_flags, strict=True):
                 is_poisoned = flag is not None and int(flag)
@@ -173,6 +138,23 @@ class Pieces:
             for each in written
             if each.is_network_output or each in self._observed or any(user not in inside for user, _ in each.uses)
         ]
+
+
+def closed_first(steps: Iterable[Step], types: TypeTable) -> tuple[list[Step], list[Step]]:
+    """Those steps that can be in one piece whatever the others compute, which can run first; and the others."""
+    closed, others, made = list[Step](), list[Step](), set[ITensor]()
+    for step in steps:
+        is_closed = not made.intersection(step.reads) and not step.has_assertions and fits(step, types)
+        (closed if is_closed else others).append(step)
+        if not is_closed:
+            made.update(step.writes)
+    return closed, others
+
+
+def fits(step: Step, types: TypeTable) -> bool:
+    """Whether types decide all shapes in a step, which can then be compiled."""
+    is_left_out = isinstance(step, LayerStep) and isinstance(step.layer, IN_PYTHON)
+    return not is_left_out and all(_keeps_shape(each, types) and fits_program(each, types) for each in layers_of(step))
 
 
 def is_long(steps: Iterable[Step], types: TypeTable) -> bool:
@@ -198,5 +180,6 @@ def _keeps_shape(layer: ILayer, types: TypeTable) -> bool:
     return isinstance(first, TensorType) and isinstance(second, TensorType) and first.shape == second.shape
 
 
-def _bytes(value: Any) -> bytes | None:
-    return None if value is None else value.tobytes()
+def _without_zeros(outcome: Outcome) -> Outcome:
+    """An outcome without a status that is 0 in any case: each result of a program costs time."""
+    return outcome._replace(status=None) if isinstance(outcome.status, int) else outcome

@@ -6,7 +6,6 @@ import numpy as np
 
 from netloop.device_errors import DEVICE_ERRORS, device_finding
 from netloop.diagnostics import ExecutionError, LayerError, require
-from netloop.graph.infer import TypeTable
 from netloop.graph.layer import ILayer, Operation
 from netloop.host.frame import HostFrame, Poisoned
 from netloop.layers.assertion import IAssertionLayer
@@ -18,7 +17,7 @@ from netloop.tensor_values import each_output, to_numpy
 from netloop.types import TensorType, normal_axis, slice_at
 
 
-def run_layer(layer: ILayer, frame: HostFrame, types: TypeTable, scopes: Scopes) -> None:
+def run_layer(layer: ILayer, frame: HostFrame, scopes: Scopes) -> None:
     """Add the outputs of a layer to the frame; they are poisoned if an input is, or if the layer fails.
 
     Raises:
@@ -27,9 +26,10 @@ def run_layer(layer: ILayer, frame: HostFrame, types: TypeTable, scopes: Scopes)
     if isinstance(layer, IAssertionLayer):
         _assert(layer, frame)
         return
-    made: Any = _known_shape(layer, types)
-    if made is None:
-        made = frame.poisoned(layer.inputs)
+    made: Any = frame.poisoned(layer.inputs)
+    if made is not None and isinstance(layer, IShapeLayer):
+        known = _known_shape(layer, frame)
+        made = made if known is None else known
     if made is None:
         try:
             made = _value(layer, frame, scopes)
@@ -51,9 +51,9 @@ def _assert(layer: IAssertionLayer, frame: HostFrame) -> None:
         raise ExecutionError(layer.failure())
 
 
-def _known_shape(layer: ILayer, types: TypeTable) -> Any:
-    """The output of a shape layer if it is known without the tensor, which may be poisoned, else None."""
-    found = types.of(layer.outputs[0]) if isinstance(layer, IShapeLayer) else None
+def _known_shape(layer: IShapeLayer, frame: HostFrame) -> Any:
+    """The output of a shape layer if it is known without the tensor, which is poisoned, else None."""
+    found = frame.type_table().of(layer.outputs[0])
     return found.value if isinstance(found, TensorType) else None
 
 

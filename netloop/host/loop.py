@@ -7,7 +7,6 @@ import numpy as np
 
 from netloop.diagnostics import ExecutionError, LayerError
 from netloop.enums import TripLimit
-from netloop.graph.infer import TypeTable
 from netloop.graph.tensor import ITensor
 from netloop.host.frame import HostFrame, Poisoned
 from netloop.layers.loop import ILoopOutputLayer
@@ -25,7 +24,7 @@ class HostLoop:
         self._run = run
         self._max_trips = max_trips
 
-    def __call__(self, frame: HostFrame, types: TypeTable) -> None:
+    def __call__(self, frame: HostFrame) -> None:
         """Run the loop, and add its outputs to the frame.
 
         Raises:
@@ -45,7 +44,7 @@ class HostLoop:
         if isinstance(going, Poisoned) and step.has_assertions:
             raise ExecutionError(going.finding)
         for each in step.outputs:
-            made = _stack(each, rows[each], frame, types) if each.stacks else self._ask(each.tensor(0), inside)
+            made = _stack(each, rows[each], frame) if each.stacks else self._ask(each.tensor(0), inside)
             frame.values[each.outputs[0]] = going if isinstance(going, Poisoned) else made
 
     def _iteration(self, frame: HostFrame, trip: int, states: Sequence[Any]) -> HostFrame:
@@ -78,13 +77,13 @@ class HostLoop:
         return asking.values[tensor]
 
 
-def _stack(layer: ILoopOutputLayer, rows: Sequence[Any], frame: HostFrame, types: TypeTable) -> Any:
+def _stack(layer: ILoopOutputLayer, rows: Sequence[Any], frame: HostFrame) -> Any:
     length = frame.values[layer.tensor(1)]
     poisoned = next((each for each in (length, *rows) if isinstance(each, Poisoned)), None)
     if poisoned is not None:
         return poisoned
     try:
-        row = types[layer.tensor(0)]
+        row = frame.type_table()[layer.tensor(0)]
         layer.check_length(int(length), len(rows), row)
         return layer.stack([np.asarray(each) for each in rows], int(length), row)
     except LayerError as error:

@@ -11,7 +11,7 @@ at a time, and a loop or conditional around it runs in Python.
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-import jax.numpy as jnp
+import jax
 import numpy as np
 
 from netloop.check import ValidatedNetwork
@@ -19,29 +19,28 @@ from netloop.diagnostics import ExecutionError
 from netloop.graph.infer import TypeTable
 from netloop.graph.layer import ILayer
 from netloop.graph.tensor import ITensor
-from netloop.host.compiled_pieces import Pieces
+from netloop.host.compiled_pieces import Pieces, closed_first
 from netloop.host.frame import HostFrame, Listener, Poisoned, TensorObserver
 from netloop.host.layers import run_layer
 from netloop.host.loop import HostLoop
+from netloop.host.numpy_layers import NumpyLayers, all_blocks
+from netloop.host.routes import Route, Run
 from netloop.layers.loop import ILoop
 from netloop.lower.loop.strategy import LoopStrategy, StrategyKind
-from netloop.map_types import Map
 from netloop.nest import IfStep, LoopStep, Step, layers_of
 from netloop.network import INetworkDefinition
 from netloop.tensor_values import to_user
-from netloop.types import LARGEST_KNOWN_VALUE, Absent, Tensors, TensorType
 
 DATA_DEPENDENT = "a shape in it is known only while it runs"
 ON_HOST = "a layer in it computes on the host"
 INTERRUPTIBLE = "it can be interrupted, and so can a loop in it"
 
-NO_ARRAY = (Poisoned, Tensors, Absent, Map)
-
 
 class HostProgram:
     """A network that runs step by step, and can report the values of ``observed`` tensors as it computes them.
 
-    The steps ``without`` do not run: their results are given.
+    The ``types`` are those of its tensors, as far as the inputs of a call determine them. The steps ``without`` do not
+    run: their results are given.
 
     Attributes:
         loop_strategies: how each loop ran and why, so far.
@@ -52,6 +51,7 @@ class HostProgram:
         self,
         network: INetworkDefinition,
         validated: ValidatedNetwork,
+        types: TypeTable,
         max_trips: int | None = None,
         interruptible: bool = False,
         observed: Iterable[ITensor] = (),
@@ -62,8 +62,12 @@ class HostProgram:
         self._max_trips = max_trips
         self._interruptible = interruptible
         self._observed = frozenset(observed)
-        self._steps = [each for each in validated.block.steps if each not in without]
+        steps = [each for each in validated.block.steps if each not in without]
+        closed, others = ([], steps) if self._observed else closed_first(steps, types)
+        self._steps = [*closed, *others]
         self._valued = network.shape_tensors()
+        self._routes: dict[tuple[Step, ...], Route] = {}
+        self._numpy_layers = NumpyLayers(all_blocks(others), types)
         self._pieces = Pieces(validated.scopes, max_trips, interruptible, self._observed)
         self.loop_strategies: dict[ILoop, LoopStrategy] = self._pieces.loop_strategies
         self.batched_layers: dict[ILoop, list[ILayer]] = self._pieces.batched_layers
@@ -81,7 +85,7 @@ class HostProgram:
         poisoned = next((each for each in values if isinstance(each, Poisoned)), None)
         if poisoned is not None:
             raise ExecutionError(poisoned.finding)
-        return [to_user(each, jnp.asarray) for each in values]
+        return [to_user(each, _on_device) for each in values]
 
     def values(self, given: Mapping[ITensor, Any], listener: Listener | None = None) -> list[Any]:
         """The outputs, with ``Poisoned`` for each that failed.
@@ -89,7 +93,7 @@ class HostProgram:
         Raises:
             ExecutionError: an assertion does not hold.
         """
-        frame = HostFrame(dict(given))
+        frame = HostFrame(dict(given), valued=self._valued)
         if listener is not None:
             frame.observer = TensorObserver(self._observed, self._validated.scopes, listener)
         frame.see(self._network.inputs)
@@ -97,28 +101,42 @@ class HostProgram:
         return [frame.values[tensor] for tensor in self._network.outputs]
 
     def _run(self, steps: Sequence[Step], frame: HostFrame) -> None:
+        key = tuple(steps)
+        route = self._routes.get(key)
+        if route is None:
+            route = self._routes[key] = Route(key, frame.valued)
         position = 0
-        while position < len(steps):
-            types = self._types(frame)
-            length = self._pieces.length(steps[position:], frame, types)
-            here = steps[position : position + max(1, length)]
-            if length:
-                self._pieces.find(here, frame, types)(frame)
+        while position < len(key):
+            if self._numpy_layers.compute(key[position], frame):
+                length = 1
             else:
-                self._run_step(here[0], frame, types)
-            for step in here:
-                frame.see(step.writes)
-            position += len(here)
+                length, action = route.recall(position, frame) or self._decided(route, position, frame)
+                action(frame)
+            if frame.observer is not None:
+                for step in key[position : position + length]:
+                    frame.see(step.writes)
+            position += length
 
-    def _run_step(self, step: Step, frame: HostFrame, types: TypeTable) -> None:
+    def _decided(self, route: Route, position: int, frame: HostFrame) -> Run:
+        """The run at a position that a route has not met before."""
+        types, steps = frame.type_table(), route.steps[position:]
+        length = self._pieces.length(steps, frame, types)
+        if length:
+            run = Run(length, self._pieces.find(steps[:length], frame, types))
+        else:
+            run = Run(1, lambda now: self._run_step(steps[0], now))
+        route.keep(position, run, frame)
+        return run
+
+    def _run_step(self, step: Step, frame: HostFrame) -> None:
         """Run a step that is not part of a piece."""
         if isinstance(step, LoopStep):
             self.loop_strategies[step.loop] = LoopStrategy(StrategyKind.HOST, self._reason(step))
-            HostLoop(step, self._run, self._max_trips)(frame, types)
+            HostLoop(step, self._run, self._max_trips)(frame)
         elif isinstance(step, IfStep):
             self._run_conditional(step, frame)
         else:
-            run_layer(step.layer, frame, types, self._validated.scopes)
+            run_layer(step.layer, frame, self._validated.scopes)
 
     def _run_conditional(self, step: IfStep, frame: HostFrame) -> None:
         condition = frame.values[step.condition]
@@ -137,17 +155,7 @@ class HostProgram:
             return INTERRUPTIBLE
         return ON_HOST if any(each.on_host for each in layers_of(step)) else DATA_DEPENDENT
 
-    def _types(self, frame: HostFrame) -> TypeTable:
-        """The types of all tensors, as far as the values so far determine them."""
-        known = frame.types
-        for tensor, value in frame.values.items():
-            found = known.get(tensor)
-            if (found is None or found[0] is not value) and not isinstance(value, NO_ARRAY):
-                known[tensor] = value, self._type(tensor, value)
-        # a value that was an array may have failed since
-        return TypeTable({tensor: of for tensor, (value, of) in known.items() if frame.values.get(tensor) is value})
 
-    def _type(self, tensor: ITensor, value: Any) -> TensorType:
-        # a value that decides no shape is left out of the type, so that a piece is not compiled for each value
-        is_shape = tensor in self._valued and value.nbytes <= LARGEST_KNOWN_VALUE
-        return TensorType(np.dtype(value.dtype), tuple(value.shape), np.asarray(value) if is_shape else None)
+def _on_device(array: Any) -> jax.Array:
+    """An array as a JAX array: a copy of one of numpy, which may be a view of an input."""
+    return jax.device_put(np.array(array)) if isinstance(array, np.ndarray) else jax.numpy.asarray(array)

@@ -12,6 +12,8 @@ from netloop.enums import GatherMode, LayerType, ReduceOperation, ScatterMode
 from netloop.graph.layer import Operation, layer
 from netloop.graph.network_base import NetworkBase
 from netloop.graph.tensor import ITensor
+from netloop.layers.numpy_forms import take, take_positions
+from netloop.string_arrays import STRING
 from netloop.types import UNKNOWN, Array, Shape, TensorType, agree, broadcast, merge, normal_axis, wide
 
 
@@ -39,6 +41,7 @@ class IGatherLayer(Operation):
 
     REQUIRED_INPUTS = 2
     TAKES_STRINGS = True
+    NUMPY_IS_FAST = True
 
     mode: GatherMode = GatherMode.DEFAULT
     axis: int = 0
@@ -115,6 +118,13 @@ class IGatherLayer(Operation):
                 return _take_elements(data, indices, self.axis % data.ndim)
             case GatherMode.ND:
                 return _take_positions(data, indices, self.num_elementwise_dims)
+
+    def host_value(self, data: Array, indices: Array) -> Array:
+        if data.dtype == STRING or self.num_elementwise_dims or self.mode is GatherMode.ELEMENT:
+            return self.evaluate(data, indices)
+        return (
+            take_positions(data, indices) if self.mode is GatherMode.ND else take(data, indices, self.axis % data.ndim)
+        )
 
     def lower(self, data: Any, indices: Any) -> Any:
         if 0 in data.shape:

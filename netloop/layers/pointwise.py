@@ -406,6 +406,7 @@ class ICastLayer(Operation):
         to_type: the new element type.
     """
 
+    NUMPY_IS_FAST = True
     TAKES_STRINGS = True
 
     to_type: DataType
@@ -432,6 +433,7 @@ class IIdentityLayer(Operation):
 
     OUTPUT_TYPES = PLAIN
     TENSORS_ONLY = False
+    NUMPY_IS_FAST = True
     TAKES_STRINGS = True
 
     to_type: DataType | None = None

@@ -138,11 +138,11 @@ def _with_axes(scale: Any, rank: int, axis: int) -> Any:
 
 
 def _spread(scale: Array, shape: Shape) -> Array:
-    """The scale of each element of a tensor: that of its block."""
-    made = np.empty(shape, scale.dtype)
-    for index in np.ndindex(*shape):
-        made[index] = scale[tuple(i * few // many for i, few, many in zip(index, scale.shape, shape, strict=True))]
-    return made
+    """The scale of each element of a tensor, that of its block; or an array that broadcasts to it."""
+    for axis, (few, many) in enumerate(zip(scale.shape, shape, strict=True)):
+        if few not in (1, many):
+            scale = scale.take(np.arange(many) * few // many, axis)
+    return scale
 
 
 def _lower_spread(scale: Any, shape: Shape) -> Any:

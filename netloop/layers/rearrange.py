@@ -35,6 +35,7 @@ class IShuffleLayer(Operation):
     MAX_INPUTS = 2
     SHAPE_INPUTS = frozenset({1})
     INPUT_OF = {"reshape_dims": 1}
+    NUMPY_IS_FAST = True
     TAKES_STRINGS = True
 
     first_transpose: PermutationLike | None = None
@@ -158,6 +159,7 @@ class ISqueezeLayer(Operation):
     MAX_INPUTS = 2
     SHAPE_INPUTS = frozenset({1})
     TAKES_STRINGS = True
+    NUMPY_IS_FAST = True
 
     def infer(self, x: TensorType, axes: TensorType | None = None) -> TensorType:
         if axes is not None and axes.value is None:
@@ -221,6 +223,7 @@ class IUnsqueezeLayer(Operation):
     REQUIRED_INPUTS = 2
     SHAPE_INPUTS = frozenset({1})
     TAKES_STRINGS = True
+    NUMPY_IS_FAST = True
 
     def infer(self, x: TensorType, axes: TensorType) -> TensorType:
         added = self._added(x.rank, axes)
@@ -296,6 +299,7 @@ class IConcatenationLayer(Operation):
         axis: the axis; a negative one counts from the end.
     """
 
+    NUMPY_IS_FAST = True
     TAKES_STRINGS = True
 
     axis: int = 0
@@ -340,6 +344,9 @@ class IConcatenationLayer(Operation):
 
     def evaluate(self, *inputs: Array) -> Array:
         self.infer(*map(TensorType.of, inputs))
+        return np.concatenate(inputs, self.axis)
+
+    def host_value(self, *inputs: Array) -> Array:
         return np.concatenate(inputs, self.axis)
 
     def lower(self, *inputs: Any) -> Any:

@@ -12,6 +12,7 @@ from netloop.enums import CumulativeOperation, DataType, LayerType, ReduceOperat
 from netloop.graph.layer import Elementary, Operation, layer
 from netloop.graph.network_base import NetworkBase, third_from_end
 from netloop.graph.tensor import ITensor
+from netloop.layers.numpy_forms import first_indices
 from netloop.layers.rearrange import axis_count, distinct_axes
 from netloop.types import (
     FLOATS,
@@ -173,6 +174,7 @@ class ICumulativeLayer(Operation):
 
     REQUIRED_INPUTS = 2
     SHAPE_INPUTS = frozenset({1})
+    NUMPY_IS_FAST = True
 
     op: CumulativeOperation
     exclusive: bool
@@ -209,6 +211,17 @@ class ICumulativeLayer(Operation):
             for i in reversed(range(len(along))) if self.reverse else range(len(along)):
                 before, total = total, combine(total, along[i])
                 made[i] = before if self.exclusive else total
+        return np.moveaxis(made, 0, int(axis)).astype(x.dtype)
+
+    def host_value(self, x: Array, axis: Array) -> Array:
+        along = np.moveaxis(_wide(x), int(axis), 0)
+        along = along[::-1] if self.reverse else along
+        if self.exclusive:
+            along = np.concatenate([np.full((1, *along.shape[1:]), self._nothing, along.dtype), along])[: len(along)]
+        running = np.multiply if self.op is CumulativeOperation.PROD else np.add
+        with np.errstate(all="ignore"):
+            made = running.accumulate(along, 0, along.dtype)
+        made = made[::-1] if self.reverse else made
         return np.moveaxis(made, 0, int(axis)).astype(x.dtype)
 
     def lower(self, x: Any, axis: Array) -> Any:
@@ -304,6 +317,7 @@ class ITopKLayer(Operation):
     MAX_INPUTS = 2
     SHAPE_INPUTS = frozenset({1})
     INPUT_OF = {"k": 1}
+    NUMPY_IS_FAST = True
 
     op: TopKOperation
     k: int
@@ -358,6 +372,13 @@ class ITopKLayer(Operation):
             indices[row] = self._order(rows[row].tolist())[:count]
             values[row] = rows[row][indices[row]]
         return np.moveaxis(values, -1, axis), np.moveaxis(indices, -1, axis)
+
+    def host_value(self, x: Array, k: Array | None = None) -> tuple[Array, Array]:
+        axis, count = _only_axis(self.axes, x.ndim), self.k if k is None else int(k)
+        rows = np.moveaxis(x, axis, -1)
+        found = first_indices(rows, count, self.op is TopKOperation.MAX)
+        values = np.take_along_axis(rows, found, -1)
+        return np.moveaxis(values, -1, axis), np.moveaxis(found.astype(numpy_type(self.indices_type)), -1, axis)
 
     def _order(self, row: list[Any]) -> list[int]:
         sign = -1 if self.op is TopKOperation.MAX else 1

@@ -14,7 +14,9 @@ from netloop.graph.layer import Operation, layer
 from netloop.graph.network_base import NetworkBase
 from netloop.graph.tensor import ITensor
 from netloop.layers.index_types import narrow_indices
+from netloop.layers.numpy_forms import read_slice
 from netloop.layers.rearrange import lower_joined, unfolded
+from netloop.string_arrays import STRING
 from netloop.types import UNKNOWN, Array, TensorType, agree, constant_module, normal_axis
 
 
@@ -73,6 +75,7 @@ class ISliceLayer(Operation):
     SHAPE_INPUTS = frozenset({2, 5})
     INPUT_OF = {"start": 1, "shape": 2, "stride": 3, "axes": 5}
     TAKES_STRINGS = True
+    NUMPY_IS_FAST = True
 
     start: DimsLike
     shape: DimsLike
@@ -164,12 +167,37 @@ class ISliceLayer(Operation):
             starts[axis] = int((self.start if start is None else start)[position])
             strides[axis] = int((self.stride if stride is None else stride)[position])
         made = np.full(shape, np.zeros((), x.dtype) if fill is None else fill.reshape(()), x.dtype)
-        for index in np.ndindex(*shape):
-            places = (first + step * i for first, step, i in zip(starts, strides, index, strict=True))
-            source = tuple(map(PLACES[self.mode], places, x.shape))
-            if None not in source:
-                made[index] = x[source]
+        if not made.size:
+            return made
+        targets: list[list[int]] = []
+        sources: list[list[int]] = []
+        for first, step, size_along, length in zip(starts, strides, shape, x.shape, strict=True):
+            places = [PLACES[self.mode](first + step * i, length) for i in range(size_along)]
+            read = {i: place for i, place in enumerate(places) if place is not None}
+            targets.append([*read])
+            sources.append([*read.values()])
+        made[np.ix_(*targets)] = x[np.ix_(*sources)]
         return made
+
+    def host_value(
+        self,
+        x: Array,
+        start: Array | None = None,
+        size: Array | None = None,
+        stride: Array | None = None,
+        fill: Array | None = None,
+        axes: Array | None = None,
+    ) -> Array:
+        if self.mode is not SampleMode.STRICT_BOUNDS or x.dtype == STRING:
+            return self.evaluate(x, start, size, stride, fill, axes)
+        given = zip((self.start, self.shape, self.stride), (start, size, stride), strict=True)
+        numbers = [tuple(own if array is None else array.tolist()) for own, array in given]
+        chosen = self.axes if axes is None else axes.tolist()
+        if chosen is not None:
+            along = [axis % x.ndim for axis in chosen]
+            whole = [0] * x.ndim, x.shape, [1] * x.ndim
+            numbers = [_replaced(all, along, own) for all, own in zip(whole, numbers, strict=True)]
+        return read_slice(x, *numbers)
 
     def lower(
         self,

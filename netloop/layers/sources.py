@@ -45,6 +45,7 @@ class IConstantLayer(Operation):
     """
 
     REQUIRED_INPUTS = 0
+    NUMPY_IS_FAST = True
 
     shape: DimsLike
     weights: FlatArray
@@ -103,6 +104,7 @@ class IFillLayer(Operation):
         alpha, beta: the two parameters; what is not a number is ignored, with a line in the log, as by TensorRT.
     """
 
+    NUMPY_IS_FAST = True
     REQUIRED_INPUTS = 0
     MAX_INPUTS = 3
     SHAPE_INPUTS = frozenset({0})
@@ -272,6 +274,7 @@ class IShapeLayer(Operation):
     Any element type as input; output int64, 1-D, one number for each axis, and none for a 0-D input.
     """
 
+    NUMPY_IS_FAST = True
     TAKES_STRINGS = True
 
     def infer(self, x: TensorType) -> TensorType:

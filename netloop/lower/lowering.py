@@ -16,7 +16,7 @@ from netloop.lower.frame import ErrorTable, Frame
 from netloop.lower.loop.facts import LoopFacts
 from netloop.lower.loop.strategy import LoopStrategy
 from netloop.nest import Block, Scopes, Step
-from netloop.passes import Note
+from netloop.passes import NO_FORMS, Forms, Note
 
 
 class Lowering(ABC):
@@ -26,6 +26,7 @@ class Lowering(ABC):
         types: the types of all tensors, each of fixed shape.
         scopes: the loops in which the tensors vary.
         passes: the names of the passes in use, which allow forms of lowering.
+        forms: the forms of those that do not follow their rule.
         facts: what is known of the loops before they run.
         errors: the findings that error flags stand for.
         loop_strategies: how each loop runs and why.
@@ -39,11 +40,18 @@ class Lowering(ABC):
     bounds: Mapping[str, int] = {}
 
     def __init__(
-        self, block: Block, types: TypeTable, scopes: Scopes, max_trips: int | None, passes: Collection[str]
+        self,
+        block: Block,
+        types: TypeTable,
+        scopes: Scopes,
+        max_trips: int | None,
+        passes: Collection[str],
+        forms: Forms = NO_FORMS,
     ) -> None:
         self.types = types
         self.scopes = scopes
         self.passes = passes
+        self.forms = forms
         self.constants = CompileTimeConstants(types, block.reads())
         self.facts = LoopFacts(types, self.constants, max_trips)
         self.errors = ErrorTable()

@@ -26,7 +26,7 @@ from netloop.lower.lowering import Lowering
 from netloop.lower.weight_folding import WeightOnlySteps, find_weight_folding, read_by_others
 from netloop.nest import Block, IfStep, LayerStep, LoopStep, Scopes, Step, depths_of, walk
 from netloop.network import INetworkDefinition
-from netloop.passes.forms import LoweringForm
+from netloop.passes import NO_FORMS, Forms, LoweringForm
 
 
 class Outcome(NamedTuple):
@@ -67,10 +67,11 @@ class Program(Lowering):
         scopes: Scopes,
         max_trips: int | None = None,
         passes: Collection[str] = (),
+        forms: Forms = NO_FORMS,
     ) -> None:
         self.outputs = outputs
         self.block = Block(list(steps))
-        super().__init__(self.block, types, scopes, max_trips, passes)
+        super().__init__(self.block, types, scopes, max_trips, passes, forms)
 
     @staticmethod
     def of(
@@ -79,6 +80,7 @@ class Program(Lowering):
         validated: ValidatedNetwork,
         max_trips: int | None = None,
         passes: Collection[str] = (),
+        forms: Forms = NO_FORMS,
     ) -> Program:
         """The program of a whole network.
 
@@ -86,7 +88,7 @@ class Program(Lowering):
             NetworkError: a shape is data-dependent, or a layer computes on the host.
         """
         require_program(network, types)
-        return Program(validated.block.steps, network.outputs, types, validated.scopes, max_trips, passes)
+        return Program(validated.block.steps, network.outputs, types, validated.scopes, max_trips, passes, forms)
 
     def __call__(self, given: Mapping[ITensor, Any]) -> Outcome:
         """The outputs, given the inputs of the network and the constants of ``constants_of``."""
@@ -117,7 +119,7 @@ class Program(Lowering):
     def weight_folding(self) -> WeightOnlySteps:
         """The steps that are computed at load time, if the pass is in use."""
         if LoweringForm.WEIGHT_FOLDING not in self.passes:
-            return WeightOnlySteps([], [])
+            return WeightOnlySteps([], [], [])
         found = find_weight_folding(self.block, self.outputs, self.types)
         if found.steps:
             self.note(LoweringForm.WEIGHT_FOLDING, f"layers that depend on weights only: {len(found.steps)}")

@@ -9,10 +9,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from netloop.enums import GatherMode
 from netloop.graph.infer import TypeTable
-from netloop.graph.layer import Elementary, Operation
+from netloop.graph.layer import Elementary, ILayer, Operation
 from netloop.graph.tensor import ITensor
-from netloop.layers.pointwise import IIdentityLayer
+from netloop.layers.gather import IGatherLayer
+from netloop.layers.pointwise import ICastLayer, IIdentityLayer
+from netloop.layers.quantize import IDequantizeLayer
 from netloop.layers.rearrange import IConcatenationLayer, IShuffleLayer, ISqueezeLayer, IUnsqueezeLayer
 from netloop.layers.slice import ISliceLayer
 from netloop.layers.sources import IConstantLayer
@@ -23,7 +26,8 @@ SMALLEST = 1 << 12
 MOST_GROWTH = 4
 """The most that folding may multiply the bytes of its inputs by: larger results would fill the memory."""
 
-BY_NUMPY = Elementary, IConcatenationLayer, IIdentityLayer, IShuffleLayer, ISliceLayer, ISqueezeLayer, IUnsqueezeLayer
+BY_NUMPY = (Elementary, ICastLayer, IConcatenationLayer, IDequantizeLayer, IIdentityLayer, IShuffleLayer, ISliceLayer,
+            ISqueezeLayer, IUnsqueezeLayer)  # fmt: skip
 """Layers that numpy computes as fast as XLA, which would first compile a program for them."""
 
 
@@ -33,21 +37,12 @@ class WeightOnlySteps(NamedTuple):
     Attributes:
         steps: the steps, in running order.
         tensors: their results that the rest of the program reads.
+        others: those that numpy does not compute, and those that read their results.
     """
 
     steps: list[LayerStep]
     tensors: list[ITensor]
-
-    @property
-    def others(self) -> list[LayerStep]:
-        """The steps that numpy does not compute, and those that read their results."""
-        late: set[ITensor] = set()
-        found: list[LayerStep] = []
-        for each in self.steps:
-            if not isinstance(each.layer, BY_NUMPY) or not late.isdisjoint(each.reads):
-                late.update(each.writes)
-                found.append(each)
-        return found
+    others: list[LayerStep]
 
     def by_numpy(self, given: Mapping[ITensor, Any], types: TypeTable) -> dict[ITensor, Any]:
         """What numpy computes of the values of the constants that are given."""
@@ -72,9 +67,29 @@ def find_weight_folding(block: Block, outputs: Iterable[ITensor], types: TypeTab
                 found.update(dict.fromkeys(step.writes, step))
     steps = dict.fromkeys(found.values())
     if max((_bytes(each.reads, types) for each in steps), default=0) < SMALLEST:
-        return WeightOnlySteps([], [])
+        return WeightOnlySteps([], [], [])
     late = dict.fromkeys([*read_by_others(block, steps), *outputs])
-    return WeightOnlySteps(list(steps), [each for each in late if each in found])
+    return WeightOnlySteps(list(steps), [each for each in late if each in found], _not_by_numpy(steps, types))
+
+
+def _not_by_numpy(steps: Iterable[LayerStep], types: TypeTable) -> list[LayerStep]:
+    late: set[ITensor] = set()
+    found: list[LayerStep] = []
+    for each in steps:
+        is_move = isinstance(each.layer, BY_NUMPY) or _reads_known_rows(each.layer, types)
+        if not is_move or not late.isdisjoint(each.reads):
+            late.update(each.writes)
+            found.append(each)
+    return found
+
+
+def _reads_known_rows(layer: ILayer, types: TypeTable) -> bool:
+    """Whether a gather reads known rows that exist; others are an error in numpy, and zeros in a program."""
+    if not isinstance(layer, IGatherLayer) or layer.mode is not GatherMode.DEFAULT:
+        return False
+    data, indices = (types[each] for each in layer.inputs if each is not None)
+    length, rows = data.shape[layer.axis], indices.value
+    return rows is not None and bool(np.all((-length <= rows) & (rows < length)))
 
 
 def read_by_others(block: Block, steps: Collection[Step]) -> list[ITensor]:

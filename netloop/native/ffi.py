@@ -44,7 +44,7 @@ class Handler:
             self._check_buffers(place, those)
 
     def _answer_metadata(self) -> None:
-        """Give XLA the version of the API when it asks for it."""
+        """Answer XLA with the version of the API when it asks for it."""
         code = self.code
         extension = code.load(self.frame, EXTENSIONS)
         with code.builder.if_then(code.differs(extension, 0)):

@@ -1,9 +1,16 @@
 """The base class of passes, and the notes of what they did."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from typing import ClassVar, NamedTuple
 
 from netloop.passes.rewriter import Rewriter
+
+RULE, OFF = "rule", "off"
+"""The form of a pass by its rule, and that of a pass that is not applied."""
+
+Forms = Mapping[str, str]
+"""The forms of passes by their names; a pass that is not in it has the form by its rule."""
 
 
 class Pass(ABC):
@@ -16,6 +23,7 @@ class Pass(ABC):
         after: the passes that must have run before; a comment gives the reason.
         platform: the only JAX platform that it is for; None if it is for all.
         on_host: whether it is applied to networks that run on the host too.
+        alternatives: its other forms, if its gain depends on the processor; tuning measures them against the rule.
         is_pure: whether what it makes can be differentiated, exported and cut for a mesh of devices.
     """
 
@@ -25,6 +33,7 @@ class Pass(ABC):
     after: ClassVar[tuple[str, ...]] = ()
     platform: ClassVar[str | None] = None
     on_host: ClassVar[bool] = False
+    alternatives: ClassVar[tuple[str, ...]] = ()
     is_pure: ClassVar[bool] = True
 
     @abstractmethod

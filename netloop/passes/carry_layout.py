@@ -12,7 +12,7 @@ from netloop.layers.matrix import IEinsumLayer, IMatrixMultiplyLayer
 from netloop.layers.pointwise import POINTWISE
 from netloop.layers.reduce import IReduceLayer
 from netloop.nest import LoopStep
-from netloop.passes.base import Pass
+from netloop.passes.base import OFF, Pass
 from netloop.passes.matmul_recognition import terms
 from netloop.passes.rewriter import Rewriter, operand
 from netloop.types import HALVES
@@ -39,6 +39,7 @@ class CarryLayout(Pass):
         "something is reduced, multiplied or broadcast along one of the two, and the state leaves an iteration only "
         "through reductions and products. Float32 and half precision only."
     )
+    alternatives = (OFF,)
 
     def rewrite(self, rewriter: Rewriter) -> bool:
         states = [(step, each.outputs[0]) for step in rewriter.loops() for each in step.recurrences]

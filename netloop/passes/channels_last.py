@@ -17,7 +17,7 @@ from netloop.layers.rearrange import IConcatenationLayer
 from netloop.layers.reduce import IReduceLayer
 from netloop.layers.resample import IResizeLayer
 from netloop.layers.slice import ISliceLayer
-from netloop.passes.base import Pass
+from netloop.passes.base import OFF, Pass
 from netloop.passes.channels_last_layers import (
     MAX_COLUMN_LENGTH,
     MAX_COLUMN_MAPS,
@@ -29,6 +29,7 @@ from netloop.passes.channels_last_layers import (
     ChannelsLastPoolingLayer,
     ChannelsLastWindow,
 )
+from netloop.passes.integers_as_floats import LimitedLayer
 from netloop.passes.rewriter import Rewriter, operand
 from netloop.types import FLOATS, axes_of
 
@@ -43,8 +44,9 @@ class ChannelsLast(Pass):
     level = 2
     platform = "cpu"
     on_host = True
-    # passes for loops look for what scripts write there, and not for axes in another order
-    after = ("gate_fusion", "weight_prepacking")
+    # passes for loops look for what scripts write there, and not for axes in another order; integers that are computed
+    # in float32 are convolved like other numbers
+    after = ("gate_fusion", "weight_prepacking", "integers_as_floats")
     rule = (
         "On CPUs, floating-point convolutions and deconvolutions by weights, and the element-wise layers, poolings, "
         "reductions, concatenations, slices and resizes between them, have their channels as the last axis. A "
@@ -54,6 +56,7 @@ class ChannelsLast(Pass):
         "A deconvolution is a product and sums, or with the stride 1 a convolution. Applies to layers that read more "
         f"such numbers than others, and to windows of up to {MAX_WINDOW} elements."
     )
+    alternatives = (OFF,)
 
     def rewrite(self, rewriter: Rewriter) -> bool:
         layout = _Layout(rewriter)
@@ -186,7 +189,7 @@ def _keeps_axes(layer: Operation, rank: int) -> bool:
         return len(inputs) == 1 and not layer.roi
     if isinstance(layer, ISliceLayer):
         return len(inputs) == 1
-    return isinstance(layer, (*POINTWISE, IParametricReLULayer, IConcatenationLayer))
+    return isinstance(layer, (*POINTWISE, LimitedLayer, IParametricReLULayer, IConcatenationLayer))
 
 
 def _moved(axis: int, rank: int) -> int:

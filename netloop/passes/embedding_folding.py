@@ -3,7 +3,7 @@
 from netloop.enums import GatherMode, MatrixOperation
 from netloop.layers.gather import IGatherLayer
 from netloop.layers.matrix import IMatrixMultiplyLayer
-from netloop.passes.base import Pass
+from netloop.passes.base import OFF, Pass
 from netloop.passes.rewriter import Rewriter, operand
 
 MAX_TABLE_BYTES = 1 << 20
@@ -24,6 +24,7 @@ class EmbeddingFolding(Pass):
         "A table of weights is multiplied in advance by the matrix of weights that its rows would be, if the result "
         f"has at most {MAX_TABLE_BYTES >> 20} MiB, or at most the size of the matrix."
     )
+    alternatives = (OFF,)
 
     def rewrite(self, rewriter: Rewriter) -> bool:
         folded = [_fold(rewriter, each) for each in rewriter.layers(IMatrixMultiplyLayer)]

@@ -1,8 +1,9 @@
 """The passes that are forms of lowering: lowering takes a form if its pass is allowed."""
 
 from enum import StrEnum
+from typing import ClassVar
 
-from netloop.passes.base import Pass
+from netloop.passes.base import OFF, Pass
 from netloop.passes.rewriter import Rewriter
 
 
@@ -38,7 +39,11 @@ class WeightFolding(LoweringPass):
 
 
 class LoopFission(LoweringPass):
-    """A prologue, a body and an epilogue in place of one body."""
+    """A prologue, a body and an epilogue in place of one body.
+
+    Attributes:
+        chunks: the bytes of a chunk of iterations in each form that is not the rule.
+    """
 
     name = LoweringForm.LOOP_FISSION.value
     level = 2
@@ -49,6 +54,8 @@ class LoopFission(LoweringPass):
         "before the loop, and layers that only feed stacked outputs after it; in chunks of about 2 MiB if all "
         "iterations would take more than 4 MiB."
     )
+    chunks: ClassVar[dict[str, int]] = {"chunks of 512 KiB": 1 << 19, "chunks of 8 MiB": 1 << 23}
+    alternatives = (OFF, *chunks)
 
 
 class IfConversion(LoweringPass):
@@ -60,10 +67,15 @@ class IfConversion(LoweringPass):
         "Both branches of a conditional are computed, and one result is selected, if the branches are a few small "
         "element-wise layers that cannot fail."
     )
+    alternatives = (OFF,)
 
 
 class LoopUnrolling(LoweringPass):
-    """Several iterations in one of the compiled loop."""
+    """Several iterations in one of the compiled loop.
+
+    Attributes:
+        factors: the number of iterations in each form that is not the rule.
+    """
 
     name = LoweringForm.LOOP_UNROLLING.value
     level = 2
@@ -73,3 +85,5 @@ class LoopUnrolling(LoweringPass):
         "A scan whose body is a few small element-wise layers runs up to 16 iterations at a time, as long as they "
         "compute at most 512 elements; half as many if it stacks single numbers, and one at a time if it stacks more."
     )
+    factors: ClassVar[dict[str, int]] = {f"{each} iterations": each for each in (2, 4, 8, 16, 32)}
+    alternatives = (OFF, *factors)

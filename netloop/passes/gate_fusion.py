@@ -13,13 +13,16 @@ from netloop.graph.layer import Elementary, ILayer, layer
 from netloop.graph.tensor import ITensor
 from netloop.layers.pointwise import IActivationLayer, IElementWiseLayer
 from netloop.layers.slice import ISliceLayer
-from netloop.passes.base import Pass
+from netloop.passes.base import OFF, Pass
 from netloop.passes.rewriter import Rewriter, operand
 from netloop.types import TensorType
 
 SIGMOID, TANH = ActivationType.SIGMOID, ActivationType.TANH
 TANH_FORM_ERROR = 1.2e-7
 """The largest error of a sigmoid in its tanh form: one unit in the last place of 1 in float32."""
+
+APART = "gates apart"
+"""The form in which each sigmoid is a layer of its own."""
 
 
 @layer(LayerType.INTERNAL, "Fused Gates")
@@ -62,11 +65,12 @@ class GateFusion(Pass):
         f"A sigmoid in a loop whose result is only multiplied is computed through tanh, within {TANH_FORM_ERROR}, and "
         "adjacent gates become one layer. Float32 only."
     )
+    alternatives = (OFF, APART)
 
     def rewrite(self, rewriter: Rewriter) -> bool:
         gates = [each for each in rewriter.layers(IActivationLayer) if _is_gate(rewriter, each)]
         sections: dict[tuple[ITensor, int], list[_Section]] = defaultdict(list)
-        for each in filter(None, map(_section_of, gates)):
+        for each in filter(None, map(_section_of, gates if rewriter.form != APART else ())):
             sections[each.source, each.axis].append(each)
         fused: set[ILayer] = set()
         for run in (run for group in sections.values() for run in _adjacent(group)):

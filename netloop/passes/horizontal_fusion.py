@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from netloop.enums import MatrixOperation
 from netloop.graph.layer import ILayer
@@ -12,7 +13,7 @@ from netloop.graph.tensor import ITensor
 from netloop.layers.matrix import IMatrixMultiplyLayer
 from netloop.layers.pointwise import IElementWiseLayer
 from netloop.nest import Block
-from netloop.passes.base import Pass
+from netloop.passes.base import OFF, Pass
 from netloop.passes.rewriter import Rewriter, layer_steps, operand
 
 MAX_PACKED_BYTES = 1 << 28
@@ -35,6 +36,9 @@ class HorizontalFusion(Pass):
         "Products of one operand with several matrices, which are weights or inputs, become one product, and so do "
         f"sums over all their results. Always, up to {MAX_PACKED_BYTES >> 20} MiB of matrices."
     )
+    sizes: ClassVar[dict[str, int]] = {f"up to {each} MiB": each << 20 for each in (1, 4)}
+    """The bytes of the largest packed matrix in each form that is not the rule."""
+    alternatives = (OFF, *sizes)
 
     def rewrite(self, rewriter: Rewriter) -> bool:
         is_changed = False
@@ -88,8 +92,9 @@ def _siblings(rewriter: Rewriter, block: Block) -> Iterator[tuple[int, list[IMat
                 if _may_widen(rewriter, layer, 1 - position):
                     groups[position, operand(layer, position), _packing_key(layer, 1 - position)].append(layer)
                     break  # a product joins one group
+    most = HorizontalFusion.sizes.get(rewriter.form, MAX_PACKED_BYTES)
     for (position, _, _), layers in groups.items():
-        if len(layers) > 1 and sum(operand(each, 1 - position).type.nbytes for each in layers) <= MAX_PACKED_BYTES:
+        if len(layers) > 1 and sum(operand(each, 1 - position).type.nbytes for each in layers) <= most:
             yield position, layers
 
 

@@ -5,7 +5,7 @@ import os
 from netloop.enums import MatrixOperation, TripLimit
 from netloop.layers.matrix import IMatrixMultiplyLayer
 from netloop.nest import LayerStep, LoopStep
-from netloop.passes.base import Pass
+from netloop.passes.base import OFF, Pass
 from netloop.passes.rewriter import Rewriter, operand
 from netloop.passes.weight_prepacking import depend_on_iteration, multiplies_weights
 
@@ -40,6 +40,7 @@ class MatmulPartitioning(Pass):
         f"have more than {4 * CACHED_ELEMENTS >> 20} MiB. Several rows: in parts of {PART_ELEMENTS:,} elements, for "
         f"matrices of up to {MAX_ELEMENTS:,}."
     )
+    alternatives = (OFF,)
 
     def rewrite(self, rewriter: Rewriter) -> bool:
         if cores() == 1:

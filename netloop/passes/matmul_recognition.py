@@ -7,7 +7,7 @@ from netloop.graph.tensor import ITensor
 from netloop.layers.matrix import IEinsumLayer
 from netloop.layers.pointwise import IElementWiseLayer
 from netloop.layers.reduce import IReduceLayer
-from netloop.passes.base import Pass
+from netloop.passes.base import OFF, Pass
 from netloop.passes.rewriter import Rewriter, operand
 
 NONE, TRANSPOSE = MatrixOperation.NONE, MatrixOperation.TRANSPOSE
@@ -27,6 +27,7 @@ class MatmulRecognition(Pass):
         "In loops, a float32 sum along the last axis of the products of rows with one vector becomes a product of a "
         "matrix and this vector, and an einsum of two operands that sums over nothing becomes an element-wise product."
     )
+    alternatives = (OFF,)
 
     def rewrite(self, rewriter: Rewriter) -> bool:
         found = [_multiply(rewriter, each) for each in rewriter.layers(IEinsumLayer)]

@@ -11,7 +11,7 @@ from netloop.graph.layer import Operation, layer
 from netloop.graph.tensor import ITensor
 from netloop.layers.matrix import IMatrixMultiplyLayer, reference_type
 from netloop.native import packed_product, panel_width
-from netloop.passes.base import Pass
+from netloop.passes.base import OFF, Pass
 from netloop.passes.rewriter import Rewriter, operand
 from netloop.types import Array, TensorType
 
@@ -49,6 +49,7 @@ class NativeProducts(Pass):
     level = 2
     platform = "cpu"
     is_pure = False
+    alternatives = (OFF,)
     # the sizes that count are those of fused products, and a product that is folded away needs no packing
     after = ("matmul_recognition", "horizontal_fusion", "embedding_folding")
     rule = (

@@ -22,6 +22,7 @@ class Rewriter:
     Attributes:
         network: the copy.
         make: the formula builder that adds layers to the copy.
+        form: the form of the pass in progress, one of its ``alternatives``; "rule" for its rule.
         notes: what was done since the copy was last read, a line each.
         scopes: the loops in which each tensor varied when the copy was last read.
         block: the region tree at that time.
@@ -34,6 +35,7 @@ class Rewriter:
         for original, copied in zip(network.inputs, self.network.inputs, strict=True):
             vars(copied)["declared"] = types[original]
         self.make = FormulaBuilder(self.network)
+        self.form = "rule"
         self.read()
 
     def read(self) -> None:

@@ -11,7 +11,7 @@ from netloop.graph.layer import Operation, layer
 from netloop.graph.tensor import ITensor
 from netloop.layers.matrix import PRECISION, IMatrixMultiplyLayer, reference_type
 from netloop.nest import LayerStep, Step, walk
-from netloop.passes.base import Pass
+from netloop.passes.base import OFF, Pass
 from netloop.passes.rewriter import Rewriter, operand
 from netloop.types import Array, TensorType
 
@@ -23,6 +23,9 @@ MIN_ELEMENTS_LEFT = 1 << 19
 """A smaller matrix is packed in the cache, which costs little."""
 LEFT_ROWS = range(8, 65)
 """With fewer rows XLA packs nothing, and with more their own work outweighs the packing."""
+
+RIGHT = "right operands"
+"""The form in which weights stay the right operand."""
 
 
 @layer(LayerType.INTERNAL, "Weights On The Left")
@@ -64,6 +67,7 @@ class WeightPrepacking(Pass):
         f"along its columns otherwise. If it multiplies {LEFT_ROWS[0]} to {LEFT_ROWS[-1]} such rows and has "
         f"{MIN_ELEMENTS_LEFT:,} elements of float32 or more, it becomes the left operand."
     )
+    alternatives = (OFF, RIGHT)
 
     def rewrite(self, rewriter: Rewriter) -> bool:
         varying, repeated, is_changed = depend_on_iteration(rewriter), _repeated(rewriter), False
@@ -74,7 +78,8 @@ class WeightPrepacking(Pass):
             rows, size = operand(layer, 0), operand(layer, 1).type.volume
             # rows that fission batches over iterations are many, whatever their number in one
             count = rows.type.volume // rows.type.shape[-1] if rows in varying else 0
-            if count in LEFT_ROWS and size >= MIN_ELEMENTS_LEFT and step in repeated and _may_swap(rewriter, layer):
+            may_swap = rewriter.form != RIGHT and _may_swap(rewriter, layer)
+            if may_swap and count in LEFT_ROWS and size >= MIN_ELEMENTS_LEFT and step in repeated:
                 _swap(rewriter, layer)
                 is_changed = True
             elif size >= (MIN_ELEMENTS_ONE_ROW if count == 1 else MIN_ELEMENTS):

@@ -10,7 +10,7 @@ from jax import lax
 from netloop.enums import LayerType
 from netloop.graph.layer import Elementary, layer
 from netloop.layers import matrix
-from netloop.passes.base import Pass
+from netloop.passes.base import OFF, Pass
 from netloop.passes.channels_last_layers import ChannelsLastConvolutionLayer, ChannelsLastWindow, padded, part
 from netloop.passes.rewriter import Rewriter, operand
 from netloop.types import Array, Shape, TensorType
@@ -112,6 +112,7 @@ class Winograd(Pass):
         f"numbers above 1e37. Applies to {MIN_CHANNELS} channels, {MIN_MAPS} maps and {MIN_TILES} tiles or more, whose "
         f"product is {MIN_WORK:,} or more."
     )
+    alternatives = (OFF,)
 
     def rewrite(self, rewriter: Rewriter) -> bool:
         found = [each for each in rewriter.layers(ChannelsLastConvolutionLayer) if _gains(each)]

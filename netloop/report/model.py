@@ -99,7 +99,10 @@ def _engine(engine: ICudaEngine, inputs: Mapping[str, Any] | None) -> dict[str, 
         "error": error,
         "scratch": engine.scratch_size,
         "weights": sum(each.weights.nbytes for each in engine.constants),
-        "notes": [{"by": each.by, "what": text(each.what, 500), "rule": PASSES[each.by].rule} for each in engine.notes],
+        "notes": [
+            {"by": each.by, "what": text(each.what, 500), "rule": PASSES[each.by].rule if each.by in PASSES else ""}
+            for each in engine.notes
+        ],
     }
 
 

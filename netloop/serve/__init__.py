@@ -10,4 +10,5 @@ from netloop.serve.metrics import Metrics as Metrics
 from netloop.serve.sequences import Sequences as Sequences
 from netloop.serve.sequences import Step as Step
 from netloop.serve.server import Server as Server
+from netloop.serve.streams import Streams as Streams
 from netloop.serve.triton import write_repository as write_repository

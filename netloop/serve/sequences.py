@@ -14,15 +14,16 @@ import jax.numpy as jnp
 import numpy as np
 
 from netloop.api.engine import ICudaEngine
+from netloop.api.step_states import Shapes, require_type
 from netloop.call_inputs import check_values
 from netloop.checked_attributes import whole
-from netloop.diagnostics import ExecutionError, Finding, InputError, NetworkError, reason
+from netloop.diagnostics import ExecutionError, Finding, NetworkError, reason
 from netloop.graph.attributes import check_instance
 from netloop.jax_settings import pinned_settings
 from netloop.network import INetworkDefinition
 from netloop.serve.errors import not_run, overloaded, unknown_sequence
 from netloop.serve.service import CLOCK, Clock, Errors, Outputs, Request, Service, answer_all, seconds
-from netloop.serve.step import Shapes, StepProgram
+from netloop.serve.step import StepProgram
 from netloop.types import Array, TensorType
 
 
@@ -149,7 +150,7 @@ class Sequences(Service[StepRequest]):
             raise ValueError(f"there is no state {unknown[0]!r} to give an initial value")
         first = {name: np.zeros(of.shape, of.dtype) for name, of in self._program.state_types.items()}
         for name, value in given.items():
-            _require_type(name, np.asarray(value), first[name].shape, first[name].dtype)
+            require_type(name, np.asarray(value), self._program.state_types[name])
             first[name] = np.array(value)
         return first
 
@@ -270,7 +271,7 @@ class Sequences(Service[StepRequest]):
         tensors = [each for each in network.inputs if each.name in self._program.inputs]
         arrays = {each.name: np.asarray(value) for each, value in check_values(tensors, inputs).items()}
         for name, of in self._program.inputs.items():
-            _require_type(name, arrays[name], of.shape, np.dtype(of.dtype))
+            require_type(name, arrays[name], of)
         return arrays
 
     # ------------------------------------------------------------------ programs
@@ -407,10 +408,3 @@ def _sizes(given: Iterable[int] | None, slots: int) -> tuple[int, ...]:
     if not sizes:
         raise ValueError("batch sizes are positive integers, such as (1, 8, 64)")
     return sizes
-
-
-def _require_type(name: str, array: Array, shape: tuple[int, ...], dtype: Any) -> None:
-    if array.shape != shape or array.dtype != dtype:
-        found = f"{array.dtype.name}{list(array.shape)}"
-        what = f"{name!r} is {np.dtype(dtype).name}{list(shape)} in a step of a sequence, and was given {found}"
-        raise InputError(Finding("NL603", what, "", "", "give the array of one step of one sequence"))

@@ -13,9 +13,10 @@ import numpy as np
 from netloop.api.batches import Batches
 from netloop.api.engine import ICudaEngine
 from netloop.call_inputs import check_values
-from netloop.diagnostics import ExecutionError, Finding, InputError, NetworkError, reason
+from netloop.diagnostics import ExecutionError, Finding, InputError, reason
 from netloop.graph.attributes import check_instance
-from netloop.serve.service import CLOCK, Clock, Outputs, Request, Service
+from netloop.serve.service import CLOCK, Clock, Outputs, Request, Service, require_same_tensors
+from netloop.types import Array
 
 
 @dataclass(eq=False, kw_only=True)
@@ -64,6 +65,7 @@ class Server(Service[RowsRequest]):
     ) -> None:
         super().__init__(queue, timeout, delay, clock)
         self._batches = Batches(engine, sizes)
+        self._latest: dict[str, Array] | None = None
         self._begin()
 
     def __call__(self, inputs: Mapping[str, Any] | None = None, /, **named: Any) -> Outputs:
@@ -115,16 +117,17 @@ class Server(Service[RowsRequest]):
     def reload(self, engine: ICudaEngine) -> None:
         """Use another engine from the next call on.
 
+        Programs for rows of the shapes of the latest request are compiled here, while calls go on with the old engine.
+
         Raises:
             NetworkError: an input or output is of another name or type; the old one stays.
         """
-        new, old = check_instance("engine", engine, ICudaEngine).network, self._batches.engine.network
-        for what in ("inputs", "outputs"):
-            ours, theirs = ([(each.name, str(each.type)) for each in getattr(of, what)] for of in (old, new))
-            if ours != theirs:
-                what = f"the {what} of the new engine are {theirs}, and those of the old one {ours}"
-                raise NetworkError(Finding("NL646", what, "", reason("NL646"), "make a new service for it"))
-        self._batches = Batches(engine, self._batches.sizes)
+        require_same_tensors(check_instance("engine", engine, ICudaEngine).network, self._batches.engine.network)
+        new = Batches(engine, self._batches.sizes)
+        latest = self._latest
+        if latest is not None:
+            new.compile(latest)
+        self._batches = new
 
     # ------------------------------------------------------------------ the thread
 
@@ -147,6 +150,7 @@ class Server(Service[RowsRequest]):
 
     def _run(self, batch: list[RowsRequest]) -> Sequence[Outputs | Exception]:
         batches = self._batches
+        self._latest = batch[0].inputs
         try:
             return _run_together(batches, batch)
         except ExecutionError as error:

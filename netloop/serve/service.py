@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, Self, TypeVar
 
 from netloop.checked_attributes import whole
+from netloop.diagnostics import Finding, NetworkError, reason
+from netloop.network import INetworkDefinition
 from netloop.serve.errors import closed, overloaded, timed_out
 from netloop.serve.metrics import Metrics, Recorder
 from netloop.types import Array
@@ -88,6 +90,14 @@ class Service(Unpicklable, ABC, Generic[R]):
     @abstractmethod
     def _run(self, batch: list[R]) -> Sequence[Outputs | Exception]:
         """The outputs, or the error, of each request of a batch."""
+
+    def _has_work(self) -> bool:
+        """Whether there is something to run, with the lock held."""
+        return bool(self._queue)
+
+    def _starts(self, request: R) -> bool:
+        """Whether a request of the queue is still wanted, as it is about to run."""
+        return request.future.set_running_or_notify_cancel()
 
     def _dependents(self, request: R) -> list[R]:
         """The requests of the queue that make no sense once this one is not run."""
@@ -179,15 +189,16 @@ class Service(Unpicklable, ABC, Generic[R]):
     def _serve(self) -> None:
         while True:
             with self._changed:
-                self._changed.wait_for(lambda: self._queue or self._is_closed)
+                self._changed.wait_for(lambda: self._has_work() or self._is_closed)
                 if self._delay and not self._is_closed:
                     self._changed.wait_for(lambda: len(self._queue) >= self._most() or self._is_closed, self._delay)
                 if self._is_closed:
                     return
                 batch, errors = self._take()
+                has_work = bool(batch) or self._has_work()
             # callbacks of futures may take as long as they like, so the lock is not held here
             answer_all(errors)
-            if batch:
+            if has_work:
                 self._answer(batch)
 
     def _take(self) -> tuple[list[R], Errors[R]]:
@@ -203,7 +214,7 @@ class Service(Unpicklable, ABC, Generic[R]):
                 errors += [(each, error), *self._drop(each, "timed_out")]
             elif not joins(each):
                 skipped.append(each)
-            elif each.future.set_running_or_notify_cancel():
+            elif self._starts(each):
                 batch.append(each)
             else:
                 errors += self._drop(each, "cancelled")
@@ -242,6 +253,19 @@ class Service(Unpicklable, ABC, Generic[R]):
                 request.future.set_exception(result)
             else:
                 request.future.set_result(result)
+
+
+def require_same_tensors(new: INetworkDefinition, old: INetworkDefinition) -> None:
+    """Check that a network can take the place of another one in a service.
+
+    Raises:
+        NetworkError: an input or output is of another name or type.
+    """
+    for what in ("inputs", "outputs"):
+        ours, theirs = ([(each.name, str(each.type)) for each in getattr(of, what)] for of in (old, new))
+        if ours != theirs:
+            what = f"the {what} of the new engine are {theirs}, and those of the old one {ours}"
+            raise NetworkError(Finding("NL646", what, "", reason("NL646"), "make a new service for it"))
 
 
 def answer_all(errors: Iterable[tuple[Request, Exception]]) -> None:

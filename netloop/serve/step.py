@@ -12,23 +12,21 @@ import numpy as np
 
 from netloop.api.engine import ICudaEngine
 from netloop.api.refitter import ATTRIBUTES
+from netloop.api.step_states import Shapes, fixed_type, require_names, require_pairs, require_weights
 from netloop.check import require_valid
-from netloop.diagnostics import Finding, InputError, NetworkError, did_you_mean, reason
+from netloop.diagnostics import Finding
 from netloop.execution.compiled_program import compiler_options
 from netloop.execution.weight_loading import WeightLoader
 from netloop.graph.infer import TypeTable
-from netloop.graph.tensor import ITensor
 from netloop.jax_settings import pinned_settings
 from netloop.lower import Program
 from netloop.lower.recursion_limit import raised_recursion_limit
 from netloop.passes import improve, of_platform
-from netloop.types import UNKNOWN, Array, TensorType
+from netloop.types import Array, TensorType
 from netloop.xla_compilation import compile_lowered
 
 PARTS = tuple(ATTRIBUTES)
 """The layers whose weights are compiled into programs."""
-
-Shapes = Mapping[str, tuple[int, ...]]
 
 
 class Made(NamedTuple):
@@ -67,13 +65,13 @@ class StepProgram:
 
     def __init__(self, engine: ICudaEngine, states: Mapping[str, str], shapes: Shapes) -> None:
         network = engine.network
-        _require_weights(engine)
-        _require_names(engine, states, shapes)
+        require_weights(engine)
+        require_names(engine, states, shapes)
         self.engine, self.states = engine, dict(states)
-        given = {each: _fixed(each, shapes) for each in network.inputs}
+        given = {each: fixed_type(each, shapes) for each in network.inputs}
         table = TypeTable(given)
         validated = require_valid(network, table)
-        _require_pairs(network.inputs, network.outputs, self.states, table)
+        require_pairs(network.inputs, network.outputs, self.states, table)
         with pinned_settings():
             passes = of_platform(engine.passes, jax.default_backend())
             source = improve(network, table, validated, passes)
@@ -175,47 +173,3 @@ class StepProgram:
 
 def _where(rows: Any, chosen: Any, other: Any) -> Any:
     return jnp.where(rows.reshape(-1, *[1] * (other.ndim - 1)), chosen, other)
-
-
-def _fixed(tensor: ITensor, shapes: Shapes) -> TensorType:
-    """The type of an input in one step of one sequence."""
-    kind = tensor.type
-    if not isinstance(kind, TensorType) or kind.is_string:
-        what = f"input {tensor.name!r} is {kind}, and steps of sequences take arrays of numbers"
-        raise NetworkError(Finding("NL646", what, "", reason("NL646"), at=tensor))
-    shape = tuple(shapes.get(tensor.name, [1 if each == UNKNOWN else each for each in kind.shape]))
-    return TensorType(kind.dtype, shape)
-
-
-def _require_weights(engine: ICudaEngine) -> None:
-    if engine.absent:
-        what, fix = "the plan of the engine had no weights", "give it weights with a Refitter, and refit_cuda_engine"
-        raise InputError(Finding("NL621", what, "", reason("NL621"), fix))
-
-
-def _require_names(engine: ICudaEngine, states: Mapping[str, str], shapes: Shapes) -> None:
-    if not isinstance(states, Mapping):
-        raise TypeError(f"states are a dict from inputs to outputs, such as {{'h0': 'h0n'}}, not {states!r}")
-    inputs = [each.name for each in engine.network.inputs]
-    outputs = [each.name for each in engine.network.outputs]
-    listed = [("input", each, inputs) for each in (*states, *shapes)]
-    for what, name, known in [*listed, *(("output", each, outputs) for each in states.values())]:
-        if name not in known:
-            hint = did_you_mean(str(name), known)
-            raise ValueError(f"the network has no {what} {name!r}" + (hint and f"; {hint}"))
-    if len({*states.values()}) < len(states):
-        raise ValueError("two states have the same output as their next value")
-
-
-def _require_pairs(inputs: Any, outputs: Any, states: Mapping[str, str], table: TypeTable) -> None:
-    """Check that each next state is of the type of its state."""
-    before, after = {each.name: each for each in inputs}, {each.name: each for each in outputs}
-    findings: list[Finding] = []
-    for name, new in states.items():
-        wanted, found = table[before[name]], table[after[new]]
-        if (wanted.dtype, wanted.shape) != (found.dtype, found.shape):
-            what = f"state {name!r} is {wanted}, and its next value {new!r} is {found}"
-            fix = "reshape or cast the output, or give the shape of a sequence in shapes"
-            findings.append(Finding("NL646", what, "", reason("NL646"), fix, at=after[new]))
-    if findings:
-        raise NetworkError(*findings)

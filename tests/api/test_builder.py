@@ -21,12 +21,12 @@ def test_settings_without_effect_are_logged_in_one_line(log):
     config = builder.create_builder_config()
     config.set_flag(trt.BuilderFlag.FP16)
     config.set_memory_pool_limit(trt.MemoryPoolType.WORKSPACE, 1 << 30)
-    config.builder_optimization_level = 5
+    config.DLA_core = 1
     builder.build_engine_with_config(doubling_network(builder), config)
     reported = [msg for severity, msg in log.lines if severity is trt.Logger.INFO]
 
     assert len(reported) == 1
-    assert all(name in reported[0] for name in ("FP16", "WORKSPACE", "builder_optimization_level"))
+    assert all(name in reported[0] for name in ("FP16", "WORKSPACE", "DLA_core"))
 
 
 @pytest.mark.parametrize(

@@ -75,7 +75,7 @@ def test_there_is_one_build_route():
     assert settings.ignored() == ["build_route"]
 
 
-def test_build_leaves_a_timing_cache_as_it_is():
+def test_build_that_measures_nothing_leaves_a_timing_cache_as_it_is():
     builder = trt.Builder(log := Log())
     settings = builder.create_builder_config()
     cache = settings.create_timing_cache(b"")
@@ -85,4 +85,21 @@ def test_build_leaves_a_timing_cache_as_it_is():
 
     assert settings.get_timing_cache() is cache
     assert cache.queryKeys() == []
-    assert log.infos() == ["no effect in netloop, because XLA decides: timing cache"]
+    assert log.infos() == []
+
+
+def test_timing_cache_of_another_machine_is_refused_unless_it_is_ignored():
+    settings = config()
+    cache = settings.create_timing_cache(b"")
+    cache.machines = frozenset({"another"})
+
+    assert not settings.set_timing_cache(cache, ignore_mismatch=False)
+    assert settings.get_timing_cache() is None
+    assert settings.set_timing_cache(cache, ignore_mismatch=True)
+    assert settings.get_timing_cache() is cache
+
+
+@pytest.mark.parametrize(("value", "error"), [("1", TypeError), (True, TypeError), (-1, ValueError)])
+def test_tuning_takes_a_number_of_seconds(value, error):
+    with pytest.raises(error, match="tuning_seconds"):
+        config().tuning_seconds = value

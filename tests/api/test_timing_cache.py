@@ -46,6 +46,25 @@ def test_caches_are_combined_and_reset():
     assert (one.queryKeys(), other.queryKeys()) == ([], [KEY])
 
 
+def test_cache_of_another_machine_is_combined_only_if_that_is_ignored():
+    one, other = config().create_timing_cache(b""), config().create_timing_cache(b"")
+    one.machines, other.machines = frozenset({"here"}), frozenset({"there"})
+    other.update(KEY, trt.TimingCacheValue(1, 2.0))
+
+    assert not one.combine(other, ignore_mismatch=False)
+    assert one.queryKeys() == []
+    assert one.combine(other, ignore_mismatch=True)
+    assert one.queryKeys() == [KEY]
+    assert one.machines == {"here", "there"}
+
+
+def test_machines_go_through_a_file():
+    cache = config().create_timing_cache(b"")
+    cache.machines = frozenset({"here", "there"})
+
+    assert config().create_timing_cache(cache.serialize()).machines == cache.machines
+
+
 @pytest.mark.parametrize("text", ["", "0x12", "g" * 32])
 def test_key_of_another_form_is_refused(text):
     with pytest.raises(ValueError, match="hex"):

@@ -87,11 +87,24 @@ def test_exported_models_agree(workload):
         assert difference(solve(system, workload, variant), expected(workload), workload.tolerance) is None, variant
 
 
-def test_model_that_was_not_made_is_left_out(capsys):
-    workload = Exported(0, "nothing", "nothing")
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:NL749")
+@pytest.mark.parametrize("workload", MODELS, ids=lambda each: each.name)
+def test_exported_models_measure_each_pass_that_changes_them(workload):
+    if workload.missing:
+        pytest.skip(workload.missing)
+    engine = trt.compile(workload.network())
+    engine(workload.inputs())
+
+    assert {each.partition(":")[0] for each in engine.notes} == set(workload.passes)
+
+
+@pytest.mark.parametrize("kind", [lambda each: each, Ablation], ids=["compared", "ablated"])
+def test_model_that_was_not_made_is_left_out(kind, capsys):
+    workload = kind(Exported(0, "nothing", "nothing"))
 
     assert ready([workload]) == []
-    assert "M0 nothing is left out: python -m benchmarks.exported makes its model" in capsys.readouterr().err
+    assert f"{workload.name} is left out: python -m benchmarks.exported makes its model" in capsys.readouterr().err
 
 
 def test_input_products_in_chunks_change_nothing():
@@ -123,6 +136,11 @@ def test_names_are_different():
     names = [each.name for each in WORKLOADS]
 
     assert len(set(names)) == len(names)
+
+
+def test_goal_of_a_model_is_the_floor_of_its_ratio_to_the_best_peer():
+    assert Exported(0, "nothing", "nothing", goal=2).floors == {"peer": 2}
+    assert Exported(0, "nothing", "nothing").floors == {}
 
 
 def test_workloads_measure_passes_that_exist():

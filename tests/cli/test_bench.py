@@ -5,6 +5,7 @@ import json
 import pytest
 
 from netloop.peers import in_onnxruntime
+from netloop.tuning import Trial, Tuned
 
 FEW = "--duration 0 --warmUp 0 --inputs inputs.npz"
 
@@ -65,3 +66,19 @@ def test_runtime_that_fails_is_left_out(models, run, monkeypatch):
     assert done.status == 1
     assert done.err.startswith("NL613: onnxruntime fails: out of paper\n")
     assert [line.split()[0] for line in done.out.splitlines()[2:]] == ["netloop"]
+
+
+def test_tuning_prints_what_it_timed_and_times_nothing_again(models, run, monkeypatch):
+    trial = Trial("gate_fusion", "off", 0.001, 0.002, True)
+
+    def search(self):
+        known = self.decisions.known(["gate_fusion"])
+        self.decisions.remember({"gate_fusion": "off"}, 0.001)
+        return Tuned(self.make({}), {}, [] if known else [trial], True)
+
+    monkeypatch.setattr("netloop.tuning.search.Search.run", search)
+    first, second = (run(f"bench model.py {FEW} --tune --timingCacheFile times") for _ in range(2))
+
+    assert first.out.splitlines()[0] == "timed gate_fusion off: 1 ms, before 2 ms, chosen"
+    assert "timed" not in second.out
+    assert (models / "times").is_file()

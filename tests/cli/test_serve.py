@@ -10,6 +10,7 @@ import netloop as trt
 from netloop.cli import main, serve
 from tests.serve.test_sequences import mixing
 from tests.serve.test_server import affine
+from tests.serve.test_streams import doubling
 
 
 @pytest.fixture
@@ -52,6 +53,23 @@ def test_states_are_arguments_of_the_service(steps, tmp_path):
     model = settings(tmp_path / "a", "model-settings.json")
     assert model["parameters"]["extra"] == {"sizes": [4], "states": {"s": "sn"}, "slots": 5}
     assert "max_candidate_sequences: 5 " in (tmp_path / "b" / "totals" / "config.pbtxt").read_text()
+
+
+def test_a_loop_is_served_by_rows(network, tmp_path):
+    trt.compile(doubling(network)).save(tmp_path / "texts.plan")
+    folder = tmp_path / "served"
+
+    assert main(["serve", str(tmp_path / "texts.plan"), "--stream", "--slots", "4", "--write", str(folder)]) == 0
+    assert settings(folder, "model-settings.json")["parameters"]["extra"] == {"stream": True, "slots": 4}
+    server = settings(folder, "settings.json")
+    assert (server["gzip_enabled"], server["metrics_endpoint"]) == (False, None)
+
+
+def test_only_a_loop_is_served_by_rows(rows, tmp_path, capsys):
+    assert main(["serve", str(rows), "--stream", "--write", str(tmp_path / "served")]) == 2
+    assert "NL623" in capsys.readouterr().err
+    assert main(["serve", str(rows), "--stream", "--states", "s=sn"]) == 2
+    assert "without --states" in capsys.readouterr().err
 
 
 def test_it_starts_mlserver(rows, monkeypatch):

@@ -5,10 +5,11 @@ from collections import Counter
 import jax
 import numpy as np
 import pytest
+from jax.sharding import AxisType, NamedSharding
 from jax.sharding import PartitionSpec as P
 
 import netloop as trt
-from benchmarks.workloads.decoder import Decoder
+from benchmarks.workloads.decoder import Block, Decoder
 from netloop.passes import PASSES
 from tests.support.hlo import collectives
 from tests.support.networks import (
@@ -396,6 +397,24 @@ def test_decoder_cut_by_heads_reduces_twice_in_a_block():
 
     assert (outside, inside) == (Counter(), Counter({"all-reduce": 4}))
     np.testing.assert_array_equal(engine(inputs)["said"], trt.compile(network)(inputs)["said"])
+
+
+def test_decoder_cut_by_heads_has_the_collectives_of_the_one_written_by_hand():
+    """The hand-written program of the benchmarks, its weights placed with the same specs."""
+    along = jax.make_mesh((8,), ("model",), axis_types=(AxisType.Auto,))
+    decoder = Decoder(width=64, heads=8, vocabulary=50, length=12)
+    model = decoder.model
+    specs = {each: P("model") if each in ("output", "down") else P(None, "model") for each in Block._fields}
+    blocks = [Block(*(NamedSharding(along, specs[each]) for each in Block._fields)) for _ in model.blocks]
+    whole = NamedSharding(along, P())
+    places = model._replace(embedding=whole, positions=whole, blocks=blocks, head=whole)
+    inputs = {"token": np.int32([1])}
+    by_hand = (
+        jax.jit(decoder.idiomatic().function, in_shardings=(places, whole)).lower(model, inputs).compile().as_text()
+    )
+    ours = trt.shard(named_decoder(), along, in_specs=MEGATRON).hlo(inputs)
+
+    assert collectives(ours)[1] == collectives(by_hand)[1] == Counter({"all-reduce": 4})
 
 
 def test_rows_and_cut_weights_share_a_mesh():

@@ -77,6 +77,23 @@ def test_moves_of_weights_are_computed_by_numpy(network, weights, computes):
     assert trt.compile(network)({})["y"].tolist() == trt.evaluate(network, {})["y"].tolist()
 
 
+def test_numpy_converts_and_dequantizes_weights(network):
+    small = network.add_cast(constant(network, np.arange(LENGTH, dtype=np.int32) % 100), trt.int8).get_output(0)
+    large = network.add_dequantize(small, constant(network, np.float32(0.5)), trt.float32).get_output(0)
+    mark(network, y=large)
+
+    assert not folding(network).others
+    assert trt.compile(network)({})["y"].tolist() == [each % 100 / 2 for each in range(LENGTH)]
+
+
+@pytest.mark.parametrize(("row", "is_numpys"), [(-1, True), (1, True), (2, False), (-3, False)])
+def test_numpy_gathers_known_rows_that_exist(network, row, is_numpys):
+    table = constant(network, np.arange(2 * LENGTH, dtype=np.float32).reshape(2, LENGTH))
+    mark(network, y=network.add_gather(table, constant(network, np.array([0, row])), 0).get_output(0))
+
+    assert bool(folding(network).others) != is_numpys
+
+
 @pytest.mark.parametrize("computes", [False, True])
 def test_weights_are_folded_while_jax_is_tracing(network, weights, computes):
     y = put_together(network, weights)

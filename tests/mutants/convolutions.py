@@ -2,6 +2,8 @@
 
 from tests.mutants.mutant import Mutant
 
+BFLOAT16 = "netloop/passes/bfloat16_products.py"
+INTEGERS = "netloop/passes/integers_as_floats.py"
 LAYERS = "netloop/passes/channels_last_layers.py"
 LAYOUT = "netloop/passes/channels_last.py"
 LOADING = "netloop/lower/weight_folding.py"
@@ -10,6 +12,8 @@ WINOGRAD = "netloop/passes/winograd.py"
 
 ORDERS = "tests/passes/test_channels_last.py"
 TILES = "tests/passes/test_winograd.py"
+SUMS = "tests/passes/test_integers_as_floats.py"
+SCALED = "tests/passes/test_bfloat16_products.py"
 
 NONE_GROWN = "none: random networks have few convolutions, and none of this kind"
 
@@ -58,6 +62,26 @@ FAULTS = [
     Mutant("the last row of an odd number is cut off before it is computed", WINOGRAD,
            "down, along = -(-height // 2), -(-width // 2)", "down, along = max(height // 2, 1), -(-width // 2)", TILES,
            NONE_GROWN),
+    Mutant("NaN is quantized to the smallest number", INTEGERS,
+           "if of_nan != low:", "if False:", SUMS, NONE_GROWN),
+    Mutant("a zero point is taken off twice", INTEGERS,
+           "whole = whole._replace(unlimited=operand(added, 0), offset=offset)",
+           "whole = whole._replace(unlimited=x, offset=offset)", SUMS, NONE_GROWN),
+    Mutant("a product of integers may have sums of any size in float32", INTEGERS,
+           "if most > MOST:", "if not both:", SUMS, NONE_GROWN),
+    Mutant("a number that is not rounded is taken for an integer", INTEGERS,
+           "-MOST <= low <= high <= MOST and _is_whole(source)", "-MOST <= low <= high <= MOST", SUMS, NONE_GROWN),
+    Mutant("a conversion to a small type that wraps is left out", INTEGERS,
+           "output.type.is_integer and own.fits(output.type.dtype)", "output.type.is_integer", SUMS, NONE_GROWN),
+    Mutant("the bias of a quantized convolution is forgotten", INTEGERS,
+           "np.int32), [*layer.inputs, None][2]", "np.int32), None", SUMS, NONE_GROWN),
+    Mutant("numbers that bfloat16 has not are multiplied as bfloat16", BFLOAT16,
+           "max(-limited.low, limited.high) > MOST or", "", SCALED, NONE_GROWN),
+    Mutant("the scale of the kernel is forgotten", BFLOAT16,
+           "make.mul(make.reshape(product.x.scale, [1]), make.reshape(of_kernel, [-1]))",
+           "make.mul(make.reshape(product.x.scale, [1]), np.ones(maps, np.float32))", SCALED, NONE_GROWN),
+    Mutant("a padded convolution is a product", BFLOAT16,
+           "not is_plain or any(map(any, layer.padding))", "not is_plain", SCALED, NONE_GROWN),
     Mutant("what depends on a step that numpy does not compute is computed by numpy", LOADING,
            "or not late.isdisjoint(each.reads):", "or False:", "tests/lower/test_weight_folding.py", NONE_GROWN),
 ]

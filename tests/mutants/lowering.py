@@ -10,6 +10,7 @@ FAILURES = "tests/execution/test_failures.py"
 FISSION = "netloop/lower/loop/fission.py"
 FLAGS = "netloop/lower/frame.py"
 HOST = "netloop/host/layers.py"
+HOST_FRAME = "netloop/host/frame.py"
 HOST_LOOP = "netloop/host/loop.py"
 IFS = "tests/layers/test_conditional.py"
 ITERATORS = "netloop/lower/loop/iterators.py"
@@ -19,7 +20,6 @@ LOOPS = "tests/layers/test_loop.py"
 LOWER_IF = "netloop/lower/conditional.py"
 OUTPUTS = "netloop/lower/loop/outputs.py"
 PASSES = "tests/passes"
-PIECES = "netloop/host/compiled_pieces.py"
 PROGRAM = "netloop/lower/program.py"
 PROGRAMS = "netloop/execution/program_cache.py"
 READY = "netloop/execution/compiled_program.py"
@@ -182,10 +182,9 @@ FAULTS = [
            "*(each for step in core for each in step.reads), *wanted}", SPLIT),
 
     # ------------------------------------------------------------------ host execution and chunked loops
-    Mutant("a piece is reused for another value that decides a shape", PIECES,
-           "known = tuple((types[each], _bytes(types[each].value)) for each in reads)",
-           "known = tuple(types[each] for each in reads)",
-           "tests/host/test_program.py"),
+    Mutant("a piece is reused for another value that decides a shape", HOST_FRAME,
+           "key = type.dtype, type.shape, None if known is None else known.tobytes()",
+           "key = type.dtype, type.shape", "tests/host/test_program.py"),
     Mutant("the host asks a WHILE after the COUNT has ended the loop", HOST_LOOP,
            "if condition is not None and found is True:", "if condition is not None:",
            "tests/host/test_program.py::test_host_agrees_with_the_reference_and_fails_where_it_does"),

@@ -30,7 +30,7 @@ FAULTS = [
     Mutant("an output of a mesh may leave out an axis along which it differs", CUTS,
            "and self.mesh.shape[axis] > 1", "and self.mesh.shape[axis] > 8", MESHES, ONE_DEVICE),
     Mutant("each device of a mesh has the whole of a cut weight", WEIGHTS,
-           "spec = self._sharding.weights.get(index, PartitionSpec())", "spec = PartitionSpec()", MESHES, ONE_DEVICE),
+           "sharding.weights.get(each.index, PartitionSpec())", "PartitionSpec()", MESHES, ONE_DEVICE),
     Mutant("ranks of a mesh may leave a loop apart", RANKS,
            "and name_of_axis(layer) in axes", "and name_of_axis(layer) not in axes", MESHES, ONE_DEVICE),
     Mutant("the devices of a mesh take what all of them gather for different", AXES,

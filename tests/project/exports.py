@@ -19,8 +19,8 @@ INTERFACE = re.compile(r"I[A-Z]")
 NAMED = {
     "api": """
         Batches Builder Cancelled Comparison Difference EngineInspector Logger Profiler Refitter RequestState Runtime
-        SlotEngine SlotRequest TimingCacheKey TimingCacheValue compare compile get_builder_plugin_registry
-        get_nv_onnx_parser_version init_libnvinfer_plugins load
+        SlotEngine SlotRequest Stepper compare compile get_builder_plugin_registry get_nv_onnx_parser_version
+        init_libnvinfer_plugins load
     """,
     "check": "check",
     "diagnostics": "explain",
@@ -32,6 +32,7 @@ NAMED = {
         PluginField PluginFieldCollection PluginFieldCollection_ PluginTensorDesc get_plugin_registry jax_plugin
     """,
     "report": "report",
+    "tuning": "TimingCacheKey TimingCacheValue",
     "types": "nptype",
 }
 """Public classes and functions that neither rule covers, by the folder or module that defines them."""

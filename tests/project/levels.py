@@ -62,6 +62,7 @@ LEVELS = [
         "compiled programs, their cache and weights; `to_jax`; networks on a mesh of devices; loops whose requests run "
         "in slots",
     ),
+    Level(("tuning",), "the forms of passes that are fastest on this machine, by timing"),
     Level(("from_jax", "onnx", "openvino", "stablehlo"), "JAX functions as networks; the formats of models"),
     Level(("deploy",), "networks as files for runtimes that need neither netloop nor Python"),
     Level(("api",), "TensorRT's objects: builder, engine, context, runtime, parsers, refitters"),

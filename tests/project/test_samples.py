@@ -21,6 +21,7 @@ NAMES = [
     "tensorrt10_style",
     "plugin",
     "onnx_to_jax",
+    "jax_to_onnx",
     "convert",
     "scikit_learn",
     "two_processes",

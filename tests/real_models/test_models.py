@@ -12,14 +12,19 @@ from tests.real_models.recipe import Recipe, save_inputs
 from tests.real_models.sources import NAMES, packages
 
 SHIPPED = [name for name in packages.MODELS if name.startswith(("silero", "ppocr"))]
-LLAMA, BERT = "hf_llama_cache_script", "hf_bert_classifier_script"
+DETECTOR, LLAMA, BERT = (
+    "tv_fasterrcnn_mobilenet_v3_large_fpn_script",
+    "hf_llama_cache_script",
+    "hf_bert_classifier_script",
+)
 MADE = {
-    "tv_fasterrcnn_mobilenet_v3_large_fpn_script": "torchvision_models",
+    DETECTOR: "torchvision_models",
     f"ort_4bits_qoperator_{LLAMA}": "onnxruntime_tools",
     "ort_4bits_qdq_hf_llama_cache": "onnxruntime_tools",
     f"ort_fused_{BERT}": "onnxruntime_tools",
 }
 """The sources of some models."""
+LONG = {DETECTOR, "ort_4bits_qdq_hf_llama_cache"}
 BASES = {LLAMA: "decoder_models", "hf_llama_cache": "decoder_models", BERT: "language_models"}
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # those of exporters
@@ -47,6 +52,8 @@ def test_model_of_a_package_agrees(name, tmp_path):
     assert measure(made(tmp_path, packages.RECIPES[name]))["state"] == "agrees"
 
 
-@pytest.mark.parametrize("name", MADE)
+@pytest.mark.parametrize(
+    "name", [pytest.param(each, marks=pytest.mark.slow) if each in LONG else each for each in MADE]
+)
 def test_model_of_an_exporter_agrees(name, tmp_path):
     assert measure(made(tmp_path, recipe_of(MADE[name], name)))["state"] == "agrees"

@@ -289,7 +289,7 @@ def test_an_error_is_that_of_its_own_sequence(network):
 
 def test_a_wrong_input_is_refused_before_the_queue(network):
     with Sequences(recurrent(network), {"h": "hn"}) as sequences:
-        with pytest.raises(trt.InputError, match=r"NL603: 'x' is float32\[1, 4\] in a step of a sequence"):
+        with pytest.raises(trt.InputError, match=r"NL603: 'x' is float32\[1,4\] in a step of a sequence"):
             sequences.step(1, {"x": np.zeros((2, 4), np.float32)}, start=True)
         with pytest.raises(trt.InputError, match="NL602: input 'x' is missing"):
             sequences.step(1, {}, start=True)

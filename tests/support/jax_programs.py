@@ -47,6 +47,11 @@ def arguments(seed: int) -> tuple[Any, Any, Any]:
     return normal[:12].reshape(3, 4), normal[12:], draw.integers(-6, 7, 3).astype(np.int32)
 
 
+def whole(x: Any) -> Any:
+    """Integers near floats, and not only just the next ones of integers, as those are that tanh makes far from 0."""
+    return jnp.floor(x + 0.3).astype(np.int32)
+
+
 class Grower:
     """A pool of arrays, to which steps add others."""
 
@@ -71,7 +76,7 @@ class Grower:
     def integer(self) -> Any:
         """An array of the pool as int32."""
         one = self.chance.choice(self.pool)
-        return one if one.dtype == np.int32 else jnp.floor(4 * one).astype(np.int32)
+        return one if one.dtype == np.int32 else whole(4 * one)
 
     def like(self, x: Any, shape: tuple[int, ...]) -> Any:
         """Elements in another shape, repeated or cut off."""
@@ -175,7 +180,7 @@ class Grower:
 
             return run
 
-        which = jnp.abs(jnp.floor(3 * jnp.sum(x))).astype(np.int32) % 3
+        which = jnp.abs(whole(3 * jnp.sum(x))) % 3
         if self.chance.random() < 0.5:
             return lax.cond(which > 0, branch(seeds[0]), branch(seeds[1]), x)
         return lax.switch(which, [branch(seed) for seed in seeds], x)

@@ -15,7 +15,7 @@ from tests.support.findings import certain_errors_ignored
 from tests.support.random_networks import random_network, used
 from tests.support.strategies import Grown, is_pure
 
-NUMBER, MANY = 300, 1500
+NUMBER, MANY = 200, 1500
 """How many networks are looked at for constructs, and for each value of each attribute."""
 
 

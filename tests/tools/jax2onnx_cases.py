@@ -110,8 +110,8 @@ def outcome(case: Case, convert: Callable[[Case, Path], onnx.ModelProto], wanted
             model = convert(case, Path(name))
             nodes, stage = number_of_nodes(model), "running"
             session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
-            names = [each.name for each in session.get_inputs()]
-            found = session.run(None, dict(zip(names, map(pairs, case.inputs), strict=True)))
+            given = zip(session.get_inputs(), map(pairs, case.inputs), strict=True)
+            found = session.run(None, {each.name: as_typed(array, each.type) for each, array in given})
     except Exception as error:
         return f"{stage}: {type(error).__name__}: {str(error)[:200]}", nodes
     if len(found) != len(wanted):
@@ -132,6 +132,12 @@ def difference(found: Any, wanted: np.ndarray) -> str:
 def pairs(array: np.ndarray) -> np.ndarray:
     """An array with complex numbers as pairs along a last axis."""
     return np.stack([array.real, array.imag], -1) if np.iscomplexobj(array) else array
+
+
+def as_typed(array: np.ndarray, kind: str) -> np.ndarray:
+    """An array with the floats of an input: without its setting x64, JAX computes with 32 bits what has 64."""
+    wanted = {"tensor(float)": np.float32, "tensor(double)": np.float64}.get(kind)
+    return array if wanted is None or array.dtype not in (np.float32, np.float64) else array.astype(wanted)
 
 
 def number_of_nodes(model: onnx.ModelProto) -> int:

@@ -11,11 +11,21 @@ from jax import lax
 from netloop.from_jax.rule_table import defined, refuse
 
 
-def _batched(function: Callable[..., Any], *arrays: Any) -> Any:
-    """A function of matrices, for each of a batch of them."""
+def batched(function: Callable[..., Any], *arrays: Any) -> Any:
+    """A function of a matrix and others, for each of a batch of them."""
     for _ in range(arrays[0].ndim - 2):
         function = jax.vmap(function)
     return function(*arrays)
+
+
+def matrix_transpose(x: Any) -> Any:
+    """Matrices with rows and columns swapped."""
+    return jnp.swapaxes(x, -1, -2)
+
+
+def element(x: Any, number: Any) -> Any:
+    """An element of a vector."""
+    return lax.dynamic_index_in_dim(x, number, 0, keepdims=False)
 
 
 @defined("cholesky")
@@ -33,7 +43,7 @@ def cholesky(x: Any, **_: Any) -> Any:
 
         return lax.fori_loop(0, a.shape[0], column, jnp.zeros_like(a))
 
-    return _batched(factor, (x + jnp.swapaxes(x, -1, -2)) / 2)
+    return batched(factor, (x + jnp.swapaxes(x, -1, -2)) / 2)
 
 
 @defined("triangular_solve")
@@ -60,7 +70,7 @@ def triangular_solve(
 
         return lax.fori_loop(0, size, row, jnp.zeros_like(b))
 
-    made = _batched(solve, a, b)
+    made = batched(solve, a, b)
     return made if left_side else jnp.swapaxes(made, -1, -2)
 
 
@@ -97,7 +107,7 @@ def lu(x: Any, **_: Any) -> Any:
         )
         return made, pivots, order
 
-    return list(_batched(factor, x))
+    return list(batched(factor, x))
 
 
 @defined("lu_pivots_to_permutation")
@@ -117,34 +127,6 @@ def permutation_of_pivots(pivots: Any, *, permutation_size: int) -> Any:
     for _ in range(pivots.ndim - 1):
         order = jax.vmap(order)
     return order(pivots)
-
-
-@defined("qr")
-def qr(x: Any, *, full_matrices: bool, **_: Any) -> Any:
-    """An orthogonal matrix and a triangle, by Householder's reflections."""
-
-    def factor(a: Any) -> Any:
-        rows, columns = a.shape
-        places = jnp.arange(rows)
-
-        def reflect(number: Any, state: Any) -> Any:
-            q, r = state
-            own = jnp.where(places >= number, lax.dynamic_index_in_dim(r, number, 1, keepdims=False), 0)
-            pivot = lax.dynamic_index_in_dim(own, number, 0, keepdims=False)
-            size = jnp.sqrt(jnp.sum(own * own))
-            rest = jnp.sum(jnp.where(places > number, own * own, 0))
-            beta = jnp.where(rest == 0, pivot, jnp.where(pivot < 0, size, -size))
-            axis = own - jnp.where(places == number, beta, 0)
-            length = jnp.sum(axis * axis)
-            scaled = jnp.where(length == 0, 0, 2 / jnp.where(length == 0, 1, length)) * axis
-            return q - jnp.outer(q @ axis, scaled), r - jnp.outer(scaled, axis @ r)
-
-        start = jnp.eye(rows, dtype=a.dtype), a
-        q, r = lax.fori_loop(0, min(rows - 1, columns) if rows > 0 else 0, reflect, start)
-        r = jnp.triu(r)
-        return (q, r) if full_matrices else (q[:, : min(rows, columns)], r[: min(rows, columns)])
-
-    return list(_batched(factor, x))
 
 
 @defined("tridiagonal_solve")
@@ -172,9 +154,25 @@ def tridiagonal_solve(lower: Any, diagonal: Any, upper: Any, right: Any, **_: An
     return solve(lower, diagonal, upper, right)
 
 
-refuse(
-    "no layer computes eigenvalues or singular values, and their signs and order differ between libraries; "
-    "a power iteration in lax.fori_loop has layers",
-    "eig", "eigh", "svd", "schur", "hessenberg", "tridiagonal", "geqrf", "geqp3", "ormqr", "householder_product",
-    "symmetric_product", "cholesky_update",
-)  # fmt: skip
+@defined("symmetric_product")
+def symmetric_product(a: Any, c: Any, *, alpha: float, beta: float, **_: Any) -> Any:
+    """The product of a matrix and its transpose, and another matrix, both scaled."""
+    return alpha * (a @ matrix_transpose(a)) + beta * c
+
+
+@defined("cholesky_update")
+def cholesky_update(r: Any, w: Any, **_: Any) -> Any:
+    """The triangle R of R'R + ww', by a rotation for each row."""
+
+    def row(number: Any, state: tuple[Any, Any]) -> tuple[Any, Any]:
+        r, w = state
+        own = lax.dynamic_index_in_dim(r, number, 0, keepdims=False)
+        x, y = element(own, number), element(w, number)
+        size = jnp.where(y == 0, 1, jnp.hypot(x, y))
+        cosine, sine = jnp.where(y == 0, 1, x / size), jnp.where(y == 0, 0, y / size)
+        return lax.dynamic_update_index_in_dim(r, cosine * own + sine * w, number, 0), cosine * w - sine * own
+
+    return lax.fori_loop(0, w.shape[0], row, (r, w))[0]
+
+
+refuse("it is a step of jax.numpy.linalg.qr with pivoting, which has layers", "geqp3")

@@ -149,11 +149,14 @@ def chosen(call: Call, which: ITensor, *cases: ITensor) -> ITensor:
 
 @complex_primitive("convert_element_type")
 def converted(call: Call, x: ITensor) -> ITensor:
-    """Real numbers as complex ones, or the parts in another type."""
-    parts = call.make.cast(x, np.float64 if call.result.dtype == np.complex128 else np.float32)
-    if np.dtype(call.operand(0).dtype).kind == "c":
+    """Real numbers as complex ones, the parts in another type, or the real parts alone."""
+    if not is_complex(call.result):
+        return call.make.cast(_part(call, x, 0), call.dtype)
+    parts = call.make.cast(x, call.dtype)
+    if is_complex(call.operand(0)):
         return parts
-    return call.make.stack([parts, call.make.mul(parts, 0)], parts.type.rank)
+    zeros = call.facts.whole(call.make.constant(np.zeros((), call.dtype)), call.operand(0))
+    return call.make.stack([parts, zeros], parts.type.rank)
 
 
 @primitive("fft")

@@ -9,6 +9,7 @@ import numpy as np
 
 from netloop.diagnostics import require
 from netloop.enums import ElementWiseOperation, MatrixOperation
+from netloop.from_jax.attention import Sum, attention
 from netloop.from_jax.call import Call
 from netloop.from_jax.patterns import untransposed
 from netloop.from_jax.rule_table import primitive
@@ -25,6 +26,10 @@ def dot_general(call: Call, a: ITensor, b: ITensor) -> ITensor:
         return _cast(call, call.make.mul(a, b))
     contracted = _ints(left), _ints(right)
     batch = _ints(left_batch), _ints(right_batch)
+    sides = Sum(batch[0], contracted[0]), Sum(batch[1], contracted[1])
+    known = _attention(call, a, b, sides)
+    if known is not None:
+        return known
     ops = [
         _operand(each.type.rank, *axes) for each, axes in zip((a, b), zip(contracted, batch, strict=True), strict=True)
     ]
@@ -33,6 +38,14 @@ def dot_general(call: Call, a: ITensor, b: ITensor) -> ITensor:
     if batch == ([], []) and contracted == ([a.type.rank - 1], [0]) and b.type.rank == 2:
         return _cast(call, call.make.matmul(a, b))
     return _cast(call, call.make.einsum(_equation(a.type.rank, b.type.rank, contracted, batch), [a, b]))
+
+
+def _attention(call: Call, a: ITensor, b: ITensor, sides: tuple[Sum, Sum]) -> ITensor | None:
+    """The attention of which the sums are the last step, if nothing else reads its shares."""
+    made = attention(call.facts, a, sides, b, True) if call.is_read_once(0) else None
+    if made is None and call.is_read_once(1):
+        made = attention(call.facts, b, (sides[1], sides[0]), a, False)
+    return made
 
 
 def _multiplied(call: Call, a: ITensor, op_a: MatrixOperation, b: ITensor, op_b: MatrixOperation) -> ITensor:

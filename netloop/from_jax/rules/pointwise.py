@@ -7,7 +7,8 @@ import numpy as np
 from netloop.enums import ActivationType, ElementWiseOperation, UnaryOperation
 from netloop.from_jax.activations import bent_line, gelu
 from netloop.from_jax.call import Call
-from netloop.from_jax.patterns import softmax, without_effect
+from netloop.from_jax.normalization import normalized_by_product, normalized_by_quotient, shifted_normalization
+from netloop.from_jax.patterns import folded, softmax, without_effect
 from netloop.from_jax.ranges import comparison
 from netloop.from_jax.rule_table import primitive
 from netloop.graph.layer import ILayer
@@ -69,6 +70,9 @@ def constant_like(call: Call, value: Any, x: ITensor) -> ITensor:
 @primitive(*UNARY, broadcasts=True)
 def unary(call: Call, x: ITensor) -> ITensor:
     """The function of the same name of every element; `not` inverts the bits of integers."""
+    known = folded(call.facts, call.equation.primitive.name, x)
+    if known is not None:
+        return known
     made = call.make.unary(UNARY[call.equation.primitive.name], wide_enough(call, x))
     return call.make.cast(made, call.dtype)
 
@@ -77,16 +81,16 @@ def unary(call: Call, x: ITensor) -> ITensor:
 def arithmetic(call: Call, a: ITensor, b: ITensor) -> ITensor:
     """The element-wise operation of the same name."""
     name = call.equation.primitive.name
-    kept = unaffected(call, name, a, b)
+    kept = unaffected(call, name, a, b) or folded(call.facts, name, a, b)
     if kept is not None:
         return kept
     decided = comparison(name, call.facts.range_of(a), call.facts.range_of(b))
     if decided is not None:
         return call.make.constant(np.asarray(decided))
     op = BINARY[name]
-    activation = gelu(call.facts, a, b) if name == "mul" and a.type.is_float else None
-    if activation is not None:
-        return activation
+    known = recognized(call, name, a, b) if a.type.is_float else None
+    if known is not None:
+        return known
     if a.type.is_bool and op in (ElementWiseOperation.MIN, ElementWiseOperation.PROD):
         op = ElementWiseOperation.AND
     if a.type.is_bool and op in (ElementWiseOperation.LESS, ElementWiseOperation.GREATER):
@@ -96,6 +100,17 @@ def arithmetic(call: Call, a: ITensor, b: ITensor) -> ITensor:
         a, b = call.make.cast(a, call.dtype), call.make.cast(b, call.dtype)
     made = binary(call, op, a, b)
     return call.make.cast(made, call.dtype)
+
+
+def recognized(call: Call, name: str, a: ITensor, b: ITensor) -> ITensor | None:
+    """The layer of which a product or a sum is the last step; None for others."""
+    match name:
+        case "mul":
+            return gelu(call.facts, a, b) or normalized_by_product(call.facts, a, b)
+        case "add":
+            return shifted_normalization(call.facts, a, b)
+        case _:
+            return None
 
 
 def unaffected(call: Call, name: str, a: ITensor, b: ITensor) -> ITensor | None:
@@ -152,14 +167,14 @@ def ordered(call: Call, a: ITensor, b: ITensor) -> ITensor:
 @primitive("div", broadcasts=True)
 def divide(call: Call, a: ITensor, b: ITensor) -> ITensor:
     """The quotient; of integers towards zero, and -1 by zero as XLA has it."""
-    kept = unaffected(call, "div", a, b)
+    kept = unaffected(call, "div", a, b) or folded(call.facts, "div", a, b)
     if kept is not None:
         return kept
     a, b = wide_enough(call, a), wide_enough(call, b)
     if a.type.is_float:
-        shares = softmax(call.make, a, b)
-        if shares is not None:
-            return shares
+        known = softmax(call.make, a, b) or normalized_by_quotient(call.facts, a, b)
+        if known is not None:
+            return known
         return call.make.cast(binary(call, ElementWiseOperation.DIV, a, b), call.dtype)
     quotient, is_zero = _by_nonzero(call, ElementWiseOperation.DIV, a, b)
     return quotient if is_zero is None else select(call, is_zero, _all_bits(call, b), quotient)

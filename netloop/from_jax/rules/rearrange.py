@@ -4,7 +4,7 @@ import numpy as np
 
 from netloop.formulas import Length
 from netloop.from_jax.call import Call
-from netloop.from_jax.patterns import kept_reduction, transposed_einsum
+from netloop.from_jax.patterns import kept_reduction, transposed_again, transposed_einsum
 from netloop.from_jax.rule_table import primitive
 from netloop.graph.tensor import ITensor
 
@@ -61,7 +61,7 @@ def transpose(call: Call, x: ITensor) -> ITensor:
     """The axes in another order."""
     order = [int(each) for each in call.params["permutation"]]
     if x.type.rank == len(order):
-        made = transposed_einsum(call.make, x, order)
+        made = transposed_einsum(call.make, x, order) or transposed_again(call.make, x, order)
         if made is not None:
             return made
     return call.make.transpose(x, [*order, *range(len(order), x.type.rank)])

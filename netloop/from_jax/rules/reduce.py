@@ -11,7 +11,7 @@ from netloop.diagnostics import require
 from netloop.enums import CumulativeOperation, DataType, ReduceOperation, TopKOperation
 from netloop.formulas.reduce import bitmask
 from netloop.from_jax.call import Call
-from netloop.from_jax.rule_table import defined, primitive
+from netloop.from_jax.rule_table import BETWEEN_DEVICES, defined, primitive
 from netloop.graph.tensor import ITensor
 from netloop.layers.reduce import highest, lowest
 
@@ -44,6 +44,19 @@ def reduce(call: Call, x: ITensor) -> ITensor:
             0
         ]
     return call.make.reduce(REDUCE[name], x, axes)
+
+
+@primitive("psum", "pmax", "pmin")
+def of_named_axes(call: Call, *operands: ITensor) -> list[ITensor]:
+    """The reductions over axes that vmap has put in place of their names."""
+    axes, name = call.params["axes"], call.equation.primitive.name
+    require(
+        all(isinstance(each, int) for each in axes) and call.params["axis_index_groups"] is None,
+        f"{name} along the axes {', '.join(map(str, axes))}",
+        BETWEEN_DEVICES,
+    )
+    by = REDUCE[name.replace("p", "reduce_", 1)]
+    return [call.make.reduce(by, each, axes) if axes else each for each in operands]
 
 
 def _folded(x: Any, axes: Sequence[int], join: Any, start: Any) -> Any:

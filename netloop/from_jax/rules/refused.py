@@ -1,12 +1,11 @@
 """Primitives of several devices and of effects: none has layers."""
 
-from netloop.from_jax.rule_table import refuse
+from netloop.from_jax.rule_table import BETWEEN_DEVICES, refuse
 
 refuse(
-    "it exchanges values between devices, and a function of one device has no axis for them; "
-    "vmap with an axis_name resolves it",
-    "all_gather", "all_gather_invariant", "all_gather_reduced", "all_to_all", "axis_index", "pbroadcast", "pmax",
-    "pmin", "ppermute", "psum", "psum_invariant", "psend", "precv", "preduced", "ragged_all_to_all", "reduce_scatter",
+    BETWEEN_DEVICES,
+    "all_gather", "all_gather_invariant", "all_gather_reduced", "all_to_all", "axis_index", "pbroadcast",
+    "ppermute", "psum_invariant", "psend", "precv", "preduced", "ragged_all_to_all", "reduce_scatter",
     "shard_map", "unreduced_psum", "unreduced_reduce_scatter",
 )  # fmt: skip
 refuse(

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
@@ -79,6 +80,12 @@ def lower_gamma(a: Any, x: Any) -> Any:
 def upper_gamma(a: Any, x: Any) -> Any:
     """The upper regularized incomplete gamma function, by a loop over terms."""
     return _incomplete_gamma(a, x, True)
+
+
+@defined("igamma_grad_a")
+def lower_gamma_derivative(a: Any, x: Any) -> Any:
+    """The derivative of the lower one by its parameter, as JAX derives it from the loops."""
+    return jax.jvp(lambda each: lower_gamma(each, x), (a,), (jnp.ones_like(a),))[1]
 
 
 def _beta_fraction(a: Any, b: Any, x: Any) -> Any:
@@ -185,6 +192,6 @@ def bessel_1(x: Any) -> Any:
 
 
 refuse(
-    "it has no closed form in the functions of layers; write the samples or the derivative with lax.while_loop",
-    "igamma_grad_a", "random_gamma",
-)  # fmt: skip
+    "it draws until a number is accepted, which jax.random.gamma leaves to XLA; write the samples with lax.while_loop",
+    "random_gamma",
+)

@@ -56,8 +56,8 @@ class Parts:
     epilogue: list[LayerStep] = field(default_factory=list[LayerStep])
 
 
-def split_body(loop: LoopStep, types: TypeTable, trips: int) -> Parts:
-    """The body of a loop in three parts if that pays, else as a whole."""
+def split_body(loop: LoopStep, types: TypeTable, trips: int, chunk_bytes: int | None = None) -> Parts:
+    """The body of a loop in three parts if that pays, else as a whole; ``chunk_bytes`` replaces ``CHUNK``."""
     body, rows, following = loop.iteration, loop.rows, loop.next_states
     steps = [step for step in body if not (isinstance(step, LayerStep) and isinstance(step.layer, IIteratorLayer))]
     products = [step for step in steps if _is_expensive(step, {*loop.states, *_writes(body)}, types)]
@@ -73,7 +73,8 @@ def split_body(loop: LoopStep, types: TypeTable, trips: int) -> Parts:
     # a row may also come from outside the loop, the same in each iteration
     of_core = {*_writes(core), *loop.states, *(each for each in rows if each not in moved)}
     kept = [each for each in wanted if each in of_core]
-    chunk = _chunk(trips, sum(types[each].nbytes for each in [*prologue_values, *(kept if epilogue else ())]))
+    row = sum(types[each].nbytes for each in [*prologue_values, *(kept if epilogue else ())])
+    chunk = _chunk(trips, row, *((2 * chunk_bytes, chunk_bytes) if chunk_bytes else (CACHED, CHUNK)))
     if chunk < FEWEST_TRIPS or not (prologue or epilogue):
         return Parts(list(body), list(rows), trips)
     return Parts(core, [each for each in kept if each not in late], chunk, prologue, prologue_values, epilogue)
@@ -133,10 +134,13 @@ def _is_expensive(step: Step, varying: set[ITensor], types: TypeTable) -> bool:
     return max((types[each].volume for each in invariant), default=0) >= SMALLEST_PRODUCT
 
 
-def _chunk(trips: int, row: int) -> int:
-    """The number of iterations to batch, of ``row`` bytes each; a divisor of the trip count if there is a large one."""
+def _chunk(trips: int, row: int, cached: int, size: int) -> int:
+    """The number of iterations to batch, of ``row`` bytes each; a divisor of the trip count if there is a large one.
+
+    Up to ``cached`` bytes that is all of them, and of more as many as have ``size`` bytes.
+    """
     # a result that leaves the cache, or memory that is paged in at each call, costs more than batching gains
-    if trips * row <= CACHED:
+    if trips * row <= cached:
         return trips
-    most = min(trips, CHUNK // row)
+    most = min(trips, size // row)
     return next((each for each in range(most, most // 2, -1) if trips % each == 0), most)

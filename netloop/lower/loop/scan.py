@@ -14,7 +14,7 @@ from netloop.lower.loop.iterators import all_slices
 from netloop.lower.loop.state import Carry, LoopState
 from netloop.lower.loop.unroll_heuristic import unroll_factor
 from netloop.manual_axes import scan
-from netloop.passes.forms import LoweringForm
+from netloop.passes.forms import LoopFission, LoopUnrolling, LoweringForm
 from netloop.types import TINY
 
 Arrays = Sequence[Any]
@@ -45,7 +45,8 @@ class Scan:
         # error flags are those of one iteration, which a batched layer does not have
         if LoweringForm.LOOP_FISSION not in self._lowering.passes or self._state.tracks_errors or self._trips < 2:
             return Parts(step.iteration, self._rows, self._trips)
-        parts = split_body(step, self._lowering.types, self._trips)
+        chunk_bytes = LoopFission.chunks.get(self._lowering.forms.get(LoweringForm.LOOP_FISSION, ""))
+        parts = split_body(step, self._lowering.types, self._trips, chunk_bytes)
         layers = len(parts.prologue) + len(parts.epilogue)
         if layers:
             note = f"layers of {self._name!r} that run for {parts.chunk} iterations at once: {layers}"
@@ -125,6 +126,7 @@ class Scan:
             return 1
         factor = unroll_factor(self._parts.body, types, bool(kept))
         if factor > 1:
+            factor = LoopUnrolling.factors.get(self._lowering.forms.get(LoweringForm.LOOP_UNROLLING, ""), factor)
             note = f"{factor} iterations of {self._name!r} are made at a time"
             self._lowering.note(LoweringForm.LOOP_UNROLLING, note)
         return factor

@@ -47,11 +47,6 @@ def test_triangle(lower, trans, left_side):
     check_same(solved, SQUARE, normal(3, 3), **LOOSE)
 
 
-@pytest.mark.parametrize("mode", ["reduced", "complete"])
-def test_qr(mode):
-    check_same(lambda a: jnp.linalg.qr(a, mode), normal(4, 3), **LOOSE)
-
-
 def test_tridiagonal_equations():
     diagonals = normal(3, 5)
     diagonals[1] += 4

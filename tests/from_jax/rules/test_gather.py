@@ -77,3 +77,8 @@ def test_counts_and_sums_of_segments():
 
 def test_gradient_of_a_gather_is_a_scatter():
     check_same(lambda x, n: jax.grad(lambda x: (x[n] ** 2).sum())(x), X, np.int32([0, 2, 2]))
+
+
+def test_elements_along_an_axis_of_length_1():
+    check_same(lambda x, i: jnp.take_along_axis(x, i, 0, mode="clip"), np.float32([[0, 1, 2]]), np.int32([[0, 0, 0]]))
+    check_same(lambda x, i: jnp.take_along_axis(x, i, 0), np.float32([[0, 1, 2]]), np.int32([[0, -1, 5], [0, 0, 1]]))

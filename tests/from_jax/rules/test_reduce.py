@@ -1,3 +1,4 @@
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -65,3 +66,11 @@ def test_places_that_are_sorted_with_a_key_become_the_order():
     network = check_same(lambda x: jnp.argsort(x), A)
 
     assert [type(each).__name__ for each in network.layers] == ["ITopKLayer", "ICastLayer"]
+
+
+@pytest.mark.parametrize("function", [lax.psum, lax.pmax, lax.pmin, lax.pmean])
+def test_reduction_over_an_axis_that_vmap_names(function):
+    x = np.float32([[1, 2, 3], [4, -5, 6]])
+
+    check_same(lambda x: jax.vmap(lambda row: row - function(row, "rows"), axis_name="rows")(x), x)
+    check_same(lambda x: jax.vmap(lambda y: function(y, "rows"), (None,), axis_name="rows", axis_size=2)(x), x)

@@ -1,3 +1,4 @@
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
@@ -16,6 +17,10 @@ A, X = (DRAW.uniform(0.05, 9, 12).astype(np.float32) for _ in range(2))
 
 def test_incomplete_gamma_functions():
     check_same(lambda a, x: (lax.igamma(a, x), lax.igammac(a, x)), A, X, rtol=3e-4, atol=1e-5)
+
+
+def test_derivative_of_the_incomplete_gamma_function_by_its_parameter():
+    check_same(jax.grad(lambda a, x: jnp.sum(lax.igamma(a, x))), A, X, rtol=1e-3, atol=1e-5)
 
 
 def test_incomplete_beta_function():

@@ -84,7 +84,9 @@ def to_type(make: FormulaBuilder, x: ITensor, zero: ITensor | None, dtype: np.dt
         if zero is not None:
             rounded = make.add(rounded, make.cast(make.cast(zero, np.int32), wide.type.dtype))
         limits = jnp.iinfo(dtype)
-        return make.cast(make.cast(make.clip(rounded, int(limits.min), int(limits.max)), np.int32), dtype)
+        # limits that are no weights, so that a pass may rely on them
+        limited = make.activation(ActivationType.CLIP, rounded, float(limits.min), float(limits.max))
+        return make.cast(make.cast(limited, np.int32), dtype)
     most = float(jnp.finfo(dtype).max)
     return make.cast(make.activation(ActivationType.CLIP, wide, -most, most) if saturates else wide, dtype)
 

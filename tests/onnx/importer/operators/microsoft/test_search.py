@@ -167,7 +167,7 @@ def number(value, dtype=np.int32):
 
 
 def greedy(
-    most=8, least=None, repetition=None, words=None, first=None, mask=None, op="GreedySearch", rest=None,
+    most=6, least=None, repetition=None, words=None, first=None, mask=None, op="GreedySearch", rest=None,
     constants=("max_length",), prompts=PROMPTS, **options
 ):  # fmt: skip
     inputs = {
@@ -182,7 +182,7 @@ BEAMS = ("max_length", "num_beams", "num_return_sequences")
 
 
 def beams(
-    most=7, least=0, penalty=1.0, repetition=None, words=None, first=None, mask=None, kept=2, constants=BEAMS, **options
+    most=6, least=0, penalty=1.0, repetition=None, words=None, first=None, mask=None, kept=2, constants=BEAMS, **options
 ):
     inputs = {
         "prompts": PROMPTS, "max_length": number(most), "min_length": number(least), "num_beams": number(3),
@@ -227,9 +227,9 @@ HALF = np.int32([[1, 1, 1], [0, 1, 1]])
     "options",
     [
         {"eos_token_id": 5, "constants": []},
-        {"eos_token_id": 0, "least": 7},
-        {"eos_token_id": 5, "repetition": 1.7, "no_repeat_ngram_size": 2},
-        {"eos_token_id": 11, "no_repeat_ngram_size": 1, "words": SIX, "most": 9},
+        {"eos_token_id": 0, "least": 5},
+        {"eos_token_id": 5, "repetition": 1.7, "no_repeat_ngram_size": 2, "most": 7},
+        {"eos_token_id": 11, "no_repeat_ngram_size": 1, "words": SIX, "most": 7},
         {"eos_token_id": 0, "words": FEW, "first": FIRST},
         {"eos_token_id": 11, "mask": HALF},
         {"eos_token_id": 11, "mask": np.ones_like(HALF), "prompts": np.int32([[3, 4, 5], [7, PAD, 3]])},
@@ -271,7 +271,7 @@ PRESENT = np.int32([[0, 1] * 6, [1, 0] * 6])
 
 def sampled(seed=None, present=None, **options):
     rest = {"presence_mask": present, "seed": number(seed)}
-    return greedy(8, op="Sampling", rest=rest, eos_token_id=11, **options)
+    return greedy(6, op="Sampling", rest=rest, eos_token_id=11, **options)
 
 
 @pytest.mark.parametrize("custom", [0, 1])
@@ -317,7 +317,7 @@ def test_tokens_with_most_of_the_probability_are_kept(top, custom, least, kept):
     "options",
     [
         {"seed": 19, "most": 8, "eos_token_id": 8, "penalty": 2.0},
-        {"least": 6, "kept": 1},
+        {"least": 5, "kept": 1},
         {"early_stopping": 1, "penalty": 2.0},
         {"constants": ["max_length"]},
         slow({"repetition": 1.4, "no_repeat_ngram_size": 2, "kept": 3}),

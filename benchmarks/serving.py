@@ -1,0 +1,298 @@
+"""Load on a server: netloop's runtime of MLServer and one for onnxruntime, with the same models and clients.
+
+    python -m benchmarks.serving
+
+It needs the extra ``clients``. Clients of gRPC, in a process of their own, each send a request when they have the
+answer to the one before. Both servers run at the same time, and rounds with netloop and with onnxruntime alternate.
+Then a server of calls of 50 ms gets ten times the requests that it can answer; and callers in one process share the
+calls of an engine, in comparison with a loop of one caller.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import urllib.request
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from importlib import import_module
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from onnx import save
+
+import netloop as trt
+from benchmarks.building import RELU, SUM, Script, onnx_model
+from benchmarks.workload import normal
+from benchmarks.workloads.char_rnn import Steps
+from netloop.cli.serve import START
+
+STATES = {name: f"{name}n" for name in ("h0", "c0", "h1", "c1")}
+WIDTHS = 64, 256, 256, 10
+CLIENTS = 1, 8, 32
+NETLOOP, ONNXRUNTIME = "netloop.serve.mlserver.NetloopRuntime", "benchmarks.serving_runtime.OnnxRuntime"
+TOKEN = np.array([7], np.int32)
+ROW = np.ones((1, WIDTHS[0]), np.float32)
+Numbers = list[float]
+
+
+def layers() -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
+    """The number, the weights and the bias of each layer of the MLP."""
+    for i, (inside, outside) in enumerate(pairwise(WIDTHS)):
+        yield i, normal(2 * i, inside, outside, scale=inside**-0.5), normal(2 * i + 1, outside)
+
+
+def mlp() -> trt.INetworkDefinition:
+    """Three layers; y[rows, 10] from x[rows, 64]."""
+    script = Script()
+    x = script.network.add_input("x", trt.float32, (-1, WIDTHS[0]))
+    for i, weights, bias in layers():
+        x = script.combine(script.matmul(x, script.constant(weights)), script.constant(bias[None]), SUM)
+        x = script.activate(x, RELU) if i < len(WIDTHS) - 2 else x
+    return script.mark(y=x)
+
+
+def mlp_model() -> Any:
+    """The same in ONNX."""
+    last = len(WIDTHS) - 2
+    text = "".join(
+        f"p{i} = MatMul ({'x' if i == 0 else f'r{i - 1}'}, W{i})\n{'y' if i == last else f'a{i}'} = Add (p{i}, b{i})\n"
+        + (f"r{i} = Relu (a{i})\n" if i < last else "")
+        for i, _, _ in layers()
+    )
+    weights = {name: each for i, w, b in layers() for name, each in ((f"W{i}", w), (f"b{i}", b))}
+    return onnx_model(f"mlp (float[N,{WIDTHS[0]}] x) => (float[N,{WIDTHS[-1]}] y) {{{text}}}", weights)
+
+
+def slow(milliseconds: float) -> trt.INetworkDefinition:
+    """y[rows, 64] from x[rows, 64], by as many products as take some milliseconds here."""
+
+    def network(trips: int) -> trt.INetworkDefinition:
+        script = Script()
+        state = (loop := script.counted(trips)).add_recurrence(script.network.add_input("x", trt.float32, (-1, 64)))
+        weights = script.constant(normal(1, 64, 64, scale=0.125))
+        state.set_input(1, script.matmul(state.outputs[0], weights))
+        last = loop.add_loop_output(state.outputs[0], trt.LoopOutput.LAST_VALUE)
+        return script.mark(y=last.outputs[0])
+
+    engine = trt.compile(network(1000))
+    times = Numbers()
+    for _ in range(20):
+        began = time.perf_counter()
+        np.asarray(engine(x=ROW)["y"])
+        times.append(time.perf_counter() - began)
+    return network(max(1, round(milliseconds / float(np.median(times)))))
+
+
+def write(folder: Path, name: str, runtime: str, file: str, **extra: Any) -> Path:
+    """Write the settings of a model; return the path of its file."""
+    (folder / name).mkdir(parents=True)
+    settings = {"name": name, "implementation": runtime, "parameters": {"uri": file, "extra": extra}}
+    (folder / name / "model-settings.json").write_text(json.dumps(settings), encoding="utf-8")
+    return folder / name / file
+
+
+def write_models(folder: Path) -> None:
+    """Write the folders of both servers."""
+    step = Steps(hidden=128)
+    ours, theirs = folder / "netloop", folder / "onnxruntime"
+    sizes = [1, 4, 16, 32]
+    trt.compile(step.network()).save(write(ours, "step", NETLOOP, "model.plan", states=STATES, sizes=sizes))
+    trt.compile(mlp()).save(write(ours, "mlp", NETLOOP, "model.plan", sizes=sizes))
+    trt.compile(slow(50)).save(write(ours, "slow", NETLOOP, "model.plan", sizes=[1], queue=8))
+    save(step.step_model(), write(theirs, "step", ONNXRUNTIME, "model.onnx", states=STATES))
+    save(mlp_model(), write(theirs, "mlp", ONNXRUNTIME, "model.onnx"))
+
+
+@contextmanager
+def server(folder: Path) -> Generator[str]:
+    """A server of the models of a folder; its address of gRPC."""
+    with socket.socket() as one, socket.socket() as two:
+        for each in (one, two):
+            each.bind(("localhost", 0))
+        http, grpc = one.getsockname()[1], two.getsockname()[1]
+    settings = {"parallel_workers": 0, "http_port": http, "grpc_port": grpc, "metrics_endpoint": None}
+    (folder / "settings.json").write_text(json.dumps(settings), encoding="utf-8")
+    with (folder / "log").open("w") as log:
+        command = [sys.executable, "-c", START, "start", str(folder)]
+        path = os.pathsep.join([str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
+        process = subprocess.Popen(command, env={**os.environ, "PYTHONPATH": path}, stdout=log, stderr=log)
+    try:
+        for each in folder.glob("*/model-settings.json"):
+            url = f"http://localhost:{http}/v2/models/{each.parent.name}/ready"
+            while process.poll() is None:
+                with suppress(OSError), urllib.request.urlopen(url, timeout=5):
+                    break
+                time.sleep(0.1)
+        yield f"localhost:{grpc}"
+    finally:
+        process.terminate()
+        process.wait()
+
+
+# ---------------------------------------------------------------------------- clients
+
+
+async def ask(address: str, model: str, clients: int, seconds: float) -> Numbers:
+    """The seconds that each request took, of clients that ask one after the other; the first second does not count."""
+    triton: Any = import_module("tritonclient.grpc.aio")
+    name, array = ("token", TOKEN) if model == "step" else ("x", ROW)
+    given = triton.InferInput(name, list(array.shape), "INT32" if model == "step" else "FP32")
+    given.set_data_from_numpy(array)
+    client, found, began = triton.InferenceServerClient(address), Numbers(), time.perf_counter()
+
+    async def one(number: int) -> None:
+        first = True
+        while (now := time.perf_counter()) < began + 1 + seconds:
+            of_sequence = {"sequence_id": number + 1, "sequence_start": first} if model == "step" else {}
+            await client.infer(model, [given], **of_sequence)
+            if now > began + 1:
+                found.append(time.perf_counter() - now)
+            first = False
+
+    await asyncio.gather(*map(one, range(clients)))
+    await client.close()
+    return found
+
+
+async def overload(address: str, rate: float, seconds: float) -> tuple[Numbers, Numbers]:
+    """The seconds of answered and of refused requests, of which a number comes each second, whatever the answers."""
+    triton: Any = import_module("tritonclient.grpc.aio")
+    given = triton.InferInput("x", list(ROW.shape), "FP32")
+    given.set_data_from_numpy(ROW)
+    client, answered, refused = triton.InferenceServerClient(address), Numbers(), Numbers()
+
+    async def one() -> None:
+        began = time.perf_counter()
+        try:
+            await client.infer("slow", [given])
+            answered.append(time.perf_counter() - began)
+        except triton.InferenceServerException:
+            refused.append(time.perf_counter() - began)
+
+    began, tasks = time.perf_counter(), list[Any]()
+    while (now := time.perf_counter()) < began + seconds:
+        tasks += [asyncio.create_task(one()) for _ in range(int((now - began) * rate) - len(tasks))]
+        await asyncio.sleep(1 / rate)
+    await asyncio.gather(*tasks)
+    await client.close()
+    return answered, refused
+
+
+def in_client(*arguments: Any) -> Any:
+    """What the process of the clients prints."""
+    command = [sys.executable, "-m", "benchmarks.serving", "--client", *map(str, arguments)]
+    return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+
+
+def client(words: list[str]) -> Any:
+    """The part of a client process."""
+    kind, address, *rest = words
+    if kind == "overload":
+        return asyncio.run(overload(address, float(rest[0]), float(rest[1])))
+    return asyncio.run(ask(address, kind, int(rest[0]), float(rest[1])))
+
+
+# ---------------------------------------------------------------------------- one process
+
+
+def steps_a_second(clients: int, seconds: float) -> tuple[float, float]:
+    """The steps that a loop of an engine makes in a second, and those of callers that share calls."""
+    engine = trt.compile(Steps(hidden=128).network())
+    state = np.zeros((1, 128), np.float32)
+    states: Mapping[str, Any] = dict.fromkeys(STATES, state)
+
+    def alone() -> None:
+        nonlocal states
+        made = engine({"token": TOKEN, **states})
+        np.asarray(made["next"])
+        states = {name: made[new] for name, new in STATES.items()}
+
+    with trt.serve.Sequences(engine, STATES, sizes=[1, 4, 16, 32]) as sequences:
+        sequences.compile()
+
+        def together(key: int) -> Callable[[], Any]:
+            sequences.step(key, {"token": TOKEN}, start=True)
+            return lambda: sequences.step(key, {"token": TOKEN})
+
+        callers = [together(each) for each in range(clients)]
+        # in turns, as other processes slow both
+        rounds = [(_rate([alone], seconds), _rate(callers, seconds)) for _ in range(5)]
+    one, many = zip(*rounds, strict=True)
+    return float(np.median(one)), float(np.median(many))
+
+
+def _rate(callers: list[Callable[[], Any]], seconds: float) -> float:
+    counts, end = [0] * len(callers), time.perf_counter() + seconds
+
+    def run(number: int) -> None:
+        while time.perf_counter() < end:
+            callers[number]()
+            counts[number] += 1
+
+    threads = [threading.Thread(target=run, args=(each,)) for each in range(len(callers))]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    return sum(counts) / seconds
+
+
+# ---------------------------------------------------------------------------- the tables
+
+
+def quantiles(seconds: Numbers) -> str:
+    """Median, 95 % and 99 % in milliseconds."""
+    if not seconds:
+        return "-"
+    return " | ".join(f"{1000 * each:.1f}" for each in np.quantile(seconds, (0.5, 0.95, 0.99)))
+
+
+def main() -> None:
+    """Measure, and print tables."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.serving", description=__doc__)
+    parser.add_argument("--seconds", type=float, default=3.0, help="of each round (3)")
+    parser.add_argument("--rounds", type=int, default=3, help="of each number of clients (3)")
+    parser.add_argument("--client", nargs="+", help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.client:
+        print(json.dumps(client(given.client)))
+        return
+    one, many = steps_a_second(32, given.seconds)
+    print(f"one process: {one:.0f} steps/s alone, {many:.0f} of 32 callers, {many / one:.1f} times\n", flush=True)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        write_models(folder)
+        with server(folder / "netloop") as ours, server(folder / "onnxruntime") as theirs:
+            print("| model | clients | server | requests/s | median ms | 95 % | 99 % |\n|---|---|---|---|---|---|---|")
+            for model in ("step", "mlp"):
+                for clients in CLIENTS:
+                    compare(model, clients, {"netloop": ours, "onnxruntime": theirs}, given.seconds, given.rounds)
+            answered, refused = in_client("overload", ours, 200, 2 * given.seconds)
+    print(f"\n200 requests/s of 50 ms each, 8 wait at most: {len(answered)} answered in {quantiles(answered)} ms")
+    print(f"{len(refused)} refused in {quantiles(refused)} ms")
+
+
+def compare(model: str, clients: int, servers: Mapping[str, str], seconds: float, rounds: int) -> None:
+    """Print a row for each server."""
+    found: dict[str, Numbers] = {name: [] for name in servers}
+    for _ in range(rounds):
+        for name, address in servers.items():
+            found[name] += in_client(model, address, clients, seconds)
+    for name, times in found.items():
+        rate = len(times) / seconds / rounds
+        print(f"| {model} | {clients} | {name} | {rate:.0f} | {quantiles(times)} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()

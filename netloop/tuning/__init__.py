@@ -1,0 +1,16 @@
+"""Tuning: the forms of passes that are fastest on this machine, found by timing and remembered in a timing cache.
+
+The rules of passes were measured on one processor, and gain or lose on others. A pass names its other forms itself, in
+``Pass.alternatives``; this package knows none of them.
+"""
+
+from netloop.tuning.digest import digest_of
+from netloop.tuning.entries import Decisions, TimingCacheKey, TimingCacheValue
+from netloop.tuning.machine import this_machine
+from netloop.tuning.measurement import Stopwatch, TimedPair
+from netloop.tuning.sample_inputs import MOST_TRIPS, NoSamples, Samples, require_ending, sample_inputs
+from netloop.tuning.search import Search, Trial, Tuned, with_alternatives
+
+__all__ = ["MOST_TRIPS", "Decisions", "NoSamples", "Samples", "Search", "Stopwatch", "TimedPair", "TimingCacheKey",
+           "TimingCacheValue", "Trial", "Tuned", "digest_of", "require_ending", "sample_inputs", "this_machine",
+           "with_alternatives"]  # fmt: skip
