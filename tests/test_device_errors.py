@@ -34,10 +34,10 @@ def test_length_of_a_call_without_memory_is_an_execution_error(network, run):
 
 
 def test_layer_on_the_host_without_memory_is_named(network, monkeypatch):
-    def evaluate(layer: INonZeroLayer, x: np.ndarray) -> np.ndarray:
+    def host_value(layer: INonZeroLayer, x: np.ndarray) -> np.ndarray:
         raise MemoryError
 
-    monkeypatch.setattr(INonZeroLayer, "evaluate", evaluate)
+    monkeypatch.setattr(INonZeroLayer, "host_value", host_value)
     layer = network.add_non_zero(network.add_input("x", trt.bool, (3,)))
     layer.name = "culprit"
     network.mark_output(layer.get_output(0))

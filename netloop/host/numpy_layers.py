@@ -7,6 +7,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from netloop.device_errors import DEVICE_ERRORS
 from netloop.diagnostics import LayerError
 from netloop.graph.infer import TypeTable
 from netloop.graph.layer import Operation
@@ -57,8 +58,8 @@ class NumpyLayers:
             return False
         try:
             made = each_output(layer.host_value(*arrays))
-        except LayerError:
-            return False  # a program may give a number where the reference fails
+        except (LayerError, *DEVICE_ERRORS):
+            return False  # a program may give a number where the reference fails, or there is memory for it
         frame.values.update(zip(layer.outputs, made, strict=True))
         return True
 

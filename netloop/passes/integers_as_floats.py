@@ -74,7 +74,8 @@ class IntegersAsFloats(Pass):
     def rewrite(self, rewriter: Rewriter) -> bool:
         found = _Floats(rewriter)
         for each in rewriter.layers(Operation):
-            found.visit(each)
+            if _is_typed(rewriter, each):
+                found.visit(each)
         if found.replaced:
             rewriter.note(f"{found.replaced} layers read small integers as float32")
         return found.replaced > 0
@@ -244,6 +245,13 @@ class _Floats:
         else:
             whole = self.make.add(whole, self.make.along(bias, output.type.rank, -len(layer.window) - 1))
         self._replace(output, whole)
+
+
+def _is_typed(rewriter: Rewriter, layer: Operation) -> bool:
+    """Whether a layer has types: one in a branch that the shapes of a call do not allow has none."""
+    types = rewriter.network.types
+    tensors = [each for each in (*layer.inputs, *layer.outputs) if each is not None]
+    return all(isinstance(types.of(each), TensorType) for each in tensors)
 
 
 def _limits(tensor: ITensor) -> tuple[int, int] | None:
