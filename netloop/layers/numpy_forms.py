@@ -16,7 +16,7 @@ def take(data: Array, indices: Array, axis: int) -> Array:
     if not data.size:
         return np.zeros(data.shape[:axis] + indices.shape + data.shape[axis + 1 :], data.dtype)
     right, wrong = _within(indices, data.shape[axis])
-    made = data.take(right, axis)
+    made = np.asarray(data.take(right, axis))  # a single element would be no array
     if wrong is not None:
         made[(slice(None),) * axis + (wrong,)] = np.zeros((), data.dtype)
     return made
@@ -28,7 +28,8 @@ def take_positions(data: Array, indices: Array) -> Array:
     if not data.size:
         return np.zeros(indices.shape[:-1] + data.shape[depth:], data.dtype)
     found = [_within(indices[..., axis], data.shape[axis]) for axis in range(depth)]
-    made = data[tuple(right for right, _ in found)] if depth else np.broadcast_to(data, indices.shape[:-1] + data.shape)
+    places = tuple(right for right, _ in found)
+    made = np.asarray(data[places]) if depth else np.broadcast_to(data, indices.shape[:-1] + data.shape)
     for _, wrong in found:
         if wrong is not None:
             made[wrong] = np.zeros((), data.dtype)

@@ -10,6 +10,7 @@ from netloop.diagnostics import LayerError
 from netloop.host.compiled_pieces import Pieces
 from netloop.host.frame import HostFrame
 from netloop.layers.gather import IGatherLayer
+from netloop.layers.numpy_forms import take, take_positions
 from netloop.layers.reduce import ICumulativeLayer, ITopKLayer
 from netloop.layers.slice import ISliceLayer
 from tests.support.examples import examples
@@ -195,3 +196,11 @@ def test_layer_of_which_numpy_finds_a_failure_is_an_error_of_the_run(network):
     assert engine({"x": -X})["y"].tolist() == (-X)[:7].tolist()
     with pytest.raises(trt.ExecutionError, match="NL601: axis 0 is read from 0 to 8"):
         engine({"x": X})
+
+
+@pytest.mark.parametrize(("index", "expected"), [(2, 9), (-3, 7), (3, 0), (-4, 0)])
+def test_single_element_that_does_not_exist_is_zero(index, expected):
+    data = np.float32([7, 8, 9])
+
+    assert take(data, np.array(index), 0).tolist() == expected
+    assert take_positions(data, np.array([index])).tolist() == expected
