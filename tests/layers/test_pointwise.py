@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import netloop as trt
 from netloop.diagnostics import LayerError
 from netloop.enums import ActivationType, DataType, ElementWiseOperation, UnaryOperation
 from netloop.layers.pointwise import (
@@ -640,6 +641,18 @@ def test_cast_to_few_bits_rounds_to_the_nearest_number(to_type, rounded):
     expected = np.float32([0.5, 2, rounded]).astype(numpy_type(to_type))
 
     check_laws(Case("few bits", ICastLayer(to_type=to_type), (np.float32([0.5, 2, 3.2]),), expected))
+
+
+@pytest.mark.parametrize("narrow", [DataType.FP8, DataType.E4M3FNUZ], ids=str)
+@pytest.mark.parametrize("to_type", [DataType.UINT2, DataType.UINT4], ids=str)
+def test_integer_beyond_a_narrow_type_is_nan_and_then_no_unsigned_integer(narrow, to_type):
+    network = INetworkDefinition()
+    x = network.add_cast(network.add_input("x", DataType.INT32, (3,)), narrow).get_output(0)
+    y = network.add_cast(network.add_cast(x, to_type).get_output(0), DataType.INT32).get_output(0)
+    y.name = "y"
+    network.mark_output(y)
+
+    assert np.asarray(trt.compile(network)(x=np.int32([2, 5000, -5000]))["y"]).tolist() == [2, 0, 0]
 
 
 def test_float8_keeps_its_four_bits_of_mantissa():
