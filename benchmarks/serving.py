@@ -36,6 +36,7 @@ from benchmarks.building import RELU, SUM, Script, onnx_model
 from benchmarks.workload import normal
 from benchmarks.workloads.char_rnn import Steps
 from netloop.cli.serve import START
+from netloop.serve.sequences import Step
 
 STATES = {name: f"{name}n" for name in ("h0", "c0", "h1", "c1")}
 WIDTHS = 64, 256, 256, 10
@@ -206,8 +207,8 @@ def client(words: list[str]) -> Any:
 # ---------------------------------------------------------------------------- one process
 
 
-def steps_a_second(clients: int, seconds: float) -> tuple[float, float]:
-    """The steps that a loop of an engine makes in a second, and those of callers that share calls."""
+def steps_a_second(clients: int, seconds: float) -> tuple[float, float, float]:
+    """The steps in a second of a loop of an engine, of callers that share calls, and of one that sends many at once."""
     engine = trt.compile(Steps(hidden=128).network())
     state = np.zeros((1, 128), np.float32)
     states: Mapping[str, Any] = dict.fromkeys(STATES, state)
@@ -226,10 +227,16 @@ def steps_a_second(clients: int, seconds: float) -> tuple[float, float]:
             return lambda: sequences.step(key, {"token": TOKEN})
 
         callers = [together(each) for each in range(clients)]
-        # in turns, as other processes slow both
-        rounds = [(_rate([alone], seconds), _rate(callers, seconds)) for _ in range(5)]
-    one, many = zip(*rounds, strict=True)
-    return float(np.median(one)), float(np.median(many))
+        steps = [Step(each, {"token": TOKEN}) for each in range(clients)]
+
+        def at_once() -> None:
+            sequences.step_all(steps)
+
+        # in turns, as other processes slow all of them
+        kinds = ([alone], 1), (callers, 1), ([at_once], clients)
+        rounds = [[_rate(functions, seconds) * steps_of_one for functions, steps_of_one in kinds] for _ in range(5)]
+    one, many, whole = np.median(rounds, axis=0).tolist()
+    return one, many, whole
 
 
 def _rate(callers: list[Callable[[], Any]], seconds: float) -> float:
@@ -268,8 +275,8 @@ def main() -> None:
     if given.client:
         print(json.dumps(client(given.client)))
         return
-    one, many = steps_a_second(32, given.seconds)
-    print(f"one process: {one:.0f} steps/s alone, {many:.0f} of 32 callers, {many / one:.1f} times\n", flush=True)
+    one, many, whole = steps_a_second(32, given.seconds)
+    print(f"one process: {one:.0f} steps/s alone, {many:.0f} of 32 callers, {whole:.0f} sent together\n", flush=True)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         write_models(folder)

@@ -1,16 +1,16 @@
-"""Rows on two processes of two devices each, as on two machines: each row ends its loop by itself.
+"""Rows, and parts of weights, on two processes of two devices each, as on two machines.
 
 A process of a cluster calls ``jax.distributed.initialize`` first; here the script starts both, on the CPU, where gloo
-joins them. Both call the engine with the same rows. A row that fails makes both raise.
+joins them. First each row ends a loop by itself; then a decoder, whose weights are cut into four parts, makes tokens.
 
     python samples/two_processes.py
 
 It prints:
 
     process 0: 4 devices, rows equal to one process: True
-    process 0: NL601: a row is too long
+    process 0: tokens equal to one process: True
     process 1: 4 devices, rows equal to one process: True
-    process 1: NL601: a row is too long
+    process 1: tokens equal to one process: True
 """
 
 import os
@@ -21,49 +21,55 @@ import sys
 import jax
 import numpy as np
 from jax.experimental.multihost_utils import process_allgather
+from jax.sharding import PartitionSpec as P
 
 import netloop as trt
 
-ROOM = 8
-"""The number of values that a row has room for."""
-X = np.array([1, 2, 3, 5, 30, 60, 99, 100], np.float32)
+ROWS = np.array([1, 2, 3, 5, 30, 60, 99, 100], np.float32)
+FIRST = np.array([7], np.int32)
+SHAPES = {"embedding": (100, 32), "up": (32, 128), "down": (128, 32), "out": (32, 100)}
+RANDOM = np.random.default_rng(0)
+WEIGHTS = {name: RANDOM.normal(0, shape[0] ** -0.5, shape).astype(np.float32) for name, shape in SHAPES.items()}
+CUT = {"*.up": P(None, "parts"), "*.down": P("parts")}
+"""The axes along which the decoder's weights are cut, by name."""
 
 
-def doubling() -> trt.INetworkDefinition:
-    """Input x []. Outputs: y [], the first of x, 2 x, 4 x, ... that is at least 100; all [8], those before it."""
-    network = trt.Builder(trt.Logger()).create_network()
-    loop = network.add_loop()
-    state = loop.add_recurrence(network.add_input("x", trt.float32, ()))
-    now = state.get_output(0)
-    hundred = network.add_constant((), np.array(100, np.float32)).get_output(0)
-    goes_on = network.add_elementwise(now, hundred, trt.ElementWiseOperation.LESS).get_output(0)
-    loop.add_trip_limit(goes_on, trt.TripLimit.WHILE)
-    state.set_input(1, network.add_elementwise(now, now, trt.ElementWiseOperation.SUM).get_output(0))
-    last = loop.add_loop_output(now, trt.LoopOutput.LAST_VALUE)
-    every = loop.add_loop_output(now, trt.LoopOutput.CONCATENATE)
-    every.set_input(1, network.add_constant((), np.array(ROOM, np.int32)).get_output(0))
-    for name, layer in {"y": last, "all": every}.items():
-        layer.get_output(0).name = name
-        network.mark_output(layer.get_output(0))
-    return network
+def double(x: jax.Array) -> jax.Array:
+    """The first of x, 2 x, 4 x, ... that is at least 100."""
+    return jax.lax.while_loop(lambda x: x < 100, lambda x: x + x, x)
 
 
-def run_rows(number: int, address: str) -> None:
+def generate(weights: dict[str, jax.Array], first: jax.Array) -> jax.Array:
+    """Twenty tokens [20, 1], each the likeliest one after the token before."""
+
+    def step(token: jax.Array, _: None) -> tuple[jax.Array, jax.Array]:
+        x = weights["embedding"][token]
+        x = jax.nn.relu(x @ weights["up"]) @ weights["down"]
+        return (jax.numpy.argmax(x @ weights["out"], axis=1).astype(token.dtype),) * 2
+
+    return jax.lax.scan(step, first, None, length=20)[1]
+
+
+def run(number: int, address: str) -> None:
     """One of the two processes."""
     jax.config.update("jax_cpu_collectives_implementation", "gloo")
     jax.distributed.initialize(address, num_processes=2, process_id=number)
-    network = doubling()
-    engine = trt.shard(network, jax.make_mesh((jax.device_count(),), ("rows",)))
-    made = process_allgather(engine({"x": X}), tiled=True)
 
+    # two rows on each device
+    network = trt.from_jax(double, ROWS[0], names="x")
+    engine = trt.shard(network, jax.make_mesh((jax.device_count(),), ("rows",)))
+    (made,) = process_allgather(engine({"x": ROWS}), tiled=True).values()
     alone = trt.compile(network)
-    rows = [alone({"x": each}) for each in X]
-    equal = all(np.array_equal(made[name], np.stack([row[name] for row in rows])) for name in made)
+    equal = np.array_equal(made, [each for row in ROWS for each in alone({"x": row}).values()])
     print(f"process {number}: {jax.device_count()} devices, rows equal to one process: {equal}")
-    try:
-        engine({"x": np.where(X[-1] == X, np.float32(1e-3), X)})
-    except trt.ExecutionError as error:
-        print(f"process {number}: {error.findings[0].code}: a row is too long")
+
+    # a quarter of two weights on each device
+    network = trt.from_jax(generate, WEIGHTS, FIRST, weights="weights", names=["weights", "first"])
+    engine = trt.shard(network, jax.make_mesh((jax.device_count(),), ("parts",)), in_specs=CUT)
+    made = process_allgather(engine({"first": FIRST}), tiled=True)
+    alone = trt.compile(network)({"first": FIRST})
+    equal = all(np.array_equal(made[name], each) for name, each in alone.items())
+    print(f"process {number}: tokens equal to one process: {equal}")
 
 
 def main() -> None:
@@ -89,6 +95,6 @@ def main() -> None:
 
 if __name__ == "__main__":
     if len(sys.argv) == 3:
-        run_rows(int(sys.argv[1]), sys.argv[2])
+        run(int(sys.argv[1]), sys.argv[2])
     else:
         main()
