@@ -46,6 +46,7 @@ def options() -> argparse.Namespace:
         default=10.0,
         help="stop sampling a variant after this time and at least 3 samples (10)",
     )
+    add("--places", type=positive, default=3, help="how often each variant is prepared anew, elsewhere in memory (3)")
     add("--json", type=Path, metavar="F", help="add the results to those of earlier runs in a file")
     add("--plot", type=Path, metavar="FOLDER", help=f"draw the results of {PAGE.name} into a folder, and run nothing")
     add("--write", action="store_true", help=f"write the results to {PAGE.name}")
@@ -98,7 +99,7 @@ def main() -> None:
     workloads = ready(workloads)
     order = [each.name for each in (*WORKLOADS, *map(Ablation, WORKLOADS))]
     results = table.load(given.json) if given.json else []
-    for result in run(workloads, Plan(given.threads, given.repetitions, given.seconds)):
+    for result in run(workloads, Plan(given.threads, given.repetitions, given.seconds, given.places)):
         print(table.markdown(table.DETAIL, table.detail(result)), flush=True)
         results = table.joined(results, [result], order)
         if given.json:
