@@ -22,7 +22,7 @@ from netloop.graph.attributes import check_instance
 from netloop.jax_settings import pinned_settings
 from netloop.network import INetworkDefinition
 from netloop.serve.errors import not_run, overloaded, unknown_sequence
-from netloop.serve.service import CLOCK, Clock, Errors, Outputs, Request, Service, answer_all, seconds
+from netloop.serve.service import CLOCK, BatchService, Clock, Errors, Outputs, Request, answer_all, seconds
 from netloop.serve.step import StepProgram
 from netloop.types import Array, TensorType
 
@@ -81,7 +81,7 @@ class StepRequest(Request):
     number: int
 
 
-class Sequences(Service[StepRequest]):
+class Sequences(BatchService[StepRequest]):
     """Steps of many sequences, run as batched calls; the state of each stays on the device between its steps.
 
     ``sequences.step(7, {"x": x}, start=True)`` begins sequence 7 and returns the outputs of its first step; steps of

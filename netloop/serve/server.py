@@ -15,7 +15,7 @@ from netloop.api.engine import ICudaEngine
 from netloop.call_inputs import check_values
 from netloop.diagnostics import ExecutionError, Finding, InputError, reason
 from netloop.graph.attributes import check_instance
-from netloop.serve.service import CLOCK, Clock, Outputs, Request, Service, require_same_tensors
+from netloop.serve.service import CLOCK, BatchService, Clock, Outputs, Request, require_same_tensors
 from netloop.types import Array
 
 
@@ -32,7 +32,7 @@ class RowsRequest(Request):
     types: tuple[Any, ...]
 
 
-class Server(Service[RowsRequest]):
+class Server(BatchService[RowsRequest]):
     """An engine whose callers, in many threads, share batched calls.
 
     ``server(x=rows)`` returns what ``engine(x=rows)`` does, as numpy arrays. Requests that wait at the same time are

@@ -88,8 +88,8 @@ class Service(Unpicklable, ABC, Generic[R]):
         """A new batch: a function that says whether a request joins it."""
 
     @abstractmethod
-    def _run(self, batch: list[R]) -> Sequence[Outputs | Exception]:
-        """The outputs, or the error, of each request of a batch."""
+    def _answer(self, batch: list[R]) -> None:
+        """Run a batch, and give each request that ends with it its outputs or its error."""
 
     def _has_work(self) -> bool:
         """Whether there is something to run, with the lock held."""
@@ -231,6 +231,14 @@ class Service(Unpicklable, ABC, Generic[R]):
         for each in (*lost, request):
             self._left(each)
         return [(each, self._not_run(each)) for each in lost]
+
+
+class BatchService(Service[R]):
+    """A service that answers all requests of a batch at once."""
+
+    @abstractmethod
+    def _run(self, batch: list[R]) -> Sequence[Outputs | Exception]:
+        """The outputs, or the error, of each request of a batch."""
 
     def _answer(self, batch: list[R]) -> None:
         """Run a batch, and give each request its outputs or its error."""

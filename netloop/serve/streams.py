@@ -155,9 +155,6 @@ class Streams(Service[StreamRequest]):
         # it stays pending while it runs, so that its future can be cancelled
         return not request.future.cancelled()
 
-    def _run(self, batch: list[StreamRequest]) -> list[Outputs | Exception]:
-        raise NotImplementedError
-
     def _serve(self) -> None:
         super()._serve()
         ended, self._running = self._running, []

@@ -73,8 +73,10 @@ def test_engine_agrees_with_the_reference(dtype, zero, per_channel):
     found = np.asarray(trt.compile(network, passes=ONLY)(inputs)["y"])
 
     assert uses(network) == 1
-    # a number before the product may be next to the middle of two steps
-    assert np.quantile(np.abs(found - wanted), 0.9) <= 1e-6 * np.abs(wanted).max()
+    difference = np.abs(found - wanted)
+    # a number before the product may be next to the middle of two steps of 0.05, and weights are at most 1.5
+    assert difference.max() <= 0.05 * 1.5
+    assert (difference > 1e-4).mean() <= 0.02
 
 
 @pytest.mark.parametrize("length", [1, 64, 500])
