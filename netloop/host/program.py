@@ -27,6 +27,7 @@ from netloop.host.numpy_layers import NumpyLayers, all_blocks
 from netloop.host.routes import Route, Run
 from netloop.layers.loop import ILoop
 from netloop.lower.loop.strategy import LoopStrategy, StrategyKind
+from netloop.lower.shape_values import valued_in_run
 from netloop.nest import IfStep, LoopStep, Step, layers_of
 from netloop.network import INetworkDefinition
 from netloop.tensor_values import to_user
@@ -65,7 +66,7 @@ class HostProgram:
         steps = [each for each in validated.block.steps if each not in without]
         closed, others = ([], steps) if self._observed else closed_first(steps, types)
         self._steps = [*closed, *others]
-        self._valued = network.shape_tensors()
+        self._valued = valued_in_run(network)
         self._routes: dict[tuple[Step, ...], Route] = {}
         self._numpy_layers = NumpyLayers(all_blocks(others), types)
         self._pieces = Pieces(validated.scopes, max_trips, interruptible, self._observed)

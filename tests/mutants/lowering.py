@@ -12,6 +12,7 @@ FLAGS = "netloop/lower/frame.py"
 HOST = "netloop/host/layers.py"
 HOST_FRAME = "netloop/host/frame.py"
 HOST_LOOP = "netloop/host/loop.py"
+SHAPE_VALUES = "netloop/lower/shape_values.py"
 IFS = "tests/layers/test_conditional.py"
 ITERATORS = "netloop/lower/loop/iterators.py"
 LOAD = "netloop/lower/weight_folding.py"
@@ -187,6 +188,15 @@ FAULTS = [
     Mutant("a piece is reused for another value that decides a shape", HOST_FRAME,
            "key = type.dtype, type.shape, None if known is None else known.tobytes()",
            "key = type.dtype, type.shape", "tests/host/test_program.py"),
+    Mutant("a program is made for each value of an input that is lost in large tensors", SHAPE_VALUES,
+           "lambda tensor: tensor not in lost", "lambda tensor: True",
+           "tests/lower/test_shape_values.py tests/host/test_new_lengths.py", SPEED),
+    Mutant("values are lost in the branch that is not taken", SHAPE_VALUES,
+           "for layer, _ in tensor.uses if isinstance(layer, Operation))", "for layer, _ in tensor.uses)",
+           "tests/lower/test_shape_values.py", SPEED),
+    Mutant("a piece is made for each number that is rounded to the same length", SHAPE_VALUES,
+           "lambda tensor: not _is_float(network.types.of(tensor))", "lambda tensor: True",
+           "tests/lower/test_shape_values.py", SPEED),
     Mutant("boxes are apart if the box before ends, though an earlier one does not", SUPPRESSION,
            "np.maximum.accumulate(np.searchsorted(ends, high[order]) + base)",
            "np.searchsorted(ends, high[order]) + base", "tests/layers/test_suppression.py", UNDRAWN),
