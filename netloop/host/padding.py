@@ -20,6 +20,7 @@ from netloop.layers.matrix import IMatrixMultiplyLayer
 from netloop.layers.pointwise import POINTWISE
 from netloop.layers.rearrange import IConcatenationLayer, IShuffleLayer, ISqueezeLayer, IUnsqueezeLayer
 from netloop.layers.reduce import IReduceLayer, ISoftMaxLayer, axes_of
+from netloop.layers.slice import ISliceLayer
 from netloop.layers.sources import IConstantLayer
 from netloop.nest import LayerStep, Step
 from netloop.passes.channels_last_layers import ChannelsLastWindow
@@ -143,6 +144,15 @@ def _joined(layer: IConcatenationLayer, known: Sequence[TensorType | None], axes
     return None if any(along in each for each in axes) else NONE
 
 
+def _sliced(layer: ISliceLayer, known: Sequence[TensorType | None], axes: Sequence[Axes]) -> Axes | None:
+    """Of slices of axes that are not padded; positions past the end of one would mean others."""
+    first, given = known[0], layer.axes
+    assert first is not None
+    if given is None or len(known) > ISliceLayer.INPUT_OF["axes"] or any(axes[1:]):
+        return None
+    return None if axes[0].intersection(axis % first.rank for axis in given) else NONE
+
+
 def _along(
     layer: IReduceLayer | ISoftMaxLayer, known: Sequence[TensorType | None], axes: Sequence[Axes]
 ) -> Axes | None:
@@ -191,6 +201,7 @@ RULES: list[tuple[tuple[type[Any], ...], Rule]] = [
     ((*POINTWISE, IScaleLayer), _everywhere),
     ((IShuffleLayer, ISqueezeLayer, IUnsqueezeLayer), _moved),
     ((IConcatenationLayer,), _joined),
+    ((ISliceLayer,), _sliced),
     ((IReduceLayer, ISoftMaxLayer), _along),
     ((IConvolutionLayer, IDeconvolutionLayer, ChannelsLastWindow), _window),
     ((IMatrixMultiplyLayer,), _product),

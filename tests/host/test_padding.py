@@ -70,6 +70,18 @@ def reduced(network, x, axis):
     return network.add_reduce(x, trt.ReduceOperation.SUM, 1 << axis, True).get_output(0)
 
 
+def sliced(network, x, axis, start, length, mode=trt.SampleMode.STRICT_BOUNDS):
+    layer = network.add_slice(x, (start,), (length,), (1,))
+    layer.axes, layer.mode = (axis,), mode
+    return layer.get_output(0)
+
+
+def gated(network, x):
+    both = convolution(network, x)
+    gate, value = (sliced(network, both, 1, start, 1) for start in (0, 2))
+    return convolution(network, combine(network, x, combine(network, gate, value, Op.PROD)))
+
+
 def softmax(network, x, axis):
     layer = network.add_softmax(x)
     layer.axes = 1 << axis
@@ -102,6 +114,7 @@ PADDED = {
     "product of rows": lambda net, x: product(net, transposed(net, x), TRANSPOSE),
     "sum of channels": lambda net, x: convolution(net, combine(net, x, reduced(net, convolution(net, x), 1), Op.PROD)),
     "softmax of channels": lambda net, x: softmax(net, convolution(net, x), 1),
+    "slices of channels": gated,
     "joined channels": lambda net, x: joined(net, convolution(net, x), 1),
 }
 """Functions that are padded whole, unless an axis is too short for them."""
@@ -109,6 +122,7 @@ PADDED = {
 NOT_PADDED = {
     "sum of frames": lambda net, x: reduced(net, convolution(net, x), 2),
     "softmax of frames": lambda net, x: softmax(net, convolution(net, x), 2),
+    "last frame again and again": lambda net, x: sliced(net, convolution(net, x), 2, 0, 40, trt.SampleMode.CLAMP),
     "joined frames": lambda net, x: convolution(net, joined(net, convolution(net, x), 2)),
     "product of frames": lambda net, x: net.add_matrix_multiply(
         convolution(net, x), NONE, convolution(net, x), TRANSPOSE
