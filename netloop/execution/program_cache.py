@@ -17,6 +17,7 @@ from netloop.diagnostics import Finding, InputError
 from netloop.forked import require_jax
 from netloop.graph.infer import TypeTable
 from netloop.graph.tensor import ITensor
+from netloop.lower.shape_values import valued_before_run
 from netloop.map_types import Map
 from netloop.network import INetworkDefinition
 from netloop.string_arrays import contents
@@ -42,7 +43,7 @@ class ProgramCache(Generic[P]):
 
     def __init__(self, network: INetworkDefinition, make: Callable[[TypeTable, ValidatedNetwork, Given], P]) -> None:
         self.network = network
-        needed = network.shape_tensors()
+        needed = valued_before_run(network)
         self.shape_inputs = [each for each in network.inputs if each in needed and each.type.is_tensor]
         self._latest: tuple[Any, P | None] = None, None
         require_jax()

@@ -107,7 +107,7 @@ class Pieces:
         return self._compiled[key]
 
     def _compile(self, steps: Sequence[Step], reads: Sequence[ITensor], types: TypeTable, around: Around) -> Piece:
-        program = Program(steps, self._needed_later(steps), types, self._scopes, self._max_trips)
+        program = Program(steps, self.needed_later(steps), types, self._scopes, self._max_trips)
         compiled: Callable[..., Outcome] = InterruptibleJit(
             lambda *given: _without_zeros(program.run_in(around(*given)))
         )
@@ -129,7 +129,7 @@ class Pieces:
 
         return run
 
-    def _needed_later(self, steps: Sequence[Step]) -> list[ITensor]:
+    def needed_later(self, steps: Sequence[Step]) -> list[ITensor]:
         """The tensors of some steps that other layers, the caller or the observer needs."""
         inside = {layer for step in steps for layer in layers_of(step)}
         written = [tensor for step in steps for tensor in step.writes]

@@ -53,6 +53,8 @@ class NumpyLayers:
             return False
         if isinstance(layer, IConstantLayer) and layer.outputs[0] in frame.values:
             return True
+        if isinstance(layer, IShapeLayer):
+            return _add_shape(layer, frame)
         arrays = self._arrays(layer, frame)
         if arrays is None or not self._is_small(layer, arrays):
             return False
@@ -65,20 +67,20 @@ class NumpyLayers:
 
     def _arrays(self, layer: Operation, frame: HostFrame) -> list[Array | None] | None:
         """The inputs of a layer in numpy; None if one is no array, or too large."""
-        if isinstance(layer, IShapeLayer):
-            (tensor,) = layer.inputs
-            value = None if tensor is None else frame.values.get(tensor)
-            is_array = isinstance(value, jax.Array | np.ndarray)
-            # it takes no memory
-            return [np.broadcast_to(np.zeros((), value.dtype), value.shape)] if is_array else None
+        # hundreds of these layers run in a call: arrays of numpy, which most inputs are, are asked for first
         arrays: list[Any] = []
         for tensor in layer.inputs:
-            value: Any = None if tensor is None else frame.values.get(tensor, self._known.get(tensor))
-            if isinstance(value, jax.Array) and tensor is not None and value.nbytes <= MOST_BYTES:
-                # other layers read it too
-                value = frame.values[tensor] = np.asarray(value)
-            if tensor is not None and not isinstance(value, np.ndarray | np.generic):
-                return None
+            value: Any = None
+            if tensor is not None:
+                value = frame.values.get(tensor)
+                if value is None:
+                    value = self._known.get(tensor)
+                if type(value) is not np.ndarray:
+                    if isinstance(value, jax.Array) and value.nbytes <= MOST_BYTES:
+                        # other layers read it too
+                        value = frame.values[tensor] = np.asarray(value)
+                    if not isinstance(value, np.ndarray | np.generic):
+                        return None
             arrays.append(value)
         return arrays
 
@@ -111,13 +113,23 @@ def _quick_layer(step: Step) -> Operation | None:
     return layer if isinstance(layer, Operation) and layer.NUMPY_IS_FAST and not layer.draws else None
 
 
+def _add_shape(layer: IShapeLayer, frame: HostFrame) -> bool:
+    """Add the shape of a tensor to the frame, if it is an array; its numbers need not be on the host."""
+    (tensor,) = layer.inputs
+    value = None if tensor is None else frame.values.get(tensor)
+    is_array = isinstance(value, np.ndarray | jax.Array)
+    if is_array:
+        frame.values[layer.outputs[0]] = np.array(value.shape, np.int64)
+    return is_array
+
+
 def _fits(layer: Operation, arrays: list[Array | None]) -> bool:
     try:
         made = layer.infer(*(None if each is None else TensorType.of(each) for each in arrays))
     except LayerError:
         return False
     types = made if isinstance(made, tuple) else (made,)
-    size = 0 if isinstance(layer, IShapeLayer) else sum(each.nbytes for each in arrays if each is not None)
+    size = sum(each.nbytes for each in arrays if each is not None)
     return max(size, *(each.nbytes for each in types if isinstance(each, TensorType))) <= MOST_BYTES
 
 

@@ -24,9 +24,11 @@ from netloop.host.frame import HostFrame, Listener, Poisoned, TensorObserver
 from netloop.host.layers import run_layer
 from netloop.host.loop import HostLoop
 from netloop.host.numpy_layers import NumpyLayers, all_blocks
+from netloop.host.padded_pieces import PaddedPieces
 from netloop.host.routes import Route, Run
 from netloop.layers.loop import ILoop
 from netloop.lower.loop.strategy import LoopStrategy, StrategyKind
+from netloop.lower.shape_values import valued_in_run
 from netloop.nest import IfStep, LoopStep, Step, layers_of
 from netloop.network import INetworkDefinition
 from netloop.tensor_values import to_user
@@ -65,10 +67,11 @@ class HostProgram:
         steps = [each for each in validated.block.steps if each not in without]
         closed, others = ([], steps) if self._observed else closed_first(steps, types)
         self._steps = [*closed, *others]
-        self._valued = network.shape_tensors()
+        self._valued = valued_in_run(network)
         self._routes: dict[tuple[Step, ...], Route] = {}
         self._numpy_layers = NumpyLayers(all_blocks(others), types)
         self._pieces = Pieces(validated.scopes, max_trips, interruptible, self._observed)
+        self._padded_pieces = PaddedPieces(self._pieces, validated.scopes, types)
         self.loop_strategies: dict[ILoop, LoopStrategy] = self._pieces.loop_strategies
         self.batched_layers: dict[ILoop, list[ILayer]] = self._pieces.batched_layers
 
@@ -110,8 +113,9 @@ class HostProgram:
             if self._numpy_layers.compute(key[position], frame):
                 length = 1
             else:
-                length, action = route.recall(position, frame) or self._decided(route, position, frame)
-                action(frame)
+                run = route.recall(position, frame) or self._decided(route, position, frame)
+                run.action(frame)
+                length = run.length
             if frame.observer is not None:
                 for step in key[position : position + length]:
                     frame.see(step.writes)
@@ -122,7 +126,8 @@ class HostProgram:
         types, steps = frame.type_table(), route.steps[position:]
         length = self._pieces.length(steps, frame, types)
         if length:
-            run = Run(length, self._pieces.find(steps[:length], frame, types))
+            padded = self._padded_pieces.find(steps[:length], frame, types)
+            run = padded or Run(length, self._pieces.find(steps[:length], frame, types))
         else:
             run = Run(1, lambda now: self._run_step(steps[0], now))
         route.keep(position, run, frame)

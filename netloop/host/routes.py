@@ -18,10 +18,12 @@ class Run(NamedTuple):
     Attributes:
         length: the number of steps.
         action: runs them: takes what it reads from a frame, and adds its results to it.
+        lasts: whether they are still to run in this way.
     """
 
     length: int
     action: Callable[[HostFrame], None]
+    lasts: Callable[[], bool] = lambda: True
 
 
 class Route:
@@ -40,7 +42,7 @@ class Route:
         """The run at a position for the types of a frame, if it was met before."""
         for reads, met in self._met.get(position, ()):
             found = met.get(self._key(reads, frame))
-            if found is not None:
+            if found is not None and found.lasts():
                 return found
         return None
 

@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 import netloop as trt
 from netloop.diagnostics import LayerError
-from netloop.host.compiled_pieces import Pieces
 from netloop.host.frame import HostFrame
 from netloop.layers.gather import IGatherLayer
 from netloop.layers.numpy_forms import take, take_positions
@@ -17,19 +16,6 @@ from tests.support.examples import examples
 from tests.support.networks import Op, combine, constant, mark
 
 X = np.float32([3, -1, 4, -1, 5, -9, 2, 6])
-
-
-@pytest.fixture
-def compiled(monkeypatch):
-    """The lengths of the pieces that are compiled from now on."""
-    lengths, compile_piece = [], Pieces._compile
-
-    def compile_counted(self, steps, *given):
-        lengths.append(len(steps))
-        return compile_piece(self, steps, *given)
-
-    monkeypatch.setattr(Pieces, "_compile", compile_counted)
-    return lengths
 
 
 def chosen(network, x):

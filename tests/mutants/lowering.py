@@ -12,6 +12,8 @@ FLAGS = "netloop/lower/frame.py"
 HOST = "netloop/host/layers.py"
 HOST_FRAME = "netloop/host/frame.py"
 HOST_LOOP = "netloop/host/loop.py"
+PADDED, PADDING = "netloop/host/padded_pieces.py", "netloop/host/padding.py"
+SHAPE_VALUES = "netloop/lower/shape_values.py"
 IFS = "tests/layers/test_conditional.py"
 ITERATORS = "netloop/lower/loop/iterators.py"
 LOAD = "netloop/lower/weight_folding.py"
@@ -34,6 +36,8 @@ WHILE_LOOP = "netloop/lower/loop/while_loop.py"
 CALLED_TWICE = "none: it shows in a second call, or with donated inputs"
 SPEED = "none: it changes how fast numbers are computed, and no number"
 MEMORY = "none: it changes how much memory is used, and no number"
+PADS = "tests/host/test_padding.py"
+UNPADDED = "none: random networks run once, and a first length is not padded"
 UNDRAWN = "none: random networks have no suppression of boxes"
 
 # fmt: off
@@ -187,6 +191,36 @@ FAULTS = [
     Mutant("a piece is reused for another value that decides a shape", HOST_FRAME,
            "key = type.dtype, type.shape, None if known is None else known.tobytes()",
            "key = type.dtype, type.shape", "tests/host/test_program.py"),
+    Mutant("a program is made for each value of an input that is lost in large tensors", SHAPE_VALUES,
+           "lambda tensor: tensor not in lost", "lambda tensor: True",
+           "tests/lower/test_shape_values.py tests/host/test_padding.py", SPEED),
+    Mutant("values are lost in the branch that is not taken", SHAPE_VALUES,
+           "for layer, _ in tensor.uses if isinstance(layer, Operation))", "for layer, _ in tensor.uses)",
+           "tests/lower/test_shape_values.py", SPEED),
+    Mutant("a piece is made for each number that is rounded to the same length", SHAPE_VALUES,
+           "lambda tensor: not _is_float(network.types.of(tensor))", "lambda tensor: True",
+           "tests/lower/test_shape_values.py", SPEED),
+    Mutant("windows read what is behind padded frames", PADDED,
+           "for each in range(found.ndim)]), found, 0)", "for each in range(found.ndim)]), found, found)",
+           PADS, UNPADDED),
+    Mutant("the first length decides which axes are padded", PADDING,
+           "enumerate(before.shape) if length == UNKNOWN)",
+           "enumerate(before.shape) if length == UNKNOWN and bucket(exact[axis]) != exact[axis])", PADS, UNPADDED),
+    Mutant("a sum along a padded axis is padded", PADDING,
+           "return None if axes[0].intersection(axis % first.rank for axis in over)",
+           "return NONE if axes[0].intersection(axis % first.rank for axis in over)", PADS, UNPADDED),
+    Mutant("a padded axis is sliced", PADDING,
+           "return None if axes[0].intersection(axis % first.rank for axis in given)",
+           "return NONE if axes[0].intersection(axis % first.rank for axis in given)", PADS, UNPADDED),
+    Mutant("tensors are joined along a padded axis", PADDING,
+           "return None if any(along in each for each in axes) else NONE", "return NONE", PADS, UNPADDED),
+    Mutant("a product sums over a padded axis", PADDING,
+           "operation is MatrixOperation.VECTOR or summed in axes[operand]", "operation is MatrixOperation.VECTOR",
+           PADS, UNPADDED),
+    Mutant("a length that is met often stays padded", PADDED, "self._calls < FEW", "self._calls >= 0", PADS, SPEED),
+    Mutant("the first length is padded", PADDED,
+           "self._first.setdefault(steps[0], key) == key", "self._first.setdefault(steps[0], key) is None",
+           PADS, SPEED),
     Mutant("boxes are apart if the box before ends, though an earlier one does not", SUPPRESSION,
            "np.maximum.accumulate(np.searchsorted(ends, high[order]) + base)",
            "np.searchsorted(ends, high[order]) + base", "tests/layers/test_suppression.py", UNDRAWN),
