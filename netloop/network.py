@@ -328,11 +328,12 @@ class INetworkDefinition(WithStatement, Unpicklable, LayerMethods, MarkMethods, 
     def __deepcopy__(self, memo: dict[int, Any]) -> INetworkDefinition:
         return self.copy()
 
-    def copy(self, *, shares_weights: bool = False) -> INetworkDefinition:
+    def copy(self, *, shares_weights: bool = False, types: TypeTable | None = None) -> INetworkDefinition:
         """Return a network with copies of all layers, their wiring and their arrays.
 
         Args:
             shares_weights: whether the layers of both share their arrays, which must not be written to then.
+            types: types of the tensors for certain inputs, which those of the copy have; None for the declared ones.
         """
         made = INetworkDefinition(self.builder, self.flags)
         made.name = self.name
@@ -345,7 +346,10 @@ class INetworkDefinition(WithStatement, Unpicklable, LayerMethods, MarkMethods, 
         for layer, copied in zip(self.layers, made.layers, strict=True):
             copied.wire(copies.tensors[each] if each is not None else None for each in layer.inputs)
         made.outputs.extend(copies.tensors[each] for each in self.outputs)
+        for original, copied in zip(self.inputs, made.inputs, strict=True):
+            vars(copied)["declared"] = original.declared if types is None else types[original]
         vars(made)["marks"] = self.marks.copied(copies.tensors, made.layers)
+        made.types.learn(types or self.types, copies.tensors.items(), with_values=shares_weights)
         return made
 
 

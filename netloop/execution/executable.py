@@ -19,6 +19,7 @@ from netloop.execution.compiled_program import CompiledProgram, Watch, compile_p
 from netloop.execution.program_cache import Given, ProgramCache
 from netloop.execution.ready_call import BoundCall, FoundCall, GuardedCall, KnownInputs, ReadyCall
 from netloop.execution.weight_loading import DeviceWeights, HostWeights, device_copy
+from netloop.garbage_collection import collection_paused
 from netloop.graph.attributes import check_instance
 from netloop.graph.infer import TypeTable
 from netloop.graph.layer import ILayer
@@ -83,10 +84,10 @@ class Executable(Unpicklable, CheckedAttributes):
         forms: Forms = NO_FORMS,
     ) -> None:
         check_max_trips("max_trips", max_trips)
-        require_shallow(
-            require_valid(check_instance("network", network, INetworkDefinition)).block, max_trips=max_trips
-        )
-        network = network.copy()
+        with collection_paused:
+            valid = require_valid(check_instance("network", network, INetworkDefinition))
+            require_shallow(valid.block, max_trips=max_trips)
+            network = network.copy()
         constants = constants_of(network)
         vars(self).update(network=network, constants=constants, max_trips=max_trips, interruptible=interruptible)
         vars(self).update(passes=applied(chosen(passes), forms), forms=forms, donated=inputs_named(donate, network))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import heapq
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
 
@@ -166,19 +166,27 @@ def _in_order(region: _Region, pinned: Mapping[Step, Branch | None]) -> list[Ste
     Raises:
         CycleError: steps depend on each other, or on the conditional that they are pinned to.
     """
-    sorter = TopologicalSorter({step: region.before.get(step, {}) for step in region.ranks})
+    before: dict[Step, Collection[Step]] = {step: region.before.get(step, ()) for step in region.ranks}
     for step, branch in pinned.items():
         if branch is not None:
-            sorter.add(branch[0], step)
-    sorter.prepare()
+            before[branch[0]] = {**dict.fromkeys(before[branch[0]]), step: None}
+    after: dict[Step, list[Step]] = {}
+    for step, makers in before.items():
+        for maker in makers:
+            after.setdefault(maker, []).append(step)
+    missing = {step: len(makers) for step, makers in before.items()}
+    ready = [(region.ranks[step], step) for step, count in missing.items() if not count]
+    heapq.heapify(ready)
     order: list[Step] = []
-    ready: list[tuple[int, Step]] = []
-    while sorter.is_active():
-        for step in sorter.get_ready():
-            heapq.heappush(ready, (region.ranks[step], step))
+    while ready:
         _, step = heapq.heappop(ready)
         order.append(step)
-        sorter.done(step)
+        for reader in after.get(step, ()):
+            missing[reader] -= 1
+            if not missing[reader]:
+                heapq.heappush(ready, (region.ranks[reader], reader))
+    if len(order) < len(before):
+        TopologicalSorter(before).prepare()  # which finds the cycle
     return order
 
 
@@ -203,6 +211,8 @@ def _homes(region: _Region) -> tuple[dict[Step, Branch | None], list[Step]]:
         order = _in_order(region, {})
     except CycleError as error:
         raise NetworkError(_loop_feeds_itself(error.args[1])) from None
+    if not any(isinstance(step, IfStep) for step in order):
+        return dict.fromkeys(order), order
     branches = _Branches(region, order, {})
     unused = [step for step in order if step not in region.uses and step not in region.roots]
     if not unused:
