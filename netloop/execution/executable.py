@@ -34,6 +34,7 @@ from netloop.lower.nesting import require_shallow
 from netloop.network import INetworkDefinition
 from netloop.passes import NO_FORMS, Forms, Note, applied, chosen, improve, of_host, of_platform
 from netloop.string_arrays import STRING
+from netloop.types import LARGEST_KNOWN_VALUE
 from netloop.unpicklable import OF_AN_ENGINE, Unpicklable
 
 P = TypeVar("P")
@@ -87,7 +88,9 @@ class Executable(Unpicklable, CheckedAttributes):
         with collection_paused:
             valid = require_valid(check_instance("network", network, INetworkDefinition))
             require_shallow(valid.block, max_trips=max_trips)
-            network = network.copy()
+            # these are copied to the device; smaller arrays may be part of types
+            large = [each for each in constants_of(network) if each.weights.nbytes > LARGEST_KNOWN_VALUE]
+            network = network.copy(sharing=large)
         constants = constants_of(network)
         vars(self).update(network=network, constants=constants, max_trips=max_trips, interruptible=interruptible)
         vars(self).update(passes=applied(chosen(passes), forms), forms=forms, donated=inputs_named(donate, network))
@@ -365,14 +368,14 @@ def inputs_named(names: Iterable[str], network: INetworkDefinition) -> frozenset
 def _loaded(layer: IConstantLayer) -> Any:
     """The weights of a constant on the device; strings stay on the host.
 
-    Where the device computes in the host's memory, the constant keeps a view of them: there is one copy, and not two.
+    The constant keeps a copy of its own. Where the device computes in the host's memory, that is a view of these
+    weights: there is one copy, and not two.
     """
     weights = layer.evaluate()
-    if weights.dtype == STRING:
-        return weights.copy()
-    loaded = device_copy(weights)
-    if {each.platform for each in loaded.devices()} == {"cpu"}:
-        vars(layer)["weights"] = np.asarray(loaded).reshape(-1)
+    is_text = weights.dtype == STRING
+    loaded = weights.copy() if is_text else device_copy(weights)
+    is_here = is_text or {each.platform for each in loaded.devices()} == {"cpu"}
+    vars(layer)["weights"] = (np.asarray(loaded) if is_here else weights.copy()).reshape(-1)
     return loaded
 
 

@@ -170,12 +170,20 @@ def _in_order(region: _Region, pinned: Mapping[Step, Branch | None]) -> list[Ste
     for step, branch in pinned.items():
         if branch is not None:
             before[branch[0]] = {**dict.fromkeys(before[branch[0]]), step: None}
+    order = _by_rank(before, region.ranks)
+    if len(order) < len(before):
+        TopologicalSorter(before).prepare()  # which finds the cycle
+    return order
+
+
+def _by_rank(before: Mapping[Step, Collection[Step]], ranks: Mapping[Step, int]) -> list[Step]:
+    """The steps that do not depend on a cycle: next is always that of the lowest rank among those that may run."""
     after: dict[Step, list[Step]] = {}
     for step, makers in before.items():
         for maker in makers:
             after.setdefault(maker, []).append(step)
     missing = {step: len(makers) for step, makers in before.items()}
-    ready = [(region.ranks[step], step) for step, count in missing.items() if not count]
+    ready = [(ranks[step], step) for step, count in missing.items() if not count]
     heapq.heapify(ready)
     order: list[Step] = []
     while ready:
@@ -184,9 +192,7 @@ def _in_order(region: _Region, pinned: Mapping[Step, Branch | None]) -> list[Ste
         for reader in after.get(step, ()):
             missing[reader] -= 1
             if not missing[reader]:
-                heapq.heappush(ready, (region.ranks[reader], reader))
-    if len(order) < len(before):
-        TopologicalSorter(before).prepare()  # which finds the cycle
+                heapq.heappush(ready, (ranks[reader], reader))
     return order
 
 
@@ -215,8 +221,13 @@ def _homes(region: _Region) -> tuple[dict[Step, Branch | None], list[Step]]:
         return dict.fromkeys(order), order
     branches = _Branches(region, order, {})
     unused = [step for step in order if step not in region.uses and step not in region.roots]
-    if not unused:
-        return branches.homes, order
+    return _with_unused(region, branches, order, unused) if unused else (branches.homes, order)
+
+
+def _with_unused(
+    region: _Region, branches: _Branches, order: list[Step], unused: list[Step]
+) -> tuple[dict[Step, Branch | None], list[Step]]:
+    """The branch of each step and the order, if some steps have no uses."""
     pinned = branches.of_unused(order, unused)
     while True:
         try:

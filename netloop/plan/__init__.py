@@ -81,7 +81,7 @@ def read(data: bytes | bytearray | memoryview) -> Plan:
     if not isinstance(data, bytes | bytearray | memoryview):
         raise TypeError(f"a plan must be bytes, not {type(data).__name__}")
     with memory_errors_as(FileFormatError, ""):
-        document, files = unpack(bytes(data))
+        document, files = unpack(data if isinstance(data, bytes) else bytes(data))
         reader = NetworkReader(from_json(document, NETWORK), files)
         network = reader.network()
     return Plan(network, reader.build, reader.absent)
