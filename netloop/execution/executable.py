@@ -18,7 +18,7 @@ from netloop.diagnostics import Finding, InputError, did_you_mean, reason
 from netloop.execution.compiled_program import CompiledProgram, Watch, compile_program
 from netloop.execution.program_cache import Given, ProgramCache
 from netloop.execution.ready_call import BoundCall, FoundCall, GuardedCall, KnownInputs, ReadyCall
-from netloop.execution.weight_loading import DeviceWeights, HostWeights, device_copy
+from netloop.execution.weight_loading import DeviceWeights, HostWeights, own_copy
 from netloop.garbage_collection import collection_paused
 from netloop.graph.attributes import check_instance
 from netloop.graph.infer import TypeTable
@@ -120,12 +120,14 @@ class Executable(Unpicklable, CheckedAttributes):
 
     def _take_weights(self) -> None:
         """Copy the current arrays of the constants to the device."""
+        there = [each for each in self.constants if each not in self.absent]
         # in a function that JAX traces, the copies would otherwise be tracers
         with pinned_settings(), jax.ensure_compile_time_eval():
-            vars(self)["weights"] = [
-                jax.ShapeDtypeStruct(each.shape, each.weights.dtype) if each in self.absent else _loaded(each)
-                for each in self.constants
-            ]
+            loaded = dict(zip(there, _loaded(there), strict=True))
+        vars(self)["weights"] = [
+            loaded[each] if each in loaded else jax.ShapeDtypeStruct(each.shape, each.weights.dtype)
+            for each in self.constants
+        ]
 
     @contextmanager
     def replacing_weights(self) -> Generator[None]:
@@ -365,17 +367,19 @@ def inputs_named(names: Iterable[str], network: INetworkDefinition) -> frozenset
     return frozenset(listed)
 
 
-def _loaded(layer: IConstantLayer) -> Any:
-    """The weights of a constant on the device; strings stay on the host.
+def _loaded(layers: list[IConstantLayer]) -> list[Any]:
+    """The weights of constants on the device; strings stay on the host.
 
-    The constant keeps a copy of its own. Where the device computes in the host's memory, that is a view of these
+    The constants keep copies of their own. Where the device computes in the host's memory, these are views of the
     weights: there is one copy, and not two.
     """
-    weights = layer.evaluate()
-    is_text = weights.dtype == STRING
-    loaded = weights.copy() if is_text else device_copy(weights)
-    is_here = is_text or {each.platform for each in loaded.devices()} == {"cpu"}
-    vars(layer)["weights"] = (np.asarray(loaded) if is_here else weights.copy()).reshape(-1)
+    arrays = [each.evaluate() for each in layers]
+    copies: list[Any] = [each.copy() if each.dtype == STRING else own_copy(each) for each in arrays]
+    numbers = iter(jax.device_put([each for each in copies if each.dtype != STRING]))
+    loaded = [each if each.dtype == STRING else next(numbers) for each in copies]
+    for layer, copy, made in zip(layers, copies, loaded, strict=True):
+        is_here = made is copy or {each.platform for each in made.devices()} == {"cpu"}
+        vars(layer)["weights"] = (np.asarray(made) if is_here else copy).reshape(-1)
     return loaded
 
 

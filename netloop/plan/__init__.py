@@ -125,7 +125,7 @@ def read_file(path: str | os.PathLike[str]) -> Plan:
         OSError: the file cannot be read, or is not a regular file.
     """
     with memory_errors_as(FileFormatError, os.fspath(path)):
-        data = read_regular(path, copies=2)
+        data = read_regular(path)
     with naming(path):
         return read(data)
 
