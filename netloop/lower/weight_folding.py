@@ -51,8 +51,8 @@ class WeightOnlySteps(NamedTuple):
         for step in self.steps:
             if step not in others:
                 assert isinstance(step.layer, Operation)
-                arrays = [each and values.get(each, types[each].value) for each in step.layer.inputs]
                 layer = step.layer
+                arrays: list[Any] = [each and values.get(each, types[each].value) for each in layer.inputs]
                 compute = layer.zero_filled if isinstance(layer, IGatherLayer) else layer.evaluate
                 values[layer.outputs[0]] = compute(*arrays)
         return {tensor: array for tensor, array in values.items() if tensor not in given}
