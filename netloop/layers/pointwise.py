@@ -6,7 +6,6 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
 
 from netloop.diagnostics import require
 from netloop.enums import ActivationType, DataType, ElementWiseOperation, LayerType, UnaryOperation
@@ -15,6 +14,7 @@ from netloop.graph.layer_compat import PLAIN
 from netloop.graph.network_base import NetworkBase
 from netloop.graph.tensor import ITensor
 from netloop.layers.element_conversion import convert, lower_conversion
+from netloop.layers.lax_forms import maximum, minimum, quotient, rounded
 from netloop.manual_axes import while_loop
 from netloop.string_arrays import type_name
 from netloop.types import HALVES, OWN, TINY, Array, TensorType, broadcast, numpy_type
@@ -38,7 +38,7 @@ def _gelu_tanh(xp: Any, x: Any) -> Any:
 
 # fmt: off
 ACTIVATIONS: dict[ActivationType, Any] = {
-    ActivationType.RELU:             lambda xp, x, a, b: _maximum(xp, x, 0),
+    ActivationType.RELU:             lambda xp, x, a, b: maximum(xp, x, 0),
     ActivationType.SIGMOID:          lambda xp, x, a, b: _sigmoid(xp, x),
     ActivationType.TANH:             lambda xp, x, a, b: xp.tanh(x),
     ActivationType.LEAKY_RELU:       lambda xp, x, a, b: xp.where(x >= 0, x, a * x),
@@ -46,8 +46,8 @@ ACTIVATIONS: dict[ActivationType, Any] = {
     ActivationType.SELU:             lambda xp, x, a, b: b * xp.where(x > 0, x, a * xp.expm1(xp.minimum(x, 0))),
     ActivationType.SOFTSIGN:         lambda xp, x, a, b: x / (1 + xp.abs(x)),
     ActivationType.SOFTPLUS:         lambda xp, x, a, b: a * xp.logaddexp(b * x, xp.zeros_like(x)),
-    ActivationType.CLIP:             lambda xp, x, a, b: _maximum(xp, a, _minimum(xp, b, x)),
-    ActivationType.HARD_SIGMOID:     lambda xp, x, a, b: _maximum(xp, 0, _minimum(xp, 1, a * x + b)),
+    ActivationType.CLIP:             lambda xp, x, a, b: maximum(xp, a, minimum(xp, b, x)),
+    ActivationType.HARD_SIGMOID:     lambda xp, x, a, b: maximum(xp, 0, minimum(xp, 1, a * x + b)),
     ActivationType.SCALED_TANH:      lambda xp, x, a, b: a * xp.tanh(b * x),
     ActivationType.THRESHOLDED_RELU: lambda xp, x, a, b: xp.where(x > a, x, 0),
     ActivationType.GELU_ERF:         lambda xp, x, a, b: 0.5 * x * (1 + _erf(xp, x * math.sqrt(0.5))),
@@ -145,7 +145,7 @@ UNARIES: dict[UnaryOperation, Any] = {
     UnaryOperation.ERF:   lambda xp, x: _erf(xp, x),
     UnaryOperation.NOT:   lambda xp, x: xp.invert(x),
     UnaryOperation.SIGN:  lambda xp, x: xp.sign(x),
-    UnaryOperation.ROUND: lambda xp, x: _rounded(xp, x),
+    UnaryOperation.ROUND: lambda xp, x: rounded(xp, x),
     UnaryOperation.ISINF: lambda xp, x: xp.isinf(x),
     UnaryOperation.ISNAN: lambda xp, x: xp.isnan(x),
 }
@@ -194,49 +194,6 @@ class IUnaryLayer(Elementary):
 
 def _wide(x: Any) -> Any:
     return x.astype(np.float32) if x.dtype in HALVES else x
-
-
-def quotient(xp: Any, a: Any, b: Any) -> Any:
-    """``a / b``, rounded once: XLA multiplies by the reciprocal of a divisor that is constant or broadcast, which
-    misses integers and ties.
-    """
-    if xp is np:
-        return a / b
-    a, b = _alike(a, b)
-    of_each = lax.select(lax.ne(a, a), b, b)  # vmap gives it the axes of ``a``; XLA simplifies it to ``b``
-    return lax.div(a, lax.optimization_barrier(of_each))
-
-
-def _alike(a: Any, b: Any) -> tuple[Any, Any]:
-    """Two operands of JAX with one element type and shape."""
-    if not (isinstance(a, jax.Array) and isinstance(b, jax.Array) and a.dtype == b.dtype):
-        a, b = jnp.asarray(a), jnp.asarray(b)
-        dtype = jnp.result_type(a, b)
-        a, b = a.astype(dtype), b.astype(dtype)
-    shape = np.broadcast_shapes(a.shape, b.shape)
-    return jnp.broadcast_to(a, shape), jnp.broadcast_to(b, shape)
-
-
-def _maximum(xp: Any, a: Any, b: Any) -> Any:
-    """The maximum of an array and a number; ``jnp`` takes five times as long to trace."""
-    return xp.maximum(a, b) if xp is np else lax.max(*_both_arrays(a, b))
-
-
-def _minimum(xp: Any, a: Any, b: Any) -> Any:
-    """The minimum of an array and a number."""
-    return xp.minimum(a, b) if xp is np else lax.min(*_both_arrays(a, b))
-
-
-def _both_arrays(a: Any, b: Any) -> tuple[Any, Any]:
-    if isinstance(a, float | int):
-        return lax.full_like(b, a), b
-    return a, lax.full_like(a, b)
-
-
-def _rounded(xp: Any, x: Any) -> Any:
-    """Whole numbers, ties to even."""
-    is_jax = xp is jnp and jnp.issubdtype(x.dtype, jnp.floating)
-    return lax.round(x, lax.RoundingMethod.TO_NEAREST_EVEN) if is_jax else xp.round(x)
 
 
 def _divide(xp: Any, a: Any, b: Any) -> Any:
