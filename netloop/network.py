@@ -6,7 +6,7 @@ The methods that add layers are in ``layers/``, next to the layers; the methods 
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, TypeVar
 
 from netloop.checked_attributes import CheckedAttributes, WithStatement
@@ -328,16 +328,20 @@ class INetworkDefinition(WithStatement, Unpicklable, LayerMethods, MarkMethods, 
     def __deepcopy__(self, memo: dict[int, Any]) -> INetworkDefinition:
         return self.copy()
 
-    def copy(self, *, shares_weights: bool = False) -> INetworkDefinition:
+    def copy(
+        self, *, shares_weights: bool = False, sharing: Collection[ILayer] = (), types: TypeTable | None = None
+    ) -> INetworkDefinition:
         """Return a network with copies of all layers, their wiring and their arrays.
 
         Args:
             shares_weights: whether the layers of both share their arrays, which must not be written to then.
+            sharing: the layers of which that is so, if not of all.
+            types: types of the tensors for certain inputs, which those of the copy have; None for the declared ones.
         """
         made = INetworkDefinition(self.builder, self.flags)
         made.name = self.name
         vars(made)["source_location"] = self.source_location
-        copies = _Copies(made, shares_weights)
+        copies = _Copies(made, self.layers if shares_weights else sharing)
         made.loops.extend(copies.of_group(each) for each in self.loops)
         made.conditionals.extend(copies.of_group(each) for each in self.conditionals)
         made.inputs.extend(copies.of_tensor(each, None) for each in self.inputs)
@@ -345,16 +349,19 @@ class INetworkDefinition(WithStatement, Unpicklable, LayerMethods, MarkMethods, 
         for layer, copied in zip(self.layers, made.layers, strict=True):
             copied.wire(copies.tensors[each] if each is not None else None for each in layer.inputs)
         made.outputs.extend(copies.tensors[each] for each in self.outputs)
+        for original, copied in zip(self.inputs, made.inputs, strict=True):
+            vars(copied)["declared"] = original.declared if types is None else types[original]
         vars(made)["marks"] = self.marks.copied(copies.tensors, made.layers)
+        made.types.learn(types or self.types, copies.tensors.items(), with_values=shares_weights)
         return made
 
 
 class _Copies:
     """The parts of a copied network, by their originals."""
 
-    def __init__(self, network: INetworkDefinition, shares_weights: bool) -> None:
+    def __init__(self, network: INetworkDefinition, sharing: Collection[ILayer]) -> None:
         self.network = network
-        self.shares_weights = shares_weights
+        self.sharing = frozenset(sharing)
         self.tensors: dict[ITensor, ITensor] = {}
         self.groups: dict[Any, Any] = {}
 
@@ -377,7 +384,7 @@ class _Copies:
         own["types"] = self.network.types
         own["outputs"] = tuple(self.of_tensor(each, made) for each in layer.outputs)
         own.update(layer.unshared())
-        if not self.shares_weights:
+        if layer not in self.sharing:
             own.update(layer.unshared_arrays())
         for name in ("loop", "conditional"):
             if name in own:

@@ -101,9 +101,9 @@ def get_nv_onnx_parser_version() -> int:
     return 100
 
 
-def _bytes(source: Any) -> memoryview:
+def _bytes(source: Any) -> bytes | memoryview:
     try:
-        return memoryview(source)
+        return source if isinstance(source, bytes) else memoryview(source)
     except TypeError:
         what = f"serialized_engine is the bytes of a plan, or an IStreamReaderV2, not {type(source).__name__}"
         raise TypeError(what) from None

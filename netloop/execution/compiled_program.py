@@ -16,6 +16,7 @@ from netloop.diagnostics import ExecutionError
 from netloop.execution.program_cache import Given
 from netloop.execution.ready_call import BoundCall
 from netloop.execution.weight_loading import DeviceWeights, WeightLoader
+from netloop.garbage_collection import collection_paused
 from netloop.graph.infer import TypeTable
 from netloop.host import HostProgram
 from netloop.layers.loop import ILoop
@@ -104,7 +105,7 @@ def compile_program(
 ) -> CompiledProgram:
     """Compile the program of an executable for the inputs ``given``, or for their shapes and element types."""
     timer = PhaseTimer(origin.watch_phase)
-    with timer.phase("passes"):
+    with timer.phase("passes"), collection_paused:
         passes = of_platform(origin.passes, jax.default_backend())
         source = improve(origin.network, types, validated, passes, origin.forms)
         facts = source.network, source.types, source.validated
@@ -120,7 +121,7 @@ def compile_program(
     with timer.phase("load"):
         loaded = loader(origin.weights)
     with raised_recursion_limit(program.depth):
-        with timer.phase("trace"):
+        with timer.phase("trace"), collection_paused:
             lowered = jax.jit(trace, donate_argnums=donated).lower(loaded, *given.values())
         with timer.phase("compile"):
             compiled = compile_lowered(lowered, compiler_options(program))

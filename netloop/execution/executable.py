@@ -18,7 +18,8 @@ from netloop.diagnostics import Finding, InputError, did_you_mean, reason
 from netloop.execution.compiled_program import CompiledProgram, Watch, compile_program
 from netloop.execution.program_cache import Given, ProgramCache
 from netloop.execution.ready_call import BoundCall, FoundCall, GuardedCall, KnownInputs, ReadyCall
-from netloop.execution.weight_loading import DeviceWeights, HostWeights, device_copy
+from netloop.execution.weight_loading import DeviceWeights, HostWeights, own_copy
+from netloop.garbage_collection import collection_paused
 from netloop.graph.attributes import check_instance
 from netloop.graph.infer import TypeTable
 from netloop.graph.layer import ILayer
@@ -33,6 +34,7 @@ from netloop.lower.nesting import require_shallow
 from netloop.network import INetworkDefinition
 from netloop.passes import NO_FORMS, Forms, Note, applied, chosen, improve, of_host, of_platform
 from netloop.string_arrays import STRING
+from netloop.types import LARGEST_KNOWN_VALUE
 from netloop.unpicklable import OF_AN_ENGINE, Unpicklable
 
 P = TypeVar("P")
@@ -83,10 +85,12 @@ class Executable(Unpicklable, CheckedAttributes):
         forms: Forms = NO_FORMS,
     ) -> None:
         check_max_trips("max_trips", max_trips)
-        require_shallow(
-            require_valid(check_instance("network", network, INetworkDefinition)).block, max_trips=max_trips
-        )
-        network = network.copy()
+        with collection_paused:
+            valid = require_valid(check_instance("network", network, INetworkDefinition))
+            require_shallow(valid.block, max_trips=max_trips)
+            # these are copied to the device; smaller arrays may be part of types
+            large = [each for each in constants_of(network) if each.weights.nbytes > LARGEST_KNOWN_VALUE]
+            network = network.copy(sharing=large)
         constants = constants_of(network)
         vars(self).update(network=network, constants=constants, max_trips=max_trips, interruptible=interruptible)
         vars(self).update(passes=applied(chosen(passes), forms), forms=forms, donated=inputs_named(donate, network))
@@ -116,12 +120,14 @@ class Executable(Unpicklable, CheckedAttributes):
 
     def _take_weights(self) -> None:
         """Copy the current arrays of the constants to the device."""
+        there = [each for each in self.constants if each not in self.absent]
         # in a function that JAX traces, the copies would otherwise be tracers
         with pinned_settings(), jax.ensure_compile_time_eval():
-            vars(self)["weights"] = [
-                jax.ShapeDtypeStruct(each.shape, each.weights.dtype) if each in self.absent else _loaded(each)
-                for each in self.constants
-            ]
+            loaded = dict(zip(there, _loaded(there), strict=True))
+        vars(self)["weights"] = [
+            loaded[each] if each in loaded else jax.ShapeDtypeStruct(each.shape, each.weights.dtype)
+            for each in self.constants
+        ]
 
     @contextmanager
     def replacing_weights(self) -> Generator[None]:
@@ -361,17 +367,19 @@ def inputs_named(names: Iterable[str], network: INetworkDefinition) -> frozenset
     return frozenset(listed)
 
 
-def _loaded(layer: IConstantLayer) -> Any:
-    """The weights of a constant on the device; strings stay on the host.
+def _loaded(layers: list[IConstantLayer]) -> list[Any]:
+    """The weights of constants on the device; strings stay on the host.
 
-    Where the device computes in the host's memory, the constant keeps a view of them: there is one copy, and not two.
+    The constants keep copies of their own. Where the device computes in the host's memory, these are views of the
+    weights: there is one copy, and not two.
     """
-    weights = layer.evaluate()
-    if weights.dtype == STRING:
-        return weights.copy()
-    loaded = device_copy(weights)
-    if {each.platform for each in loaded.devices()} == {"cpu"}:
-        vars(layer)["weights"] = np.asarray(loaded).reshape(-1)
+    arrays = [each.evaluate() for each in layers]
+    copies: list[Any] = [each.copy() if each.dtype == STRING else own_copy(each) for each in arrays]
+    numbers = iter(jax.device_put([each for each in copies if each.dtype != STRING]))
+    loaded = [each if each.dtype == STRING else next(numbers) for each in copies]
+    for layer, copy, made in zip(layers, copies, loaded, strict=True):
+        is_here = made is copy or {each.platform for each in made.devices()} == {"cpu"}
+        vars(layer)["weights"] = (np.asarray(made) if is_here else copy).reshape(-1)
     return loaded
 
 

@@ -125,7 +125,11 @@ class ProgramCache(Generic[P]):
             if tensor.declared.is_tensor:
                 types[tensor] = TensorType(tensor.declared.dtype, tuple(array.shape), values.get(tensor))
         table = TypeTable(types)
-        return table, known_valid(self.network) if is_checked else require_valid(self.network, table)
+        if not is_checked:
+            return table, require_valid(self.network, table)
+        own = (tensor for layer in self.network.layers for tensor in layer.outputs)
+        table.learn(self.network.types, ((each, each) for each in own), with_values=True)
+        return table, known_valid(self.network)
 
 
 def _value(tensor: ITensor, array: Any) -> Array | None:

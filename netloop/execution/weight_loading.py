@@ -21,12 +21,25 @@ DeviceWeights = list[jax.Array | jax.ShapeDtypeStruct]
 """The values of the constants of an executable on the device, or the types of those that are absent."""
 
 
+ALIGNMENT = 64
+"""The alignment of memory, in bytes, that XLA's CPU computes in as it is; JAX would copy other arrays once more."""
+
+
+def own_copy(array: Array) -> Array:
+    """A copy of an array of numbers, aligned as XLA needs it."""
+    memory = np.empty(array.nbytes + ALIGNMENT, np.uint8)
+    start = -memory.ctypes.data % ALIGNMENT
+    copy: Array = memory[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
+    copy[...] = array
+    return copy
+
+
 def device_copy(array: Array) -> jax.Array:
     """A copy of an array on the device, in memory to which nobody else writes.
 
     ``jnp.array`` and ``asarray`` copy by a program that XLA compiles for each new shape, in 25 ms.
     """
-    return jax.device_put(np.array(array))
+    return jax.device_put(own_copy(array))
 
 
 class WeightLoader:
@@ -66,10 +79,12 @@ class WeightLoader:
     def _folded(self, given: dict[ITensor, Any]) -> list[Any]:
         """The tensors of weight folding: by numpy, and what it does not compute by a program."""
         folding = self._program.weight_folding
-        values = {**given, **folding.by_numpy(given, self._program.types)}
+        made = folding.by_numpy(given, self._program.types)
+        if not folding.others:
+            return jax.device_put([made[each] for each in folding.tensors])
+        values = {**given, **made}
         self._given = list(values)
-        arrays = [jax.device_put(each) for each in values.values()]
-        return (self._compute if folding.others else self._load)(arrays)
+        return self._compute(jax.device_put([*values.values()]))
 
     def _load(self, arrays: list[Any]) -> list[Any]:
         return self._program.load(dict(zip(self._given, arrays, strict=True)))

@@ -72,6 +72,18 @@ class TypeTable:
             self._widen()
         return self._known[tensor]
 
+    def learn(self, other: TypeTable, pairs: Iterable[tuple[ITensor, ITensor]], *, with_values: bool) -> None:
+        """Take over what another table knows: the type of the first tensor of each pair is that of the second too.
+
+        Known values may be views of arrays of layers, so ``with_values`` is for layers that share theirs.
+        """
+        for tensor, copy in pairs:
+            found = other._known.get(tensor)
+            if isinstance(found, TensorType) and (with_values or found.value is None):
+                self._known.setdefault(copy, found)
+            if tensor in other._widened:
+                self._widened[copy] = other._widened[tensor]
+
     def finding(self, layer: ILayer) -> Finding | None:
         """The finding at a layer itself; None if it is valid, or only something that it depends on is not."""
         for tensor in layer.type_inputs():

@@ -15,8 +15,8 @@ from netloop.enums import DataType, LayerType, MoEActType
 from netloop.graph.layer import Operation, layer
 from netloop.graph.network_base import NetworkBase
 from netloop.graph.tensor import ITensor
+from netloop.layers.lax_forms import quotient
 from netloop.layers.low_bit import lower_quantized, quantized
-from netloop.layers.pointwise import quotient
 from netloop.types import UNKNOWN, Array, TensorType, wide
 
 LEAST_ROWS, MOST_ROWS = 8, 128

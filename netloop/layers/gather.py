@@ -126,10 +126,31 @@ class IGatherLayer(Operation):
             take_positions(data, indices) if self.mode is GatherMode.ND else take(data, indices, self.axis % data.ndim)
         )
 
+    def _shape_of(self, data: Any, indices: Any) -> Shape:
+        return self.infer(TensorType(data.dtype, data.shape), TensorType(indices.dtype, indices.shape)).shape
+
+    @property
+    def has_zero_filled(self) -> bool:
+        """Whether there is ``zero_filled`` for its mode."""
+        return self.mode is not GatherMode.ND and not self.num_elementwise_dims
+
+    def zero_filled(self, data: Array, indices: Array) -> Array:
+        """The output as a program gives it, by numpy: an index out of range reads 0."""
+        if 0 in data.shape:
+            return np.zeros(self._shape_of(data, indices), data.dtype)
+        axis = self.axis % data.ndim
+        wrong = (indices < -data.shape[axis]) | (indices >= data.shape[axis])
+        safe = np.where(wrong, 0, indices)
+        if self.mode is GatherMode.ELEMENT:
+            made, lost = np.take_along_axis(_reached(data, indices, axis), safe, axis), wrong
+        else:
+            made, lost = np.take(data, safe, axis), (*(slice(None),) * axis, wrong)
+        made[lost] = 0
+        return made
+
     def lower(self, data: Any, indices: Any) -> Any:
         if 0 in data.shape:
-            inferred = self.infer(TensorType(data.dtype, data.shape), TensorType(indices.dtype, indices.shape))
-            return jnp.zeros(inferred.shape, data.dtype)
+            return jnp.zeros(self._shape_of(data, indices), data.dtype)
         data, indices = jnp.asarray(data), jnp.asarray(indices)
         match self.mode:
             case GatherMode.DEFAULT if self.num_elementwise_dims:
@@ -254,8 +275,12 @@ def _lower_in_batch(data: jax.Array, indices: jax.Array, axis: int) -> jax.Array
 
 
 def _lower_elements(data: jax.Array, indices: jax.Array, axis: int) -> jax.Array:
-    near = tuple(slice(None if other == axis else reach) for other, reach in enumerate(indices.shape))
-    return jnp.take_along_axis(data[near], indices, axis, mode="fill", fill_value=0)
+    return jnp.take_along_axis(_reached(data, indices, axis), indices, axis, mode="fill", fill_value=0)
+
+
+def _reached(data: Any, indices: Any, axis: int) -> Any:
+    """The data without what no index can have the position of, on the other axes than that of the indices."""
+    return data[tuple(slice(None if other == axis else reach) for other, reach in enumerate(indices.shape))]
 
 
 def _lower_positions(data: jax.Array, indices: jax.Array, batch: int) -> jax.Array:

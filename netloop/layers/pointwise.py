@@ -14,6 +14,7 @@ from netloop.graph.layer_compat import PLAIN
 from netloop.graph.network_base import NetworkBase
 from netloop.graph.tensor import ITensor
 from netloop.layers.element_conversion import convert, lower_conversion
+from netloop.layers.lax_forms import maximum, minimum, quotient, rounded
 from netloop.manual_axes import while_loop
 from netloop.string_arrays import type_name
 from netloop.types import HALVES, OWN, TINY, Array, TensorType, broadcast, numpy_type
@@ -37,7 +38,7 @@ def _gelu_tanh(xp: Any, x: Any) -> Any:
 
 # fmt: off
 ACTIVATIONS: dict[ActivationType, Any] = {
-    ActivationType.RELU:             lambda xp, x, a, b: xp.maximum(x, 0),
+    ActivationType.RELU:             lambda xp, x, a, b: maximum(xp, x, 0),
     ActivationType.SIGMOID:          lambda xp, x, a, b: _sigmoid(xp, x),
     ActivationType.TANH:             lambda xp, x, a, b: xp.tanh(x),
     ActivationType.LEAKY_RELU:       lambda xp, x, a, b: xp.where(x >= 0, x, a * x),
@@ -45,8 +46,8 @@ ACTIVATIONS: dict[ActivationType, Any] = {
     ActivationType.SELU:             lambda xp, x, a, b: b * xp.where(x > 0, x, a * xp.expm1(xp.minimum(x, 0))),
     ActivationType.SOFTSIGN:         lambda xp, x, a, b: x / (1 + xp.abs(x)),
     ActivationType.SOFTPLUS:         lambda xp, x, a, b: a * xp.logaddexp(b * x, xp.zeros_like(x)),
-    ActivationType.CLIP:             lambda xp, x, a, b: xp.maximum(a, xp.minimum(b, x)),
-    ActivationType.HARD_SIGMOID:     lambda xp, x, a, b: xp.maximum(0, xp.minimum(1, a * x + b)),
+    ActivationType.CLIP:             lambda xp, x, a, b: maximum(xp, a, minimum(xp, b, x)),
+    ActivationType.HARD_SIGMOID:     lambda xp, x, a, b: maximum(xp, 0, minimum(xp, 1, a * x + b)),
     ActivationType.SCALED_TANH:      lambda xp, x, a, b: a * xp.tanh(b * x),
     ActivationType.THRESHOLDED_RELU: lambda xp, x, a, b: xp.where(x > a, x, 0),
     ActivationType.GELU_ERF:         lambda xp, x, a, b: 0.5 * x * (1 + _erf(xp, x * math.sqrt(0.5))),
@@ -144,7 +145,7 @@ UNARIES: dict[UnaryOperation, Any] = {
     UnaryOperation.ERF:   lambda xp, x: _erf(xp, x),
     UnaryOperation.NOT:   lambda xp, x: xp.invert(x),
     UnaryOperation.SIGN:  lambda xp, x: xp.sign(x),
-    UnaryOperation.ROUND: lambda xp, x: xp.round(x),
+    UnaryOperation.ROUND: lambda xp, x: rounded(xp, x),
     UnaryOperation.ISINF: lambda xp, x: xp.isinf(x),
     UnaryOperation.ISNAN: lambda xp, x: xp.isnan(x),
 }
@@ -193,16 +194,6 @@ class IUnaryLayer(Elementary):
 
 def _wide(x: Any) -> Any:
     return x.astype(np.float32) if x.dtype in HALVES else x
-
-
-def quotient(xp: Any, a: Any, b: Any) -> Any:
-    """``a / b``, rounded once: XLA multiplies by the reciprocal of a divisor that is constant or broadcast, which
-    misses integers and ties.
-    """
-    if xp is np:
-        return a / b
-    of_each = xp.where(xp.isnan(a), b, b)  # vmap gives it the axes of ``a``; XLA simplifies it to ``b``
-    return a / jax.lax.optimization_barrier(of_each)
 
 
 def _divide(xp: Any, a: Any, b: Any) -> Any:

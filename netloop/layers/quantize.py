@@ -15,8 +15,8 @@ from netloop.graph.attributes import check_member
 from netloop.graph.layer import Operation, layer
 from netloop.graph.network_base import NetworkBase
 from netloop.graph.tensor import ITensor
+from netloop.layers.lax_forms import quotient
 from netloop.layers.low_bit import FORMATS, lower_quantized, quantized
-from netloop.layers.pointwise import quotient
 from netloop.types import NUMPY_TYPES, UNKNOWN, Array, Shape, TensorType, agree, normal_axis, numpy_type, wide
 
 # fmt: off

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from netloop.enums import GatherMode
 from netloop.graph.infer import TypeTable
 from netloop.graph.layer import Elementary, ILayer, Operation
 from netloop.graph.tensor import ITensor
@@ -52,8 +51,10 @@ class WeightOnlySteps(NamedTuple):
         for step in self.steps:
             if step not in others:
                 assert isinstance(step.layer, Operation)
-                arrays = [each and values.get(each, types[each].value) for each in step.layer.inputs]
-                values[step.layer.outputs[0]] = step.layer.evaluate(*arrays)
+                layer = step.layer
+                arrays: list[Any] = [each and values.get(each, types[each].value) for each in layer.inputs]
+                compute = layer.zero_filled if isinstance(layer, IGatherLayer) else layer.evaluate
+                values[layer.outputs[0]] = compute(*arrays)
         return {tensor: array for tensor, array in values.items() if tensor not in given}
 
 
@@ -72,27 +73,21 @@ def find_weight_folding(block: Block, outputs: Iterable[ITensor], types: TypeTab
     if max((_bytes(each.reads, types) for each in steps), default=0) < SMALLEST:
         return WeightOnlySteps([], [], [])
     late = dict.fromkeys([*read_by_others(block, steps), *outputs])
-    return WeightOnlySteps(list(steps), [each for each in late if each in found], _not_by_numpy(steps, types))
+    return WeightOnlySteps(list(steps), [each for each in late if each in found], _not_by_numpy(steps))
 
 
-def _not_by_numpy(steps: Iterable[LayerStep], types: TypeTable) -> list[LayerStep]:
+def _not_by_numpy(steps: Iterable[LayerStep]) -> list[LayerStep]:
     late: set[ITensor] = set()
     found: list[LayerStep] = []
     for each in steps:
-        is_move = isinstance(each.layer, BY_NUMPY) or _reads_known_rows(each.layer, types)
-        if not is_move or not late.isdisjoint(each.reads):
+        if not _is_by_numpy(each.layer) or not late.isdisjoint(each.reads):
             late.update(each.writes)
             found.append(each)
     return found
 
 
-def _reads_known_rows(layer: ILayer, types: TypeTable) -> bool:
-    """Whether a gather reads known rows that exist; others are an error in numpy, and zeros in a program."""
-    if not isinstance(layer, IGatherLayer) or layer.mode is not GatherMode.DEFAULT:
-        return False
-    data, indices = (types[each] for each in layer.inputs if each is not None)
-    length, rows = data.shape[layer.axis], indices.value
-    return rows is not None and bool(np.all((-length <= rows) & (rows < length)))
+def _is_by_numpy(layer: ILayer) -> bool:
+    return layer.has_zero_filled if isinstance(layer, IGatherLayer) else isinstance(layer, BY_NUMPY)
 
 
 def read_by_others(block: Block, steps: Collection[Step]) -> list[ITensor]:

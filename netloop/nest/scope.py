@@ -48,7 +48,9 @@ class Scopes:
     def __init__(self, network: NetworkBase, also: Iterable[ILayer] = ()) -> None:
         self.also = tuple(also)
         self.live = live_layers(network, self.also)
-        flow = DataFlow(self.live)
+        # without loops all scopes are empty, and no order is needed to see it
+        has_loops = any(isinstance(each, ILoopBoundaryLayer) for each in self.live)
+        flow = DataFlow(self.live if has_loops else ())
         # the inner one of nested loops ends first, so that the lowest bit of a scope is the innermost loop
         self.loops = [each for each in flow.order if isinstance(each, ILoop)]
         self._bits = {loop: 1 << number for number, loop in enumerate(self.loops)}
@@ -134,6 +136,8 @@ class Scopes:
         return self.varies_in(first, second) and self.varies_in(second, first)
 
     def _mask(self, place: Place) -> int:
+        if not self.loops:
+            return 0
         if isinstance(place, ITensor | ILoop):
             return self._scopes.get(place, 0)
         if isinstance(place, ILoopBoundaryLayer):

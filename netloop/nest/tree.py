@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import heapq
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
 
@@ -166,19 +166,33 @@ def _in_order(region: _Region, pinned: Mapping[Step, Branch | None]) -> list[Ste
     Raises:
         CycleError: steps depend on each other, or on the conditional that they are pinned to.
     """
-    sorter = TopologicalSorter({step: region.before.get(step, {}) for step in region.ranks})
+    before: dict[Step, Collection[Step]] = {step: region.before.get(step, ()) for step in region.ranks}
     for step, branch in pinned.items():
         if branch is not None:
-            sorter.add(branch[0], step)
-    sorter.prepare()
+            before[branch[0]] = {**dict.fromkeys(before[branch[0]]), step: None}
+    order = _by_rank(before, region.ranks)
+    if len(order) < len(before):
+        TopologicalSorter(before).prepare()  # which finds the cycle
+    return order
+
+
+def _by_rank(before: Mapping[Step, Collection[Step]], ranks: Mapping[Step, int]) -> list[Step]:
+    """The steps that do not depend on a cycle: next is always that of the lowest rank among those that may run."""
+    after: dict[Step, list[Step]] = {}
+    for step, makers in before.items():
+        for maker in makers:
+            after.setdefault(maker, []).append(step)
+    missing = {step: len(makers) for step, makers in before.items()}
+    ready = [(ranks[step], step) for step, count in missing.items() if not count]
+    heapq.heapify(ready)
     order: list[Step] = []
-    ready: list[tuple[int, Step]] = []
-    while sorter.is_active():
-        for step in sorter.get_ready():
-            heapq.heappush(ready, (region.ranks[step], step))
+    while ready:
         _, step = heapq.heappop(ready)
         order.append(step)
-        sorter.done(step)
+        for reader in after.get(step, ()):
+            missing[reader] -= 1
+            if not missing[reader]:
+                heapq.heappush(ready, (ranks[reader], reader))
     return order
 
 
@@ -203,10 +217,17 @@ def _homes(region: _Region) -> tuple[dict[Step, Branch | None], list[Step]]:
         order = _in_order(region, {})
     except CycleError as error:
         raise NetworkError(_loop_feeds_itself(error.args[1])) from None
+    if not any(isinstance(step, IfStep) for step in order):
+        return dict.fromkeys(order), order
     branches = _Branches(region, order, {})
     unused = [step for step in order if step not in region.uses and step not in region.roots]
-    if not unused:
-        return branches.homes, order
+    return _with_unused(region, branches, order, unused) if unused else (branches.homes, order)
+
+
+def _with_unused(
+    region: _Region, branches: _Branches, order: list[Step], unused: list[Step]
+) -> tuple[dict[Step, Branch | None], list[Step]]:
+    """The branch of each step and the order, if some steps have no uses."""
     pinned = branches.of_unused(order, unused)
     while True:
         try:

@@ -50,7 +50,7 @@ class FusedGatesLayer(Elementary):
         is_logistic = is_logistic.reshape(-1, *[1] * (-1 - self.axis))
         if xp is np:
             return np.where(is_logistic, 1 / (1 + np.exp(-x)), np.tanh(x))
-        half = jnp.where(is_logistic, x.dtype.type(0.5), x.dtype.type(1))
+        half = np.where(is_logistic, x.dtype.type(0.5), x.dtype.type(1))
         return jnp.tanh(x * half) * half + (1 - half)
 
 

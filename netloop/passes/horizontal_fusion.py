@@ -7,6 +7,7 @@ from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from netloop.dims import Dims
 from netloop.enums import MatrixOperation
 from netloop.graph.layer import ILayer
 from netloop.graph.tensor import ITensor
@@ -74,7 +75,9 @@ class _Pack:
         pack, begin = _Pack(whole, axis, [], []), 0
         for tensor in before:
             end = begin + tensor.type.shape[axis]
-            part = rewriter.make.slice(whole, [begin], [end - begin], axes=[whole.type.rank + axis])
+            layer = rewriter.network.add_slice(whole, (begin,), (end - begin,), (1,))
+            layer.axes = Dims((whole.type.rank + axis,))
+            part = layer.outputs[0]
             rewriter.replace(tensor, part)
             pack.bounds.append((begin, end))
             pack.parts.append(part)

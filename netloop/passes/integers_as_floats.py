@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
 from netloop.enums import ActivationType, ElementWiseOperation, LayerType, MatrixOperation, UnaryOperation
 from netloop.graph.layer import Elementary, ILayer, Operation, layer
@@ -46,12 +47,15 @@ class LimitedLayer(Elementary):
         return x.without_value()
 
     def formula(self, xp: Any, x: Any) -> Any:
-        low, high, of_nan = (x.dtype.type(each) for each in (self.low, self.high, self.of_nan))
-        if of_nan != low:
-            x = xp.where(xp.isnan(x), of_nan, x)
+        low, high, of_nan = (xp.full_like(x, each) for each in (self.low, self.high, self.of_nan))
+        # jnp.where is a call in the traced program, and takes ten times as long to trace
+        select, is_unequal = (xp.where, np.not_equal) if xp is np else (lax.select, lax.ne)
+        is_greater = np.greater if xp is np else lax.gt
+        if self.of_nan != self.low:
+            x = select(is_unequal(x, x), of_nan, x)
         # a comparison and a choice are one instruction of x86; a maximum that keeps NaN takes twice as long
-        x = xp.where(x > low, x, low)
-        return xp.where(x < high, x, high)
+        x = select(is_greater(x, low), x, low)
+        return select(is_greater(high, x), x, high)
 
 
 class IntegersAsFloats(Pass):

@@ -31,9 +31,7 @@ class Rewriter:
 
     def __init__(self, network: INetworkDefinition, types: TypeTable) -> None:
         # the arrays of weights are shared, as a second copy would only take memory
-        self.network = network.copy(shares_weights=True)
-        for original, copied in zip(network.inputs, self.network.inputs, strict=True):
-            vars(copied)["declared"] = types[original]
+        self.network = network.copy(shares_weights=True, types=types)
         self.make = FormulaBuilder(self.network)
         self.form = "rule"
         self.read()

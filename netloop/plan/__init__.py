@@ -81,7 +81,7 @@ def read(data: bytes | bytearray | memoryview) -> Plan:
     if not isinstance(data, bytes | bytearray | memoryview):
         raise TypeError(f"a plan must be bytes, not {type(data).__name__}")
     with memory_errors_as(FileFormatError, ""):
-        document, files = unpack(bytes(data))
+        document, files = unpack(data if isinstance(data, bytes) else bytes(data))
         reader = NetworkReader(from_json(document, NETWORK), files)
         network = reader.network()
     return Plan(network, reader.build, reader.absent)
@@ -125,7 +125,7 @@ def read_file(path: str | os.PathLike[str]) -> Plan:
         OSError: the file cannot be read, or is not a regular file.
     """
     with memory_errors_as(FileFormatError, os.fspath(path)):
-        data = read_regular(path, copies=2)
+        data = read_regular(path)
     with naming(path):
         return read(data)
 

@@ -66,7 +66,7 @@ def elements(array: Array, dtype: DataType) -> memoryview:
 
 
 def load(file: memoryview, dtype: DataType, shape: Sequence[int]) -> Array:
-    """Return the array in a file, which is read-only.
+    """Return the array in a file: read-only, a view of the file if its elements are stored as numpy has them.
 
     Raises:
         ValueError: the file is not one of this element type and shape.
@@ -78,7 +78,7 @@ def load(file: memoryview, dtype: DataType, shape: Sequence[int]) -> Array:
     start, stored = header(dtype, shape), np.dtype(STORED[dtype])
     if len(file) != len(start) + math.prod(shape) * stored.itemsize or bytes(file[: len(start)]) != start:
         raise ValueError(f"it is not the .npy file of {dtype.name} elements of shape {tuple(shape)}")
-    raw: Array = np.frombuffer(file, stored, offset=len(start)).astype(stored.newbyteorder("="))
+    raw: Array = np.frombuffer(file, stored, offset=len(start)).astype(stored.newbyteorder("="), copy=False)
     _check_values(raw, dtype)
     made = raw.astype(numpy_type(dtype)) if dtype in TINY_INTEGERS else raw.view(numpy_type(dtype))
     array = made.reshape(shape)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import netloop as trt
+from netloop.execution.weight_loading import own_copy
 from tests.support.networks import (
     COUNT,
     EXAMPLES,
@@ -334,3 +335,36 @@ def test_failing_call_names_the_layer_and_leaves_the_engine_fit(network):
 
     assert caught.value.findings[0].where == f"{output.source_location}, ILoopOutputLayer {output.name!r}"
     assert engine({"n": np.int32(2)})["y"].tolist() == [0, 1]
+
+
+# ---------------------------------------------------------------------- what compiling does once
+
+
+def test_types_of_fixed_inputs_are_inferred_once(monkeypatch):
+    seen = []
+    infer = trt.IUnaryLayer.infer
+    monkeypatch.setattr(trt.IUnaryLayer, "infer", lambda self, x: seen.append(self.name) or infer(self, x))
+    trt.compile(chain(5))
+
+    assert len(seen) == 5
+
+
+def test_weights_are_copied_to_the_device_once():
+    given = np.arange(5000, dtype=np.float32)
+    made = own_copy(given)
+
+    assert not np.shares_memory(made, given)
+    assert np.shares_memory(np.asarray(jax.device_put(made)), made)
+
+
+@pytest.mark.parametrize("size", [1, 5000])
+def test_later_edits_of_an_array_do_not_reach_the_engine(network, size):
+    given = np.ones(size, np.float32)
+    x = network.add_input("x", trt.float32, (size,))
+    mark(network, y=combine(network, x, network.add_constant((size,), trt.Weights(given)).get_output(0)))
+    network.layers[0].weights = given
+    engine = trt.compile(network)
+    given[:] = 7
+
+    assert engine({"x": np.zeros(size, np.float32)})["y"].tolist() == [1] * size
+    assert engine.network.layers[0].weights.tolist() == [1] * size

@@ -86,12 +86,36 @@ def test_numpy_converts_and_dequantizes_weights(network):
     assert trt.compile(network)({})["y"].tolist() == [each % 100 / 2 for each in range(LENGTH)]
 
 
-@pytest.mark.parametrize(("row", "is_numpys"), [(-1, True), (1, True), (2, False), (-3, False)])
-def test_numpy_gathers_known_rows_that_exist(network, row, is_numpys):
+@pytest.mark.parametrize("row", [-1, 1, 2, -3])
+def test_numpy_gathers_rows_and_zeros_where_there_is_none(network, row):
     table = constant(network, np.arange(2 * LENGTH, dtype=np.float32).reshape(2, LENGTH))
     mark(network, y=network.add_gather(table, constant(network, np.array([0, row])), 0).get_output(0))
+    (first, found) = trt.compile(network)({})["y"].tolist()
 
-    assert bool(folding(network).others) != is_numpys
+    assert not folding(network).others
+    assert first == [*range(LENGTH)]
+    assert found == ([*range(LENGTH, 2 * LENGTH)] if row in (-1, 1) else [0] * LENGTH)
+
+
+@pytest.mark.parametrize("axis", [0, 1, -1])
+@pytest.mark.parametrize("mode", [trt.GatherMode.DEFAULT, trt.GatherMode.ELEMENT])
+@pytest.mark.parametrize("length", [3, 0])
+def test_gather_by_numpy_is_that_of_a_program(network, axis, mode, length):
+    data = np.arange(length * 4 * 5, dtype=np.float32).reshape(length, 4, 5)
+    indices = np.random.default_rng(0).integers(-7, 7, (length, 3, 2))
+    layer = network.add_gather(constant(network, data), constant(network, indices), axis)
+    layer.mode = mode
+    made = layer.zero_filled(data, indices)
+
+    assert made.dtype == data.dtype
+    assert made.tolist() == layer.lower(data, indices).tolist()
+
+
+def test_gather_by_other_than_one_axis_is_not_by_numpy(network, weights):
+    rows = constant(network, np.zeros((1, 1), np.int32))
+    mark(network, y=network.add_gather_v2(weights, rows, trt.GatherMode.ND).get_output(0))
+
+    assert folding(network).others
 
 
 @pytest.mark.parametrize("computes", [False, True])

@@ -63,7 +63,7 @@ FAULTS = [
            "down, along = -(-height // 2), -(-width // 2)", "down, along = max(height // 2, 1), -(-width // 2)", TILES,
            NONE_GROWN),
     Mutant("NaN is quantized to the smallest number", INTEGERS,
-           "if of_nan != low:", "if False:", SUMS, NONE_GROWN),
+           "if self.of_nan != self.low:", "if False:", SUMS, NONE_GROWN),
     Mutant("a zero point is taken off twice", INTEGERS,
            "whole = whole._replace(unlimited=operand(added, 0), offset=offset)",
            "whole = whole._replace(unlimited=x, offset=offset)", SUMS, NONE_GROWN),

@@ -25,9 +25,8 @@ TYPES = "netloop/types.py"
 # fmt: off
 FAULTS = [
     # ------------------------------------------------------------------ numbers
-    Mutant("the compiler may replace a divisor that vmap shares by its reciprocal", POINTWISE,
-           "of_each = xp.where(xp.isnan(a), b, b)",
-           "of_each = xp.broadcast_to(b, np.broadcast_shapes(a.shape, b.shape))",
+    Mutant("the compiler may replace a divisor that vmap shares by its reciprocal", "netloop/layers/lax_forms.py",
+           "of_each = lax.select(lax.ne(a, a), b, b)", "of_each = b",
            "tests/layers/test_pointwise.py -k quotient_of_floats"),
 
     Mutant("the conversion of uint64 to floating point rounds twice", CONVERSION,

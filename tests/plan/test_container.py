@@ -105,6 +105,37 @@ def test_every_flipped_bit_is_found_by_the_other_hashes_too():
         data[place] ^= bit
 
 
+@pytest.mark.parametrize("place", [40, SIZE // 2, SIZE - 200])
+def test_damage_is_told_as_that_of_the_file_while_two_threads_hash_it(monkeypatch, place):
+    """The manifest is damaged too at the first place, and its decoder runs meanwhile."""
+    data = bytearray(PLAN)
+    data[place] ^= 1
+    monkeypatch.setattr(container, "LEAST_PARALLEL", 0)
+
+    assert "SHA-256 at the end of the file" in refused(bytes(data)).what
+    assert json.loads(container.unpack(PLAN)[0]) == DOCUMENT
+
+
+def test_false_hash_of_a_member_is_found_by_two_threads(monkeypatch):
+    monkeypatch.setattr(container, "LEAST_PARALLEL", 0)
+    with zipfile.ZipFile(io.BytesIO(PLAN)) as archive:
+        digest = json.loads(archive.read("manifest.json"))["members"][0]["sha256"].encode()
+    false = PLAN.replace(digest, digest[::-1], 1)
+
+    assert refused(sealed(false)).code == "NL711"
+
+
+def test_bytes_of_a_plan_are_not_copied():
+    large = np.arange(1 << 12, dtype=np.float32)
+    network = trt.INetworkDefinition()
+    network.mark_output(network.add_constant(large.shape, large).get_output(0))
+    data = plan.dumps(network)
+    (layer,) = plan.loads(data).layers
+
+    assert np.shares_memory(layer.weights, np.frombuffer(data, np.uint8))
+    assert not layer.weights.flags.writeable
+
+
 def test_a_plan_has_one_form():
     """A zip with the right members that another tool wrote is refused."""
     made = io.BytesIO()

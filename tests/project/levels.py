@@ -26,9 +26,9 @@ class Level(NamedTuple):
 LEVELS = [
     Level(("enum_base",), "the base class of enumerations"),
     Level(
-        ("enums", "diagnostics", "atomic_write", "removed_names", "unpicklable", "string_arrays"),
+        ("enums", "diagnostics", "atomic_write", "removed_names", "unpicklable", "string_arrays", "garbage_collection"),
         "TensorRT's enumerations; findings and their codes; files written whole; names removed from TensorRT; "
-        "objects that are neither pickled nor copied; arrays of strings",
+        "objects that are neither pickled nor copied; arrays of strings; pauses of Python's garbage collector",
     ),
     Level(
         ("types", "checked_attributes", "file_reading", "forked", "manual_axes"),

@@ -59,11 +59,12 @@ def split_body(loop: LoopStep, types: TypeTable, trips: int, chunk_bytes: int | 
     """The body of a loop in three parts if that pays, else as a whole; ``chunk_bytes`` replaces ``CHUNK``."""
     body, rows, following = loop.iteration, loop.rows, loop.next_states
     steps = [step for step in body if not (isinstance(step, LayerStep) and isinstance(step.layer, IIteratorLayer))]
-    products = [step for step in steps if _is_expensive(step, {*loop.states, *_writes(body)}, types)]
+    varying = {*loop.states, *_writes(body)}
+    products = [step for step in steps if _is_expensive(step, varying, types)]
     prologue = _prologue(steps, {*loop.states, *_writes(steps)}, products)
-    rest = [step for step in steps if step not in prologue]
+    rest = _without(steps, prologue)
     epilogue = _epilogue(rest, following, products)
-    core = [step for step in rest if step not in epilogue]
+    core = _without(rest, epilogue)
     late = _writes(epilogue)
     wanted = dict.fromkeys([*(each for step in epilogue for each in step.reads), *rows])
     needed = {*(each for step in core for each in step.reads), *following, *wanted}
@@ -79,6 +80,11 @@ def split_body(loop: LoopStep, types: TypeTable, trips: int, chunk_bytes: int | 
     return Parts(core, [each for each in kept if each not in late], chunk, prologue, prologue_values, epilogue)
 
 
+def _without(steps: Iterable[Step], others: Iterable[Step]) -> list[Step]:
+    left_out = set(others)
+    return [step for step in steps if step not in left_out]
+
+
 def _writes(steps: Iterable[Step]) -> dict[ITensor, None]:
     return {tensor: None for step in steps for tensor in step.writes}
 
@@ -89,7 +95,7 @@ def _prologue(steps: Sequence[Step], varying: set[ITensor], products: Sequence[S
     for step in steps:
         if isinstance(step, LayerStep) and _may_move(step) and varying.isdisjoint(step.reads):
             free.append(step)
-            varying = varying.difference(step.writes)
+            varying.difference_update(step.writes)
     # views at the end cost nothing in the body, where XLA compiles them with the layer that reads them
     moved = [step for step in _from_products(free, products) if not isinstance(step.layer, VIEWS)]
     needed = set(Block(list(free)).needed(_writes(moved)))
@@ -99,7 +105,7 @@ def _prologue(steps: Sequence[Step], varying: set[ITensor], products: Sequence[S
 def _epilogue(steps: Sequence[Step], following: Sequence[ITensor], products: Sequence[Step]) -> list[LayerStep]:
     """The products that no state needs, and all that follows from them; none if a step among these cannot move."""
     core = Block(list(steps)).needed(following, assertions=True)
-    rest = [step for step in steps if step not in core]
+    rest = _without(steps, core)
     found = _from_products(rest, products)
     layers = [step for step in found if isinstance(step, LayerStep) and _may_move(step)]
     return layers if len(layers) == len(found) else []
@@ -118,8 +124,9 @@ def _from_products(steps: Iterable[S], products: Sequence[Step]) -> list[S]:
     """The products among some steps, and the steps that follow from them."""
     reached: set[ITensor] = set()
     found: list[S] = []
+    first = set(products)
     for step in steps:
-        if step in products or not reached.isdisjoint(step.reads):
+        if step in first or not reached.isdisjoint(step.reads):
             found.append(step)
             reached.update(step.writes)
     return found

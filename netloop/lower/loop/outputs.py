@@ -14,7 +14,7 @@ from netloop.graph.tensor import ITensor
 from netloop.layers.index_types import narrow_indices
 from netloop.layers.loop import ILoopOutputLayer
 from netloop.layers.rearrange import unfolded
-from netloop.lower.frame import first_error
+from netloop.lower.frame import Frame, first_error
 from netloop.lower.loop.state import Carry, LoopState
 from netloop.types import normal_axis
 
@@ -41,9 +41,21 @@ def leave(state: LoopState, end: Carry) -> None:
     frame = state.frame
     if state.step.has_assertions:
         frame.status = first_error(end.errors.status, end.errors.limits)
+    ended = _ended(state, end)
     for layer in state.step.outputs:
-        frame.values[layer.outputs[0]], flag = (_stack if layer.stacks else _last)(state, layer, end)
+        made = _stack(state, layer, end) if layer.stacks else _last(state, layer, end, ended)
+        frame.values[layer.outputs[0]], flag = made
         frame.poison(layer.outputs, flag)
+
+
+def _ended(state: LoopState, end: Carry) -> Frame:
+    """The frame after the last iteration, in which what the LAST_VALUE outputs need has run."""
+    inside = state.unpack(end, jnp.int64(end.trip))
+    inside.ended.add(state.step.loop)
+    inside.is_iteration = False
+    wanted = [each.tensor(0) for each in state.step.outputs if not each.stacks]
+    state.lowering.run(state.step.body.needed(wanted), inside)
+    return inside
 
 
 def _stack(state: LoopState, layer: ILoopOutputLayer, end: Carry) -> tuple[Any, Any]:
@@ -58,14 +70,10 @@ def _stack(state: LoopState, layer: ILoopOutputLayer, end: Carry) -> tuple[Any, 
     return jnp.moveaxis(rows, 0, normal_axis(layer.axis, rows.ndim)), first_error(flag, poisoned)
 
 
-def _last(state: LoopState, layer: ILoopOutputLayer, end: Carry) -> tuple[Any, Any]:
+def _last(state: LoopState, layer: ILoopOutputLayer, end: Carry, ended: Frame) -> tuple[Any, Any]:
     """The value of a LAST_VALUE output, which is element n after n iterations, and its error flag."""
     tensor: ITensor = layer.tensor(0)
-    inside = state.unpack(end, jnp.int64(end.trip))
-    inside.ended.add(state.step.loop)
-    inside.is_iteration = False
-    state.lowering.run(state.step.body.needed([tensor]), inside)
-    return state.lowering.array(tensor, inside), first_error(end.errors.limits, inside.error_flag([tensor]))
+    return state.lowering.array(tensor, ended), first_error(end.errors.limits, ended.error_flag([tensor]))
 
 
 def _arranged(rows: jax.Array, trips: Any, length: int, kind: LoopOutput) -> jax.Array:

@@ -1,10 +1,12 @@
 """Loop fission: which layers are batched over iterations."""
 
+import jax
 import numpy as np
 import pytest
 
 import netloop as trt
 from netloop.lower.loop import fission
+from tests.support.calls import calls_in
 from tests.support.findings import certain_errors_ignored
 from tests.support.networks import combine, constant, counted, last, mark, stacked
 
@@ -100,3 +102,45 @@ def test_product_is_formed_before_the_loop_unless_an_inner_loop_can_fail(reads_p
         engine = trt.compile(mark(network, y=last(loop, state.get_output(0))))
 
     assert len(engine.batched_layers[LOOP]) == moved
+
+
+def states_in_a_ring(size):
+    """y0, y1, ..: the last values of states of which each takes the sum of itself and the next."""
+    network = trt.INetworkDefinition()
+    loop = counted(network, 2)
+    states = [loop.add_recurrence(constant(network, np.full(2, each + 0.5, np.float32))) for each in range(size)]
+    for each, following in zip(states, [*states[1:], states[0]], strict=True):
+        each.set_input(1, combine(network, each.get_output(0), following.get_output(0)))
+    return mark(network, **{f"y{number}": last(loop, each.get_output(0)) for number, each in enumerate(states)})
+
+
+def test_twice_the_states_take_twice_the_work_of_tracing():
+    trt.compile(states_in_a_ring(2))  # what JAX does only once
+    small, large = (_Traced(states_in_a_ring(size)) for size in (40, 80))
+
+    assert calls_in(large.trace) < 2.5 * calls_in(small.trace)
+
+
+class _Traced:
+    def __init__(self, network):
+        self.function, self.weights = trt.to_jax(network)
+
+    def trace(self):
+        jax.make_jaxpr(self.function)(self.weights, {})
+
+
+def test_layers_that_several_last_values_need_are_lowered_once():
+    network = trt.INetworkDefinition()
+    loop = counted(network, 3)
+    state = loop.add_recurrence(network.add_input("x", trt.float32, (2,)))
+    half = network.add_activation(state.get_output(0), trt.ActivationType.TANH).get_output(0)
+    state.set_input(1, half)
+    mark(network, a=last(loop, half), b=last(loop, combine(network, half, half)))
+    function, weights = trt.to_jax(network, passes=[])
+    traced = jax.make_jaxpr(function)(weights, {"x": np.ones(2, np.float32)})
+
+    assert str(traced).count(" tanh ") == 2, "one in the iterations, and one after them"
+    expected = trt.evaluate(network, {"x": np.ones(2, np.float32)})
+    found = trt.compile(network)({"x": np.ones(2, np.float32)})
+    np.testing.assert_allclose(found["a"], expected["a"], rtol=1e-6)
+    np.testing.assert_allclose(found["b"], expected["b"], rtol=1e-6)
