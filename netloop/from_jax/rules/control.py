@@ -20,7 +20,8 @@ BODIES = ("jaxpr", "call_jaxpr", "fun_jaxpr")
 
 @primitive(
     "jit", "pjit", "closed_call", "core_call", "call", "remat2", "checkpoint", "custom_jvp_call", "custom_vjp_call",
-    "custom_vjp_call_jaxpr", "custom_vmap_call", "composite", "remat_opt", broadcasts=True
+    "custom_vjp_call_jaxpr", "custom_vmap_call", "composite", "remat_opt", "eval_jaxpr",
+    broadcasts=True,
 )  # fmt: skip
 def inlined(call: Call, *operands: ITensor) -> list[ITensor]:
     """The equations of the function, in place of the call."""

@@ -249,6 +249,30 @@ def square(call: Call, x: ITensor) -> ITensor:
     return binary(call, ElementWiseOperation.PROD, x, x)
 
 
+@primitive("log2", broadcasts=True)
+def binary_logarithm(call: Call, x: ITensor) -> ITensor:
+    """The logarithm to base 2."""
+    natural = call.make.unary(UnaryOperation.LOG, x)
+    return binary(call, ElementWiseOperation.DIV, natural, constant_like(call, np.log(2), x))
+
+
+@primitive("one_minus_square", broadcasts=True)
+def one_minus_square(call: Call, x: ITensor) -> ITensor:
+    """1 less the square, as JAX 0.12 computes it: (1 + x) (1 - x), which stays precise next to 1."""
+    one = constant_like(call, 1, x)
+    above, below = binary(call, ElementWiseOperation.SUM, one, x), binary(call, ElementWiseOperation.SUB, one, x)
+    return binary(call, ElementWiseOperation.PROD, above, below)
+
+
+@primitive("polynomial", broadcasts=True)
+def polynomial(call: Call, x: ITensor, *coefficients: ITensor) -> ITensor:
+    """A sum of coefficients times powers of x, the constant term first, by Horner's rule."""
+    made = coefficients[-1]
+    for each in reversed(coefficients[:-1]):
+        made = binary(call, ElementWiseOperation.SUM, binary(call, ElementWiseOperation.PROD, made, x), each)
+    return made
+
+
 @primitive("rsqrt", broadcasts=True)
 def inverse_root(call: Call, x: ITensor) -> ITensor:
     """1 divided by the square root."""

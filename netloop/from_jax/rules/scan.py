@@ -1,6 +1,7 @@
 """Scans."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from netloop.enums import TripLimit
 from netloop.from_jax.call import Call
@@ -13,7 +14,7 @@ from netloop.graph.tensor import ITensor
 def scan(call: Call, *operands: ITensor) -> list[ITensor]:
     """A loop with a COUNT, iterators, recurrences, and stacked outputs."""
     params, make = call.params, call.make
-    consts, count = params["num_consts"], params["num_carry"]
+    consts, count = _counts(params)
     body, reverse = params["jaxpr"], params["reverse"]
     initial = operands[consts : consts + count]
     length = call.lengths([params["length"]])[0]
@@ -37,6 +38,15 @@ def scan(call: Call, *operands: ITensor) -> list[ITensor]:
     return results
 
 
+def _counts(params: Mapping[str, Any]) -> tuple[int, int]:
+    """The numbers of operands that are the same in all iterations, and of those that are carried."""
+    if "num_consts" in params:
+        return params["num_consts"], params["num_carry"]
+    # since JAX 0.12 the operands are a tree of three parts
+    consts, carried, _ = params["ft_in"].unpack()
+    return len(consts), len(carried)
+
+
 def _kept(given: Sequence[object], returned: Sequence[object]) -> list[bool]:
     """Whether each carried value stays as it is."""
     return [before is after for before, after in zip(given, returned, strict=True)]
@@ -45,7 +55,7 @@ def _kept(given: Sequence[object], returned: Sequence[object]) -> list[bool]:
 def _enter_ranges(call: Call, inside: Sequence[ITensor], operands: Sequence[ITensor]) -> None:
     """Enter the ranges of counters, and of the elements that iterators read."""
     params, facts = call.params, call.facts
-    body, consts, count, length = params["jaxpr"], params["num_consts"], params["num_carry"], params["length"]
+    body, length, (consts, count) = params["jaxpr"], params["length"], _counts(params)
     for number, (tensor, operand) in enumerate(zip(inside, operands, strict=True)):
         reach = facts.range_of(operand)
         if reach is None or tensor is operand or not isinstance(length, int):

@@ -51,6 +51,18 @@ def test_operation_on_integers(name):
     check_same(getattr(lax, name), A, B)
 
 
+@pytest.mark.parametrize("name", ["log2", "one_minus_square"])
+def test_function_of_newer_releases_of_jax(name):
+    if not hasattr(lax, name):
+        pytest.skip("this JAX has no such function")
+    check_same(getattr(lax, name), SHARES)
+
+
+@pytest.mark.skipif(not hasattr(lax, "polynomial"), reason="this JAX has no such function")
+def test_polynomial_has_its_constant_term_first():
+    check_same(lambda x, y: lax.polynomial(x, (y, np.float32(2), np.float32(-3))), X, Y)
+
+
 @pytest.mark.parametrize("dtype", [np.int32, np.uint32, np.int8])
 @pytest.mark.parametrize("name", ["div", "rem"])
 def test_division_by_zero_is_what_xla_makes_of_it(name, dtype):
