@@ -1,0 +1,78 @@
+"""Programs for GPUs and TPUs, which JAX lowers without the device."""
+
+import jax
+import numpy as np
+import pytest
+from jax import export
+
+import netloop as trt
+import netloop.onnx
+from tests.support import networks
+from tests.support.quantized_models import quantized_block
+from tests.support.random_networks import random_network
+from tests.support.strategies import is_pure
+
+BACKENDS = {"gpu": "cuda", "tpu": "tpu"}
+"""The names of platforms in programs, by those of JAX's backends."""
+SEEDS = range(20)
+
+
+@pytest.fixture(params=BACKENDS)
+def platform(request, monkeypatch):
+    """A platform, whose passes are chosen as if its devices were here."""
+    monkeypatch.setattr(jax, "default_backend", lambda: request.param)
+    return BACKENDS[request.param]
+
+
+def program(network, inputs, platform):
+    """The program of a network with all passes of a platform; inputs that decide shapes have their values."""
+    function, weights = trt.to_jax(network, passes=trt.PASSES)
+    decisive = {each.name for each in network.inputs if each.is_shape_tensor}
+    fixed = {name: each for name, each in inputs.items() if name in decisive}
+    given = {name: each for name, each in inputs.items() if name not in decisive}
+    run = jax.jit(lambda weights, given: function(weights, {**fixed, **given}))
+    with jax.enable_x64(True):
+        return export.export(run, platforms=[platform])(weights, given)
+
+
+def lstm():
+    random = np.random.default_rng(0)
+    network = networks.lstm(1, 5)
+    return network, {each.name: random.normal(size=each.shape).astype(np.float32) for each in network.inputs}
+
+
+def image():
+    """A convolution, its largest numbers, and a scatter of them."""
+    network = trt.INetworkDefinition()
+    x = network.add_input("x", trt.float32, (1, 8, 16, 16))
+    kernel = np.ones((8, 8, 3, 3), np.float32)
+    y = network.add_convolution_nd(x, 8, (3, 3), kernel).get_output(0)
+    top = network.add_topk(y, trt.TopKOperation.MAX, 4, 1 << 3)
+    made = network.add_scatter(y, top.get_output(1), top.get_output(0), trt.ScatterMode.ELEMENT)
+    made.axis = 3
+    return networks.mark(network, y=made.get_output(0)), {"x": np.ones((1, 8, 16, 16), np.float32)}
+
+
+def quantized():
+    return netloop.onnx.load(quantized_block()), {"x": np.ones((1, 6, 7, 8), np.float32)}
+
+
+@pytest.mark.parametrize("make", [lstm, image, quantized])
+def test_network_has_a_program_for_the_platform(make, platform):
+    network, inputs = make()
+
+    assert program(network, inputs, platform).platforms == (platform,)
+
+
+@pytest.mark.parametrize("name", networks.EXAMPLES)
+def test_example_has_a_program_for_the_platform(name, platform):
+    make, inputs, _ = networks.EXAMPLES[name]
+
+    assert program(make(), inputs, platform).platforms == (platform,)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_random_network_has_a_program_for_the_platform(seed, platform):
+    grown = random_network(seed, False)
+    if is_pure(grown.network, grown.inputs):
+        assert program(grown.network, grown.inputs, platform).platforms == (platform,)
