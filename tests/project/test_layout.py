@@ -53,6 +53,7 @@ SUBJECTS = {
     "networks": "whole networks",
     "none_on_error": "a mode of the builder",
     "operators": "the commands that print the pages of operators",
+    "other_platforms": "programs for devices that are not here",
     "passes": "the command that prints the passes",
     "peers": "other runtimes",
     "pipeline": "the order of the passes, and all of them together",
