@@ -111,11 +111,17 @@ class Padding:
             return False
         for tensor, type in zip(layer.outputs, made if isinstance(made, tuple) else (made,), strict=True):
             exact, axes = self._types[tensor].shape, self.axes(tensor)
-            lengths = enumerate(zip(exact, type.shape, strict=True))
-            if any(length > padded or (length < padded and at not in axes) for at, (length, padded) in lengths):
+            if any(
+                not _is_longer(at in axes, *lengths) for at, lengths in enumerate(zip(exact, type.shape, strict=True))
+            ):
                 return False
             self.shapes[tensor] = type.shape
         return True
+
+
+def _is_longer(is_padded: bool, length: int, longer: int) -> bool:
+    """Whether an axis of some length may have the longer one; a length of 1 stays, as it may be broadcast."""
+    return length == longer or (is_padded and length != 1 and length < longer)
 
 
 Rule = Callable[[Any, Sequence[TensorType | None], Sequence[Axes]], Axes | None]

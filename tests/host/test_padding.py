@@ -164,6 +164,17 @@ def test_infinities_among_the_padding_reach_no_result(network, padded):
     assert len(padded) > 0
 
 
+def test_single_frame_is_broadcast(network):
+    """Three frames become one, which is added to each of six numbers; eight become six, also those with padding."""
+    made = convolution(network, waves(network), padding=0)
+    mark(network, y=combine(network, made, constant(network, weights(1, MAPS, 6))))
+    engine = trt.compile(network)
+
+    for count in (8, 3, 8, 3):
+        given = {"n": np.int64([count])}
+        np.testing.assert_allclose(engine(given)["y"], trt.evaluate(network, given)["y"], rtol=1e-4, atol=1e-5)
+
+
 def test_text_of_a_known_length_compiles_nothing(network, compiled):
     text = network.add_input("text", trt.int64, (3,))
     table = constant(network, np.arange(LARGEST_KNOWN_VALUE) / 2, np.float32)
