@@ -292,8 +292,8 @@ class INetworkDefinition(WithStatement, Unpicklable, LayerMethods, MarkMethods, 
 
     # ------------------------------------------------------------------ the whole
 
-    def shape_tensors(self) -> frozenset[ITensor]:
-        """The tensors on whose values the shape of some tensor depends."""
+    def shape_tensors(self, counts: Callable[[ITensor], bool] = lambda tensor: True) -> frozenset[ITensor]:
+        """The tensors on whose values the shape of some tensor depends, through tensors that count alone."""
         found: dict[ITensor, None] = {}
         stack = [
             tensor
@@ -307,7 +307,7 @@ class INetworkDefinition(WithStatement, Unpicklable, LayerMethods, MarkMethods, 
                 found[tensor] = None
                 producer = tensor.producer
                 if producer is not None and not isinstance(producer, IShapeLayer):
-                    stack.extend(filter(None, producer.type_inputs()))
+                    stack += [each for each in producer.type_inputs() if each is not None and counts(each)]
         return frozenset(found)
 
     def __repr__(self) -> str:

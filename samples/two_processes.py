@@ -1,15 +1,18 @@
 """Rows, and parts of weights, on two processes of two devices each, as on two machines.
 
 A process of a cluster calls ``jax.distributed.initialize`` first; here the script starts both, on the CPU, where gloo
-joins them. First each row ends a loop by itself; then a decoder, whose weights are cut into four parts, makes tokens.
+joins them. First each row ends a loop by itself, and one that fails makes both raise. Then a decoder, whose weights
+are cut into four parts, makes tokens.
 
     python samples/two_processes.py
 
 It prints:
 
     process 0: 4 devices, rows equal to one process: True
+    process 0: NL609: a row takes too long
     process 0: tokens equal to one process: True
     process 1: 4 devices, rows equal to one process: True
+    process 1: NL609: a row takes too long
     process 1: tokens equal to one process: True
 """
 
@@ -30,12 +33,6 @@ SHAPES = {"embedding": (100, 32), "up": (32, 128), "down": (128, 32), "out": (32
 RANDOM = np.random.default_rng(0)
 WEIGHTS = {name: RANDOM.normal(0, shape[0] ** -0.5, shape).astype(np.float32) for name, shape in SHAPES.items()}
 CUT = {"*.up": P(None, "parts"), "*.down": P("parts")}
-"""The axes along which the decoder's weights are cut, by name."""
-
-
-def double(x: jax.Array) -> jax.Array:
-    """The first of x, 2 x, 4 x, ... that is at least 100."""
-    return jax.lax.while_loop(lambda x: x < 100, lambda x: x + x, x)
 
 
 def generate(weights: dict[str, jax.Array], first: jax.Array) -> jax.Array:
@@ -55,14 +52,17 @@ def run(number: int, address: str) -> None:
     jax.config.update("jax_cpu_collectives_implementation", "gloo")
     jax.distributed.initialize(address, num_processes=2, process_id=number)
 
-    # two rows on each device
-    network = trt.from_jax(double, ROWS[0], names="x")
-    engine = trt.shard(network, jax.make_mesh((jax.device_count(),), ("rows",)))
+    # two rows on each device: of each, the first of x, 2 x, 4 x, ... that is at least 100
+    network = trt.from_jax(lambda x: jax.lax.while_loop(lambda x: x < 100, lambda x: x + x, x), ROWS[0], names="x")
+    engine = trt.shard(network, jax.make_mesh((jax.device_count(),), ("rows",)), max_trips=10)
     (made,) = process_allgather(engine({"x": ROWS}), tiled=True).values()
     alone = trt.compile(network)
     equal = np.array_equal(made, [each for row in ROWS for each in alone({"x": row}).values()])
     print(f"process {number}: {jax.device_count()} devices, rows equal to one process: {equal}")
-
+    try:
+        engine({"x": np.where(ROWS[-1] == ROWS, np.float32(1e-3), ROWS)})
+    except trt.ExecutionError as error:
+        print(f"process {number}: {error.findings[0].code}: a row takes too long")
     # a quarter of two weights on each device
     network = trt.from_jax(generate, WEIGHTS, FIRST, weights="weights", names=["weights", "first"])
     engine = trt.shard(network, jax.make_mesh((jax.device_count(),), ("parts",)), in_specs=CUT)

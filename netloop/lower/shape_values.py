@@ -1,7 +1,5 @@
 """Which tensors decide shapes by their values, so that programs and pieces are made for these values."""
 
-from collections.abc import Callable
-
 from netloop.graph.infer import Known
 from netloop.graph.layer import Operation
 from netloop.graph.tensor import ITensor
@@ -17,7 +15,7 @@ def valued_before_run(network: INetworkDefinition) -> frozenset[ITensor]:
     weights is known only while it runs, and no program is made for each text.
     """
     lost = _not_followed(network)
-    return _deciding(network, lambda tensor: tensor not in lost)
+    return network.shape_tensors(lambda tensor: tensor not in lost)
 
 
 def valued_in_run(network: INetworkDefinition) -> frozenset[ITensor]:
@@ -26,27 +24,7 @@ def valued_in_run(network: INetworkDefinition) -> frozenset[ITensor]:
     Of values that are computed meanwhile, sizes and what integers and bools give them suffice: sizes that follow from
     other numbers are integers in the end, and pieces that are made for these serve all such numbers.
     """
-    return valued_before_run(network) | _deciding(network, lambda tensor: not _is_float(network.types.of(tensor)))
-
-
-def _sizes(network: INetworkDefinition) -> list[ITensor]:
-    """What layers read as the sizes of their outputs."""
-    inputs = ((each, at in layer.SHAPE_INPUTS) for layer in network.layers for at, each in enumerate(layer.inputs))
-    return [each for each, is_size in inputs if is_size and each is not None]
-
-
-def _deciding(network: INetworkDefinition, counts: Callable[[ITensor], bool]) -> frozenset[ITensor]:
-    """Sizes, and the tensors that count on which they depend through such tensors alone."""
-    stack = _sizes(network)
-    found = dict[ITensor, None]()
-    while stack:
-        tensor = stack.pop()
-        if tensor not in found:
-            found[tensor] = None
-            producer = tensor.producer
-            if producer is not None and not isinstance(producer, IShapeLayer):
-                stack += [each for each in producer.type_inputs() if each is not None and counts(each)]
-    return frozenset(found)
+    return valued_before_run(network) | network.shape_tensors(lambda tensor: not _is_float(network.types.of(tensor)))
 
 
 def _not_followed(network: INetworkDefinition) -> set[ITensor]:
