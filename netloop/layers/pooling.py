@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
-from functools import reduce
+from functools import partial, reduce
 from itertools import product
 from typing import Any
 
@@ -17,6 +17,8 @@ from netloop.graph.attributes import check_int
 from netloop.graph.layer import Operation, check_tensor, layer
 from netloop.graph.network_base import NetworkBase
 from netloop.graph.tensor import ITensor
+from netloop.layers.extreme_forms import extremes_of_blocks
+from netloop.layers.lax_forms import on_cpus
 from netloop.layers.matrix import reference_type
 from netloop.layers.reduce import lowest
 from netloop.layers.windows import Places, SlidingWindow
@@ -121,22 +123,45 @@ class IPoolingLayer(SlidingWindow):
         x = jnp.asarray(x)
         wide = x.astype(np.float32) if x.dtype in HALVES and self.type is not PoolingType.MAX else x
         made = POOLINGS[self.type](
-            lambda: self._reduced(wide, lowest(wide.dtype), lax.max),
+            lambda: self._maxima(wide),
             lambda: self._reduced(wide, 0, lax.add) / self._counts(x.shape[2:]).astype(wide.dtype),
             self.blend_factor,
         )
         return made.astype(x.dtype)
 
+    def _maxima(self, x: Any) -> Any:
+        windows = partial(self._reduced, start=lowest(x.dtype), combine=lax.max)
+        are_blocks = x.size and set(self.dilation_nd) == {1} and self._taps(x) == tuple(self.stride_nd)
+        # XLA's CPU gives the maxima of such windows without regard to NaN, and in up to six times as long
+        return on_cpus(x, self._block_maxima, windows) if are_blocks else windows(x)
+
+    def _block_maxima(self, x: Any) -> Any:
+        """The maxima of windows that follow each other, where the input is padded or cut to whole windows."""
+        counts = [each.length for each in self.places(x.shape[2:])]
+        ends = zip(counts, self._taps(x), x.shape[2:], self._padding(x), strict=True)
+        padding = [(before, count * taps - length - before, 0) for count, taps, length, (before, _) in ends]
+        whole = lax.pad(x, np.array(lowest(x.dtype), x.dtype), [(0, 0, 0), (0, 0, 0), *padding])
+        return extremes_of_blocks(whole, (1, 1, *self._taps(x)), is_max=True)
+
     def _reduced(self, x: Any, start: Any, combine: Callable[[Any, Any], Any]) -> Any:
-        lengths, taps = x.shape[2:], self.taps_read(x.shape[2:])
-        pads = [(0, 0), (0, 0)]
-        for length, tap, step, stride, place in zip(
-            lengths, taps, self.dilation_nd, self.stride_nd, self.places(lengths), strict=True
-        ):
+        pads = [(0, 0), (0, 0), *self._padding(x)]
+        window, strides, dilation = ((1, 1, *each) for each in (self._taps(x), self.stride_nd, self.dilation_nd))
+        return lax.reduce_window(x, np.array(start, x.dtype), combine, window, strides, pads, None, dilation)
+
+    def _taps(self, x: Any) -> tuple[int, ...]:
+        """The number of elements of a window that are read, along each axis."""
+        return tuple(map(len, self.taps_read(x.shape[2:])))
+
+    def _padding(self, x: Any) -> list[tuple[int, int]]:
+        """The elements before and after the input along each axis; fewer than none before it if they are not read."""
+        lengths, pads = x.shape[2:], list[tuple[int, int]]()
+        axes = zip(
+            lengths, self.taps_read(lengths), self.dilation_nd, self.stride_nd, self.places(lengths), strict=True
+        )
+        for length, tap, step, stride, place in axes:
             before, span = place.before - tap.start * step, (len(tap) - 1) * step + 1
             pads.append((before, max(0, (place.length - 1) * stride + span - length - before)))
-        window, strides, dilation = ((1, 1, *each) for each in (map(len, taps), self.stride_nd, self.dilation_nd))
-        return lax.reduce_window(x, np.array(start, x.dtype), combine, window, strides, pads, None, dilation)
+        return pads
 
     def _counts(self, lengths: Shape) -> Any:
         """The divisors of the averages: the window sizes, as a product over the axes."""

@@ -12,8 +12,10 @@ from netloop.enums import CumulativeOperation, DataType, LayerType, ReduceOperat
 from netloop.graph.layer import Elementary, Operation, layer
 from netloop.graph.network_base import NetworkBase, third_from_end
 from netloop.graph.tensor import ITensor
+from netloop.layers.extreme_forms import extremes, highest_of_rows
 from netloop.layers.numpy_forms import first_indices
 from netloop.layers.rearrange import axis_count, distinct_axes
+from netloop.layers.selection_forms import first_places
 from netloop.types import (
     FLOATS,
     HALVES,
@@ -61,12 +63,18 @@ def _mean(xp: Any, x: Any, over: dict[str, Any]) -> Any:
     return (total - xp.fmod(total, count)) // count if count else total
 
 
+def _extreme(xp: Any, x: Any, over: dict[str, Any], is_max: bool) -> Any:
+    if xp is jnp and x.size > 0:
+        return extremes(x, over["axis"], is_max, over["keepdims"])
+    return xp.max(x, initial=lowest(x.dtype), **over) if is_max else xp.min(x, initial=highest(x.dtype), **over)
+
+
 # fmt: off
 REDUCTIONS: dict[ReduceOperation, Any] = {
     ReduceOperation.SUM:  _sum,
     ReduceOperation.PROD: lambda xp, x, over: xp.prod(_wide(x), dtype=_wide(x).dtype, **over),
-    ReduceOperation.MAX:  lambda xp, x, over: xp.max(x, initial=lowest(x.dtype), **over),
-    ReduceOperation.MIN:  lambda xp, x, over: xp.min(x, initial=highest(x.dtype), **over),
+    ReduceOperation.MAX:  partial(_extreme, is_max=True),
+    ReduceOperation.MIN:  partial(_extreme, is_max=False),
     ReduceOperation.AVG:  _mean,
 }
 # fmt: on
@@ -229,8 +237,26 @@ class ICumulativeLayer(Operation):
         terms = jnp.asarray(_wide(x))
         if self.exclusive:
             terms = self._shifted(terms, along)
-        running = jax.lax.cumprod if self.op is CumulativeOperation.PROD else jax.lax.cumsum
-        return running(terms, along, reverse=self.reverse).astype(x.dtype)
+        at_once = jax.lax.cumprod if self.op is CumulativeOperation.PROD else jax.lax.cumsum
+        # XLA's CPU sums windows, in up to nine times as long, and in another order than the reference
+        made = jax.lax.platform_dependent(
+            terms,
+            cpu=partial(self._one_by_one, along=along),
+            default=partial(at_once, axis=along, reverse=self.reverse),
+        )
+        return made.astype(x.dtype)
+
+    def _one_by_one(self, terms: jax.Array, along: int) -> jax.Array:
+        """The sums or products of the slices of an axis, one after the other."""
+        combine = jax.lax.mul if self.op is CumulativeOperation.PROD else jax.lax.add
+        slices = jnp.moveaxis(terms, along, 0)
+
+        def step(total: jax.Array, term: jax.Array) -> tuple[jax.Array, jax.Array]:
+            total = combine(total, term)
+            return total, total
+
+        nothing = jnp.full(slices.shape[1:], self._nothing, slices.dtype)
+        return jnp.moveaxis(jax.lax.scan(step, nothing, slices, reverse=self.reverse)[1], 0, along)
 
     def _shifted(self, x: jax.Array, along: int) -> jax.Array:
         """Shift ``x`` by one along an axis: subtracting each element from its inclusive sum would be inexact."""
@@ -270,7 +296,8 @@ class ISoftMaxLayer(Operation):
 
 @partial(jax.custom_jvp, nondiff_argnums=(1,))
 def _softmax(x: jax.Array, axis: int) -> jax.Array:
-    highest = jnp.max(x, axis, keepdims=True, initial=-jnp.inf)
+    is_last = axis == x.ndim - 1
+    highest = highest_of_rows(x) if is_last else jnp.max(x, axis, keepdims=True, initial=-jnp.inf)
     # XLA may subtract from products that are not rounded yet; in rows of huge numbers, such as those that a mask fills,
     # the largest would differ from itself by more than exp can take
     is_highest = (x == highest) & jnp.isfinite(highest)
@@ -397,14 +424,13 @@ class ITopKLayer(Operation):
 
     def _lower_best(self, rows: jax.Array) -> tuple[jax.Array, jax.Array]:
         """Top-1 by max, compare and min of the indices, which is faster than XLA's argmax in a loop."""
-        extreme = jnp.max if self.op is TopKOperation.MAX else jnp.min
-        values = extreme(rows, -1, keepdims=True)
+        values = extremes(rows, [-1], self.op is TopKOperation.MAX, keepdims=True)
         places = jax.lax.broadcasted_iota(np.int32, rows.shape, rows.ndim - 1)
         is_best = (rows == values) | (rows != rows)
-        return values, jnp.min(jnp.where(is_best, places, rows.shape[-1]), -1, keepdims=True)
+        return values, extremes(jnp.where(is_best, places, rows.shape[-1]), [-1], is_max=False, keepdims=True)
 
     def _lower_sorted(self, rows: jax.Array, count: int) -> tuple[jax.Array, jax.Array]:
-        _, indices = jax.lax.top_k(jax.lax.stop_gradient(self._key(rows)), count)
+        indices = first_places(jax.lax.stop_gradient(self._key(rows)), count)
         return jnp.take_along_axis(rows, indices, -1, mode="promise_in_bounds"), indices
 
     def _key(self, x: jax.Array) -> jax.Array:
