@@ -15,7 +15,7 @@ from netloop.graph.attributes import check_member
 from netloop.graph.layer import Operation, layer
 from netloop.graph.network_base import NetworkBase
 from netloop.graph.tensor import ITensor
-from netloop.layers.extreme_forms import extremes
+from netloop.layers.extreme_forms import extremes_of_blocks
 from netloop.layers.lax_forms import quotient
 from netloop.layers.low_bit import FORMATS, lower_quantized, quantized
 from netloop.types import NUMPY_TYPES, UNKNOWN, Array, Shape, TensorType, agree, normal_axis, numpy_type, wide
@@ -409,12 +409,7 @@ class IDynamicQuantizeLayer(Operation):
     def lower(self, x: Any, double: Any = None) -> Any:
         inputs, pairs = wide(jnp.asarray(x)), self._pairs(x.shape)
         again = 1 if double is None else jnp.asarray(double).astype(inputs.dtype)
-        boxes = inputs.reshape([length for pair in pairs for length in pair])
-        largest = (
-            extremes(jnp.abs(boxes), range(1, boxes.ndim, 2), is_max=True)
-            if boxes.size
-            else jnp.zeros([n for n, _ in pairs])
-        )
+        largest = extremes_of_blocks(jnp.abs(inputs), [block for _, block in pairs], is_max=True)
         scales = self._lower_scales(lax.stop_gradient(largest.astype(inputs.dtype)), again)
         inputs, each = _with_scale(inputs, scales, 2)
         is_normal = each * again >= jnp.finfo(inputs.dtype).tiny

@@ -5,6 +5,7 @@ from tests.mutants.mutant import Mutant
 CONVERSION = "netloop/layers/element_conversion.py"
 CONVOLUTION = "netloop/layers/convolution.py"
 EXPERTS = "netloop/layers/experts.py"
+EXTREMES = "netloop/layers/extreme_forms.py"
 INDEX = "netloop/layers/gather.py"
 INDICES = "tests/layers/test_gather.py"
 LOW_BIT = "netloop/layers/low_bit.py"
@@ -18,9 +19,12 @@ REDUCE = "netloop/layers/reduce.py"
 REDUCTIONS = "tests/layers/test_reduce.py"
 RESAMPLE = "netloop/layers/resample.py"
 RESIZES = "tests/layers/test_resample.py"
+SEARCH = "netloop/layers/selection_forms.py"
 SLICE = "netloop/layers/slice.py"
 SLICES = "tests/layers/test_slice.py"
 TYPES = "netloop/types.py"
+
+SMALL = "none: random networks have arrays of few elements"
 
 # fmt: off
 FAULTS = [
@@ -89,9 +93,20 @@ FAULTS = [
     Mutant("an exclusive cumulative product begins with 0", REDUCE,
            "nothing = jnp.full((), self._nothing, x.dtype)", "nothing = jnp.full((), 0, x.dtype)",
            "tests/layers/test_reduce.py::test_running_products_obey_the_laws"),
+    Mutant("the maxima of large arrays on CPUs ignore NaN", EXTREMES,
+           "return x.dtype == np.float32 and x.size >= LOSES_NAN", "return False",
+           "tests/layers/test_extreme_forms.py", SMALL),
+    Mutant("the middle of an odd axis is left out of its maximum", EXTREMES,
+           "half = (length + 1) // 2", "half = length // 2", "tests/layers/test_extreme_forms.py", SMALL),
+    Mutant("the blocks of a row are searched in the order of their maxima", SEARCH,
+           "jnp.sort(first_places(extremes(cut, [-1], is_max=True), count), -1)",
+           "first_places(extremes(cut, [-1], is_max=True), count)", "tests/layers/test_selection_forms.py", SMALL),
+    Mutant("windows that follow each other are padded after the input without regard to what is before it", POOLING,
+           "(before, count * taps - length - before, 0)", "(before, count * taps - length, 0)",
+           "tests/layers/test_extreme_forms.py", "none: 6 of 200 random networks pool by such windows, none with padding"),
     Mutant("the top element is the last of equal ones", REDUCE,
-           "jnp.min(jnp.where(is_best, places, rows.shape[-1]), -1, keepdims=True)",
-           "jnp.max(jnp.where(is_best, places, 0), -1, keepdims=True)",
+           "extremes(jnp.where(is_best, places, rows.shape[-1]), [-1], is_max=False, keepdims=True)",
+           "extremes(jnp.where(is_best, places, 0), [-1], is_max=True, keepdims=True)",
            "tests/layers/test_reduce.py::test_topk_obeys_the_laws"),
     Mutant("the smallest unsigned integers are sorted by their negatives", REDUCE,
            "return x if self.op is TopKOperation.MAX else ~x", "return x if self.op is TopKOperation.MAX else -x",
