@@ -68,6 +68,8 @@ def elements(array: Array, dtype: DataType) -> memoryview:
 def load(file: memoryview, dtype: DataType, shape: Sequence[int]) -> Array:
     """Return the array in a file: read-only, a view of the file if its elements are stored as numpy has them.
 
+    A view is aligned only if the file happens to be, and a copy would take the memory of the weights once more.
+
     Raises:
         ValueError: the file is not one of this element type and shape.
     """
