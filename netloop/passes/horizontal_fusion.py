@@ -19,6 +19,10 @@ from netloop.passes.rewriter import Rewriter, layer_steps, operand
 
 MAX_PACKED_BYTES = 1 << 28
 """The largest packed matrix. Its parts stay in memory too, as a refit needs them."""
+MOST_WORK = 8_000_000
+"""The fewest multiplications of a product outside of loops that stays apart. It keeps the threads busy alone, and slices
+of what is joined have to be copied: with two threads, three products of 16 rows by 768 x 768 took 1.18 times as long
+with attention behind them, of 256 rows 1.19 times, and of 4 rows 0.82 times."""
 
 
 class HorizontalFusion(Pass):
@@ -35,7 +39,8 @@ class HorizontalFusion(Pass):
     after = ("matmul_recognition", "carry_layout")
     rule = (
         "Products of one operand with several matrices, which are weights or inputs, become one product, and so do "
-        f"sums over all their results. Always, up to {MAX_PACKED_BYTES >> 20} MiB of matrices."
+        f"sums over all their results. Up to {MAX_PACKED_BYTES >> 20} MiB of matrices; outside of loops, only "
+        f"products of fewer than {MOST_WORK:,} multiplications each."
     )
     sizes: ClassVar[dict[str, int]] = {f"up to {each} MiB": each << 20 for each in (1, 4)}
     """The bytes of the largest packed matrix in each form that is not the rule."""
@@ -92,7 +97,7 @@ def _siblings(rewriter: Rewriter, block: Block) -> Iterator[tuple[int, list[IMat
         layer = step.layer
         if isinstance(layer, IMatrixMultiplyLayer) and rewriter.may_replace(layer.outputs[0]):
             for position in (0, 1):
-                if _may_widen(rewriter, layer, 1 - position):
+                if _may_widen(rewriter, layer, 1 - position) and not _is_large(rewriter, layer, position):
                     groups[position, operand(layer, position), _packing_key(layer, 1 - position)].append(layer)
                     break  # a product joins one group
     most = HorizontalFusion.sizes.get(rewriter.form, MAX_PACKED_BYTES)
@@ -107,6 +112,13 @@ def _may_widen(rewriter: Rewriter, layer: IMatrixMultiplyLayer, position: int) -
     # a matrix that may be missing would take the products of the others with it
     is_matrix = _op(layer, position) is not MatrixOperation.VECTOR and rewriter.always_exists(wide)
     return is_matrix and rewriter.is_loop_invariant(wide, layer) and not rewriter.is_loop_invariant(shared, layer)
+
+
+def _is_large(rewriter: Rewriter, layer: IMatrixMultiplyLayer, position: int) -> bool:
+    """Whether a product is outside of loops and large enough to be faster by itself."""
+    matrix = operand(layer, 1 - position).type.shape
+    kept = matrix[_kept_axis(layer, 1 - position)]
+    return not rewriter.scopes.depth(layer) and operand(layer, position).type.volume * kept >= MOST_WORK
 
 
 def _packing_key(layer: IMatrixMultiplyLayer, position: int) -> Hashable:
