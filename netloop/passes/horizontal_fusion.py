@@ -20,9 +20,9 @@ from netloop.passes.rewriter import Rewriter, layer_steps, operand
 MAX_PACKED_BYTES = 1 << 28
 """The largest packed matrix. Its parts stay in memory too, as a refit needs them."""
 MOST_WORK = 8_000_000
-"""The fewest multiplications of a product outside of loops that stays apart. It keeps the threads busy alone, and slices
-of what is joined have to be copied: with two threads, three products of 16 rows by 768 x 768 took 1.18 times as long
-with attention behind them, of 256 rows 1.19 times, and of 4 rows 0.82 times."""
+"""The fewest multiplications of a product outside of loops that stays apart. It keeps the threads busy alone, and the
+slices of a joined one are copied: with two threads, three products of 16 rows by 768 x 768 took 1.18 times as long with
+attention behind them, of 256 rows 1.19 times, and of 4 rows 0.82 times."""
 
 
 class HorizontalFusion(Pass):
