@@ -1,6 +1,6 @@
 """Weight folding: compute layers that depend on weights only at load time, once, and not in each call.
 
-Weights are arguments of the program, so XLA computes what follows from them anew in each call: 5.2 times as long for a
+Weights are arguments of the program, so XLA computes what follows from them anew in each call: 10 times as long for a
 char-RNN of 2 x 512 by one step a call (benchmarks/RESULTS.md).
 """
 
