@@ -16,6 +16,7 @@ from netloop.layers.extreme_forms import extremes, highest_of_rows
 from netloop.layers.numpy_forms import first_indices
 from netloop.layers.rearrange import axis_count, distinct_axes
 from netloop.layers.selection_forms import first_places
+from netloop.manual_axes import scan
 from netloop.types import (
     FLOATS,
     HALVES,
@@ -249,14 +250,15 @@ class ICumulativeLayer(Operation):
     def _one_by_one(self, terms: jax.Array, along: int) -> jax.Array:
         """The sums or products of the slices of an axis, one after the other."""
         combine = jax.lax.mul if self.op is CumulativeOperation.PROD else jax.lax.add
-        slices = jnp.moveaxis(terms, along, 0)
+        slices = jnp.moveaxis(terms, along, 0)[:: -1 if self.reverse else 1]
 
         def step(total: jax.Array, term: jax.Array) -> tuple[jax.Array, jax.Array]:
             total = combine(total, term)
             return total, total
 
         nothing = jnp.full(slices.shape[1:], self._nothing, slices.dtype)
-        return jnp.moveaxis(jax.lax.scan(step, nothing, slices, reverse=self.reverse)[1], 0, along)
+        made = scan(step, nothing, slices)[1][:: -1 if self.reverse else 1]
+        return jnp.moveaxis(made, 0, along)
 
     def _shifted(self, x: jax.Array, along: int) -> jax.Array:
         """Shift ``x`` by one along an axis: subtracting each element from its inclusive sum would be inexact."""
