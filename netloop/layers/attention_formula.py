@@ -11,7 +11,7 @@ import numpy as np
 
 from netloop.diagnostics import require
 from netloop.enums import AttentionIOForm, AttentionNormalizationOp, CausalMaskKind, DataType
-from netloop.layers.extreme_forms import highest_of_rows
+from netloop.layers.extreme_forms import highest_along
 from netloop.layers.matrix import PRECISION
 from netloop.layers.packed_sequences import sequences_of, tokens_of
 from netloop.types import HALVES, Array, Shape, wide
@@ -163,7 +163,7 @@ class Attending:
     def _lower_normalized(self, scores: Any) -> Any:
         if self.norm_op is not SOFTMAX:
             return jnp.where(scores == -jnp.inf, 0, scores)
-        highest = jax.lax.stop_gradient(highest_of_rows(scores))
+        highest = jax.lax.stop_gradient(highest_along(scores, scores.ndim - 1))
         nothing = highest == -jnp.inf
         terms = jnp.exp(scores - jnp.where(nothing, 0, highest))
         return terms / jnp.where(nothing, 1, jnp.sum(terms, -1, keepdims=True))

@@ -6,59 +6,60 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax import lax
 
 from netloop.layers.lax_forms import on_cpus
 
-LOSES_NAN = 4096
-"""The least size of float32 arrays of which XLA's CPU, from jax 0.10 on, gives extremes without regard to NaN."""
+FOLDED = frozenset({"float32", "float64", "int32"})
+"""The element types whose extremes are folded on CPUs.
+
+From jax 0.10 on, XLA's reductions of 4,096 and more floats of these types ignore NaN, and vmap makes large arrays of
+small ones. Those of integers are slow.
+"""
+
 HAS_FAST_REDUCTIONS = jax.__version_info__ >= (0, 10)
-"""Whether XLA's CPU reduces this many elements by vector instructions."""
-WINDOW = 32
-"""The length of a window; of longer axes XLA's CPU reduces windows first, by a slow loop if they are few."""
-LEAST_FOLDED = 16
+"""Whether XLA's CPU reduces large arrays by vector instructions."""
+MOST_SMALL, WINDOW = 4096, 32
+"""The most elements of an array, and the longest axis of it, that XLA's CPU reduces by a slow loop over windows, and
+at once."""
 
 
 def extremes(x: jax.Array, axes: Sequence[int], is_max: bool, keepdims: bool = False) -> jax.Array:
     """The maxima or minima over axes, of which none is empty. NaN wins."""
     axes = sorted(axis % x.ndim for axis in axes)
     plain: Callable[[jax.Array], jax.Array] = partial(jnp.max if is_max else jnp.min, axis=axes, keepdims=keepdims)
-    if not (_loses_nan(x) or _is_slow(x, axes)):
+    if x.dtype.name not in FOLDED:
         return plain(x)
-    return on_cpus(x, lambda each: plain(_folded(each, axes, is_max)), plain)
+    return on_cpus(x, partial(_folded, axes=axes, is_max=is_max, keepdims=keepdims), plain)
 
 
-def highest_of_rows(x: jax.Array) -> jax.Array:
-    """The maxima along the last axis, which is kept; of a row with NaN, any number or NaN, and of an empty row -inf."""
-    if x.size and (_is_slow(x, [x.ndim - 1]) or not HAS_FAST_REDUCTIONS):
-        return extremes(x, [-1], is_max=True, keepdims=True)
-    return jnp.max(x, -1, keepdims=True, initial=-jnp.inf)
+def highest_along(x: jax.Array, axis: int) -> jax.Array:
+    """The maxima along an axis, which is kept; -inf if it is empty. With NaN, the maximum may be that of the others."""
+    is_small = axis == x.ndim - 1 and x.size <= MOST_SMALL and x.shape[axis] > WINDOW
+    if x.shape[axis] and (is_small or not HAS_FAST_REDUCTIONS):
+        return extremes(x, [axis], is_max=True, keepdims=True)
+    return jnp.max(x, axis, keepdims=True, initial=-jnp.inf)
 
 
-def extremes_of_blocks(x: jax.Array, blocks: Sequence[int], is_max: bool) -> jax.Array:
-    """The extremes of blocks of the given lengths, of which ``x`` has whole numbers along its axes. NaN wins."""
+def extremes_of_blocks(x: jax.Array, blocks: Sequence[int], read: Sequence[int], is_max: bool) -> jax.Array:
+    """The extremes of blocks, of which ``x`` has whole numbers along its axes. NaN wins.
+
+    ``blocks`` are the lengths of a block; only its first ``read`` elements are read, at least one along each axis.
+    """
     cut = [each for length, block in zip(x.shape, blocks, strict=True) for each in (length // block, block)]
-    return extremes(x.reshape(cut), range(1, 2 * x.ndim, 2), is_max)
+    x = x.reshape(cut)
+    for axis, count in enumerate(read):
+        x = lax.slice_in_dim(x, 0, count, axis=2 * axis + 1)
+    return extremes(x, range(1, x.ndim, 2), is_max)
 
 
-def _loses_nan(x: jax.Array) -> bool:
-    return x.dtype == np.float32 and x.size >= LOSES_NAN
-
-
-def _is_slow(x: jax.Array, axes: Sequence[int]) -> bool:
-    """Whether XLA's CPU reduces few windows of a row."""
-    is_last = list(axes) == [x.ndim - 1]
-    return is_last and x.dtype.name in ("float32", "int32") and x.size <= LOSES_NAN and x.shape[-1] > WINDOW
-
-
-def _folded(x: jax.Array, axes: Sequence[int], is_max: bool) -> jax.Array:
-    """The element-wise extremes of the halves of axes, over and over, until few elements are left."""
+def _folded(x: jax.Array, axes: Sequence[int], is_max: bool, keepdims: bool) -> jax.Array:
+    """The element-wise extremes of the halves of axes, over and over, until one element is left."""
     combine = lax.max if is_max else lax.min
     for axis in axes:
-        while x.shape[axis] > 1 and (_loses_nan(x) or (axis == x.ndim - 1 and x.shape[axis] > LEAST_FOLDED)):
+        while x.shape[axis] > 1:
             x = combine(*_halves(x, axis))
-    return x
+    return x if keepdims else lax.squeeze(x, axes)
 
 
 def _halves(x: Any, axis: int) -> tuple[jax.Array, jax.Array]:

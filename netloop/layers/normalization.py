@@ -13,7 +13,7 @@ from netloop.graph.layer import Elementary, Operation, check_tensor, layer
 from netloop.graph.layer_compat import recorded_type
 from netloop.graph.network_base import NetworkBase
 from netloop.graph.tensor import ITensor
-from netloop.layers.extreme_forms import highest_of_rows
+from netloop.layers.extreme_forms import highest_along
 from netloop.types import UNKNOWN, Array, TensorType, agree, axes_of, wide
 
 
@@ -189,7 +189,7 @@ class IRaggedSoftMaxLayer(Operation):
         bounds = jnp.asarray(bounds)
         inside = jnp.arange(x.shape[2]) < bounds
         row = jnp.where(inside, wide(jnp.asarray(x)), -jnp.inf)
-        highest = highest_of_rows(row)
+        highest = highest_along(row, 2)
         terms = jnp.where(inside, jnp.exp(row - jnp.where(bounds > 0, highest, 0)), 0)
         total = jnp.where(bounds > 0, jnp.sum(terms, 2, keepdims=True), 1)
         return jnp.where(inside, terms / total, 0).astype(x.dtype)  # 0 past the bound even if the total is NaN

@@ -131,17 +131,23 @@ class IPoolingLayer(SlidingWindow):
 
     def _maxima(self, x: Any) -> Any:
         windows = partial(self._reduced, start=lowest(x.dtype), combine=lax.max)
-        are_blocks = x.size and set(self.dilation_nd) == {1} and self._taps(x) == tuple(self.stride_nd)
-        # XLA's CPU gives the maxima of such windows without regard to NaN, and in up to six times as long
-        return on_cpus(x, self._block_maxima, windows) if are_blocks else windows(x)
+        are_apart = all(taps <= block for taps, block in zip(self._taps(x), self._blocks(x), strict=True))
+        # of windows that do not overlap, XLA's CPU ignores NaN, and takes up to six times as long
+        is_cut = x.size and are_apart and set(self.dilation_nd) == {1}
+        return on_cpus(x, self._block_maxima, windows) if is_cut else windows(x)
 
     def _block_maxima(self, x: Any) -> Any:
-        """The maxima of windows that follow each other, where the input is padded or cut to whole windows."""
-        counts = [each.length for each in self.places(x.shape[2:])]
-        ends = zip(counts, self._taps(x), x.shape[2:], self._padding(x), strict=True)
-        padding = [(before, count * taps - length - before, 0) for count, taps, length, (before, _) in ends]
+        """The maxima of windows that do not overlap: each begins a block of the input, padded or cut to fit."""
+        counts, blocks = [each.length for each in self.places(x.shape[2:])], self._blocks(x)
+        ends = zip(counts, blocks, x.shape[2:], self._padding(x), strict=True)
+        padding = [(before, count * block - length - before, 0) for count, block, length, (before, _) in ends]
         whole = lax.pad(x, np.array(lowest(x.dtype), x.dtype), [(0, 0, 0), (0, 0, 0), *padding])
-        return extremes_of_blocks(whole, (1, 1, *self._taps(x)), is_max=True)
+        return extremes_of_blocks(whole, (1, 1, *blocks), (1, 1, *self._taps(x)), is_max=True)
+
+    def _blocks(self, x: Any) -> tuple[int, ...]:
+        """The distance from one window to the next along each axis; the length of the window if there is one only."""
+        axes = zip(self.places(x.shape[2:]), self.stride_nd, self._taps(x), strict=True)
+        return tuple(stride if place.length > 1 else taps for place, stride, taps in axes)
 
     def _reduced(self, x: Any, start: Any, combine: Callable[[Any, Any], Any]) -> Any:
         pads = [(0, 0), (0, 0), *self._padding(x)]

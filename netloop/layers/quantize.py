@@ -409,7 +409,8 @@ class IDynamicQuantizeLayer(Operation):
     def lower(self, x: Any, double: Any = None) -> Any:
         inputs, pairs = wide(jnp.asarray(x)), self._pairs(x.shape)
         again = 1 if double is None else jnp.asarray(double).astype(inputs.dtype)
-        largest = extremes_of_blocks(jnp.abs(inputs), [block for _, block in pairs], is_max=True)
+        blocks = [block for _, block in pairs]
+        largest = extremes_of_blocks(jnp.abs(inputs), blocks, blocks, is_max=True)
         scales = self._lower_scales(lax.stop_gradient(largest.astype(inputs.dtype)), again)
         inputs, each = _with_scale(inputs, scales, 2)
         is_normal = each * again >= jnp.finfo(inputs.dtype).tiny

@@ -12,7 +12,7 @@ from netloop.enums import CumulativeOperation, DataType, LayerType, ReduceOperat
 from netloop.graph.layer import Elementary, Operation, layer
 from netloop.graph.network_base import NetworkBase, third_from_end
 from netloop.graph.tensor import ITensor
-from netloop.layers.extreme_forms import extremes, highest_of_rows
+from netloop.layers.extreme_forms import extremes, highest_along
 from netloop.layers.numpy_forms import first_indices
 from netloop.layers.rearrange import axis_count, distinct_axes
 from netloop.layers.selection_forms import first_places
@@ -65,7 +65,7 @@ def _mean(xp: Any, x: Any, over: dict[str, Any]) -> Any:
 
 
 def _extreme(xp: Any, x: Any, over: dict[str, Any], is_max: bool) -> Any:
-    if xp is jnp and x.size > 0:
+    if xp is jnp and x.size:
         return extremes(x, over["axis"], is_max, over["keepdims"])
     return xp.max(x, initial=lowest(x.dtype), **over) if is_max else xp.min(x, initial=highest(x.dtype), **over)
 
@@ -298,8 +298,7 @@ class ISoftMaxLayer(Operation):
 
 @partial(jax.custom_jvp, nondiff_argnums=(1,))
 def _softmax(x: jax.Array, axis: int) -> jax.Array:
-    is_last = axis == x.ndim - 1
-    highest = highest_of_rows(x) if is_last else jnp.max(x, axis, keepdims=True, initial=-jnp.inf)
+    highest = highest_along(x, axis)
     # XLA may subtract from products that are not rounded yet; in rows of huge numbers, such as those that a mask fills,
     # the largest would differ from itself by more than exp can take
     is_highest = (x == highest) & jnp.isfinite(highest)

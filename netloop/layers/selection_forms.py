@@ -12,7 +12,7 @@ from netloop.layers.lax_forms import on_cpus
 from netloop.types import INTEGERS
 
 LEAST_ROW = 4000
-"""The shortest row of float32 of which only blocks are searched; XLA searches a shorter one as fast."""
+"""The length from which rows of float32 are searched in blocks; XLA searches shorter ones as fast."""
 LEAST_BLOCK, LEAST_SORTED_BLOCK = 16, 4
 """The shortest blocks, for float32, and for the types that XLA sorts."""
 

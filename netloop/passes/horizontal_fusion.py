@@ -19,8 +19,8 @@ from netloop.passes.rewriter import Rewriter, layer_steps, operand
 
 MAX_PACKED_BYTES = 1 << 28
 """The largest packed matrix. Its parts stay in memory too, as a refit needs them."""
-MOST_WORK = 8_000_000
-"""The fewest multiplications of a product outside of loops that stays apart. It keeps the threads busy alone, and the
+LEAST_APART = 8_000_000
+"""The multiplications from which a product outside of loops stays apart. It keeps the threads busy alone, and the
 slices of a joined one are copied: with two threads, three products of 16 rows by 768 x 768 took 1.18 times as long with
 attention behind them, of 256 rows 1.19 times, and of 4 rows 0.82 times."""
 
@@ -40,7 +40,7 @@ class HorizontalFusion(Pass):
     rule = (
         "Products of one operand with several matrices, which are weights or inputs, become one product, and so do "
         f"sums over all their results. Up to {MAX_PACKED_BYTES >> 20} MiB of matrices; outside of loops, only "
-        f"products of fewer than {MOST_WORK:,} multiplications each."
+        f"products of fewer than {LEAST_APART:,} multiplications each."
     )
     sizes: ClassVar[dict[str, int]] = {f"up to {each} MiB": each << 20 for each in (1, 4)}
     """The bytes of the largest packed matrix in each form that is not the rule."""
@@ -118,7 +118,7 @@ def _is_large(rewriter: Rewriter, layer: IMatrixMultiplyLayer, position: int) ->
     """Whether a product is outside of loops and large enough to be faster by itself."""
     matrix = operand(layer, 1 - position).type.shape
     kept = matrix[_kept_axis(layer, 1 - position)]
-    return not rewriter.scopes.depth(layer) and operand(layer, position).type.volume * kept >= MOST_WORK
+    return not rewriter.scopes.depth(layer) and operand(layer, position).type.volume * kept >= LEAST_APART
 
 
 def _packing_key(layer: IMatrixMultiplyLayer, position: int) -> Hashable:

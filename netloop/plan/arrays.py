@@ -40,6 +40,9 @@ BYTES = DataType.UINT8
 ALIGNMENT = 64
 MOST_AXES = 64
 
+LEAST_VIEW = 1 << 12
+"""The least bytes of an array that stays where it is in a file, aligned or not."""
+
 
 def header(dtype: DataType, shape: Sequence[int]) -> bytes:
     """The header of the file of an array."""
@@ -68,7 +71,7 @@ def elements(array: Array, dtype: DataType) -> memoryview:
 def load(file: memoryview, dtype: DataType, shape: Sequence[int]) -> Array:
     """Return the array in a file: read-only, a view of the file if its elements are stored as numpy has them.
 
-    A view is aligned only if the file happens to be, and a copy would take the memory of the weights once more.
+    An array of less than 4 KiB is aligned. A larger one may not be: its copy would take the memory once more.
 
     Raises:
         ValueError: the file is not one of this element type and shape.
@@ -81,6 +84,7 @@ def load(file: memoryview, dtype: DataType, shape: Sequence[int]) -> Array:
     if len(file) != len(start) + math.prod(shape) * stored.itemsize or bytes(file[: len(start)]) != start:
         raise ValueError(f"it is not the .npy file of {dtype.name} elements of shape {tuple(shape)}")
     raw: Array = np.frombuffer(file, stored, offset=len(start)).astype(stored.newbyteorder("="), copy=False)
+    raw = np.require(raw, requirements=["ALIGNED"]) if raw.nbytes < LEAST_VIEW else raw
     _check_values(raw, dtype)
     made = raw.astype(numpy_type(dtype)) if dtype in TINY_INTEGERS else raw.view(numpy_type(dtype))
     array = made.reshape(shape)

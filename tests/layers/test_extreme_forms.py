@@ -10,13 +10,13 @@ from jax import lax
 
 from netloop.enums import CumulativeOperation, PoolingType, ReduceOperation, TopKOperation
 from netloop.graph.layer import Operation
-from netloop.layers.extreme_forms import LOSES_NAN, WINDOW, extremes, extremes_of_blocks, highest_of_rows
+from netloop.layers.extreme_forms import MOST_SMALL, WINDOW, extremes, extremes_of_blocks, highest_along
 from netloop.layers.pooling import IPoolingLayer
 from netloop.layers.reduce import ICumulativeLayer, IReduceLayer, ISoftMaxLayer, ITopKLayer
 
 SHAPES = [
     *[((3, 1000), [1]), ((WINDOW, WINDOW + 1), [-1]), ((7, 5), [0]), ((5, 1001), [1]), ((3000, 3), [1])],
-    *[((64, 64), [0]), ((64, 64), [1]), ((64, 64), [0, 1]), ((LOSES_NAN - 1,), [0]), ((LOSES_NAN + 1,), [0])],
+    *[((64, 64), [0]), ((64, 64), [1]), ((64, 64), [0, 1]), ((MOST_SMALL - 1,), [0]), ((MOST_SMALL + 1,), [0])],
     *[((2, 33, 7, 19), [1, 3]), ((2, 33, 7, 19), [0, 2])],
 ]
 
@@ -27,11 +27,12 @@ def numbers(shape: tuple[int, ...], dtype: Any = np.float32) -> np.ndarray:
 
 @pytest.mark.parametrize("keepdims", [True, False])
 @pytest.mark.parametrize("is_max", [True, False])
-@pytest.mark.parametrize("dtype", [np.float32, np.float16, np.int32, np.int8])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16, np.int32, np.int8])
 @pytest.mark.parametrize(("shape", "axes"), SHAPES)
 def test_extremes_are_those_of_numpy(shape: tuple[int, ...], axes: list[int], dtype: Any, is_max: bool, keepdims: bool):
     x = numbers(shape, dtype)
-    found = jax.jit(lambda x: extremes(x, axes, is_max, keepdims))(x)
+    with jax.enable_x64(True):
+        found = jax.jit(lambda x: extremes(x, axes, is_max, keepdims))(x)
     assert found.dtype == x.dtype
     np.testing.assert_array_equal(found, (np.max if is_max else np.min)(x, tuple(axes), keepdims=keepdims))
 
@@ -48,17 +49,30 @@ def test_every_element_counts_and_nan_wins(shape: tuple[int, ...], axes: list[in
             np.testing.assert_array_equal(least(-x), (-x).min(tuple(axes)))
 
 
-@pytest.mark.parametrize("length", [0, 1, WINDOW, WINDOW + 1, 1000, LOSES_NAN])
-def test_the_highest_of_rows(length: int):
+@pytest.mark.parametrize("length", [0, 1, WINDOW, WINDOW + 1, 1000, MOST_SMALL])
+def test_the_highest_along_an_axis(length: int):
     x = numbers((3, length))
-    np.testing.assert_array_equal(jax.jit(highest_of_rows)(x), x.max(-1, keepdims=True, initial=-np.inf))
+    for axis in 0, 1:
+        found = jax.jit(lambda x, axis=axis: highest_along(x, axis))(x)
+        np.testing.assert_array_equal(found, x.max(axis, keepdims=True, initial=-np.inf))
 
 
 def test_the_extremes_of_blocks():
     x = numbers((2, 46, 69))
     x[1, 30, 40] = np.nan
-    found = jax.jit(lambda x: extremes_of_blocks(x, (1, 2, 3), True))(x)
-    np.testing.assert_array_equal(found, x.reshape(2, 23, 2, 23, 3).max((2, 4)))
+    for read in (1, 2, 3), (1, 1, 2):
+        found = jax.jit(lambda x, read=read: extremes_of_blocks(x, (1, 2, 3), read, True))(x)
+        np.testing.assert_array_equal(found, x.reshape(2, 23, 2, 23, 3)[:, :, : read[1], :, : read[2]].max((2, 4)))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("length", [2, 8, WINDOW + 1])
+def test_small_arrays_that_vmap_makes_large_keep_their_nan(length: int, dtype: Any):
+    """The layers that a loop runs for all of its iterations at once are mapped too."""
+    x = numbers((3000, length), dtype)
+    x[1234, 1] = x[77, 0] = np.nan
+    with jax.enable_x64(True):
+        np.testing.assert_array_equal(jax.jit(jax.vmap(lambda x: extremes(x, [0], True)))(x), x.max(1))
 
 
 def test_derivatives_are_those_of_a_plain_maximum():
@@ -72,7 +86,7 @@ def test_derivatives_are_those_of_a_plain_maximum():
     np.testing.assert_allclose(jax.jacfwd(lambda x: extremes(x, [1], True).sum())(x), wanted)
 
 
-@pytest.mark.parametrize("size", [100, LOSES_NAN])
+@pytest.mark.parametrize("size", [100, MOST_SMALL])
 def test_only_cpus_fold(size: int):
     def text(platform: str) -> str:
         row = jax.ShapeDtypeStruct((1, size), np.float32)
@@ -82,6 +96,10 @@ def test_only_cpus_fold(size: int):
     assert "stablehlo.slice" not in text("cuda")
 
 
+def maxima(window: tuple[int, ...], stride: tuple[int, ...], **padding: Any) -> IPoolingLayer:
+    return IPoolingLayer(type=PoolingType.MAX, window_size_nd=window, stride_nd=stride, **padding)
+
+
 LAYERS = [
     IReduceLayer(op=ReduceOperation.MAX, axes=1 << 3, keep_dims=False),
     IReduceLayer(op=ReduceOperation.MIN, axes=1 << 2 | 1 << 1, keep_dims=True),
@@ -89,28 +107,25 @@ LAYERS = [
     ITopKLayer(op=TopKOperation.MAX, k=1, axes=1 << 3),
     ITopKLayer(op=TopKOperation.MIN, k=1, axes=1 << 2),
     ITopKLayer(op=TopKOperation.MAX, k=3, axes=1 << 3),
-    *(
-        IPoolingLayer(type=PoolingType.MAX, window_size_nd=(each, each), stride_nd=(each, each))
-        for each in (1, 2, 3, 46)
-    ),
-    IPoolingLayer(
-        type=PoolingType.MAX, window_size_nd=(2, 3), stride_nd=(2, 3), pre_padding=(0, 1), post_padding=(1, 2)
-    ),
-    IPoolingLayer(type=PoolingType.MAX, window_size_nd=(3, 3), stride_nd=(1, 2)),
+    *(maxima(each, each) for each in [(1, 1), (2, 2), (3, 3), (46, 46)]),
+    *(maxima(each, (1, 1)) for each in [(46, 47), (1, 1), (45, 1), (3, 3)]),
+    *(maxima(each, (2, 3)) for each in [(46, 3), (1, 1), (1, 2), (3, 3)]),
+    maxima((2, 3), (2, 3), pre_padding=(0, 1), post_padding=(1, 2)),
+    maxima((2, 2), (3, 4), pre_padding=(1, 1), post_padding=(1, 1)),
 ]
 
 
 @pytest.mark.parametrize("layer", LAYERS, ids=lambda each: each.LABEL)
 def test_layers_of_large_arrays_propagate_nan(layer: Operation):
     x = numbers((1, 2, 46, 47))
-    x[0, 1, 30, 41] = np.nan
+    x[0, 1, 0, 0] = x[0, 1, 30, 42] = np.nan
     wanted, found = layer.evaluate(x), jax.jit(layer.lower)(x)
     for each, right in zip(jax.tree.leaves(found), jax.tree.leaves(wanted), strict=True):
         np.testing.assert_allclose(each, right, rtol=1e-6, atol=1e-30)
 
 
 def test_the_derivative_of_a_pooling_goes_to_one_of_equal_elements():
-    layer = IPoolingLayer(type=PoolingType.MAX, window_size_nd=(2, 2), stride_nd=(2, 2))
+    layer = maxima((2, 2), (2, 2))
     x = jnp.ones((1, 1, 4, 4))
     wanted = jax.grad(lambda x: lax.reduce_window(x, -np.inf, lax.max, (1, 1, 2, 2), (1, 1, 2, 2), "VALID").sum())(x)
     np.testing.assert_array_equal(jax.grad(lambda x: layer.lower(x).sum())(x), wanted)

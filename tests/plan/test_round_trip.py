@@ -326,6 +326,7 @@ def test_loaded_weights_do_not_depend_on_the_bytes_that_were_loaded():
     data[:] = bytes(len(data))
 
     assert loaded.get_layer(0).weights.tolist() == [1, 1, 1, 1]
+    assert loaded.get_layer(0).weights.flags.aligned
 
 
 # ---------------------------------------------------------------------------- the same bytes
