@@ -19,6 +19,7 @@ from typing import Any
 import jax
 
 from netloop.jax_settings import pinned_settings
+from netloop.xla_faults import WITHOUT_FAULTS, has_fault
 
 STACK = 64 << 20
 """The size in bytes of the thread's stack: XLA recurses into nested loops, and some systems give a thread little."""
@@ -32,10 +33,11 @@ POLL = 0.2
 def compile_lowered(lowered: Any, options: dict[str, Any] | None = None) -> Any:
     """Compile what ``jax.jit(...).lower(...)`` returned, with compiler options; KeyboardInterrupt is raised at once.
 
-    In another thread than the main one, which gets no Ctrl-C, it is compiled there.
+    In another thread than the main one, which gets no Ctrl-C, it is compiled there. A program in which XLA computes
+    wrong numbers is compiled anew.
     """
     if threading.current_thread() is not threading.main_thread():
-        return lowered.compile(compiler_options=options)
+        return _compiled(lowered, options)
     outcome: Future[Any] = Future()
     logs = log_compiles(jax.config)
 
@@ -44,7 +46,7 @@ def compile_lowered(lowered: Any, options: dict[str, Any] | None = None) -> Any:
             return
         try:
             with pinned_settings(), jax.log_compiles(logs):  # these belong to a thread
-                outcome.set_result(lowered.compile(compiler_options=options))
+                outcome.set_result(_compiled(lowered, options))
         except BaseException as error:
             outcome.set_exception(error)
 
@@ -66,15 +68,21 @@ class InterruptibleJit:
 
     def __init__(self, function: Callable[..., Any], **options: Any) -> None:
         self._jitted = jax.jit(function, **options)
-        self._is_compiled = False
+        self._compiled: Any = None
 
     def __call__(self, *arguments: Any) -> Any:
         """Compile the function if this is the first call, and call it."""
-        if not self._is_compiled:
-            # the call below finds this program in JAX's cache, which has none with compiler options
-            compile_lowered(self._jitted.lower(*arguments))
-            self._is_compiled = True
-        return self._jitted(*arguments)
+        if self._compiled is None:
+            self._compiled = compile_lowered(self._jitted.lower(*arguments))
+        return self._compiled(*arguments)
+
+
+def _compiled(lowered: Any, options: dict[str, Any] | None) -> Any:
+    """XLA's program; on a CPU, one without its known faults."""
+    compiled = lowered.compile(compiler_options=options)
+    if jax.default_backend() == "cpu" and has_fault(compiled.as_text()):
+        return lowered.compile(compiler_options={**(options or {}), **WITHOUT_FAULTS})
+    return compiled
 
 
 def _start(run: Callable[[], None]) -> None:

@@ -14,6 +14,7 @@ from netloop.graph.tensor import ITensor
 from netloop.layers.sources import IConstantLayer
 from netloop.lower import Program, constants_of
 from netloop.network import INetworkDefinition
+from netloop.xla_compilation import InterruptibleJit
 
 
 class ShardedWeights:
@@ -51,7 +52,7 @@ class ShardedLoader:
         positions = {layer.index: position for position, layer in enumerate(constants)}
         # constants that passes added are in the network only
         self._own = {each.outputs[0]: positions.get(each.index, each) for each in constants_of(network)}
-        self._fold = jax.jit(self._folded)
+        self._fold = InterruptibleJit(self._folded)
         self._loaded: tuple[ShardedWeights | None, dict[ITensor, jax.Array]] = None, {}
 
     def __call__(self, weights: ShardedWeights) -> dict[ITensor, jax.Array]:

@@ -86,6 +86,8 @@ class ILayer(LayerCompatibility, metaclass=LayerKind):
     """Whether inputs may be of strings: the layer moves elements, or tests them for equality."""
     SHAPE_INPUTS: ClassVar[frozenset[int]] = frozenset()
     """The inputs whose values, not only types, decide the types of outputs."""
+    HAS_PRODUCTS: ClassVar[bool] = False
+    """Whether it multiplies its inputs as matrices or by windows, with XLA's products."""
     INPUT_OF: ClassVar[dict[str, int]] = {}
     """The attributes that replace an input, by the index of the input: setting one removes the input."""
     READ_ONLY: ClassVar[frozenset[str]] = frozenset()

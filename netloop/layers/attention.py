@@ -100,6 +100,7 @@ class IAttentionOutputLayer(IAttentionBoundaryLayer):
         normalization_quantize_to_type: the type that the weights are quantized to; FLOAT for none.
     """
 
+    HAS_PRODUCTS = True
     REQUIRED_INPUTS = 3
     MAX_INPUTS = 7
 

@@ -28,6 +28,8 @@ class WeightedWindow(SlidingWindow):
     MAX_INPUTS = 3
     LEAST = {"kernel_size_nd": 1, "stride_nd": 1, "dilation_nd": 1, "pre_padding": 0, "post_padding": 0}
 
+    HAS_PRODUCTS = True
+
     num_output_maps: int
     kernel_size_nd: DimsLike
     kernel: Array | None = None

@@ -15,7 +15,7 @@ from netloop.enums import DataType, LayerType, MoEActType
 from netloop.graph.layer import Operation, layer
 from netloop.graph.network_base import NetworkBase
 from netloop.graph.tensor import ITensor
-from netloop.layers.lax_forms import quotient
+from netloop.layers.lax_forms import maximum, minimum, quotient
 from netloop.layers.low_bit import lower_quantized, quantized
 from netloop.types import UNKNOWN, Array, TensorType, wide
 
@@ -96,6 +96,7 @@ class IMoELayer(Operation):
         quantization_block_shape, dyn_q_output_scale_type: for dynamic quantization, which netloop does not support.
     """
 
+    HAS_PRODUCTS = True
     REQUIRED_INPUTS = 3
     MAX_INPUTS = 10
 
@@ -227,7 +228,7 @@ class IMoELayer(Operation):
         if self.activation_type is MoEActType.NONE:
             return u * g
         limit = self.swiglu_param_limit
-        g, u = xp.minimum(g, limit), xp.clip(u, -limit, limit)
+        g, u = minimum(xp, g, limit), maximum(xp, -limit, minimum(xp, limit, u))
         return (u + self.swiglu_param_beta) * g * _sigmoid(xp, self.swiglu_param_alpha * g)
 
     def evaluate(self, hidden: Array, experts: Array, scores: Array, *rest: Array | None) -> Array:

@@ -1,6 +1,7 @@
 """Functions of ``jnp`` by ``lax``: traced several times as fast, and not as calls in the traced program."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import jax
@@ -31,19 +32,54 @@ def _alike(a: Any, b: Any) -> tuple[Any, Any]:
 
 
 def maximum(xp: Any, a: Any, b: Any) -> Any:
-    """The maximum of an array and a number; ``jnp`` takes five times as long to trace."""
-    return xp.maximum(a, b) if xp is np else lax.max(*_both_arrays(a, b))
+    """The larger elements of two arrays, or of an array and a number. NaN wins."""
+    return xp.maximum(a, b) if xp is np else _extreme(a, b, is_max=True)
 
 
 def minimum(xp: Any, a: Any, b: Any) -> Any:
-    """The minimum of an array and a number."""
-    return xp.minimum(a, b) if xp is np else lax.min(*_both_arrays(a, b))
+    """The smaller elements of two arrays, or of an array and a number. NaN wins."""
+    return xp.minimum(a, b) if xp is np else _extreme(a, b, is_max=False)
 
 
-def _both_arrays(a: Any, b: Any) -> tuple[Any, Any]:
+def _extreme(a: Any, b: Any, is_max: bool) -> Any:
     if isinstance(a, float | int):
-        return lax.full_like(b, a), b
-    return a, lax.full_like(a, b)
+        a, b = b, a
+    if isinstance(b, float | int):
+        return _extreme_of_number(a, b, is_max)
+    return _extreme_of_arrays(*_alike(a, b), is_max)
+
+
+# XLA's CPU gives an extreme that is summed to a library, whose instruction returns the second operand if one is NaN
+
+
+@partial(jax.jit, static_argnames=("number", "is_max"), inline=True)  # traced once for each type
+def _extreme_of_number(x: Any, number: float, is_max: bool) -> Any:
+    """The extremes of elements and a number; on CPUs the number is the first operand, as no NaN may be."""
+    combine = lax.max if is_max else lax.min
+
+    def number_first(x: Any) -> Any:
+        # XLA makes a constant the second operand
+        hidden = lax.optimization_barrier(lax.full((), number, x.dtype))
+        return combine(lax.broadcast(hidden, x.shape), x)
+
+    if not jnp.issubdtype(x.dtype, jnp.floating):
+        return combine(x, lax.full_like(x, number))
+    # elsewhere a barrier would keep XLA from fusing an activation with the product before it
+    return lax.platform_dependent(x, cpu=number_first, default=lambda x: combine(x, lax.full_like(x, number)))
+
+
+@partial(jax.jit, static_argnames="is_max", inline=True)
+def _extreme_of_arrays(a: jax.Array, b: jax.Array, is_max: bool) -> jax.Array:
+    """The extremes of pairs of elements; on CPUs a selection, which the library does not compute."""
+    combine = lax.max if is_max else lax.min
+    if not jnp.issubdtype(a.dtype, jnp.floating):
+        return combine(a, b)
+    return on_cpus((a, b), lambda pair: selected_extreme(pair[0], pair[1], is_max), lambda pair: combine(*pair))
+
+
+def selected_extreme(a: Any, b: Any, is_max: bool) -> Any:
+    """The extremes of pairs of elements, as a selection. NaN wins."""
+    return lax.select(lax.bitwise_or(lax.gt(a, b) if is_max else lax.lt(a, b), lax.ne(a, a)), a, b)
 
 
 def rounded(xp: Any, x: Any) -> Any:
@@ -52,8 +88,8 @@ def rounded(xp: Any, x: Any) -> Any:
     return lax.round(x, lax.RoundingMethod.TO_NEAREST_EVEN) if is_jax else xp.round(x)
 
 
-def on_cpus(x: jax.Array, fast: Callable[[Any], Any], plain: Callable[[Any], Any]) -> Any:
-    """``plain(x)``, on CPUs as ``fast(x)``, whose results are the same; the derivatives are those of ``plain``."""
+def on_cpus(x: Any, fast: Callable[[Any], Any], plain: Callable[[Any], Any]) -> Any:
+    """``plain(x)`` of an array or several, on CPUs as ``fast(x)``; the derivatives are those of ``plain``."""
 
     @jax.custom_jvp
     def chosen(x: Any) -> Any:

@@ -70,6 +70,7 @@ class IMatrixMultiplyLayer(Operation):
         op1: the interpretation of the second operand.
     """
 
+    HAS_PRODUCTS = True
     REQUIRED_INPUTS = 2
 
     op0: MatrixOperation
@@ -316,6 +317,8 @@ class IEinsumLayer(Operation):
     Attributes:
         equation: the labels; spaces are ignored.
     """
+
+    HAS_PRODUCTS = True
 
     equation: str
 

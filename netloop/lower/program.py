@@ -23,6 +23,7 @@ from netloop.lower.frame import Frame, first_error
 from netloop.lower.loop.entry import lower_loop
 from netloop.lower.loop.iterators import lower_iterator
 from netloop.lower.lowering import Lowering
+from netloop.lower.uniform_operands import may_be_uniform, varied
 from netloop.lower.weight_folding import WeightOnlySteps, find_weight_folding, read_by_others
 from netloop.nest import Block, IfStep, LayerStep, LoopStep, Scopes, Step, depths_of, walk
 from netloop.network import INetworkDefinition
@@ -190,7 +191,10 @@ class Program(Lowering):
         if tensor is None:
             return None
         # JAX takes sizes as numbers and not as tracers
-        return self.types[tensor].value if position in layer.SHAPE_INPUTS else self.read(tensor, frame)
+        if position in layer.SHAPE_INPUTS:
+            return self.types[tensor].value
+        value = self.read(tensor, frame)
+        return varied(value) if layer.HAS_PRODUCTS and may_be_uniform(tensor, self.types) else value
 
 
 def _scope_name(layer: ILayer) -> str:

@@ -50,6 +50,7 @@ class IntegerProductLayer(Operation):
     The products of the integers are exact in bfloat16, and so are their sums in float32 as long as they are below 2^24.
     """
 
+    HAS_PRODUCTS = True
     REQUIRED_INPUTS = 3
     MAX_INPUTS = 4
 

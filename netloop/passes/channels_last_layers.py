@@ -45,6 +45,7 @@ class ChannelsLastWindow(Operation):
         num_groups: the number of groups of channels and maps.
     """
 
+    HAS_PRODUCTS = True
     MAX_INPUTS = 3
 
     stride_nd: DimsLike

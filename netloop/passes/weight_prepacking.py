@@ -35,6 +35,8 @@ class WeightsOnLeftLayer(Operation):
     XLA's CPU product packs its right operand anew each time: here that is the rows, and not the weights.
     """
 
+    HAS_PRODUCTS = True
+
     def infer(self, rows: TensorType, weights: TensorType) -> TensorType:
         return rows.with_shape((rows.shape[0], weights.shape[0]))
 

@@ -45,7 +45,7 @@ LEVELS = [
         ("call_inputs", "tensor_values", "device_errors"),
         "the arrays of a call; values of tensors and sequences; failures of the device",
     ),
-    Level(("jax_settings",), "the settings of JAX that engines need"),
+    Level(("jax_settings", "xla_faults"), "the settings of JAX that engines need; programs that XLA compiles wrong"),
     Level(
         ("check", "formulas", "xla_compilation"),
         "the rules; the formula builder, for importers and passes; compilation that Ctrl-C can leave",

@@ -1,0 +1,125 @@
+"""Faults of XLA's compiler for CPUs, as they show in a compiled program; docs/decisions/0038 has the conditions.
+
+XLA gives some operations to a library by fusions of the kind ``__ynn_fusion``. A fusion with a reduction computes wrong
+numbers for a few operations. Nothing in a network prevents such a fusion for certain, so the compiled program decides.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import jax
+
+WITHOUT_FAULTS = {"xla_cpu_experimental_ynn_fusion_type": "LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT"}
+"""XLA's compiler options for a program with a fault: the library only computes single products.
+
+Softmaxes and reductions of a program take 2 to 5 times as long with them, so they are for such programs only.
+"""
+
+LOSES_NARROW_PRODUCTS = jax.__version_info__ < (0, 11)
+"""Whether XLA's reductions of products over three numbers are wrong from 16,384 columns on (JAX's issue 39103)."""
+
+COMPUTATION = re.compile(r"^%([\w.-]+) \([^\n]*\{\n(.*?)^\}", re.MULTILINE | re.DOTALL)
+CALL = re.compile(r" fusion\((?P<operands>[^)\n]*)\)[^\n]*calls=%(?P<name>[\w.-]+)[^\n]*__ynn_fusion")
+CONSTANT = re.compile(r"%([\w.-]+) = \S+ constant\(([^)\n]*)\)")
+INSTRUCTION = re.compile(
+    r"^\s*(?:ROOT )?%(?P<name>[\w.-]+) = (?P<dtype>\w+)\[(?P<dims>[\d,]*)\]\S* (?P<op>[\w-]+)"
+    r"\((?P<operands>[^)]*)\)(?P<rest>.*)$",
+    re.MULTILINE,
+)
+OPERAND = re.compile(r"%([\w.-]+)")
+LAST_AXIS = re.compile(r"rhs_contracting_dims=\{(\d+)\}")
+
+REDUCTIONS = {"reduce", "reduce-window"}
+PRODUCTS = {"dot", "convolution"}
+EXTREMES = {"maximum", "minimum"}
+SOURCES = {"constant", "parameter", "iota"}
+FLOATS = {"f64", "f32", "bf16", "f16"}
+
+
+class Instruction(NamedTuple):
+    """An instruction of XLA: its result, the names of its operands, and the text after the name of the operation."""
+
+    name: str
+    dtype: str
+    dims: tuple[int, ...]
+    op: str
+    operands: list[str]
+    rest: str
+
+
+class Fusion(NamedTuple):
+    """A fusion: its instructions, by their names and in order, and its operands that are constants, as text."""
+
+    instructions: dict[str, Instruction]
+    constants: list[str | None]
+
+
+def has_fault(text: str) -> bool:
+    """Whether a compiled program, as XLA's text, has a fusion that may compute wrong numbers."""
+    return "__ynn_fusion" in text and any(_is_faulty(fusion) for fusion in _fusions(text))
+
+
+def _fusions(text: str) -> Iterator[Fusion]:
+    bodies, constants = dict(COMPUTATION.findall(text)), dict(CONSTANT.findall(text))
+    for call in CALL.finditer(text):
+        instructions = {instruction.name: instruction for instruction in _instructions(bodies.get(call["name"], ""))}
+        yield Fusion(instructions, [constants.get(name) for name in OPERAND.findall(call["operands"])])
+
+
+def _instructions(body: str) -> Iterator[Instruction]:
+    for found in INSTRUCTION.finditer(body):
+        dims = tuple(int(length) for length in found["dims"].split(",") if length)
+        rest = f"{found['operands']}){found['rest']}"
+        yield Instruction(found["name"], found["dtype"], dims, found["op"], OPERAND.findall(found["operands"]), rest)
+
+
+def _is_faulty(fusion: Fusion) -> bool:
+    instructions = fusion.instructions.values()
+    if not any(instruction.op in REDUCTIONS for instruction in instructions):
+        return False
+    uniform = _uniform(fusion)
+    return any(
+        _is_faulty_product(instruction, uniform, fusion) or _loses_nan(instruction, fusion)
+        for instruction in instructions
+    )
+
+
+def _uniform(fusion: Fusion) -> set[str]:
+    """The values all of whose elements are one number to XLA; instructions follow their operands."""
+    uniform: set[str] = set()
+    for instruction in fusion.instructions.values():
+        has_one_element = set(instruction.dims) <= {1}
+        is_computed = instruction.op not in SOURCES | PRODUCTS | REDUCTIONS | {"pad"}
+        if has_one_element or (is_computed and instruction.operands and uniform.issuperset(instruction.operands)):
+            uniform.add(instruction.name)
+    return uniform
+
+
+def _is_faulty_product(instruction: Instruction, uniform: set[str], fusion: Fusion) -> bool:
+    """Whether the second operand of a product is one number, or has rows of three that are summed."""
+    if instruction.op not in PRODUCTS:
+        return False
+    right = instruction.operands[1]
+    last = LAST_AXIS.search(instruction.rest)
+    if right in uniform or not (LOSES_NARROW_PRODUCTS and last and right in fusion.instructions):
+        return right in uniform
+    dims = fusion.instructions[right].dims
+    return int(last[1]) == len(dims) - 1 and dims[-1] == 3
+
+
+def _loses_nan(instruction: Instruction, fusion: Fusion) -> bool:
+    """Whether an element-wise extreme drops a NaN: x86's instructions return the second operand if one is NaN."""
+    if instruction.op not in EXTREMES or instruction.dtype not in FLOATS:
+        return False
+    first = fusion.instructions.get(instruction.operands[0])
+    while first is not None and first.op in {"broadcast", "reshape", "bitcast", "convert"}:
+        first = fusion.instructions.get(first.operands[0])
+    number = None if first is None else _constant(first, fusion)
+    return number is None or "nan" in number or "..." in number
+
+
+def _constant(instruction: Instruction, fusion: Fusion) -> str | None:
+    """The constant that an instruction is, or that the fusion gets as this parameter; None for any other."""
+    argument = instruction.rest.partition(")")[0] if instruction.op in {"constant", "parameter"} else ""
+    return fusion.constants[int(argument)] if instruction.op == "parameter" else argument or None
