@@ -326,5 +326,13 @@ TEXTS = {
         Wrong: ``netloop.serve.write_repository`` of an engine with an output of ``netloop.bfloat16``
         Right: the same with ``network.add_cast(y, netloop.float32)``
         """,
+    "NL648": """
+        a service runs all its requests in one thread, and nothing takes the place of a thread that has ended.
+
+        What ended it is no failure of a request: a plugin that exits, a clock that raises, memory that is used up. The
+        thread prints the traceback. All requests that were there get this error, and so does each that comes.
+        Wrong: ``sys.exit()`` in the ``enqueue`` of a plugin
+        Right: ``raise RuntimeError("the table is missing")`` there, which is the failure of one call
+        """,
 }
 """The text of each code, in the form of ``Code.text``."""
