@@ -278,6 +278,8 @@ TEXTS = {
         """,
     "NL634": """
         the process of a sandboxed model ends with its first SandboxError, or with ``close()``.
+
+        It answers the process that loaded the model, and no fork of that.
         Wrong: ``model(x=array)`` after the ``with`` statement
         Right: the same inside of it
         """,

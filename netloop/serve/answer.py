@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from concurrent.futures import Future, InvalidStateError
+from concurrent.futures import Future
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -46,7 +46,9 @@ class Answer(Future[Outputs]):
 
     def fail(self, error: Exception) -> None:
         """Give the request its error, whether it runs or waits, unless it is given up or answered."""
-        with suppress(InvalidStateError):
+        if self.done() and not self.cancelled():
+            return
+        with suppress(RuntimeError):  # whoever waits for a cancelled one was told
             if self.running() or self.set_running_or_notify_cancel():
                 self.set_exception(error)
 
