@@ -48,7 +48,7 @@ class Answer(Future[Outputs]):
         """Give the request its error, whether it runs or waits, unless it is given up or answered."""
         if self.done() and not self.cancelled():
             return
-        with suppress(RuntimeError):  # whoever waits for a cancelled one was told
+        with suppress(RuntimeError):  # the second notice of one that was given up
             if self.running() or self.set_running_or_notify_cancel():
                 self.set_exception(error)
 

@@ -158,7 +158,7 @@ class Streams(Service[StreamRequest]):
         return not request.future.cancelled()
 
     def _begun(self) -> list[StreamRequest]:
-        # those whose future is cancelled are here too: whoever waits for several futures is told
+        # those whose future is cancelled too: concurrent.futures.wait ends with this
         begun, self._running = [*super()._begun(), *self._running], []
         return begun
 
