@@ -8,7 +8,7 @@ import threading
 import time
 import weakref
 from collections.abc import Mapping
-from concurrent.futures import Future
+from concurrent.futures import CancelledError, Future
 from contextlib import suppress
 from pathlib import Path
 from queue import SimpleQueue
@@ -107,7 +107,7 @@ class ChildProcess:
             return self._exchanges.begin(header, values, most).result(self.seconds)
         except TimeoutError:
             self._is_late = True
-        except (EOFError, OSError):
+        except (EOFError, OSError, CancelledError):
             self._wait_for_end(deadline)
         except ProtocolError as error:
             raise self.protocol_error(str(error)) from error
@@ -170,6 +170,7 @@ class _Exchanges:
     """
 
     def __init__(self, stdin: IO[bytes], stdout: IO[bytes]) -> None:
+        self._is_over = False
         self._requests = SimpleQueue[_Request | None]()
         self._thread = threading.Thread(target=_exchange_all, args=(self._requests, stdin, stdout), daemon=True)
         self._thread.start()
@@ -178,10 +179,13 @@ class _Exchanges:
         """Send a request; return the future of its reply, which raises what ``exchange`` does."""
         request = _Request(header, values, most, Future())
         self._requests.put(request)
+        if self._is_over:  # another thread has closed the model: the request may never be taken
+            request.reply.cancel()
         return request.reply
 
     def close(self, until: float) -> None:
         """End the thread, after the process."""
+        self._is_over = True
         self._requests.put(None)
         _join(self._thread, until)
 
@@ -194,7 +198,7 @@ def _exchange_all(requests: SimpleQueue[_Request | None], stdin: IO[bytes], stdo
 
 def _answered(request: _Request | None, stdin: IO[bytes], stdout: IO[bytes]) -> bool:
     """Answer a request, whose arrays nothing refers to afterwards; whether there was one."""
-    if request is None:
+    if request is None or not request.reply.set_running_or_notify_cancel():
         return False
     try:
         request.reply.set_result(exchange(stdin, stdout, *request[:3]))

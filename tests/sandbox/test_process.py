@@ -198,6 +198,21 @@ def test_interrupted_call_ends_the_process(runs, monkeypatch):
             model()
 
 
+def test_call_of_a_model_that_another_thread_closes_ends_at_once(runs):
+    runs(answers(frame(READY)))
+    with load("m.onnx") as model:
+        request = model._process._exchanges.begin
+
+        def begin(*given):
+            model.close()
+            return request(*given)
+
+        model._process._exchanges.begin, start = begin, time.monotonic()
+        with pytest.raises(SandboxError, match=r"NL632: the process of 'm.onnx' was ended by SIGKILL"):
+            model()
+        assert time.monotonic() - start < 20
+
+
 def test_model_that_is_forgotten_ends_its_process(runs):
     runs(answers(frame(READY)))
     model = load("m.onnx")
