@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 import operator
 from collections.abc import Callable
 from numbers import Real
@@ -13,6 +14,9 @@ from netloop.removed_names import unknown
 
 Check = Callable[[str, Any], Any]
 """Returns what to keep of a value for the attribute of a name; raises an error if the value is invalid."""
+
+LONGEST = 1 << 22
+"""The most seconds to wait, 48 days: threads on Windows count milliseconds in 32 bits."""
 
 
 class CheckedAttributes:
@@ -138,5 +142,27 @@ def whole(least: int, most: int | None = None) -> Check:
             wanted = f"at least {least}" if most is None else f"{least} to {most}"
             raise ValueError(f"{name} must be {wanted}, not {number}")
         return number
+
+    return check
+
+
+def seconds(*, positive: bool = False, endless: bool = False) -> Check:
+    """Return a check for numbers of seconds that a thread can wait, up to ``LONGEST``.
+
+    Args:
+        positive: whether 0 is refused.
+        endless: whether infinity is accepted, for no limit.
+    """
+
+    def check(name: str, value: Any) -> float:
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise TypeError(f"{name} must be a number, not {type(value).__name__}")
+        in_range = 0 < value <= LONGEST if positive else 0 <= value <= LONGEST
+        if not (in_range or (endless and value == math.inf)):
+            least, none = "positive" if positive else "at least 0", ", or inf for no limit" * endless
+            raise ValueError(
+                f"{name} must be {least} and at most {LONGEST} seconds (48 days){none}, not {quoted(value)}"
+            )
+        return float(value)
 
     return check

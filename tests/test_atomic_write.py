@@ -71,7 +71,7 @@ def test_next_save_removes_the_file_of_a_killed_process(tmp_path, writer):
     assert left.startswith("file.")
     assert left.endswith(".netloop.tmp")
     writer.send_signal(signal.SIGKILL)
-    writer.wait()
+    writer.wait(100)
     assert os.listdir(tmp_path) == [left]
     write_whole(tmp_path / "other", [b"new"])
 

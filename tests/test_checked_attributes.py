@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import netloop as trt
+from netloop.checked_attributes import LONGEST, seconds
 from netloop.removed_names import REPLACEMENTS
 
 
@@ -170,3 +171,20 @@ def test_what_is_known_can_be_set():
 
     assert (x.name, x.shape, x.location, made.name) == ("y", (3,), trt.TensorLocation.HOST, "net")
     assert trt.compile(made)({"y": np.ones(3, np.float32)})
+
+
+def test_seconds_have_bounds():
+    accepted = [seconds()("delay", each) for each in (0, 1.5, LONGEST)]
+
+    assert accepted == [0.0, 1.5, LONGEST]
+    assert seconds(endless=True)("timeout", float("inf")) == float("inf")
+    for value in (-1, float("nan"), float("inf"), 1e10, 1e308, LONGEST + 1, 10**400):
+        with pytest.raises(ValueError, match=r"delay must be at least 0 and at most 4194304 seconds \(48 days\), not"):
+            seconds()("delay", value)
+    with pytest.raises(ValueError, match="or inf for no limit, not -1"):
+        seconds(endless=True)("timeout", -1)
+    with pytest.raises(ValueError, match="seconds must be positive and at most"):
+        seconds(positive=True)("seconds", 0)
+    for value in (None, True, "1", 1j, [1]):
+        with pytest.raises(TypeError, match="delay must be a number, not"):
+            seconds()("delay", value)

@@ -108,7 +108,7 @@ def test_other_threads_compile_by_themselves():
     compile = Lowered(lambda options: names.append(threading.current_thread().name))
     thread = threading.Thread(target=compile_lowered, args=(compile, {}), name="own")
     thread.start()
-    thread.join()
+    thread.join(100)
 
     assert names == ["own"]
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from netloop.api.engine import ICudaEngine
 from netloop.diagnostics import Finding, InputError, NetworkError, did_you_mean, reason
+from netloop.forked import require_jax
 from netloop.graph.attributes import check_instance
 from netloop.graph.tensor import ITensor
 from netloop.types import UNKNOWN, Array, TensorType
@@ -77,6 +78,7 @@ class Batches:
 
     def _split(self, inputs: Mapping[str, Any]) -> tuple[int, Arrays, dict[str, Any]]:
         """The number of rows, the arrays that have them, and the other inputs."""
+        require_jax()
         shared = {name: each for name, each in inputs.items() if name in self.shared}
         rows = {name: np.asarray(each) for name, each in inputs.items() if name not in self.shared}
         counts = {name: each.shape[0] if each.ndim else 0 for name, each in rows.items()}

@@ -21,8 +21,8 @@ from netloop.api.enums import (
 from netloop.api.profile import IOptimizationProfile
 from netloop.api.progress import IProgressMonitor
 from netloop.api.timing_cache import ITimingCache, read_timing_cache
-from netloop.api.tuning import SECONDS, seconds
-from netloop.checked_attributes import CheckedAttributes, WithStatement, none_or, whole
+from netloop.api.tuning import SECONDS
+from netloop.checked_attributes import CheckedAttributes, WithStatement, none_or, seconds, whole
 from netloop.graph.attributes import check_instance, check_member, flag_bit
 from netloop.graph.layer import ILayer
 from netloop.graph.layer_text import value_text
@@ -80,7 +80,7 @@ class IBuilderConfig(WithStatement, CheckedAttributes):
     runtime_platform: RuntimePlatform = RuntimePlatform.SAME_AS_BUILD
     tiling_optimization_level: TilingOptimizationLevel = TilingOptimizationLevel.NONE
     tuning_seconds: float = SECONDS
-    """The seconds after which a build of level 4 or 5 times no further form. Not in TensorRT."""
+    """The seconds after which a build of level 4 or 5 times no further form; infinity for no limit. Not in TensorRT."""
 
     algorithm_selector: Any = None
     int8_calibrator: IInt8Calibrator | None = None
@@ -94,7 +94,7 @@ class IBuilderConfig(WithStatement, CheckedAttributes):
         "max_trips": check_max_trips,
         "progress_monitor": none_or(IProgressMonitor),
         "quantization_flags": whole(0),
-        "tuning_seconds": seconds,
+        "tuning_seconds": seconds(endless=True),
     }
     MEANINGFUL: ClassVar[frozenset[str]] = frozenset(
         {

@@ -28,9 +28,9 @@ from netloop.api.memory import IHostMemory
 from netloop.api.observers import IErrorRecorder
 from netloop.api.progress import IProgressMonitor, Progress
 from netloop.api.timing_cache import ITimingCache, cache_of
-from netloop.api.tuning import SECONDS, Tuning, forms_here, notes_of, seconds, tuned
+from netloop.api.tuning import SECONDS, Tuning, forms_here, notes_of, tuned
 from netloop.atomic_write import write_whole
-from netloop.checked_attributes import WithStatement, none_or, whole
+from netloop.checked_attributes import WithStatement, none_or, seconds, whole
 from netloop.diagnostics import FileFormatError, plain
 from netloop.execution.compiled_program import Watch
 from netloop.execution.executable import inputs_named
@@ -75,9 +75,10 @@ def compile(
             place of rules; or the inputs of a typical call to time them with, by name. True makes up the inputs.
         timing_cache: a timing cache, or the path of its file: forms that it has are not timed again, and those that are
             timed are added.
-        tuning_seconds: the seconds after which no further form is timed.
+        tuning_seconds: the seconds after which no further form is timed; infinity for no limit.
 
     Raises:
+        TypeError, ValueError: an argument is not of its range.
         NetworkError: the network is invalid, or its loops and conditionals are nested too deep.
         InputError: inputs for tuning cannot be made up, or the given ones do not fit.
         ExecutionError: a call with the given inputs fails.
@@ -86,6 +87,7 @@ def compile(
     """
     check_max_trips("max_trips", max_trips)
     check_instance("interruptible", interruptible, bool)
+    budget = seconds(endless=True)("tuning_seconds", tuning_seconds)
     donated = inputs_named(donate, check_instance("network", network, INetworkDefinition))
     watched = Progress(none_or(IProgressMonitor)("progress", progress))
     options = BuildOptions(max_trips=max_trips, interruptible=interruptible, passes=chosen(passes), donated=donated)
@@ -95,9 +97,7 @@ def compile(
             return ICudaEngine(network, options, watched.part)
         with cache_of(timing_cache) as cache:
             measures = tune is not False
-            tuning = Tuning(
-                cache, measures, inputs=inputs, seconds=seconds("tuning_seconds", tuning_seconds), step=watched.trial
-            )
+            tuning = Tuning(cache, measures, inputs=inputs, seconds=budget, step=watched.trial)
             return tuned_engine(network, options, tuning, watched.part)
 
 

@@ -23,6 +23,7 @@ from netloop.execution.slot_checks import served_loop
 from netloop.execution.slots import FOR_ONE_ROW, Slots, SlotSource
 from netloop.execution.stream_lengths import free_lengths
 from netloop.execution.weight_loading import DeviceWeights, device_copy
+from netloop.forked import FORK, require_jax
 from netloop.graph.attributes import check_instance
 from netloop.jax_settings import pinned_settings
 from netloop.layers.loop import check_max_trips
@@ -132,6 +133,7 @@ class SlotEngine(Unpicklable):
         Raises:
             InputError: an input is missing, unknown, or of another element type or shape.
         """
+        require_jax()
         given = check_values(self.network.inputs, inputs)
         named = ((tensor.name, each) for tensor, each in given.items())
         copies = {name: np.array(each) if isinstance(each, np.ndarray) else each for name, each in named}
@@ -179,7 +181,9 @@ class SlotEngine(Unpicklable):
 
         Raises:
             Exception: what ``on_row`` raised.
+            ExecutionError: the process was forked from one that had used JAX.
         """
+        require_jax()  # in a fork, a thread of the parent may hold the lock forever
         with self._lock:
             self._leave_ended()
             with pinned_settings():
@@ -268,7 +272,9 @@ class SlotEngine(Unpicklable):
         self._free.append(slot)
 
     def cancel(self, request: SlotRequest) -> None:
-        """Give a request up, and its slot to another one; nothing happens if it is over."""
+        """Give a request up, and its slot to another one; nothing happens if it is over, or of the parent of a fork."""
+        if FORK.lost_jax:
+            return
         with self._lock:
             if request.is_over:
                 return

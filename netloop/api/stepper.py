@@ -15,6 +15,7 @@ from netloop.api.step_states import Shapes, fixed_type, require_names, require_p
 from netloop.call_inputs import check_values
 from netloop.diagnostics import Finding, InputError, reason
 from netloop.execution.ready_call import ReadyCall
+from netloop.forked import require_jax
 from netloop.graph.attributes import check_instance
 from netloop.graph.infer import TypeTable
 from netloop.jax_settings import pinned_settings
@@ -105,6 +106,7 @@ class Stepper(Unpicklable):
         if named and inputs is not None:
             raise TypeError("a step takes a dict of arrays, or the arrays by name, and not both")
         given = named if inputs is None else inputs
+        require_jax()  # in a fork, a thread of the parent may hold the lock forever
         with self._lock:
             try:
                 outputs = self._step(given)

@@ -34,19 +34,6 @@ BY = "tuning"
 """What the notes of tuning are by."""
 
 
-def seconds(name: str, value: Any) -> float:
-    """Check a number of seconds that is at least 0.
-
-    Raises:
-        TypeError, ValueError: it is none.
-    """
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise TypeError(f"{name} is a number of seconds, not {type(value).__name__}")
-    if not value >= 0:
-        raise ValueError(f"{name} is at least 0, not {value}")
-    return float(value)
-
-
 @dataclass(frozen=True)
 class Tuning:
     """How an engine is tuned.

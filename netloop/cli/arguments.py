@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from netloop.checked_attributes import seconds
 from netloop.cli import COMMANDS
 
 SUFFIXES = {".onnx": "onnx", ".xml": "openvino", ".plan": "plan", ".py": "script"}
@@ -124,6 +125,25 @@ def tolerance(text: str) -> float:
     if not number >= 0:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of at least 0")
     return number
+
+
+def duration(text: str, unit: float = 1.0) -> float:
+    """A number of units, each of some seconds, that ends.
+
+    Raises:
+        argparse.ArgumentTypeError: it is none.
+    """
+    number = tolerance(text)
+    try:
+        seconds()(repr(text), number * unit)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+    return number
+
+
+def milliseconds(text: str) -> float:
+    """A number of milliseconds; the errors are those of ``duration``."""
+    return duration(text, 1e-3)
 
 
 def listed_in(known: Sequence[str]) -> Any:

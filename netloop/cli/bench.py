@@ -29,11 +29,12 @@ def add_to(commands: Any) -> None:
     parser = arguments.add_command(commands, "bench", EXAMPLES, more)
     arguments.add_model(parser)
     arguments.add_inputs(parser)
-    natural, seconds = arguments.natural, arguments.tolerance
-    parser.add_argument("--iterations", type=natural, default=10, metavar="N", help="the fewest calls (%(default)s)")
-    parser.add_argument("--duration", type=seconds, default=3.0, metavar="S",
+    parser.add_argument(
+        "--iterations", type=arguments.natural, default=10, metavar="N", help="the fewest calls (%(default)s)"
+    )
+    parser.add_argument("--duration", type=arguments.duration, default=3.0, metavar="S",
                         help="the fewest seconds of all calls of a runtime (%(default)s)")  # fmt: skip
-    parser.add_argument("--warmUp", type=seconds, default=200.0, metavar="MS",
+    parser.add_argument("--warmUp", type=arguments.milliseconds, default=200.0, metavar="MS",
                         help="the milliseconds of calls before the first that counts (%(default)s)")  # fmt: skip
     parser.add_argument("--percentile", type=_percentiles, default=[90.0, 95.0, 99.0], metavar="P,...",
                         help="the percentiles of the times to print (90,95,99)")  # fmt: skip

@@ -278,6 +278,8 @@ TEXTS = {
         """,
     "NL634": """
         the process of a sandboxed model ends with its first SandboxError, or with ``close()``.
+
+        It answers the process that loaded the model, and no fork of that.
         Wrong: ``model(x=array)`` after the ``with`` statement
         Right: the same inside of it
         """,
@@ -325,6 +327,14 @@ TEXTS = {
         These have neither bfloat16 nor floating-point types of 8 bits nor integers of 4 bits.
         Wrong: ``netloop.serve.write_repository`` of an engine with an output of ``netloop.bfloat16``
         Right: the same with ``network.add_cast(y, netloop.float32)``
+        """,
+    "NL648": """
+        a service runs all its requests in one thread, and nothing takes the place of a thread that has ended.
+
+        What ended it is no failure of a request: a plugin that exits, a clock that raises, memory that is used up. The
+        thread prints the traceback. All requests that were there get this error, and so does each that comes.
+        Wrong: ``sys.exit()`` in the ``enqueue`` of a plugin
+        Right: ``raise RuntimeError("the table is missing")`` there, which is the failure of one call
         """,
 }
 """The text of each code, in the form of ``Code.text``."""

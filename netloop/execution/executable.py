@@ -19,6 +19,7 @@ from netloop.execution.compiled_program import CompiledProgram, Watch, compile_p
 from netloop.execution.program_cache import Given, ProgramCache
 from netloop.execution.ready_call import BoundCall, FoundCall, GuardedCall, KnownInputs, ReadyCall
 from netloop.execution.weight_loading import DeviceWeights, HostWeights, own_copy
+from netloop.forked import require_jax
 from netloop.garbage_collection import collection_paused
 from netloop.graph.attributes import check_instance
 from netloop.graph.infer import TypeTable
@@ -135,6 +136,7 @@ class Executable(Unpicklable, CheckedAttributes):
 
         A call that begins meanwhile waits for the end, and calls in progress keep the old weights.
         """
+        require_jax()
         with self._refit:
             vars(self)["generation"] = self._ready = None
             try:
@@ -150,6 +152,7 @@ class Executable(Unpicklable, CheckedAttributes):
 
     def _with_weights(self, find: Callable[[], P]) -> tuple[P, DeviceWeights, object]:
         """A program that is found, the weights that belong to it, and what identifies these; None in a refit."""
+        require_jax()  # in a fork, a thread of the parent may hold a lock forever
         generation = self.generation
         if generation is not None:
             found, weights = find(), self.weights

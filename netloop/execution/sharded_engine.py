@@ -20,6 +20,7 @@ from netloop.execution.compiled_program import compiler_options
 from netloop.execution.program_cache import MOST_PROGRAMS, Given, ProgramCache
 from netloop.execution.sharded_weights import ShardedLoader, ShardedWeights
 from netloop.execution.sharding import Sharding, Specs, axes_of, misplaced, text
+from netloop.forked import require_jax
 from netloop.graph.attributes import check_instance
 from netloop.graph.infer import TypeTable
 from netloop.graph.tensor import ITensor
@@ -225,6 +226,7 @@ class ShardedEngine(Unpicklable):
 
         A call that begins meanwhile waits for the end, and calls in progress keep the old weights.
         """
+        require_jax()
         with self._refit:
             yield
             with pinned_settings():

@@ -55,7 +55,12 @@ def check_float(name: str, value: Any) -> float:
         raise TypeError(f"{name} must be a number, not {value!r}") from None
 
 
-def _convert_bool(name: str, value: Any) -> bool:
+def check_bool(name: str, value: Any) -> bool:
+    """Return ``value`` as a bool; 0 and 1 are taken too.
+
+    Raises:
+        TypeError: it is none, as a text such as "false" is, which Python takes for true.
+    """
     if not isinstance(value, bool | np.bool_ | int) or value not in (0, 1):
         raise TypeError(f"{name} must be a bool, not {value!r}")
     return bool(value)
@@ -64,7 +69,7 @@ def _convert_bool(name: str, value: Any) -> bool:
 _CONVERTERS: dict[Any, Callable[[str, Any], Any]] = {
     int: check_int,
     float: check_float,
-    bool: _convert_bool,
+    bool: check_bool,
     str: text,
     DimsLike: check_dims,
     PermutationLike: check_order,

@@ -17,7 +17,7 @@ from netloop.sandbox.errors import error_as_json
 from netloop.sandbox.frames import Header, Values, read_frame, write_frame
 from netloop.sandbox.limits import limit_cpu, limit_process
 from netloop.string_arrays import string_array, type_name
-from netloop.types import OptionalType, SequenceType, TensorType, UnrankedType
+from netloop.types import OptionalType, SequenceType, TensorType
 
 IMPORTERS = {".onnx": "netloop.onnx", ".xml": "netloop.openvino"}
 """The package that loads a file, by its suffix; a plan is netloop's own."""
@@ -71,8 +71,9 @@ def _info(tensor: ITensor) -> Any:
 
 
 def _dims(type: TensorType) -> list[int] | None:
-    """The dims of a tensor; None if the branch that a conditional takes decides even their number."""
-    return None if isinstance(type, UnrankedType) else list(type.held_shape or ())
+    """The dims of a tensor, or of each tensor of a sequence; None if a run decides even their number."""
+    shape = type.held_shape
+    return None if shape is None else list(shape)
 
 
 def _to_numpy(value: Any) -> Any:

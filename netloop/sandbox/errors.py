@@ -1,5 +1,6 @@
 """Errors of a sandboxed model: those of its process, and those of netloop as JSON, which the caller raises again."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from netloop.diagnostics import (
@@ -30,7 +31,7 @@ class SandboxError(NetloopError):
 
 
 TYPED = {each.__name__: each for each in (NetworkError, InputError, ExecutionError, FileFormatError, ModelError)}
-PLAIN = {each.__name__: each for each in (TypeError, ValueError, FileNotFoundError, IsADirectoryError, PermissionError)}
+FILE_ERRORS = {each.__name__: each for each in (FileNotFoundError, IsADirectoryError, PermissionError)}
 MOST_FINDINGS = 5000
 TEXTS = ("code", "what", "where", "why", "fix")
 
@@ -46,9 +47,13 @@ def error_as_json(error: BaseException) -> dict[str, Any]:
     return found
 
 
-def error_from_json(given: Any) -> Exception:
+def error_from_json(given: Any, others: Mapping[str, type[Exception]]) -> Exception:
     """The error that ``error_as_json`` described: of the same class, with the same findings; a MemoryError, or a
     RuntimeError for an error of any other class.
+
+    Args:
+        given: the description.
+        others: classes by name that may be raised too, and are none of netloop's.
 
     Raises:
         ProtocolError: it describes no error.
@@ -58,8 +63,8 @@ def error_from_json(given: Any) -> Exception:
     name, text = given["class"], given["text"]
     if name in TYPED:
         return TYPED[name](*map(_finding, _some(given.get("findings"))))
-    if name in PLAIN:
-        return PLAIN[name](text)
+    if name in others:
+        return others[name](text)
     return MemoryError(text) if name.endswith("MemoryError") else RuntimeError(f"{name}: {text}")
 
 

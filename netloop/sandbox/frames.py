@@ -38,12 +38,18 @@ def write_frame(stream: IO[bytes], header: Mapping[str, Any], values: Mapping[st
     """Write a frame; the element types of all arrays must be among ``DTYPES``."""
     forms = {name: _form(value) for name, value in values.items()}
     text = json.dumps({**header, "values": forms}).encode()
-    stream.write(len(text).to_bytes(4, "big"))
-    stream.write(text)
+    _write(stream, len(text).to_bytes(4, "big") + text)
     for array in (each for value in values.values() for each in arrays_of(value)):
         is_text = array.dtype == STRING
-        stream.write(encoded(array) if is_text else np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+        _write(stream, encoded(array) if is_text else np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
     stream.flush()
+
+
+def _write(stream: IO[bytes], data: bytes | memoryview) -> None:
+    """Write all bytes; a stream without a buffer may take a part of them."""
+    view, done = memoryview(data), 0
+    while done < len(view):
+        done += stream.write(view[done:])
 
 
 def read_frame(stream: IO[bytes], most: int) -> tuple[Header, Values] | None:
@@ -109,11 +115,16 @@ class _ArrayReader:
         raw = _read(self._stream, size)
         if dtype == STRING:
             return _strings(raw, shape)
-        if dtype == np.bool_:
-            return (raw != 0).reshape(shape)
-        array = raw.view(dtype).reshape(shape)
+        array = _shaped(raw != 0 if dtype == np.bool_ else raw.view(dtype), shape)
         # of an element of less than a byte the other bits may be anything
         return array.astype(np.float32).astype(dtype) if dtype in BELOW_A_BYTE else array
+
+
+def _shaped(array: Array, shape: tuple[int, ...]) -> Array:
+    try:
+        return array.reshape(shape)
+    except ValueError as error:  # numpy refuses dims whose product is 0 if the others are too large
+        raise ProtocolError("with an array with impossible dims") from error
 
 
 def _text_size(form: Any) -> int:
@@ -136,8 +147,8 @@ def type_of_form(form: Any) -> tuple[np.dtype[Any], tuple[int, ...]]:
     Raises:
         ProtocolError: it is the form of no array.
     """
-    dtype = DTYPES.get(str(form.get("dtype"))) if isinstance(form, dict) else None
-    shape = form.get("shape") if isinstance(form, dict) else None
+    name, shape = (form.get("dtype"), form.get("shape")) if isinstance(form, dict) else (None, None)
+    dtype = DTYPES.get(name) if isinstance(name, str) else None
     if dtype is None or not isinstance(shape, list) or len(shape) > 32:
         raise ProtocolError("with an array without an element type or shape")
     if not all(type(each) is int and -1 <= each < 1 << 62 for each in shape):

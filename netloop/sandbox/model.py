@@ -10,17 +10,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from netloop.checked_attributes import seconds as number_of_seconds
 from netloop.checked_attributes import whole
 from netloop.diagnostics import Finding, InputError, listed, reason
-from netloop.sandbox.errors import error_from_json
+from netloop.sandbox.errors import FILE_ERRORS, error_from_json
 from netloop.sandbox.frames import DTYPES, Header, ProtocolError, Values, arrays_of, type_of_form
 from netloop.sandbox.process import ChildProcess
 from netloop.string_arrays import KINDS_OF_TEXT, STRING, string_array, type_name
-from netloop.types import Shape, agree
+from netloop.types import Array, Shape, agree
 
 SUFFIXES = (".onnx", ".xml", ".plan")
 
 KINDS = ("tensor", "sequence", "optional")
+
+SECONDS = number_of_seconds(positive=True)
 
 MOST_BYTES = 1 << 40
 """The most bytes of the arrays of a reply without a limit of memory."""
@@ -53,6 +56,7 @@ def load(path: str | os.PathLike[str], *, memory: int | None = 4 << 30, seconds:
     Raises:
         ValueError: the file has another suffix.
         ModelError, FileFormatError, NetworkError: the file cannot be loaded, as outside of a sandbox.
+        OSError: there is no such file, or it cannot be read.
         SandboxError: a limit was exceeded, or the process ended.
     """
     return SandboxedModel(path, memory=memory, seconds=seconds)
@@ -75,9 +79,11 @@ class SandboxedModel:
         if memory is not None:
             whole(1, 1 << 62)("memory", memory)
         self._most = MOST_BYTES if memory is None else memory
-        self._process = ChildProcess(file.name, _seconds(seconds))
+        self._process = ChildProcess(file.name, SECONDS("seconds", seconds))
         try:
-            header, _ = self._request({"path": os.fspath(path), "memory": memory}, {})
+            header, values = self._request({"path": os.fspath(path), "memory": memory}, {}, FILE_ERRORS)
+            if values:
+                raise self._process.protocol_error(f"with the values {listed(list(values))} instead of a description")
             self.inputs, self.outputs = (self._infos(header.get(each)) for each in ("inputs", "outputs"))
         except BaseException:
             self.close()
@@ -93,7 +99,7 @@ class SandboxedModel:
             SandboxError: a limit was exceeded, the process ended, or the model is closed.
         """
         given = {name: self._as_arrays(name, value) for name, value in {**(inputs or {}), **named}.items()}
-        _, outputs = self._request({}, given)
+        _, outputs = self._request({}, given, {})
         if list(outputs) != list(self.outputs):
             raise self._process.protocol_error(f"with the outputs {listed(list(outputs))}")
         for name, info in self.outputs.items():
@@ -118,12 +124,12 @@ class SandboxedModel:
                 raise InputError(Finding("NL603", what, why=reason("NL603")))
         return made
 
-    def _request(self, header: Header, values: Values) -> tuple[Header, Values]:
+    def _request(self, header: Header, values: Values, errors: Mapping[str, type[Exception]]) -> tuple[Header, Values]:
         reply, arrays = self._process.request(header, values, self._most)
         if "error" not in reply:
             return reply, arrays
         try:
-            error = error_from_json(reply["error"])
+            error = error_from_json(reply["error"], errors)
         except ProtocolError as broken:
             raise self._process.protocol_error(str(broken)) from broken
         if isinstance(error, MemoryError):
@@ -139,13 +145,17 @@ class SandboxedModel:
 
     @seconds.setter
     def seconds(self, value: float) -> None:
-        self._process.seconds = _seconds(value)
+        self._process.seconds = SECONDS("seconds", value)
 
     def _infos(self, given: Any) -> dict[str, TensorInfo]:
         try:
-            return dict(_info(each) for each in (given if isinstance(given, list) else [given]))
+            named = [_info(each) for each in (given if isinstance(given, list) else [given])]
         except ProtocolError as error:
             raise self._process.protocol_error(str(error)) from error
+        infos = dict(named)
+        if len(infos) < len(named):
+            raise self._process.protocol_error("with two tensors of the same name")
+        return infos
 
     @property
     def pid(self) -> int:
@@ -163,15 +173,6 @@ class SandboxedModel:
         self, kind: type[BaseException] | None, error: BaseException | None, frames: TracebackType | None
     ) -> None:
         self.close()
-
-
-def _seconds(value: float) -> float:
-    """A checked time limit."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise TypeError(f"seconds must be a number, not {type(value).__name__}")
-    if not 0 < value < 1 << 22:
-        raise ValueError(f"seconds must be positive and less than 48 days, not {value}")
-    return value
 
 
 def _info(given: Any) -> tuple[str, TensorInfo]:
@@ -196,7 +197,13 @@ def _array(given: Any) -> Any:
 
 def _fits(value: Any, info: TensorInfo) -> bool:
     """Whether a value is of the type of an output."""
-    if info.kind != "tensor":
-        return value is None or isinstance(value, list | np.ndarray)
-    is_alike = isinstance(value, np.ndarray) and value.dtype == info.dtype
-    return is_alike and (info.shape is None or agree(value.shape, info.shape))
+    is_of_kind = {
+        "tensor": isinstance(value, np.ndarray),
+        "sequence": isinstance(value, list),
+        "optional": value is None or isinstance(value, list | np.ndarray),
+    }[info.kind]
+    return is_of_kind and all(_is_alike(each, info) for each in arrays_of(value))
+
+
+def _is_alike(array: Array, info: TensorInfo) -> bool:
+    return array.dtype == info.dtype and (info.shape is None or agree(array.shape, info.shape))

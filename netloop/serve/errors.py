@@ -24,7 +24,7 @@ class NotRun(ServeError):
 
 
 class Closed(ServeError):
-    """A request to a service that is closed."""
+    """A request to a service that is closed, or whose thread has ended."""
 
 
 def overloaded(what: str, fix: str) -> Overloaded:
@@ -48,6 +48,12 @@ def closed() -> Closed:
     """The error for a request to a service that is closed."""
     fix = "send requests inside the with statement, or before close()"
     return Closed(Finding("NL644", "the service is closed", "", reason("NL644"), fix))
+
+
+def ended(by: str) -> Closed:
+    """The error for a request to a service whose thread was ended, by an exception in words."""
+    fix = "mend what ended it, and make a new service"
+    return Closed(Finding("NL648", f"the thread of the service was ended by {by}", "", reason("NL648"), fix))
 
 
 def not_run(key: object) -> NotRun:

@@ -11,7 +11,7 @@ import numpy as np
 
 from netloop.api.engine import ICudaEngine, load
 from netloop.api.slot_engine import SlotEngine
-from netloop.diagnostics import Finding, NetworkError, reason
+from netloop.diagnostics import Finding, NetworkError, quoted, reason
 from netloop.serve.sequences import Sequences
 from netloop.serve.server import Server
 from netloop.serve.streams import Streams
@@ -52,10 +52,11 @@ class Hosting:
 
         Each call needs one of ``leave``. Errors are those of the engine and of the service.
         """
+        require_boolean("stream", options.get("stream", False))
         engine = load(path)
         with self._lock:
             found = self._found.get(key)
-            if found is not None and found.options == options:
+            if found is not None and found.options == options and not found.service.is_closed:
                 found.users += 1
             else:
                 found = None
@@ -81,6 +82,17 @@ class Hosting:
                     return False
                 del self._found[key]
         return True
+
+
+def require_boolean(name: str, value: Any) -> bool:
+    """Return a flag of a request or of settings, which must be JSON's true or false: Python takes "false" for true.
+
+    Raises:
+        TypeError: it is neither.
+    """
+    if not isinstance(value, bool):
+        raise TypeError(f"{name} must be true or false, not {quoted(value)}")
+    return value
 
 
 HOSTED = Hosting()

@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 
 from netloop.diagnostics import NetloopError
+from netloop.serve.answer import Outputs
 from netloop.serve.errors import Closed, Overloaded, ServeError, TimedOut
-from netloop.serve.hosting import HOSTED, Service
+from netloop.serve.hosting import HOSTED, Service, require_boolean
 from netloop.serve.sequences import Sequences
-from netloop.serve.service import Outputs
 from netloop.serve.streams import Streams
 from netloop.types import Array
 
@@ -163,8 +163,8 @@ class NetloopRuntime(MLSERVER.MLModel):
             return service.submit(arrays)
         named, types = payload.parameters, service.input_types()
         inputs = {name: _reshaped(each, types[name].shape if name in types else None) for name, each in arrays.items()}
-        flags = {flag: bool(getattr(named, f"sequence_{flag}", False)) for flag in ("start", "end")}
-        return service.submit(_key(named), inputs, **flags)
+        start, end = (require_boolean(name, getattr(named, name, False)) for name in ("sequence_start", "sequence_end"))
+        return service.submit(_key(named), inputs, start=start, end=end)
 
     def _response(self, payload: Any, made: Outputs, **parameters: Any) -> Any:
         wanted = {each.name for each in payload.outputs or ()} or made.keys()
@@ -217,7 +217,8 @@ def _encoded(name: str, array: Array) -> Any:
 
 def _key(parameters: Any) -> int | str:
     key = getattr(parameters, "sequence_id", None)
-    if key in (None, 0, "") or not isinstance(key, int | str):
+    # true would be the number 1
+    if key in (0, "") or isinstance(key, bool) or not isinstance(key, int | str):
         raise ValueError("a step of a sequence has the parameter sequence_id, a number other than 0 or a string")
     return key
 

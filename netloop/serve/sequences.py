@@ -18,11 +18,13 @@ from netloop.api.step_states import Shapes, require_type
 from netloop.call_inputs import check_values
 from netloop.checked_attributes import whole
 from netloop.diagnostics import ExecutionError, Finding, NetworkError, reason
-from netloop.graph.attributes import check_instance
+from netloop.forked import require_jax
+from netloop.graph.attributes import check_bool, check_instance
 from netloop.jax_settings import pinned_settings
 from netloop.network import INetworkDefinition
+from netloop.serve.answer import Outputs
 from netloop.serve.errors import not_run, overloaded, unknown_sequence
-from netloop.serve.service import CLOCK, BatchService, Clock, Errors, Outputs, Request, answer_all, seconds
+from netloop.serve.service import CLOCK, BatchService, Clock, Errors, Request, answer_all, limit
 from netloop.serve.step import StepProgram
 from netloop.types import Array, TensorType
 
@@ -101,8 +103,8 @@ class Sequences(BatchService[StepRequest]):
         sizes: the numbers of steps in a call for which programs are compiled; other numbers are padded to the next of
             them. By default powers of four, up to 256 and to ``slots``.
         queue: the largest number of steps that wait; one more raises Overloaded.
-        timeout: the seconds after which a step is not run any more; None for no limit.
-        idle: the seconds after its latest step in which a sequence loses its state; None for never.
+        timeout: the seconds after which a step is not run any more; None or infinity for no limit.
+        idle: the seconds after its latest step in which a sequence loses its state; None or infinity for never.
         delay: the seconds that a call waits for more steps after the first.
         clock: returns the time in seconds.
 
@@ -128,7 +130,7 @@ class Sequences(BatchService[StepRequest]):
         clock: Clock = CLOCK,
     ) -> None:
         super().__init__(queue, timeout, delay, clock)
-        self.slots, self._idle, self._shapes = whole(1)("slots", slots), seconds("idle", idle), dict(shapes or {})
+        self.slots, self._idle, self._shapes = whole(1)("slots", slots), limit("idle", idle), dict(shapes or {})
         self._program = StepProgram(_engine(network), states, self._shapes)
         self._sizes = _sizes(sizes, self.slots)
         self._first = self._initial(initial or {})
@@ -199,14 +201,15 @@ class Sequences(BatchService[StepRequest]):
         return self._all([partial(self._submit, each, None) for each in steps])
 
     def _submit(self, step: Step, timeout: float | None) -> Future[Outputs]:
+        step = step._replace(start=check_bool("start", step.start), end=check_bool("end", step.end))
         arrays = self._checked(step.inputs)
         withdrawn: Errors[StepRequest] = []
         try:
-            with self._changed:
+            with self._entered():
                 now, deadline = self._deadline(timeout)
                 sequence = self._sequence(step, now)
                 withdrawn += self._withdrawn(sequence)
-                start = bool(step.start or sequence.restarts)
+                start = step.start or sequence.restarts
                 request = StepRequest(arrays, now, deadline, sequence=sequence, start=start, number=next(self._numbers))
                 (future,) = self._put([request])
                 self._enter(sequence, now, step.end)
@@ -297,6 +300,7 @@ class Sequences(BatchService[StepRequest]):
         Raises:
             ValueError, NetworkError: its inputs, states or outputs are of other names or types; the old one stays.
         """
+        require_jax()
         old = self._program
         made = old if engine is None or engine is old.engine else None
         if made is not None and made.refitted():

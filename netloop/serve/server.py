@@ -14,8 +14,10 @@ from netloop.api.batches import Batches
 from netloop.api.engine import ICudaEngine
 from netloop.call_inputs import check_values
 from netloop.diagnostics import ExecutionError, Finding, InputError, reason
+from netloop.forked import require_jax
 from netloop.graph.attributes import check_instance
-from netloop.serve.service import CLOCK, BatchService, Clock, Outputs, Request, require_same_tensors
+from netloop.serve.answer import Outputs
+from netloop.serve.service import CLOCK, BatchService, Clock, Request, require_same_tensors
 from netloop.types import Array
 
 
@@ -44,7 +46,7 @@ class Server(BatchService[RowsRequest]):
             depends on row i of the inputs alone.
         sizes: the numbers of rows for which programs are compiled; the largest is the most that share a call.
         queue: the largest number of requests that wait; one more raises Overloaded.
-        timeout: the seconds after which a request is not run any more; None for no limit.
+        timeout: the seconds after which a request is not run any more; None or infinity for no limit.
         delay: the seconds that a call waits for more requests after the first.
         clock: returns the time in seconds.
 
@@ -106,7 +108,7 @@ class Server(BatchService[RowsRequest]):
             raise InputError(Finding("NL615", f"the rows of a request: {what}", "", reason("NL615"), fix))
         types = tuple((each.shape[1:], each.dtype) for each in arrays.values())
         count = next(iter(rows.values()))
-        with self._changed:
+        with self._entered():
             now, deadline = self._deadline(timeout)
             return self._put([RowsRequest(arrays, now, deadline, rows=count, types=types)])[0]
 
@@ -122,6 +124,7 @@ class Server(BatchService[RowsRequest]):
         Raises:
             NetworkError: an input or output is of another name or type; the old one stays.
         """
+        require_jax()
         require_same_tensors(check_instance("engine", engine, ICudaEngine).network, self._batches.engine.network)
         new = Batches(engine, self._batches.sizes)
         latest = self._latest

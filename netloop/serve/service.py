@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import atexit
+import math
 import threading
 import time
+import traceback
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
@@ -13,15 +15,15 @@ from concurrent.futures import TimeoutError as FutureTimeoutError
 from dataclasses import dataclass, field
 from typing import Any, Generic, Self, TypeVar
 
-from netloop.checked_attributes import whole
-from netloop.diagnostics import Finding, NetworkError, reason
+from netloop.checked_attributes import seconds, whole
+from netloop.diagnostics import Finding, NetworkError, quoted, reason
+from netloop.forked import FORK, require_jax
 from netloop.network import INetworkDefinition
-from netloop.serve.errors import closed, overloaded, timed_out
+from netloop.serve.answer import Answer, Outputs, ServiceThread
+from netloop.serve.errors import Closed, closed, ended, overloaded, timed_out
 from netloop.serve.metrics import Metrics, Recorder
-from netloop.types import Array
 from netloop.unpicklable import Unpicklable
 
-Outputs = dict[str, Array]
 Clock = Callable[[], float]
 CLOCK: Clock = time.monotonic
 """The clock of services, in seconds."""
@@ -41,7 +43,7 @@ class Request:
     inputs: dict[str, Any]
     arrived: float
     deadline: float
-    future: Future[Outputs] = field(default_factory=Future[Outputs])
+    future: Answer = field(default_factory=Answer)
 
 
 R = TypeVar("R", bound=Request)
@@ -52,30 +54,42 @@ Errors = list[tuple[R, Exception]]
 class Service(Unpicklable, ABC, Generic[R]):
     """A queue of limited length, and a thread that takes batches from it.
 
+    What ends the thread ends the service: it refuses what waits and what comes, and says what ended it.
+
     Args:
         queue: the largest number of requests that wait; one more is refused.
-        timeout: the seconds after which a request is not run any more; None for no limit.
+        timeout: the seconds after which a request is not run any more; None or infinity for no limit.
         delay: the seconds that a batch waits for more requests after its first.
         clock: returns the time in seconds.
 
     Raises:
         TypeError, ValueError: a number is not of its range.
+        ExecutionError: the process was forked from one that had used JAX.
     """
 
     def __init__(self, queue: int, timeout: float | None, delay: float, clock: Clock) -> None:
-        self._room, self._timeout = whole(1)("queue", queue), seconds("timeout", timeout)
-        self._delay, self._clock = seconds("delay", delay), clock
+        require_jax()
+        if not callable(clock):
+            raise TypeError(f"clock must be a function that returns the time in seconds, not {quoted(clock)}")
+        self._room, self._timeout = whole(1)("queue", queue), limit("timeout", timeout)
+        self._delay, self._clock = seconds()("delay", delay), clock
         self._queue: deque[R] = deque()
+        self._taken: list[R] = []
         self._recorder = Recorder()
         self._changed = threading.Condition(threading.RLock())
-        self._is_closed = False
-        self._thread = threading.Thread(target=self._serve, name="netloop-serve", daemon=True)
+        self._is_closed, self._ended_by = False, ""
+        self._thread = ServiceThread(target=self._serve, name="netloop-serve", daemon=True)
 
     def _begin(self) -> None:
         """Start the thread, when the object is complete."""
+        self._thread.start()
         # a thread that is inside XLA while Python ends would end the process with a signal
         atexit.register(self.close)
-        self._thread.start()
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether every request is refused, because the service was closed or its thread has ended."""
+        return self._is_closed
 
     # ------------------------------------------------------------------ what a service defines
 
@@ -115,16 +129,25 @@ class Service(Unpicklable, ABC, Generic[R]):
 
     # ------------------------------------------------------------------ callers
 
+    def _entered(self) -> threading.Condition:
+        """The lock, for a caller: in a forked process, the thread of the parent may hold it forever."""
+        require_jax()
+        return self._changed
+
     def _deadline(self, timeout: float | None) -> tuple[float, float]:
         """The time, and the deadline of a request that arrives now."""
-        now, limit = self._clock(), seconds("timeout", timeout)
-        limits = [each for each in (limit, self._timeout) if each is not None]
-        return now, now + min(limits) if limits else float("inf")
+        now = self._clock()
+        return now, now + self._least(timeout)
+
+    def _least(self, timeout: float | None) -> float:
+        """The seconds that a request has, infinity for no limit."""
+        limits = [each for each in (limit("timeout", timeout), self._timeout) if each is not None]
+        return min(limits, default=math.inf)
 
     def _put(self, requests: Sequence[R]) -> list[Future[Outputs]]:
         """Append requests to the queue, all or none, with the lock held."""
         if self._is_closed:
-            raise closed()
+            raise self._refusal()
         if len(self._queue) + len(requests) > self._room:
             self._recorder.add("refused", len(requests))
             what = f"{len(self._queue)} of at most {self._room} requests wait in the queue"
@@ -136,9 +159,9 @@ class Service(Unpicklable, ABC, Generic[R]):
 
     def _wait(self, future: Future[Outputs], timeout: float | None) -> Outputs:
         """The outputs of a request, waiting for them as long as its time-outs allow."""
-        limits = [each for each in (timeout, self._timeout) if each is not None]
+        least = self._least(timeout)
         try:
-            return future.result(min(limits) if limits else None)
+            return future.result(None if least == math.inf else least)
         except FutureTimeoutError:
             future.cancel()
             raise timed_out("a request has no result in time") from None
@@ -146,7 +169,7 @@ class Service(Unpicklable, ABC, Generic[R]):
     def _all(self, submits: Iterable[Callable[[], Future[Outputs]]]) -> list[Outputs | Exception]:
         """Put requests into the queue together, so that they share calls; return the outputs or the error of each."""
         futures: list[Future[Outputs] | Exception] = []
-        with self._changed:
+        with self._entered():
             for each in submits:
                 try:
                     futures.append(each())
@@ -162,21 +185,33 @@ class Service(Unpicklable, ABC, Generic[R]):
 
     def metrics(self) -> Metrics:
         """The counts and latencies so far."""
-        with self._changed:
+        with self._entered():
             return self._recorder.metrics(len(self._queue), self._sequence_count())
 
     def close(self) -> None:
-        """Refuse new requests, answer those in the queue with an error, and wait for the call in progress."""
-        with self._changed:
-            self._is_closed = True
-            waiting = [*self._queue]
-            self._queue.clear()
-            self._recorder.add("failed", len(waiting))
-            self._changed.notify_all()
-        answer_all([(each, closed()) for each in waiting])
+        """Refuse new requests, answer those in the queue with an error, and wait for the call in progress.
+
+        In a forked process there is nothing to close: the thread is that of the parent.
+        """
+        if FORK.lost_jax:
+            return
+        self._refuse([])
         atexit.unregister(self.close)
         if self._thread is not threading.current_thread():
             self._thread.join()
+
+    def _refuse(self, begun: Iterable[R]) -> None:
+        """Run nothing more; answer the requests of the queue with an error, and those that have begun."""
+        with self._changed:
+            self._is_closed = True
+            waiting = [*dict.fromkeys((*begun, *self._queue))]
+            self._queue.clear()
+            self._recorder.add("failed", len(waiting))
+            self._changed.notify_all()
+        answer_all([(each, self._refusal()) for each in waiting])
+
+    def _refusal(self) -> Closed:
+        return ended(self._ended_by) if self._ended_by else closed()
 
     def __enter__(self) -> Self:
         return self
@@ -187,6 +222,20 @@ class Service(Unpicklable, ABC, Generic[R]):
     # ------------------------------------------------------------------ the thread
 
     def _serve(self) -> None:
+        try:
+            self._answer_batches()
+        except BaseException as error:
+            self._ended_by = "".join(traceback.format_exception_only(error)).strip()
+            raise
+        finally:
+            # a caller waits for each request, whatever ended the thread
+            self._refuse(self._begun())
+
+    def _begun(self) -> list[R]:
+        """The requests that have left the queue, and have no outcome."""
+        return [each for each in self._taken if not each.future.done()]
+
+    def _answer_batches(self) -> None:
         while True:
             with self._changed:
                 self._changed.wait_for(lambda: self._has_work() or self._is_closed)
@@ -200,6 +249,7 @@ class Service(Unpicklable, ABC, Generic[R]):
             answer_all(errors)
             if has_work:
                 self._answer(batch)
+            self._taken = []
 
     def _take(self) -> tuple[list[R], Errors[R]]:
         """The next batch, and the errors of requests whose time is over; what does not fit stays in order."""
@@ -209,6 +259,7 @@ class Service(Unpicklable, ABC, Generic[R]):
         joins, now = self._admission(), self._clock()
         while self._queue and len(batch) < self._most():
             each = self._queue.popleft()
+            self._taken.append(each)
             if each.deadline < now:
                 error = timed_out("a request waited in the queue until its time was over")
                 errors += [(each, error), *self._drop(each, "timed_out")]
@@ -219,6 +270,7 @@ class Service(Unpicklable, ABC, Generic[R]):
             else:
                 errors += self._drop(each, "cancelled")
         self._queue.extendleft(reversed(skipped))
+        self._taken = [*batch, *(each for each, _ in errors)]
         return batch, errors
 
     def _drop(self, request: R, count: str) -> Errors[R]:
@@ -277,20 +329,25 @@ def require_same_tensors(new: INetworkDefinition, old: INetworkDefinition) -> No
 
 
 def answer_all(errors: Iterable[tuple[Request, Exception]]) -> None:
-    """Give requests that are not running their errors."""
-    for request, error in errors:
-        if request.future.set_running_or_notify_cancel():
-            request.future.set_exception(error)
-
-
-def seconds(name: str, given: Any) -> Any:
-    """Return a number of seconds, or None.
+    """Give requests their errors, all of them, even if a callback of one raises Ctrl-C in this thread.
 
     Raises:
-        TypeError, ValueError: it is neither.
+        BaseException: what callbacks raised last.
     """
-    if given is not None and (isinstance(given, bool) or not isinstance(given, int | float)):
-        raise TypeError(f"{name} is a number of seconds, and not {given!r}")
-    if given is not None and not given >= 0:
-        raise ValueError(f"{name} is a number of seconds, and {given!r} is none")
-    return given
+    raised: BaseException | None = None
+    for request, error in errors:
+        try:
+            request.future.fail(error)
+        except BaseException as found:  # the others have callers that wait
+            raised = found
+    if raised is not None:
+        raise raised
+
+
+def limit(name: str, given: float | None) -> float | None:
+    """Return a number of seconds, or None for no limit, which infinity is too.
+
+    Raises:
+        TypeError, ValueError: it is none of them.
+    """
+    return None if given is None or seconds(endless=True)(name, given) == math.inf else given

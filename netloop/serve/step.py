@@ -17,6 +17,7 @@ from netloop.check import require_valid
 from netloop.diagnostics import Finding
 from netloop.execution.compiled_program import compiler_options
 from netloop.execution.weight_loading import WeightLoader
+from netloop.forked import require_jax
 from netloop.graph.infer import TypeTable
 from netloop.jax_settings import pinned_settings
 from netloop.lower import Program
@@ -106,6 +107,7 @@ class StepProgram:
 
     def compile(self, size: int, slots: int) -> None:
         """Compile the program of a number of rows, unless there is one."""
+        require_jax()
         with self._lock:
             if size not in self._compiled:
                 self._compiled[size] = self._compile(size, slots)

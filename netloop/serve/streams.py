@@ -13,9 +13,10 @@ import numpy as np
 from netloop.api.slot_engine import SlotEngine
 from netloop.api.slot_requests import Rows, SlotRequest
 from netloop.call_inputs import check_values
+from netloop.forked import require_jax
 from netloop.graph.attributes import check_instance
-from netloop.serve.errors import closed
-from netloop.serve.service import CLOCK, Clock, Outputs, Request, Service, answer_all, require_same_tensors
+from netloop.serve.answer import Outputs
+from netloop.serve.service import CLOCK, Clock, Request, Service, require_same_tensors
 from netloop.types import Array
 
 OnRow = Callable[[Rows], Any]
@@ -47,7 +48,7 @@ class StreamRequest(Request):
         if self.on_row is not None and not self.future.done():
             try:
                 self.on_row(rows)
-            except Exception:  # the other requests go on
+            except BaseException:  # the other requests go on, even if it exits
                 self.future.cancel()
 
 
@@ -60,7 +61,7 @@ class Streams(Service[StreamRequest]):
     Args:
         engine: the engine; only the service uses it.
         queue: the largest number of requests that wait for a slot; one more raises Overloaded.
-        timeout: the seconds after which a request that waits is not begun any more; None for no limit.
+        timeout: the seconds after which a request that waits is not begun any more; None or infinity for no limit.
         clock: returns the time in seconds.
 
     Raises:
@@ -119,7 +120,7 @@ class Streams(Service[StreamRequest]):
         """
         checked = check_values(self._engine.network.inputs, inputs)
         arrays = {tensor.name: np.array(each) for tensor, each in checked.items()}
-        with self._changed:
+        with self._entered():
             now, deadline = self._deadline(timeout)
             return self._put([StreamRequest(arrays, now, deadline, on_row=on_row)])[0]
 
@@ -134,6 +135,7 @@ class Streams(Service[StreamRequest]):
         Raises:
             NetworkError: an input or output is of another name or type; the old one stays.
         """
+        require_jax()
         require_same_tensors(check_instance("engine", engine, SlotEngine).network, self._engine.network)
         self._engine = engine
 
@@ -155,11 +157,10 @@ class Streams(Service[StreamRequest]):
         # it stays pending while it runs, so that its future can be cancelled
         return not request.future.cancelled()
 
-    def _serve(self) -> None:
-        super()._serve()
-        ended, self._running = self._running, []
-        self._recorder.add("failed", len(ended))
-        answer_all([(each, closed()) for each in ended])
+    def _begun(self) -> list[StreamRequest]:
+        # those whose future is cancelled too: concurrent.futures.wait ends with this
+        begun, self._running = [*super()._begun(), *self._running], []
+        return begun
 
     def _answer(self, batch: list[StreamRequest]) -> None:
         """Let requests begin, and make some iterations of all that run."""
@@ -167,7 +168,7 @@ class Streams(Service[StreamRequest]):
         engine = self._engine
         for each in batch:
             each.engine, each.slot = engine, engine.submit(each.inputs, each.report)
-        running = [*self._running, *batch]
+        self._taken = running = [*self._running, *batch]
         for engine, theirs in _by_engine(running).items():
             _step(engine, theirs)
         over = [each for each in running if each.is_over]
@@ -195,8 +196,11 @@ def _inputs(inputs: Mapping[str, Any] | None, named: Mapping[str, Any]) -> Mappi
 
 def _until_done(rows: queues.SimpleQueue[Rows | None], future: Future[dict[str, Array]]) -> Iterator[Rows]:
     try:
+        # what the thread of the service has not made when the process forks, it never makes in the fork
+        require_jax()
         while (row := rows.get()) is not None:
             yield row
+            require_jax()
         future.result()
     finally:
         future.cancel()

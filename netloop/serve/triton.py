@@ -13,11 +13,10 @@ import numpy as np
 from netloop.api.batches import Batches
 from netloop.api.engine import ICudaEngine
 from netloop.atomic_write import write_whole
-from netloop.checked_attributes import whole
+from netloop.checked_attributes import seconds, whole
 from netloop.diagnostics import Finding, NetworkError, reason
 from netloop.graph.attributes import check_instance
 from netloop.graph.tensor import ITensor
-from netloop.serve.service import seconds
 from netloop.serve.step import Shapes, StepProgram
 from netloop.types import UNKNOWN, TensorType
 
@@ -99,7 +98,7 @@ def write_repository(
     rows = sorted({whole(1)("a batch size", each) for each in sizes})
     if not rows:
         raise ValueError("batch sizes are positive integers, such as (1, 8, 64)")
-    given = {"slots": whole(1)("slots", slots), "idle": seconds("idle", idle), "delay": seconds("delay", delay)}
+    given = {"slots": whole(1)("slots", slots), "idle": seconds()("idle", idle), "delay": seconds()("delay", delay)}
     fixed = {key: list(each) for key, each in (shapes or {}).items()}
     options = {"states": dict(states or {}), "shapes": fixed, "sizes": rows, **given}
     inputs, outputs = _steps(engine, states, shapes or {}) if states else _rows(engine, rows)

@@ -10,9 +10,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from netloop.api.engine import ICudaEngine, load
+from netloop.serve.answer import Outputs
 from netloop.serve.sequences import Sequences, Step
 from netloop.serve.server import Server
-from netloop.serve.service import Outputs
 from netloop.serve.triton import OPTIONS, PLAN
 from netloop.types import UNKNOWN, Array, TensorType
 

@@ -99,7 +99,10 @@ def test_timing_cache_of_another_machine_is_refused_unless_it_is_ignored():
     assert settings.get_timing_cache() is cache
 
 
-@pytest.mark.parametrize(("value", "error"), [("1", TypeError), (True, TypeError), (-1, ValueError)])
+@pytest.mark.parametrize(
+    ("value", "error"),
+    [("1", TypeError), (True, TypeError), (-1, ValueError), (float("nan"), ValueError), (1e10, ValueError)],
+)
 def test_tuning_takes_a_number_of_seconds(value, error):
     with pytest.raises(error, match="tuning_seconds"):
         config().tuning_seconds = value

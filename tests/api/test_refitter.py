@@ -458,7 +458,8 @@ def test_call_that_begins_during_a_refit_has_no_mixture_of_weights(monkeypatch):
     network[0].get_output(0).name = "y"
     network.mark_output(network[0].get_output(0))
     engine, got = trt.compile(network), []
-    caller = threading.Thread(target=lambda: got.append(engine({"x": np.ones((1, 1, 1, 3), np.float32)})["y"]))
+    given = {"x": np.ones((1, 1, 1, 3), np.float32)}
+    caller = threading.Thread(target=lambda: got.append(engine(given)["y"]), daemon=True)
 
     def replace_one_and_call(layer, name, array):
         setattr(layer, name, array)
@@ -472,5 +473,5 @@ def test_call_that_begins_during_a_refit_has_no_mixture_of_weights(monkeypatch):
         assert refitter.set_weights("conv", role, np.float32([3]))
 
     assert refitter.refit_cuda_engine()
-    caller.join()
+    caller.join(100)
     assert np.unique(got) in ([4], [6])

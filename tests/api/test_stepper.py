@@ -247,11 +247,11 @@ def test_engine_without_weights_is_refused():
 
 
 def test_threads_make_steps_one_after_another(step):
-    threads = [threading.Thread(target=lambda: means(step, *[[1, 1]] * 50)) for _ in range(4)]
+    threads = [threading.Thread(target=lambda: means(step, *[[1, 1]] * 50), daemon=True) for _ in range(4)]
     for each in threads:
         each.start()
     for each in threads:
-        each.join()
+        each.join(100)
 
     assert step.states["count"].tolist() == 200
     assert step.states["total"].tolist() == [200, 200]

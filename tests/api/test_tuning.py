@@ -133,6 +133,13 @@ def test_argument_of_the_wrong_type_is_refused(name, value):
         trt.compile(lstm(), **{"tune": True, name: value})
 
 
+@pytest.mark.parametrize("tune", [False, True])
+@pytest.mark.parametrize("value", [-1, float("nan"), 1e10])
+def test_seconds_for_tuning_are_checked_whether_it_tunes_or_not(tune, value):
+    with pytest.raises(ValueError, match=r"tuning_seconds must be at least 0 and at most .* or inf for no limit"):
+        trt.compile(lstm(), tune=tune, tuning_seconds=value)
+
+
 def test_open_shapes_need_the_inputs_of_a_call():
     network = trt.INetworkDefinition()
     x = network.add_input("x", trt.float32, (-1, 3))

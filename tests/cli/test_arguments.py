@@ -56,3 +56,15 @@ def test_lists_have_known_words():
     assert split("b,a") == ["b", "a"]
     with pytest.raises(argparse.ArgumentTypeError, match="'c' is none of a, b"):
         split("a,c")
+
+
+@pytest.mark.parametrize("text", ["inf", "1e10", "1e308", "-1", "nan", "many"])
+def test_duration_ends(text):
+    for each in (arguments.duration, arguments.milliseconds):
+        with pytest.raises(argparse.ArgumentTypeError, match="at least 0"):
+            each(text)
+
+
+def test_durations_are_of_seconds_or_milliseconds():
+    assert [arguments.duration(each) for each in ("0", "4194304")] == [0.0, 4194304.0]
+    assert [arguments.milliseconds(each) for each in ("200", "4194304000")] == [200.0, 4194304000.0]

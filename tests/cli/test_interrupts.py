@@ -73,5 +73,5 @@ def test_other_threads_defer_nothing():
 
     thread = threading.Thread(target=work)
     thread.start()
-    thread.join()
+    thread.join(100)
     assert done == [signal.getsignal(signal.SIGINT)]

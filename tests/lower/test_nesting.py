@@ -59,7 +59,7 @@ def test_deepest_nest_compiles_in_a_thread(way):
     found = []
     thread = threading.Thread(target=lambda: found.append(int(trt.compile(network)(inputs_of(network))["y"])))
     thread.start()
-    thread.join()
+    thread.join(250)
 
     assert found == [6]
 

@@ -36,6 +36,7 @@ SUBJECTS = {
     "extremes": "extreme numbers anywhere in a layer",
     "failures": "errors while a network runs",
     "forgiven": "faults of models that leave them one meaning",
+    "forks": "calls in forks of a process",
     "golden": "results recorded from TensorRT",
     "hostile": "damaged and malicious input",
     "integers": "integer arithmetic of several layers",

@@ -162,6 +162,27 @@ def test_child_of_the_process_is_ended_too(runs):
     assert time.monotonic() - begin < 20
 
 
+LEAVES_THE_GROUP = """
+if not os.fork():
+    os.setsid()
+    time.sleep(20)
+os._exit(0)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="a system without fork")
+@pytest.mark.parametrize("held", ["stdin, stdout and stderr", "stdout", "stderr"])
+def test_child_of_the_process_that_left_its_group_does_not_hold_up_the_caller(runs, held):
+    closed = [number for number, name in enumerate(("stdin", "stdout", "stderr")) if name not in held]
+    runs(answers(frame(READY), end="".join(f"os.close({each})\n" for each in closed) + LEAVES_THE_GROUP))
+    with load("m.onnx") as model:
+        model.seconds, begin = 0.5, time.monotonic()
+        with pytest.raises(SandboxError, match=r"NL631|NL632"):
+            # more than a pipe holds
+            model(x=np.zeros(1 << 18))
+        assert time.monotonic() - begin < 10
+
+
 def test_interrupted_call_ends_the_process(runs, monkeypatch):
     """Its reply would be taken for that of the next call."""
 
@@ -175,6 +196,21 @@ def test_interrupted_call_ends_the_process(runs, monkeypatch):
             model()
         with pytest.raises(SandboxError, match="NL634"):
             model()
+
+
+def test_call_of_a_model_that_another_thread_closes_ends_at_once(runs):
+    runs(answers(frame(READY)))
+    with load("m.onnx") as model:
+        request = model._process._exchanges.begin
+
+        def begin(*given):
+            model.close()
+            return request(*given)
+
+        model._process._exchanges.begin, start = begin, time.monotonic()
+        with pytest.raises(SandboxError, match=r"NL632: the process of 'm.onnx' was ended by SIGKILL"):
+            model()
+        assert time.monotonic() - start < 20
 
 
 def test_model_that_is_forgotten_ends_its_process(runs):

@@ -241,6 +241,8 @@ def test_sequences_and_absent_values_pass(tmp_path, network):
         ({"seconds": "1"}, TypeError, "seconds must be a number, not str"),
         ({"seconds": 0}, ValueError, "seconds must be positive"),
         ({"seconds": float("nan")}, ValueError, "seconds must be positive"),
+        ({"seconds": float("inf")}, ValueError, "seconds must be positive and at most 4194304 seconds"),
+        ({"seconds": 1e10}, ValueError, "seconds must be positive and at most 4194304 seconds"),
     ],
 )
 def test_arguments_are_checked(path, wrong, error, what):

@@ -117,3 +117,27 @@ def test_another_network_with_the_same_options_is_another_service(hosting, save)
     for each in (old, new):
         assert hosting.leave(each)
         each.close()
+
+
+def test_service_whose_thread_has_ended_gives_way_to_another_when_its_model_is_taken_again(hosting, save):
+    old = hosting.take("model", save(affine), {"sizes": [1]})
+    old.close()
+    new = hosting.take("model", save(affine), {"sizes": [1]})
+
+    assert new is not old
+    assert new(rows(4))["y"][0, 0] == 8
+    assert hosting.leave(old)
+    assert hosting.leave(new)
+    new.close()
+
+
+@pytest.mark.parametrize("value", ["false", "true", "", 0, 1, None, []])
+def test_settings_are_flags_only_as_true_or_false(hosting, save, value):
+    with pytest.raises(TypeError, match="stream must be true or false, not"):
+        hosting.take("model", save(affine), {"sizes": [1], "stream": value})
+
+
+def test_stream_may_be_false(hosting, save):
+    service = hosting.take("model", save(affine), {"sizes": [1], "stream": False})
+    assert type(service) is Server
+    service.close()

@@ -394,6 +394,37 @@ def test_an_unknown_model_is_not_found(client):
     assert raised.value.status() in ("404", "StatusCode.NOT_FOUND")
 
 
+def stepped(x, **parameters):
+    given = {"name": "x", "shape": [1], "datatype": "INT64", "data": [x]}
+    return json.dumps({"inputs": [given], "parameters": parameters}).encode()
+
+
+@pytest.mark.parametrize("value", ["false", "true", "0", "no", "", 0, 1, 1.0, None, [], {}])
+@pytest.mark.parametrize("flag", ["sequence_start", "sequence_end"])
+def test_flags_of_a_request_are_true_or_false(server, flag, value):
+    given = {"sequence_id": 4711, "sequence_start": True, flag: value}
+    status, text = posted(server, "/v2/models/steps/infer", stepped(1, **given))
+
+    assert status == 400, text
+    assert f"{flag} must be true or false" in text
+
+
+@pytest.mark.parametrize("value", [True, False, 1.5, 0, "", None, [1]])
+def test_ids_of_sequences_are_numbers_or_strings(server, value):
+    status, text = posted(server, "/v2/models/steps/infer", stepped(1, sequence_id=value, sequence_start=True))
+
+    assert status == 400, text
+    assert "sequence_id" in text
+
+
+def test_flags_that_are_false_begin_and_end_nothing(server):
+    for x, start in ((5, True), (6, False)):
+        given = {"sequence_id": "flags", "sequence_start": start, "sequence_end": False}
+        status, text = posted(server, "/v2/models/steps/infer", stepped(x, **given))
+        assert status == 200, text
+    assert json.loads(text)["outputs"][0]["data"] == [int(mixed([5, 6]))]
+
+
 # ---------------------------------------------------------------------------- new weights
 
 

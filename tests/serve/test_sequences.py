@@ -375,6 +375,18 @@ def test_clients_that_end_cancel_and_give_up_leave_nothing_behind(network):
         assert sorted(sequences._free) == list(range(12))
 
 
+@pytest.mark.parametrize("value", ["false", "", None, 2, np.array([True])])
+def test_flags_of_a_step_are_bools(network, value):
+    with Sequences(mixing(network), {"s": "sn"}, sizes=(1,)) as sequences:
+        for flag in ("start", "end"):
+            with pytest.raises(TypeError, match=f"{flag} must be a bool, not"):
+                sequences.step(1, number(1), **{"start": True, flag: value})
+        (refused,) = sequences.step_all([Step(1, number(1), value)])
+        assert isinstance(refused, TypeError)
+        assert sequences.step(1, number(1), start=np.True_, end=1)["y"] == mixed([1])
+        assert sequences.metrics().accepted == 1
+
+
 def test_a_service_cannot_be_pickled(network):
     with (
         Sequences(mixing(network), {"s": "sn"}) as sequences,

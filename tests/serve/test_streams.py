@@ -47,6 +47,13 @@ def endless(network):
     return mark(network, all=stacked(loop, now.get_output(0), constant(network, 1_000_000, np.int32)))
 
 
+def wait_for(condition):
+    end = time.monotonic() + SECONDS
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.001)
+
+
 def test_many_threads_get_their_own_rows_and_outputs(network):
     with Streams(trt.SlotEngine(doubling(network), slots=4, trips=2)) as streams:
 
@@ -90,8 +97,7 @@ def test_a_cancelled_request_frees_its_slot(network):
         first.cancel()
         assert second.wait(SECONDS)
         waiting.cancel()
-        while streams.metrics().cancelled < 2:
-            time.sleep(0.001)
+        wait_for(lambda: streams.metrics().cancelled == 2)
 
 
 def test_a_caller_that_raises_gives_its_request_up(network):
@@ -100,8 +106,7 @@ def test_a_caller_that_raises_gives_its_request_up(network):
 
     with Streams(trt.SlotEngine(endless(network), slots=1)) as streams:
         future = streams.submit(number(1), failing)
-        while not future.cancelled():
-            time.sleep(0.001)
+        wait_for(future.cancelled)
         rows = streams.rows(number(3))
         assert int(next(rows)["all"]) == 3
         rows.close()

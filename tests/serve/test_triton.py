@@ -250,3 +250,11 @@ def test_what_triton_cannot_serve_is_refused(network, tmp_path):
     with pytest.raises(ValueError, match="batch sizes are positive integers"):
         write_repository(trt.compile(mixing(trt.INetworkDefinition())), tmp_path, states={"s": "sn"}, sizes=())
     assert [*tmp_path.iterdir()] == []
+
+
+@pytest.mark.parametrize("name", ["idle", "delay"])
+@pytest.mark.parametrize("value", [float("inf"), float("nan"), 1e10, 1e308, -1])
+def test_seconds_that_the_configuration_cannot_have_are_refused(network, tmp_path, name, value):
+    with pytest.raises(ValueError, match=f"{name} must be at least 0 and at most"):
+        write_repository(trt.compile(affine(network)), tmp_path, **{name: value})
+    assert not [*tmp_path.iterdir()]
