@@ -93,7 +93,7 @@ def write(engine: trt.ICudaEngine, folder: Path, name: str, given: argparse.Name
     extra = options(given)
     # refused now, and not by the server
     if given.stream:
-        trt.SlotEngine(engine.network, slots=extra["slots"])
+        trt.SlotEngine(engine, slots=extra["slots"])
     else:
         (trt.serve.Sequences if given.states else trt.serve.Server)(engine, **extra).close()
     folder.mkdir(parents=True, exist_ok=True)
