@@ -61,7 +61,8 @@ def run(given: argparse.Namespace) -> int:
     for name in given.against:
         trt.peers.kind_of(name)  # before JAX runs: importing OpenVINO forks, and a package may be missing
     network = models.load(given.model)
-    arrays = on_demand.inputs.arrays_for(network, given.inputs, given.shapes, given.seed)
+    arrays = on_demand.inputs.arrays_for(network, given.inputs, given.shapes, given.seed, given.ranges)
+    loops = on_demand.iterations.made(network, arrays, given.max_trips)
     engine = compiled(network, str(given.model), tune=given.tune and arrays, timing_cache=given.timingCacheFile)
     for each in engine.trials:
         print(f"timed {each}")
@@ -72,12 +73,17 @@ def run(given: argparse.Namespace) -> int:
     timing = on_demand.timing
     with status(f"measuring {', '.join(calls)}"):
         times = timing.in_turns(calls, given.iterations, given.duration, given.warmUp / 1e3)
-    print(*timing.lines_of(times, given.percentile), sep="\n")
+    print(*on_demand.iterations.lines_of(loops), *timing.lines_of(times, given.percentile), sep="\n")
     if given.exportTimes is not None:
         _write(given.exportTimes, timing.as_records(times))
     if given.exportProfile is not None:
-        _write(given.exportProfile, timing.profile(network.name, times["netloop"], engine.profile(arrays)))
+        _write(given.exportProfile, _profile(network, times["netloop"], engine.profile(arrays), loops))
     return 0 if len(calls) == 1 + len(set(given.against)) else 1
+
+
+def _profile(network: trt.INetworkDefinition, times: Any, phases: Any, loops: Any) -> list[dict[str, Any]]:
+    first, *others = on_demand.timing.profile(network.name, times, phases)
+    return [{**first, "loops": on_demand.iterations.records_of(loops)}, *others]
 
 
 def _call(name: str, model: Path, network: trt.INetworkDefinition, arrays: Any) -> Any:

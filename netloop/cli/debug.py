@@ -39,10 +39,11 @@ def run(given: argparse.Namespace) -> int:
     """Run the command; 1 if there is a difference."""
     kind = trt.peers.kind_of(given.against)  # before JAX runs: importing OpenVINO forks
     network = models.load(given.model)
-    arrays = on_demand.inputs.arrays_for(network, given.inputs, given.shapes, given.seed)
+    arrays = on_demand.inputs.arrays_for(network, given.inputs, given.shapes, given.seed, given.ranges)
+    loops = on_demand.iterations.made(network, arrays, given.max_trips)
     with status(f"comparing with {given.against}"):
         tensor, text = _difference(given, network, arrays)
-    print(text)
+    print(text, *on_demand.iterations.lines_of(loops), sep="\n")
     if tensor is None:
         return 0 if _outputs_agree(given, network, arrays) else 1
     with status("looking for the smallest part"):
@@ -74,6 +75,8 @@ def _outputs_agree(given: argparse.Namespace, network: Any, arrays: Any) -> bool
     expected = trt.peers.peer(given.against, network, given.model)(arrays)
     found = trt.peers.agreements(on_demand.outputs.as_numpy(engine(arrays)), expected, given.rtol, given.atol)
     for each in found:
+        if each.caution:
+            print(each)
         if not each.agrees:
             print(f"{each}, when no other tensors are outputs: what they fuse makes the difference")
     return all(each.agrees for each in found)

@@ -43,6 +43,17 @@ class Agreement:
         """Whether everything is within the tolerances."""
         return self.worst is None
 
+    def as_json(self) -> dict[str, Any]:
+        """The agreement as a dict for JSON; infinities and NaN are texts."""
+        worst = None
+        if self.worst is not None:
+            index, expected, got = self.worst
+            worst = {"index": [*index], "expected": str(expected), "got": str(got)}
+        numbers = {each: getattr(self, each) for each in ("absolute", "relative", "atol")}
+        shown = {name: number if np.isfinite(number) else str(number) for name, number in numbers.items()}
+        return {"name": self.name, "agrees": self.agrees, "elements": self.elements, "differing": self.differing,
+                **shown, "worst": worst, "caution": self.caution}  # fmt: skip
+
     def __str__(self) -> str:
         errors = f"largest difference {self.absolute:.3g}, relative {self.relative:.3g}"
         if self.worst is None:

@@ -6,7 +6,7 @@ import pytest
 import netloop as trt
 from netloop.tuning import NoSamples, Samples, require_ending, sample_inputs
 from netloop.tuning.trip_inputs import TRIPS
-from tests.support.networks import both_limits, combine, constant, count_is_an_input, counted, counter, last, mark
+from tests.support.networks import both_limits, combine, count_is_an_input, counted, counter, last, mark
 
 
 def network_of(dtype, shape):

@@ -34,8 +34,10 @@ COUNTS = {
     "a short type": (trt.int8, (), lambda network, n: cast(network, n, trt.int64)),
     "a float": (trt.float32, (), lambda network, n: cast(network, n, trt.int64)),
     "the larger one": (trt.int64, (), lambda network, n: combine(network, n, 2, Op.MAX)),
-    "an element": (trt.int64, (1,), lambda network, n: network.add_squeeze(n, constant(network, np.int64([0]))).get_output(0)),
-    "the largest": (trt.int64, (3,), lambda network, n: network.add_reduce(n, trt.ReduceOperation.MAX, 1, False).get_output(0)),
+    "an element": (trt.int64, (1,),
+                   lambda network, n: network.add_squeeze(n, constant(network, np.int64([0]))).get_output(0)),
+    "the largest": (trt.int64, (3,),
+                    lambda network, n: network.add_reduce(n, trt.ReduceOperation.MAX, 1, False).get_output(0)),
     "a gathered one": (trt.int64, (3,),
                        lambda network, n: network.add_gather(n, constant(network, 1, np.int64), 0).get_output(0)),
 }  # fmt: skip
