@@ -32,7 +32,7 @@ from netloop.lower import constants_of, require_program
 from netloop.lower.compilability import require_arrays
 from netloop.lower.nesting import require_shallow
 from netloop.network import INetworkDefinition
-from netloop.passes import NO_FORMS, Note, chosen
+from netloop.passes import NO_FORMS, Forms, Note, chosen
 from netloop.types import Array
 from netloop.unpicklable import Unpicklable
 
@@ -84,18 +84,12 @@ class SlotEngine(Unpicklable):
         passes: Iterable[str] | None = None,
     ) -> None:
         self.slots, self.trips = whole(1)("slots", slots), whole(1)("trips", trips)
-        forms = NO_FORMS
-        if isinstance(network, ICudaEngine):
-            max_trips = network.max_trips if max_trips is None else max_trips
-            if passes is None:
-                passes, forms = network.passes - FOR_ONE_ROW, network.forms
-            network = network.network
+        network, max_trips, names, forms = _options(network, max_trips, passes)
         check_max_trips("max_trips", max_trips)
         block = require_valid(check_instance("network", network, INetworkDefinition)).block
         require_shallow(block, max_trips=max_trips)
         require_arrays(network)
         at = network.loops.index(served_loop(network, block, loop))
-        names = chosen(passes) - (FOR_ONE_ROW if passes is None else frozenset())
         self.network, served = network.copy(), network.copy()
         self.made = self.offered = 0
         self._lock = threading.RLock()
@@ -291,6 +285,18 @@ class SlotEngine(Unpicklable):
             else:
                 self._leave(request.slot)
             request.fail(CancelledError("the request was cancelled"), RequestState.CANCELLED)
+
+
+def _options(
+    given: INetworkDefinition | ICudaEngine, max_trips: int | None, passes: Iterable[str] | None
+) -> tuple[INetworkDefinition, int | None, frozenset[str], Forms]:
+    """A network, its largest trip count, and the passes and forms for it: those of an engine unless there are others."""
+    if not isinstance(given, ICudaEngine):
+        return given, max_trips, chosen(passes) - (FOR_ONE_ROW if passes is None else frozenset()), NO_FORMS
+    most = given.max_trips if max_trips is None else max_trips
+    if passes is None:
+        return given.network, most, given.passes - FOR_ONE_ROW, given.forms
+    return given.network, most, chosen(passes), NO_FORMS
 
 
 def _device_weights(network: INetworkDefinition, constants: list[IConstantLayer]) -> DeviceWeights:

@@ -1,4 +1,4 @@
-"""How often the loops of a model run, which every command that runs one tells."""
+"""How often the loops of a model run, which every command that runs one prints."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import Any
 
 import netloop as trt
-from netloop.cli.models import counted
 from netloop.cli.progress import status
 from netloop.enums import TripLimit
 from netloop.execution.trip_counts import TripCount, trip_counts
@@ -44,7 +43,7 @@ def made(network: trt.INetworkDefinition, arrays: Mapping[str, Any], max_trips: 
 def lines_of(counts: Sequence[TripCount]) -> Iterator[str]:
     """A line for each loop."""
     for each in counts:
-        yield f"{_named(each)}: {counted(each.iterations, 'iteration')}{' in all' if each.inside else ''}"
+        yield f"{_named(each)}: {each.iterations} iteration{'s' * (each.iterations != 1)}{' in all' if each.inside else ''}"
 
 
 def records_of(counts: Sequence[TripCount]) -> list[dict[str, Any]]:

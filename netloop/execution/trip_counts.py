@@ -96,7 +96,7 @@ def _loops(block: Block, around: Around = ()) -> Iterator[tuple[LoopStep, Around
 
 
 def _known(step: LoopStep, types: TypeTable) -> int | None:
-    """The trip count of a loop that types tell."""
+    """The trip count of a loop, if it follows from types."""
     return known_count(step.loop, types) if step.loop.limit(TripLimit.WHILE) is None else None
 
 

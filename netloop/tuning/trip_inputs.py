@@ -105,7 +105,8 @@ def _fitting(
     for number in (TRIPS, *OTHERS):
         made = np.full(shapes[tensor], True if tensor.type.is_bool else number, tensor.type.dtype)
         types = _types(network, shapes, {**others, tensor: made})
-        if all(_is_within(number, each, types) for each in rows) and all(_runs(number, each, types) for each in loops):
+        is_valid = all(_is_within(number, each, types) for each in rows)
+        if is_valid and all(_runs(number, tensor, each, types) for each in loops):
             break
     return made
 
@@ -133,16 +134,16 @@ def _is_within(number: int, layer: IGatherLayer, types: TypeTable) -> bool:
     return max(indices.ints() or [number]) < min((each for each in lengths if each != UNKNOWN), default=LONGEST)
 
 
-def _runs(number: int, loop: ILoop, types: TypeTable) -> bool:
-    """Whether a loop makes an iteration, and no more than it has room for."""
-    limit = loop.limit(TripLimit.COUNT)
-    known = isinstance(types.of(limit.tensor(0)), TensorType) if limit is not None else False
-    count = known_count(loop, types) if known else None
+def _runs(number: int, tensor: ITensor, loop: ILoop, types: TypeTable) -> bool:
+    """Whether a loop makes an iteration, and no more than it has room for, if ``number`` is that of an input."""
+    limit, count = loop.limit(TripLimit.COUNT), None
+    if limit is not None and tensor in inputs_behind(limit.tensor(0)):
+        count = known_count(loop, types) if isinstance(types.of(limit.tensor(0)), TensorType) else None
     return 1 <= (number if count is None else count) <= _room(loop, types)
 
 
 def _room(loop: ILoop, types: TypeTable) -> int:
-    """The most iterations for which a loop has elements to read and rows to write, as far as types tell."""
+    """The most iterations for which a loop has elements to read and rows to write, as far as types show."""
     room = [LONGEST]
     for each in loop.boundary(IIteratorLayer):
         read = types.of(each.tensor(0))

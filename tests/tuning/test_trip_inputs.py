@@ -123,3 +123,15 @@ def test_lengths_and_positions_are_not_numbers_of_iterations(network):
 
     assert {each.name for each in inputs_behind(taken)} == {"data"}
     assert inputs_behind(network.add_shape(data).get_output(0)) == set()
+
+
+def test_count_that_is_no_input_does_not_matter_beside_a_while_limit(network):
+    """ONNX's loops have both limits, and the first is often the largest integer."""
+    limit = network.add_input("limit", trt.int64, ())
+    loop = counted(network, constant(network, 2**63 - 1, np.int64))
+    number = loop.add_recurrence(constant(network, 0, np.int64))
+    number.set_input(1, combine(network, number.get_output(0), 1))
+    loop.add_trip_limit(combine(network, number.get_output(0), limit, Op.LESS), WHILE)
+    mark(network, y=last(loop, number.get_output(0)))
+
+    assert numbers(network) == {"limit": TRIPS}
