@@ -290,7 +290,7 @@ class SlotEngine(Unpicklable):
 def _options(
     given: INetworkDefinition | ICudaEngine, max_trips: int | None, passes: Iterable[str] | None
 ) -> tuple[INetworkDefinition, int | None, frozenset[str], Forms]:
-    """A network, its largest trip count, and the passes and forms for it: those of an engine unless there are others."""
+    """A network, its largest trip count, and the passes and their forms: those of an engine if no others are given."""
     if not isinstance(given, ICudaEngine):
         return given, max_trips, chosen(passes) - (FOR_ONE_ROW if passes is None else frozenset()), NO_FORMS
     most = given.max_trips if max_trips is None else max_trips

@@ -13,7 +13,7 @@ from netloop.enums import TripLimit
 from netloop.execution.trip_counts import TripCount, trip_counts
 from netloop.tuning import inputs_behind
 
-ENDLESS = "NL609"
+ENDLESS, MOST = "NL609", "--max-trips"
 
 
 def made(network: trt.INetworkDefinition, arrays: Mapping[str, Any], max_trips: int) -> list[TripCount]:
@@ -29,7 +29,7 @@ def made(network: trt.INetworkDefinition, arrays: Mapping[str, Any], max_trips: 
         with status("counting the iterations of loops"):
             counts = trip_counts(network, arrays, max_trips)
     except trt.ExecutionError as error:
-        fix = "allow more with --max-trips, give it other --inputs, or correct the limit that should have ended it"
+        fix = f"allow more with {MOST}, give it other --inputs, or correct the limit that should have ended it"
         findings = (replace(each, fix=fix) if each.code == ENDLESS else each for each in error.findings)
         raise trt.ExecutionError(*findings) from None
     for each in counts:
@@ -43,7 +43,8 @@ def made(network: trt.INetworkDefinition, arrays: Mapping[str, Any], max_trips: 
 def lines_of(counts: Sequence[TripCount]) -> Iterator[str]:
     """A line for each loop."""
     for each in counts:
-        yield f"{_named(each)}: {each.iterations} iteration{'s' * (each.iterations != 1)}{' in all' if each.inside else ''}"
+        noun = "iteration" if each.iterations == 1 else "iterations"
+        yield f"{_named(each)}: {each.iterations} {noun}{' in all' if each.inside else ''}"
 
 
 def records_of(counts: Sequence[TripCount]) -> list[dict[str, Any]]:
