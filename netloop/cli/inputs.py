@@ -153,19 +153,11 @@ def _random(
     seed: int,
 ) -> dict[str, Any]:
     """Random arrays for some inputs, and notes about what is chosen for the user."""
-    generator, made, is_open = np.random.default_rng(seed), dict[str, Any](), list[str]()
-    for tensor in tensors:
-        shape = shape_of(tensor, shapes.get(tensor.name))
-        if tensor.name not in shapes and -1 in tensor.shape:
-            is_open.append(f"{tensor.name}:{'x'.join(map(str, shape))}")
+    generator, made, drawn = np.random.default_rng(seed), dict[str, Any](), _shapes(tensors, shapes)
+    for tensor, shape in drawn.items():
         if tensor.name in limits and tensor.type.is_string:
             raise Misuse(f"input {tensor.name!r} is {tensor.type}, and --range has numbers for it")
         made[tensor.name] = _numbers(tensor, shape, generator, limits.get(tensor.name, limits.get("")))
-    if is_open:
-        print(
-            f"note: the model leaves lengths open, and they are {OPEN}: --shapes {','.join(is_open)}", file=sys.stderr
-        )
-    drawn = {each: made[each.name].shape for each in tensors}
     for tensor, trips in trip_inputs(network, drawn).items():
         if tensor.name not in limits and "" not in limits:
             made[tensor.name] = trips
@@ -173,6 +165,31 @@ def _random(
             how = f"--inputs {tensor.name}=... gives another number"
             print(f"note: {said} decides how often a loop runs; {how}", file=sys.stderr)
     return made
+
+
+def shapes_for(network: trt.INetworkDefinition, shapes: Mapping[str, Sequence[int]]) -> dict[str, tuple[int, ...]]:
+    """The shape of each input in a run, by name.
+
+    Raises:
+        Misuse: an input is unknown or no tensor, or a shape does not fit.
+    """
+    named = {each.name: each for each in network.inputs}
+    for name in shapes:
+        _input(named, name, "--shapes")
+    return {tensor.name: shape for tensor, shape in _shapes(network.inputs, shapes).items()}
+
+
+def _shapes(tensors: Sequence[trt.ITensor], shapes: Mapping[str, Sequence[int]]) -> dict[trt.ITensor, tuple[int, ...]]:
+    """The shapes of some inputs, with a note about lengths that nobody chose."""
+    found = {each: shape_of(each, shapes.get(each.name)) for each in tensors}
+    chosen = [
+        f"{tensor.name}:{'x'.join(map(str, shape))}"
+        for tensor, shape in found.items()
+        if tensor.name not in shapes and -1 in tensor.shape
+    ]
+    if chosen:
+        print(f"note: the model leaves lengths open, and they are {OPEN}: --shapes {','.join(chosen)}", file=sys.stderr)
+    return found
 
 
 def shape_of(tensor: trt.ITensor, wanted: Sequence[int] | None) -> tuple[int, ...]:

@@ -57,8 +57,8 @@ def trip_counts(
         InputError: an input is missing, unknown, or of another type or shape.
         ExecutionError: a loop makes more than ``max_trips`` iterations, or a computation failed.
     """
-    types = _types(network, inputs)
-    steps = list(_loops(require_valid(network, types).block))
+    # whether a network is valid for all these values is for the run itself to say
+    types, steps = _types(network, inputs), list(_loops(require_valid(network).block))
     known = {step: _known(step, types) for step, _ in steps}
     totals = [_product([known[each] if isinstance(each, LoopStep) else None for each in (*around, step)])
               for step, around in steps]  # fmt: skip
@@ -97,7 +97,10 @@ def _loops(block: Block, around: Around = ()) -> Iterator[tuple[LoopStep, Around
 
 def _known(step: LoopStep, types: TypeTable) -> int | None:
     """The trip count of a loop, if it follows from types."""
-    return known_count(step.loop, types) if step.loop.limit(TripLimit.WHILE) is None else None
+    limit = step.loop.limit(TripLimit.COUNT)
+    if limit is None or step.loop.limit(TripLimit.WHILE) is not None:
+        return None
+    return known_count(step.loop, types) if isinstance(types.of(limit.tensor(0)), TensorType) else None
 
 
 def _product(counts: Sequence[int | None]) -> int | None:

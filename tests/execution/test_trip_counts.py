@@ -154,3 +154,19 @@ def test_loop_with_data_dependent_shapes_is_counted(network):
     mark(network, y=last(loop, counter(network, loop)))
 
     assert counts(network, {"x": np.int32([0, 1, 0, 1])}) == [3]
+
+
+def test_values_for_which_a_run_fails_are_left_to_the_run(network):
+    """More iterations than an output has rows, and a row that a table has not, are errors of the engine."""
+    assert counts(count_is_an_input(), {"n": np.int32(100)}) == [100]
+    n = network.add_input("n", trt.int32, ())
+    row = network.add_gather(constant(network, np.int32([1, 2, 3])), n, 0).get_output(0)
+    loop = counted(network, 2)
+    mark(network, y=last(loop, combine(network, counter(network, loop), row)))
+
+    assert counts(network, {"n": np.int32(9)}) == [2]
+
+
+def test_inputs_that_do_not_fit_are_errors():
+    with pytest.raises(trt.InputError, match="NL602"):
+        counts(count_is_an_input(), {"m": np.int32(1)})
