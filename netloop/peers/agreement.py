@@ -67,7 +67,7 @@ class Agreement:
 def agreements(
     got: Mapping[str, Any], expected: Mapping[str, Any], rtol: float | None = None, atol: float | None = None
 ) -> list[Agreement]:
-    """Compare the outputs of two runtimes, by name.
+    """Compare the outputs of two runtimes, by name; an output that only one of them has is a difference.
 
     Args:
         got: the outputs of one.
@@ -77,12 +77,17 @@ def agreements(
             expected numbers of an array if that is less than 1. Integers, bools and strings have to be equal.
     """
     tolerance, found = Tolerance(rtol, atol), list[Agreement]()
-    for name in expected:
+    for name in dict.fromkeys([*expected, *got]):
+        if name not in got or name not in expected:
+            found.append(_different(name, *("an output" if name in each else "no output" for each in (expected, got))))
+            continue
         mine, theirs = dict(_parts(name, got[name])), dict(_parts(name, expected[name]))
         if mine.keys() != theirs.keys():
             found.append(_different(name, _described(theirs), _described(mine)))
-            continue
-        found += [_agreement(part, mine[part], theirs[part], tolerance) for part in theirs]
+        elif not mine:
+            found.append(Agreement(name, 0, 0, 0.0, 0.0, None, caution="both have no value"))
+        else:
+            found += [_agreement(part, mine[part], theirs[part], tolerance) for part in theirs]
     return found
 
 
