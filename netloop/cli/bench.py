@@ -11,7 +11,7 @@ from typing import Any
 
 import netloop as trt
 from netloop.cli import arguments, models, on_demand
-from netloop.cli.progress import compiled, status
+from netloop.cli.progress import status
 
 EXAMPLES = (
     "netloop bench model.onnx --shapes x:2x3 --iterations 20 --duration 0.2 --against onnxruntime",
@@ -63,7 +63,7 @@ def run(given: argparse.Namespace) -> int:
     network = models.load(given.model)
     arrays = on_demand.inputs.arrays_for(network, given.inputs, given.shapes, given.seed, given.ranges)
     loops = on_demand.iterations.made(network, arrays, given.max_trips)
-    engine = compiled(network, str(given.model), tune=given.tune and arrays, timing_cache=given.timingCacheFile)
+    engine = models.engine(given.model, network, tune=given.tune and arrays, timing_cache=given.timingCacheFile)
     for each in engine.trials:
         print(f"timed {each}")
     calls = {"netloop": lambda: on_demand.outputs.as_numpy(engine(arrays))}

@@ -9,7 +9,7 @@ from typing import Any
 
 import netloop as trt
 from netloop.cli import arguments, models, on_demand
-from netloop.cli.progress import compiled, status
+from netloop.cli.progress import status
 
 EXAMPLES = ("netloop debug model.onnx --shapes x:2x3", "netloop debug model.onnx --against onnxruntime")
 PEERS = ("onnxruntime", "openvino", "reference")
@@ -56,7 +56,7 @@ def _difference(given: argparse.Namespace, network: Any, arrays: Any) -> tuple[A
     """The tensor that differs first, or None, and what to say about it."""
     tolerances = {"rtol": given.rtol, "atol": given.atol}
     if given.against == "reference":
-        engine = compiled(network, str(given.model))
+        engine = models.engine(given.model, network)
         found = trt.compare(network, arrays, engine, **tolerances)
         difference, text = found.difference, str(found)
     else:
@@ -71,7 +71,7 @@ def _difference(given: argparse.Namespace, network: Any, arrays: Any) -> tuple[A
 
 def _outputs_agree(given: argparse.Namespace, network: Any, arrays: Any) -> bool:
     """Whether the outputs agree of a run in which no other tensors are outputs."""
-    engine = compiled(network, str(given.model))
+    engine = models.engine(given.model, network)
     expected = trt.peers.peer(given.against, network, given.model)(arrays)
     found = trt.peers.agreements(on_demand.outputs.as_numpy(engine(arrays)), expected, given.rtol, given.atol)
     for each in found:

@@ -10,7 +10,6 @@ from typing import Any
 
 from netloop.cli import arguments, models, on_demand
 from netloop.cli.models import counted
-from netloop.cli.progress import compiled
 
 EXAMPLES = (
     "netloop inspect model.onnx",
@@ -41,7 +40,7 @@ def run(given: argparse.Namespace) -> int:
     if given.passes:
         arrays = on_demand.inputs.arrays_for(network, given.inputs, given.shapes, given.seed, given.ranges)
         on_demand.iterations.made(network, arrays, given.max_trips)
-        engine = compiled(network, str(given.model))
+        engine = models.engine(given.model, network)
         engine(arrays)
         found |= contents.of_engine(engine)
     print(json.dumps(found, indent=2) if given.json else "\n".join(_lines(str(given.model), found)))

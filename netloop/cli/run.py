@@ -10,7 +10,7 @@ from typing import Any
 
 import netloop as trt
 from netloop.cli import arguments, models, on_demand
-from netloop.cli.progress import compiled, status
+from netloop.cli.progress import status
 
 EXAMPLES = (
     "netloop run model.onnx --shapes x:2x3 --compare onnxruntime,reference",
@@ -41,7 +41,7 @@ def run(given: argparse.Namespace) -> int:
     network = models.load(given.model)
     arrays = on_demand.inputs.arrays_for(network, given.inputs, given.shapes, given.seed, given.ranges)
     loops = on_demand.iterations.made(network, arrays, given.max_trips)
-    engine = compiled(network, str(given.model))
+    engine = models.engine(given.model, network)
     with status(f"running {given.model}"):
         found = on_demand.outputs.as_numpy(engine(arrays))
     if not given.json:
