@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,8 @@ MODEL = (
 )
 MOST_TRIPS = 10_000
 """The iterations after which commands end a WHILE loop, which random inputs may keep from ending."""
+BRACKETS = re.compile(r"\[([^][,]+),([^][,]+)\]")
+"""A range in brackets."""
 SCALAR = "scalar"
 """TensorRT's word for the shape of a number."""
 
@@ -116,12 +119,13 @@ def _shape(text: str) -> tuple[str, tuple[int, ...]]:
 
 
 def ranges(text: str) -> list[tuple[str, tuple[float, float]]]:
-    """Ranges by the name of the input, as ``n:1:50,x:-1:1``; a range without a name is for all.
+    """Ranges by the name of the input, as ``n:1:50,x:-1:1``, or ``n:[1,50]`` as Polygraphy has them; a range without a
+    name is for all.
 
     Raises:
         argparse.ArgumentTypeError: the text has another form.
     """
-    return [_range(each) for each in text.split(",")]
+    return [_range(each) for each in BRACKETS.sub(r"\1:\2", text).split(",")]
 
 
 def _range(text: str) -> tuple[str, tuple[float, float]]:

@@ -27,7 +27,10 @@ def add_to(commands: Any) -> None:
         "numpy. With other runtimes, each turn measures one call of each, so that what else the machine does meets all."
     )
     parser = arguments.add_command(commands, "bench", EXAMPLES, more)
-    arguments.add_model(parser)
+    model = parser.add_mutually_exclusive_group(required=True)
+    model.add_argument("model", nargs="?", type=arguments.model_path, metavar="MODEL", help=arguments.MODEL)
+    says = "the model, as trtexec takes it"
+    model.add_argument("--onnx", "--loadEngine", dest="file", type=arguments.model_path, metavar="FILE", help=says)
     arguments.add_inputs(parser)
     natural, seconds = arguments.natural, arguments.tolerance
     parser.add_argument("--iterations", type=natural, default=10, metavar="N", help="the fewest calls (%(default)s)")
@@ -58,6 +61,7 @@ def _percentiles(text: str) -> list[float]:
 
 def run(given: argparse.Namespace) -> int:
     """Run the command; 1 if another runtime fails."""
+    given.model = given.model or given.file
     for name in given.against:
         trt.peers.kind_of(name)  # before JAX runs: importing OpenVINO forks, and a package may be missing
     network = models.load(given.model)

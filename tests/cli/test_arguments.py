@@ -68,6 +68,8 @@ def test_lists_have_known_words():
         ("'input:0':2:3", [("input:0", (2, 3))]),
         ("1:5", [("", (1, 5))]),
         ("n:4:4", [("n", (4, 4))]),
+        ("n:[1,50],x:[-1,1]", [("n", (1, 50)), ("x", (-1, 1))]),
+        ("[0, 1]", [("", (0, 1))]),
     ],
 )
 def test_ranges_of_random_numbers(text, read):

@@ -83,3 +83,15 @@ def test_tuning_prints_what_it_timed_and_times_nothing_again(models, run, monkey
     assert first.out.splitlines()[0] == "timed gate_fusion off: 1 ms, before 2 ms, chosen"
     assert "timed" not in second.out
     assert (models / "times").is_file()
+
+
+@pytest.mark.parametrize("model", ["--onnx=model.onnx", "--onnx model.onnx", "--loadEngine=model.plan"])
+def test_model_is_an_argument_as_trtexec_has_it(models, run, model):
+    done = run(f"bench {FEW} --iterations 1 {model}")
+
+    assert (done.status, done.err) == (0, "")
+
+
+def test_model_is_given_once(models, run):
+    assert "argument --onnx/--loadEngine: not allowed with argument MODEL" in run("bench model.py --onnx a.onnx").err
+    assert "one of the arguments MODEL --onnx/--loadEngine is required" in run("bench").err
