@@ -144,7 +144,11 @@ def compare(
     )
     skipped = tuple(tensor.name for tensor, array in recorded.items() if array is None)
     compared = sum(len(elements) for tensor, elements in needed.items() if recorded[tensor] is not None)
-    hidden = tuple(each.name for each, at in needed.items() if tolerance.limits(*at.values()).hides_all)
+    hidden = (
+        ()
+        if atol is None
+        else tuple(each.name for each, at in needed.items() if tolerance.limits(*at.values()).hides_all)
+    )
     return Comparison(first, compared, skipped, trace.error, error, hidden)
 
 

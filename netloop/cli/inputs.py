@@ -12,7 +12,7 @@ import numpy as np
 
 import netloop as trt
 from netloop.cli.failures import Misuse
-from netloop.cli.literals import array, is_integer
+from netloop.cli.literals import array, is_floating, is_integer
 from netloop.diagnostics import did_you_mean
 from netloop.tuning import trip_inputs
 
@@ -218,7 +218,7 @@ def _numbers(
     if tensor.type.is_string:
         return generator.choice(["a", "b"], shape)
     low, high = limits or (0, 1)
-    if tensor.type.is_float:
+    if is_floating(tensor.type.dtype):
         return np.asarray(low + (high - low) * generator.random(shape)).astype(tensor.type.dtype)
     fits = {low, high} <= {0, 1} if tensor.type.is_bool else all(is_integer(tensor.type.dtype, x) for x in (low, high))
     if not fits:

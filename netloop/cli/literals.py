@@ -70,11 +70,16 @@ def _fits(tensor: trt.ITensor, value: Any) -> bool:
         return of.is_string and isinstance(value, str)
     if not isinstance(value, bool | int | float):
         return False
-    if of.is_float:
+    if is_floating(of.dtype):
         return not isinstance(value, bool)
     if of.is_bool:
         return value in (0, 1)
     return is_integer(of.dtype, value) and not isinstance(value, bool)
+
+
+def is_floating(dtype: Any) -> bool:
+    """Whether an element type is one of floating-point numbers, those of 8 bits among them."""
+    return bool(jnp.issubdtype(dtype, jnp.floating))
 
 
 def is_integer(dtype: Any, value: Any) -> bool:

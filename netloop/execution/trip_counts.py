@@ -44,8 +44,8 @@ def trip_counts(
 ) -> list[TripCount]:
     """The iterations of each loop on which an output depends.
 
-    Counts that follow from the inputs and shapes alone take no run. For the others, a copy of the network runs whose
-    outputs are these numbers, so that what they do not depend on is not computed.
+    Counts that follow from the inputs and shapes alone take no run. For the others a copy of the network runs, with
+    more outputs: these numbers.
 
     Args:
         network: the network.
@@ -119,14 +119,13 @@ def _counted(
     """The iterations of loops in a run."""
     copy = network.copy(shares_weights=True)
     vars(copy)["builder"] = None  # which has logged the warnings about the network
-    for tensor in list(copy.outputs):
-        copy.unmark_output(tensor)
+    # the outputs stay, because loops are nested by what the outputs need
     for number, (loop, around) in enumerate(loops):
         counter = _Counter(network, copy).of(loop, around)
         counter.name = f"iterations of loop {number}"
         copy.mark_output(counter)
-    found = Executable(copy, most)(inputs)
-    return [int(np.asarray(each)) for each in found.values()]
+    found = [*Executable(copy, most)(inputs).values()][-len(loops) :]
+    return [int(np.asarray(each)) for each in found]
 
 
 class _Counter:

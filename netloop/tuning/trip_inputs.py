@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+import jax.numpy as jnp
 import numpy as np
 
 from netloop.enums import GatherMode, TripLimit
@@ -89,7 +90,8 @@ def _may_count(tensor: ITensor, kind: TripLimit) -> bool:
     of = tensor.type
     if not isinstance(of, TensorType) or of.is_string:
         return False
-    return not of.is_float or (kind is TripLimit.COUNT and of.volume == 1)
+    # is_float is false for types of 8 bits
+    return not jnp.issubdtype(of.dtype, jnp.floating) or (kind is TripLimit.COUNT and of.volume == 1)
 
 
 def _fitting(
@@ -102,7 +104,9 @@ def _fitting(
     """An array of the first number that fits, among those of the inputs before."""
     rows = [each for each in network.layers if isinstance(each, IGatherLayer) and _is_index(tensor, each)]
     made: Array = np.ones(shapes[tensor], tensor.type.dtype)
-    for number in (TRIPS, *OTHERS):
+    dtype = tensor.type.dtype
+    largest = jnp.iinfo(dtype).max if jnp.issubdtype(dtype, jnp.integer) else LONGEST
+    for number in (each for each in (TRIPS, *OTHERS) if each <= largest):
         made = np.full(shapes[tensor], True if tensor.type.is_bool else number, tensor.type.dtype)
         types = _types(network, shapes, {**others, tensor: made})
         is_valid = all(_is_within(number, each, types) for each in rows)

@@ -216,3 +216,11 @@ def test_range_is_for_inputs_that_a_loop_counts_to_as_well(network, name, capsys
     assert arrays_for(network, [], {}, 0, [(name, (7, 7))])["limit"] == 7
     assert arrays_for(network, ["limit=3"], {}, 0)["limit"] == 3
     assert capsys.readouterr().err == ""
+
+
+def test_floats_of_eight_bits_are_random_floats(network):
+    with_inputs(network, ("x", trt.fp8, (50,)))
+    made = arrays_for(network, [], {}, 0, [("x", (-2.0, 2.0))])["x"].astype(np.float32)
+
+    assert -2 <= made.min() < 0 < made.max() <= 2
+    assert len(set(made.tolist())) > 4

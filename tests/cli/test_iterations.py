@@ -5,6 +5,8 @@ import json
 import numpy as np
 import pytest
 
+import netloop as trt
+from netloop.cli import iterations
 from netloop.layers.pointwise import IActivationLayer
 
 SOURCE = """\
@@ -170,3 +172,16 @@ def test_zeros_for_small_numbers_differ(models, run, monkeypatch):
     done = run(f"debug {arguments} --against onnxruntime --atol 0.001")
     assert done.status == 0
     assert "larger than every number" in done.out
+
+
+@pytest.mark.parametrize("kind", [trt.ExecutionError, trt.NetworkError])
+def test_model_whose_iterations_cannot_be_counted_runs(models, run, monkeypatch, kind):
+    def fail(*_):
+        raise kind(trt.Finding("NL601", "a row is missing"))
+
+    monkeypatch.setattr(iterations, "trip_counts", fail)
+    done = run("run model.py --inputs x=[[1,1,1]]")
+
+    assert (done.status, done.out.count("\n")) == (0, 1)
+    said = "note: the iterations of loops are not counted: a row is missing\n"
+    assert done.err == (said if kind is trt.ExecutionError else "")

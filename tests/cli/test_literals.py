@@ -34,6 +34,7 @@ def of(network, text, dtype=trt.int64, shape=(), wanted=None):
         ("True", trt.bool, (), np.bool_(True)),
         ("[true, false]", trt.bool, (2,), np.array([True, False])),
         ("0", trt.bool, (), np.bool_(False)),
+        ("1.5", trt.fp8, (), np.asarray(1.5, ml_dtypes.float8_e4m3fn)),
         ("255", trt.uint8, (), np.uint8(255)),
         ("9223372036854775807", trt.int64, (), np.int64(2**63 - 1)),
     ],

@@ -135,3 +135,21 @@ def test_count_that_is_no_input_does_not_matter_beside_a_while_limit(network):
     mark(network, y=last(loop, number.get_output(0)))
 
     assert numbers(network) == {"limit": TRIPS}
+
+
+def test_number_is_one_of_a_short_type(network):
+    n = network.add_input("n", trt.int8, ())
+
+    assert 1 <= numbers(counting(network, combine(network, cast(network, n, trt.int64), 1000, Op.SUB)))["n"] <= 127
+
+
+def test_float_of_eight_bits_in_a_while_limit_is_no_number_of_iterations(network):
+    x = network.add_input("x", trt.fp8, ())
+    loop = network.add_loop()
+    number = loop.add_recurrence(constant(network, 0, np.float32))
+    number.set_input(1, combine(network, number.get_output(0), constant(network, 1, np.float32)))
+    wide = network.add_dequantize(x, constant(network, 1, np.float32), trt.float32).get_output(0)
+    loop.add_trip_limit(combine(network, number.get_output(0), wide, Op.LESS), WHILE)
+    mark(network, y=last(loop, number.get_output(0)))
+
+    assert numbers(network) == {}
