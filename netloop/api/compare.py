@@ -67,6 +67,8 @@ class Comparison:
         difference: the first difference in running order; None if there is none.
         elements: the number of compared elements of tensors.
         skipped: the names of tensors with elements that the reference computed and the engine did not return.
+        hidden: the names of tensors whose numbers are all smaller than the absolute tolerance, so that zeros would
+            agree too.
         reference_error: the error of the reference, or None.
         engine_error: the error of the engine, or None.
     """
@@ -76,6 +78,7 @@ class Comparison:
     skipped: tuple[str, ...] = ()
     reference_error: ExecutionError | None = None
     engine_error: ExecutionError | None = None
+    hidden: tuple[str, ...] = ()
 
     @property
     def agrees(self) -> bool:
@@ -83,7 +86,11 @@ class Comparison:
         return self.difference is None and str(self.reference_error) == str(self.engine_error)
 
     def __str__(self) -> str:
-        lines = [f"{self.elements} elements agree"] if self.difference is None else [str(self.difference)]
+        agreeing = f"{self.elements} elements agree" if self.elements else "there were no elements to compare"
+        lines = [agreeing if self.difference is None else str(self.difference)]
+        if self.hidden and self.difference is None:
+            names = ", ".join(map(repr, self.hidden))
+            lines.append(f"the absolute tolerance is larger than every number of {names}, so zeros would agree too")
         if self.skipped:
             lines.append(f"not compared: {', '.join(map(repr, self.skipped))}")
         errors = {"reference": self.reference_error, "engine": self.engine_error}
@@ -109,8 +116,10 @@ def compare(
         inputs: an array for each input, by name, of exactly its element type and shape.
         engine: an engine of the network; None to compile one.
         rtol: the relative tolerance of floating-point numbers; None for the square root of the epsilon of their type.
-        atol: the absolute tolerance, added to the relative one; None for the same.
-        max_trips: the largest number of iterations of a loop in the reference, and in an engine compiled here.
+        atol: the absolute tolerance, added to the relative one; None for the same, times the root mean square of the
+            reference's numbers of the tensor if that is less than 1. Integers, bools and strings have to be equal.
+        max_trips: the largest number of iterations of a loop in the reference, and in an engine compiled here; None
+            for that of the engine.
 
     Raises:
         NetworkError: the network is invalid.
@@ -123,6 +132,7 @@ def compare(
     check_instance("engine", engine, ICudaEngine)
     if [type(each) for each in network.layers] != [type(each) for each in engine.network.layers]:
         raise ValueError("the engine belongs to another network: its layers are different")
+    max_trips = engine.max_trips if max_trips is None else max_trips
     trace = Trace(network, inputs, max_trips)
     outputs, error = _outputs(engine, inputs)
     needed = _needed(network, engine.network, trace)
@@ -134,7 +144,12 @@ def compare(
     )
     skipped = tuple(tensor.name for tensor, array in recorded.items() if array is None)
     compared = sum(len(elements) for tensor, elements in needed.items() if recorded[tensor] is not None)
-    return Comparison(first, compared, skipped, trace.error, error)
+    hidden = (
+        ()
+        if atol is None
+        else tuple(each.name for each, at in needed.items() if tolerance.limits(*at.values()).hides_all)
+    )
+    return Comparison(first, compared, skipped, trace.error, error, hidden)
 
 
 def _outputs(engine: ICudaEngine, inputs: Mapping[str, Any]) -> tuple[dict[str, Any], ExecutionError | None]:
@@ -182,8 +197,10 @@ def first_difference(
         chain, array = scopes.chain_of(tensor), recorded.get(tensor)
         if array is None:
             continue
+        # of all iterations together: a residual of a loop that converges ends as the noise of its rounding
+        limits = tolerance.limits(*needed[tensor].values())
         for at, expected in sorted(needed[tensor].items()):
-            numbers = tolerance.worst(expected, array[(*at, ...)])
+            numbers = limits.worst(expected, array[(*at, ...)])
             if numbers is not None:
                 found.append((moment(slot, dict(zip(chain, at, strict=True))), _difference(tensor, chain, at, numbers)))
                 break
@@ -216,7 +233,7 @@ def _worst_part(
     if expected.keys() != got.keys():
         return (), f"{len(expected)} arrays", f"{len(got)} arrays", None
     for index, each in expected.items():
-        numbers = tolerance.worst(each, got[index])
+        numbers = tolerance.limits(each).worst(each, got[index])
         if numbers is not None:
             return (*index, *numbers[0]), *numbers[1:]
     return None

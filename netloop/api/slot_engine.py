@@ -13,6 +13,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from netloop.api.engine import ICudaEngine
 from netloop.api.slot_requests import RequestState, Rows, SlotRequest
 from netloop.call_inputs import check_values
 from netloop.check import require_valid
@@ -32,7 +33,7 @@ from netloop.lower import constants_of, require_program
 from netloop.lower.compilability import require_arrays
 from netloop.lower.nesting import require_shallow
 from netloop.network import INetworkDefinition
-from netloop.passes import chosen
+from netloop.passes import NO_FORMS, Forms, Note, chosen
 from netloop.types import Array
 from netloop.unpicklable import Unpicklable
 
@@ -52,7 +53,8 @@ class SlotEngine(Unpicklable):
     number of slots. One thread at a time makes iterations; the others wait.
 
     Args:
-        network: the network of one request, of which the engine keeps a copy.
+        network: the network of one request, of which the engine keeps a copy; or an engine of it, whose passes, forms
+            of passes and ``max_trips`` hold unless others are given.
         slots: the largest number of requests that run together.
         loop: the name of the loop; None for the only loop outside of other loops and of conditionals, or for the only
             one of these that stacks an output of the network.
@@ -74,7 +76,7 @@ class SlotEngine(Unpicklable):
 
     def __init__(
         self,
-        network: INetworkDefinition,
+        network: INetworkDefinition | ICudaEngine,
         *,
         slots: int = 32,
         trips: int = 1,
@@ -83,12 +85,12 @@ class SlotEngine(Unpicklable):
         passes: Iterable[str] | None = None,
     ) -> None:
         self.slots, self.trips = whole(1)("slots", slots), whole(1)("trips", trips)
+        network, max_trips, names, forms = _options(network, max_trips, passes)
         check_max_trips("max_trips", max_trips)
         block = require_valid(check_instance("network", network, INetworkDefinition)).block
         require_shallow(block, max_trips=max_trips)
         require_arrays(network)
         at = network.loops.index(served_loop(network, block, loop))
-        names = chosen(passes) - (FOR_ONE_ROW if passes is None else frozenset())
         self.network, served = network.copy(), network.copy()
         self.made = self.offered = 0
         self._lock = threading.RLock()
@@ -100,7 +102,7 @@ class SlotEngine(Unpicklable):
             lengths, constants = free_lengths(served, at), constants_of(served)
             weights = _device_weights(served, constants)
             counts = self.slots, self.trips
-            self._source = SlotSource(served, lengths, at, constants, weights, max_trips, names, *counts)
+            self._source = SlotSource(served, lengths, at, constants, weights, max_trips, names, forms, *counts)
             self._programs = ProgramCache(served, partial(Slots, self._source))
             if not self._programs.shape_inputs and all(each.type.is_fixed for each in served.inputs):
                 # what is refused is refused now, and not with the first request
@@ -113,6 +115,12 @@ class SlotEngine(Unpicklable):
     def program_count(self) -> int:
         """The number of programs: one for each combination of shapes, and of values that decide shapes."""
         return len(self._programs)
+
+    @property
+    def notes(self) -> list[Note]:
+        """The changes that the passes made for the latest program."""
+        latest = self._programs.latest
+        return latest.notes if latest else []
 
     @property
     def streamed(self) -> list[str]:
@@ -283,6 +291,18 @@ class SlotEngine(Unpicklable):
             else:
                 self._leave(request.slot)
             request.fail(CancelledError("the request was cancelled"), RequestState.CANCELLED)
+
+
+def _options(
+    given: INetworkDefinition | ICudaEngine, max_trips: int | None, passes: Iterable[str] | None
+) -> tuple[INetworkDefinition, int | None, frozenset[str], Forms]:
+    """A network, its largest trip count, and the passes and their forms: those of an engine if no others are given."""
+    if not isinstance(given, ICudaEngine):
+        return given, max_trips, chosen(passes) - (FOR_ONE_ROW if passes is None else frozenset()), NO_FORMS
+    most = given.max_trips if max_trips is None else max_trips
+    if passes is None:
+        return given.network, most, given.passes - FOR_ONE_ROW, given.forms
+    return given.network, most, chosen(passes), NO_FORMS
 
 
 def _device_weights(network: INetworkDefinition, constants: list[IConstantLayer]) -> DeviceWeights:

@@ -13,21 +13,64 @@ from netloop.types import Array
 Numbers = tuple[tuple[int, ...], Any, Any, int | None]
 """The largest difference of two arrays: the index, the two numbers, and their distance in ulps."""
 
+MOST_RELATIVE, MOST_ABSOLUTE = 0.5, 0.25
+"""The largest usual tolerances, which 8-bit types and shorter ones have: with larger ones 0 and 1 would agree."""
+FLUSHED = -100
+"""Types whose least normal number is less than 2 to this power lose smaller ones in XLA's programs for CPUs."""
+
 
 @dataclass(frozen=True)
 class Tolerance:
-    """The tolerances of a comparison.
+    """The tolerances of a comparison of floating-point numbers; integers, bools and strings have to be equal.
 
     Attributes:
-        rtol: the relative tolerance of floating-point numbers; None for the square root of the epsilon of their type.
-        atol: the absolute tolerance, added to the relative one; None for the same.
+        rtol: the relative tolerance; None for the square root of the epsilon of the element type.
+        atol: the absolute tolerance, added to the relative one; None for the same, times the root mean square of the
+            numbers that are expected of the tensor if that is less than 1. It is at least the number that a device may
+            round to zero.
     """
 
     rtol: float | None
     atol: float | None
 
+    def limits(self, *expected: Array) -> Limits:
+        """The limits for the differences of a tensor, by the numbers expected of it, of which there may be several
+        arrays of one type.
+        """
+        dtype = expected[0].dtype
+        if not jnp.issubdtype(dtype, jnp.floating):
+            return Limits(0.0, 0.0, 0.0)
+        numbers = np.concatenate([each.astype(np.float64).reshape(-1) for each in expected])
+        sizes = np.abs(numbers[np.isfinite(numbers)])
+        usual, largest = float(jnp.finfo(dtype).eps) ** 0.5, float(sizes.max(initial=0))
+        # divided by the largest one, as squares of extreme numbers are infinite or zero
+        mean = largest * float(np.mean((sizes / largest) ** 2)) ** 0.5 if largest else 0.0
+        rtol = min(usual, MOST_RELATIVE) if self.rtol is None else self.rtol
+        atol = max(min(usual, MOST_ABSOLUTE) * min(1.0, mean), _least(dtype)) if self.atol is None else self.atol
+        return Limits(rtol, atol, largest)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The limits for the differences of one tensor.
+
+    Attributes:
+        rtol: the relative tolerance.
+        atol: the absolute tolerance, added to it.
+        largest: the largest size of a finite number that is expected; 0 for types that are compared exactly.
+    """
+
+    rtol: float
+    atol: float
+    largest: float
+
+    @property
+    def hides_all(self) -> bool:
+        """Whether the absolute tolerance is so large that zeros would agree too."""
+        return 0 < self.largest <= self.atol
+
     def worst(self, expected: Array, got: Array) -> Numbers | None:
-        """The largest difference of two arrays; None if they are equal within the tolerances."""
+        """The largest difference of two arrays; None if they are equal within the limits."""
         if expected.shape != got.shape:
             return (), expected.shape, got.shape, None
         if not expected.size:
@@ -40,16 +83,20 @@ class Tolerance:
         return tuple(map(int, index)), expected[index], got[index], _ulps(expected[index], got[index])
 
     def excess(self, expected: Array, got: Array) -> Array:
-        """The amount by which each number exceeds the tolerances."""
+        """The amount by which each number exceeds the limits."""
         if not jnp.issubdtype(expected.dtype, jnp.floating):
             return (expected != got).astype(np.float64)
         a, b = expected.astype(np.float64), got.astype(np.float64)
-        usual = float(jnp.finfo(expected.dtype).eps) ** 0.5
-        rtol, atol = (usual if each is None else each for each in (self.rtol, self.atol))
         same = (a == b) | (np.isnan(a) & np.isnan(b))
-        excess = np.abs(a - b) - (atol + rtol * np.abs(a))
+        excess = np.abs(a - b) - (self.atol + self.rtol * np.abs(a))
         # infinities and NaN differ infinitely, unless both numbers are the same
         return np.where(same, 0.0, np.where(np.isfinite(a) & np.isfinite(b), excess, np.inf))
+
+
+def _least(dtype: Any) -> float:
+    """The size below which a device may round numbers to zero; 0 for types in which it rounds none."""
+    info = jnp.finfo(dtype)
+    return float(info.smallest_normal) if info.minexp < FLUSHED else 0.0
 
 
 def _ulps(a: Any, b: Any) -> int | None:

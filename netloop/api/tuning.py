@@ -13,7 +13,7 @@ from netloop.execution.executable import Executable
 from netloop.network import INetworkDefinition
 from netloop.passes import PASSES, RULE, Forms, Note
 from netloop.tuning import (
-    MOST_TRIPS,
+    LONGEST,
     Decisions,
     NoSamples,
     Samples,
@@ -131,7 +131,7 @@ class _Engines:
         """Check that a call succeeds, which made-up inputs may keep from ending."""
         engine = self.of({})
         if is_made_up:
-            most = min(MOST_TRIPS, self.options.max_trips or MOST_TRIPS)
+            most = min(LONGEST, self.options.max_trips or LONGEST)
             require_ending(engine, lambda: self.make(replace(self.options, max_trips=most)), self.inputs)
         else:
             engine(self.inputs)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,10 @@ MODEL = (
     "a model: ONNX (.onnx), OpenVINO (.xml), a plan (.plan), a file with a function build() (.py), or a JAX function "
     "in a file (.py:FUNCTION)"
 )
+MOST_TRIPS = 10_000
+"""The iterations after which commands end a WHILE loop, which random inputs may keep from ending."""
+BRACKETS = re.compile(r"\[([^][,]+),([^][,]+)\]")
+"""A range in brackets."""
 SCALAR = "scalar"
 """TensorRT's word for the shape of a number."""
 
@@ -42,13 +47,22 @@ def add_model(parser: argparse.ArgumentParser) -> None:
 def add_inputs(parser: argparse.ArgumentParser) -> None:
     """Add the arguments for the inputs of a model."""
     parser.add_argument(
-        "--inputs", "--loadInputs", dest="inputs", nargs="+", default=[], metavar="FILE", help=(
-            "arrays for the inputs: an .npz file with their names, an .npy file for the only input, "
-            "or NAME:FILE.npy; without it they are random"
+        "--inputs", "--loadInputs", dest="inputs", nargs="+", default=[], metavar="INPUT", help=(
+            "what the inputs are: NAME=VALUE with a number or a list, as limit=20 or ids=[1,2,3]; NAME=FILE.npy; an "
+            ".npz file with an array for each name; or an .npy file for the only input. Others are random"
         )
     )  # fmt: skip
     add_shapes(parser)
+    says = (
+        "the least and the largest random number of inputs, as limit:1:50,x:-1:1; LOW:HIGH without a name is for all. "
+        "By default floats are from 0 to 1, and integers are 0 or 1 unless a loop counts to them"
+    )
+    parser.add_argument(
+        "--range", "--val-range", dest="ranges", type=ranges, action="extend", default=[], metavar="RANGES", help=says
+    )
     parser.add_argument("--seed", type=natural, default=0, metavar="N", help="the seed of random inputs (%(default)s)")
+    says = "end a WHILE loop after N iterations with an error that names it (%(default)s)"
+    parser.add_argument("--max-trips", type=natural, default=MOST_TRIPS, metavar="N", help=says)
 
 
 def add_shapes(parser: argparse.ArgumentParser) -> None:
@@ -59,9 +73,13 @@ def add_shapes(parser: argparse.ArgumentParser) -> None:
 
 def add_tolerances(parser: argparse.ArgumentParser) -> None:
     """Add the arguments for tolerances."""
-    usual = "by default the square root of the epsilon of the element type"
-    parser.add_argument("--atol", type=tolerance, metavar="X", help=f"the absolute tolerance; {usual}")
-    parser.add_argument("--rtol", type=tolerance, metavar="X", help=f"the relative tolerance, added to it; {usual}")
+    says = (
+        "the largest absolute difference of floats that agree; by default the square root of the epsilon of their type "
+        "(3.5e-4 for float32), times the root mean square of the expected numbers if that is less than 1"
+    )
+    parser.add_argument("--atol", type=tolerance, metavar="X", help=says)
+    says = "what is added to it, for each float X times its size; by default the square root of the epsilon"
+    parser.add_argument("--rtol", type=tolerance, metavar="X", help=says)
 
 
 def model_path(text: str) -> Path:
@@ -99,6 +117,35 @@ def _shape(text: str) -> tuple[str, tuple[int, ...]]:
     if not (colon and name and all(each.isdecimal() for each in lengths)):
         raise argparse.ArgumentTypeError(f"{text!r} is no shape of an input, such as x:1x3x224x224 or n:{SCALAR}")
     return name.strip("'\""), tuple(map(int, lengths))
+
+
+def ranges(text: str) -> list[tuple[str, tuple[float, float]]]:
+    """Ranges by the name of the input, as ``n:1:50,x:-1:1``, or ``n:[1,50]`` as Polygraphy has them; a range without a
+    name is for all.
+
+    Raises:
+        argparse.ArgumentTypeError: the text has another form.
+    """
+    return [_range(each) for each in BRACKETS.sub(r"\1:\2", text).split(",")]
+
+
+def _range(text: str) -> tuple[str, tuple[float, float]]:
+    name, *given = text.rsplit(":", 2) if text.count(":") > 1 else ["", *text.split(":")]
+    try:
+        low, high = map(_number, given)
+    except ValueError:
+        low, high = 1, 0
+    if low > high:
+        raise argparse.ArgumentTypeError(f"{text!r} is no range of an input, such as n:1:50 or x:-1:1")
+    return name.strip("'\""), (low, high)
+
+
+def _number(text: str) -> float:
+    """A finite number, which is an int if it is written as one."""
+    number = float(text)
+    if not abs(number) < float("inf"):
+        raise ValueError(text)
+    return int(text) if text.lstrip("+-").isdecimal() else number
 
 
 def natural(text: str) -> int:

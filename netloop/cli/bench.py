@@ -11,7 +11,7 @@ from typing import Any
 
 import netloop as trt
 from netloop.cli import arguments, models, on_demand
-from netloop.cli.progress import compiled, status
+from netloop.cli.progress import status
 
 EXAMPLES = (
     "netloop bench model.onnx --shapes x:2x3 --iterations 20 --duration 0.2 --against onnxruntime",
@@ -27,7 +27,10 @@ def add_to(commands: Any) -> None:
         "numpy. With other runtimes, each turn measures one call of each, so that what else the machine does meets all."
     )
     parser = arguments.add_command(commands, "bench", EXAMPLES, more)
-    arguments.add_model(parser)
+    model = parser.add_mutually_exclusive_group(required=True)
+    model.add_argument("model", nargs="?", type=arguments.model_path, metavar="MODEL", help=arguments.MODEL)
+    says = "the model, as trtexec takes it"
+    model.add_argument("--onnx", "--loadEngine", dest="file", type=arguments.model_path, metavar="FILE", help=says)
     arguments.add_inputs(parser)
     parser.add_argument(
         "--iterations", type=arguments.natural, default=10, metavar="N", help="the fewest calls (%(default)s)"
@@ -59,11 +62,13 @@ def _percentiles(text: str) -> list[float]:
 
 def run(given: argparse.Namespace) -> int:
     """Run the command; 1 if another runtime fails."""
+    given.model = given.model or given.file
     for name in given.against:
         trt.peers.kind_of(name)  # before JAX runs: importing OpenVINO forks, and a package may be missing
     network = models.load(given.model)
-    arrays = on_demand.inputs.arrays_for(network, given.inputs, given.shapes, given.seed)
-    engine = compiled(network, str(given.model), tune=given.tune and arrays, timing_cache=given.timingCacheFile)
+    arrays = on_demand.inputs.arrays_for(network, given.inputs, given.shapes, given.seed, given.ranges)
+    loops = on_demand.iterations.made(network, arrays, given.max_trips)
+    engine = models.engine(given.model, network, tune=given.tune and arrays, timing_cache=given.timingCacheFile)
     for each in engine.trials:
         print(f"timed {each}")
     calls = {"netloop": lambda: on_demand.outputs.as_numpy(engine(arrays))}
@@ -73,12 +78,17 @@ def run(given: argparse.Namespace) -> int:
     timing = on_demand.timing
     with status(f"measuring {', '.join(calls)}"):
         times = timing.in_turns(calls, given.iterations, given.duration, given.warmUp / 1e3)
-    print(*timing.lines_of(times, given.percentile), sep="\n")
+    print(*on_demand.iterations.lines_of(loops), *timing.lines_of(times, given.percentile), sep="\n")
     if given.exportTimes is not None:
         _write(given.exportTimes, timing.as_records(times))
     if given.exportProfile is not None:
-        _write(given.exportProfile, timing.profile(network.name, times["netloop"], engine.profile(arrays)))
+        _write(given.exportProfile, _profile(network, times["netloop"], engine.profile(arrays), loops))
     return 0 if len(calls) == 1 + len(set(given.against)) else 1
+
+
+def _profile(network: trt.INetworkDefinition, times: Any, phases: Any, loops: Any) -> list[dict[str, Any]]:
+    first, *others = on_demand.timing.profile(network.name, times, phases)
+    return [{**first, "loops": on_demand.iterations.records_of(loops)}, *others]
 
 
 def _call(name: str, model: Path, network: trt.INetworkDefinition, arrays: Any) -> Any:

@@ -50,8 +50,7 @@ def run(given: argparse.Namespace) -> int:
     network, suffix = models.load(given.source, given.shapes), given.target.suffix.lower()
     with status(f"writing {given.target}"):
         if suffix in DEPLOYED:
-            arrays = on_demand.inputs.arrays_for(network, [], given.shapes, seed=0)
-            trt.export(network, given.target, shapes={name: each.shape for name, each in arrays.items()})
+            trt.export(network, given.target, shapes=on_demand.inputs.shapes_for(network, given.shapes))
         else:
             options = {"module": given.module} if suffix == ".py" else {}
             models.module_of(given.target).save(network, given.target, **options)

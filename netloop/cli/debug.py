@@ -9,7 +9,7 @@ from typing import Any
 
 import netloop as trt
 from netloop.cli import arguments, models, on_demand
-from netloop.cli.progress import compiled, status
+from netloop.cli.progress import status
 
 EXAMPLES = ("netloop debug model.onnx --shapes x:2x3", "netloop debug model.onnx --against onnxruntime")
 PEERS = ("onnxruntime", "openvino", "reference")
@@ -39,10 +39,11 @@ def run(given: argparse.Namespace) -> int:
     """Run the command; 1 if there is a difference."""
     kind = trt.peers.kind_of(given.against)  # before JAX runs: importing OpenVINO forks
     network = models.load(given.model)
-    arrays = on_demand.inputs.arrays_for(network, given.inputs, given.shapes, given.seed)
+    arrays = on_demand.inputs.arrays_for(network, given.inputs, given.shapes, given.seed, given.ranges)
+    loops = on_demand.iterations.made(network, arrays, given.max_trips)
     with status(f"comparing with {given.against}"):
         tensor, text = _difference(given, network, arrays)
-    print(text)
+    print(text, *on_demand.iterations.lines_of(loops), sep="\n")
     if tensor is None:
         return 0 if _outputs_agree(given, network, arrays) else 1
     with status("looking for the smallest part"):
@@ -55,7 +56,7 @@ def _difference(given: argparse.Namespace, network: Any, arrays: Any) -> tuple[A
     """The tensor that differs first, or None, and what to say about it."""
     tolerances = {"rtol": given.rtol, "atol": given.atol}
     if given.against == "reference":
-        engine = compiled(network, str(given.model))
+        engine = models.engine(given.model, network)
         found = trt.compare(network, arrays, engine, **tolerances)
         difference, text = found.difference, str(found)
     else:
@@ -70,10 +71,12 @@ def _difference(given: argparse.Namespace, network: Any, arrays: Any) -> tuple[A
 
 def _outputs_agree(given: argparse.Namespace, network: Any, arrays: Any) -> bool:
     """Whether the outputs agree of a run in which no other tensors are outputs."""
-    engine = compiled(network, str(given.model))
+    engine = models.engine(given.model, network)
     expected = trt.peers.peer(given.against, network, given.model)(arrays)
     found = trt.peers.agreements(on_demand.outputs.as_numpy(engine(arrays)), expected, given.rtol, given.atol)
     for each in found:
+        if each.caution:
+            print(each)
         if not each.agrees:
             print(f"{each}, when no other tensors are outputs: what they fuse makes the difference")
     return all(each.agrees for each in found)

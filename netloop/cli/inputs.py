@@ -1,56 +1,132 @@
-"""Arrays for the inputs of a model: from files, or random."""
+"""Arrays for the inputs of a model: from files, written out, or random."""
 
 from __future__ import annotations
 
 import sys
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 import netloop as trt
 from netloop.cli.failures import Misuse
+from netloop.cli.literals import array, is_floating, is_integer
+from netloop.diagnostics import did_you_mean
+from netloop.tuning import trip_inputs
 
 OPEN = 1
 """The length of an axis that the model leaves open and no argument gives, as in trtexec."""
 
+Ranges = Iterable[tuple[str, tuple[float, float]]]
+"""The least and the largest random number, by the name of the input; without a name, those of all others."""
+
 
 def arrays_for(
-    network: trt.INetworkDefinition, files: Sequence[str], shapes: Mapping[str, Sequence[int]], seed: int
+    network: trt.INetworkDefinition,
+    given: Sequence[str],
+    shapes: Mapping[str, Sequence[int]],
+    seed: int,
+    ranges: Ranges = (),
 ) -> dict[str, Any]:
     """An array for each input of a network.
 
-    Without files they are random: floats from 0 to 1, and 0 or 1 for integers and bools, which as indices and masks are
-    valid nearly everywhere.
+    Those that ``given`` does not name are random: floats from 0 to 1, and 0 or 1 for integers and bools, which as
+    indices and masks are valid nearly everywhere; inputs that decide trip counts let loops run. An .npz file has all
+    inputs, so that one that it lacks is an error of the run.
 
     Raises:
-        Misuse: a file or a shape does not fit.
+        Misuse: an input is unknown, or a file, a value, a shape or a range does not fit.
     """
-    if files:
-        if shapes:
-            raise Misuse("--shapes are for random inputs, and --inputs has arrays with shapes")
-        return _from_files(network, files)
-    return _random(network, shapes, seed)
+    limits, named = dict(ranges), {each.name: each for each in network.inputs}
+    for argument, names in (("--shapes", shapes), ("--range", limits)):
+        for name in names:
+            _input(named, name, argument) if name else None
+    found = _given(named, given, shapes)
+    if any(found.is_whole or name in found.of_files for name in shapes):
+        raise Misuse("--shapes are for random inputs, and --inputs has arrays with shapes")
+    if any(found.is_whole or name in found.arrays for name in limits):
+        raise Misuse("--range is for random inputs, and --inputs has their numbers")
+    missing = [] if found.is_whole else [each for each in network.inputs if each.name not in found.arrays]
+    if found.arrays and missing:
+        says = ", ".join(repr(each.name) for each in missing)
+        print(f"note: random inputs: {says}; --inputs {missing[0].name}=... gives one", file=sys.stderr)
+    return found.arrays | _random(network, missing, shapes, limits, seed)
 
 
-# ---------------------------------------------------------------------------- files
+def _input(named: Mapping[str, trt.ITensor], name: str, argument: str) -> trt.ITensor:
+    """The input of a name that an argument has."""
+    if name not in named:
+        hint = did_you_mean(name, named)
+        known = f"the model has {', '.join(map(repr, named)) or 'none'}"
+        raise Misuse(f"{argument} has {name!r}, which is no input; {known}" + (hint and f"; {hint}"))
+    return named[name]
 
 
-def _from_files(network: trt.INetworkDefinition, files: Sequence[str]) -> dict[str, Any]:
-    made: dict[str, Any] = {}
+# ---------------------------------------------------------------------------- files and values
+
+
+class Given(NamedTuple):
+    """What ``--inputs`` has.
+
+    Attributes:
+        arrays: the arrays by name.
+        of_files: the names of those that are from files.
+        is_whole: whether a file has them all.
+    """
+
+    arrays: dict[str, Any]
+    of_files: set[str]
+    is_whole: bool
+
+
+def _given(named: Mapping[str, trt.ITensor], given: Sequence[str], shapes: Mapping[str, Sequence[int]]) -> Given:
+    written, files, is_whole = dict[str, Any](), dict[str, Any](), False
     # trtexec has commas between files
-    for each in (part for text in files for part in ([text] if Path(text).exists() else text.split(","))):
+    for each in (part for text in given for part in ([text] if Path(text).exists() else _parts(text))):
+        name, equals, value = each.partition("=")
         if each.endswith(".npz"):
-            made.update(_read(Path(each)))
-            continue
-        name, colon, file = each.rpartition(":")
-        if not colon and network.num_inputs != 1:
-            known = ", ".join(repr(tensor.name) for tensor in network.inputs)
-            raise Misuse(f"{each!r} is for the only input, and the model has {known}; write NAME:{each}")
-        made[name or network.inputs[0].name] = _read(Path(file))
-    return made
+            files |= _read(Path(each))
+            is_whole = True
+        elif not equals or Path(each).exists():
+            files |= _of_file(named, each)
+        else:
+            tensor = _input(named, name.strip("'\""), "--inputs")
+            if value.endswith(".npy"):
+                files[tensor.name] = _read(Path(value))
+            else:
+                written[tensor.name] = array(tensor, value, _fixed(tensor, value, shapes))
+    return Given(files | written, {*files}, is_whole)
+
+
+def _parts(text: str) -> list[str]:
+    """The parts of a text between commas outside of brackets and quotes."""
+    parts, depth, is_quoted = [""], 0, False
+    for character in text:
+        is_quoted ^= character == '"'
+        depth += 0 if is_quoted else (character == "[") - (character == "]")
+        if character == "," and not (depth or is_quoted):
+            parts.append("")
+        else:
+            parts[-1] += character
+    return parts
+
+
+def _fixed(tensor: trt.ITensor, value: str, shapes: Mapping[str, Sequence[int]]) -> tuple[int, ...]:
+    """The shape that a single number fills."""
+    if tensor.name in shapes and value.startswith("["):
+        raise Misuse(f"--shapes has {tensor.name!r}, and --inputs has a list for it, which has a shape")
+    return shape_of(tensor, shapes.get(tensor.name))
+
+
+def _of_file(named: Mapping[str, trt.ITensor], text: str) -> dict[str, Any]:
+    """The array of ``NAME:FILE`` by its name, or of ``FILE`` for the only input."""
+    name, colon, file = text.rpartition(":")
+    if not colon and len(named) != 1:
+        known = ", ".join(map(repr, named))
+        raise Misuse(f"{text!r} is for the only input, and the model has {known}; write NAME:{text}")
+    return {name or next(iter(named)): _read(Path(file))}
 
 
 def _read(file: Path) -> Any:
@@ -69,22 +145,51 @@ def _read(file: Path) -> Any:
 # ---------------------------------------------------------------------------- random numbers
 
 
-def _random(network: trt.INetworkDefinition, shapes: Mapping[str, Sequence[int]], seed: int) -> dict[str, Any]:
-    generator, made, is_open = np.random.default_rng(seed), dict[str, Any](), list[str]()
-    names = {each.name for each in network.inputs}
-    for name in shapes:
-        if name not in names:
-            raise Misuse(f"--shapes has {name!r}, which is no input; the model has {', '.join(map(repr, names))}")
-    for tensor in network.inputs:
-        shape = shape_of(tensor, shapes.get(tensor.name))
-        if tensor.name not in shapes and -1 in tensor.shape:
-            is_open.append(f"{tensor.name}:{'x'.join(map(str, shape))}")
-        made[tensor.name] = _numbers(tensor, shape, generator)
-    if is_open:
-        print(
-            f"note: the model leaves lengths open, and they are {OPEN}: --shapes {','.join(is_open)}", file=sys.stderr
-        )
+def _random(
+    network: trt.INetworkDefinition,
+    tensors: Sequence[trt.ITensor],
+    shapes: Mapping[str, Sequence[int]],
+    limits: Mapping[str, tuple[float, float]],
+    seed: int,
+) -> dict[str, Any]:
+    """Random arrays for some inputs, and notes about what is chosen for the user."""
+    generator, made, drawn = np.random.default_rng(seed), dict[str, Any](), _shapes(tensors, shapes)
+    for tensor, shape in drawn.items():
+        if tensor.name in limits and tensor.type.is_string:
+            raise Misuse(f"input {tensor.name!r} is {tensor.type}, and --range has numbers for it")
+        made[tensor.name] = _numbers(tensor, shape, generator, limits.get(tensor.name, limits.get("")))
+    for tensor, trips in trip_inputs(network, drawn).items():
+        if tensor.name not in limits and "" not in limits:
+            made[tensor.name] = trips
+            said = f"{tensor.name}={str(trips.flat[0]).lower()}" if trips.size else tensor.name
+            how = f"--inputs {tensor.name}=... gives another number"
+            print(f"note: {said} decides how often a loop runs; {how}", file=sys.stderr)
     return made
+
+
+def shapes_for(network: trt.INetworkDefinition, shapes: Mapping[str, Sequence[int]]) -> dict[str, tuple[int, ...]]:
+    """The shape of each input in a run, by name.
+
+    Raises:
+        Misuse: an input is unknown or no tensor, or a shape does not fit.
+    """
+    named = {each.name: each for each in network.inputs}
+    for name in shapes:
+        _input(named, name, "--shapes")
+    return {tensor.name: shape for tensor, shape in _shapes(network.inputs, shapes).items()}
+
+
+def _shapes(tensors: Sequence[trt.ITensor], shapes: Mapping[str, Sequence[int]]) -> dict[trt.ITensor, tuple[int, ...]]:
+    """The shapes of some inputs, with a note about lengths that nobody chose."""
+    found = {each: shape_of(each, shapes.get(each.name)) for each in tensors}
+    chosen = [
+        f"{tensor.name}:{'x'.join(map(str, shape))}"
+        for tensor, shape in found.items()
+        if tensor.name not in shapes and -1 in tensor.shape
+    ]
+    if chosen:
+        print(f"note: the model leaves lengths open, and they are {OPEN}: --shapes {','.join(chosen)}", file=sys.stderr)
+    return found
 
 
 def shape_of(tensor: trt.ITensor, wanted: Sequence[int] | None) -> tuple[int, ...]:
@@ -107,9 +212,15 @@ def shape_of(tensor: trt.ITensor, wanted: Sequence[int] | None) -> tuple[int, ..
     return tuple(wanted)
 
 
-def _numbers(tensor: trt.ITensor, shape: Sequence[int], generator: np.random.Generator) -> Any:
+def _numbers(
+    tensor: trt.ITensor, shape: Sequence[int], generator: np.random.Generator, limits: tuple[float, float] | None
+) -> Any:
     if tensor.type.is_string:
         return generator.choice(["a", "b"], shape)
-    if tensor.type.is_float:
-        return np.asarray(generator.random(shape)).astype(tensor.type.dtype)
-    return np.asarray(generator.integers(0, 2, shape)).astype(tensor.type.dtype)
+    low, high = limits or (0, 1)
+    if is_floating(tensor.type.dtype):
+        return np.asarray(low + (high - low) * generator.random(shape)).astype(tensor.type.dtype)
+    fits = {low, high} <= {0, 1} if tensor.type.is_bool else all(is_integer(tensor.type.dtype, x) for x in (low, high))
+    if not fits:
+        raise Misuse(f"input {tensor.name!r} is {tensor.type}, and --range has {low}:{high} for it")
+    return np.asarray(generator.integers(int(low), int(high), shape, endpoint=True)).astype(tensor.type.dtype)

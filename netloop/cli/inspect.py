@@ -10,7 +10,6 @@ from typing import Any
 
 from netloop.cli import arguments, models, on_demand
 from netloop.cli.models import counted
-from netloop.cli.progress import compiled
 
 EXAMPLES = (
     "netloop inspect model.onnx",
@@ -28,7 +27,7 @@ def add_to(commands: Any) -> None:
     parser.add_argument("--layers", action="store_true", help="list all layers, by loops and branches")
     says = "compile the model too, and print the form of each loop and what the passes changed"
     parser.add_argument("--passes", action="store_true", help=says)
-    arguments.add_shapes(parser)
+    arguments.add_inputs(parser)
     parser.add_argument("--json", action="store_true", help="print everything as JSON, with all layers and weights")
     parser.set_defaults(run=run)
 
@@ -39,8 +38,9 @@ def run(given: argparse.Namespace) -> int:
     contents = on_demand.contents
     found = contents.of_network(network)
     if given.passes:
-        arrays = on_demand.inputs.arrays_for(network, [], given.shapes, seed=0)
-        engine = compiled(network, str(given.model))
+        arrays = on_demand.inputs.arrays_for(network, given.inputs, given.shapes, given.seed, given.ranges)
+        on_demand.iterations.made(network, arrays, given.max_trips)
+        engine = models.engine(given.model, network)
         engine(arrays)
         found |= contents.of_engine(engine)
     print(json.dumps(found, indent=2) if given.json else "\n".join(_lines(str(given.model), found)))

@@ -45,14 +45,26 @@ def _arguments(
     unknown = [each for each in shapes if each not in parameters]
     if unknown:
         raise Misuse(f"{function.__name__}() of {file} has no parameter {', '.join(unknown)}")
-    if examples is None:
+    given = list(examples) if isinstance(examples, tuple | list) else [examples]
+    if examples is None or (len(given) != len(parameters) and shapes.keys() >= {*parameters}):
         missing = [each for each in parameters if each not in shapes]
         if missing:
             advice = f"write {EXAMPLES} = (...) in the file, or give --shapes {missing[0]}:2x3"
             raise Misuse(f"{file} has no example of {', '.join(missing)}; {advice}")
         return [jax.ShapeDtypeStruct(tuple(shapes[each]), np.float32) for each in parameters]
-    given = list(examples) if isinstance(examples, tuple | list) else [examples]
+    _require_fitting(file, function, given)
     for number, (parameter, example) in enumerate(zip(parameters, given, strict=False)):
         if parameter in shapes:
             given[number] = jax.ShapeDtypeStruct(tuple(shapes[parameter]), getattr(example, "dtype", np.float32))
     return given
+
+
+def _require_fitting(file: Path, function: Callable[..., Any], examples: list[Any]) -> None:
+    """Check that a function takes as many arguments as there are examples, which may be those of another one."""
+    signature = inspect.signature(function)
+    try:
+        signature.bind(*examples)
+    except TypeError as error:
+        shapes = ",".join(f"{each}:2x3" for each in signature.parameters)
+        takes = f"{EXAMPLES} of {file} has {len(examples)}, and {function.__name__}{signature} {error}"
+        raise Misuse(f"{takes}; give the shapes of all its arguments: --shapes {shapes}") from None

@@ -10,7 +10,7 @@ import netloop as trt
 from netloop.cli import on_demand
 from netloop.cli.arguments import SUFFIXES, file_and_function
 from netloop.cli.failures import Misuse
-from netloop.cli.progress import status
+from netloop.cli.progress import compiled, status
 from netloop.cli.python_file import network_of
 
 
@@ -29,6 +29,18 @@ def load(path: Path, shapes: Mapping[str, Sequence[int]] | None = None) -> trt.I
         if function:
             return on_demand.jax_function.network_of(file, function, shapes or {})
         return network_of(path) if path.suffix.lower() == ".py" else module_of(path).load(path)
+
+
+def engine(path: Path, network: trt.INetworkDefinition, **options: Any) -> trt.ICudaEngine:
+    """The engine of a model: that of a plan as it was built, and otherwise a new one by options of ``netloop.compile``.
+
+    Raises:
+        NetloopError: the network is invalid, or the plan damaged.
+    """
+    if path.suffix.lower() == ".plan" and not any(options.values()):
+        with status(f"loading {path}"):
+            return trt.load(path)
+    return compiled(network, str(path), **options)
 
 
 def module_of(path: Path) -> Any:

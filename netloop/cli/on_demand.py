@@ -8,6 +8,7 @@ import typing
 if typing.TYPE_CHECKING:
     from netloop.cli import contents as contents
     from netloop.cli import inputs as inputs
+    from netloop.cli import iterations as iterations
     from netloop.cli import jax_function as jax_function
     from netloop.cli import jax_primitives as jax_primitives
     from netloop.cli import outputs as outputs

@@ -28,8 +28,33 @@ def lines_of(outputs: Mapping[str, Any]) -> Iterator[str]:
     """A line for each array of the outputs."""
     for name, array in _arrays(outputs):
         shape = f"[{','.join(map(str, array.shape))}]"
-        kind = "string" if array.dtype.kind in "OTU" else str(array.dtype)
-        yield f"{name}: {kind}{shape}{_numbers(array)}"
+        yield f"{name}: {_kind(array)}{shape}{_numbers(array)}"
+
+
+def _kind(array: Any) -> str:
+    """The name of the element type."""
+    return "string" if array.dtype.kind in "OTU" else str(array.dtype)
+
+
+def records_of(outputs: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """A record for each array of the outputs, for JSON: with all elements if they are few, else with their extremes."""
+    made = list[dict[str, Any]]()
+    for name, array in _arrays(outputs):
+        record: dict[str, Any] = {"name": name, "type": _kind(array), "shape": [*array.shape]}
+        numbers = array.astype(np.float64) if array.dtype.kind not in "OTUb" else np.empty(0)
+        finite = numbers[np.isfinite(numbers)]
+        if array.size <= VALUES:
+            record["values"] = [each if isinstance(each, bool | int | str) else in_json(each)
+                                for each in array.reshape(-1).tolist()]  # fmt: skip
+        if finite.size:
+            record |= {"min": float(finite.min()), "max": float(finite.max()), "mean": float(finite.mean())}
+        made.append(record | {"not_finite": numbers.size - finite.size})
+    return made
+
+
+def in_json(number: Any) -> float | str:
+    """A number; as text where JSON has none, which is for infinities and NaN."""
+    return float(number) if np.isfinite(float(number)) else str(float(number))
 
 
 def save(outputs: Mapping[str, Any], path: Path) -> None:

@@ -36,10 +36,12 @@ def run(given: argparse.Namespace) -> int:
     for name in given.compare:
         trt.peers.kind_of(name)  # before JAX runs: importing OpenVINO forks, and a package may be missing
     network = models.load(given.model)
-    inputs = None
+    inputs, loops = None, []
     if given.values or given.inputs or given.compare:
-        inputs = on_demand.inputs.arrays_for(network, given.inputs, given.shapes, given.seed)
+        inputs = on_demand.inputs.arrays_for(network, given.inputs, given.shapes, given.seed, given.ranges)
+        loops = on_demand.iterations.made(network, inputs, given.max_trips)
     with status(f"writing {given.output}"):
         trt.report(network, given.output, inputs, given.compare)
-    print(f"{given.output}: {models.counted(network.num_layers, 'layer')}")
+    said = f"{given.output}: {models.counted(network.num_layers, 'layer')}"
+    print(said, *on_demand.iterations.lines_of(loops), sep="\n")
     return 0

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from pathlib import Path
 from typing import Any
 
 import netloop as trt
 from netloop.cli import arguments, models, on_demand
-from netloop.cli.progress import compiled, status
+from netloop.cli.progress import status
 
 EXAMPLES = (
     "netloop run model.onnx --shapes x:2x3 --compare onnxruntime,reference",
     "netloop run model.onnx --inputs inputs.npz --output outputs.npz",
+    "netloop run model.onnx --inputs x=[[1,2,3]] --json",
 )
 PEERS = ("onnxruntime", "openvino", "reference")
 
@@ -26,6 +28,8 @@ def add_to(commands: Any) -> None:
     says = "run the model there too, and compare the outputs: onnxruntime, openvino, reference"
     parser.add_argument("--compare", type=arguments.listed_in(PEERS), default=[], metavar="NAMES", help=says)
     arguments.add_tolerances(parser)
+    says = "print the outputs, the iterations of loops and the comparisons as JSON"
+    parser.add_argument("--json", action="store_true", help=says)
     parser.add_argument("--output", type=Path, metavar="FILE", help="write the outputs to this .npz file")
     parser.set_defaults(run=run)
 
@@ -35,23 +39,34 @@ def run(given: argparse.Namespace) -> int:
     for name in given.compare:
         trt.peers.kind_of(name)  # before JAX runs: importing OpenVINO forks, and a package may be missing
     network = models.load(given.model)
-    arrays = on_demand.inputs.arrays_for(network, given.inputs, given.shapes, given.seed)
-    engine = compiled(network, str(given.model))
+    arrays = on_demand.inputs.arrays_for(network, given.inputs, given.shapes, given.seed, given.ranges)
+    loops = on_demand.iterations.made(network, arrays, given.max_trips)
+    engine = models.engine(given.model, network)
     with status(f"running {given.model}"):
         found = on_demand.outputs.as_numpy(engine(arrays))
-    print(*on_demand.outputs.lines_of(found), sep="\n")
+    if not given.json:
+        print(*on_demand.outputs.lines_of(found), *on_demand.iterations.lines_of(loops), sep="\n")
     if given.output is not None:
         on_demand.outputs.save(found, given.output)
-    return max((_compare(each, given, network, arrays, found) for each in given.compare), default=0)
+    comparisons = {each: _compared(each, given, network, arrays, found) for each in given.compare}
+    if given.json:
+        records = {
+            name: None if each is None else [one.as_json() for one in each] for name, each in comparisons.items()
+        }
+        outputs, counts = on_demand.outputs.records_of(found), on_demand.iterations.records_of(loops)
+        print(json.dumps({"outputs": outputs, "loops": counts, "comparisons": records}, indent=2))
+    return 0 if all(each is not None and all(one.agrees for one in each) for each in comparisons.values()) else 1
 
 
-def _compare(name: str, given: argparse.Namespace, network: trt.INetworkDefinition, arrays: Any, found: Any) -> int:
+def _compared(name: str, given: argparse.Namespace, network: trt.INetworkDefinition, arrays: Any, found: Any) -> Any:
+    """How well each output agrees with another runtime's; None, with the reason on stderr, if that fails."""
     try:
         with status(f"running {given.model} in {name}"):
             expected = trt.peers.peer(name, network, given.model)(arrays)
     except (trt.ExecutionError, trt.NetworkError) as error:
         print(error, file=sys.stderr)
-        return 1
+        return None
     agreements = trt.peers.agreements(found, on_demand.outputs.as_numpy(expected), given.rtol, given.atol)
-    print(f"\nnetloop and {name}:", *(f"  {each}" for each in agreements), sep="\n")
-    return 0 if all(each.agrees for each in agreements) else 1
+    if not given.json:
+        print(f"\nnetloop and {name}:", *(f"  {each}" for each in agreements), sep="\n")
+    return agreements

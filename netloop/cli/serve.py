@@ -57,7 +57,7 @@ def run(given: argparse.Namespace) -> int:
         raise Misuse("--stream is for a whole loop, without --states, and not for Triton's python backend")
     if not (given.write or given.triton) and find_spec("mlserver") is None:
         raise ModuleNotFoundError("MLServer is not installed: pip install 'netloop[serve]'", name="mlserver")
-    engine = trt.compile(models.load(given.model))
+    engine = models.engine(given.model, models.load(given.model))
     try:
         return served(engine, given.name or given.model.stem, given)
     except ValueError as error:  # a name that the network has not
@@ -93,7 +93,7 @@ def write(engine: trt.ICudaEngine, folder: Path, name: str, given: argparse.Name
     extra = options(given)
     # refused now, and not by the server
     if given.stream:
-        trt.SlotEngine(engine.network, slots=extra["slots"])
+        trt.SlotEngine(engine, slots=extra["slots"])
     else:
         (trt.serve.Sequences if given.states else trt.serve.Server)(engine, **extra).close()
     folder.mkdir(parents=True, exist_ok=True)

@@ -22,6 +22,7 @@ from netloop.host import HostProgram, Poisoned
 from netloop.jax_settings import pinned_settings
 from netloop.layers.loop import ILoop
 from netloop.lower import Program, constants_of, has_program
+from netloop.lower.loop.facts import known_count
 from netloop.lower.recursion_limit import raised_recursion_limit
 from netloop.map_types import Map
 from netloop.nest import Block, IfStep, LayerStep, Scopes
@@ -91,8 +92,10 @@ def _copy_of(tensor: ITensor, network: INetworkDefinition) -> ITensor:
 def _stacked(network: INetworkDefinition, scopes: Scopes, tensor: ITensor, counts: Sequence[int]) -> ITensor:
     for loop, count in reversed(list(zip(scopes.chain_of(tensor), counts, strict=True))):
         output = loop.add_loop_output(tensor, LoopOutput.CONCATENATE)
-        # without a spare row, an engine that makes one iteration too many would poison the last element
-        output.set_input(1, network.add_constant((), np.array(count + 1, np.int64)).outputs[0])
+        # without a spare row, an engine that makes one iteration too many would poison the last element; and a loop
+        # that is known to make more iterations than the outputs need would be refused
+        rows = max(count + 1, known_count(loop, network.types) or 0)
+        output.set_input(1, network.add_constant((), np.array(rows, np.int64)).outputs[0])
         tensor = output.outputs[0]
     return tensor
 

@@ -305,7 +305,8 @@ class ShardedEngine(Unpicklable):
 
     def _compile(self, with_rows: frozenset[str], types: TypeTable, validated: ValidatedNetwork, _: Given) -> _Program:
         require_program(self.network, types)
-        passes = of_platform(self.passes, jax.default_backend())
+        # the devices of the mesh need not be of JAX's default platform
+        passes = of_platform(self.passes, self.mesh.devices.flat[0].platform)
         source = improve(self.network, types, validated, passes)
         program = Program.of(source.network, source.types, source.validated, self.max_trips, passes)
         load = ShardedLoader(program, source.network, self.constants, self._sharding)

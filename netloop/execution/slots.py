@@ -25,7 +25,7 @@ from netloop.lower import Program, require_program
 from netloop.lower.recursion_limit import raised_recursion_limit
 from netloop.nest import LoopStep
 from netloop.network import INetworkDefinition
-from netloop.passes import Improved, improve, of_platform
+from netloop.passes import Forms, Improved, Note, improve, of_platform
 from netloop.types import Array, TensorType
 from netloop.xla_compilation import InterruptibleJit
 
@@ -46,6 +46,7 @@ class SlotSource:
         weights: their values on the device.
         max_trips: the largest number of iterations of a loop; None for any number.
         passes: the names of the passes.
+        forms: the forms of those that do not follow their rule.
         slots: the number of requests that run together.
     """
 
@@ -56,6 +57,7 @@ class SlotSource:
     weights: DeviceWeights
     max_trips: int | None
     passes: frozenset[str]
+    forms: Forms
     slots: int
     trips: int
 
@@ -97,17 +99,16 @@ class Slots:
 
     Attributes:
         streams: the outputs that stream.
-        notes: what the passes did.
     """
 
     def __init__(self, origin: SlotSource, types: TypeTable, validated: ValidatedNetwork, _: Given) -> None:
         require_program(origin.network, types)
         passes = of_platform(origin.passes, jax.default_backend())
         source, step = _improved(origin, types, validated, passes)
-        program = Program.of(source.network, source.types, source.validated, origin.max_trips, passes)
+        program = Program.of(source.network, source.types, source.validated, origin.max_trips, passes, origin.forms)
         require_end(step, program)
         steps, inputs = source.validated.block.steps, source.network.inputs
-        self._origin, self._program, self.notes = origin, program, source.notes
+        self._origin, self._program, self._rewritten = origin, program, source.notes
         self._loop = SlotLoop(program, steps, steps.index(step), inputs)
         self._depth = program.depth
         self._loader = WeightLoader(program, source.network, origin.constants)
@@ -120,6 +121,11 @@ class Slots:
         self._generate = InterruptibleJit(self._traced_generate, donate_argnums=1)
         self._finish = InterruptibleJit(self._traced_finish)
         self._needs_end: bool | None = None
+
+    @property
+    def notes(self) -> list[Note]:
+        """The changes of the passes; those of forms of lowering are there once the functions were traced."""
+        return [*self._rewritten, *self._program.notes]
 
     def _stream(self, position: int) -> Stream:
         output = self._program.outputs[position]
@@ -217,7 +223,7 @@ def _improved(
     origin: SlotSource, types: TypeTable, validated: ValidatedNetwork, passes: Collection[str]
 ) -> tuple[Improved, LoopStep]:
     """The network after the passes, and its loop; without them, if they do away with the loop."""
-    improved = improve(origin.network, types, validated, passes)
+    improved = improve(origin.network, types, validated, passes, origin.forms)
     for source in (improved, Improved(origin.network, types, validated, [])):
         loops = source.network.loops
         for step in source.validated.block.steps:

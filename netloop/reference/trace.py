@@ -163,14 +163,19 @@ class LazySequence:
         return _nested(self._chain, trips, {}, lambda at: to_user(self._interpreter.value(self._tensor, at)))
 
     def needed(self) -> dict[tuple[int, ...], Array]:
-        """The elements that the outputs needed, by iterations, except those past the last iteration of a loop."""
+        """The elements that the outputs needed, by iterations, except those past the last iteration of a loop, and past
+        ``max_trips``.
+        """
         at = [each if isinstance(each, tuple) else (each,) for each in self.computed]
         return {each: self[each] for each in at if self._is_trip(each)}
 
     def _is_trip(self, trips: tuple[int, ...]) -> bool:
         at: Trips = {}
         for loop, trip in zip(self._chain, trips, strict=True):
-            if self._interpreter.trips(loop, at, trip + 1) <= trip:
+            try:
+                if self._interpreter.trips(loop, at, trip + 1) <= trip:
+                    return False
+            except ExecutionError:
                 return False
             at[loop] = trip
         return True

@@ -53,8 +53,8 @@ def _rows(engine: ICudaEngine, inputs: Mapping[str, Any], peer: Peer) -> tuple[l
 
 def _outputs(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> list[dict[str, Any]]:
     missing = [_row(name, False, "missing") for name in ours if name not in theirs]
-    both = {name: theirs[name] for name in ours if name in theirs}
-    return missing + [_row(each.name, each.agrees, str(each)) for each in peers.agreements(ours, both)]
+    got, expected = ({name: each[name] for name in ours if name in theirs} for each in (ours, theirs))
+    return missing + [_row(each.name, each.agrees, str(each)) for each in peers.agreements(got, expected)]
 
 
 def _row(output: str, agrees: bool, what: str) -> dict[str, Any]:

@@ -12,8 +12,10 @@ from netloop.api.engine import ICudaEngine, compile
 from netloop.check import check
 from netloop.diagnostics import NetloopError, NetworkError, Severity
 from netloop.diagnostics.finding import Finding
+from netloop.execution.trip_counts import trip_counts
 from netloop.graph.attributes import check_instance
 from netloop.graph.layer import ILayer
+from netloop.layers.loop import ILoop
 from netloop.nest.listing import listing, summary
 from netloop.network import INetworkDefinition
 from netloop.passes import PASSES
@@ -61,11 +63,11 @@ def page_model(
     model |= {"nodes": graph.nodes, "edges": graph.edges, "findings": [_finding(each, graph) for each in findings]}
     model |= {"engine": None, "run": None, "peers": []}
     if engine is not None and inputs is not None:
-        model["run"] = run_values(network, trace(network, inputs), graph)
+        model["run"] = run_values(network, trace(network, inputs, max_trips=engine.max_trips), graph)
         model["peers"] = [compared(engine, inputs, peer, graph) for peer in peers]
     if engine is not None:
         model["engine"] = _engine(engine, inputs)
-        _add_strategies(engine, network, graph)
+        _add_strategies(engine, network, graph, _iterations(network, inputs, engine.max_trips))
         _add_notes(model, graph)
         model["engine"]["rewritten"] = _before_and_after(engine)
     return model
@@ -106,7 +108,20 @@ def _engine(engine: ICudaEngine, inputs: Mapping[str, Any] | None) -> dict[str, 
     }
 
 
-def _add_strategies(engine: ICudaEngine, network: INetworkDefinition, graph: Graph) -> None:
+def _iterations(
+    network: INetworkDefinition, inputs: Mapping[str, Any] | None, max_trips: int | None
+) -> dict[ILoop, int]:
+    """The iterations of each loop in the run; none if there is no run, or it fails."""
+    try:
+        counts = [] if inputs is None else trip_counts(network, inputs, max_trips)
+    except NetloopError:
+        return {}
+    return {each.loop: each.iterations for each in counts}
+
+
+def _add_strategies(
+    engine: ICudaEngine, network: INetworkDefinition, graph: Graph, iterations: Mapping[ILoop, int]
+) -> None:
     strategies, batched = engine.loop_strategies, engine.batched_layers
     for loop in network.loops:
         name = loop_name(loop, network.loops)
@@ -115,7 +130,11 @@ def _add_strategies(engine: ICudaEngine, network: INetworkDefinition, graph: Gra
         found = strategies[name]
         layers = [text(each.name) for each in batched.get(name, [])]
         for node in graph.of_group.get(loop, ()):
-            graph.nodes[node]["strategy"] = {"name": found.name, "why": found.why, "trips": found.trips}
+            graph.nodes[node]["strategy"] = {
+                "name": found.name,
+                "why": found.why,
+                "trips": iterations.get(loop, found.trips),
+            }
             graph.nodes[node]["batched"] = layers
 
 

@@ -132,4 +132,4 @@ def _slot_engine(engine: ICudaEngine, options: Options) -> SlotEngine:
     if engine.absent:
         what, fix = "the plan has no weights", "write the plan without EXCLUDE_WEIGHTS"
         raise NetworkError(Finding("NL621", what, "", reason("NL621"), fix))
-    return SlotEngine(engine.network, **{name: options[name] for name in OF_SLOTS if name in options})
+    return SlotEngine(engine, **{name: options[name] for name in OF_SLOTS if name in options})

@@ -22,6 +22,7 @@ from netloop.forked import require_jax
 from netloop.graph.attributes import check_bool, check_instance
 from netloop.jax_settings import pinned_settings
 from netloop.network import INetworkDefinition
+from netloop.passes import Note
 from netloop.serve.answer import Outputs
 from netloop.serve.errors import not_run, overloaded, unknown_sequence
 from netloop.serve.service import CLOCK, BatchService, Clock, Errors, Request, answer_all, limit
@@ -282,6 +283,11 @@ class Sequences(BatchService[StepRequest]):
     def input_types(self) -> dict[str, TensorType]:
         """The types of the inputs of a step that are no states, by name."""
         return dict(self._program.inputs)
+
+    @property
+    def notes(self) -> list[Note]:
+        """The changes that the passes made for its programs."""
+        return self._program.notes
 
     def compile(self) -> None:
         """Compile the programs of all sizes, which are otherwise compiled when they are first needed."""

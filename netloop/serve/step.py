@@ -22,7 +22,7 @@ from netloop.graph.infer import TypeTable
 from netloop.jax_settings import pinned_settings
 from netloop.lower import Program
 from netloop.lower.recursion_limit import raised_recursion_limit
-from netloop.passes import improve, of_platform
+from netloop.passes import Note, improve, of_platform
 from netloop.types import Array, TensorType
 from netloop.xla_compilation import compile_lowered
 
@@ -75,9 +75,11 @@ class StepProgram:
         require_pairs(network.inputs, network.outputs, self.states, table)
         with pinned_settings():
             passes = of_platform(engine.passes, jax.default_backend())
-            source = improve(network, table, validated, passes)
-            self._program = Program.of(source.network, source.types, source.validated, engine.max_trips, passes)
+            source = improve(network, table, validated, passes, engine.forms)
+            facts = source.network, source.types, source.validated
+            self._program = Program.of(*facts, engine.max_trips, passes, engine.forms)
             self._loader = WeightLoader(self._program, source.network, engine.constants)
+        self._rewritten = source.notes
         self._tensors = {each.name: each for each in source.network.inputs}
         self._names = [each.name for each in network.outputs]
         types = {each.name: type for each, type in given.items()}
@@ -97,6 +99,11 @@ class StepProgram:
     def sizes(self) -> list[int]:
         """The numbers of rows for which a program is compiled."""
         return sorted(self._compiled)
+
+    @property
+    def notes(self) -> list[Note]:
+        """The changes of the passes; those of forms of lowering are there once a program is compiled."""
+        return [*self._rewritten, *self._program.notes]
 
     def refitted(self) -> bool:
         """Take the weights that the engine has now; False if its programs hold weights that a refit can replace."""

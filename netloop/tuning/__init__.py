@@ -8,9 +8,11 @@ from netloop.tuning.digest import digest_of
 from netloop.tuning.entries import Decisions, TimingCacheKey, TimingCacheValue
 from netloop.tuning.machine import this_machine
 from netloop.tuning.measurement import Stopwatch, TimedPair
-from netloop.tuning.sample_inputs import MOST_TRIPS, NoSamples, Samples, require_ending, sample_inputs
+from netloop.tuning.sample_inputs import NoSamples, Samples, require_ending, sample_inputs
 from netloop.tuning.search import Search, Trial, Tuned, with_alternatives
+from netloop.tuning.trip_inputs import LONGEST, inputs_behind, trip_inputs
 
-__all__ = ["MOST_TRIPS", "Decisions", "NoSamples", "Samples", "Search", "Stopwatch", "TimedPair", "TimingCacheKey",
-           "TimingCacheValue", "Trial", "Tuned", "digest_of", "require_ending", "sample_inputs", "this_machine",
+__all__ = ["LONGEST", "Decisions", "NoSamples", "Samples", "Search", "Stopwatch", "TimedPair", "TimingCacheKey",
+           "TimingCacheValue", "Trial", "Tuned", "digest_of", "inputs_behind", "require_ending", "sample_inputs",
+           "this_machine", "trip_inputs",
            "with_alternatives"]  # fmt: skip

@@ -9,17 +9,12 @@ from typing import Any
 import numpy as np
 
 from netloop.diagnostics import ExecutionError
-from netloop.enums import TripLimit
 from netloop.execution.executable import Executable
 from netloop.graph.tensor import ITensor
 from netloop.lower.loop.strategy import StrategyKind
 from netloop.network import INetworkDefinition
+from netloop.tuning.trip_inputs import trip_inputs
 from netloop.types import Array
-
-TRIPS = 64
-"""The iterations of a loop whose COUNT is an input."""
-MOST_TRIPS = 1000
-"""The most iterations of a loop for which made-up inputs are used: with them, a WHILE loop may never end."""
 
 
 class NoSamples(Exception):
@@ -40,21 +35,22 @@ class Samples:
 
 
 def sample_inputs(network: INetworkDefinition, samples: Samples) -> dict[str, Array]:
-    """Inputs of the fixed or known shapes: small random numbers, zeros for integers, and 64 for a COUNT.
+    """Inputs of the fixed or known shapes: small random numbers, zeros for integers, and what lets loops run.
 
     Raises:
         NoSamples: a shape is unknown, or an input is no tensor of numbers.
     """
     random = np.random.default_rng(0)
-    counts = {limit.tensor(0) for loop in network.loops if (limit := loop.limit(TripLimit.COUNT)) is not None}
-    deciding = network.shape_tensors()
+    shapes = {tensor: _shape(tensor, samples.shapes) for tensor in network.inputs}
+    counts, deciding = trip_inputs(network, shapes), network.shape_tensors()
     made = dict[str, Array]()
-    for tensor in network.inputs:
+    for tensor, shape in shapes.items():
         known = samples.values.get(tensor.name)
         if known is None and tensor in deciding and tensor not in counts:
             raise NoSamples(f"the value of the input {tensor.name!r} decides a shape")
-        shape = _shape(tensor, samples.shapes)
-        made[tensor.name] = _numbers(tensor, shape, random, TRIPS if tensor in counts else 0)
+        made[tensor.name] = _numbers(tensor, shape, random)
+        if tensor in counts:
+            made[tensor.name] = counts[tensor]
         if known is not None:
             made[tensor.name] = np.array(known, tensor.type.dtype).reshape(shape)
     return made
@@ -69,10 +65,10 @@ def _shape(tensor: ITensor, shapes: Mapping[str, Sequence[int]]) -> tuple[int, .
     return shape
 
 
-def _numbers(tensor: ITensor, shape: tuple[int, ...], random: np.random.Generator, integer: int) -> Array:
+def _numbers(tensor: ITensor, shape: tuple[int, ...], random: np.random.Generator) -> Array:
     if tensor.type.is_float:
         return np.asarray(random.standard_normal(shape) * 0.1).astype(tensor.type.dtype)
-    return np.full(shape, integer, tensor.type.dtype)
+    return np.zeros(shape, tensor.type.dtype)
 
 
 def require_ending(engine: Executable, limited: Callable[[], Executable], inputs: Mapping[str, Any]) -> None:

@@ -68,3 +68,34 @@ def test_duration_ends(text):
 def test_durations_are_of_seconds_or_milliseconds():
     assert [arguments.duration(each) for each in ("0", "4194304")] == [0.0, 4194304.0]
     assert [arguments.milliseconds(each) for each in ("200", "4194304000")] == [200.0, 4194304000.0]
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        ("limit:1:50", [("limit", (1, 50))]),
+        ("x:-1:1,n:0:9", [("x", (-1, 1)), ("n", (0, 9))]),
+        ("x:-1.5:1e3", [("x", (-1.5, 1000.0))]),
+        ("input:0:2:3", [("input:0", (2, 3))]),
+        ("'input:0':2:3", [("input:0", (2, 3))]),
+        ("1:5", [("", (1, 5))]),
+        ("n:4:4", [("n", (4, 4))]),
+        ("n:[1,50],x:[-1,1]", [("n", (1, 50)), ("x", (-1, 1))]),
+        ("[0, 1]", [("", (0, 1))]),
+    ],
+)
+def test_ranges_of_random_numbers(text, read):
+    assert arguments.ranges(text) == read
+
+
+def test_whole_numbers_of_ranges_stay_whole():
+    ((_, ends),) = arguments.ranges("n:0:9007199254740993")
+
+    assert ends == (0, 2**53 + 1)
+    assert [type(each) for each in ends] == [int, int]
+
+
+@pytest.mark.parametrize("text", ["", "n", "n:1", "n:2:1", "n:a:b", "n:0:inf", "n:nan:1", "n:1:2,"])
+def test_what_is_no_range_is_refused(text):
+    with pytest.raises(argparse.ArgumentTypeError, match="is no range of an input"):
+        arguments.ranges(text)

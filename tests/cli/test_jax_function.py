@@ -87,3 +87,33 @@ def test_other_commands_take_the_function_too(file, capsys):
 def test_function_that_makes_no_network(name, options, says, file, tmp_path, capsys):
     assert main(["convert", str(tmp_path / name), str(tmp_path / "a.plan"), *options]) == 2
     assert says in capsys.readouterr().err
+
+
+TWO = """
+examples = (np.ones((5, 3), np.float32), np.ones(2, np.float32))
+
+def norm(x):
+    return x * x
+
+def apply(x, y):
+    return x.sum() * y
+"""
+
+
+def test_shapes_of_all_arguments_need_no_examples_of_the_file(tmp_path):
+    (tmp_path / "d.py").write_text("import numpy as np\n" + TWO)
+
+    assert tuple(converted(f"{tmp_path}/d.py:norm", tmp_path / "d.plan", "--shapes", "x:2").inputs[0].shape) == (2,)
+    assert len(converted(f"{tmp_path}/d.py:apply", tmp_path / "e.plan").inputs) == 2
+
+
+def test_examples_of_another_function_are_told_in_one_line(tmp_path, capsys):
+    (tmp_path / "d.py").write_text("import numpy as np\n" + TWO)
+
+    assert main(["convert", f"{tmp_path}/d.py:norm", str(tmp_path / "d.plan")]) == 2
+    said = capsys.readouterr().err
+    assert "examples of " in said
+    assert (
+        "has 2, and norm(x) too many positional arguments; give the shapes of all its arguments: --shapes x:2x3" in said
+    )
+    assert said.count("\n") == 1

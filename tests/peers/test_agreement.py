@@ -71,3 +71,22 @@ def test_parts_of_sequences_and_maps_are_compared():
 
 def test_no_elements_agree():
     assert one(np.zeros((0, 2)), np.zeros((0, 2))).agrees
+
+
+@pytest.mark.parametrize(
+    ("got", "expected", "said"),
+    [
+        ({"y": np.zeros(1)}, {}, "y: differs, an output and no output"),
+        ({}, {"y": np.zeros(1)}, "y: differs, no output and an output"),
+    ],
+)
+def test_output_that_only_one_has_differs(got, expected, said):
+    (found,) = agreements(got, expected)
+
+    assert str(found) == said
+    assert not found.agrees
+
+
+@pytest.mark.parametrize("value", [[], None])
+def test_values_without_arrays_agree_and_it_says_so(value):
+    assert str(one(value, value)) == "y: agrees, largest difference 0, relative 0; both have no value"

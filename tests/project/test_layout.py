@@ -68,6 +68,7 @@ SUBJECTS = {
     "sequences": "sequences and optional values",
     "sharded_refit": "new weights of engines on a mesh",
     "tensorrt10": "scripts for TensorRT 10",
+    "tuned_copies": "programs made of the network of an engine that was tuned",
     "two_processes": "engines of several processes, of which one may end",
     "types": "every element type, exported",
     "weights": "names and replacement of weights",

@@ -8,7 +8,7 @@ import pytest
 import netloop as trt
 from netloop.report import page_model
 from samples.lstm import build as lstm
-from tests.support.networks import X, deep, running_sum
+from tests.support.networks import X, both_limits, deep, running_sum
 
 
 def test_an_engine_and_its_run_are_in_the_model():
@@ -23,6 +23,20 @@ def test_an_engine_and_its_run_are_in_the_model():
     assert [name for name, _ in model["engine"]["phases"]][-1] == "call"
     assert model["peers"][0]["rows"][0]["agrees"]
     assert model["run"]["not_finite"] is None
+
+
+def test_iterations_of_a_run_are_in_the_model():
+    model = page_model(both_limits(), {"n": np.int32(100)})
+
+    (loop,) = [node for node in model["nodes"] if node["kind"] == "loop"]
+    assert loop["strategy"]["trips"] == 5  # 1, 2, 4, 8 and 16 are below 20
+
+
+def test_run_of_an_engine_ends_with_its_largest_trip_count():
+    model = page_model(trt.compile(both_limits(1 << 30), max_trips=4), {"n": np.int32(100)})
+
+    assert "executes more than 4 iterations" in model["run"]["error"]
+    assert "executes more than 4 iterations" in model["engine"]["error"]
 
 
 def test_an_engine_is_shown_as_its_network_is():

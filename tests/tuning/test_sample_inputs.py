@@ -5,8 +5,8 @@ import pytest
 
 import netloop as trt
 from netloop.tuning import NoSamples, Samples, require_ending, sample_inputs
-from netloop.tuning.sample_inputs import TRIPS
-from tests.support.networks import both_limits, combine, constant, count_is_an_input, counted, counter, last, mark
+from netloop.tuning.trip_inputs import TRIPS
+from tests.support.networks import both_limits, combine, count_is_an_input, counted, counter, last, mark
 
 
 def network_of(dtype, shape):
@@ -24,10 +24,11 @@ def test_floats_are_random_and_integers_are_zero():
 
 
 def test_count_of_a_loop_is_not_zero():
-    network = count_is_an_input()
-    (name,) = [each.name for each in network.inputs if each.type.rank == 0]
+    assert sample_inputs(both_limits(), Samples())["n"] == TRIPS
 
-    assert sample_inputs(network, Samples())[name] == TRIPS
+
+def test_count_of_a_loop_is_no_more_than_the_rows_of_its_output():
+    assert sample_inputs(count_is_an_input(), Samples())["n"] == 8
 
 
 def test_open_shape_is_that_of_the_profile():
@@ -56,15 +57,14 @@ def test_strings_are_not_made_up():
 
 
 def endless():
-    """A WHILE loop that doubles a number until it is one: with 0, it never ends."""
+    """A WHILE loop that keeps a number while it is positive: with such a one, it never ends."""
     network = trt.INetworkDefinition()
     first = network.add_input("first", trt.int32, ())
     loop = network.add_loop()
     state = loop.add_recurrence(first)
     now = state.get_output(0)
-    state.set_input(1, combine(network, now, now))
-    less = combine(network, now, constant(network, 1, np.int32), trt.ElementWiseOperation.LESS)
-    loop.add_trip_limit(less, trt.TripLimit.WHILE)
+    state.set_input(1, combine(network, now, 0))
+    loop.add_trip_limit(combine(network, now, 0, trt.ElementWiseOperation.GREATER), trt.TripLimit.WHILE)
     return mark(network, last=last(loop, now))
 
 

@@ -1,0 +1,177 @@
+"""The usual tolerances of a comparison follow the size of the numbers."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import netloop as trt
+from netloop.api.compare import Comparison
+from netloop.api.tolerance import Tolerance
+from netloop.peers import agreements
+from tests.support.networks import F, combine, constant, counted, mark
+
+USUAL = Tolerance(None, None)
+FLOATS = [np.float64, np.float32, np.float16, ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e4m3fnuz,
+          ml_dtypes.float8_e5m2, ml_dtypes.float8_e5m2fnuz, ml_dtypes.float4_e2m1fn]  # fmt: skip
+ODD = np.array([1.0, -1.0, 2.0, -2.0, 1.5])
+
+
+def one(got, expected, **tolerances):
+    (found,) = agreements({"y": np.asarray(got)}, {"y": np.asarray(expected)}, **tolerances)
+    return found
+
+
+def worst(got, expected, tolerance=USUAL):
+    expected = np.asarray(expected)
+    return tolerance.limits(expected).worst(expected, np.asarray(got))
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("wrong", [0 * ODD, -ODD, ODD[::-1], 2 * ODD])
+def test_zeros_negated_and_permuted_numbers_differ_in_every_type(dtype, wrong):
+    assert worst(ODD.astype(dtype), ODD.astype(dtype)) is None
+    assert worst(wrong.astype(dtype), ODD.astype(dtype)) is not None
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_numbers_that_are_all_equal_differ_from_zeros(dtype):
+    assert worst(np.zeros(4, dtype), np.ones(4, dtype)) is not None
+
+
+def test_powers_of_two_differ_from_the_least_one():
+    ones = np.ones(4, ml_dtypes.float8_e8m0fnu)
+
+    assert worst(np.full(4, 2.0**-127, ones.dtype), ones) is not None
+
+
+@pytest.mark.parametrize("scale", [1e-30, 1e-9, 1e-4, 1.0, 1e6, 1e30])
+def test_rounding_agrees_and_errors_differ_at_every_scale(scale):
+    right = F(scale) * np.random.default_rng(0).normal(size=1000).astype(F)
+
+    assert worst(right * F(1 + 1e-6), right) is None
+    assert worst(right * F(1.01), right) is not None
+    for wrong in (right * 0, -right, right[::-1]):
+        assert worst(wrong, right) is not None
+
+
+def test_noise_of_a_sum_agrees_where_it_nearly_cancels():
+    assert worst(F([1e-13, 1e-9, -1e-9]), F([1e-15, 1e-9, -1e-9])) is None
+
+
+def test_large_numbers_do_not_raise_the_absolute_tolerance():
+    assert USUAL.limits(F([1e9, -3e38, 1])).atol == pytest.approx(2**-11.5)
+    assert worst(F([1e9, 5, 7]), F([1e9, 1, 2])) is not None
+
+
+def test_absolute_tolerance_is_the_root_of_epsilon_times_the_root_mean_square():
+    # the root mean square of 3e-6 and 4e-6 is 5e-6 / sqrt(2), and epsilon is 2 ** -23
+    assert USUAL.limits(F([3e-6, 4e-6])).atol == pytest.approx(2**-11.5 * 5e-6 / 2**0.5)
+    assert USUAL.limits(F([3e-6]), F([4e-6])).atol == USUAL.limits(F([3e-6, 4e-6])).atol
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e300])
+def test_squares_of_extreme_numbers_do_not_matter(scale):
+    assert USUAL.limits(np.float64([scale, scale])).atol == pytest.approx(2.0**-26 * min(1, scale))
+
+
+def test_infinities_and_nan_are_no_measure():
+    assert USUAL.limits(F([np.inf, np.nan, 1e-6])).atol == USUAL.limits(F([1e-6])).atol
+    assert worst(F([np.inf, 0]), F([np.inf, 1e-9])) is not None
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, ml_dtypes.bfloat16])
+def test_numbers_that_a_device_rounds_to_zero_agree_with_zero(dtype):
+    below = np.asarray([ml_dtypes.finfo(dtype).smallest_normal / 2], dtype)
+
+    assert worst(np.zeros(1, dtype), below) is None
+    assert worst(below, np.zeros(1, dtype)) is None
+
+
+def test_zeros_agree_with_zeros_only():
+    assert one(np.zeros(3, F), np.zeros(3, F)).agrees
+    assert not one(np.full(3, 1e-9, F), np.zeros(3, F)).agrees
+
+
+@pytest.mark.parametrize("atol", [None, 1.0, 100.0])
+def test_integers_and_bools_are_compared_exactly(atol):
+    assert not one([1, 3], [1, 2], rtol=1.0, atol=atol).agrees
+    assert not one([True, False], [True, True], rtol=1.0, atol=atol).agrees
+    assert not one(np.int64([2**62 + 1]), np.int64([2**62]), atol=atol).agrees
+
+
+@pytest.mark.parametrize(
+    ("got", "expected", "atol", "caution"),
+    [
+        (F([0, 0]), F([1e-9, 2e-9]), 1e-3,
+         "but the absolute tolerance 0.001 is larger than every number, so zeros would agree too"),
+        (F([1e-9]), F([1e-9]), None, ""),
+        (F([0, 5]), F([0, 5]), 1e-3, ""),
+        (F([0, 0]), F([0, 0]), None, "all numbers are 0"),
+        (np.int64([0, 0]), np.int64([0, 0]), None, "all numbers are 0"),
+        (F([np.nan, np.inf]), F([np.nan, np.inf]), None, "none of the numbers is finite"),
+        (np.zeros((0, 3), F), np.zeros((0, 3), F), None, "it has no elements"),
+        (np.array([False]), np.array([False]), None, ""),
+    ],
+)  # fmt: skip
+def test_agreement_that_says_little_says_so(got, expected, atol, caution):
+    found = one(got, expected, atol=atol)
+
+    assert found.agrees
+    assert found.caution == caution
+    assert str(found).endswith(f"; {caution}" if caution else "relative 0")
+
+
+# ---------------------------------------------------------------------------- comparisons with the reference
+
+
+def small(network):
+    x = network.add_input("x", trt.float32, (3,))
+    return mark(network, y=combine(network, x, constant(network, F([1e-9])), trt.ElementWiseOperation.PROD))
+
+
+def test_engine_that_computes_zeros_for_small_numbers_differs_from_the_reference(network):
+    engine, inputs = trt.compile(small(network)), {"x": F([1, 2, 3])}
+    vars(engine)["weights"] = [0 * each for each in engine.weights]
+
+    assert not trt.compare(network, inputs, engine).agrees
+    assert trt.compare(network, inputs).agrees
+
+
+def test_comparison_names_the_tensors_that_a_tolerance_hides(network):
+    inputs = {"x": F([1, 2, 3])}
+
+    assert trt.compare(small(network), inputs).hidden == ()
+    found = trt.compare(network, inputs, atol=1e-3)
+    assert (found.agrees, found.hidden) == (True, ("y",))
+    assert str(found) == (
+        "1 elements agree\nthe absolute tolerance is larger than every number of 'y', so zeros would agree too"
+    )
+
+
+def test_comparison_without_elements_says_so():
+    assert one(np.zeros(0, F), np.zeros(0, F)).elements == 0
+    assert str(Comparison(None, 0)) == "there were no elements to compare"
+
+
+def test_tolerance_of_a_state_is_of_all_its_iterations(network):
+    """A state that converges to 0 ends as noise, which is no difference."""
+    loop = counted(network, 2)
+    state = loop.add_recurrence(network.add_input("x", trt.float32, (1,)))
+    state.set_input(1, combine(network, state.get_output(0), constant(network, F([1])), trt.ElementWiseOperation.SUB))
+    mark(network, y=loop.add_loop_output(state.get_output(0), trt.LoopOutput.LAST_VALUE).get_output(0))
+    limits = USUAL.limits(F([1.0]), F([1e-8]))
+
+    assert limits.worst(F([1e-8]), F([3e-8])) is None
+    assert trt.compare(network, {"x": F([1.00000012])}).agrees
+
+
+def test_reference_ends_where_the_engine_does(network):
+    loop = network.add_loop()
+    state = loop.add_recurrence(network.add_input("x", trt.float32, ()))
+    loop.add_trip_limit(combine(network, state.get_output(0), constant(network, 5, F), trt.ElementWiseOperation.LESS),
+                        trt.TripLimit.WHILE)  # fmt: skip
+    state.set_input(1, state.get_output(0))
+    mark(network, y=loop.add_loop_output(state.get_output(0), trt.LoopOutput.LAST_VALUE).get_output(0))
+    found = trt.compare(network, {"x": F(1)}, trt.compile(network, max_trips=7))
+
+    assert "executes more than 7 iterations" in str(found.reference_error)
