@@ -144,7 +144,8 @@ class IGatherLayer(Operation):
         if self.mode is GatherMode.ELEMENT:
             made, lost = np.take_along_axis(_reached(data, indices, axis), safe, axis), wrong
         else:
-            made, lost = np.take(data, safe, axis), (*(slice(None),) * axis, wrong)
+            # numpy takes a single element as a number, which cannot be written to
+            made, lost = np.asarray(np.take(data, safe, axis)), (*(slice(None),) * axis, wrong)
         made[lost] = 0
         return made
 
