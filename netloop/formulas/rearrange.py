@@ -5,11 +5,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from netloop.diagnostics import require
 from netloop.dims import Dims
 from netloop.enums import ElementWiseOperation, ReduceOperation, SampleMode
 from netloop.formulas.base import FormulaBase, Operand
 from netloop.graph.tensor import ITensor
+from netloop.layers.rearrange import axis_count
 from netloop.types import UNKNOWN, Array, normal_axis
 
 Length = int | ITensor
@@ -132,11 +132,11 @@ class Arranging(FormulaBase):
     def broadcast_to(self, x: ITensor, shape: Numbers) -> ITensor:
         """``x`` broadcast to a shape; where the shape has 1, the axis keeps its length, as in ONNX's Expand."""
         wanted = self.list_tensor(shape)
-        require(wanted.type.is_fixed, f"the shape {wanted.type} has an unknown number of dims")
-        rank = max(x.type.rank, wanted.type.shape[0])
+        count = axis_count(wanted.type)
+        rank = max(x.type.rank, count)
         x = self.expand_dims(x, range(rank - x.type.rank))
         own = self.shape(x)
-        wanted = self.concat([self.constant(np.ones(rank - wanted.type.shape[0], np.int64)), wanted], 0)
+        wanted = self.concat([self.constant(np.ones(rank - count, np.int64)), wanted], 0)
         ones, zeros = self.constant(np.ones(rank, np.int64)), self.constant(np.zeros(rank, np.int64))
         is_one = self.made(self.network.add_elementwise(own, ones, ElementWiseOperation.EQUAL))
         sizes = self.made(self.network.add_select(is_one, wanted, own))
@@ -185,7 +185,7 @@ class Arranging(FormulaBase):
             outside: what to read at positions outside of ``x``.
             fill: the value for FILL, 0-D; by default 0.
         """
-        count = x.type.rank if axes is None else self.list_tensor(axes).type.shape[0]
+        count = x.type.rank if axes is None else axis_count(self.list_tensor(axes).type)
         given = [starts, sizes, [1] * count if strides is None else strides, axes]
         listed = [None if each is None else self.list_tensor(each) for each in given]
         known = [None if each is None else self.ints(each) for each in listed]

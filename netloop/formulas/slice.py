@@ -10,6 +10,7 @@ from netloop.formulas.arithmetic import Arithmetic
 from netloop.formulas.gather import Indexing
 from netloop.formulas.rearrange import Numbers
 from netloop.graph.tensor import ITensor
+from netloop.layers.rearrange import axis_count
 from netloop.types import normal_axis
 
 
@@ -24,8 +25,7 @@ class Slicing(Arithmetic, Indexing):
         Negative positions count from the end of an axis, and positions past an end stand for that end, as in Python.
         """
         starts, ends = self.list_tensor(starts), self.list_tensor(ends)
-        count = starts.type.shape[0]
-        require(count >= 0, f"the number of starts, {starts.type}, is unknown")
+        count = axis_count(starts.type)
         axes = self.constant(np.arange(count)) if axes is None else self.list_tensor(axes)
         steps = self.constant(np.ones(count, np.int64)) if steps is None else self.list_tensor(steps)
         for name, each in (("ends", ends), ("axes", axes), ("steps", steps)):
@@ -87,7 +87,7 @@ class Slicing(Arithmetic, Indexing):
         self, x: ITensor, before: ITensor, after: ITensor, mode: SampleMode, value: ITensor | None, axes: ITensor
     ) -> ITensor:
         """``x`` padded along axes, or cropped where a width is negative; ``value`` is for FILL."""
-        count = axes.type.shape[0]
+        count = axis_count(axes.type)
         sizes = self.add(self.add(self.gather(self.shape(x), axes), before), after)
         fill = self.scalar(value) if value is not None and mode is SampleMode.FILL else None
         return self.slice(x, self.sub(0, before), sizes, [1] * count, axes, mode, fill)
