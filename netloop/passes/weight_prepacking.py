@@ -71,7 +71,7 @@ class WeightPrepacking(Pass):
 
     def rewrite(self, rewriter: Rewriter) -> bool:
         varying, repeated, is_changed = depend_on_iteration(rewriter), _repeated(rewriter), False
-        for step in list(walk(rewriter.block)):
+        for step in rewriter.steps():
             layer = step.layer if isinstance(step, LayerStep) else None
             if not isinstance(layer, IMatrixMultiplyLayer) or not multiplies_weights(rewriter, layer):
                 continue
