@@ -12,6 +12,7 @@ import numpy as np
 
 import netloop as trt
 from netloop.cli.failures import Misuse
+from netloop.file_reading import open_regular
 
 OPEN = 1
 """The length of an axis that the model leaves open and no argument gives, as in trtexec."""
@@ -59,7 +60,8 @@ def _read(file: Path) -> Any:
         raise Misuse(f"{str(file)!r} is neither an .npz nor an .npy file")
     try:
         # opened here, because numpy leaves a file open that it cannot read
-        with open(file, "rb") as opened:
+        opened, _ = open_regular(file)
+        with opened:
             found: Any = np.load(opened)
             return {name: found[name] for name in found.files} if file.suffix == ".npz" else np.asarray(found)
     except (ValueError, EOFError, zipfile.BadZipFile, AttributeError):
