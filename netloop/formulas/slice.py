@@ -1,6 +1,7 @@
 """Slices as in Python, splits, pads and tiles."""
 
 from collections.abc import Sequence
+from itertools import accumulate
 
 import numpy as np
 
@@ -70,17 +71,17 @@ class Slicing(Arithmetic, Indexing):
 
     def split(self, x: ITensor, axis: int, sizes: ITensor) -> list[ITensor]:
         """Consecutive parts along an axis, whose sizes must add up to its length."""
-        count, known = sizes.type.shape[0], self.ints(sizes)
+        known = self.long_ints(sizes)
         if known is not None:
             length = x.type.shape[normal_axis(axis, x.type.rank)]
             require(
                 (min(known, default=0) >= 0 and sum(known) == length) or length < 0,
                 f"the sizes {known} do not add up to the length of axis {axis} of {x.type}",
             )
-            starts = [sum(known[:index]) for index in range(count)]
-            return [self.slice(x, [at], [size], axes=[axis]) for at, size in zip(starts, known, strict=True)]
+            starts = accumulate(known, initial=0)
+            return [self.slice(x, [at], [size], axes=[axis]) for at, size in zip(starts, known, strict=False)]
         first = self.cumulative_sum(sizes, exclusive=True)
-        parts = [[self.slice(each, [part], [1]) for each in (first, sizes)] for part in range(count)]
+        parts = [[self.slice(each, [part], [1]) for each in (first, sizes)] for part in range(sizes.type.shape[0])]
         return [self.slice(x, at, size, axes=[axis]) for at, size in parts]
 
     def pad(

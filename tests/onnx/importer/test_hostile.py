@@ -497,3 +497,34 @@ def test_number_of_targets_beyond_memory_is_refused():
     made, _ = of_node("TreeEnsemble", np.ones((1, 1)), domain="ai.onnx.ml", opset=5, **trees)
 
     assert refused(made)[0][1] == "there are 549755813888 targets for 2 leaves"
+
+
+# ---------------------------------------------------------------------------- many outputs
+
+
+@pytest.mark.parametrize("sizes", ["num_outputs", "split"])
+def test_split_into_thousands_of_parts_is_a_slice_for_each(sizes):
+    count = 3000  # more sizes than known values have elements
+    names = [f"part{index}" for index in range(count)]
+    lengths = helper.make_tensor("lengths", TensorProto.INT64, [count], [1] * count)
+    given = {"num_outputs": count} if sizes == "num_outputs" else {}
+    split = helper.make_node("Split", ["x"] if given else ["x", "lengths"], names, **given)
+    back = helper.make_node("Concat", names[::-1], ["y"], axis=0)
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [count])
+    graph = helper.make_graph([split, back], "g", [x], [helper.make_empty_tensor_value_info("y")], [lengths])
+    before = time.process_time()
+    network = netloop.onnx.load(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)]))
+
+    assert time.process_time() - before < 5
+    assert network.num_layers == count + 1
+    assert network.outputs[0].shape == (count,)
+
+
+@pytest.mark.parametrize(
+    ("length", "count", "expected"), [(7, 3, [3, 3, 1]), (6, 3, [2, 2, 2]), (3, 4, [1, 1, 1, 0]), (0, 2, [0, 0])]
+)
+def test_split_is_even_except_at_the_end(length, count, expected):
+    """As in onnxruntime, each part has the length divided by the number of parts, rounded up, as long as it lasts."""
+    network = netloop.onnx.load(of_node("Split", np.zeros(length, np.float32), outputs=count, num_outputs=count)[0])
+
+    assert [each.shape for each in network.outputs] == [(each,) for each in expected]
