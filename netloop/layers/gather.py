@@ -367,9 +367,8 @@ class IScatterLayer(Operation):
     def evaluate(self, data: Array, indices: Array, updates: Array) -> Array:
         made, news = self._wide(data).copy(), self._wide(updates)
         combine, _ = COMBINED[self.reduction]
-        with np.errstate(all="ignore"):
-            for place, update in self._writes(data, indices, news):
-                made[place] = combine(made[place], update)
+        for place, update in self._writes(data, indices, news):
+            made[place] = combine(made[place], update)
         return made.astype(data.dtype)
 
     def _writes(self, data: Array, indices: Array, updates: Array) -> Iterator[tuple[Any, Any]]:

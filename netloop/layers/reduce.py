@@ -216,10 +216,9 @@ class ICumulativeLayer(Operation):
         made = np.empty_like(along)
         total = np.full(along.shape[1:], self._nothing, along.dtype)
         combine = np.multiply if self.op is CumulativeOperation.PROD else np.add
-        with np.errstate(all="ignore"):
-            for i in reversed(range(len(along))) if self.reverse else range(len(along)):
-                before, total = total, combine(total, along[i])
-                made[i] = before if self.exclusive else total
+        for i in reversed(range(len(along))) if self.reverse else range(len(along)):
+            before, total = total, combine(total, along[i])
+            made[i] = before if self.exclusive else total
         return np.moveaxis(made, 0, int(axis)).astype(x.dtype)
 
     def host_value(self, x: Array, axis: Array) -> Array:
@@ -228,8 +227,7 @@ class ICumulativeLayer(Operation):
         if self.exclusive:
             along = np.concatenate([np.full((1, *along.shape[1:]), self._nothing, along.dtype), along])[: len(along)]
         running = np.multiply if self.op is CumulativeOperation.PROD else np.add
-        with np.errstate(all="ignore"):
-            made = running.accumulate(along, 0, along.dtype)
+        made = running.accumulate(along, 0, along.dtype)
         made = made[::-1] if self.reverse else made
         return np.moveaxis(made, 0, int(axis)).astype(x.dtype)
 
@@ -288,9 +286,8 @@ class ISoftMaxLayer(Operation):
 
     def evaluate(self, x: Array) -> Array:
         axis = _only_axis(self.axes, x.ndim)
-        with np.errstate(all="ignore"):
-            terms = np.exp(_wide(x) - np.max(_wide(x), axis, keepdims=True, initial=-np.inf))
-            return (terms / np.sum(terms, axis, keepdims=True)).astype(x.dtype)
+        terms = np.exp(_wide(x) - np.max(_wide(x), axis, keepdims=True, initial=-np.inf))
+        return (terms / np.sum(terms, axis, keepdims=True)).astype(x.dtype)
 
     def lower(self, x: Any) -> Any:
         return _softmax(jnp.asarray(_wide(x)), _only_axis(self.axes, x.ndim)).astype(x.dtype)

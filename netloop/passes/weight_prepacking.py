@@ -40,8 +40,7 @@ class WeightsOnLeftLayer(Operation):
 
     def evaluate(self, rows: Array, weights: Array) -> Array:
         wide = reference_type(rows.dtype)
-        with np.errstate(all="ignore"):
-            return (rows.astype(wide) @ weights.astype(wide).T).astype(rows.dtype)
+        return (rows.astype(wide) @ weights.astype(wide).T).astype(rows.dtype)
 
     def lower(self, rows: Any, weights: Any) -> Any:
         columns = jax.lax.dot_general(jnp.asarray(weights), jnp.asarray(rows), (((1,), (1,)), ((), ())), PRECISION)
