@@ -219,8 +219,13 @@ class ShardedEngine(Unpicklable):
             return
 
         def run_longer(arrays: list[jax.Array]) -> list[jax.Array]:
-            program, weights, placed = self._find(self._by_name(arrays))
-            self._latest = found
+            with self._refit:
+                # its program is for one call, and is not kept
+                kept, self._programs = self._programs, {}
+                try:
+                    program, weights, placed = self._find(self._by_name(arrays))
+                finally:
+                    self._programs, self._latest = kept, found
             return program(weights, placed)
 
         if check(partial(found, loaded), run_longer, arrays, outputs):

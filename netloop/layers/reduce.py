@@ -327,8 +327,9 @@ class ITopKLayer(Operation):
 
     Output 0 holds the values, largest first for MAX and smallest first for MIN; output 1 their indices along the axis.
     Equal elements are in the order of their indices. NaN precedes every number, for MAX and for MIN. With
-    ``total_order``, floating-point numbers have the order of IEEE 754's totalOrder instead, which tells apart all bits:
-    -NaN < -inf < ... < -0 < +0 < ... < inf < NaN. It is that of ``jax.lax.top_k``; other runtimes do not have it.
+    ``total_order``, floating-point numbers have the order of IEEE 754's totalOrder instead, in which the signs of NaN
+    and 0 count: -NaN < -inf < ... < -0 < +0 < ... < inf < NaN. It is that of ``jax.lax.top_k``; other runtimes do not
+    have it.
 
     Floating-point numbers and integers. The optional input 1 is k, an int32 or int64 scalar. TensorRT supports k up to
     3840, along one of the last four axes.

@@ -25,7 +25,7 @@ def first_places(keys: jax.Array, count: int, signed: bool = False) -> jax.Array
     if keys.dtype.itemsize <= 2:
         # XLA's CPU only has a search for float32: it sorts other types, in 20 to 100 times as long
         keys = keys.astype(np.float32)
-    # the maximum of a block does not tell the signs of NaN and 0
+    # the maximum of a block loses the signs of NaN and 0
     if _block_length(keys, count) == 0 or (signed and keys.dtype not in INTEGERS):
         return _searched(keys, count)
     return on_cpus(keys, partial(_searched_blocks, count=count), partial(_searched, count=count))

@@ -247,6 +247,13 @@ def test_rows_may_lie_along_any_axis(network):
         engine({"x": NUMBERS[:16].T})
 
 
+def test_batch_of_one_row_for_each_device_keeps_one_program(network):
+    engine = trt.shard(without_mean(network, 1), mesh())
+    engine({"x": NUMBERS[:8]})
+
+    assert engine.program_count == 1
+
+
 def test_axis_of_fixed_length_is_that_of_a_device(network):
     """The network is not one of more rows, which may so depend on each other."""
     made = trt.shard(without_mean(network, length=2), mesh())({"x": NUMBERS[:16]})["y"]
