@@ -37,6 +37,14 @@ PARTS = {
 }
 """The files of which a module writes a part. Tests compare the files with what it writes."""
 
+OF_LIBRARIES = (
+    "tests/from_jax/test_libraries.py",
+    "tests/onnx/importer/test_scikit_learn.py",
+    "tests/real_models/test_models.py",
+    "tests/project/test_samples.py",
+    "tests/benchmarks/test_figure.py",
+)
+
 
 @nox.session
 def lint(session: nox.Session) -> None:
@@ -70,10 +78,12 @@ def lowest(session: nox.Session) -> None:
 
 
 @nox.session
-def from_jax(session: nox.Session) -> None:
-    """The tests of ``from_jax`` with the libraries for JAX that they take models and solvers from."""
-    session.install("-e", ".[test]", "diffrax", "equinox", "flax", "optax")
-    session.run(*TESTS, "tests/from_jax", *session.posargs)
+def libraries(session: nox.Session) -> None:
+    """The tests that take models, solvers or figures from other packages, and are skipped without them."""
+    session.install("-e", ".[libraries]")
+    # only for the models in their wheels: the first needs PyTorch
+    session.install("--no-deps", "silero-vad", "rapidocr-onnxruntime")
+    session.run("python", "-m", "pytest", *OF_LIBRARIES, *session.posargs)
 
 
 @nox.session

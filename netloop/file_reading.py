@@ -5,6 +5,7 @@ the memory is used. So the size is compared with the memory that is free before 
 instead: if another process shortened one, the next access to its array would end this process.
 """
 
+import errno
 import os
 import stat
 from collections.abc import Generator
@@ -66,7 +67,7 @@ def open_regular(path: str | os.PathLike[str]) -> tuple[BinaryIO, int]:
     found = os.fstat(file.fileno())
     if not stat.S_ISREG(found.st_mode):
         file.close()
-        raise OSError("this is not a regular file")
+        raise OSError(errno.EINVAL, "This is not a regular file", os.fspath(path))
     return file, found.st_size
 
 

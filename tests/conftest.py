@@ -1,6 +1,7 @@
 """Fixtures and settings of all tests."""
 
 import os
+import signal
 from itertools import groupby
 
 import pytest
@@ -10,6 +11,10 @@ import netloop
 from tests.support import eight_devices
 from tests.support.laws import Case, compile_together
 from tests.support.peers import openvino as openvino  # importing it forks, which JAX forbids once it runs
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # a shell starts what runs in its background so; tests send Ctrl-C to themselves and to their children
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 settings.register_profile(
     "default", deadline=None, suppress_health_check=list(HealthCheck), print_blob=True, report_multiple_bugs=False

@@ -10,6 +10,7 @@ import numpy as np
 
 from netloop.api.engine import ICudaEngine
 from netloop.diagnostics import Finding, InputError, NetworkError, did_you_mean, reason
+from netloop.execution.row_independence import CHANGED, dependent_rows
 from netloop.forked import require_jax
 from netloop.graph.attributes import check_instance
 from netloop.graph.tensor import ITensor
@@ -110,11 +111,12 @@ class Batches:
         outputs = _as_numpy(self.engine({**given, **shared}))
         for name, each in outputs.items():
             if len(each) != size:
-                _raise_dependent(f"output {name!r} has {len(each)} rows for inputs of {size}")
+                raise dependent_rows(f"output {name!r} has {len(each)} rows for inputs of {size}", FIX)
         return {name: each[:count] for name, each in outputs.items()}
 
 
 REASON = reason("NL615")
+FIX = "call the engine itself, which compiles a program for each number of rows"
 
 
 def _as_numpy(outputs: Mapping[str, Any]) -> Arrays:
@@ -137,9 +139,4 @@ def _require_rows(tensors: Iterable[ITensor]) -> None:
 def _require_same(one: Arrays, other: Arrays) -> None:
     for name, each in one.items():
         if each.tobytes() != other[name].tobytes():
-            _raise_dependent(f"rows of output {name!r} change with rows that are none of theirs")
-
-
-def _raise_dependent(what: str) -> None:
-    fix = "call the engine itself, which compiles a program for each number of rows"
-    raise NetworkError(Finding("NL615", what, "", REASON, fix))
+            raise dependent_rows(CHANGED.format(name), FIX)

@@ -12,6 +12,7 @@ from typing import Any
 from netloop.api.memory import IHostMemory
 from netloop.atomic_write import write_whole
 from netloop.diagnostics import FileFormatError, Finding, reason
+from netloop.file_reading import read_regular
 from netloop.graph.attributes import check_instance
 from netloop.plan.json_reader import JsonValue, from_json, to_json
 from netloop.tuning import TimingCacheKey, TimingCacheValue, this_machine
@@ -131,10 +132,14 @@ def load_timing_cache(path: str | os.PathLike[str]) -> ITimingCache:
 
     Raises:
         FileFormatError: the file is not a timing cache, or is damaged.
-        OSError: the file cannot be read.
+        OSError: the file cannot be read, or is not a regular file.
     """
-    file = Path(path)
-    found = read_timing_cache(file.read_bytes()) if file.exists() else ITimingCache()
+    try:
+        found = read_timing_cache(read_regular(path))
+    except FileNotFoundError:
+        if not os.fspath(path):  # no file can have this name later either
+            raise
+        return ITimingCache()
     if found is None:
         what, fix = f"{os.fspath(path)!r} is not a timing cache, or is damaged", "delete it, or give another path"
         raise FileFormatError(Finding("NL717", what, reason("NL717"), fix))

@@ -74,7 +74,9 @@ def _examine(subject: Subject) -> tuple[list[Finding], Block | None]:
     # the region tree is defined for networks whose only errors are types
     if errors and subject.types.is_of_call and all(each.code == "NL401" for each in errors):
         lazy = set(_lazy_layers(nest(subject.network, subject.scopes), subject.types))
-        findings = [each for each in findings if each.at not in lazy or subject.network.types.finding(each.at)]
+        # what the declared types forbid is an error in any branch; a network that passes made has those of the call
+        declared = None if subject.network.types is subject.types else subject.network.types
+        findings = [each for each in findings if each.at not in lazy or (declared and declared.finding(each.at))]
     if any(each.severity is Severity.ERROR for each in findings):
         return findings, None
     try:

@@ -14,6 +14,7 @@ import netloop as trt
 from netloop.cli.failures import Misuse
 from netloop.cli.literals import array, is_floating, is_integer
 from netloop.diagnostics import did_you_mean
+from netloop.file_reading import open_regular
 from netloop.tuning import trip_inputs
 
 OPEN = 1
@@ -135,7 +136,8 @@ def _read(file: Path) -> Any:
         raise Misuse(f"{str(file)!r} is neither an .npz nor an .npy file")
     try:
         # opened here, because numpy leaves a file open that it cannot read
-        with open(file, "rb") as opened:
+        opened, _ = open_regular(file)
+        with opened:
             found: Any = np.load(opened)
             return {name: found[name] for name in found.files} if file.suffix == ".npz" else np.asarray(found)
     except (ValueError, EOFError, zipfile.BadZipFile, AttributeError):

@@ -37,9 +37,11 @@ def interrupts_kept() -> Generator[None]:
 def interrupts_deferred() -> Generator[None]:
     """A context at whose end Ctrl-C is raised.
 
-    While packages in C were imported, it has ended the process by SIGSEGV.
+    While packages in C were imported, it has ended the process by SIGSEGV. Where Ctrl-C is ignored, as in the
+    background of a shell, it stays ignored.
     """
-    if threading.current_thread() is not threading.main_thread():
+    is_ignored = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    if is_ignored or threading.current_thread() is not threading.main_thread():
         yield
         return
     came: list[int] = []

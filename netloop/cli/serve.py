@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import netloop as trt
+from netloop.atomic_write import write_whole
 from netloop.cli import arguments, models
 from netloop.cli.failures import Misuse
 from netloop.cli.progress import status
@@ -108,7 +109,7 @@ def write(engine: trt.ICudaEngine, folder: Path, name: str, given: argparse.Name
         # the states of sequences are in one process
         ("settings.json", {"parallel_workers": 0, **settings}),
     ):
-        (folder / file).write_text(json.dumps(written, indent=2) + "\n", encoding="utf-8")
+        write_whole(folder / file, [f"{json.dumps(written, indent=2)}\n".encode()])
 
 
 def options(given: argparse.Namespace) -> dict[str, Any]:

@@ -182,8 +182,8 @@ TEXTS = {
     "NL615": """
         in batches of other sizes than the caller's, each row of an output depends on the same row of the inputs alone.
 
-        Rows are padded by copies of others, and cut into several calls. A mean over the rows, or a normalization by
-        their statistics, is then of other rows.
+        Rows are padded by copies of others, and cut into several calls, or into blocks for the devices of a mesh.
+        A mean over the rows, or a normalization by their statistics, is then of other rows.
         Wrong: ``netloop.Batches(engine, (8, 64))`` of a network with ``add_reduce(x, SUM, 1 << 0, ...)``
         Right: ``engine(inputs)``, which compiles a program for each number of rows
         """,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import jax
@@ -18,6 +19,7 @@ from netloop.device_errors import completed
 from netloop.diagnostics import ExecutionError, Finding, InputError, NetworkError
 from netloop.execution.compiled_program import compiler_options
 from netloop.execution.program_cache import MOST_PROGRAMS, Given, ProgramCache
+from netloop.execution.row_independence import RowCheck
 from netloop.execution.sharded_weights import ShardedLoader, ShardedWeights
 from netloop.execution.sharding import Sharding, Specs, axes_of, misplaced, text
 from netloop.forked import require_jax
@@ -51,6 +53,7 @@ def shard(
     out_specs: Specs | None = None,
     passes: Iterable[str] | None = None,
     max_trips: int | None = None,
+    dependent_rows: bool = False,
 ) -> ShardedEngine:
     """Compile a network for a mesh of devices, and return an engine that is called with a dict of arrays.
 
@@ -76,12 +79,16 @@ def shard(
             join weights if any are cut.
         max_trips: the largest number of iterations of a loop, each time it is entered; one more is an ExecutionError.
             None for any number.
+        dependent_rows: whether rows of a block may depend on each other, as in a mean over the batch: each device then
+            computes its block by itself. If not, the first call with blocks of some shape is repeated with other rows,
+            and rows that depend on these are a NetworkError; with one row for each device this compiles a program more.
+            Axes of fixed length, and networks with ranks, are those of one device anyway.
 
     Raises:
         NetworkError: the network is invalid, has other inputs than arrays of numbers, or a weight cannot be cut.
         TypeError, ValueError: a spec is none, or names an axis, input, output or weight that is not there.
     """
-    return ShardedEngine(network, mesh, in_specs, out_specs, passes, max_trips)
+    return ShardedEngine(network, mesh, in_specs, out_specs, passes, max_trips, dependent_rows)
 
 
 class _Program:
@@ -90,6 +97,7 @@ class _Program:
     Attributes:
         program: the lowered network.
         notes: what the passes did.
+        tried: the shapes of inputs whose rows are known not to depend on each other.
     """
 
     def __init__(self, run: jax.stages.Wrapped, load: ShardedLoader, program: Program, notes: list[Note]) -> None:
@@ -98,6 +106,7 @@ class _Program:
         self._run = run
         self._load = load
         self._compiled: dict[tuple[Any, ...], jax.stages.Compiled] = {}
+        self.tried = set[tuple[Any, ...]]()
 
     def __call__(self, loaded: list[jax.Array], arrays: list[jax.Array]) -> list[Any]:
         """The outputs.
@@ -148,6 +157,7 @@ class ShardedEngine(Unpicklable):
         out_specs: Specs | None = None,
         passes: Iterable[str] | None = None,
         max_trips: int | None = None,
+        dependent_rows: bool = False,
     ) -> None:
         check_max_trips("max_trips", max_trips)
         block = require_valid(check_instance("network", network, INetworkDefinition)).block
@@ -161,6 +171,8 @@ class ShardedEngine(Unpicklable):
             self._weights = ShardedWeights(self.constants, self._sharding)
         self._has_ranks = any(each.num_ranks > 1 for each in self.network.layers)
         self._name_ranks()
+        is_by_device = dependent_rows or self._has_ranks
+        self._row_check = None if is_by_device else RowCheck(self.network, self._sharding)
         self._programs: dict[frozenset[str], ProgramCache[_Program]] = {}
         self._latest: _Program | None = None
         self._refit = threading.RLock()
@@ -186,14 +198,42 @@ class ShardedEngine(Unpicklable):
         Raises:
             TypeError: there are both a dict and named arrays.
             InputError: an input is missing, unknown, of another element type or shape, or cannot be cut evenly.
-            NetworkError: the network is invalid for these shapes, or an output cannot be joined.
+            NetworkError: the network is invalid for these shapes, an output cannot be joined, or rows of blocks depend
+                on each other.
             ExecutionError: a computation failed, in any row on any device.
         """
         if inputs is not None and named:
             raise TypeError("an engine takes a dict of arrays, or the arrays by name, and not both")
         with pinned_settings():
             found, loaded, arrays = self._find(named if inputs is None else inputs)
-            return dict(zip(self._sharding.outputs, found(loaded, arrays), strict=True))
+            outputs = found(loaded, arrays)
+            if self._row_check is not None:
+                self._check_rows(self._row_check, found, loaded, arrays, outputs)
+            return dict(zip(self._sharding.outputs, outputs, strict=True))
+
+    def _check_rows(
+        self, check: RowCheck, found: _Program, loaded: list[jax.Array], arrays: list[jax.Array], outputs: list[Any]
+    ) -> None:
+        """Check, once for each shape, that rows of a block do not depend on each other."""
+        key = tuple(each.shape for each in arrays)
+        if key in found.tried or self._with_rows(self._by_name(arrays)):
+            return
+
+        def run_longer(arrays: list[jax.Array]) -> list[jax.Array]:
+            with self._refit:
+                # its program is for one call, and is not kept
+                kept, self._programs = self._programs, {}
+                try:
+                    program, weights, placed = self._find(self._by_name(arrays))
+                finally:
+                    self._programs, self._latest = kept, found
+            return program(weights, placed)
+
+        if check(partial(found, loaded), run_longer, arrays, outputs):
+            found.tried.add(key)
+
+    def _by_name(self, arrays: list[jax.Array]) -> dict[str, Any]:
+        return dict(zip(self._sharding.inputs, arrays, strict=True))
 
     def hlo(self, inputs: Mapping[str, Any]) -> str:
         """XLA's text of the program that one device runs for some inputs, with the collectives in it.

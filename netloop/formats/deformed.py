@@ -1,5 +1,6 @@
 """Deformable convolutions, whose windows read the image at shifted positions."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
@@ -13,6 +14,7 @@ from netloop.formats.windows import Sliding
 from netloop.formulas.formula_builder import FormulaBuilder
 from netloop.formulas.rearrange import Length
 from netloop.graph.tensor import ITensor
+from netloop.types import LARGEST_CONSTANT
 
 Side = tuple[ITensor, ITensor]
 """A pixel next to each position along an axis, and its weight."""
@@ -53,7 +55,8 @@ class Deformed:
         make, shifts = self.make, self.shifts
         batch, channels, *image = (make.length(x, axis) for axis in range(x.type.rank))
         out = [make.length(offset, axis) for axis in range(2, offset.type.rank)]
-        axes, taps = len(self.window), int(np.prod(self.window))
+        axes, taps = len(self.window), math.prod(self.window)
+        require(taps <= LARGEST_CONSTANT, f"the kernel has {taps} taps, but may have {LARGEST_CONSTANT}")
         fits = axes == len(image) == len(out)
         require(fits, f"the images are {x.type}, the offsets {offset.type} and the kernel {kernel.type}")
         own = self._group_length(channels, shifts)

@@ -12,6 +12,7 @@ from netloop.enums import ReduceOperation, TripLimit, UnaryOperation
 from netloop.formulas.formula_builder import FormulaBuilder
 from netloop.formulas.rearrange import Length
 from netloop.graph.tensor import ITensor
+from netloop.types import LARGEST_CONSTANT
 
 MOST_SAMPLES = 1 << 10
 """The largest number of samples along an axis of a cell; the loop over samples has its square as trip count."""
@@ -92,10 +93,12 @@ def roi_aligned(
     require(min(grid.rows, grid.columns) > 0, f"a region has {grid.rows} x {grid.columns} cells, but needs one or more")
     require(grid.ratio >= 0, f"sampling_ratio is {grid.ratio}, but must be 0 or more")
     require(grid.ratio <= MOST_SAMPLES, f"sampling_ratio is {grid.ratio}, but must be at most {MOST_SAMPLES}")
+    cells = f"a region has {grid.rows} x {grid.columns} cells, but at most {LARGEST_CONSTANT} along an axis"
+    require(max(grid.rows, grid.columns) <= LARGEST_CONSTANT, cells)
     dtype = x.type.dtype
     wide = np.dtype(np.float64) if dtype == np.float64 else np.dtype(np.float32)
-    cells = _Samples(make, make.cast(x, wide), make.cast(rois, wide), items, grid).combined(combine, name)
-    return make.cast(make.transpose(cells, [0, 3, 1, 2]), dtype)
+    values = _Samples(make, make.cast(x, wide), make.cast(rois, wide), items, grid).combined(combine, name)
+    return make.cast(make.transpose(values, [0, 3, 1, 2]), dtype)
 
 
 class _Samples:

@@ -11,6 +11,7 @@ from netloop.enums import PaddingMode, ReduceOperation, SampleMode
 from netloop.formulas.formula_builder import FormulaBuilder
 from netloop.graph.tensor import ITensor
 from netloop.layers.convolution import WeightedWindow
+from netloop.layers.rearrange import axis_count
 from netloop.layers.windows import SlidingWindow
 from netloop.types import UNKNOWN
 
@@ -170,7 +171,7 @@ def columns_to_image(make: FormulaBuilder, x: ITensor, image: ITensor, block: IT
         sliding: the strides, dilations and explicit padding of the blocks.
     """
     image, block = make.list_tensor(image), make.list_tensor(block)
-    rank = image.type.shape[0]
+    rank = axis_count(image.type)
     before, after = (np.array(each, np.int64) for each in (sliding.before, sliding.after))
     around = make.add(image, before + after)
     places = _block_indices(make, around, block, sliding)

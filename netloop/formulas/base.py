@@ -8,6 +8,7 @@ from netloop.diagnostics import LayerError, reason
 from netloop.enums import DataType
 from netloop.graph.layer import ILayer
 from netloop.graph.tensor import ITensor
+from netloop.layers.sources import IConstantLayer
 from netloop.network import INetworkDefinition
 from netloop.string_arrays import KINDS_OF_TEXT, string_array
 from netloop.types import Array, data_type
@@ -75,6 +76,11 @@ class FormulaBase:
         """The same value as a flat list of ints."""
         value = self.known(x)
         return None if value is None else [int(each) for each in value.reshape(-1)]
+
+    def long_ints(self, x: ITensor) -> list[int] | None:
+        """The same for a constant of any length, which is not known as a value of many bytes."""
+        layer = x.producer
+        return layer.evaluate().reshape(-1).tolist() if isinstance(layer, IConstantLayer) else self.ints(x)
 
     def tensor(self, x: Operand, like: ITensor | None = None) -> ITensor:
         """``x`` itself if it is a tensor; otherwise a constant, of the element type of ``like`` if given."""

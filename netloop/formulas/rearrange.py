@@ -5,11 +5,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from netloop.diagnostics import require
 from netloop.dims import Dims
 from netloop.enums import ElementWiseOperation, ReduceOperation, SampleMode
 from netloop.formulas.base import FormulaBase, Operand
 from netloop.graph.tensor import ITensor
+from netloop.layers.rearrange import axis_count
 from netloop.types import UNKNOWN, Array, normal_axis
 
 Length = int | ITensor
@@ -69,6 +69,14 @@ class Arranging(FormulaBase):
             return self.constant(np.array(lengths, np.int64).reshape(-1))
         parts = [self.flat(self.cast(self.tensor(each), np.int64)) for each in lengths]
         return self.concat(parts, 0)
+
+    def _numbers(self, given: Sequence[Length] | Numbers) -> list[int] | ITensor:
+        """Integers if they are known, which need no constant; else one 1-D int64 tensor."""
+        if isinstance(given, ITensor) or any(isinstance(each, ITensor) for each in given):
+            listed = self.list_tensor(given)
+            known = self.ints(listed)
+            return listed if known is None else known
+        return np.array(given, np.int64).reshape(-1).tolist()
 
     def flat(self, x: ITensor) -> ITensor:
         """All elements along one axis; a 1-D tensor is returned as it is."""
@@ -132,11 +140,11 @@ class Arranging(FormulaBase):
     def broadcast_to(self, x: ITensor, shape: Numbers) -> ITensor:
         """``x`` broadcast to a shape; where the shape has 1, the axis keeps its length, as in ONNX's Expand."""
         wanted = self.list_tensor(shape)
-        require(wanted.type.is_fixed, f"the shape {wanted.type} has an unknown number of dims")
-        rank = max(x.type.rank, wanted.type.shape[0])
+        count = axis_count(wanted.type)
+        rank = max(x.type.rank, count)
         x = self.expand_dims(x, range(rank - x.type.rank))
         own = self.shape(x)
-        wanted = self.concat([self.constant(np.ones(rank - wanted.type.shape[0], np.int64)), wanted], 0)
+        wanted = self.concat([self.constant(np.ones(rank - count, np.int64)), wanted], 0)
         ones, zeros = self.constant(np.ones(rank, np.int64)), self.constant(np.zeros(rank, np.int64))
         is_one = self.made(self.network.add_elementwise(own, ones, ElementWiseOperation.EQUAL))
         sizes = self.made(self.network.add_select(is_one, wanted, own))
@@ -185,17 +193,15 @@ class Arranging(FormulaBase):
             outside: what to read at positions outside of ``x``.
             fill: the value for FILL, 0-D; by default 0.
         """
-        count = x.type.rank if axes is None else self.list_tensor(axes).type.shape[0]
-        given = [starts, sizes, [1] * count if strides is None else strides, axes]
-        listed = [None if each is None else self.list_tensor(each) for each in given]
-        known = [None if each is None else self.ints(each) for each in listed]
-        numbers = [each or [] for each in known[:3]]
-        layer = self.network.add_slice(x, *numbers)
+        along = None if axes is None else self._numbers(axes)
+        count = x.type.rank if along is None else axis_count(along.type) if isinstance(along, ITensor) else len(along)
+        given = [self._numbers(each) for each in (starts, sizes, [1] * count if strides is None else strides)]
+        layer = self.network.add_slice(x, *([] if isinstance(each, ITensor) else each for each in given))
         layer.mode = outside
-        if axes is not None and known[3] is not None:
-            layer.axes = Dims(known[3])
-        for index, each, value in zip((1, 2, 3, 5), listed, known, strict=True):
-            if each is not None and value is None:
+        if isinstance(along, list):
+            layer.axes = Dims(along)
+        for index, each in zip((1, 2, 3, 5), (*given, along), strict=True):
+            if isinstance(each, ITensor):
                 layer.set_input(index, each)
         if fill is not None:
             layer.set_input(4, fill)

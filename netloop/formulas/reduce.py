@@ -50,11 +50,14 @@ class Reducing(Arithmetic):
         made = self.add(self.unary(UnaryOperation.LOG, self.sum(terms, axes, True)), highest)
         return made if keep else self.squeeze(made, axes)
 
-    def best(self, op: TopKOperation, x: ITensor, count: Length, axis: int) -> tuple[ITensor, ITensor]:
+    def best(
+        self, op: TopKOperation, x: ITensor, count: Length, axis: int, total_order: bool = False
+    ) -> tuple[ITensor, ITensor]:
         """The largest or smallest elements along an axis, in order, and their int64 indices."""
         mask = bitmask(normal_axis(axis, x.type.rank))
         known = None if isinstance(count, ITensor) else count
         layer = self.network.add_topk(x, op, 0 if known is None else known, mask, DataType.INT64)
+        layer.total_order = total_order
         if isinstance(count, ITensor):
             layer.set_input(1, count)
         return layer.outputs[0], layer.outputs[1]

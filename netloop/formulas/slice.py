@@ -1,6 +1,7 @@
 """Slices as in Python, splits, pads and tiles."""
 
 from collections.abc import Sequence
+from itertools import accumulate
 
 import numpy as np
 
@@ -10,6 +11,7 @@ from netloop.formulas.arithmetic import Arithmetic
 from netloop.formulas.gather import Indexing
 from netloop.formulas.rearrange import Numbers
 from netloop.graph.tensor import ITensor
+from netloop.layers.rearrange import axis_count
 from netloop.types import normal_axis
 
 
@@ -24,8 +26,7 @@ class Slicing(Arithmetic, Indexing):
         Negative positions count from the end of an axis, and positions past an end stand for that end, as in Python.
         """
         starts, ends = self.list_tensor(starts), self.list_tensor(ends)
-        count = starts.type.shape[0]
-        require(count >= 0, f"the number of starts, {starts.type}, is unknown")
+        count = axis_count(starts.type)
         axes = self.constant(np.arange(count)) if axes is None else self.list_tensor(axes)
         steps = self.constant(np.ones(count, np.int64)) if steps is None else self.list_tensor(steps)
         for name, each in (("ends", ends), ("axes", axes), ("steps", steps)):
@@ -70,24 +71,24 @@ class Slicing(Arithmetic, Indexing):
 
     def split(self, x: ITensor, axis: int, sizes: ITensor) -> list[ITensor]:
         """Consecutive parts along an axis, whose sizes must add up to its length."""
-        count, known = sizes.type.shape[0], self.ints(sizes)
+        known = self.long_ints(sizes)
         if known is not None:
             length = x.type.shape[normal_axis(axis, x.type.rank)]
             require(
                 (min(known, default=0) >= 0 and sum(known) == length) or length < 0,
                 f"the sizes {known} do not add up to the length of axis {axis} of {x.type}",
             )
-            starts = [sum(known[:index]) for index in range(count)]
-            return [self.slice(x, [at], [size], axes=[axis]) for at, size in zip(starts, known, strict=True)]
+            starts = accumulate(known, initial=0)
+            return [self.slice(x, [at], [size], axes=[axis]) for at, size in zip(starts, known, strict=False)]
         first = self.cumulative_sum(sizes, exclusive=True)
-        parts = [[self.slice(each, [part], [1]) for each in (first, sizes)] for part in range(count)]
+        parts = [[self.slice(each, [part], [1]) for each in (first, sizes)] for part in range(sizes.type.shape[0])]
         return [self.slice(x, at, size, axes=[axis]) for at, size in parts]
 
     def pad(
         self, x: ITensor, before: ITensor, after: ITensor, mode: SampleMode, value: ITensor | None, axes: ITensor
     ) -> ITensor:
         """``x`` padded along axes, or cropped where a width is negative; ``value`` is for FILL."""
-        count = axes.type.shape[0]
+        count = axis_count(axes.type)
         sizes = self.add(self.add(self.gather(self.shape(x), axes), before), after)
         fill = self.scalar(value) if value is not None and mode is SampleMode.FILL else None
         return self.slice(x, self.sub(0, before), sizes, [1] * count, axes, mode, fill)

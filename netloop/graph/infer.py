@@ -75,8 +75,10 @@ class TypeTable:
     def learn(self, other: TypeTable, pairs: Iterable[tuple[ITensor, ITensor]], *, with_values: bool) -> None:
         """Take over what another table knows: the type of the first tensor of each pair is that of the second too.
 
+        If its types are those of a call, those that follow from them are too.
         Known values may be views of arrays of layers, so ``with_values`` is for layers that share theirs.
         """
+        self.is_of_call |= other.is_of_call
         for tensor, copy in pairs:
             found = other._known.get(tensor)
             if isinstance(found, TensorType) and (with_values or found.value is None):

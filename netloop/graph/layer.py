@@ -303,6 +303,13 @@ class ILayer(LayerCompatibility, metaclass=LayerKind):
 class Operation(ILayer):
     """A layer that computes, from types and arrays only: its methods do not depend on its wiring."""
 
+    def __init_subclass__(cls, **named: Any) -> None:
+        """Let numpy compute NaN, infinities and integers that wrap without warnings: they are results, as in JAX."""
+        super().__init_subclass__(**named)
+        for name in ("evaluate", "host_value"):
+            if name in vars(cls):
+                setattr(cls, name, np.errstate(all="ignore")(vars(cls)[name]))
+
     NUMPY_IS_FAST: ClassVar[bool] = False
     """Whether ``host_value`` takes a few microseconds for small arrays; it gives what a program gives, or raises."""
 
@@ -350,9 +357,8 @@ class Elementary(Operation):
         """Compute the formula in numpy; half-precision inputs are computed in float32, and rounded once."""
         half = next((each.dtype for each in inputs if each.dtype in HALVES), None)
         wide = [each.astype(np.float32) if each.dtype in HALVES else each for each in inputs]
-        with np.errstate(all="ignore"):
-            made = np.asarray(self.formula(np, *wide))
-            return made.astype(half) if half is not None and made.dtype == np.float32 else made
+        made = np.asarray(self.formula(np, *wide))
+        return made.astype(half) if half is not None and made.dtype == np.float32 else made
 
     def lower(self, *inputs: Any) -> Any:
         """Compute the formula in JAX."""

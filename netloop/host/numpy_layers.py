@@ -76,10 +76,10 @@ class NumpyLayers:
                 if value is None:
                     value = self._known.get(tensor)
                 if type(value) is not np.ndarray:
-                    if isinstance(value, jax.Array) and value.nbytes <= MOST_BYTES:
-                        # other layers read it too
+                    if isinstance(value, np.generic) or (isinstance(value, jax.Array) and value.nbytes <= MOST_BYTES):
+                        # other layers read it too; numpy's results of rank 0 may be numbers, which have no elements
                         value = frame.values[tensor] = np.asarray(value)
-                    if not isinstance(value, np.ndarray | np.generic):
+                    if not isinstance(value, np.ndarray):
                         return None
             arrays.append(value)
         return arrays

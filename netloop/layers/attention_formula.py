@@ -54,11 +54,10 @@ class Attending:
         """The output as a numpy array."""
         queries = _sequences(wide(query), self.query_form, extras.query_lengths)
         keys, values = (_sequences(wide(each), self.key_value_form, extras.key_value_lengths) for each in (key, value))
-        with np.errstate(all="ignore"):
-            made = [
-                self._sequence(q, k, v, extras.quantize_scale, mask)
-                for q, k, v, mask in zip(queries, keys, values, _masks(extras.mask, queries), strict=True)
-            ]
+        made = [
+            self._sequence(q, k, v, extras.quantize_scale, mask)
+            for q, k, v, mask in zip(queries, keys, values, _masks(extras.mask, queries), strict=True)
+        ]
         if self.query_form is PACKED:
             made = [token for each in made for token in each.swapaxes(0, 1)]
         return np.stack(made).astype(query.dtype) if made else query.copy()

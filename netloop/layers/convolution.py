@@ -212,8 +212,7 @@ class IConvolutionLayer(WeightedWindow):
                     at = self.position(place, tap, places)
                     if _inside(at, x.shape[2:]):
                         made[:, written, *place] += wide[:, read, *at] @ taps[written, :, *tap].T
-        with np.errstate(over="ignore"):
-            return made.astype(x.dtype)
+        return made.astype(x.dtype)
 
     def lower_batch(self, x: Any, kernel: Any, bias: Any) -> Any:
         weights, shift = self.arrays(jnp, x, kernel, bias)
@@ -275,8 +274,7 @@ class IDeconvolutionLayer(WeightedWindow):
                     at = self.position(place, tap, places)
                     if _inside(at, made.shape[2:]):
                         made[:, written, *at] += wide[:, read, *place] @ taps[read, :, *tap]
-        with np.errstate(over="ignore"):
-            return made.astype(x.dtype)
+        return made.astype(x.dtype)
 
     def lower_batch(self, x: Any, kernel: Any, bias: Any) -> Any:
         weights, shift = self.arrays(jnp, x, kernel, bias)

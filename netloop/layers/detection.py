@@ -220,11 +220,10 @@ class INMSLayer(Operation):
         least: Array | None = None,
     ) -> tuple[Array, Array]:
         thresholds = [0.0 if each is None else float(each) for each in (overlap, least)]
-        with np.errstate(all="ignore"):
-            found = [
-                self._selected(select, wide(boxes[item]), wide(scores[item]), int(most), *thresholds)
-                for item in range(len(boxes))
-            ]
+        found = [
+            self._selected(select, wide(boxes[item]), wide(scores[item]), int(most), *thresholds)
+            for item in range(len(boxes))
+        ]
         pairs = np.concatenate([np.zeros((0, 2), int), *found])
         items = np.repeat(np.arange(len(boxes)), [len(each) for each in found])
         indices = np.column_stack([items, pairs]).astype(numpy_type(self.indices_type))

@@ -234,15 +234,14 @@ class IMoELayer(Operation):
     def evaluate(self, hidden: Array, experts: Array, scores: Array, *rest: Array | None) -> Array:
         parts = _Parts(*rest)
         made = np.zeros(hidden.shape, wide(hidden).dtype)
-        with np.errstate(all="ignore"):
-            for b, s, k in np.ndindex(*experts.shape):
-                expert, count = int(experts[b, s, k]), len(parts.gate)
-                require(
-                    0 <= expert < count,
-                    f"expert {expert} is selected, but there are only {count}",
-                    why="a number stands for an expert",
-                )
-                made[b, s] += wide(scores[b, s, k]) * self._expert(hidden[b, s], parts.of(expert))
+        for b, s, k in np.ndindex(*experts.shape):
+            expert, count = int(experts[b, s, k]), len(parts.gate)
+            require(
+                0 <= expert < count,
+                f"expert {expert} is selected, but there are only {count}",
+                why="a number stands for an expert",
+            )
+            made[b, s] += wide(scores[b, s, k]) * self._expert(hidden[b, s], parts.of(expert))
         return made.astype(hidden.dtype)
 
     def _expert(self, x: Array, part: _Parts) -> Array:

@@ -144,7 +144,8 @@ class IGatherLayer(Operation):
         if self.mode is GatherMode.ELEMENT:
             made, lost = np.take_along_axis(_reached(data, indices, axis), safe, axis), wrong
         else:
-            made, lost = np.take(data, safe, axis), (*(slice(None),) * axis, wrong)
+            # numpy takes a single element as a number, which cannot be written to
+            made, lost = np.asarray(np.take(data, safe, axis)), (*(slice(None),) * axis, wrong)
         made[lost] = 0
         return made
 
@@ -366,9 +367,8 @@ class IScatterLayer(Operation):
     def evaluate(self, data: Array, indices: Array, updates: Array) -> Array:
         made, news = self._wide(data).copy(), self._wide(updates)
         combine, _ = COMBINED[self.reduction]
-        with np.errstate(all="ignore"):
-            for place, update in self._writes(data, indices, news):
-                made[place] = combine(made[place], update)
+        for place, update in self._writes(data, indices, news):
+            made[place] = combine(made[place], update)
         return made.astype(data.dtype)
 
     def _writes(self, data: Array, indices: Array, updates: Array) -> Iterator[tuple[Any, Any]]:

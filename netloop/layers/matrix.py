@@ -116,12 +116,11 @@ class IMatrixMultiplyLayer(Operation):
         left = a.swapaxes(-1, -2) if self.op0 is MatrixOperation.TRANSPOSE else a
         right = b.swapaxes(-1, -2) if self.op1 is MatrixOperation.TRANSPOSE else b
         made = np.zeros(batch + rows + columns, reference_type(a.dtype))
-        with np.errstate(all="ignore"):
-            for position in np.ndindex(batch):
-                x, y = _member(left, position), _member(right, position)
-                for k in range(inner):
-                    made[position] += np.multiply.outer(x[..., k], y[k])
-            return made.astype(a.dtype)
+        for position in np.ndindex(batch):
+            x, y = _member(left, position), _member(right, position)
+            for k in range(inner):
+                made[position] += np.multiply.outer(x[..., k], y[k])
+        return made.astype(a.dtype)
 
     def lower(self, a: Any, b: Any) -> Any:
         a, b = jnp.asarray(a), jnp.asarray(b)
@@ -340,12 +339,11 @@ class IEinsumLayer(Operation):
         place = dict(zip(labels, places, strict=True))
         wide = reference_type(operands[0].dtype)
         product = np.ones((), wide)
-        with np.errstate(all="ignore"):
-            for x, own in zip(operands, subscripts.operands, strict=True):
-                at = tuple(place[label] % length for label, length in zip(own, x.shape, strict=True))
-                product = product * x[at].astype(wide)
-            summed = tuple(range(len(subscripts.result), len(labels)))
-            return np.asarray(np.sum(product, summed, wide)).astype(operands[0].dtype)
+        for x, own in zip(operands, subscripts.operands, strict=True):
+            at = tuple(place[label] % length for label, length in zip(own, x.shape, strict=True))
+            product = product * x[at].astype(wide)
+        summed = tuple(range(len(subscripts.result), len(labels)))
+        return np.asarray(np.sum(product, summed, wide)).astype(operands[0].dtype)
 
     def lower(self, *operands: Any) -> Any:
         dtype = operands[0].dtype
@@ -377,8 +375,7 @@ class IDeterminantLayer(Operation):
         return "is a determinant, for which TensorRT has no layer"
 
     def evaluate(self, x: Array) -> Array:
-        with np.errstate(all="ignore"):
-            return np.asarray(np.linalg.det(x.astype(np.float64))).astype(x.dtype)
+        return np.asarray(np.linalg.det(x.astype(np.float64))).astype(x.dtype)
 
     def lower(self, x: Any) -> Any:
         return jnp.linalg.det(wide(jnp.asarray(x))).astype(x.dtype)

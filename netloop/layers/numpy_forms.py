@@ -59,6 +59,15 @@ def first_indices(rows: Array, count: int, descending: bool) -> Array:
     return keys.argsort(axis=-1, kind="stable")[..., :count]
 
 
+def total_order_keys(x: Array) -> Array:
+    """Integers in the order that IEEE 754's totalOrder gives floating-point numbers; integers stay as they are."""
+    if x.dtype.kind in "iu":
+        return x
+    bits = x.view(f"i{x.dtype.itemsize}")
+    # those of negative numbers are larger the lower the number is
+    return np.where(bits < 0, bits ^ np.iinfo(bits.dtype).max, bits)
+
+
 def read_slice(x: Array, starts: Sequence[int], sizes: Sequence[int], strides: Sequence[int]) -> Array:
     """A strided slice along all axes.
 

@@ -94,11 +94,10 @@ class IPoolingLayer(SlidingWindow):
     def evaluate(self, x: Array) -> Array:
         places, wide = self.places(x.shape[2:]), x.astype(reference_type(x.dtype))
         made = np.zeros((*x.shape[:2], *(each.length for each in places)), wide.dtype)
-        with np.errstate(all="ignore"):
-            for place in np.ndindex(made.shape[2:]):
-                start = [p * step - each.before for p, step, each in zip(place, self.stride_nd, places, strict=True)]
-                made[:, :, *place] = self._pooled(wide, start, places)
-            return made.astype(x.dtype)
+        for place in np.ndindex(made.shape[2:]):
+            start = [p * step - each.before for p, step, each in zip(place, self.stride_nd, places, strict=True)]
+            made[:, :, *place] = self._pooled(wide, start, places)
+        return made.astype(x.dtype)
 
     def _pooled(self, x: Array, start: Sequence[int], places: Sequence[Places]) -> Any:
         axes = list(enumerate(zip(start, x.shape[2:], places, strict=True)))
@@ -298,9 +297,8 @@ class ILRNLayer(Operation):
         made = np.zeros_like(wide)
         for channel in range(x.shape[1]):
             around = wide[:, max(0, channel - reach) : channel + reach + 1]
-            with np.errstate(all="ignore"):
-                mean = (around**2).sum(1) / self.window_size
-                made[:, channel] = wide[:, channel] / (self.k + self.alpha * mean) ** self.beta
+            mean = (around**2).sum(1) / self.window_size
+            made[:, channel] = wide[:, channel] / (self.k + self.alpha * mean) ** self.beta
         return made.astype(x.dtype)
 
     def lower(self, x: Any) -> Any:

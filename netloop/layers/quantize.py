@@ -226,9 +226,8 @@ class IQuantizeLayer(Operation):
     def evaluate(self, x: Array, scale: Array, zero: Array | None = None) -> Array:
         _check_zeros(zero)
         inputs = wide(x)
-        with np.errstate(all="ignore"):
-            each = _spread(_with_axes(scale, x.ndim, self.axis), x.shape)
-            return quantized(inputs / each.astype(inputs.dtype), self.to_type)
+        each = _spread(_with_axes(scale, x.ndim, self.axis), x.shape)
+        return quantized(inputs / each.astype(inputs.dtype), self.to_type)
 
     def lower(self, x: Any, scale: Any, zero: Any = None) -> Any:
         inputs = wide(jnp.asarray(x))
@@ -284,10 +283,9 @@ class IDequantizeLayer(Operation):
 
     def evaluate(self, x: Array, scale: Array, zero: Array | None = None) -> Array:
         _check_zeros(zero)
-        with np.errstate(all="ignore"):
-            each = _spread(_with_axes(scale, x.ndim, self.axis), x.shape)
-            made = np.asarray(x.astype(self._width) * each.astype(self._width))
-            return made.astype(numpy_type(self.to_type))
+        each = _spread(_with_axes(scale, x.ndim, self.axis), x.shape)
+        made = np.asarray(x.astype(self._width) * each.astype(self._width))
+        return made.astype(numpy_type(self.to_type))
 
     def lower(self, x: Any, scale: Any, zero: Any = None) -> Any:
         made = jnp.asarray(x).astype(self._width)
@@ -391,12 +389,11 @@ class IDynamicQuantizeLayer(Operation):
         made = np.zeros(x.shape, numpy_type(self.to_type))
         scales = np.zeros([count for count, _ in pairs], numpy_type(self.scale_type))
         again = 1 if double is None else double.astype(inputs.dtype)
-        with np.errstate(all="ignore"):
-            for index in np.ndindex(*scales.shape):
-                box = tuple(slice(i * each, (i + 1) * each) for i, (_, each) in zip(index, pairs, strict=True))
-                scales[index] = scale = self._scale(np.abs(inputs[box]).max(), again)
-                factor = scale.astype(inputs.dtype) * again
-                made[box] = quantized(inputs[box] / factor, self.to_type) if factor > 0 else 0
+        for index in np.ndindex(*scales.shape):
+            box = tuple(slice(i * each, (i + 1) * each) for i, (_, each) in zip(index, pairs, strict=True))
+            scales[index] = scale = self._scale(np.abs(inputs[box]).max(), again)
+            factor = scale.astype(inputs.dtype) * again
+            made[box] = quantized(inputs[box] / factor, self.to_type) if factor > 0 else 0
         return made, scales
 
     def _scale(self, largest: Any, again: Any) -> Any:

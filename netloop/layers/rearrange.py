@@ -252,10 +252,10 @@ class IUnsqueezeLayer(Operation):
 
 
 def axis_count(axes: TensorType) -> int:
-    """The number of axes that a tensor lists.
+    """The number of axes that a tensor lists, or has a number for.
 
     Raises:
-        LayerError: it is not a list of axes, or its length is unknown.
+        LayerError: it is not a list of axes, or its length is unknown, or longer than that of any list of axes.
     """
     require(
         axes.is_index and axes.rank <= 1,
@@ -267,6 +267,12 @@ def axis_count(axes: TensorType) -> int:
         axes.is_fixed,
         f"the number of axes in {axes} is unknown",
         why="the rank of every tensor is known while building",
+    )
+    # before anything is made for each of them: models of a few bytes have lists of 10^10 computed axes
+    require(
+        axes.volume <= Dims.MAX_DIMS,
+        f"{axes} has a number for each of {axes.volume} axes, and there are at most {Dims.MAX_DIMS}",
+        why="TensorRT's tensors have no more axes",
     )
     return axes.volume
 

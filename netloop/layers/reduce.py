@@ -13,7 +13,7 @@ from netloop.graph.layer import Elementary, Operation, layer
 from netloop.graph.network_base import NetworkBase, third_from_end
 from netloop.graph.tensor import ITensor
 from netloop.layers.extreme_forms import extremes, highest_along
-from netloop.layers.numpy_forms import first_indices
+from netloop.layers.numpy_forms import first_indices, total_order_keys
 from netloop.layers.rearrange import axis_count, distinct_axes
 from netloop.layers.selection_forms import first_places
 from netloop.manual_axes import scan
@@ -216,10 +216,9 @@ class ICumulativeLayer(Operation):
         made = np.empty_like(along)
         total = np.full(along.shape[1:], self._nothing, along.dtype)
         combine = np.multiply if self.op is CumulativeOperation.PROD else np.add
-        with np.errstate(all="ignore"):
-            for i in reversed(range(len(along))) if self.reverse else range(len(along)):
-                before, total = total, combine(total, along[i])
-                made[i] = before if self.exclusive else total
+        for i in reversed(range(len(along))) if self.reverse else range(len(along)):
+            before, total = total, combine(total, along[i])
+            made[i] = before if self.exclusive else total
         return np.moveaxis(made, 0, int(axis)).astype(x.dtype)
 
     def host_value(self, x: Array, axis: Array) -> Array:
@@ -228,8 +227,7 @@ class ICumulativeLayer(Operation):
         if self.exclusive:
             along = np.concatenate([np.full((1, *along.shape[1:]), self._nothing, along.dtype), along])[: len(along)]
         running = np.multiply if self.op is CumulativeOperation.PROD else np.add
-        with np.errstate(all="ignore"):
-            made = running.accumulate(along, 0, along.dtype)
+        made = running.accumulate(along, 0, along.dtype)
         made = made[::-1] if self.reverse else made
         return np.moveaxis(made, 0, int(axis)).astype(x.dtype)
 
@@ -288,9 +286,8 @@ class ISoftMaxLayer(Operation):
 
     def evaluate(self, x: Array) -> Array:
         axis = _only_axis(self.axes, x.ndim)
-        with np.errstate(all="ignore"):
-            terms = np.exp(_wide(x) - np.max(_wide(x), axis, keepdims=True, initial=-np.inf))
-            return (terms / np.sum(terms, axis, keepdims=True)).astype(x.dtype)
+        terms = np.exp(_wide(x) - np.max(_wide(x), axis, keepdims=True, initial=-np.inf))
+        return (terms / np.sum(terms, axis, keepdims=True)).astype(x.dtype)
 
     def lower(self, x: Any) -> Any:
         return _softmax(jnp.asarray(_wide(x)), _only_axis(self.axes, x.ndim)).astype(x.dtype)
@@ -329,7 +326,10 @@ class ITopKLayer(Operation):
     """Select the k largest or smallest elements along an axis, with their indices.
 
     Output 0 holds the values, largest first for MAX and smallest first for MIN; output 1 their indices along the axis.
-    Equal elements are in the order of their indices. NaN precedes every number, for MAX and for MIN.
+    Equal elements are in the order of their indices. NaN precedes every number, for MAX and for MIN. With
+    ``total_order``, floating-point numbers have the order of IEEE 754's totalOrder instead, in which the signs of NaN
+    and 0 count: -NaN < -inf < ... < -0 < +0 < ... < inf < NaN. It is that of ``jax.lax.top_k``; other runtimes do not
+    have it.
 
     Floating-point numbers and integers. The optional input 1 is k, an int32 or int64 scalar. TensorRT supports k up to
     3840, along one of the last four axes.
@@ -339,6 +339,7 @@ class ITopKLayer(Operation):
         k: the number of elements, at most the length of the axis; input 1 replaces it.
         axes: the axis, as a bitmask with one bit.
         indices_type: INT32 or INT64.
+        total_order: whether the signs of NaN and 0 count; one of netloop's own.
     """
 
     NUM_OUTPUTS = 2
@@ -351,6 +352,7 @@ class ITopKLayer(Operation):
     k: int
     axes: int
     indices_type: DataType = DataType.INT32
+    total_order: bool = False
 
     def infer(self, x: TensorType, k: TensorType | None = None) -> tuple[TensorType, TensorType]:
         require(x.is_number, f"{self.op.name} takes numbers, not {x}", fix="convert them with add_cast")
@@ -370,6 +372,8 @@ class ITopKLayer(Operation):
         count, axis = self._count(k), _only_axis(self.axes, x.rank)
         if count > MOST_TOPK:
             return f"selects {count} elements, where TensorRT supports at most {MOST_TOPK}"
+        if self.total_order:
+            return "orders NaN and zeros by their signs"
         return "" if x.rank - axis <= 4 else f"uses axis {axis} of {x.rank}, where TensorRT supports the last 4"
 
     def _count(self, k: TensorType | None) -> int:
@@ -394,17 +398,19 @@ class ITopKLayer(Operation):
         axis, count = _only_axis(self.axes, x.ndim), self.k if k is None else int(k)
         _require_count(count, axis, x.shape[axis])
         rows = np.moveaxis(x, axis, -1)
+        keys = total_order_keys(rows) if self.total_order else rows
         indices = np.empty((*rows.shape[:-1], count), numpy_type(self.indices_type))
         values = np.empty(indices.shape, x.dtype)
         for row in np.ndindex(rows.shape[:-1]):
-            indices[row] = self._order(rows[row].tolist())[:count]
+            indices[row] = self._order(keys[row].tolist())[:count]
             values[row] = rows[row][indices[row]]
         return np.moveaxis(values, -1, axis), np.moveaxis(indices, -1, axis)
 
     def host_value(self, x: Array, k: Array | None = None) -> tuple[Array, Array]:
         axis, count = _only_axis(self.axes, x.ndim), self.k if k is None else int(k)
         rows = np.moveaxis(x, axis, -1)
-        found = first_indices(rows, count, self.op is TopKOperation.MAX)
+        keys = total_order_keys(rows) if self.total_order else rows
+        found = first_indices(keys, count, self.op is TopKOperation.MAX)
         values = np.take_along_axis(rows, found, -1)
         return np.moveaxis(values, -1, axis), np.moveaxis(found.astype(numpy_type(self.indices_type)), -1, axis)
 
@@ -420,7 +426,8 @@ class ITopKLayer(Operation):
     def lower(self, x: Any, k: Array | None = None) -> tuple[Any, Any]:
         axis, count = _only_axis(self.axes, x.ndim), self.k if k is None else int(k)
         rows = jnp.moveaxis(jnp.asarray(x), axis, -1)
-        values, indices = self._lower_best(rows) if count == 1 else self._lower_sorted(rows, count)
+        is_best = count == 1 and not self.total_order
+        values, indices = self._lower_best(rows) if is_best else self._lower_sorted(rows, count)
         return jnp.moveaxis(values, -1, axis), jnp.moveaxis(indices, -1, axis).astype(numpy_type(self.indices_type))
 
     def _lower_best(self, rows: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -431,7 +438,7 @@ class ITopKLayer(Operation):
         return values, extremes(jnp.where(is_best, places, rows.shape[-1]), [-1], is_max=False, keepdims=True)
 
     def _lower_sorted(self, rows: jax.Array, count: int) -> tuple[jax.Array, jax.Array]:
-        indices = first_places(jax.lax.stop_gradient(self._key(rows)), count)
+        indices = first_places(jax.lax.stop_gradient(self._key(rows)), count, self.total_order)
         return jnp.take_along_axis(rows, indices, -1, mode="promise_in_bounds"), indices
 
     def _key(self, x: jax.Array) -> jax.Array:
@@ -439,7 +446,7 @@ class ITopKLayer(Operation):
         if x.dtype in INTEGERS:
             return x if self.op is TopKOperation.MAX else ~x
         key = x if self.op is TopKOperation.MAX else -x
-        return jnp.where(key == 0, 0, jnp.where(key != key, jnp.nan, key))
+        return key if self.total_order else jnp.where(key == 0, 0, jnp.where(key != key, jnp.nan, key))
 
 
 def _require_count(count: int, axis: int, length: int) -> None:

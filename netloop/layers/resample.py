@@ -249,20 +249,19 @@ class IResizeLayer(Operation):
 
     def evaluate(self, x: Array, size: Array | None = None, roi: Array | None = None) -> Array:
         made, resizes = wide(x), self._axis_resizes(x.shape, size, roi)
-        with np.errstate(all="ignore"):
-            for resize in resizes:
-                before, into = made, (slice(None),) * resize.axis
-                # allocated before the first row is computed, so that a size without memory fails at once
-                shape = (*before.shape[: resize.axis], resize.size, *before.shape[resize.axis + 1 :])
-                made = np.empty(shape, before.dtype)
-                for o in range(resize.size):
-                    made[(*into, o)] = _weighted(before, resize.axis, self._taps(o, resize))
-            for resize in resizes:
-                places = (self._place(o, resize) for o in range(resize.size))
-                outside = [not 0 <= each <= resize.length - 1 for each in places]
-                if self.coordinate_transformation is CROP:
-                    made[(slice(None),) * resize.axis + (outside,)] = self.extrapolation_value
-            return made.astype(x.dtype)
+        for resize in resizes:
+            before, into = made, (slice(None),) * resize.axis
+            # allocated before the first row is computed, so that a size without memory fails at once
+            shape = (*before.shape[: resize.axis], resize.size, *before.shape[resize.axis + 1 :])
+            made = np.empty(shape, before.dtype)
+            for o in range(resize.size):
+                made[(*into, o)] = _weighted(before, resize.axis, self._taps(o, resize))
+        for resize in resizes:
+            places = (self._place(o, resize) for o in range(resize.size))
+            outside = [not 0 <= each <= resize.length - 1 for each in places]
+            if self.coordinate_transformation is CROP:
+                made[(slice(None),) * resize.axis + (outside,)] = self.extrapolation_value
+        return made.astype(x.dtype)
 
     def _taps(self, o: int, resize: _AxisResize) -> Taps:
         """The input elements and weights of element ``o`` of the output."""

@@ -95,8 +95,7 @@ class IRotaryEmbeddingLayer(Operation):
                 i, j = (2 * pair, 2 * pair + 1) if self.interleaved else (pair, pair + turned // 2)
                 a, b_ = wide(x)[b, :, s, i], wide(x)[b, :, s, j]
                 c, d = wide(cos)[row][pair], wide(sin)[row][pair]
-                with np.errstate(all="ignore"):
-                    made[b, :, s, i], made[b, :, s, j] = a * c - b_ * d, a * d + b_ * c
+                made[b, :, s, i], made[b, :, s, j] = a * c - b_ * d, a * d + b_ * c
         return made.astype(x.dtype)
 
     def lower(self, x: Any, cos: Any, sin: Any, ids: Any = None) -> Any:

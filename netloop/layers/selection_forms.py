@@ -17,15 +17,16 @@ LEAST_BLOCK, LEAST_SORTED_BLOCK = 16, 4
 """The shortest blocks, for float32, and for the types that XLA sorts."""
 
 
-def first_places(keys: jax.Array, count: int) -> jax.Array:
+def first_places(keys: jax.Array, count: int, signed: bool = False) -> jax.Array:
     """The places, int32, of the largest keys of each row, in descending order; of equal keys, the first comes first.
 
-    NaN are the largest; keys have no -0.
+    Keys have neither -NaN nor -0, unless they are ``signed``: then these are the smallest, and less than +0.
     """
     if keys.dtype.itemsize <= 2:
         # XLA's CPU only has a search for float32: it sorts other types, in 20 to 100 times as long
         keys = keys.astype(np.float32)
-    if _block_length(keys, count) == 0:
+    # the maximum of a block loses the signs of NaN and 0
+    if _block_length(keys, count) == 0 or (signed and keys.dtype not in INTEGERS):
         return _searched(keys, count)
     return on_cpus(keys, partial(_searched_blocks, count=count), partial(_searched, count=count))
 

@@ -54,7 +54,8 @@ class WeightOnlySteps(NamedTuple):
                 layer = step.layer
                 arrays: list[Any] = [each and values.get(each, types[each].value) for each in layer.inputs]
                 compute = layer.zero_filled if isinstance(layer, IGatherLayer) else layer.evaluate
-                values[layer.outputs[0]] = compute(*arrays)
+                # numpy's results of rank 0 may be numbers instead of arrays
+                values[layer.outputs[0]] = np.asarray(compute(*arrays))
         return {tensor: array for tensor, array in values.items() if tensor not in given}
 
 

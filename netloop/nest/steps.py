@@ -6,7 +6,7 @@ block for each branch.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -179,8 +179,11 @@ class IfStep(_Nestable):
 Step = LayerStep | LoopStep | IfStep
 
 
-def walk(block: Block) -> Iterator[Step]:
-    """All steps of a block and of the blocks inside it, in running order; a loop or conditional precedes its inside."""
+def walk(block: Block, enters: Callable[[Block], bool] = lambda _: True) -> Iterator[Step]:
+    """All steps of a block and of the blocks inside it, in running order; a loop or conditional precedes its inside.
+
+    Blocks inside it that ``enters`` says no to are left out, with all that is inside of them.
+    """
     # an explicit stack, as recursive generators would pass each step through as many frames as it is nested deep
     stack = [iter(block.steps)]
     while stack:
@@ -189,7 +192,7 @@ def walk(block: Block) -> Iterator[Step]:
             stack.pop()
             continue
         yield step
-        stack.extend(iter(each.steps) for each in reversed(step.blocks))
+        stack.extend(iter(each.steps) for each in reversed(step.blocks) if enters(each))
 
 
 def depths_of(block: Block) -> dict[Step, int]:

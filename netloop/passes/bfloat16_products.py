@@ -58,9 +58,8 @@ class IntegerProductLayer(Operation):
         return x.with_shape((*x.shape[:-1], kernel.shape[-1]))
 
     def evaluate(self, x: Array, kernel: Array, scale: Array, bias: Array | None = None) -> Array:
-        with np.errstate(all="ignore"):
-            made = np.matmul(x.astype(np.float64), kernel.astype(np.float64)) * scale.astype(np.float64)
-            return (made if bias is None else made + bias.astype(np.float64)).astype(x.dtype)
+        made = np.matmul(x.astype(np.float64), kernel.astype(np.float64)) * scale.astype(np.float64)
+        return (made if bias is None else made + bias.astype(np.float64)).astype(x.dtype)
 
     def lower(self, x: Any, kernel: Any, scale: Any, bias: Any = None) -> Any:
         rows = jnp.reshape(x, (-1, x.shape[-1])).astype(jnp.bfloat16)

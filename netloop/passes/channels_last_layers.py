@@ -76,8 +76,7 @@ class ChannelsLastWindow(Operation):
 
     def evaluate(self, x: Array, kernel: Array, bias: Array | None = None) -> Array:
         wide = [None if each is None else each.astype(np.float64) for each in (x, kernel, bias)]
-        with np.errstate(all="ignore"):
-            return self._biased(np, *wide).astype(x.dtype)
+        return self._biased(np, *wide).astype(x.dtype)
 
     def lower(self, x: Any, kernel: Any, bias: Any = None) -> Any:
         dtype = jnp.asarray(x).dtype

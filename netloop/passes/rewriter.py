@@ -7,8 +7,9 @@ from netloop.formulas import FormulaBuilder
 from netloop.graph.infer import TypeTable
 from netloop.graph.layer import ILayer
 from netloop.graph.tensor import ITensor
-from netloop.nest import Block, LayerStep, LoopStep, Scopes, nest, walk, weight_only_tensors
+from netloop.nest import Block, LayerStep, LoopStep, Scopes, Step, nest, walk, weight_only_tensors
 from netloop.network import INetworkDefinition
+from netloop.types import TensorType
 
 L = TypeVar("L", bound=ILayer)
 
@@ -47,19 +48,28 @@ class Rewriter:
         """Record what was done."""
         self.notes.append(what)
 
+    def steps(self) -> list[Step]:
+        """All steps in running order, without those in branches that are not possible for the types of the inputs."""
+        return [*walk(self.block, self._is_possible)]
+
+    def _is_possible(self, block: Block) -> bool:
+        types = self.network.types
+        tensors = (tensor for step in block.steps for tensor in (*step.reads, *step.writes))
+        return all(isinstance(types.of(tensor), TensorType) for tensor in tensors)
+
     def blocks(self) -> Iterator[Block]:
-        """Every block: the whole network, the bodies of loops, and branches."""
+        """Every block: the whole network, the bodies of loops, and branches; without those of ``steps``."""
         yield self.block
-        for step in walk(self.block):
-            yield from step.blocks
+        for step in self.steps():
+            yield from filter(self._is_possible, step.blocks)
 
     def loops(self) -> Iterator[LoopStep]:
-        """Every loop."""
-        return (step for step in walk(self.block) if isinstance(step, LoopStep))
+        """Every loop in ``steps``."""
+        return (step for step in self.steps() if isinstance(step, LoopStep))
 
     def layers(self, kind: type[L]) -> list[L]:
-        """The live layers of a kind, in running order; those at the boundary of loops and conditionals are left out."""
-        layers = (step.layer for step in walk(self.block) if isinstance(step, LayerStep))
+        """The layers of a kind in ``steps``; those at the boundary of loops and conditionals are left out."""
+        layers = (step.layer for step in self.steps() if isinstance(step, LayerStep))
         return [each for each in layers if isinstance(each, kind)]
 
     def replace(self, old: ITensor, new: ITensor) -> None:

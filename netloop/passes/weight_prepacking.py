@@ -42,8 +42,7 @@ class WeightsOnLeftLayer(Operation):
 
     def evaluate(self, rows: Array, weights: Array) -> Array:
         wide = reference_type(rows.dtype)
-        with np.errstate(all="ignore"):
-            return (rows.astype(wide) @ weights.astype(wide).T).astype(rows.dtype)
+        return (rows.astype(wide) @ weights.astype(wide).T).astype(rows.dtype)
 
     def lower(self, rows: Any, weights: Any) -> Any:
         columns = jax.lax.dot_general(jnp.asarray(weights), jnp.asarray(rows), (((1,), (1,)), ((), ())), PRECISION)
@@ -73,7 +72,7 @@ class WeightPrepacking(Pass):
 
     def rewrite(self, rewriter: Rewriter) -> bool:
         varying, repeated, is_changed = depend_on_iteration(rewriter), _repeated(rewriter), False
-        for step in list(walk(rewriter.block)):
+        for step in rewriter.steps():
             layer = step.layer if isinstance(step, LayerStep) else None
             if not isinstance(layer, IMatrixMultiplyLayer) or not multiplies_weights(rewriter, layer):
                 continue

@@ -11,6 +11,7 @@ import numpy as np
 from netloop.api.engine import ICudaEngine, compile
 from netloop.api.engine_plan import read_plan
 from netloop.diagnostics import Finding, NetworkError
+from netloop.file_reading import read_regular
 from netloop.graph.tensor import ITensor
 from netloop.map_types import MapType
 from netloop.sandbox.errors import error_as_json
@@ -53,7 +54,7 @@ def _load(path: Path) -> ICudaEngine:
     importer = IMPORTERS.get(path.suffix)
     if importer is not None:
         return compile(import_module(importer).load(path))
-    return ICudaEngine(*read_plan(path.read_bytes()))
+    return ICudaEngine(*read_plan(read_regular(path)))
 
 
 def _described(engine: ICudaEngine) -> Header:

@@ -64,6 +64,16 @@ def test_interrupt_during_imports_is_raised_after_them():
     assert signal.getsignal(signal.SIGINT) is before
 
 
+def test_ignored_interrupts_stay_ignored():
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with interrupts_deferred():
+            signal.raise_signal(signal.SIGINT)
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 def test_other_threads_defer_nothing():
     done = []
 

@@ -177,13 +177,88 @@ def test_blocks_may_lie_along_any_axes_of_a_mesh(network):
 
 
 def test_programs_are_kept_for_each_shape():
-    engine = trt.shard(dynamic_axis(), mesh())
+    engine = trt.shard(dynamic_axis(), mesh(), dependent_rows=True)
     for length in (8, 16, 8):
         made = engine({"x": np.ones((length, 2), F)})["y"]
         np.testing.assert_array_equal(made, np.tile(np.arange(1, length // 8 + 1, dtype=F)[:, None], (8, 2)))
     rows = engine({"x": np.ones((8, 3, 2), F)})["y"]
 
     assert rows.shape == (8, 3, 2)
+
+
+def without_mean(network, axis=0, length=-1):
+    """y: x[..., 2] without its mean along an axis."""
+    x = network.add_input("x", trt.float32, (length, 2))
+    mean = network.add_reduce(x, trt.ReduceOperation.AVG, 1 << axis, True).get_output(0)
+    return mark(network, y=combine(network, x, mean, Op.SUB))
+
+
+NUMBERS = np.arange(48, dtype=F).reshape(24, 2) ** 2
+
+
+@pytest.mark.parametrize("rows", [8, 16, 24])
+def test_rows_of_blocks_that_depend_on_each_other_are_refused(network, rows):
+    engine = trt.shard(without_mean(network), mesh())
+    with pytest.raises(trt.NetworkError, match="NL615: rows of output 'y' change with rows that are none of theirs"):
+        engine({"x": NUMBERS[:rows]})
+
+
+def test_devices_compute_dependent_rows_of_blocks_by_themselves_if_they_are_to(network):
+    made = trt.shard(without_mean(network), mesh(), dependent_rows=True)({"x": NUMBERS[:16]})["y"]
+
+    assert np.asarray(made).tolist() == [
+        row for block in np.split(NUMBERS[:16], 8) for row in (block - block.mean(0)).tolist()
+    ]
+
+
+@pytest.mark.parametrize("rows", [8, 24])
+def test_rows_of_blocks_that_depend_on_themselves_are_computed(network, rows):
+    x = NUMBERS[:rows]
+
+    assert np.asarray(trt.shard(without_mean(network, 1), mesh())({"x": x})["y"]).tolist() == (
+        (x - x.mean(1, keepdims=True)).tolist()
+    )
+
+
+def test_equal_rows_are_compared_again_with_others(network):
+    engine = trt.shard(without_mean(network), mesh())
+    assert not np.asarray(engine({"x": np.ones((16, 2), F)})["y"]).any()
+
+    with pytest.raises(trt.NetworkError, match="NL615"):
+        engine({"x": NUMBERS[:16]})
+
+
+def test_number_of_rows_is_that_of_the_inputs(network):
+    x = network.add_input("x", trt.float32, (-1, 2))
+    engine = trt.shard(
+        mark(network, y=network.add_reduce(x, trt.ReduceOperation.SUM, 1 << 0, True).get_output(0)), mesh()
+    )
+    with pytest.raises(trt.NetworkError, match="NL615: output 'y' has 8 rows for inputs of 16"):
+        engine({"x": NUMBERS[:16]})
+
+
+def test_rows_may_lie_along_any_axis(network):
+    x = network.add_input("x", trt.float32, (2, -1))
+    total = network.add_cumulative(x, constant(network, np.int32(1)), trt.CumulativeOperation.SUM, False, False)
+    engine = trt.shard(
+        mark(network, y=total.get_output(0)), mesh(), in_specs={"x": P(None, "rows")}, out_specs={"y": P(None, "rows")}
+    )
+    with pytest.raises(trt.NetworkError, match="NL615: rows of output 'y' change"):
+        engine({"x": NUMBERS[:16].T})
+
+
+def test_batch_of_one_row_for_each_device_keeps_one_program(network):
+    engine = trt.shard(without_mean(network, 1), mesh())
+    engine({"x": NUMBERS[:8]})
+
+    assert engine.program_count == 1
+
+
+def test_axis_of_fixed_length_is_that_of_a_device(network):
+    """The network is not one of more rows, which may so depend on each other."""
+    made = trt.shard(without_mean(network, length=2), mesh())({"x": NUMBERS[:16]})["y"]
+
+    assert np.asarray(made)[:2].tolist() == [[-2, -4], [2, 4]]
 
 
 # ---------------------------------------------------------------------------- failures

@@ -255,7 +255,8 @@ def test_every_method_has_a_case():
     assert public - used <= TESTED_BELOW
 
 
-TESTED_BELOW = {"known", "ints", "tensors", "made", "aligned", "uniform", "normal", "last", "times", "part_of", "parts"}
+TESTED_BELOW = {"known", "ints", "long_ints", "tensors", "made", "aligned", "uniform", "normal", "last", "times"}
+TESTED_BELOW |= {"part_of", "parts"}
 
 
 def test_small_constants_are_shared(make):
@@ -291,6 +292,14 @@ def test_numbers_take_the_type_of_a_tensor(make):
 
     assert [each.dtype for each in make.tensors(2, given)] == [trt.int8, trt.int8]
     assert [len(each.shape) for each in make.aligned(given, make.constant([[[1]]]))] == [3, 3]
+
+
+def test_long_constants_are_known_as_integers(make):
+    numbers = make.constant(np.arange(1000))
+
+    assert make.ints(numbers) is None
+    assert make.long_ints(numbers) == [*range(1000)]
+    assert make.long_ints(make.network.add_input("x", trt.int64, (2,))) is None
 
 
 def test_lengths_are_numbers_where_they_are_known(make):

@@ -1,5 +1,6 @@
 """The example call of every method that adds a layer: its layer obeys the laws on random inputs."""
 
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -8,11 +9,13 @@ import numpy as np
 import pytest
 
 import netloop as trt
+from netloop.diagnostics import LayerError
 from netloop.graph.layer import ILayer
 from netloop.layers.conditional import IIfConditionalBoundaryLayer
 from netloop.layers.loop import ILoopBoundaryLayer
 from netloop.map_types import MapType
 from netloop.plan.layer_kinds import kinds
+from netloop.string_arrays import STRING
 from netloop.types import UNKNOWN, OptionalType, SequenceType, TensorType
 from tests.support.laws import Case, assert_close, check_laws
 from tests.support.layer_specs import CALLS, Tensors
@@ -66,6 +69,29 @@ def test_layer_obeys_the_laws(method):
     inputs = tuple(None if each is None else value(each.type) for each in layer.inputs)
 
     check_laws(Case(method, layer, inputs))
+
+
+EXTREME = [np.nan, np.inf, -np.inf, 3e38, -3e38, 1e-40, 0.0]
+
+
+def extreme(of: np.ndarray, start: int) -> np.ndarray:
+    """The extreme floating-point numbers in turn, in the shape of an array; integers stay as they are."""
+    if of.dtype.kind in "biu" or of.dtype == STRING or of.dtype.itemsize < 2:
+        return of
+    with np.errstate(all="ignore"):
+        return np.resize(np.roll(np.float64(EXTREME), start), of.shape).astype(of.dtype)
+
+
+@pytest.mark.parametrize("method", PLAIN)
+def test_reference_computes_extreme_numbers_without_warnings(method):
+    """A warning of numpy fails a test; in a script that makes errors of warnings, it would end the evaluation."""
+    _, layer = added(method)
+    inputs = [None if each is None else value(each.type) for each in layer.inputs]
+    for start in range(len(EXTREME)):
+        given = [None if each is None else extreme(each, start) for each in inputs]
+        for compute in (layer.evaluate, layer.host_value):
+            with suppress(LayerError):
+                compute(*given, **({"seed": (0,)} if layer.draws else {}))
 
 
 @pytest.mark.parametrize("method", OTHERS)

@@ -362,6 +362,13 @@ def best(name: str, op: TopKOperation, k: int, x: Any, values: Any, indices: Any
     return Case(name, ITopKLayer(op=op, k=k, axes=axes), (x,), (np.array(values, x.dtype), np.array(indices, I32)))
 
 
+def signed(name: str, op: TopKOperation, k: int, x: Any, places: list[int]) -> Case:
+    layer = ITopKLayer(op=op, k=k, axes=1, total_order=True)
+    return Case(name, layer, (x,), (x[places], np.array(places, I32)))
+
+
+NEGATIVE_NAN = np.copysign(np.float32(NAN), np.float32(-1))
+SIGNED = [np.float32(each) for each in (0.0, -0.0, NEGATIVE_NAN, 1, NAN, INF, -INF, -0.0, 0.0)]
 V = np.float32([3, 1, 4, 1, 5])
 TIES = np.float32([2, 7, 2, 7, 7])
 NANS = np.float32([1, NAN, INF, -NAN, -INF])
@@ -408,6 +415,16 @@ TOPKS = [
     Case("k as an input", ITopKLayer(op=LARGEST, k=9, axes=1), (V, np.array(2, I32)), (np.float32([5, 4]), [4, 2])),
     Case("k as an int64 input", ITopKLayer(op=SMALLEST, k=9, axes=1), (V, np.array(1, I64)), (np.float32([1]), [1])),
     Case("k left out", ITopKLayer(op=LARGEST, k=1, axes=1), (V, None), (np.float32([5]), [4])),
+    best("MAX of NaN of either sign", LARGEST, 3, np.float32([1, NEGATIVE_NAN, NAN]), [NAN, NAN, 1], [1, 2, 0]),
+    best("MIN of NaN of either sign", SMALLEST, 3, np.float32([1, NAN, NEGATIVE_NAN]), [NAN, NAN, 1], [1, 2, 0]),
+    best("the largest of negative NaN", LARGEST, 1, np.float32([INF, NEGATIVE_NAN]), [NAN], [1]),
+    best("the smallest of negative NaN", SMALLEST, 1, np.float32([INF, NEGATIVE_NAN]), [NAN], [1]),
+    *(signed(f"{op.name} of {np.dtype(dtype).name} in total order", op, 9, np.array(SIGNED, dtype), places)
+      for dtype in (F32, np.float64, np.float16, BF16)
+      for op, places in [(LARGEST, [4, 5, 3, 0, 8, 1, 7, 6, 2]), (SMALLEST, [2, 6, 1, 7, 0, 8, 3, 5, 4])]),
+    signed("the largest in total order", LARGEST, 1, np.float32([NEGATIVE_NAN, -0.0, 0.0, -1]), [2]),
+    signed("the smallest in total order", SMALLEST, 1, np.float32([INF, NEGATIVE_NAN, -INF]), [1]),
+    signed("integers in total order", SMALLEST, 2, np.array([3, -5, 4], I32), [1, 0]),
 ]  # fmt: skip
 
 
@@ -433,6 +450,24 @@ def test_topk_of_unknown_k_has_an_axis_of_unknown_length() -> None:
     values, indices = ITopKLayer(op=LARGEST, k=4, axes=0b10).infer(TensorType(F32, (2, 3)), TensorType(I32))
 
     assert (values.shape, indices.shape) == ((2, -1), (2, -1))
+
+
+@pytest.mark.parametrize("length", [50, 9000])
+def test_topk_in_total_order_is_that_of_jax(length: int) -> None:
+    x = np.random.default_rng(0).choice(np.float32(SIGNED), (2, length))
+
+    for count in (1, 5, length):
+        layer = ITopKLayer(op=LARGEST, k=count, axes=0b10, total_order=True)
+        wanted = jax.jit(lambda x, k=count: jax.lax.top_k(x, k)[1])(x).tolist()
+        assert np.asarray(jax.jit(layer.lower)(x)[1]).tolist() == wanted
+        assert layer.evaluate(x)[1].tolist() == wanted
+        assert layer.host_value(x)[1].tolist() == wanted
+
+
+def test_total_order_is_beyond_tensorrt() -> None:
+    layer = ITopKLayer(op=LARGEST, k=1, axes=1, total_order=True)
+
+    assert layer.beyond_tensorrt(TensorType(F32, (3,))) == "orders NaN and zeros by their signs"
 
 
 def test_topk_of_bool_is_refused() -> None:

@@ -111,6 +111,26 @@ def test_gather_by_numpy_is_that_of_a_program(network, axis, mode, length):
     assert made.tolist() == layer.lower(data, indices).tolist()
 
 
+@pytest.mark.parametrize(("index", "expected"), [(2, 2), (-1, LENGTH - 1), (LENGTH, 0), (-LENGTH - 1, 0)])
+def test_numpy_gathers_single_elements_of_weights(network, index, expected):
+    numbers = constant(network, np.arange(LENGTH, dtype=np.int32))
+    place = constant(network, np.array(index, np.int32))
+    mark(network, y=network.add_gather(numbers, place, 0).get_output(0))
+
+    assert not folding(network).others
+    assert trt.compile(network)({})["y"].tolist() == expected
+
+
+def test_results_of_rank_0_that_numpy_folds_are_arrays(network, weights):
+    number = network.add_gather(weights, constant(network, np.array(0)), 0).get_output(0)
+    for op in (trt.UnaryOperation.NEG, trt.UnaryOperation.EXP):
+        number = network.add_unary(number, op).get_output(0)
+    mark(network, y=network.add_cast(number, trt.int32).get_output(0))
+    folded = folding(network).by_numpy({weights: np.ones(LENGTH, np.float32)}, network.types)
+
+    assert {type(value) for value in folded.values()} == {np.ndarray}
+
+
 def test_gather_by_other_than_one_axis_is_not_by_numpy(network, weights):
     rows = constant(network, np.zeros((1, 1), np.int32))
     mark(network, y=network.add_gather_v2(weights, rows, trt.GatherMode.ND).get_output(0))

@@ -64,6 +64,7 @@ def check_infer_predicts_evaluate(case: Case) -> None:
         inferred = _tuple(case.layer.infer(*types))
         assert len(inferred) == len(results)
         for predicted, result in zip(inferred, results, strict=True):
+            assert isinstance(result, np.ndarray)
             assert predicted.dtype == result.dtype
             assert len(predicted.shape) == result.ndim
             assert all(a in (-1, b) for a, b in zip(predicted.shape, result.shape, strict=True))

@@ -123,35 +123,34 @@ def cumulative(call: Call, x: ITensor) -> ITensor:
     return call.make.cumulative(op, x, call.make.constant(int(call.params["axis"])), reverse=call.params["reverse"])
 
 
-def _running(x: Any, axis: int, reverse: bool, join: Any) -> Any:
+def _running(x: Any, axis: int, reverse: bool, join: Any, neutral: Any) -> Any:
+    """The running totals along an axis, which may be empty: the first one joins the neutral element."""
     rows = jnp.moveaxis(x, axis, 0)
-    first = lax.index_in_dim(rows, -1 if reverse else 0, 0, keepdims=False)
 
     def step(total: Any, row: Any) -> tuple[Any, Any]:
         made = join(total, row)
         return made, made
 
-    rest = rows[:-1] if reverse else rows[1:]
-    _, made = lax.scan(step, first, rest, reverse=reverse)
-    return jnp.moveaxis(jnp.concatenate([made, first[None]] if reverse else [first[None], made]), 0, axis)
+    _, made = lax.scan(step, jnp.broadcast_to(neutral, rows.shape[1:]), rows, reverse=reverse)
+    return jnp.moveaxis(made, 0, axis)
 
 
 @defined("cummax")
 def running_maximum(x: Any, *, axis: int, reverse: bool, **_: Any) -> Any:
     """The running maximum along an axis, by a loop."""
-    return _running(x, axis, reverse, lax.max)
+    return _running(x, axis, reverse, lax.max, lowest(x.dtype))
 
 
 @defined("cummin")
 def running_minimum(x: Any, *, axis: int, reverse: bool, **_: Any) -> Any:
     """The running minimum along an axis, by a loop."""
-    return _running(x, axis, reverse, lax.min)
+    return _running(x, axis, reverse, lax.min, highest(x.dtype))
 
 
 @defined("cumlogsumexp")
 def running_log_sum_exp(x: Any, *, axis: int, reverse: bool, **_: Any) -> Any:
     """The logarithms of running sums of exponentials, by a loop."""
-    return _running(x, axis, reverse, jnp.logaddexp)
+    return _running(x, axis, reverse, jnp.logaddexp, lowest(x.dtype))
 
 
 # ---------------------------------------------------------------------- order
@@ -170,11 +169,12 @@ def place_of_extreme(call: Call, x: ITensor) -> ITensor:
 
 @primitive("top_k", "approx_top_k")
 def top_k(call: Call, x: ITensor) -> list[ITensor]:
-    """The largest elements along an axis and their places, in order; an approximate one is exact here."""
+    """The largest elements along an axis and their places, in total order; an approximate one is exact here."""
     params, rank = call.params, x.type.rank
     axis = int(params.get("axis", params.get("reduction_dimension", params.get("dimension", -1)))) % rank
     op = TopKOperation.MAX if params.get("is_max_k", True) else TopKOperation.MIN
-    values, places = call.make.best(op, x, call.lengths([params["k"]])[0], axis)
+    total_order = "is_max_k" not in params and x.type.is_float
+    values, places = call.make.best(op, x, call.lengths([params["k"]])[0], axis, total_order)
     return [values, call.make.cast(places, call.results[1].dtype)]
 
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from jax import lax
 
+import netloop as trt
 from tests.support.jax_functions import check_same
 
 DRAW = np.random.default_rng(0)
@@ -41,6 +42,29 @@ def test_general_reduction(join):
 @pytest.mark.parametrize("running", [lax.cumsum, lax.cumprod, lax.cummax, lax.cummin, lax.cumlogsumexp])
 def test_running_total(running, reverse):
     check_same(lambda x: (running(x, 0, reverse), running(x, 1, reverse)), X)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int32])
+def test_running_totals_of_nothing(dtype):
+    running = [lax.cumsum, lax.cumprod, lax.cummax, lax.cummin, lax.cumlogsumexp][: 5 if dtype == np.float32 else 4]
+
+    def totals(*arrays):
+        along = [(x, axis, reverse) for x in arrays for axis in range(x.ndim) for reverse in (False, True)]
+        return [total(*each) for total in running for each in along]
+
+    check_same(totals, *(np.zeros(shape, dtype) for shape in ((0,), (3, 0), (0, 3))))
+
+
+def test_signs_of_nan_and_zero_count_where_they_do_in_jax():
+    """They count in top_k, and not in sorts, running maxima and the places of extremes."""
+    x = np.float32([0.0, -0.0, -np.nan, 1.0, np.nan, np.inf, -np.inf, -0.0, 0.0])
+    assert [*np.signbit(x)] == [False, True, True, False, False, False, True, True, False]
+
+    network = check_same(
+        lambda x: [lax.top_k(x, 9)[1], jnp.argsort(x), lax.cummax(x[2:5]), jnp.argmax(x), jnp.argmin(x)], x
+    )
+
+    assert next(iter(trt.evaluate(network, {"x": x}).values())).tolist() == [4, 5, 3, 0, 8, 1, 7, 6, 2]
 
 
 @pytest.mark.parametrize("x", [X, A, ODD, A > 0], ids=["float", "int", "nan", "bool"])

@@ -389,6 +389,96 @@ def test_extreme_numbers_of_operators_are_refused(operator, arrays, attributes, 
     assert what in refused(made)[0][1]
 
 
+LONG_LISTS = [
+    "ConstantOfShape (e)",
+    "Expand (x, e)",
+    "Reshape (x, e)",
+    "Tile (x, e)",
+    "Pad (x, e)",
+    "Pad (x, p, , e)",
+    "Slice (x, e, e, e)",
+    "Unsqueeze (x, e)",
+    "Squeeze (x, e)",
+    "ReduceSum (x, e)",
+    "Resize (x, , , e)",
+    "Split <num_outputs = 1> (x, e)",
+    "CenterCropPad (x, e)",
+    "AffineGrid (t, e)",
+    "Col2Im (t, e, e)",
+    "MaxUnpool <kernel_shape = [1, 1]> (q, i, e)",
+    "RandomNormalLike (z)",
+]
+
+
+@pytest.mark.parametrize("call", LONG_LISTS)
+def test_lists_of_axes_that_are_computed_and_too_long_are_refused_at_once(call):
+    """The list has 10^10 elements, and its bytes are in no file: nothing may be made for each of them."""
+    made = model(
+        "g (float[2] x, int64[1] k, float[1,2,3] t, float[1,1,1,1] q, int64[1,1,1,1] i) => (float[N] y) { "
+        "r = Constant <value_ints = [10000000000]> () e = Expand (k, r) "
+        "s = Constant <value_ints = [20000000000]> () p = Expand (k, s) z = ConstantOfShape (e) "
+        f"y = {call} }}"
+    )
+    before = time.process_time()
+
+    assert "10000000000" in refused(made)[0][1] or "20000000000" in refused(made)[0][1]
+    assert time.process_time() - before < 2
+
+
+MANY = 1 << 33
+
+
+@pytest.mark.parametrize(
+    ("operator", "shapes", "attributes", "what"),
+    [
+        ("LpPool", [(1, 1, 4, 4)], {"kernel_shape": [2**14, 2**14]}, "the windows have 268435456 elements"),
+        (
+            "RoiAlign",
+            [(1, 2, 4, 4), (1, 4), (1,)],
+            {"output_height": MANY, "output_width": 1, "sampling_ratio": 1},
+            "a region has 8589934592 x 1 cells",
+        ),
+        (
+            "DeformConv",
+            [(1, 1, 4, 4), (1, 1, 2**15, 2**15), (1, 2**31, 1, 1)],
+            {},
+            "the kernel has 1073741824 taps",
+        ),
+    ],
+)
+def test_windows_and_grids_beyond_memory_are_refused(operator, shapes, attributes, what):
+    inputs = [
+        helper.make_tensor_value_info(f"x{index}", TensorProto.INT64 if len(shape) == 1 else TensorProto.FLOAT, shape)
+        for index, shape in enumerate(shapes)
+    ]
+    node = helper.make_node(operator, [each.name for each in inputs], ["y"], **attributes)
+    graph = helper.make_graph([node], "g", inputs, [helper.make_empty_tensor_value_info("y")])
+
+    assert what in refused(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)]))[0][1]
+
+
+def test_pairs_of_classes_beyond_the_file_are_refused_at_once():
+    classes = 40_000  # 800 million pairs
+    made, _ = of_node(
+        "SVMClassifier",
+        np.ones((1, 1), np.float32),
+        outputs=2,
+        domain="ai.onnx.ml",
+        opset=1,
+        classlabels_ints=[*range(classes)],
+        vectors_per_class=[1, *[0] * (classes - 1)],
+        support_vectors=[1.0],
+        coefficients=[1.0] * (classes - 1),
+        rho=[0.0],
+        kernel_type="LINEAR",
+        kernel_params=[1.0, 0.0, 1.0],
+    )
+    before = time.process_time()
+
+    assert refused(made)[0][1] == "rho has 1 numbers, but must have 799980000"
+    assert time.process_time() - before < 2
+
+
 def test_number_of_targets_beyond_memory_is_refused():
     """Leaves of trees are imported as an array of a number for each leaf and target."""
     trees = {
@@ -407,3 +497,34 @@ def test_number_of_targets_beyond_memory_is_refused():
     made, _ = of_node("TreeEnsemble", np.ones((1, 1)), domain="ai.onnx.ml", opset=5, **trees)
 
     assert refused(made)[0][1] == "there are 549755813888 targets for 2 leaves"
+
+
+# ---------------------------------------------------------------------------- many outputs
+
+
+@pytest.mark.parametrize("sizes", ["num_outputs", "split"])
+def test_split_into_thousands_of_parts_is_a_slice_for_each(sizes):
+    count = 3000  # more sizes than known values have elements
+    names = [f"part{index}" for index in range(count)]
+    lengths = helper.make_tensor("lengths", TensorProto.INT64, [count], [1] * count)
+    given = {"num_outputs": count} if sizes == "num_outputs" else {}
+    split = helper.make_node("Split", ["x"] if given else ["x", "lengths"], names, **given)
+    back = helper.make_node("Concat", names[::-1], ["y"], axis=0)
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [count])
+    graph = helper.make_graph([split, back], "g", [x], [helper.make_empty_tensor_value_info("y")], [lengths])
+    before = time.process_time()
+    network = netloop.onnx.load(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)]))
+
+    assert time.process_time() - before < 5
+    assert network.num_layers == count + 1
+    assert network.outputs[0].shape == (count,)
+
+
+@pytest.mark.parametrize(
+    ("length", "count", "expected"), [(7, 3, [3, 3, 1]), (6, 3, [2, 2, 2]), (3, 4, [1, 1, 1, 0]), (0, 2, [0, 0])]
+)
+def test_split_is_even_except_at_the_end(length, count, expected):
+    """As in onnxruntime, each part has the length divided by the number of parts, rounded up, as long as it lasts."""
+    network = netloop.onnx.load(of_node("Split", np.zeros(length, np.float32), outputs=count, num_outputs=count)[0])
+
+    assert [each.shape for each in network.outputs] == [(each,) for each in expected]

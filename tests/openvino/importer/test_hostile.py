@@ -120,7 +120,9 @@ def test_pipe_is_refused_without_waiting(sums, tmp_path):
     os.mkfifo(tmp_path / "pipe")
 
     assert refused(sums[0], tmp_path / "pipe")[0][0] == "NL752"
-    assert refused(tmp_path / "pipe") == [("NL751", "the file cannot be read: this is not a regular file")]
+    ((code, what),) = refused(tmp_path / "pipe")
+    assert code == "NL751"
+    assert what == f"the file cannot be read: [Errno 22] This is not a regular file: {str(tmp_path / 'pipe')!r}"
 
 
 @pytest.mark.parametrize("offset", ["-1", "99999", str(2**63 - 1), str(2**63), "1e3", "0x10", "", "\u0661", "1_0"])
@@ -337,3 +339,87 @@ def test_bodies_of_a_layer_are_read_in_linear_time():
         ("NL753", "<body> has no <layers>"),
     ]
     assert time.process_time() - before < 10
+
+
+# ---------------------------------------------------------------------------- computed lists
+
+
+def layer(id, type, version="opset1", data="", inputs=(), outputs=1):
+    """A layer as XML, with ports of unknown dims."""
+    ends = "".join(f'<port id="{port}"/>' for port in range(inputs))
+    made = "".join(f'<port id="{inputs + port}" precision="FP32"/>' for port in range(outputs))
+    return (
+        f'<layer id="{id}" name="l{id}" type="{type}" version="{version}"><data {data}/>'
+        f"<input>{ends}</input><output>{made}</output></layer>"
+    )
+
+
+def of_long_list(type, version, data, ends, outputs=1):
+    """A layer that reads float32[2] ``x`` or float32[1,4,6] ``t``, and a list ``e`` of 10^10 elements or axis ``a``."""
+    sources = {"x": 0, "t": 1, "e": 5, "a": 3}
+    layers = [
+        layer(0, "Parameter", data='shape="2" element_type="f32"', inputs=0),
+        layer(1, "Parameter", data='shape="1,4,6" element_type="f32"', inputs=0),
+        layer(2, "Parameter", data='shape="1" element_type="i64"', inputs=0),
+        layer(3, "Const", data='element_type="i64" shape="1" offset="0" size="8"', inputs=0),
+        layer(4, "Const", data='element_type="i64" shape="1" offset="8" size="8"', inputs=0),
+        layer(5, "Broadcast", "opset3", 'mode="numpy"', 2),
+        layer(6, type, version, data, len(ends), outputs),
+        layer(7, "Result", inputs=1, outputs=0),
+    ]
+    wires = [(2, 0, 5, 0), (4, 0, 5, 1), (6, len(ends), 7, 0)]
+    wires += [(sources[end], 2 if end == "e" else 0, 6, port) for port, end in enumerate(ends)]
+    edges = "".join(f'<edge from-layer="{a}" from-port="{b}" to-layer="{c}" to-port="{d}"/>' for a, b, c, d in wires)
+    return f'<net name="g" version="11"><layers>{"".join(layers)}</layers><edges>{edges}</edges></net>'
+
+
+@pytest.mark.parametrize(
+    ("type", "version", "data", "ends"),
+    [
+        ("Broadcast", "opset3", 'mode="bidirectional"', "xe"),
+        ("Broadcast", "opset3", 'mode="numpy"', "xe"),
+        ("Broadcast", "opset3", 'mode="explicit"', "xea"),
+        ("Broadcast", "opset1", 'mode="pdpd"', "xe"),
+        ("Reshape", "opset1", 'special_zero="true"', "xe"),
+        ("Tile", "opset1", "", "xe"),
+        ("Unsqueeze", "opset1", "", "xe"),
+        ("Squeeze", "opset1", "", "xe"),
+        ("ReduceSum", "opset1", 'keep_dims="false"', "xe"),
+        ("StridedSlice", "opset1", 'begin_mask="" end_mask=""', "xee"),
+        ("Slice", "opset8", "", "xeee"),
+        ("Pad", "opset1", 'pad_mode="constant"', "xee"),
+        ("VariadicSplit", "opset1", "", "xae"),
+        ("Transpose", "opset1", "", "xe"),
+        ("Roll", "opset7", "", "xee"),
+        ("Col2Im", "opset15", 'strides="1,1" dilations="1,1" pads_begin="0,0" pads_end="0,0"', "tee"),
+        ("AdaptiveMaxPool", "opset8", "", "te"),
+        ("BatchToSpace", "opset2", "", "teee"),
+        ("Interpolate", "opset11", 'mode="nearest" shape_calculation_mode="sizes"', "te"),
+        ("RandomUniform", "opset8", 'output_type="f32" op_seed="1" global_seed="2"', "exx"),
+        ("NormalizeL2", "opset1", 'eps="1" eps_mode="add"', "te"),
+        ("ReverseSequence", "opset1", 'batch_axis="0" seq_axis="1"', "te"),
+    ],
+)
+def test_lists_that_are_computed_and_too_long_are_refused_at_once(type, version, data, ends):
+    """The list has 10^10 elements, and its bytes are in no file: nothing may be made for each of them."""
+    xml, before = of_long_list(type, version, data, ends), time.process_time()
+
+    assert refused(xml.encode(), np.array([0, 10**10]).tobytes())
+    assert time.process_time() - before < 2
+
+
+@pytest.mark.parametrize("count", [1, 3, 10**10])
+def test_parts_that_are_no_outputs_are_refused(count):
+    xml = of_long_list("Split", "opset1", f'num_splits="{count}"', "xa", 2)
+
+    (finding,) = refused(xml.encode(), np.array([0, 2]).tobytes())
+    assert finding[1] == f"the axis is split into {count} parts, and the layer has 2 outputs"
+
+
+def test_windows_beyond_memory_are_refused():
+    xml = of_long_list("AdaptiveMaxPool", "opset8", 'index_element_type="i64"', "ta").replace(
+        ' shape="1,4,6"', ' shape="1,4,600000"'
+    )
+
+    ((_, what),) = refused(xml.encode(), np.array([10**10, 2]).tobytes())
+    assert what == "the windows have 10000000000 elements or more, but may have 67108864"

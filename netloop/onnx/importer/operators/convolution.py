@@ -10,6 +10,7 @@ from netloop.formats.windows import Sliding
 from netloop.formats.word_tables import AUTO_PADS
 from netloop.formulas import FormulaBuilder
 from netloop.graph.tensor import ITensor
+from netloop.layers.rearrange import axis_count
 from netloop.onnx.importer.call import Call
 from netloop.onnx.importer.operator_table import operator
 from netloop.types import TINY, UNKNOWN
@@ -73,7 +74,7 @@ def conv_transpose(call: Call, x: ITensor, kernel: ITensor, bias: ITensor | None
 @operator("Col2Im", since=18)
 def column_to_image(call: Call, x: ITensor, image: ITensor, block: ITensor) -> ITensor:
     """Inverse of im2col: columns, each a block of the image, summed where blocks overlap."""
-    axes = call.make.list_tensor(image).type.shape[0]
+    axes = axis_count(call.make.list_tensor(image).type)
     strides, dilations = (call.attribute(name, [1] * axes) for name in ("strides", "dilations"))
     return windows.columns_to_image(call.make, x, image, block, Sliding(strides, dilations, *padding_of(call, axes)))
 

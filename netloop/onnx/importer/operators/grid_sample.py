@@ -9,6 +9,7 @@ from netloop.formats.word_tables import GRID_SAMPLE_MODES, GRID_SAMPLE_PADDINGS
 from netloop.graph.tensor import ITensor
 from netloop.onnx.importer.call import Call
 from netloop.onnx.importer.operator_table import operator
+from netloop.types import agree
 
 
 @operator("AffineGrid", since=20)
@@ -17,7 +18,9 @@ def affine_grid(call: Call, theta: ITensor, size: ITensor) -> ITensor:
     is_map = theta.type.rank == 3 and theta.type.shape[1] in (2, 3)
     require(is_map, f"theta is {theta.type}, but must be [N, 2, 3] or [N, 3, 4]")
     make, count = call.make, theta.type.shape[1]
-    lengths = make.slice(make.list_tensor(size), [2], [count])
+    listed = make.list_tensor(size)
+    require(agree(listed.type.shape, (count + 2,)), f"the size is {listed.type}, but must be {count + 2} numbers")
+    lengths = make.slice(listed, [2], [count])
     columns = [make.slice(theta, [each], [1], axes=[2]) for each in range(count + 1)]
     grid, *maps = (make.expand_dims(make.squeeze(each, [2]), range(1, 1 + count)) for each in reversed(columns))
     for axis, own in enumerate(maps):

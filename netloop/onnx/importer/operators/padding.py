@@ -5,6 +5,7 @@ import numpy as np
 from netloop.diagnostics import require
 from netloop.formats.word_tables import PAD_MODES
 from netloop.graph.tensor import ITensor
+from netloop.layers.rearrange import axis_count
 from netloop.onnx.importer.call import Call
 from netloop.onnx.importer.operator_table import operator
 
@@ -30,7 +31,7 @@ def pad(call: Call, x: ITensor, widths: ITensor, value: ITensor | None = None, a
     """Padding around axes: constant, edge, reflect or wrap; negative widths crop."""
     make, mode = call.make, call.choice("mode", PAD_MODES.onnx.read)
     axes = make.constant(np.arange(x.type.rank)) if axes is None else make.list_tensor(axes)
-    count, widths = axes.type.shape[0], make.list_tensor(widths)
+    count, widths = axis_count(axes.type), make.list_tensor(widths)
     require(widths.type.shape == (2 * count,), f"the widths are {widths.type}, but must be {2 * count} numbers")
     before, after = (make.slice(widths, [start], [count]) for start in (0, count))
     return make.pad(x, before, after, mode, value, axes)

@@ -1,5 +1,7 @@
 """Pooling."""
 
+import math
+
 import numpy as np
 
 from netloop.diagnostics import require
@@ -62,12 +64,18 @@ def _by_columns(make: FormulaBuilder, x: ITensor, indices: ITensor) -> ITensor:
     return found
 
 
+LARGEST_WINDOWS = 1 << 26
+"""The most elements of the windows of all channels, which are the weights of a convolution."""
+
+
 @operator("LpPool", since=(1, 2, 18))
 def lp_pool(call: Call, x: ITensor) -> ITensor:
     """Lp norm of each window."""
     has_channels = x.type.rank > 1 and x.type.shape[1] != UNKNOWN
     require(has_channels, f"the input is {x.type}, and its number of channels must be known")
     make, window, channels = call.make, call.attribute("kernel_shape"), x.type.shape[1]
+    taps = channels * math.prod(window)
+    require(taps <= LARGEST_WINDOWS, f"the windows have {taps} elements, but may have {LARGEST_WINDOWS}")
     ones = np.ones((channels, 1, *window), x.type.dtype)
     power = float(call.attribute("p", 2.0))
     layer = make.network.add_convolution_nd(_power_of(make, x, power), channels, window, Weights(ones))

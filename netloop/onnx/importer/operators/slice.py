@@ -44,6 +44,9 @@ def split(call: Call, x: ITensor, sizes: ITensor | None = None) -> list[ITensor 
 def _even_sizes(call: Call, length: Length, count: int) -> ITensor:
     """Equal lengths, except a shorter last one."""
     make = call.make
+    if not isinstance(length, ITensor):
+        size = -(-length // max(count, 1))
+        return make.constant(np.clip(length - size * np.arange(count), 0, size))
     whole = make.tensor(length)
     size = make.floor_div(make.add(whole, count - 1), count)
     places = make.mul(size, np.arange(count))

@@ -10,6 +10,7 @@ from netloop.enums import ActivationType, ReduceOperation, TripLimit, UnaryOpera
 from netloop.formulas import FormulaBuilder
 from netloop.graph.tensor import ITensor
 from netloop.onnx.importer.call import Call
+from netloop.onnx.importer.forests import LARGEST_TABLE
 from netloop.onnx.importer.operator_table import operator
 from netloop.onnx.importer.operators.classical_ml import (
     DOMAIN,
@@ -96,9 +97,12 @@ def svm_classifier(call: Call, x: ITensor) -> list[ITensor]:
         f"vectors_per_class is {sizes}, for {labels.count} classes",
     )
     pairs = Pairs(make, labels.count)
-    found = kernels(call, x, _matrix(call, "support_vectors", int(sizes.sum()), x))
+    vectors, thresholds = int(sizes.sum()), _numbers(call, "rho", pairs.count)
+    what = f"there are {vectors} support vectors for {pairs.count} pairs of classes, which are too many"
+    require(vectors * pairs.count <= LARGEST_TABLE, what)
+    found = kernels(call, x, _matrix(call, "support_vectors", vectors, x))
     weights = pairs.weights(sizes, _matrix(call, "coefficients", labels.count - 1))
-    scores = make.add(make.matmul(found, make.constant(weights)), _numbers(call, "rho", pairs.count))
+    scores = make.add(make.matmul(found, make.constant(weights)), thresholds)
     chosen = labels.at(make, pairs.winner(scores))
     kind = call.attribute("post_transform")
     if call.attribute("prob_a", []):
@@ -144,7 +148,7 @@ class Pairs:
     @property
     def count(self) -> int:
         """The number of pairs."""
-        return len(self.all)
+        return self.classes * (self.classes - 1) // 2
 
     def weights(self, sizes: Array, coefficients: Array) -> Array:
         """The weight of each support vector in each pair; [vector, pair].

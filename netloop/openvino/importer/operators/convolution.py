@@ -10,6 +10,7 @@ from netloop.formats.deformed import Deformed
 from netloop.formats.windows import Sliding, columns_to_image, convolved, deconvolved
 from netloop.formats.word_tables import AUTO_PADS
 from netloop.graph.tensor import ITensor
+from netloop.layers.rearrange import axis_count
 from netloop.openvino.importer.call import Call
 from netloop.openvino.importer.operator_table import operator
 from netloop.types import UNKNOWN
@@ -84,7 +85,7 @@ def _check_image(x: ITensor, kernel: ITensor, more: int = 0) -> None:
 def column_to_image(call: Call, x: ITensor, image: ITensor, block: ITensor) -> ITensor:
     """Inverse of im2col: columns, each a block of the image, summed where blocks overlap."""
     make, alone = call.make, x.type.rank == 2
-    axes = make.list_tensor(image).type.shape[0]
+    axes = axis_count(make.list_tensor(image).type)
     columns = make.expand_dims(x, [0]) if alone else x
     made = columns_to_image(make, columns, make.cast(image, np.int64), make.cast(block, np.int64), sliding(call, axes))
     return make.squeeze(made, [0]) if alone else made

@@ -83,6 +83,8 @@ def adaptive_max_pool(call: Call, x: ITensor, shape: ITensor) -> list[ITensor]:
     rank, dims = x.type.rank, x.type.shape[2:]
     require(rank == len(wanted) + 2, f"the input is {x.type}, and the shape of the output {wanted}")
     require(UNKNOWN not in dims and min(wanted) > 0, f"the input is {x.type}, the output {wanted}; both must be known")
+    most = math.prod(map(max, dims, wanted))
+    require(most <= LARGEST_MATRIX, f"the windows have {most} elements or more, but may have {LARGEST_MATRIX}")
     windows = [_even_windows(length, count) for length, count in zip(dims, wanted, strict=True)]
     size = math.prod(each.size for each in windows)
     require(size <= LARGEST_MATRIX, f"the windows have {size} elements, but may have {LARGEST_MATRIX}")

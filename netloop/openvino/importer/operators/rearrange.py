@@ -7,6 +7,7 @@ from netloop.enums import SampleMode
 from netloop.formats.import_errors import present
 from netloop.formulas import Length
 from netloop.graph.tensor import ITensor
+from netloop.layers.rearrange import axis_count
 from netloop.openvino.importer.call import Call
 from netloop.openvino.importer.operator_table import operator
 from netloop.types import UNKNOWN, normal_axis
@@ -60,8 +61,7 @@ def broadcast(call: Call, x: ITensor, shape: ITensor, axes: ITensor | None = Non
     """
     make, mode = call.make, call.choice("mode", MODES, "numpy")
     wanted = make.list_tensor(shape)
-    require(wanted.type.is_fixed, f"the shape is {wanted.type}, and its number of dims must be known")
-    rank = wanted.type.shape[0]
+    rank = axis_count(wanted.type)
     if mode == "explicit":
         axes = present(axes, "the mode is explicit, and there is no axes mapping")
         places = call.known_axes(axes, rank)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from netloop.diagnostics import require
 from netloop.enums import ResizeSelector, SampleMode
 from netloop.formats.import_errors import present
 from netloop.formats.word_tables import COORDINATE_TRANSFORMATIONS, NEAREST_ROUNDINGS, RESIZE_MODES
@@ -11,6 +12,7 @@ from netloop.graph.tensor import ITensor
 from netloop.layers.resample import IResizeLayer
 from netloop.openvino.importer.call import Call
 from netloop.openvino.importer.operator_table import operator
+from netloop.types import agree
 
 BY_SCALES = {"sizes": False, "scales": True}
 
@@ -36,6 +38,10 @@ def _resized(call: Call, x: ITensor, given: ITensor, axes: ITensor | None) -> IT
         lengths = make.add(make.shape(x), np.add(before, after))
         x = make.slice(x, [-each for each in before], lengths, outside=SampleMode.FILL)
     along = range(rank) if axes is None else call.known_axes(axes, rank)
+    fits = agree(given.type.shape, (len(along),))
+    require(
+        fits, f"the sizes or scales are {given.type}, but must be {len(along)} numbers", "there is one for each axis"
+    )
     layer = make.network.add_resize(x)
     layer.resize_mode = call.choice("mode", RESIZE_MODES.openvino.read)
     way = call.text("coordinate_transformation_mode", "half_pixel").lower()

@@ -7,6 +7,7 @@ import numpy as np
 from netloop.diagnostics import require
 from netloop.enums import SampleMode
 from netloop.graph.tensor import ITensor
+from netloop.layers.rearrange import axis_count
 from netloop.openvino.importer.call import Call
 from netloop.openvino.importer.operator_table import operator
 from netloop.types import UNKNOWN, normal_axis
@@ -16,6 +17,7 @@ from netloop.types import UNKNOWN, normal_axis
 def split(call: Call, x: ITensor, axis: ITensor) -> list[ITensor]:
     """Equal parts along an axis."""
     make, along, count = call.make, call.known_axis(axis, x.type.rank), call.int("num_splits")
+    _require_parts(call, count)
     size = make.part_of(make.length(x, along), count)
     return make.split(x, along, make.list_tensor([size] * count))
 
@@ -26,12 +28,18 @@ def variadic_split(call: Call, x: ITensor, axis: ITensor, sizes: ITensor) -> lis
     make, along = call.make, call.known_axis(axis, x.type.rank)
     sizes = make.list_tensor(sizes)
     require(sizes.type.is_fixed, f"the lengths are {sizes.type}, and their number must be known")
+    _require_parts(call, sizes.type.volume)
     known = make.ints(sizes)
     if known is None or UNKNOWN in known:
         others = make.sum(make.maximum(sizes, 0), [0])
         rest = make.sub(make.tensor(make.length(x, along)), others)
         sizes = make.where(make.less(sizes, 0), rest, sizes)
     return make.split(x, along, sizes)
+
+
+def _require_parts(call: Call, count: int) -> None:
+    outputs = len(call.layer.outputs)
+    require(count == outputs, f"the axis is split into {count} parts, and the layer has {outputs} outputs")
 
 
 @operator("Slice", "opset8")
@@ -70,8 +78,8 @@ def strided_slice(call: Call, x: ITensor, begins: ITensor, ends: ITensor, stride
     """A range of axes as in Python's brackets; masks mark open ends, new axes, single indices and the ellipsis."""
     make = call.make
     begins, ends = make.list_tensor(begins), make.list_tensor(ends)
-    count = begins.type.shape[0]
-    require(count != UNKNOWN and ends.type.shape == (count,), f"the begins are {begins.type}, the ends {ends.type}")
+    count = axis_count(begins.type)
+    require(ends.type.shape == (count,), f"the begins are {begins.type}, the ends {ends.type}")
     steps = make.constant(np.ones(count, np.int64)) if strides is None else make.list_tensor(strides)
     require(steps.type.shape == (count,), f"the begins are {begins.type}, and the strides {steps.type}")
     begin, end, new, shrink, dots = (_mask(call, name, count) for name in MASKS)
@@ -136,8 +144,7 @@ def _open(
 def tile(call: Call, x: ITensor, times: ITensor) -> ITensor:
     """Repetition of each axis; the shorter of shape and repeats is extended with leading ones."""
     make, times = call.make, call.make.list_tensor(times)
-    count, rank = times.type.shape[0], x.type.rank
-    require(count != UNKNOWN, "the number of repeats must be known")
+    count, rank = axis_count(times.type), x.type.rank
     x = make.expand_dims(x, range(count - rank))
     return make.tile(x, make.concat([make.constant(np.ones(max(0, rank - count), np.int64)), times], 0))
 

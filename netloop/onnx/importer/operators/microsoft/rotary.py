@@ -10,6 +10,7 @@ from netloop.formulas import FormulaBuilder
 from netloop.graph.tensor import ITensor
 from netloop.onnx.importer.call import Call
 from netloop.onnx.importer.operator_table import microsoft
+from netloop.types import LARGEST_CONSTANT
 
 
 def rotated(
@@ -69,6 +70,7 @@ def _sections(call: Call, cos: ITensor) -> np.ndarray[Any, Any]:
     """The number of the position that each pair of elements has: in sections, or in turn as far as these reach."""
     require(cos.type.rank == 2, f"cos_cache is {cos.type}, but must have 2 axes")
     sizes, pairs = call.attribute("mrope_section"), cos.type.shape[1]
+    require(pairs <= LARGEST_CONSTANT, f"cos_cache is {cos.type}, and has at most {LARGEST_CONSTANT} columns")
     fits = len(sizes) == 3 and min(sizes) >= 0 and sum(sizes) == pairs
     require(fits, f"mrope_section is {sizes}, but must be 3 numbers whose sum is the {pairs} of the caches")
     if not call.attribute("mrope_layout", 0):
