@@ -17,6 +17,7 @@ from tests.support.tensor_drawing import NUMBERS, Drawing, Op
 
 Dims = tuple[int | str, ...]
 Recipe = Callable[["OpenLayers", ITensor, list[ITensor]], ITensor | None]
+Reading = tuple[ITensor, int, ITensor]
 
 ROWS = 7
 """The length of axes that are read at the number of an iteration: larger than any trip count, also after the last one.
@@ -29,10 +30,17 @@ SUMMED = [trt.float32, trt.int32, trt.int64]
 MOST_AXES = 3
 
 RECIPES: list[Recipe] = []
+READS: list[Recipe] = []
+"""Those that read at the number of an iteration, and are drawn more often in loops."""
 
 
 def draws(recipe: Recipe) -> Recipe:
     RECIPES.append(recipe)
+    return recipe
+
+
+def reads(recipe: Recipe) -> Recipe:
+    READS.append(recipe)
     return recipe
 
 
@@ -69,7 +77,8 @@ class OpenLayers(Drawing):
     def layer(self, pool: list[ITensor]) -> ITensor:
         """The output of some layer."""
         while True:
-            result = self.choose(*RECIPES)(self, self.choose(*pool[-6:], *pool), pool)
+            recipes = RECIPES if self.between(0, 2) else READS
+            result = self.choose(*recipes)(self, self.choose(*pool[-6:], *pool), pool)
             if result is not None:
                 return result
 
@@ -247,22 +256,26 @@ class OpenLayers(Drawing):
         result = self.network.add_gather(tensor, indices, axis).get_output(0)
         return self.of(dims[:axis] + places + dims[axis + 1 :], result)
 
-    def reading(self, tensor: ITensor, pool: list[ITensor]) -> tuple[ITensor, int] | None:
-        """The number of an iteration, and an axis that is longer."""
+    def reading(self, pool: list[ITensor], is_wanted: Callable[[int | str], bool]) -> Reading | None:
+        """A tensor, one of its axes, and the number of an iteration, which is smaller than the length."""
         inside = [(counter, bound) for counter, bound in self.counters if counter in pool]
         if not inside:
             return None
         counter, bound = self.choose(*inside)
-        axis = self.axis_of(tensor, lambda length: length in (ROWS, bound))
-        return None if axis is None else (self.converted(counter, self.choose(trt.int32, trt.int64)), axis)
+        axes = [(tensor, axis) for tensor in pool for axis, length in enumerate(self.dims[tensor])
+                if length in (ROWS, bound) and is_wanted(length)]  # fmt: skip
+        axes = [(tensor, axis) for tensor, axis in axes if self.dims[tensor][axis] == bound and self.coin()] or axes
+        if not axes:
+            return None
+        return *self.choose(*axes), self.converted(counter, self.choose(trt.int32, trt.int64))
 
-    @draws
+    @reads
     def read_by_gather(self, tensor: ITensor, pool: list[ITensor]) -> ITensor | None:
         """The slice at the number of an iteration, by a number, or by a list of one that becomes an axis."""
-        place = self.reading(tensor, pool)
+        place = self.reading(pool, lambda length: True)
         if place is None:
             return None
-        index, axis = place
+        tensor, axis, index = place
         if self.coin():
             return self.of(self.without(tensor, axis), self.network.add_gather(tensor, index, axis).get_output(0))
         part = self.network.add_gather(tensor, self.reshape(index, 1), axis).get_output(0)
@@ -270,43 +283,44 @@ class OpenLayers(Drawing):
         result = self.of((*dims[:axis], 1, *dims[axis + 1 :]), part)
         return result if self.coin() else self.squeezed(result, axis)
 
-    @draws
+    @reads
     def read_by_slice(self, tensor: ITensor, pool: list[ITensor]) -> ITensor | None:
         """The slice at the number of an iteration, cut out from a computed start on."""
-        place = self.reading(tensor, pool)
-        if place is None or self.dims[tensor][place[1]] not in (ROWS, "m"):
+        place = self.reading(pool, lambda length: length in (ROWS, "m"))
+        if place is None:
             return None
-        index, axis = place
-        ones, dims = [1] * len(self.dims[tensor]), self.dims[tensor]
-        layer = self.network.add_slice(tensor, [0] * len(ones), ones, ones)
-        layer.set_input(1, self.at(axis, len(dims), index, self.number(index.dtype, 0)))
-        sizes = [self.cast(self.length(tensor, other), index.dtype) for other in range(len(dims))]
-        sizes[axis] = self.number(index.dtype, 1)
-        layer.set_input(2, self.listed(sizes))
-        return self.squeezed(self.of((*dims[:axis], 1, *dims[axis + 1 :]), layer.get_output(0)), axis)
+        tensor, axis, index = place
+        dims = self.dims[tensor]
+        part = self.cut(tensor, axis, index, self.number(index.dtype, 1))
+        return self.squeezed(self.of((*dims[:axis], 1, *dims[axis + 1 :]), part), axis)
 
-    def at(self, axis: int, rank: int, number: ITensor, other: ITensor) -> ITensor:
-        """A list of numbers: one for an axis, and another one for all others."""
-        return self.listed([number if place == axis else other for place in range(rank)])
+    @reads
+    def read_rest(self, tensor: ITensor, pool: list[ITensor]) -> ITensor | None:
+        """The sum of what remains of an axis from the number of an iteration on."""
+        place = self.reading(pool, lambda length: length == ROWS)
+        if place is None:
+            return None
+        tensor, axis, index = place
+        size = self.combine(self.number(index.dtype, ROWS), index, Op.SUB)
+        rest, dims = self.without(tensor, axis), self.dims[tensor]
+        lengths = [length for length in rest if isinstance(length, int)]
+        if len(lengths) < len(rest):
+            return None
+        part = self.summed(self.of(dims, self.cut(tensor, axis, index, size)), (axis,))
+        return self.of(rest, self.reshape(part, *lengths))  # the type of a part of a computed size has no lengths
+
+    def cut(self, tensor: ITensor, axis: int, start: ITensor, size: ITensor) -> ITensor:
+        """A part of an axis, of a computed start and size."""
+        rank, zero = len(self.dims[tensor]), self.number(start.dtype, 0)
+        layer = self.network.add_slice(tensor, [0] * rank, [1] * rank, [1] * rank)
+        layer.set_input(1, self.listed([start if place == axis else zero for place in range(rank)]))
+        sizes = [self.cast(self.length(tensor, place), start.dtype) for place in range(rank)]
+        layer.set_input(2, self.listed([size if place == axis else sizes[place] for place in range(rank)]))
+        return layer.get_output(0)
 
     def listed(self, numbers: list[ITensor]) -> ITensor:
         """Numbers of one type as a list."""
         return self.of((len(numbers),), self.concatenated([self.reshape(number, 1) for number in numbers], 0))
-
-    @draws
-    def rest(self, tensor: ITensor, pool: list[ITensor]) -> ITensor | None:
-        """The sum of what remains of an axis from the number of an iteration on."""
-        place = self.reading(tensor, pool)
-        if place is None or self.dims[tensor][place[1]] != ROWS:
-            return None
-        index, axis = place
-        rank = len(self.dims[tensor])
-        layer = self.network.add_slice(tensor, [0] * rank, [1] * rank, [1] * rank)
-        layer.set_input(1, self.at(axis, rank, index, self.number(index.dtype, 0)))
-        sizes = [self.cast(self.length(tensor, other), index.dtype) for other in range(rank)]
-        sizes[axis] = self.of((), self.combine(sizes[axis], index, Op.SUB))
-        layer.set_input(2, self.listed(sizes))
-        return self.summed(self.of(self.dims[tensor], layer.get_output(0)), (axis,))
 
     @draws
     def top(self, tensor: ITensor, pool: list[ITensor]) -> ITensor | None:

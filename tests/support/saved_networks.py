@@ -20,7 +20,8 @@ TRIPS = 0, 1, 2, 5
 MOST_TRIPS = 5
 LENGTHS = {"n": (0, 1, 2, 5), "m": (1, 2, 3), "k": (2,)}
 """The lengths of open axes in the calls; the letter says how long they may be."""
-SHAPES: list[Dims] = [(), (2,), ("n",), ("m",), ("n", 2), (2, "n"), ("m", "n"), ("k", 3), (ROWS,), (ROWS, "n"), (2, ROWS)]
+SHAPES: list[Dims] = [(), (2,), ("n",), ("m",), ("n", 2), (2, "n"), ("m", "n"), ("n", "m"), ("k", "n"),
+                      (ROWS,), (ROWS, "n"), (2, ROWS)]  # fmt: skip
 COUNTERS = [trt.int32, trt.int64, trt.int8, trt.uint8]
 CALLS = 3
 MOST_LAYERS = 60
@@ -164,7 +165,7 @@ class SavedGrower(OpenLayers):
 
     def count(self, loop: trt.ILoop, pool: list[ITensor]) -> int | str | None:
         """Add a COUNT; return the number of iterations, the name by which calls know it, or None."""
-        kind, dtype = self.choose("constant", "input", "input", "length", "computed"), self.choose(trt.int32, trt.int64)
+        kind, dtype = self.choose("constant", "input", "input", "length", "length", "computed"), self.choose(trt.int32, trt.int64)
         rows: int | str | None = None
         if kind == "length":
             open_axes = [(tensor, axis) for tensor in pool for axis, length in enumerate(self.dims[tensor])
