@@ -97,8 +97,7 @@ class _RowShapes:
         return tensor in self.scope.values or (type.is_tensor and (type.volume == 0 or type.value is not None))
 
     def _follows_from_shapes(self, tensor: ITensor) -> bool:
-        """Whether a layer may compute a value for shapes: a small one, of fixed shape and from such, by no numbers of
-        iterations."""
+        """Whether a layer can compute a value from shapes: one that is small, from values that are."""
         layer = tensor.producer
         if isinstance(layer, IIfConditionalInputLayer):
             return True
@@ -123,11 +122,11 @@ class _RowShapes:
             return None
         layer = tensor.producer
         if isinstance(layer, IShapeLayer):
-            lengths = self.shapes[layer.tensor(0)]
+            (lengths,) = (self.shapes[each] for each in layer.inputs if each is not None)
             return None if any(map(is_unknown, lengths)) else self.build.vector(lengths)
-        inputs = [None if each is None else self.values[each] for each in layer.inputs]
-        if any(each is None is not tensor for each, tensor in zip(inputs, layer.inputs, strict=True)):
+        if any(each is not None and self.values[each] is None for each in layer.inputs):
             return None
+        inputs = [None if each is None else self.values[each] for each in layer.inputs]
         if isinstance(layer, IIfConditionalInputLayer):
             return inputs[0]
         try:
@@ -139,12 +138,12 @@ class _RowShapes:
         type, layer = self.exporter.types[tensor], tensor.producer
         if self._is_available(tensor):
             return self.build.of_value(self.exporter.read(tensor, self.scope), type)
-        known = [self.build.number(each) for each in type.shape]
         if type.is_fixed:
-            return known
+            return [self.build.number(length) for length in type.shape]
         assert layer is not None
         made = self._of_boundary(layer) if isinstance(layer, BoundaryLayer) else self._of_layer(layer, tensor)
-        return [b if a == UNKNOWN else k for a, k, b in zip(type.shape, known, made, strict=True)]
+        pairs = zip(type.shape, made, strict=True)
+        return [length if known == UNKNOWN else self.build.number(known) for known, length in pairs]
 
     def _of_layer(self, layer: ILayer, tensor: ITensor) -> Lengths:
         rule, types = SHAPES.find(type(layer)), self.exporter.types
@@ -172,4 +171,5 @@ class _RowShapes:
     def _of_recurrence(self, layer: IRecurrenceLayer, lengths: Lengths) -> Lengths:
         """The lengths of the initial value; those that change in the iterations are unknown."""
         initial = self.exporter.types[layer.tensor(0)].shape
-        return [each if length == UNKNOWN else self.build.unknown for each, length in zip(lengths, initial, strict=True)]
+        pairs = zip(lengths, initial, strict=True)
+        return [length if known == UNKNOWN else self.build.unknown for length, known in pairs]

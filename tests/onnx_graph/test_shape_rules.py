@@ -1,6 +1,5 @@
 """The shapes of layers' outputs as nodes, against the type rules of the layers."""
 
-import numpy as np
 import pytest
 
 import netloop as trt
@@ -33,10 +32,8 @@ def is_open(case):
         require_valid(network)
     except (trt.NetworkError, ValueError, TypeError):
         return False
-    return any(each.ndim for each in arrays.values())
-
-
-CASES = [each for each in all_cases() if type(each.layer) in SHAPES and is_open(each)]
+    # onnxruntime cannot be given the other types, nor convert all of them without its optimizer
+    return all(each.dtype.isbuiltin == 1 for each in arrays.values()) and any(each.ndim for each in arrays.values())
 
 
 def inferred(case):
@@ -49,6 +46,15 @@ def inferred(case):
     return [tuple(max(0, length) for length in each.shape) for each in made]
 
 
+def distinct_cases():
+    """A case for each combination of a kind, input shapes and output shapes."""
+    cases = [each for each in all_cases() if type(each.layer) in SHAPES and is_open(each)]
+    shapes = [[None if each is None else each.shape for each in case.inputs] for case in cases]
+    return list(
+        {(type(c.layer), str(before), str(inferred(c))): c for c, before in zip(cases, shapes, strict=True)}.values()
+    )
+
+
 def shapes_by_nodes(network, arrays):
     """The shapes of the outputs of a network by the rules, in onnxruntime."""
     exporter = NetworkExporter(network, require_valid(network), True)
@@ -59,17 +65,18 @@ def shapes_by_nodes(network, arrays):
     for tensor in network.outputs:
         found = row_shape(exporter, tensor, scope)
         graph.add_output(found, TensorType(INT64, (network.types[tensor].rank,)), tensor.name).name = tensor.name
-    return run(model(graph, 24), arrays)
+    return run(model(graph, 24), arrays, optimized=False)
 
 
 def test_lengths_follow_from_those_of_the_inputs():
     network, arrays, meant = trt.INetworkDefinition(), {}, {}
-    for number, case in enumerate(CASES):
+    cases = distinct_cases()
+    for number, case in enumerate(cases):
         arrays |= add_case(network, case, True, f"{number} ")
         meant |= {f"{number} y{at}": shape for at, shape in enumerate(inferred(case))}
     got = shapes_by_nodes(network, arrays)
 
-    wrong = {str(CASES[int(k.split()[0])]): (got[k], v) for k, v in meant.items() if tuple(got[k]) != v}
+    wrong = {str(cases[int(k.split()[0])]): (got[k], v) for k, v in meant.items() if tuple(got[k]) != v}
     assert not wrong
 
 

@@ -134,6 +134,11 @@ def _clamped(make: NodeBuilder, places: Value, length: Value) -> Value:
     return make.op("Max", make.op("Min", places, last), make.number(0, INT64))
 
 
+def _wrapped(make: NodeBuilder, places: Value, length: Value) -> Value:
+    # onnxruntime refuses a divisor of 0 also where there are no positions, as of an axis without elements
+    return make.op("Mod", places, make.op("Max", length, make.int64s(1)))
+
+
 def _mirrored(make: NodeBuilder, places: Value, length: Value) -> Value:
     one = make.int64s(1)
     last = make.op("Sub", length, one)
@@ -145,7 +150,7 @@ def _mirrored(make: NodeBuilder, places: Value, length: Value) -> Value:
 # fmt: off
 ELEMENTS: dict[SampleMode, Callable[[NodeBuilder, Value, Value], Value]] = {
     SampleMode.STRICT_BOUNDS: lambda make, places, length: places,
-    SampleMode.WRAP:          lambda make, places, length: make.op("Mod", places, length),
+    SampleMode.WRAP:          _wrapped,
     SampleMode.CLAMP:         _clamped,
     SampleMode.REFLECT:       _mirrored,
 }
