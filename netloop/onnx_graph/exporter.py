@@ -140,7 +140,7 @@ class NetworkExporter:
 
     def builder(self, scope: ValueScope, layer: ILayer | None = None, name: str = "") -> NodeBuilder:
         """Return a builder of nodes in a scope."""
-        return NodeBuilder(scope.graph, self.types, layer, name)
+        return NodeBuilder(scope.graph, self.types, layer, name, scope.values)
 
     def _export_layer(self, step: LayerStep, scope: ValueScope) -> None:
         layer = step.layer
