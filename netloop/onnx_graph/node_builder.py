@@ -6,7 +6,7 @@ numbers, between two casts; so half types are computed in float32 and rounded on
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ import numpy as np
 from netloop.enums import DataType
 from netloop.graph.infer import TypeTable
 from netloop.graph.layer import ILayer
+from netloop.graph.tensor import ITensor
 from netloop.onnx_graph.graph import OnnxGraph, OnnxNode, Value
 from netloop.string_arrays import STRING
 from netloop.types import HALVES, NUMPY_TYPES, UNKNOWN, OptionalType, TensorType
@@ -87,12 +88,21 @@ class NodeBuilder:
         types: the types of the tensors of the network.
         layer: the layer; None for nodes of a loop or conditional.
         name: the prefix of the names of nodes; by default the name of the layer.
+        values: the values of the tensors that the graph can read.
     """
 
-    def __init__(self, graph: OnnxGraph, types: TypeTable, layer: ILayer | None = None, name: str = "") -> None:
+    def __init__(
+        self,
+        graph: OnnxGraph,
+        types: TypeTable,
+        layer: ILayer | None = None,
+        name: str = "",
+        values: Mapping[ITensor, Value] | None = None,
+    ) -> None:
         self.graph = graph
         self.types = types
         self.layer = layer
+        self._values = values or {}
         self._name = name or (layer.name if layer is not None else "")
 
     # ------------------------------------------------------------------ types
@@ -108,6 +118,11 @@ class NodeBuilder:
         """The type of an output of the layer."""
         assert self.layer is not None
         return self.types[self.layer.outputs[position]]
+
+    def value(self, tensor: ITensor) -> Value:
+        """The value of a tensor that a layer before this one reads or computes."""
+        known = self.types[tensor].value
+        return self._values[tensor] if known is None else self.constant(known)
 
     # ------------------------------------------------------------------ nodes
 

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from netloop.diagnostics import require
 from netloop.enums import SampleMode
 from netloop.layers.slice import ISliceLayer
 from netloop.onnx_graph.exporter_table import exports
@@ -62,16 +61,29 @@ def slice_(
     if strict:
         chosen = make.cast(axes, INT64) if along is None and axes is not None else make.int64s(*(along or ()))
         return make.op("Slice", x, starts.value, _ends(make, starts, sizes, strides), chosen, strides.value)
-    require(
-        along is not None,
-        f"the axes of {layer.name!r} are data-dependent",
-        "ONNX slices such axes only within bounds, and by strides that are constant and not 0",
-    )
-    assert along is not None
+    if along is None:
+        assert axes is not None
+        starts, sizes, strides = _of_all_axes(make, x, axes, starts, sizes, strides)
+        along = list(range(make.type(0).rank))
     for position, axis in enumerate(along):
         places = _places(make, *(each.at(make, position) for each in (starts, sizes, strides)))
         x = _read(layer, make, x, places, axis, None if fill is None else make.scalar(fill))
     return x
+
+
+def _of_all_axes(
+    make: NodeBuilder, x: Value, axes: Value, starts: SliceNumbers, sizes: SliceNumbers, strides: SliceNumbers
+) -> list[SliceNumbers]:
+    """The numbers of all axes, for data-dependent axes: those of the others take them whole."""
+    rank = make.type(0).rank
+    given = make.cast(axes, INT64)
+    is_from_end = make.compare("Less", given, make.number(0, INT64))
+    own = make.where(is_from_end, make.op("Add", given, make.number(rank, INT64)), given)
+    whole = (make.int64s(*[0] * rank), make.lengths(x, make.type(0)), make.int64s(*[1] * rank))
+    return [
+        SliceNumbers(None, make.op("ScatterElements", each, own, numbers.value, axis=0))
+        for each, numbers in zip(whole, (starts, sizes, strides), strict=True)
+    ]
 
 
 def _numbers(make: NodeBuilder, own: Sequence[int], given: Value | None, position: int) -> SliceNumbers:
@@ -134,6 +146,11 @@ def _clamped(make: NodeBuilder, places: Value, length: Value) -> Value:
     return make.op("Max", make.op("Min", places, last), make.number(0, INT64))
 
 
+def _wrapped(make: NodeBuilder, places: Value, length: Value) -> Value:
+    # onnxruntime refuses a divisor of 0 also where there are no positions, as of an axis without elements
+    return make.op("Mod", places, make.op("Max", length, make.int64s(1)))
+
+
 def _mirrored(make: NodeBuilder, places: Value, length: Value) -> Value:
     one = make.int64s(1)
     last = make.op("Sub", length, one)
@@ -145,7 +162,7 @@ def _mirrored(make: NodeBuilder, places: Value, length: Value) -> Value:
 # fmt: off
 ELEMENTS: dict[SampleMode, Callable[[NodeBuilder, Value, Value], Value]] = {
     SampleMode.STRICT_BOUNDS: lambda make, places, length: places,
-    SampleMode.WRAP:          lambda make, places, length: make.op("Mod", places, length),
+    SampleMode.WRAP:          _wrapped,
     SampleMode.CLAMP:         _clamped,
     SampleMode.REFLECT:       _mirrored,
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -49,6 +50,7 @@ class LayerBuilder:
         self._around = around
         self._ports: dict[Value, IrPort] = {}
         self._constants: dict[Any, IrPort] = {}
+        self._again: dict[IrPort, IrPort] = {}
         self._makers: dict[IrPort, IrLayer] = {}
         self._varying: set[IrPort] = set()
         self._name = ""
@@ -91,7 +93,7 @@ class LayerBuilder:
         """Map values to ports without a real layer, so that later nodes can be checked too."""
         for value in values:
             self._ports[value] = IrPort(value.dtype, value.shape)
-            self._makers[self._ports[value]] = IrLayer("", "", [], [], {})
+            self._makers[self._ports[value]] = IrLayer("", "", [], [self._ports[value]], {})
 
     # ------------------------------------------------------------------ inputs and outputs
 
@@ -136,12 +138,39 @@ class LayerBuilder:
         return self._ports[value]
 
     def capture(self, outside: IrPort, name: str = "") -> IrPort:
-        """Return the port in this net that stands for a port of the outer net."""
+        """Return the port in this net that stands for a port of the outer net.
+
+        What depends on constants only is computed here again. OpenVINO folds it to a Const and moves the Const into all
+        nets that read it, but its conversion of int64 to int32 and of bool to uint8 needs Consts of one net: loops got
+        other trip counts, or the process ended.
+        """
+        assert self._around is not None
+        if not self._around.varies(outside):
+            return self._computed_again(outside, self._around)
         if outside not in self.captured:
             self.captured[outside] = self.parameter(name, outside.dtype, outside.shape)
-            if self._around is not None and not self._around.varies(outside):
-                self._varying.discard(self.captured[outside].outputs[0])
         return self.captured[outside].outputs[0]
+
+    def _computed_again(self, outside: IrPort, around: LayerBuilder) -> IrPort:
+        stack = [outside]
+        while stack:
+            layer = around.source(stack[-1])
+            missing = [each for each in layer.inputs if each not in self._again]
+            if missing:
+                stack += missing
+            else:
+                self._again.update(zip(layer.outputs, self._copied(layer), strict=True))
+                stack.pop()
+        return self._again[outside]
+
+    def _copied(self, layer: IrLayer) -> list[IrPort]:
+        """The outputs of a copy of a layer of the outer net."""
+        if layer.array is not None:
+            return [self.constant(layer.array)]
+        made = [IrPort(each.dtype, each.shape) for each in layer.outputs]
+        inputs = [self._again[each] for each in layer.inputs]
+        self._add_layer(replace(layer, inputs=inputs, outputs=made))
+        return made
 
     # ------------------------------------------------------------------ layers
 
@@ -153,10 +182,13 @@ class LayerBuilder:
             if element_type(port.dtype) is None:
                 what = f"OpenVINO has no tensors of {type_name(port.dtype)}"
                 raise LayerError(what, "it is not one of its element types")
-        layer = self.net.add(IrLayer(type, f"opset{version}", list(inputs), made, data, name or self._name))
-        self._makers.update(dict.fromkeys(made, layer))
-        if type in ("Parameter", "RandomUniform") or not self._varying.isdisjoint(inputs):
-            self._varying.update(made)
+        return self._add_layer(IrLayer(type, f"opset{version}", list(inputs), made, data, name or self._name))
+
+    def _add_layer(self, layer: IrLayer) -> IrLayer:
+        self.net.add(layer)
+        self._makers.update(dict.fromkeys(layer.outputs, layer))
+        if layer.type in ("Parameter", "RandomUniform") or not self._varying.isdisjoint(layer.inputs):
+            self._varying.update(layer.outputs)
         return layer
 
     def op(

@@ -44,7 +44,7 @@ def _if(
     """Add an If with two nets, and return its outputs."""
     captured = list(dict.fromkeys(port for inner, _ in branches for port in inner.captured))
     places = {port: place for place, port in enumerate(captured, 1)}
-    if not any(build.varies(each) for each in (condition, *captured)):
+    if not captured and not build.varies(condition):
         condition = build.pointwise("LogicalAnd", condition, build.opaque_true())
     layer = build.layer("If", 8, [condition, *captured], outputs)
     for tag, (inner, results) in zip(("then_body", "else_body"), branches, strict=True):
@@ -67,7 +67,7 @@ def loop(
         return _LoopLayer(build, node, count, initial).outputs()
     if count is not None:
         is_positive = build.pointwise("Greater", count, build.number_like(0, count), dtype=BOOL)
-        condition = build.pointwise("LogicalAnd", condition, is_positive)
+        condition = is_positive if certain == [1] else build.pointwise("LogicalAnd", condition, is_positive)
     some, none = build.inside(), build.inside()
     least = None if count is None else some.pointwise("Maximum", some.capture(count), some.constant(1, INT64))
     made = _LoopLayer(some, node, least, [some.capture(each) for each in initial]).outputs()
