@@ -78,9 +78,14 @@ class OpenLayers(Drawing):
         """The output of some layer."""
         while True:
             recipes = RECIPES if self.between(0, 2) else READS
-            result = self.choose(*recipes)(self, self.choose(*pool[-6:], *pool), pool)
+            result = self.choose(*recipes)(self, self.any(pool), pool)
             if result is not None:
                 return result
+
+    def any(self, pool: list[ITensor]) -> ITensor:
+        """One of the tensors, mostly one that is open, or one of the latest."""
+        open_ones = [tensor for tensor in pool if any(isinstance(length, str) for length in self.dims[tensor])]
+        return self.choose(*(self.choose(pool, pool[-6:], open_ones) or pool))
 
     def number(self, dtype: trt.DataType, value: float, rank: int = 0) -> ITensor:
         """A number as a constant, mostly one that something else reads too."""
@@ -180,13 +185,13 @@ class OpenLayers(Drawing):
     def mix(self, tensor: ITensor, pool: list[ITensor]) -> ITensor:
         other = self.alike(tensor, pool)
         ops = [Op.SUM, Op.PROD, Op.MAX, Op.MIN, *([] if tensor.dtype is trt.uint8 else [Op.SUB])]
-        ops = [Op.AND, Op.OR, Op.XOR] if tensor.dtype is trt.bool else ops
-        result = self.of(self.dims[tensor], self.combine(tensor, other, self.choose(*ops)))
-        return result if tensor.dtype is trt.bool else self.bounded(result)
+        op = self.choose(*([Op.AND, Op.OR, Op.XOR] if tensor.dtype is trt.bool else ops))
+        result = self.of(self.dims[tensor], self.combine(tensor, other, op))
+        return self.bounded(result) if op in (Op.SUM, Op.SUB, Op.PROD) else result
 
     @draws
     def stir(self, tensor: ITensor, pool: list[ITensor]) -> ITensor:
-        return self.stirred(tensor, self.choose(*pool))
+        return self.stirred(tensor, self.any(pool))
 
     @draws
     def compare(self, tensor: ITensor, pool: list[ITensor]) -> ITensor | None:
@@ -271,17 +276,17 @@ class OpenLayers(Drawing):
 
     @reads
     def read_by_gather(self, tensor: ITensor, pool: list[ITensor]) -> ITensor | None:
-        """The slice at the number of an iteration, by a number, or by a list of one that becomes an axis."""
+        """The slice at the number of an iteration."""
         place = self.reading(pool, lambda length: True)
-        if place is None:
-            return None
-        tensor, axis, index = place
+        return None if place is None else self.read(*place)
+
+    def read(self, tensor: ITensor, axis: int, index: ITensor) -> ITensor:
+        """A slice of a tensor, by a number, or by a list of one."""
         if self.coin():
             return self.of(self.without(tensor, axis), self.network.add_gather(tensor, index, axis).get_output(0))
         part = self.network.add_gather(tensor, self.reshape(index, 1), axis).get_output(0)
         dims = self.dims[tensor]
-        result = self.of((*dims[:axis], 1, *dims[axis + 1 :]), part)
-        return result if self.coin() else self.squeezed(result, axis)
+        return self.squeezed(self.of((*dims[:axis], 1, *dims[axis + 1 :]), part), axis)
 
     @reads
     def read_by_slice(self, tensor: ITensor, pool: list[ITensor]) -> ITensor | None:

@@ -4,6 +4,7 @@ Trip counts, lengths and conditions differ from call to call: they are 0, 1, 2 o
 calls and several in others. States start from constants that other states and conditions read too.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from random import Random
 from typing import Any
@@ -13,15 +14,15 @@ import numpy as np
 import netloop as trt
 from netloop.graph.tensor import ITensor
 from netloop.types import numpy_type
-from tests.support.open_layers import MOST_AXES, ROWS, Dims, OpenLayers
+from tests.support.open_layers import MOST_AXES, READS, ROWS, Dims, OpenLayers
 from tests.support.tensor_drawing import Op
 
 TRIPS = 0, 1, 2, 5
 MOST_TRIPS = 5
 LENGTHS = {"n": (0, 1, 2, 5), "m": (1, 2, 3), "k": (2,)}
 """The lengths of open axes in the calls; the letter says how long they may be."""
-SHAPES: list[Dims] = [(), (2,), ("n",), ("m",), ("n", 2), (2, "n"), ("m", "n"), ("n", "m"), ("k", "n"),
-                      (ROWS,), (ROWS, "n"), (2, ROWS)]  # fmt: skip
+SHAPES: list[Dims] = [(), ("n",), ("m",), ("n", 2), (2, "n"), ("m", "n"), ("n", "m"), ("k", "n"), ("n", "k"),
+                      (2, ROWS), (ROWS, "n"), ("m", ROWS)]  # fmt: skip
 COUNTERS = [trt.int32, trt.int64, trt.int8, trt.uint8]
 CALLS = 3
 MOST_LAYERS = 60
@@ -63,8 +64,8 @@ class SavedGrower(OpenLayers):
         pool.append(self.of((ROWS, 2), self.constant(self.choose(*self.dtypes), (ROWS, 2))))
         pool = self.steps(pool, 0, self.between(0, 1))
         first = len(pool)
-        pool += self.choose(self.loop, self.loop, self.conditional)(pool, 2)
-        pool = self.steps(pool, 1, self.between(0, 1))
+        for _ in range(self.between(1, 2)):
+            pool += self.choose(self.loop, self.loop, self.cell, self.conditional)(pool, 2)
         for tensor in self.unread(pool[first:]) or pool[-1:]:
             self.network.mark_output(tensor)
         return Saved(number, self.network, [self.call() for _ in range(CALLS)])
@@ -103,7 +104,7 @@ class SavedGrower(OpenLayers):
         """The tensors, and those that some more layers make of them."""
         pool = list(pool)
         for _ in range(number):
-            kinds = [self.loop, self.conditional] if depth and len(self.network.layers) < MOST_LAYERS else []
+            kinds = [self.loop, self.cell, self.conditional] if depth and len(self.network.layers) < MOST_LAYERS else []
             kind = self.choose(*kinds, None, None)
             pool += [self.layer(pool)] if kind is None else kind(pool, depth)
         return pool
@@ -119,7 +120,7 @@ class SavedGrower(OpenLayers):
         if way == 1:
             return self.alike(tensor, pool)
         if way < 5:
-            return self.stirred(tensor, self.choose(*pool))
+            return self.stirred(tensor, self.any(pool))
         if way < 8:
             return self.choose(OpenLayers.mix, OpenLayers.select)(self, tensor, pool)
         first, *others = (self.loop if way == 8 else self.conditional)(pool, depth, tensor)
@@ -136,7 +137,9 @@ class SavedGrower(OpenLayers):
         states = [loop.add_recurrence(first or self.initial(pool)) for _ in range(self.between(1, 2))]
         inside = pool + self.iterators(loop, pool, rows, kind == "count")
         inside += [self.of(self.dims[state.get_input(0)], state.get_output(0)) for state in states] + [counter]
-        inside = self.steps(inside, depth - 1, self.between(1, 3))
+        reads = [recipe(self, counter, inside) for recipe in self.chance.sample(READS, self.between(0, 2))]
+        inside += [tensor for tensor in reads if tensor is not None]
+        inside = self.steps(inside, depth - 1, self.between(0, 2))
         for state in states:
             state.set_input(1, self.next(state.get_output(0), inside, depth - 1))
         if going is not None:
@@ -147,6 +150,32 @@ class SavedGrower(OpenLayers):
         more = [self.choose(*inside[len(pool) :])] if self.coin() or not rest else []
         rows = rows if kind == "count" else None
         return [self.last(loop, tensor) for tensor in now] + [self.output(loop, each, rows) for each in rest + more]
+
+    def cell(self, pool: list[ITensor], depth: int) -> list[ITensor]:
+        """The outputs of a loop along an open axis, with a state like a slice of it, as recurrent networks have them.
+        """
+        places = [place for place in self.axes(pool, LENGTHS) if len(self.dims[place[0]]) > 1]
+        if not places:
+            return self.loop(pool, depth)
+        (tensor, axis), loop, counters = self.choose(*places), self.network.add_loop(), list(self.counters)
+        rows = self.dims[tensor][axis]
+        loop.add_trip_limit(self.length(tensor, axis), trt.TripLimit.COUNT)
+        counter, _ = self.counter(loop, rows, False)
+        if self.counters[-1] == (counter, rows) and self.coin():
+            x = self.read(tensor, axis, self.converted(counter, self.choose(trt.int32, trt.int64)))
+        else:
+            x = loop.add_iterator(tensor, axis, self.coin()).get_output(0)
+        state = loop.add_recurrence(self.converted(self.summed(tensor, (axis,)), tensor.dtype))
+        now = self.of(self.without(tensor, axis), state.get_output(0))
+        inside = self.steps([*pool, self.of(self.dims[now], x), now], depth - 1, self.between(0, 1))
+        state.set_input(1, self.mix(now, inside))
+        self.counters = counters
+        rest = [x, state.get_input(1), *self.unread(inside[len(pool) :])]
+        return [self.last(loop, now), *(self.output(loop, each, rows) for each in rest)]
+
+    def axes(self, pool: list[ITensor], lengths: Collection[Any]) -> list[tuple[ITensor, int]]:
+        """The axes of some lengths."""
+        return [(tensor, axis) for tensor in pool for axis, length in enumerate(self.dims[tensor]) if length in lengths]
 
     def next(self, state: ITensor, inside: list[ITensor], depth: int) -> ITensor:
         """The next value of a state: itself, another state, itself and 1, or something else."""
@@ -161,15 +190,14 @@ class SavedGrower(OpenLayers):
         """What a state starts from: a constant that may start others too, or any tensor."""
         if self.between(0, 2):
             return self.number(self.choose(*self.dtypes), self.choose(0, 1))
-        return self.choose(*pool)
+        return self.any(pool)
 
     def count(self, loop: trt.ILoop, pool: list[ITensor]) -> int | str | None:
         """Add a COUNT; return the number of iterations, the name by which calls know it, or None."""
         kind, dtype = self.choose("constant", "input", "input", "length", "length", "computed"), self.choose(trt.int32, trt.int64)
         rows: int | str | None = None
         if kind == "length":
-            open_axes = [(tensor, axis) for tensor in pool for axis, length in enumerate(self.dims[tensor])
-                         if length in LENGTHS]  # fmt: skip
+            open_axes = self.axes(pool, LENGTHS)
             kind = kind if open_axes else "input"
         if kind == "length":
             tensor, axis = self.choose(*open_axes)
@@ -212,8 +240,7 @@ class SavedGrower(OpenLayers):
 
     def iterators(self, loop: trt.ILoop, pool: list[ITensor], rows: int | str | None, is_counted: bool) -> list[ITensor]:
         """Slices of tensors that are long enough, forward or in reverse."""
-        axes = [(tensor, axis) for tensor in pool for axis, length in enumerate(self.dims[tensor])
-                if length in (ROWS, rows)]  # fmt: skip
+        axes = self.axes(pool, [ROWS, rows])
         result: list[ITensor] = []
         for tensor, axis in self.chance.sample(axes, min(len(axes), self.between(0, 2))):
             layer = loop.add_iterator(tensor, axis - self.choose(0, len(self.dims[tensor])), is_counted and self.coin())
@@ -250,12 +277,12 @@ class SavedGrower(OpenLayers):
         conditional = self.network.add_if_conditional()
         conditional.set_condition(self.condition(pool))
         result: list[ITensor] = []
-        for tensor in [first or self.choose(*pool), *([self.choose(*pool)] if self.coin() else [])]:
+        for tensor in [first or self.any(pool), *([self.any(pool)] if self.coin() else [])]:
             source = conditional.add_input(tensor).get_output(0) if self.coin() else tensor
             self.of(self.dims[tensor], source)
             pair = [self.kept(source, pool, depth - 1) for _ in range(2)]
             result.append(self.of(self.dims[tensor], conditional.add_output(*pair).get_output(0)))
-        return result + ([self.longer(conditional, self.choose(*pool))] if self.coin() else [])
+        return result + ([self.longer(conditional, self.any(pool))] if not self.between(0, 3) else [])
 
     def condition(self, pool: list[ITensor]) -> ITensor:
         flags = [tensor for tensor in pool if tensor.dtype is trt.bool and not self.dims[tensor]]
