@@ -15,7 +15,7 @@ from netloop.string_arrays import STRING, contents
 from netloop.types import Array, TensorType
 
 CLASSICAL = "ai.onnx.ml"
-DOMAINS = dict.fromkeys(("ZipMap", "DictVectorizer", "CastMap"), CLASSICAL)
+DOMAINS: dict[str, str] = dict.fromkeys(("ZipMap", "DictVectorizer", "CastMap"), CLASSICAL)
 """The domains of operators that are not in ONNX's main one; of version 1, which has them."""
 
 SHARED = 256
