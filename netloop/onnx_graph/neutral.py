@@ -30,6 +30,9 @@ OF_INTEGERS = {ElementWiseOperation.SUM, ElementWiseOperation.SUB}
 """Operations for which 0 is not neutral in floats: the sum of -0 and 0 is 0."""
 
 
+DEEPEST = 8
+"""The most layers that are followed to tell that a number is not negative."""
+
 EXTREMES = {ElementWiseOperation.MAX: any, ElementWiseOperation.MIN: all}
 
 
@@ -74,15 +77,18 @@ def _keeps_shape(chosen: TensorType, inputs: Sequence[TensorType], output: Tenso
     return all(set(each.shape) <= {1} for each in inputs if each is not chosen)
 
 
-def is_non_negative(tensor: ITensor, types: TypeTable) -> bool:
-    """Whether an integer is known to be 0 or more, as a length or a maximum."""
+def is_non_negative(tensor: ITensor, types: TypeTable, deepest: int = DEEPEST) -> bool:
+    """Whether an integer is known to be 0 or more, as a length or a maximum; False after as many layers as allowed."""
     layer, known = tensor.producer, types[tensor].value
     if known is not None:
         return bool(np.all(known >= 0))
-    if isinstance(layer, IGatherLayer | IShuffleLayer | ISqueezeLayer) and layer.inputs[0] is not None:
-        return is_non_negative(layer.inputs[0], types)
+    if layer is None or deepest == 0:
+        return False
+    found = (each is not None and is_non_negative(each, types, deepest - 1) for each in layer.inputs)
+    if isinstance(layer, IGatherLayer | IShuffleLayer | ISqueezeLayer):
+        return next(found)
     if isinstance(layer, ISelectLayer):
-        return all(each is not None and is_non_negative(each, types) for each in layer.inputs[1:])
+        return list(found)[1:] == [True, True]
     if isinstance(layer, IElementWiseLayer) and layer.op in EXTREMES:
-        return EXTREMES[layer.op](each is not None and is_non_negative(each, types) for each in layer.inputs)
+        return EXTREMES[layer.op](found)
     return isinstance(layer, IShapeLayer)
