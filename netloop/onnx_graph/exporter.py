@@ -20,6 +20,7 @@ from netloop.onnx_graph.conditional import export_conditional
 from netloop.onnx_graph.exporter_table import EXPORTERS
 from netloop.onnx_graph.graph import OnnxGraph, Value
 from netloop.onnx_graph.loop import export_iterator, export_loop
+from netloop.onnx_graph.neutral import unchanged_input
 from netloop.onnx_graph.node_builder import NodeBuilder
 from netloop.onnx_graph.value_scope import ValueScope
 from netloop.types import Array
@@ -80,6 +81,7 @@ class NetworkExporter:
                 graph.add_output(value, self.types[tensor], tensor.name).name = tensor.name
         if self._problems:
             raise NetworkError(*self._problems.values())
+        graph.prune()
         return graph
 
     def _check_depth(self) -> None:
@@ -143,6 +145,10 @@ class NetworkExporter:
         if self._layers > len(self._network.layers) + MOST_COPIES:
             raise NetworkError(self._too_large())
         if layer.outputs and all(self._known(each) is not None for each in layer.outputs):
+            return
+        unchanged = unchanged_input(layer, self.types)
+        if unchanged is not None:
+            scope.values[layer.outputs[0]] = self.read(unchanged, scope)
             return
         try:
             made = self._outputs_of(layer, scope)

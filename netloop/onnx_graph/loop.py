@@ -15,6 +15,7 @@ from netloop.graph.tensor import ITensor
 from netloop.layers.loop import IIteratorLayer, ILoopOutputLayer
 from netloop.nest import LoopStep
 from netloop.onnx_graph.graph import OnnxGraph, Value
+from netloop.onnx_graph.neutral import is_non_negative
 from netloop.onnx_graph.node_builder import BOOL, INT64, NodeBuilder
 from netloop.onnx_graph.row_shapes import row_shape
 from netloop.onnx_graph.step_exporter import StepExporter
@@ -137,11 +138,16 @@ class _LoopExporter:
         if self.count is None:
             return self._while_holds(scope, states, iteration)
         then, other = OnnxGraph("below the count"), OnnxGraph("at the count")
-        then.add_output(self._while_holds(scope.inside(then), states, iteration), FLAG, "next condition")
-        other.add_output(self.make.number(False, BOOL), FLAG, "next condition")
+        holds = self._while_holds(scope.inside(then), states, iteration)
         make = self.exporter.builder(scope, name=self.step.loop.name)
+        is_below = make.compare("Less", iteration, self.count)
+        if not then.nodes:
+            is_true = holds.array is not None and bool(holds.array)
+            return is_below if is_true else make.op("And", is_below, holds)
+        then.add_output(holds, FLAG, "next condition")
+        other.add_output(self.make.number(False, BOOL), FLAG, "next condition")
         made = Value(BOOL, "next condition")
-        make.node("If", [make.compare("Less", iteration, self.count)], [made], then_branch=then, else_branch=other)
+        make.node("If", [is_below], [made], then_branch=then, else_branch=other)
         return made
 
     def _while_holds(self, scope: ValueScope, states: Sequence[Value], iteration: Value) -> Value:
@@ -178,10 +184,18 @@ class _LoopExporter:
             rows = self._with_lengths(make, layer, rows)
         if layer.kind is LoopOutput.REVERSE:
             rows = make.op("Slice", rows, make.int64s(-1), make.int64s(-NOWHERE), make.int64s(0), make.int64s(-1))
-        length = self.exporter.types[layer.outputs[0]].shape[normal_axis(layer.axis, row.rank + 1)]
-        if length == UNKNOWN or length != self._known_trip_count():
+        if not self._is_filled(layer):
             rows = self._padded(make, layer, rows)
         return make.move_axis(rows, row.rank + 1, 0, normal_axis(layer.axis, row.rank + 1))
+
+    def _is_filled(self, layer: ILoopOutputLayer) -> bool:
+        """Whether the iterations fill a stacked output: its length is the COUNT, and cannot be negative."""
+        row, count = self.exporter.types[layer.tensor(0)], self.step.loop.limit(TripLimit.COUNT)
+        length = self.exporter.types[layer.outputs[0]].shape[normal_axis(layer.axis, row.rank + 1)]
+        if length != UNKNOWN:
+            return length == self._known_trip_count()
+        is_count = self.while_limit is None and count is not None and layer.tensor(1) is count.tensor(0)
+        return is_count and is_non_negative(layer.tensor(1), self.exporter.types)
 
     def _known_trip_count(self) -> int | None:
         if self.while_limit is not None or self.count is None or self.count.array is None:

@@ -63,7 +63,7 @@ def run(model: ModelProto, inputs: dict[str, Any], optimized: bool = True) -> di
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, list | None):
+    if isinstance(value, list | dict | None):
         return value
     array = np.asarray(value)
     return array.astype(object) if array.dtype == STRING else array

@@ -72,7 +72,9 @@ def _highest(layer: INMSLayer, make: NodeBuilder, scores: Value, least: Value) -
     usable = make.where(make.compare("Greater", scores, least), scores, low)
     flat = make.reshape(usable, make.concat([batch, pairs], 0))
     values, indices = Value(FLOAT), Value(INT64)
-    make.node("TopK", [flat, make.op("Min", pairs, make.int64s(layer.topk_box_limit))], [values, indices], axis=1)
+    make.node(
+        "TopK", [flat, make.op("Min", pairs, make.int64s(layer.topk_box_limit))], [values, indices], axis=1, largest=1
+    )
     others = make.op("Expand", low, make.shape(flat))
     return make.reshape(make.op("ScatterElements", others, indices, values, axis=1), lengths)
 

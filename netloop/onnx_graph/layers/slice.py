@@ -109,7 +109,8 @@ def _ends(make: NodeBuilder, starts: SliceNumbers, sizes: SliceNumbers, strides:
         triples = zip(starts.known, sizes.known, strides.known, strict=True)
         ends = [first + size * step for first, size, step in triples]
         return make.int64s(*(LEAST if end < 0 else end for end in ends))
-    end = make.op("Add", starts.value, make.op("Mul", sizes.value, strides.value))
+    span = sizes.value if set(strides.known) <= {1} else make.op("Mul", sizes.value, strides.value)
+    end = span if starts.known is not None and not any(starts.known) else make.op("Add", starts.value, span)
     if min(strides.known, default=1) > 0:
         return end
     return make.where(make.compare("Less", end, make.number(0, INT64)), make.number(LEAST, INT64), end)

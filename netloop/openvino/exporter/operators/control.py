@@ -1,11 +1,12 @@
 """Loops and conditionals.
 
 Values that a body reads from the outer net become inputs of the layer and Parameters of the body, because a body sees
-nothing else. Three things are written so that OpenVINO's own loops compute them correctly:
+nothing else. Four things are written so that OpenVINO's own loops compute them correctly:
 
 - Iterators gather by the number of the iteration. Sliced inputs may be overwritten while they are read.
 - A loop that may run no iteration is inside of a conditional. It would leave stale rows, or rows of a wrong shape.
 - Values that depend on constants only are made to depend on a random number too. Folding them may end the process.
+- Outputs of a conditional are broadcast to their own shapes. OpenVINO may overwrite them before they are read.
 """
 
 from collections.abc import Sequence
@@ -13,7 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from netloop.onnx_graph.graph import OnnxGraph, OnnxNode, Value
-from netloop.onnx_graph.node_builder import BOOL, INT64
+from netloop.onnx_graph.node_builder import BOOL, FLOATS_OF_8_BITS, INT64
 from netloop.openvino.exporter.ir import OUTSIDE, IrBody, IrLayer, IrPort, IrWire
 from netloop.openvino.exporter.layer_builder import LayerBuilder
 from netloop.openvino.exporter.operator_table import exports
@@ -51,7 +52,19 @@ def _if(
         inputs = [IrWire(places[port], own) for port, own in inner.captured.items()]
         wires = [IrWire(position, inner.result(each)) for position, each in enumerate(results)]
         layer.bodies.append(IrBody(tag, inner.net, inputs, wires))
-    return tuple(outputs)
+    return tuple(_of_run_time_shape(build, each) for each in outputs)
+
+
+def _of_run_time_shape(build: LayerBuilder, port: IrPort) -> IrPort:
+    """An output of an If, broadcast to its own shape, which is read while the model runs.
+
+    OpenVINO prepares the memory of the layers behind an If before the If runs, and may give one of them the memory of
+    the output: the output was lost in the first call and in each call with longer tensors. It does not do so across a
+    layer whose shape depends on values.
+    """
+    if port.shape == () or port.dtype in FLOATS_OF_8_BITS:
+        return port
+    return build.op("Broadcast", 3, port, build.shape(port), shape=port.shape, mode="numpy")
 
 
 @exports("Loop")
