@@ -119,7 +119,7 @@ def test_loop_until_a_comparison_of_converted_integers():
           k, y, rows = Loop(n, c1, z, h) <
             body = b (int64 i, bool c, int32 s, float[4] u) => (bool c5, int32 s2, float[4] u2, float[4] row)
             { one = Constant<value = int32 {1}>() s2 = Add(s, one) xt = Gather(x, s) u2 = Add(u, xt)
-              row = Identity(u2)              a = Cast<to=1>(s2) c3 = Less(a, nf) c4 = Less(s2, least) c5 = And(c3, c4) }> }""",
+              row = Identity(u2) a = Cast<to=1>(s2) c3 = Less(a, nf) c4 = Less(s2, least) c5 = And(c3, c4) }> }""",
         [{"x": SAMPLES[:batch]} for batch in BATCHES],
     )
 
