@@ -110,6 +110,20 @@ def test_computed_constant_that_is_a_state_and_is_read_by_the_body(type, add):
     )
 
 
+def test_loop_until_a_comparison_of_converted_integers():
+    check_calls(
+        """g (float[B,4] x) => (float[4] y, float[K,4] rows)
+        { l = Shape<start=0, end=1>(x) n = Squeeze(l) least = Cast<to=6>(n) z = Constant<value = int32 {0}>()
+          zf = Cast<to=1>(z) nf = Cast<to=1>(least) c0 = Less(zf, nf) c1 = And(c0, c0)
+          axis = Constant<value_ints=[0]>() h = ReduceSum<keepdims=0>(x, axis)
+          k, y, rows = Loop(n, c1, z, h) <
+            body = b (int64 i, bool c, int32 s, float[4] u) => (bool c5, int32 s2, float[4] u2, float[4] row)
+            { one = Constant<value = int32 {1}>() s2 = Add(s, one) xt = Gather(x, s) u2 = Add(u, xt)
+              row = Identity(u2) a = Cast<to=1>(s2) c3 = Less(a, nf) c4 = Less(s2, least) c5 = And(c3, c4) }> }""",
+        [{"x": SAMPLES[:batch]} for batch in BATCHES],
+    )
+
+
 def test_constants_that_bodies_read_are_no_inputs_of_theirs():
     network = netloop.onnx.load(
         model(f"""g (int64 n, int64[3] x) => (int64[3] y)
