@@ -47,7 +47,7 @@ WRAPPING = dict.fromkeys((INT8, UINT8, INT16, UINT16), INT32) | {UINT32: INT64, 
 
 # fmt: off
 CARRIERS: dict[str, dict[np.dtype[Any], np.dtype[Any]]] = {
-    "Where":      {BOOL: UINT8, UINT64: INT64} | SHORT | WIDE,
+    "Where":      {UINT64: INT64} | SHORT | WIDE,
     "Pad":        {BOOL: UINT8} | SHORT | WIDE,
     "Expand":     {BF16: FLOAT} | SMALL,
     "Tile":       dict.fromkeys(HALVES, FLOAT) | SMALL,
@@ -197,8 +197,13 @@ class NodeBuilder:
         return self.op(op, a, b, to=BOOL)
 
     def where(self, condition: Value, a: Value, b: Value) -> Value:
-        """``a`` where the condition is true, ``b`` elsewhere."""
-        return self.op("Where", condition, a, b)
+        """``a`` where the condition is true, ``b`` elsewhere.
+
+        Between bool values by logic: onnxruntime selects no bool, and OpenVINO loses one of the casts to uint8.
+        """
+        if a.dtype != BOOL:
+            return self.op("Where", condition, a, b)
+        return self.op("Or", self.op("And", condition, a), self.op("And", self.op("Not", condition), b))
 
     def clip(self, x: Value, low: float, high: float) -> Value:
         """``x`` clamped between two numbers."""

@@ -294,6 +294,10 @@ class LayerBuilder:
         drawn = self.random_numbers(0)
         return self.pointwise("GreaterEqual", self.reshape(drawn, ()), self.constant(0, FLOAT), dtype=BOOL)
 
+    def opaque(self, x: IrPort) -> IrPort:
+        """``x``, or if it depends on constants only, the same made to depend on a random number too."""
+        return x if self.varies(x) else self.where(self.opaque_true(), x, x)
+
     def random_numbers(self, seed: int, x: IrPort | None = None) -> IrPort:
         """Uniform random numbers from 0 to 1, float32, in the shape of ``x`` or (1,)."""
         bounds = self.constant(0, FLOAT), self.constant(1, FLOAT)
