@@ -45,7 +45,7 @@ def _if(
     """Add an If with two nets, and return its outputs."""
     captured = list(dict.fromkeys(port for inner, _ in branches for port in inner.captured))
     places = {port: place for place, port in enumerate(captured, 1)}
-    if not captured and not build.varies(condition):
+    if not build.varies(condition):
         condition = build.pointwise("LogicalAnd", condition, build.opaque_true())
     layer = build.layer("If", 8, [condition, *captured], outputs)
     for tag, (inner, results) in zip(("then_body", "else_body"), branches, strict=True):
