@@ -103,7 +103,7 @@ class _LoopLayer:
         trip_count = build.constant(ENDLESS, INT64) if count is None else count
         self.build = build
         self.graph: OnnxGraph = node.attributes["body"]
-        self.inputs = [trip_count, build.constant(True, BOOL), *initial]
+        self.inputs = [trip_count, build.constant(True, BOOL), *map(build.opaque, initial)]
         self.inner = build.inside()
 
     def outputs(self) -> tuple[IrPort, ...]:
@@ -137,7 +137,7 @@ class _LoopLayer:
                 body.back_edges.append((result, states[position]))
                 body.outputs.append(IrWire(position, result))
             else:
-                body.outputs.append(IrWire(position, self.inner.result(self.inner.expand_dims(value, [0])), axis=0))
+                body.outputs.append(IrWire(position, self.inner.result(self.inner.expand_dims(self.inner.opaque(value), [0])), axis=0))
         body.inputs += [
             IrWire(place, each) for place, each in enumerate(self.inner.captured.values(), len(self.inputs))
         ]
