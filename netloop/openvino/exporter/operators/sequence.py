@@ -18,7 +18,7 @@ WHY = "OpenVINO has no sequences, and a stacked tensor holds only tensors of equ
 
 
 def stack_of_type(build: LayerBuilder, port: IrPort, type: TensorType) -> IrPort:
-    """A stack of the rank that a sequence has by its type, which one of no tensors may not have, or a tensor as it is."""
+    """A tensor as it is, or a stack of the rank that the type of its sequence says: an empty one may have another."""
     array = build.source(port).array
     if not isinstance(type, SequenceType) or array is None or array.size:
         return port
@@ -90,11 +90,13 @@ def erase(build: LayerBuilder, node: OnnxNode, stack: IrPort, place: IrPort | No
 @exports("ConcatFromSequence")
 def concatenation(build: LayerBuilder, node: OnnxNode, stack: IrPort) -> IrPort:
     """The tensors, joined along an axis or along a new one."""
-    rank = rank_of(node.outputs[0]) + (not node.attributes["new_axis"])
-    axis = node.attributes["axis"] % (rank - (not node.attributes["new_axis"]))
+    shape, is_new = node.outputs[0].shape, node.attributes["new_axis"]
+    require(shape is not None, "the number of axes of the result is not known")
+    axis = node.attributes["axis"] % len(shape or ())
+    rank = len(shape or ()) + (not is_new)
     order = [*range(1, axis + 1), 0, *range(axis + 1, rank)]
     moved = build.op("Transpose", 1, stack, build.int64s(*order), shape=(UNKNOWN,) * rank)
-    if node.attributes["new_axis"]:
+    if is_new:
         return moved
     lengths = build.shape(moved)
     before, own, behind, after = (
