@@ -16,20 +16,20 @@ from netloop.layers.sources import IShapeLayer
 from netloop.types import normal_axis
 
 
-def is_needless(layer: IAssertionLayer, types: TypeTable, beside: Collection[ILayer]) -> bool:
+def is_needless(layer: IAssertionLayer, types: TypeTable, others: Collection[ILayer]) -> bool:
     """Whether a file needs no assertion of its own for an assertion.
 
     Args:
         layer: the assertion.
         types: the types of the tensors.
-        beside: the layers that run whenever the assertion is checked.
+        others: the layers that run whenever the assertion is checked.
     """
     known = [types[each].value for each in layer.inputs if each is not None]
     if all(each is not None and layer.holds(each) for each in known):
         return True
     (condition,) = (each for each in layer.inputs if each is not None)
     length = _length_that_is_one(condition, types)
-    return length is not None and any(_is_squeezed(each, *length, types) for each in beside)
+    return length is not None and any(_is_squeezed(each, *length, types) for each in others)
 
 
 def _length_that_is_one(condition: ITensor, types: TypeTable) -> tuple[ITensor, int] | None:

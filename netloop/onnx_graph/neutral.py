@@ -31,7 +31,7 @@ OF_INTEGERS = {ElementWiseOperation.SUM, ElementWiseOperation.SUB}
 
 
 DEEPEST = 8
-"""The most layers that are followed to tell that a number is not negative."""
+"""The most layers that are followed to see that a number is not negative."""
 
 EXTREMES = {ElementWiseOperation.MAX: any, ElementWiseOperation.MIN: all}
 

@@ -110,7 +110,7 @@ class _RowShapes:
             return True
         type = self.exporter.types[tensor]
         is_small = type.is_tensor and type.is_fixed
-        return is_small and 0 < math.prod(type.shape) * type.dtype.itemsize <= LARGEST_KNOWN_VALUE
+        return is_small and math.prod(type.shape) * type.dtype.itemsize <= LARGEST_KNOWN_VALUE
 
     # ------------------------------------------------------------------ values and shapes
 

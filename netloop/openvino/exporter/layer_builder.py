@@ -120,11 +120,12 @@ class LayerBuilder:
     # ------------------------------------------------------------------ values
 
     def put(self, value: Value, port: IrPort) -> None:
-        """Map a value to the port that computes it."""
+        """Map a value to the port that computes it, whose rank may be known better: sequences are stacked tensors."""
         if port.dtype != value.dtype:
             port = self.cast(port, value.dtype)
-        if value.shape is not None and (port.shape is None or UNKNOWN in port.shape):
-            port.shape = value.shape
+        shape, wanted = port.shape, value.shape
+        if wanted is not None and (shape is None or (UNKNOWN in shape and len(shape) == len(wanted))):
+            port.shape = wanted
         self._ports[value] = port
 
     def read(self, value: Value) -> IrPort:

@@ -58,6 +58,17 @@ BODIES = {
     "range of a length": "sh = Shape(x) l = Gather(sh, n0) r = Range(n0, l, n1) f = Cast<to=1>(r) row = Add(f, w)",
     "inner loop": "k, inner = Loop(n, t, u) <body = b2 (int64 i2, bool c2, float[B] a) => (bool c2, a2, a3)"
     " { vv = Gather<axis=1>(x, i2) a2 = Add(a, vv) a3 = Add(a, w) }> row = ReduceSum<keepdims=0>(inner, z)",
+    "non-zero elements": "nz = NonZero(w) row = Identity(nz)",
+    "branches of two shapes": "h = Greater(i, n1) row = If(h) <then_branch = a () => (float[P] p) { p = Add(w, u) },"
+    " else_branch = e () => (float[Q] q) { q = Concat<axis=0>(w, u) }>",
+    "branches of two shapes that are one": "h = Greater(i, n1) row = If(h) <then_branch = a () => (float[P] p)"
+    " { p = Concat<axis=0>(u, w) }, else_branch = e () => (float[Q] q) { q = Concat<axis=0>(w, u) }>",
+    "length of what varies": "sh = Shape(y) sh2 = Mul(sh, two) f = Cast<to=1>(sh2) row = Identity(f)",
+    "filled shape of what varies": "sh = Shape(y) sh2 = Mul(sh, two) row = ConstantOfShape(sh2)",
+    "normalization": "y3 = Unsqueeze(y, z) ys = Transpose<perm=[0,2,1]>(y3)"
+    " sc = Constant<value_floats=[1.0]>() row = LayerNormalization<axis=-1>(ys, w, w)",
+    "recurrent layer": "y3 = Unsqueeze(y, z) yt = Transpose<perm=[2,1,0]>(y3) W = Constant<value = float[1,2,1] {1.0,2.0}>()"
+    " R = Constant<value = float[1,2,2] {0.1,0.2,0.3,0.4}>() row, last = RNN<hidden_size=2>(yt, W, R)",
     "branches of one shape": "h = Greater(i, n1) row = If(h) <then_branch = a () => (float[B] p) { p = Add(w, u) },"
     " else_branch = e () => (float[B] q) { q = Mul(w, u) }>",
 }
@@ -72,10 +83,10 @@ SIZES = [(0, (2, 0)), (0, (2, 3)), (0, (0, 3)), (1, (2, 2)), (2, (3, 5)), (5, (2
 
 
 def meaning(network, inputs):
-    """The rows by the reference; None if a type rule forbids these lengths, whatever the number of iterations."""
+    """The rows by the reference; None if it refuses the lengths of the inputs, or those of the rows differ."""
     try:
         return trt.evaluate(network, inputs)["all"]
-    except trt.NetworkError:
+    except (trt.NetworkError, trt.ExecutionError):
         return None
 
 
@@ -111,7 +122,7 @@ def agree(text):
             assert got.shape == meant.shape, (trips, shape)
             np.testing.assert_allclose(got, meant, 1e-6)
         compared += meant is not None
-    assert compared >= 5
+    assert compared >= 4
 
 
 @pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)

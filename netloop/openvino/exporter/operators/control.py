@@ -18,7 +18,8 @@ from netloop.onnx_graph.node_builder import BOOL, FLOATS_OF_8_BITS, INT64
 from netloop.openvino.exporter.ir import OUTSIDE, IrBody, IrLayer, IrPort, IrWire
 from netloop.openvino.exporter.layer_builder import LayerBuilder
 from netloop.openvino.exporter.operator_table import exports
-from netloop.types import UNKNOWN
+from netloop.openvino.exporter.operators.sequence import stack_of_type, stacked_shape
+from netloop.types import UNKNOWN, TensorType
 
 ENDLESS = -1
 """The trip count of a Loop without a COUNT."""
@@ -32,7 +33,7 @@ def conditional(build: LayerBuilder, node: OnnxNode, condition: IrPort) -> tuple
         graph: OnnxGraph = node.attributes[branch]
         inner = build.inside()
         inner.add_graph(graph)
-        branches.append((inner, [inner.read(value) for value, _ in graph.outputs]))
+        branches.append((inner, [stack_of_type(inner, inner.read(value), type) for value, type in graph.outputs]))
     return _if(build, condition, branches, [IrPort(each.dtype, each.shape) for each in node.outputs])
 
 
@@ -72,6 +73,8 @@ def loop(
     build: LayerBuilder, node: OnnxNode, count: IrPort | None, condition: IrPort, *initial: IrPort
 ) -> tuple[IrPort, ...]:
     """Loop, inside of an If unless it is known whether the first iteration runs."""
+    types = [type for _, type in node.attributes["body"].inputs[2:]]
+    initial = tuple(stack_of_type(build, each, type) for each, type in zip(initial, types, strict=True))
     known = None if count is None else build.ints(count)
     certain = build.ints(condition)
     if certain == [0] or (known is not None and known[0] <= 0):
@@ -108,9 +111,11 @@ class _LoopLayer:
 
     def outputs(self) -> tuple[IrPort, ...]:
         """Add the layer; return the states after the last iteration and the rows of all iterations."""
-        iteration, flag, *states = (self._parameter(value) for value, _ in self.graph.inputs)
+        iteration, flag, *states = (self._parameter(*each) for each in self.graph.inputs)
         self.inner.add_graph(self.graph)
-        condition, *values = (self.inner.read(value) for value, _ in self.graph.outputs)
+        condition, *values = (
+            stack_of_type(self.inner, self.inner.read(value), type) for value, type in self.graph.outputs
+        )
         if condition is flag.outputs[0]:
             condition = self.inner.constant(True, BOOL)
         body = self._body(iteration, states, values)
@@ -123,8 +128,8 @@ class _LoopLayer:
         self.build.layer("Loop", 5, self.inputs, made).bodies.append(body)
         return tuple(made)
 
-    def _parameter(self, value: Value) -> IrLayer:
-        layer = self.inner.parameter(value.name, value.dtype, value.shape)
+    def _parameter(self, value: Value, type: TensorType) -> IrLayer:
+        layer = self.inner.parameter(value.name, value.dtype, stacked_shape(type))
         self.inner.put(value, layer.outputs[0])
         return layer
 
