@@ -64,6 +64,7 @@ SUBJECTS = {
     "rates": "the table of ONNX's tests that pass",
     "round_trip": "networks saved and loaded again",
     "rows": "stacked outputs of loops, exported",
+    "saved_networks": "random loops and conditionals, saved in both formats and run in other runtimes",
     "saving": "files on disk",
     "scaling": "work that grows with the size of a network",
     "scikit_learn": "models of scikit-learn",

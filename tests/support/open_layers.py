@@ -245,7 +245,9 @@ class OpenLayers(Drawing):
         x, (rows, columns), none = self.converted(tensor, trt.float32), dims, trt.MatrixOperation.NONE
         if isinstance(columns, int) and self.coin():
             weights = self.constant(trt.float32, (columns, 2))
-            return self.bounded(self.of((rows, 2), self.network.add_matrix_multiply(x, none, weights, none).get_output(0)))
+            return self.bounded(
+                self.of((rows, 2), self.network.add_matrix_multiply(x, none, weights, none).get_output(0))
+            )
         layer = self.network.add_matrix_multiply(x, trt.MatrixOperation.TRANSPOSE, x, none)
         return self.bounded(self.of((columns, columns), layer.get_output(0)))
 

@@ -1,6 +1,6 @@
-"""The law of saved files: what is saved as ONNX or OpenVINO IR gives in other runtimes what the network gives in netloop.
+"""The law of saved files: what is saved as ONNX or OpenVINO IR gives in other runtimes what it gives in netloop.
 
-``python -m tests.support.saved_law 12 40`` reports on the networks of these numbers, and ``0-100`` on a hundred of them.
+``python -m tests.support.saved_law 12 40`` reports on the networks of these numbers, ``0-100`` on a hundred of them.
 Each network is saved in each format once, and called with several inputs in turn, with each of them twice, because
 runtimes keep memory from call to call.
 """
@@ -43,6 +43,13 @@ FORMATS: dict[str, Callable[[trt.INetworkDefinition], Any]] = {
 """The functions that write the format of each runtime."""
 
 
+NOT_IN_RUNTIMES = {
+    "Matmul doesn't support a degenerate case when other ops are fused": "OpenVINO refuses products of no elements "
+    "that it computes together with what follows",
+}
+"""Words of the messages of runtimes that fail by faults of their own, with the fault."""
+
+
 class SavedLaw:
     """Compares networks with what other runtimes compute from their files.
 
@@ -62,7 +69,7 @@ class SavedLaw:
             meant = reference(saved.network, saved.calls)
             for runtime in [*FORMATS, *(["engine"] if has_engine(number) else [])]:
                 difference = self.difference(saved.network, runtime, saved.calls, meant)
-                if difference:
+                if difference and not any(words in difference for words in NOT_IN_RUNTIMES):
                     yield self.report(saved, runtime, difference)
 
     def difference(self, network: trt.INetworkDefinition, runtime: str, calls: list[Inputs], meant: Meant) -> str:

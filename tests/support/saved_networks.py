@@ -149,11 +149,10 @@ class SavedGrower(OpenLayers):
         rest = [tensor for tensor in self.unread(inside[len(pool) :]) if tensor not in now]
         more = [self.choose(*inside[len(pool) :])] if self.coin() or not rest else []
         rows = rows if kind == "count" else None
-        return [self.last(loop, tensor) for tensor in now] + [self.output(loop, each, rows) for each in rest + more]
+        return [self.last(loop, tensor) for tensor in now] + [self.output(loop, tensor, rows) for tensor in rest + more]
 
     def cell(self, pool: list[ITensor], depth: int) -> list[ITensor]:
-        """The outputs of a loop along an open axis, with a state like a slice of it, as recurrent networks have them.
-        """
+        """The outputs of a loop along an open axis, with a state like a slice of it, as recurrent networks have it."""
         places = [place for place in self.axes(pool, LENGTHS) if len(self.dims[place[0]]) > 1]
         if not places:
             return self.loop(pool, depth)
@@ -171,7 +170,7 @@ class SavedGrower(OpenLayers):
         state.set_input(1, self.mix(now, inside))
         self.counters = counters
         rest = [x, state.get_input(1), *self.unread(inside[len(pool) :])]
-        return [self.last(loop, now), *(self.output(loop, each, rows) for each in rest)]
+        return [self.last(loop, now), *(self.output(loop, element, rows) for element in rest)]
 
     def axes(self, pool: list[ITensor], lengths: Collection[Any]) -> list[tuple[ITensor, int]]:
         """The axes of some lengths."""
@@ -194,7 +193,10 @@ class SavedGrower(OpenLayers):
 
     def count(self, loop: trt.ILoop, pool: list[ITensor]) -> int | str | None:
         """Add a COUNT; return the number of iterations, the name by which calls know it, or None."""
-        kind, dtype = self.choose("constant", "input", "input", "length", "length", "computed"), self.choose(trt.int32, trt.int64)
+        kind, dtype = (
+            self.choose("constant", "input", "input", "length", "length", "computed"),
+            self.choose(trt.int32, trt.int64),
+        )
         rows: int | str | None = None
         if kind == "length":
             open_axes = self.axes(pool, LENGTHS)
@@ -217,8 +219,7 @@ class SavedGrower(OpenLayers):
         return self.with_number(number, MOST_TRIPS, Op.MIN)
 
     def counter(self, loop: trt.ILoop, rows: int | str | None, is_limit: bool) -> tuple[ITensor, ITensor | None]:
-        """The number of the iteration, which begins at 0 or 1; and whether it is below a limit, if it is to end a loop.
-        """
+        """The number of the iteration, from 0 or 1 on; and whether it is below a limit, if it is to end a loop."""
         dtype, start = self.choose(*COUNTERS), self.choose(0, 0, 0, 1)
         state = loop.add_recurrence(self.number(dtype, start))
         now = self.of((), state.get_output(0))
@@ -235,10 +236,14 @@ class SavedGrower(OpenLayers):
         if self.coin():
             flag = self.total(self.choose(*states), trt.bool)
             going = self.of((), self.combine(going, flag, self.choose(Op.AND, Op.AND, Op.XOR)))
-            going = self.of((), self.combine(going, self.with_number(self.counters[-1][0], MOST_TRIPS, Op.LESS), Op.AND))
+            going = self.of(
+                (), self.combine(going, self.with_number(self.counters[-1][0], MOST_TRIPS, Op.LESS), Op.AND)
+            )
         loop.add_trip_limit(going, trt.TripLimit.WHILE)
 
-    def iterators(self, loop: trt.ILoop, pool: list[ITensor], rows: int | str | None, is_counted: bool) -> list[ITensor]:
+    def iterators(
+        self, loop: trt.ILoop, pool: list[ITensor], rows: int | str | None, is_counted: bool
+    ) -> list[ITensor]:
         """Slices of tensors that are long enough, forward or in reverse."""
         axes = self.axes(pool, [ROWS, rows])
         result: list[ITensor] = []
@@ -255,7 +260,11 @@ class SavedGrower(OpenLayers):
     def output(self, loop: trt.ILoop, tensor: ITensor, rows: int | str | None) -> ITensor:
         """The rows of all iterations, or the last value if there is one after the last iteration."""
         if len(self.dims[tensor]) >= MOST_AXES or (not self.between(0, 3) and not reads_slices(tensor, loop)):
-            return self.last(loop, tensor) if not reads_slices(tensor, loop) else self.output(loop, self.short(tensor), rows)
+            return (
+                self.last(loop, tensor)
+                if not reads_slices(tensor, loop)
+                else self.output(loop, self.short(tensor), rows)
+            )
         kind, dims = self.choose(trt.LoopOutput.CONCATENATE, trt.LoopOutput.REVERSE), self.dims[tensor]
         axis = self.between(0, len(dims))
         layer = loop.add_loop_output(tensor, kind, axis - self.choose(0, len(dims) + 1))
@@ -313,7 +322,7 @@ def reads_slices(tensor: ITensor, loop: trt.ILoop) -> bool:
             layers += layer.loop.layers
         if isinstance(layer, trt.IIfConditionalOutputLayer):
             layers += layer.conditional.layers
-        new = [each for reader in layers for each in reader.inputs if each is not None and each not in seen]
+        new = [source for reader in layers for source in reader.inputs if source is not None and source not in seen]
         seen.update(new)
         stack += new
     return False

@@ -29,20 +29,15 @@ def smallest(network: trt.INetworkDefinition, is_faulty: IsFaulty, seconds: floa
 
 
 def smaller(network: trt.INetworkDefinition) -> Iterator[trt.INetworkDefinition]:
-    """Networks with one change: fewer outputs, or an input or a constant in place of what a layer makes of it."""
-    if len(network.outputs) > 1:
-        for place in range(len(network.outputs)):
-            yield _with_outputs(network, [place])
-        for place in range(len(network.outputs)):
-            yield _with_outputs(network, [other for other in range(len(network.outputs)) if other != place])
+    """Networks with one change: fewer outputs, or an input or a constant instead of what a layer makes of it."""
+    places = range(len(network.outputs))
+    if len(places) > 1:
+        yield from (_with_outputs(network, [place]) for place in places)
+        yield from (_with_outputs(network, [other for other in places if other != place]) for place in places)
     for layer in sorted(live_layers(network), key=lambda layer: layer.index, reverse=True):
-        if isinstance(layer, trt.IConstantLayer):
-            continue
-        for tensor in layer.outputs:
-            for source in _sources(layer, tensor):
-                changed = _replaced(network, tensor, source)
-                if changed is not None:
-                    yield changed
+        for tensor in [] if isinstance(layer, trt.IConstantLayer) else layer.outputs:
+            replaced = (_replaced(network, tensor, source) for source in _sources(layer, tensor))
+            yield from (other for other in replaced if other is not None)
 
 
 def _with_outputs(network: trt.INetworkDefinition, places: list[int]) -> trt.INetworkDefinition:
@@ -56,10 +51,11 @@ def _with_outputs(network: trt.INetworkDefinition, places: list[int]) -> trt.INe
 
 def _sources(layer: ILayer, tensor: ITensor) -> list[ITensor | np.ndarray]:
     """What has the type of an output: inputs of its layer, what a state starts from, and a constant."""
-    inputs = [each for each in layer.inputs if each is not None]
+    inputs = [source for source in layer.inputs if source is not None]
     if isinstance(layer, trt.ILoopOutputLayer):
-        inputs += [each for each in (inputs[0].producer.inputs if inputs[0].producer else []) if each is not None]
-    same = [each for each in inputs if (each.dtype, each.shape) == (tensor.dtype, tensor.shape)]
+        first = inputs[0].producer
+        inputs += [] if first is None else [source for source in first.inputs if source is not None]
+    same = [source for source in inputs if (source.dtype, source.shape) == (tensor.dtype, tensor.shape)]
     fixed = [] if not tensor.type.is_tensor or -1 in tuple(tensor.shape) else [np.ones(tensor.shape, tensor.type.dtype)]
     return [*dict.fromkeys(same), *fixed]
 
@@ -69,7 +65,7 @@ def _replaced(
 ) -> trt.INetworkDefinition | None:
     """The network with another tensor wherever one is read; None if it cannot be written so."""
     copy = network.copy()
-    old = copy.layers[tensor.producer.index].outputs[tensor.position]  # type: ignore[union-attr]
+    old = copy.layers[tensor.producer.index].outputs[tensor.position]
     if isinstance(source, np.ndarray):
         new = copy.add_constant(source.shape, source).get_output(0)
     elif source.producer is None:
