@@ -209,10 +209,13 @@ class LayerBuilder:
     def pointwise(self, type: str, *inputs: IrPort, version: int = 1, dtype: Any = None, **data: Any) -> IrPort:
         """Add a layer with one output, whose inputs are broadcast to each other.
 
-        OpenVINO writes the output over the first input, even where that shares memory with a Parameter of a body. Such
-        an input comes second if the operation is symmetric, and is copied otherwise.
+        OpenVINO writes the output over a first input of its size, even where that shares memory with a Parameter of a
+        body. Such an input comes second if the operation is symmetric, and is copied otherwise. A comparison of
+        constants of 8 bits overwrote the constant, for the next call; it is made to depend on a random number.
         """
-        is_in_place = dtype in (None, inputs[0].dtype)
+        is_in_place = dtype is None or np.dtype(dtype).itemsize == inputs[0].dtype.itemsize
+        if is_in_place and dtype not in (None, inputs[0].dtype) and not any(map(self.varies, inputs)):
+            inputs = (self.opaque(inputs[0]), *inputs[1:])
         if is_in_place and self._around is not None and self._is_given(inputs[0]):
             if type in SYMMETRIC and not self._is_given(inputs[1]):
                 inputs = inputs[::-1]
