@@ -117,8 +117,10 @@ class LengthBuilder:
 
     def either(self, a: Value, b: Value) -> Value:
         """The length of an axis that is one of two; unknown if they differ."""
-        if a is b or is_unknown(a) or (is_unknown(b) and a.array is not None):
+        if a is b:
             return a
+        if is_unknown(a) or is_unknown(b):
+            return self.unknown
         if a.array is not None and b.array is not None:
             return a if _number(a) == _number(b) else self.unknown
         return self._choose(self.make.compare("Equal", a, b), a, self.unknown)

@@ -28,21 +28,27 @@ Query = tuple[ITensor, bool]
 
 def row_shape(exporter: StepExporter, tensor: ITensor, scope: ValueScope) -> Value:
     """Return the shape of a tensor that varies in a loop without iterations, int64, 1-D."""
-    return _RowShapes(exporter, scope).of(tensor)
+    shapes = _RowShapes(exporter, scope, _RowShapes(exporter, scope))
+    return shapes.build.vector(shapes.lengths(tensor))
 
 
 class _RowShapes:
-    """Computes shapes of tensors, and the values that they depend on, each of them once."""
+    """Computes shapes of tensors, and the values that they depend on, each of them once.
 
-    def __init__(self, exporter: StepExporter, scope: ValueScope) -> None:
+    ``first`` has the shapes in the first iteration of each loop, with which those of later ones are compared; None for
+    those of the first iteration themselves.
+    """
+
+    def __init__(self, exporter: StepExporter, scope: ValueScope, first: _RowShapes | None = None) -> None:
         self.exporter = exporter
+        self.first = first
         self.scope = scope
         self.build = LengthBuilder(exporter.builder(scope, name="shape"))
         self.shapes: dict[ITensor, Lengths] = {}
         self.values: dict[ITensor, Value | None] = {}
 
-    def of(self, wanted: ITensor) -> Value:
-        """The shape of a tensor, with 0 for lengths that follow from no shape."""
+    def lengths(self, wanted: ITensor) -> Lengths:
+        """The lengths of a tensor."""
         stack: list[Query] = [(wanted, False)]
         while stack:
             query = stack.pop()
@@ -55,7 +61,7 @@ class _RowShapes:
                 self.values[query[0]] = self._value(query[0])
             else:
                 self.shapes[query[0]] = self._shape(query[0])
-        return self.build.vector(self.shapes[wanted])
+        return self.shapes[wanted]
 
     def _has(self, query: Query) -> bool:
         return query[0] in (self.values if query[1] else self.shapes)
@@ -169,7 +175,7 @@ class _RowShapes:
         return self._of_recurrence(layer, lengths) if isinstance(layer, IRecurrenceLayer) else lengths
 
     def _of_recurrence(self, layer: IRecurrenceLayer, lengths: Lengths) -> Lengths:
-        """The lengths of the initial value; those that change in the iterations are unknown."""
-        initial = self.exporter.types[layer.tensor(0)].shape
-        pairs = zip(lengths, initial, strict=True)
-        return [length if known == UNKNOWN else self.build.unknown for length, known in pairs]
+        """The lengths of the initial value; those that change in an iteration are unknown."""
+        if layer.keeps_shape or self.first is None:
+            return lengths
+        return [self.build.either(*pair) for pair in zip(lengths, self.first.lengths(layer.tensor(1)), strict=True)]
