@@ -68,7 +68,8 @@ BODIES = {
     "normalization": "y3 = Unsqueeze(y, z) ys = Transpose<perm=[0,2,1]>(y3)"
     " sc = Constant<value_floats=[1.0]>() row = LayerNormalization<axis=-1>(ys, w, w)",
     "recurrent layer": "y3 = Unsqueeze(y, z) yt = Transpose<perm=[2,1,0]>(y3)"
-    " W = Constant<value = float[1,2,1] {1.0,2.0}>() R = Constant<value = float[1,2,2] {0.1,0.2,0.3,0.4}>() row, last = RNN<hidden_size=2>(yt, W, R)",
+    " W = Constant<value = float[1,2,1] {1.0,2.0}>() R = Constant<value = float[1,2,2] {0.1,0.2,0.3,0.4}>()"
+    " row, last = RNN<hidden_size=2>(yt, W, R)",
     "branches of one shape": "h = Greater(i, n1) row = If(h) <then_branch = a () => (float[B] p) { p = Add(w, u) },"
     " else_branch = e () => (float[B] q) { q = Mul(w, u) }>",
 }
