@@ -24,12 +24,12 @@ def is_needless(layer: IAssertionLayer, types: TypeTable, others: Collection[ILa
         types: the types of the tensors.
         others: the layers that run whenever the assertion is checked.
     """
-    known = [types[each].value for each in layer.inputs if each is not None]
-    if all(each is not None and layer.holds(each) for each in known):
+    values = [types[each].value for each in layer.inputs if each is not None]
+    if all(each is not None and layer.holds(each) for each in values):
         return True
-    (condition,) = (each for each in layer.inputs if each is not None)
+    (condition,) = (tensor for tensor in layer.inputs if tensor is not None)
     length = _length_that_is_one(condition, types)
-    return length is not None and any(_is_squeezed(each, *length, types) for each in others)
+    return length is not None and any(_is_squeezed(other, *length, types) for other in others)
 
 
 def _length_that_is_one(condition: ITensor, types: TypeTable) -> tuple[ITensor, int] | None:
@@ -37,9 +37,9 @@ def _length_that_is_one(condition: ITensor, types: TypeTable) -> tuple[ITensor, 
     layer = condition.producer
     if not isinstance(layer, IElementWiseLayer) or layer.op is not ElementWiseOperation.EQUAL:
         return None
-    operands = [each for each in layer.inputs if each is not None]
-    ones = [each for each in operands if types[each].ints() == [1]]
-    lengths = [found for each in operands if (found := _length(each, types)) is not None]
+    operands = [operand for operand in layer.inputs if operand is not None]
+    ones = [operand for operand in operands if types[operand].ints() == [1]]
+    lengths = [length for operand in operands if (length := _length(operand, types)) is not None]
     return lengths[0] if len(ones) == len(lengths) == 1 else None
 
 
@@ -64,5 +64,5 @@ def _is_squeezed(layer: ILayer, x: ITensor, axis: int, types: TypeTable) -> bool
     if not isinstance(layer, ISqueezeLayer) or layer.inputs[0] is not x or layer.inputs[1:] in ([], [None]):
         return False
     axes = layer.inputs[1]
-    known = None if axes is None else types[axes].ints()
-    return known is not None and axis in [normal_axis(each, types[x].rank) for each in known]
+    numbers = None if axes is None else types[axes].ints()
+    return numbers is not None and axis in [normal_axis(number, types[x].rank) for number in numbers]

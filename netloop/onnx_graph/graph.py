@@ -50,7 +50,7 @@ class OnnxNode:
 
     def graphs(self) -> list[OnnxGraph]:
         """The graphs nested in it."""
-        return [each for each in self.attributes.values() if isinstance(each, OnnxGraph)]
+        return [value for value in self.attributes.values() if isinstance(value, OnnxGraph)]
 
 
 @dataclass(eq=False)
@@ -93,7 +93,7 @@ class OnnxGraph:
         stack = [self]
         while stack:
             yield (graph := stack.pop())
-            stack += [each for node in graph.nodes for each in node.graphs()]
+            stack += [inner for node in graph.nodes for inner in node.graphs()]
 
     def prune(self) -> None:
         """Remove the nodes, also of the graphs nested in it, whose outputs nothing reads."""
@@ -102,7 +102,7 @@ class OnnxGraph:
             if read.isdisjoint(node.outputs):
                 continue
             kept.append(node)
-            read.update(each for each in node.inputs if each is not None)
+            read.update(value for value in node.inputs if value is not None)
             for graph in node.graphs():
                 graph.prune()
                 read.update(value for inner in graph.walk() for value in inner.read_values())
@@ -111,4 +111,4 @@ class OnnxGraph:
     def read_values(self) -> Iterator[Value]:
         """The values that its nodes and its outputs read."""
         yield from (value for value, _ in self.outputs)
-        yield from (each for node in self.nodes for each in node.inputs if each is not None)
+        yield from (value for node in self.nodes for value in node.inputs if value is not None)

@@ -64,8 +64,8 @@ def _less_zero_point(make: NodeBuilder, tensor: ITensor, zero: ITensor) -> Small
     onnxruntime takes no zero point for each map.
     """
     source, point = _before(make, tensor, ICastLayer), _before(make, zero, *RESHAPES)
-    types = [make.types[each].dtype for each in (source, point)]
-    dtype = next((each for each in types if each in (INT8, UINT8)), None)
+    types = [make.types[tensor].dtype for tensor in (source, point)]
+    dtype = next((dtype for dtype in types if dtype in (INT8, UINT8)), None)
     if dtype is None or make.types[zero].volume != 1:
         return None
     numbers, number = _as_type(make, source, dtype), _as_type(make, point, dtype)
@@ -78,7 +78,7 @@ RESHAPES = ICastLayer, IShuffleLayer, IUnsqueezeLayer, ISqueezeLayer
 def _before(make: NodeBuilder, tensor: ITensor, *kinds: type[ILayer]) -> ITensor:
     """The tensor that layers of some kinds reshape, and convert to int32."""
     while make.types[tensor].dtype == INT32 and isinstance(tensor.producer, kinds):
-        (tensor,) = (each for each in tensor.producer.inputs[:1] if each is not None)
+        (tensor,) = (source for source in tensor.producer.inputs[:1] if source is not None)
     return tensor
 
 
@@ -154,5 +154,5 @@ def _product(layer: WeightedWindow, make: NodeBuilder, x: Value, kernel: Value) 
     columns = make.transpose(x, [0, 1, *taps, *places])
     inner = make.shape(kernel, 2, 3)
     columns = make.reshape(columns, make.concat([batch, make.int64s(groups), inner, count], 0))
-    made = make.op("MatMul", kernel, columns)
-    return make.reshape(made, make.concat([batch, make.int64s(layer.num_output_maps), *lengths], 0))
+    product = make.op("MatMul", kernel, columns)
+    return make.reshape(product, make.concat([batch, make.int64s(layer.num_output_maps), *lengths], 0))

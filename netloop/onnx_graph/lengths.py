@@ -46,14 +46,14 @@ class LengthBuilder:
         if numbers is None:
             return [self.unknown] * count
         if numbers.array is not None:
-            return [self.number(each) for each in numbers.array.reshape(-1).tolist()]
+            return [self.number(number) for number in numbers.array.reshape(-1).tolist()]
         flat = self.make.reshape(self.make.cast(numbers, INT64), [-1])
         return [self.make.op("Slice", flat, *map(self.make.int64s, (at, at + 1))) for at in range(count)]
 
     def vector(self, lengths: Lengths) -> Value:
         """The lengths as one list, with 0 for those that are unknown."""
-        if all(each.array is not None for each in lengths):
-            return self.make.int64s(*(max(0, _number(each)) for each in lengths))
+        if all(length.array is not None for length in lengths):
+            return self.make.int64s(*(max(0, _number(length)) for length in lengths))
         return self.make.op("Max", self.make.concat(lengths, 0), self.make.int64s(0))
 
     # ------------------------------------------------------------------ arithmetic
@@ -87,14 +87,14 @@ class LengthBuilder:
         if any(map(is_unknown, lengths)):
             return self.unknown
         operands = [*lengths, *map(self.make.int64s, numbers)]
-        arrays = [each.array for each in operands if each.array is not None]
+        arrays = [operand.array for operand in operands if operand.array is not None]
         if len(arrays) == len(operands):
             return self.make.constant(reduce(FOLDED[op], arrays))
-        made = self.make.op(op, *operands)
-        for each in lengths:
-            if each in self._may_be_unknown:
-                made = self._choose(self._is(each, UNKNOWN), self.unknown, made)
-        return made
+        result = self.make.op(op, *operands)
+        for length in lengths:
+            if length in self._may_be_unknown:
+                result = self._choose(self._is(length, UNKNOWN), self.unknown, result)
+        return result
 
     # ------------------------------------------------------------------ lengths of one axis
 
@@ -106,7 +106,7 @@ class LengthBuilder:
             return b
         if a.array is not None and b.array is not None:
             return a if is_unknown(b) else b
-        if any(_is_more_than_one(each) for each in (a, b)):
+        if any(_is_more_than_one(length) for length in (a, b)):
             return a if _is_more_than_one(a) else b
         other = self._choose(self._is(b, 1), a, self.make.op("Max", a, b))
         return self._choose(self._is(a, 1), b, other)
@@ -117,8 +117,10 @@ class LengthBuilder:
 
     def either(self, a: Value, b: Value) -> Value:
         """The length of an axis that is one of two; unknown if they differ."""
-        if a is b or is_unknown(a) or (is_unknown(b) and a.array is not None):
+        if a is b:
             return a
+        if is_unknown(a) or is_unknown(b):
+            return self.unknown
         if a.array is not None and b.array is not None:
             return a if _number(a) == _number(b) else self.unknown
         return self._choose(self.make.compare("Equal", a, b), a, self.unknown)
@@ -133,10 +135,10 @@ class LengthBuilder:
         return self.make.compare("Equal", length, self.number(number))
 
     def _choose(self, condition: Value, a: Value, b: Value) -> Value:
-        made = self.make.where(condition, a, b)
-        if any(is_unknown(each) or each in self._may_be_unknown for each in (a, b)):
-            self._may_be_unknown.add(made)
-        return made
+        result = self.make.where(condition, a, b)
+        if any(is_unknown(length) or length in self._may_be_unknown for length in (a, b)):
+            self._may_be_unknown.add(result)
+        return result
 
 
 def is_unknown(length: Value) -> bool:

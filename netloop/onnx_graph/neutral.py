@@ -38,9 +38,9 @@ EXTREMES = {ElementWiseOperation.MAX: any, ElementWiseOperation.MIN: all}
 
 def unchanged_input(layer: ILayer, types: TypeTable) -> ITensor | None:
     """The input that the output of a layer equals, whatever its value is; None if there is none."""
-    inputs = [each for each in layer.inputs if each is not None]
+    inputs = [tensor for tensor in layer.inputs if tensor is not None]
     chosen = _chosen(layer, inputs, types)
-    if chosen is None or not _keeps_shape(types[chosen], [types[each] for each in inputs], types[layer.outputs[0]]):
+    if chosen is None or not _keeps_shape(types[chosen], [types[tensor] for tensor in inputs], types[layer.outputs[0]]):
         return None
     return chosen
 
@@ -74,21 +74,21 @@ def _keeps_shape(chosen: TensorType, inputs: Sequence[TensorType], output: Tenso
     """Whether an input is not broadcast: its lengths are those of the output, or all others are 1."""
     if chosen.is_fixed and output.is_fixed:
         return chosen.shape == output.shape
-    return all(set(each.shape) <= {1} for each in inputs if each is not chosen)
+    return all(set(type.shape) <= {1} for type in inputs if type is not chosen)
 
 
 def is_non_negative(tensor: ITensor, types: TypeTable, deepest: int = DEEPEST) -> bool:
     """Whether an integer is known to be 0 or more, as a length or a maximum; False after as many layers as allowed."""
-    layer, known = tensor.producer, types[tensor].value
-    if known is not None:
-        return bool(np.all(known >= 0))
+    layer, value = tensor.producer, types[tensor].value
+    if value is not None:
+        return bool(np.all(value >= 0))
     if layer is None or deepest == 0:
         return False
-    found = (each is not None and is_non_negative(each, types, deepest - 1) for each in layer.inputs)
+    answers = (source is not None and is_non_negative(source, types, deepest - 1) for source in layer.inputs)
     if isinstance(layer, IGatherLayer | IShuffleLayer | ISqueezeLayer):
-        return next(found)
+        return next(answers)
     if isinstance(layer, ISelectLayer):
-        return list(found)[1:] == [True, True]
+        return list(answers)[1:] == [True, True]
     if isinstance(layer, IElementWiseLayer) and layer.op in EXTREMES:
-        return EXTREMES[layer.op](found)
+        return EXTREMES[layer.op](answers)
     return isinstance(layer, IShapeLayer)

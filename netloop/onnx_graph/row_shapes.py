@@ -28,34 +28,40 @@ Query = tuple[ITensor, bool]
 
 def row_shape(exporter: StepExporter, tensor: ITensor, scope: ValueScope) -> Value:
     """Return the shape of a tensor that varies in a loop without iterations, int64, 1-D."""
-    return _RowShapes(exporter, scope).of(tensor)
+    shapes = _RowShapes(exporter, scope, _RowShapes(exporter, scope))
+    return shapes.build.vector(shapes.lengths(tensor))
 
 
 class _RowShapes:
-    """Computes shapes of tensors, and the values that they depend on, each of them once."""
+    """Computes shapes of tensors, and the values that they depend on, each of them once.
 
-    def __init__(self, exporter: StepExporter, scope: ValueScope) -> None:
+    ``first`` has the shapes in the first iteration of each loop, with which those of later ones are compared; None for
+    those of the first iteration themselves.
+    """
+
+    def __init__(self, exporter: StepExporter, scope: ValueScope, first: _RowShapes | None = None) -> None:
         self.exporter = exporter
+        self.first = first
         self.scope = scope
         self.build = LengthBuilder(exporter.builder(scope, name="shape"))
         self.shapes: dict[ITensor, Lengths] = {}
         self.values: dict[ITensor, Value | None] = {}
 
-    def of(self, wanted: ITensor) -> Value:
-        """The shape of a tensor, with 0 for lengths that follow from no shape."""
+    def lengths(self, wanted: ITensor) -> Lengths:
+        """The lengths of a tensor."""
         stack: list[Query] = [(wanted, False)]
         while stack:
             query = stack.pop()
             if self._has(query):
                 continue
-            missing = [each for each in self._needed(*query) if not self._has(each)]
+            missing = [other for other in self._needed(*query) if not self._has(other)]
             if missing:
                 stack += [query, *missing]
             elif query[1]:
                 self.values[query[0]] = self._value(query[0])
             else:
                 self.shapes[query[0]] = self._shape(query[0])
-        return self.build.vector(self.shapes[wanted])
+        return self.shapes[wanted]
 
     def _has(self, query: Query) -> bool:
         return query[0] in (self.values if query[1] else self.shapes)
@@ -73,12 +79,12 @@ class _RowShapes:
             return []
         if isinstance(layer, BoundaryLayer):
             return self._needed_by_boundary(layer)
-        inputs = [(at, each) for at, each in enumerate(layer.inputs) if each is not None]
-        shapes = [(each, False) for _, each in inputs if self.exporter.types[each].is_tensor]
-        return shapes + [(each, True) for at, each in inputs if at in layer.SHAPE_INPUTS]
+        inputs = [(at, source) for at, source in enumerate(layer.inputs) if source is not None]
+        shapes = [(source, False) for _, source in inputs if self.exporter.types[source].is_tensor]
+        return shapes + [(source, True) for at, source in inputs if at in layer.SHAPE_INPUTS]
 
     def _needed_for_value(self, layer: ILayer) -> list[Query]:
-        return [(each, not isinstance(layer, IShapeLayer)) for each in layer.inputs if each is not None]
+        return [(source, not isinstance(layer, IShapeLayer)) for source in layer.inputs if source is not None]
 
     def _needed_by_boundary(self, layer: BoundaryLayer) -> list[Query]:
         if isinstance(layer, IIfConditionalOutputLayer):
@@ -88,8 +94,8 @@ class _RowShapes:
 
     def _possible_branches(self, layer: IIfConditionalOutputLayer) -> tuple[int, ...]:
         condition = layer.conditional.condition
-        known = None if condition is None else self.exporter.types[condition].value
-        return (0, 1) if known is None else (0,) if known else (1,)
+        chosen = None if condition is None else self.exporter.types[condition].value
+        return (0, 1) if chosen is None else (0,) if chosen else (1,)
 
     def _is_available(self, tensor: ITensor) -> bool:
         """Whether a tensor has a value without an iteration."""
@@ -103,7 +109,7 @@ class _RowShapes:
             return True
         if not isinstance(layer, Operation) or layer.draws:
             return False
-        return isinstance(layer, IShapeLayer) or all(self._is_small(each) for each in (tensor, *layer.inputs))
+        return isinstance(layer, IShapeLayer) or all(self._is_small(other) for other in (tensor, *layer.inputs))
 
     def _is_small(self, tensor: ITensor | None) -> bool:
         if tensor is None:
@@ -122,11 +128,11 @@ class _RowShapes:
             return None
         layer = tensor.producer
         if isinstance(layer, IShapeLayer):
-            (lengths,) = (self.shapes[each] for each in layer.inputs if each is not None)
+            (lengths,) = (self.shapes[source] for source in layer.inputs if source is not None)
             return None if any(map(is_unknown, lengths)) else self.build.vector(lengths)
-        if any(each is not None and self.values[each] is None for each in layer.inputs):
+        if any(source is not None and self.values[source] is None for source in layer.inputs):
             return None
-        inputs = [None if each is None else self.values[each] for each in layer.inputs]
+        inputs = [None if source is None else self.values[source] for source in layer.inputs]
         if isinstance(layer, IIfConditionalInputLayer):
             return inputs[0]
         try:
@@ -141,18 +147,18 @@ class _RowShapes:
         if type.is_fixed:
             return [self.build.number(length) for length in type.shape]
         assert layer is not None
-        made = self._of_boundary(layer) if isinstance(layer, BoundaryLayer) else self._of_layer(layer, tensor)
-        pairs = zip(type.shape, made, strict=True)
-        return [length if known == UNKNOWN else self.build.number(known) for known, length in pairs]
+        lengths = self._of_boundary(layer) if isinstance(layer, BoundaryLayer) else self._of_layer(layer, tensor)
+        pairs = zip(type.shape, lengths, strict=True)
+        return [length if dim == UNKNOWN else self.build.number(dim) for dim, length in pairs]
 
     def _of_layer(self, layer: ILayer, tensor: ITensor) -> Lengths:
         rule, types = SHAPES.find(type(layer)), self.exporter.types
-        inputs = {at: each for at, each in enumerate(layer.inputs) if each is not None}
-        if rule is None or not all(types[each].is_tensor for each in inputs.values()):
+        inputs = {at: source for at, source in enumerate(layer.inputs) if source is not None}
+        if rule is None or not all(types[source].is_tensor for source in inputs.values()):
             return [self.build.unknown] * types[tensor].rank
-        shapes = [None if each is None else self.shapes[each] for each in layer.inputs]
-        values = {at: self.values[each] for at, each in inputs.items() if at in layer.SHAPE_INPUTS}
-        read = {at: types[each] for at, each in inputs.items()}
+        shapes = [None if source is None else self.shapes[source] for source in layer.inputs]
+        values = {at: self.values[source] for at, source in inputs.items() if at in layer.SHAPE_INPUTS}
+        read = {at: types[source] for at, source in inputs.items()}
         return rule(layer, self.build, LayerInputs(shapes, values, read, types[tensor], tensor.position))
 
     def _of_boundary(self, layer: BoundaryLayer) -> Lengths:
@@ -169,7 +175,7 @@ class _RowShapes:
         return self._of_recurrence(layer, lengths) if isinstance(layer, IRecurrenceLayer) else lengths
 
     def _of_recurrence(self, layer: IRecurrenceLayer, lengths: Lengths) -> Lengths:
-        """The lengths of the initial value; those that change in the iterations are unknown."""
-        initial = self.exporter.types[layer.tensor(0)].shape
-        pairs = zip(lengths, initial, strict=True)
-        return [length if known == UNKNOWN else self.build.unknown for length, known in pairs]
+        """The lengths of the initial value; those that change in an iteration are unknown."""
+        if layer.keeps_shape or self.first is None:
+            return lengths
+        return [self.build.either(*pair) for pair in zip(lengths, self.first.lengths(layer.tensor(1)), strict=True)]

@@ -81,9 +81,9 @@ class LayerInputs:
 
     def shape(self, position: int = 0) -> Lengths:
         """The lengths of an input."""
-        found = self.shapes[position]
-        assert found is not None
-        return found
+        lengths = self.shapes[position]
+        assert lengths is not None
+        return lengths
 
     def ints(self, position: int) -> list[int] | None:
         """The numbers in an input, if they are known while the network is built."""
@@ -91,8 +91,8 @@ class LayerInputs:
 
     def axes(self, position: int, rank: int) -> list[int] | None:
         """The axes that an input lists, if they are known."""
-        known = self.ints(position)
-        return None if known is None else [normal_axis(axis, rank) for axis in known]
+        axes = self.ints(position)
+        return None if axes is None else [normal_axis(axis, rank) for axis in axes]
 
 
 Rule = Callable[..., Lengths]
@@ -182,7 +182,7 @@ def shuffle(layer: IShuffleLayer, build: LengthBuilder, inputs: LayerInputs) -> 
         lengths = _reshaped(layer, build, lengths, build.elements(inputs.values[1], inputs.output.rank))
     elif layer.reshape_dims is not None:
         dims: Sequence[int] = layer.reshape_dims
-        lengths = _reshaped(layer, build, lengths, [build.number(each) for each in dims])
+        lengths = _reshaped(layer, build, lengths, [build.number(dim) for dim in dims])
     if layer.second_transpose is not None:
         lengths = [lengths[axis] for axis in layer.second_transpose]
     return lengths
@@ -191,15 +191,15 @@ def shuffle(layer: IShuffleLayer, build: LengthBuilder, inputs: LayerInputs) -> 
 def _reshaped(layer: IShuffleLayer, build: LengthBuilder, lengths: Lengths, dims: Lengths) -> Lengths:
     """The lengths after a reshape to dims, of which 0 may stand for the length before, and -1 for what is left."""
     one, before = build.number(1), list(lengths)
-    others = [build.where(each, UNKNOWN, one, each) for each in dims]
+    others = [build.where(dim, UNKNOWN, one, dim) for dim in dims]
     if layer.zero_is_placeholder:
         for axis, (dim, length) in enumerate(zip(dims, lengths, strict=False)):
             before[axis] = build.where(dim, 0, one, length)
             others[axis] = build.where(dim, 0, one, others[axis])
-        copied = [build.where(*each) for each in zip(dims, [0] * len(dims), lengths, dims, strict=False)]
+        copied = [build.where(*numbers) for numbers in zip(dims, [0] * len(dims), lengths, dims, strict=False)]
         dims = [*copied, *dims[len(copied) :]]
     rest = build.share(build.product(before), build.product(others))
-    return [build.where(each, UNKNOWN, rest, each) for each in dims]
+    return [build.where(dim, UNKNOWN, rest, dim) for dim in dims]
 
 
 @shape_of(ISqueezeLayer)
@@ -228,7 +228,7 @@ def concatenation(layer: IConcatenationLayer, build: LengthBuilder, inputs: Laye
 
 @shape_of(IPaddingLayer)
 def padding(layer: IPaddingLayer, build: LengthBuilder, inputs: LayerInputs) -> Lengths:
-    widths = [sum(each) for each in zip(layer.pre_padding_nd, layer.post_padding_nd, strict=True)]
+    widths = [sum(pair) for pair in zip(layer.pre_padding_nd, layer.post_padding_nd, strict=True)]
     *kept, height, width = inputs.shape()
     return [*kept, build.plus(height, widths[0]), build.plus(width, widths[1])]
 
@@ -272,13 +272,13 @@ def _matrix(lengths: Lengths, op: MatrixOperation, kept: int) -> tuple[Lengths, 
 @shape_of(IEinsumLayer)
 def einsum(layer: IEinsumLayer, build: LengthBuilder, inputs: LayerInputs) -> Lengths:
     shapes = [inputs.shape(position) for position in range(len(inputs.shapes))]
-    subscripts = Subscripts.of(layer.equation, [len(each) for each in shapes])
-    found: dict[str, Value] = {}
+    subscripts = Subscripts.of(layer.equation, [len(lengths) for lengths in shapes])
+    by_label: dict[str, Value] = {}
     for labels, lengths in zip(subscripts.operands, shapes, strict=True):
         for label, length in zip(labels, lengths, strict=True):
             agreed = build.broadcast if label.isdigit() else build.common
-            found[label] = agreed(found.get(label, length), length)
-    return [found[label] for label in subscripts.result]
+            by_label[label] = agreed(by_label.get(label, length), length)
+    return [by_label[label] for label in subscripts.result]
 
 
 @shape_of(IDeterminantLayer)
@@ -333,7 +333,7 @@ def resize(layer: IResizeLayer, build: LengthBuilder, inputs: LayerInputs) -> Le
     if layer.scales:
         scales = map(simple_fraction, layer.scales)
         return [build.over(build.times(n, s.numerator), s.denominator) for n, s in zip(lengths, scales, strict=True)]
-    return [build.number(each) for each in layer.shape] or lengths
+    return [build.number(length) for length in layer.shape] or lengths
 
 
 def _resized_by_input(build: LengthBuilder, lengths: Lengths, size: Value | None) -> Lengths:

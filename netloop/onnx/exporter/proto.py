@@ -94,8 +94,8 @@ def tensor(name: str, array: Array | None) -> TensorProto:
 
 def model(graph: OnnxGraph, opset: int) -> ModelProto:
     """Return the protobuf of a model."""
-    used = {DOMAINS[node.op] for each in graph.walk() for node in each.nodes if node.op in DOMAINS}
-    opsets = [helper.make_opsetid(defs.ONNX_DOMAIN, opset), *(helper.make_opsetid(each, 1) for each in used)]
+    domains = {DOMAINS[node.op] for part in graph.walk() for node in part.nodes if node.op in DOMAINS}
+    opsets = [helper.make_opsetid(defs.ONNX_DOMAIN, opset), *(helper.make_opsetid(domain, 1) for domain in domains)]
     return helper.make_model(
         GraphWriter(graph).graph(),
         opset_imports=opsets,

@@ -56,9 +56,9 @@ def convolution(
     shape = (layer.num_output_maps, -1, *layer.kernel_size_nd)
     weights = _weights(layer, make, shape, kernel, bias)
     if x.dtype in INTEGERS:
-        made = _of_small_integers(layer, make, x, weights[0])
-        made = made or integer_convolution(layer, make, _merged(layer, make, x), weights[0])
-        return _split(layer, make, x, _with_bias(layer, make, made, weights))
+        sums = _of_small_integers(layer, make, x, weights[0])
+        sums = sums or integer_convolution(layer, make, _merged(layer, make, x), weights[0])
+        return _split(layer, make, x, _with_bias(layer, make, sums, weights))
     padding, batch = padding_attributes(layer, make), _merged(layer, make, x)
     source = padded(layer, make, batch, 0) if padding is None else batch
     return _split(layer, make, x, make.op("Conv", source, *weights, **_steps(layer), **(padding or {})))
@@ -68,20 +68,20 @@ def _of_small_integers(layer: IConvolutionLayer, make: NodeBuilder, x: Value, ke
     """The convolution as ConvInteger; None if it is not one."""
     padding = padding_attributes(layer, make)
     inputs = zip((x, kernel), (*layer.inputs, None), strict=False)
-    small, taps = (small_integers(make, *each) for each in inputs)
+    small, taps = (small_integers(make, *pair) for pair in inputs)
     if padding is None or small is None or taps is None:
         return None
-    made = Value(INT32)
+    sums = Value(INT32)
     operands = [_merged(layer, make, small.numbers), taps.numbers, small.zero, taps.zero]
-    make.node("ConvInteger", operands, [made], **_steps(layer), **padding)
-    return made
+    make.node("ConvInteger", operands, [sums], **_steps(layer), **padding)
+    return sums
 
 
-def _with_bias(layer: WeightedWindow, make: NodeBuilder, made: Value, weights: Sequence[Value]) -> Value:
-    """The products with the bias of each map, if there is one."""
+def _with_bias(layer: WeightedWindow, make: NodeBuilder, sums: Value, weights: Sequence[Value]) -> Value:
+    """The sums of products with the bias of each map, if there is one."""
     if len(weights) == 1:
-        return made
-    return make.op("Add", made, make.reshape(weights[1], [-1, *(1,) * len(layer.window)]))
+        return sums
+    return make.op("Add", sums, make.reshape(weights[1], [-1, *(1,) * len(layer.window)]))
 
 
 @exports(IDeconvolutionLayer)
@@ -91,8 +91,8 @@ def deconvolution(
     shape = (-1, layer.num_output_maps // layer.num_groups, *layer.kernel_size_nd)
     weights = _weights(layer, make, shape, kernel, bias)
     if x.dtype in INTEGERS:
-        made = integer_deconvolution(layer, make, _merged(layer, make, x), weights[0])
-        return _split(layer, make, x, _with_bias(layer, make, made, weights))
+        sums = integer_deconvolution(layer, make, _merged(layer, make, x), weights[0])
+        return _split(layer, make, x, _with_bias(layer, make, sums, weights))
     places = layer.places([1] * len(shape[2:]))
     pads = [each.before for each in places] + [each.after for each in places]
     made = make.op("ConvTranspose", _merged(layer, make, x), *weights, **_steps(layer), pads=pads)

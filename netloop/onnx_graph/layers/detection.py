@@ -48,11 +48,11 @@ def nms(
     centred = int(layer.bounding_box_format is BoundingBoxFormat.CENTER_SIZES)
     if make.type(0).rank == 3:
         operands = make.cast(boxes, FLOAT), candidates, *limits
-        found = make.op("NonMaxSuppression", *operands, to=INT64, center_point_box=centred)
+        rows = make.op("NonMaxSuppression", *operands, to=INT64, center_point_box=centred)
     else:
-        found = _of_each_class(make, make.cast(boxes, FLOAT), candidates, limits, centred)
-    count = make.shape(found, 0, 1)
-    ordered = _ordered(make, found, by_class, count)
+        rows = _of_each_class(make, make.cast(boxes, FLOAT), candidates, limits, centred)
+    count = make.shape(rows, 0, 1)
+    ordered = _ordered(make, rows, by_class, count)
     return make.cast(ordered, numpy_type(layer.indices_type)), make.cast(make.scalar(count), INT32)
 
 
@@ -80,13 +80,13 @@ def _highest(layer: INMSLayer, make: NodeBuilder, scores: Value, least: Value) -
 
 
 def _of_each_class(make: NodeBuilder, boxes: Value, scores: Value, limits: Sequence[Value], centred: int) -> Value:
-    """The selected rows for boxes [item, box, class, 4]: each class of a batch item is a batch item of its own."""
+    """The selected rows for boxes [item, box, class, 4]: each class of a batch item is a batch item."""
     classes, count = make.shape(scores, 1, 2), make.shape(scores, 2, 3)
     items = make.op("Mul", make.shape(scores, 0, 1), classes)
-    own = make.reshape(make.transpose(boxes, [0, 2, 1, 3]), make.concat([items, count, make.int64s(4)], 0))
+    boxes = make.reshape(make.transpose(boxes, [0, 2, 1, 3]), make.concat([items, count, make.int64s(4)], 0))
     flat = make.reshape(scores, make.concat([items, make.int64s(1), count], 0))
-    found = make.op("NonMaxSuppression", own, flat, *limits, to=INT64, center_point_box=centred)
-    item, box = (make.gather(found, make.int64s(column), 1) for column in (0, 2))
+    rows = make.op("NonMaxSuppression", boxes, flat, *limits, to=INT64, center_point_box=centred)
+    item, box = (make.gather(rows, make.int64s(column), 1) for column in (0, 2))
     width = make.op("Max", classes, make.int64s(1))
     return make.concat([make.op("Div", item, width), make.op("Mod", item, width), box], 1)
 

@@ -22,33 +22,33 @@ def make_map(layer: IMapLayer, make: NodeBuilder, keys: Value, values: Value) ->
     labels = _constant(layer, keys)
     what = f"{layer.name!r} makes maps from {keys.dtype} to {values.dtype}"
     why = "ONNX's ZipMap makes a sequence of maps to float32"
-    require(values.dtype == FLOAT and make.type(1).rank == 2, what, why, "give a row of float32 for each map")
+    require(values.dtype == FLOAT and make.type(1).rank == 2, what, why, "give a row of float32 for every map")
     are_distinct = len(set(labels.reshape(-1).tolist())) == labels.size
     require(are_distinct, f"{layer.name!r} has a key twice", "ONNX leaves open which one ZipMap takes")
-    made = Value(make.out().dtype)
-    make.node("ZipMap", [values], [made], **_words("classlabels_strings", "classlabels_int64s", labels))
-    return made
+    result = Value(make.out().dtype)
+    make.node("ZipMap", [values], [result], **_words("classlabels_strings", "classlabels_int64s", labels))
+    return result
 
 
 @exports(IMapLookupLayer)
 def look_up(
     layer: IMapLookupLayer, make: NodeBuilder, x: Value, keys: Value | None = None, default: Value | None = None
 ) -> Value:
-    made = Value(make.out().dtype)
+    result = Value(make.out().dtype)
     if keys is None or default is None:
-        fits = made.dtype in CAST_TO and _key_type(make) == INT64
+        fits = result.dtype in CAST_TO and _key_type(make) == INT64
         why = "ONNX's CastMap takes integers as keys, and gives float32 and strings as they are"
-        require(fits, f"{layer.name!r} reads all values of a map from {_key_type(make)} to {made.dtype}", why)
-        make.node("CastMap", [x], [made], cast_to=CAST_TO[made.dtype])
-        return make.reshape(made, [-1])
+        require(fits, f"{layer.name!r} reads all values of a map from {_key_type(make)} to {result.dtype}", why)
+        make.node("CastMap", [x], [result], cast_to=CAST_TO[result.dtype])
+        return make.reshape(result, [-1])
     words, absent = _constant(layer, keys), _constant(layer, default)
     why = "ONNX's DictVectorizer gives 0, or an empty string, at keys that a map does not have"
     require(not absent.item(), f"{layer.name!r} has the default {absent.item()!r}", why)
     why = "ONNX's DictVectorizer does not take such a map"
-    what = f"{layer.name!r} reads a map from {_key_type(make)} to {made.dtype}"
-    require(_key_type(make) != made.dtype, what, why)
-    make.node("DictVectorizer", [x], [made], **_words("string_vocabulary", "int64_vocabulary", words))
-    return make.reshape(made, words.shape)
+    what = f"{layer.name!r} reads a map from {_key_type(make)} to {result.dtype}"
+    require(_key_type(make) != result.dtype, what, why)
+    make.node("DictVectorizer", [x], [result], **_words("string_vocabulary", "int64_vocabulary", words))
+    return make.reshape(result, words.shape)
 
 
 def _key_type(make: NodeBuilder) -> np.dtype[Any]:

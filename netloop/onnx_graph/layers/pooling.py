@@ -123,8 +123,8 @@ def _counted(layer: IPoolingLayer, make: NodeBuilder, x: Value, longer: Value) -
         return padded(layer, make, ones, 0)
     if layer.padding_mode is not PaddingMode.EXPLICIT_ROUND_UP:
         return padded(layer, make, ones, 1)
-    given = make.int64s(0, 0, *layer.pre_padding, 0, 0, *layer.post_padding)
-    inner = make.op("Pad", ones, given, make.number_like(1, x))
+    pads = make.int64s(0, 0, *layer.pre_padding, 0, 0, *layer.post_padding)
+    inner = make.op("Pad", ones, pads, make.number_like(1, x))
     rest = make.op("Sub", make.shape(longer, 2), make.shape(inner, 2))
     return make.op("Pad", inner, make.concat([make.int64s(*[0] * (axes + 4)), rest], 0), make.number_like(0, x))
 

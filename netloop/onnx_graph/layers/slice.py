@@ -76,13 +76,13 @@ def _of_all_axes(
 ) -> list[SliceNumbers]:
     """The numbers of all axes, for data-dependent axes: those of the others take them whole."""
     rank = make.type(0).rank
-    given = make.cast(axes, INT64)
-    is_from_end = make.compare("Less", given, make.number(0, INT64))
-    own = make.where(is_from_end, make.op("Add", given, make.number(rank, INT64)), given)
+    axes = make.cast(axes, INT64)
+    is_from_end = make.compare("Less", axes, make.number(0, INT64))
+    from_front = make.where(is_from_end, make.op("Add", axes, make.number(rank, INT64)), axes)
     whole = (make.int64s(*[0] * rank), make.lengths(x, make.type(0)), make.int64s(*[1] * rank))
     return [
-        SliceNumbers(None, make.op("ScatterElements", each, own, numbers.value, axis=0))
-        for each, numbers in zip(whole, (starts, sizes, strides), strict=True)
+        SliceNumbers(None, make.op("ScatterElements", all_axes, from_front, numbers.value, axis=0))
+        for all_axes, numbers in zip(whole, (starts, sizes, strides), strict=True)
     ]
 
 

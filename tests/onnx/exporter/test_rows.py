@@ -67,8 +67,9 @@ BODIES = {
     "filled shape of what varies": "sh = Shape(y) sh2 = Mul(sh, two) row = ConstantOfShape(sh2)",
     "normalization": "y3 = Unsqueeze(y, z) ys = Transpose<perm=[0,2,1]>(y3)"
     " sc = Constant<value_floats=[1.0]>() row = LayerNormalization<axis=-1>(ys, w, w)",
-    "recurrent layer": "y3 = Unsqueeze(y, z) yt = Transpose<perm=[2,1,0]>(y3) W = Constant<value = float[1,2,1] {1.0,2.0}>()"
-    " R = Constant<value = float[1,2,2] {0.1,0.2,0.3,0.4}>() row, last = RNN<hidden_size=2>(yt, W, R)",
+    "recurrent layer": "y3 = Unsqueeze(y, z) yt = Transpose<perm=[2,1,0]>(y3)"
+    " W = Constant<value = float[1,2,1] {1.0,2.0}>() R = Constant<value = float[1,2,2] {0.1,0.2,0.3,0.4}>()"
+    " row, last = RNN<hidden_size=2>(yt, W, R)",
     "branches of one shape": "h = Greater(i, n1) row = If(h) <then_branch = a () => (float[B] p) { p = Add(w, u) },"
     " else_branch = e () => (float[B] q) { q = Mul(w, u) }>",
 }
@@ -133,3 +134,20 @@ def test_rows_have_their_lengths_whatever_the_number_of_iterations(body):
 @pytest.mark.parametrize("body", WITHOUT_COUNT.values(), ids=WITHOUT_COUNT)
 def test_rows_have_their_lengths_in_loops_without_a_count(body):
     agree(WHILE.replace("CONSTANTS", CONSTANTS).replace("BODY", body))
+
+
+GROWING = """<ir_version: 8, opset_import: ["" : 18]>
+g (float[B,M] x, float[SIZE] s0, int64 n) => (all) { t = Constant<value = bool {1}>()
+  s, all = Loop(n, t, s0) <body = b (int64 i, bool c, float[P] u) => (bool c, float[Q] w, row)
+  { w = Concat<axis=0>(u, u) row = Identity(ROW) }> }"""
+
+
+@pytest.mark.parametrize("size", ["B", "3"])
+@pytest.mark.parametrize("row", ["u", "w"])
+def test_length_that_changes_in_the_iterations_is_zero_without_any(size, row):
+    network = load(parser.parse_model(GROWING.replace("SIZE", size).replace("ROW", row)))
+    model = export(network)
+
+    for trips in (0, 1):
+        inputs = {"x": np.ones((3, 3), np.float32), "s0": np.ones(3, np.float32), "n": np.int64(trips)}
+        np.testing.assert_array_equal(run(model, inputs)["all"], trt.evaluate(network, inputs)["all"], strict=True)

@@ -78,11 +78,10 @@ def _common_length(call: Call, slices: _Slices) -> ITensor:
     lengths = [make.length(each, axis) for each, axis in zip(slices.tensors, slices.axes, strict=True)]
     known = sorted({each for each in lengths if isinstance(each, int)})
     require(len(known) <= 1, f"the scanned inputs have {known} elements, but must have equally many")
-    longest, *others = [make.tensor(np.int64(each)) for each in known] + [
-        each for each in lengths if isinstance(each, ITensor)
-    ]
-    for each in others:
-        longest = make.maximum(longest, each)
+    longest = make.tensor(np.int64(known[0]) if known else lengths[0])
+    for length in lengths:
+        if isinstance(length, ITensor) and length is not longest:
+            longest = make.maximum(longest, length)
     return longest
 
 

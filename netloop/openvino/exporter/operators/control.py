@@ -19,7 +19,7 @@ from netloop.openvino.exporter.ir import OUTSIDE, IrBody, IrLayer, IrPort, IrWir
 from netloop.openvino.exporter.layer_builder import LayerBuilder
 from netloop.openvino.exporter.operator_table import exports
 from netloop.openvino.exporter.operators.sequence import stack_of_type, stacked_shape
-from netloop.types import UNKNOWN, TensorType
+from netloop.types import UNKNOWN, Shape, TensorType
 
 ENDLESS = -1
 """The trip count of a Loop without a COUNT."""
@@ -34,7 +34,17 @@ def conditional(build: LayerBuilder, node: OnnxNode, condition: IrPort) -> tuple
         inner = build.inside()
         inner.add_graph(graph)
         branches.append((inner, [stack_of_type(inner, inner.read(value), type) for value, type in graph.outputs]))
-    return _if(build, condition, branches, [IrPort(each.dtype, each.shape) for each in node.outputs])
+    types = zip(*(node.attributes[branch].outputs for branch in ("then_branch", "else_branch")), strict=True)
+    shapes = [_shape_of_either(stacked_shape(a), stacked_shape(b)) for (_, a), (_, b) in types]
+    outputs = [IrPort(each.dtype, shape) for each, shape in zip(node.outputs, shapes, strict=True)]
+    return _if(build, condition, branches, outputs)
+
+
+def _shape_of_either(a: Shape, b: Shape) -> Shape | None:
+    """The shape of a tensor that has one of two shapes; None if their ranks differ."""
+    if len(a) != len(b):
+        return None
+    return tuple(length if length == other else UNKNOWN for length, other in zip(a, b, strict=True))
 
 
 def _if(
@@ -61,9 +71,9 @@ def _of_run_time_shape(build: LayerBuilder, port: IrPort) -> IrPort:
 
     OpenVINO prepares the memory of the layers behind an If before the If runs, and may give one of them the memory of
     the output: the output was lost in the first call and in each call with longer tensors. It does not do so across a
-    layer whose shape depends on values.
+    layer whose shape depends on values. A Broadcast to a shape without axes would end the process.
     """
-    if port.shape == () or port.dtype in FLOATS_OF_8_BITS:
+    if not port.shape or port.dtype in FLOATS_OF_8_BITS:
         return port
     return build.op("Broadcast", 3, port, build.shape(port), shape=port.shape, mode="numpy")
 
