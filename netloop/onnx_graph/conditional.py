@@ -6,7 +6,6 @@ from netloop.nest import IfStep
 from netloop.onnx_graph.graph import OnnxGraph, Value
 from netloop.onnx_graph.step_exporter import StepExporter
 from netloop.onnx_graph.value_scope import ValueScope
-from netloop.types import TensorType
 
 
 def export_conditional(exporter: StepExporter, step: IfStep, scope: ValueScope) -> None:
@@ -25,16 +24,11 @@ def _export_if(exporter: StepExporter, step: IfStep, scope: ValueScope) -> None:
     if not step.outputs:
         return
     branches = [_branch(exporter, step, scope, branch) for branch in (0, 1)]
-    made = [_output(exporter.types[each], each.name) for each in step.writes]
+    made = [Value(exporter.types[each].dtype, each.name) for each in step.writes]
     condition = exporter.read(step.condition, scope)
     make = exporter.builder(scope, name=step.conditional.name)
     make.node("If", [condition], made, then_branch=branches[0], else_branch=branches[1])
     scope.values.update(zip(step.writes, made, strict=True))
-
-
-def _output(type: TensorType, name: str) -> Value:
-    """A value of a type, without a shape if its rank is not known."""
-    return Value(type.dtype, name, shape=type.shape if type.is_tensor else None)
 
 
 def _branch(exporter: StepExporter, step: IfStep, scope: ValueScope, branch: int) -> OnnxGraph:

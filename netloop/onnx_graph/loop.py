@@ -146,7 +146,7 @@ class _LoopExporter:
             return is_below if is_true else make.op("And", is_below, holds)
         then.add_output(holds, FLAG, "next condition")
         other.add_output(self.make.number(False, BOOL), FLAG, "next condition")
-        made = Value(BOOL, "next condition", shape=())
+        made = Value(BOOL, "next condition")
         make.node("If", [is_below], [made], then_branch=then, else_branch=other)
         return made
 
