@@ -152,7 +152,8 @@ class _LoopLayer:
                 body.back_edges.append((result, states[position]))
                 body.outputs.append(IrWire(position, result))
             else:
-                body.outputs.append(IrWire(position, self.inner.result(self.inner.expand_dims(self.inner.opaque(value), [0])), axis=0))
+                row = self.inner.expand_dims(self.inner.opaque(value), [0])
+                body.outputs.append(IrWire(position, self.inner.result(row), axis=0))
         body.inputs += [
             IrWire(place, each) for place, each in enumerate(self.inner.captured.values(), len(self.inputs))
         ]
