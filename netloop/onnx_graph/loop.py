@@ -180,7 +180,9 @@ class _LoopExporter:
         """The stacked output: the rows in its order along its axis, then zeros up to its length."""
         make = self.exporter.builder(self.scope, layer)
         row = self.exporter.types[layer.tensor(0)]
-        if not row.is_fixed and not self._known_trip_count():
+        if self._known_trip_count() == 0:
+            return make.move_axis(self._zeros(make, layer), row.rank + 1, 0, normal_axis(layer.axis, row.rank + 1))
+        if not row.is_fixed and self._known_trip_count() is None:
             rows = self._with_lengths(make, layer, rows)
         if layer.kind is LoopOutput.REVERSE:
             rows = make.op("Slice", rows, make.int64s(-1), make.int64s(-NOWHERE), make.int64s(0), make.int64s(-1))
@@ -198,9 +200,16 @@ class _LoopExporter:
         return is_count and is_non_negative(layer.tensor(1), self.exporter.types)
 
     def _known_trip_count(self) -> int | None:
-        if self.while_limit is not None or self.count is None or self.count.array is None:
-            return None
-        return max(0, int(self.count.array))
+        if self.while_limit is not None:
+            goes_on = self.exporter.types[self.while_limit.tensor(0)].value
+            return None if goes_on is None or goes_on else 0
+        return None if self.count is None or self.count.array is None else max(0, int(self.count.array))
+
+    def _zeros(self, make: NodeBuilder, layer: ILoopOutputLayer) -> Value:
+        """The stacked output of a loop that never runs, its new axis first."""
+        length = make.reshape(make.cast(self.exporter.read(layer.tensor(1), self.scope), INT64), [1])
+        lengths = row_shape(self.exporter, layer.tensor(0), self.scope.inside())
+        return make.full(make.concat([length, lengths], 0), 0, self.exporter.types[layer.tensor(0)].dtype)
 
     def _padded(self, make: NodeBuilder, layer: ILoopOutputLayer, rows: Value) -> Value:
         """The rows and zeros after them. If the output is too short, the length of the zeros is negative, a failure."""

@@ -67,3 +67,14 @@ def test_boxes_and_places_of_constants():
     places = network.add_non_zero(combine(network, constant(network, [0, 3], np.int32), 0, Op.GREATER)).get_output(0)
 
     check_calls(mark(network, y=layer.get_output(0), z=places), [{}])
+
+
+def test_rows_of_a_loop_that_never_runs_have_their_lengths():
+    network = trt.INetworkDefinition()
+    x = network.add_input("x", trt.float32, (-1, -1))
+    loop = network.add_loop()
+    loop.add_trip_limit(combine(network, constant(network, 1, np.int64), 0, Op.LESS), WHILE)
+    row = network.add_reduce(x, trt.ReduceOperation.SUM, 1, False).get_output(0)
+    mark(network, y=stacked(loop, row, constant(network, 5, np.int64), REVERSE, 1))
+
+    check_calls(network, [{"x": np.ones((2, length), np.float32)} for length in (3, 0, 4)])

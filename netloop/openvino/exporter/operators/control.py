@@ -116,7 +116,7 @@ class _LoopLayer:
         trip_count = build.constant(ENDLESS, INT64) if count is None else count
         self.build = build
         self.graph: OnnxGraph = node.attributes["body"]
-        self.inputs = [trip_count, build.constant(True, BOOL), *map(build.opaque, initial)]
+        self.inputs = [trip_count, build.constant(True, BOOL), *initial]
         self.inner = build.inside()
 
     def outputs(self) -> tuple[IrPort, ...]:
